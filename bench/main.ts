@@ -1,0 +1,65 @@
+// `npm run bench`: every figure beside a floor written by hand, measured in the same run. The table of benches is
+// families.ts; what each figure means is docs/benchmarks.md.
+//   --json            one object a line instead of the table
+//   --only A,B        figures by name, or all of a family: `loop` is loop, loop.cold and loop.growth
+//   --repetitions N   instead of each family's own number
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { families } from './families.ts'
+import type { Family, Figure } from './family.ts'
+import { measure, runCase } from './measure.ts'
+import { headLine, jsonLine, machineLine, tableLine } from './report.ts'
+
+const script = fileURLToPath(import.meta.url)
+
+async function bench(json: boolean, only: readonly string[], repetitions: number | null): Promise<void> {
+  const wanted = (figure: Figure): boolean => only.length === 0 || only.some((name) => matches(figure, name))
+  const known = families.flatMap((family) => family.figures)
+  const strange = only.find((name) => !known.some((figure) => matches(figure, name)))
+  if (strange !== undefined) {
+    throw new Error(`There is no bench "${strange}". Choose from: ${known.map((figure) => figure.name).join(', ')}.`)
+  }
+  if (json) console.error(machineLine())
+  else console.log(`${machineLine()}\n\n${headLine()}`)
+  for (const family of families) {
+    const figures = family.figures.filter(wanted)
+    if (figures.length > 0) await show(family, figures, { json, repetitions })
+  }
+}
+
+/** A family that breaks does not keep the others from being measured, but the whole is then no success. */
+async function show(
+  family: Family,
+  figures: readonly Figure[],
+  options: { json: boolean; repetitions: number | null },
+): Promise<void> {
+  try {
+    const repetitions = options.repetitions ?? family.repetitions
+    for (const measured of await measure({ family, figures, repetitions, script })) {
+      console.log(options.json ? jsonLine(measured) : tableLine(measured))
+    }
+  } catch (error) {
+    process.exitCode = 1
+    console.error(`${figures.map(({ name }) => name).join(', ')} broke: ${String(error)}`)
+  }
+}
+
+function matches({ name }: Figure, asked: string): boolean {
+  return name === asked || name.startsWith(`${asked}.`)
+}
+
+const { values, positionals } = parseArgs({
+  options: {
+    json: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
+    repetitions: { type: 'string' },
+    case: { type: 'string' },
+  },
+  allowPositionals: true,
+})
+
+if (values.case !== undefined) await runCase(families, values.case, positionals[0] ?? '')
+else {
+  const only = values.only.flatMap((names) => names.split(',')).filter((name) => name !== '')
+  await bench(values.json, only, values.repetitions === undefined ? null : Number(values.repetitions))
+}

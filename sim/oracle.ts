@@ -1,0 +1,67 @@
+// The world outside the log: what tools really did, and what models were really shown. It never reads a session's state.
+import type { CallKey, EffectClass } from '../src/kernel/content.ts'
+import type { Request } from '../src/kernel/ports.ts'
+import { requestBytes } from '../src/kernel/project.ts'
+
+export type Execution = {
+  readonly session: string
+  readonly call: CallKey
+  readonly effect: EffectClass
+  times: number
+}
+
+export class Oracle {
+  readonly executions = new Map<string, Execution>()
+  readonly violations: string[] = []
+  /** Intents that are on disk, as the invariants saw them committed. */
+  readonly intents = new Set<string>()
+  readonly #requests = new Map<string, { readonly seq: number; readonly bytes: string }>()
+
+  /** A handler is about to act on the world. */
+  execute(session: string, call: CallKey, effect: EffectClass): void {
+    const key = `${session}:${call}`
+    if (!this.intents.has(key)) this.violations.push(`O1 ${key} ran before its intent was on disk`)
+    const seen = this.executions.get(key) ?? { session, call, effect, times: 0 }
+    seen.times += 1
+    this.executions.set(key, seen)
+    if (effect === 'once' && seen.times > 1) this.violations.push(`O2 ${key} is once and ran ${seen.times} times`)
+  }
+
+  executed(session: string, call: CallKey): boolean {
+    return this.executions.has(`${session}:${call}`)
+  }
+
+  /** A model is asked: the request must be whole, and start with the bytes of the one before. */
+  ask(request: Request): void {
+    const { session, seq } = request
+    const bytes = requestBytes(request)
+    const last = this.#requests.get(session) ?? { seq: 0, bytes: '' }
+    // A process that froze may ask late: then its request is the older one, and a prefix of what was asked since.
+    const late = seq < last.seq
+    const whole = late ? last.bytes.startsWith(bytes) : bytes.startsWith(last.bytes)
+    if (!whole) this.violations.push(`O3 ${session}@${seq}: the request does not extend the one at ${last.seq}`)
+    if (!late) this.#requests.set(session, { seq, bytes })
+    this.#pairs(request)
+  }
+
+  /** Every call is followed by exactly its results, in model order, before anything else. */
+  #pairs(request: Request): void {
+    let open: readonly string[] = []
+    for (const message of request.messages) {
+      if (message.role === 'tool') {
+        const [expected, ...rest] = open
+        if (message.call !== expected)
+          this.violations.push(
+            `O4 ${request.session}@${request.seq}: result ${message.call} stands where ${expected} belongs`,
+          )
+        open = rest
+        continue
+      }
+      if (open.length > 0)
+        this.violations.push(`O5 ${request.session}@${request.seq}: ${open.join(', ')} has no result`)
+      open = message.role === 'assistant' ? message.calls.map((call) => call.key) : []
+    }
+    if (open.length > 0)
+      this.violations.push(`O5 ${request.session}@${request.seq}: ${open.join(', ')} has no result at the end`)
+  }
+}

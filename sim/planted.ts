@@ -1,0 +1,178 @@
+// Planted faults: small mutations of the real source, applied one at a time to a copy. The simulator must catch every one
+// of them, and the unchanged copy must pass the same seeds. A mutation that no longer applies is an error, not a pass.
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+type Planted = { readonly name: string; readonly file: string; readonly find: string; readonly replace: string }
+
+const SEEDS = 200
+
+const FAULTS: readonly Planted[] = [
+  {
+    name: 'no write-ahead: effects start before their intent is on disk',
+    file: 'src/runtime/drive.ts',
+    find: 'await store.commit([plan.write])',
+    replace: 'store.commit([plan.write]).catch(() => {})',
+  },
+  {
+    name: 'no fencing: a worker that lost its lease may write',
+    file: 'src/stores/plan.ts',
+    find: 'if (epoch !== draft.epoch || draft.worker === null) {',
+    replace: 'if (epoch === -1) {',
+  },
+  {
+    name: 'a lost once call is run again',
+    file: 'src/kernel/next.ts',
+    find: "if (proposal.effect === 'once') {",
+    replace: "if (proposal.effect === 'once' && key.endsWith('.9')) {",
+  },
+  {
+    name: 'off by one: one model request too many',
+    file: 'src/kernel/limits.ts',
+    find: 'run.requests >= limits.modelRequests',
+    replace: 'run.requests > limits.modelRequests',
+  },
+  {
+    name: 'off by one: one tool call too many',
+    file: 'src/kernel/fold.ts',
+    find: 'calls > run.limits.toolCalls',
+    replace: 'calls > run.limits.toolCalls + 1',
+  },
+  {
+    name: 'a denial is taken for a yes',
+    file: 'src/kernel/ledger.ts',
+    find: 'if (!e.allow) return move',
+    replace: 'if (e.allow) return move',
+  },
+  {
+    name: 'an approval is not bound to the action shown',
+    file: 'src/kernel/ledger.ts',
+    find: 'if (digest !== e.digest) return',
+    replace: 'if (digest === null) return',
+  },
+  {
+    name: 'the last decision stands instead of the first',
+    file: 'src/kernel/ledger.ts',
+    find: "if (call?.state.type !== 'asked' || call.proposal.gate.type !== 'ask') return",
+    replace:
+      "if (!call || call.state.type === 'running' || call.proposal.gate.type !== 'ask') return\n  if (call.state.type !== 'asked') return move(turn, i, call, e.allow ? READY : { type: 'denied', by: e.by, why: '' })",
+  },
+  {
+    name: 'an approval counts after it expired',
+    file: 'src/kernel/ledger.ts',
+    find: 'e.at > gate.expiresAt',
+    replace: 'e.at > gate.expiresAt + 100_000',
+  },
+  {
+    name: 'siblings of an open question run',
+    file: 'src/kernel/next.ts',
+    find: 'asked.length > 0 || s.paused ? [] : wave',
+    replace: 's.paused ? [] : wave',
+  },
+  {
+    name: 'an interrupt forgets the input that waits',
+    file: 'src/kernel/next.ts',
+    find: 'i.seq < s.stop || (i.seq < opened',
+    replace: '(i.seq < opened',
+  },
+  {
+    name: 'results are shown in the order they landed',
+    file: 'src/kernel/next.ts',
+    find: 'for (const seq of run.turn?.results ?? []) shows.push(seq)',
+    replace: 'for (const seq of [...(run.turn?.results ?? [])].sort((a, b) => a - b)) shows.push(seq)',
+  },
+  {
+    name: 'input that arrives during a request is taken for shown',
+    file: 'src/kernel/fold.ts',
+    find: 's.inputs = s.inputs.filter((input) => !e.shows.includes(input.seq))',
+    replace: 's.inputs = []',
+  },
+  {
+    name: 'what landed is dropped on a conflict',
+    file: 'src/runtime/drive.ts',
+    find: 'await book.open()\n',
+    replace: 'await book.open()\n        flights.written(plan.landed)\n',
+  },
+  {
+    name: 'the same message twice is two messages',
+    file: 'src/stores/plan.ts',
+    find: 'if (!known) return 0',
+    replace: 'if (!known || known.seq > 0) return 0',
+  },
+  {
+    name: 'an inbox event does not make its session due',
+    file: 'src/stores/plan.ts',
+    find: 'if (draft.due === null || draft.due > at) draft.due = at',
+    replace: 'if (draft.due !== null && draft.due > at) draft.due = at',
+  },
+  {
+    name: 'a lost model call costs nothing',
+    file: 'src/runtime/charges.ts',
+    find: "event.class === 'lost' ?",
+    replace: "event.class === 'superseded' ?",
+  },
+  {
+    name: 'completed while steering waits',
+    file: 'src/kernel/next.ts',
+    find: "verdict?.type === 'final' && inputs.length === 0",
+    replace: "verdict?.type === 'final'",
+  },
+]
+
+/** True when the clean copy passes and every planted fault is caught. */
+export async function planted(): Promise<boolean> {
+  const root = resolve('.build', 'planted')
+  let good = true
+  const clean = run(root, null)
+  console.log(`${clean.caught ? 'FAILED ' : 'passes '}  the clean tree, ${SEEDS} seeds`)
+  if (clean.caught) console.log(clean.output)
+  good &&= !clean.caught
+  for (const fault of FAULTS) {
+    const { caught, by } = run(root, fault)
+    console.log(`${caught ? 'caught ' : 'MISSED '}  ${fault.name}${caught ? `  (${by})` : ''}`)
+    good &&= caught
+  }
+  console.log(`${FAULTS.length} planted faults, ${good ? 'all caught' : 'NOT all caught'}`)
+  rmSync(root, { recursive: true, force: true })
+  return good
+}
+
+type Outcome = { readonly caught: boolean; readonly by: string; readonly output: string }
+
+function run(root: string, fault: Planted | null): Outcome {
+  rmSync(root, { recursive: true, force: true })
+  mkdirSync(root, { recursive: true })
+  for (const part of ['src', 'sim']) cpSync(part, join(root, part), { recursive: true })
+  cpSync('package.json', join(root, 'package.json'))
+  symlinkSync(resolve('node_modules'), join(root, 'node_modules'))
+  writeFileSync(join(root, 'tsconfig.json'), config())
+  if (fault) apply(root, fault)
+  // A mutation may not type-check; it must only run.
+  spawnSync(process.execPath, [resolve('node_modules', 'typescript', 'bin', 'tsc'), '-p', root], { stdio: 'ignore' })
+  const main = join(root, 'out', 'sim', 'main.js')
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, '--bail', '--seeds', `${SEEDS}`], {
+    encoding: 'utf8',
+    timeout: 300_000,
+  })
+  const output = `${stdout}${stderr}`
+  const by = /\b([A-Z]\d+) /.exec(/seed \d+: (.*)/.exec(output)?.[1] ?? '')?.[1] ?? `exit ${status}`
+  return { caught: status !== 0, by, output }
+}
+
+function apply(root: string, { file, find, replace, name }: Planted): void {
+  const path = join(root, file)
+  const source = readFileSync(path, 'utf8')
+  if (source.split(find).length !== 2)
+    throw new Error(`Planted fault "${name}" does not apply: ${file} must hold this exactly once: ${find}`)
+  writeFileSync(
+    path,
+    source.replace(find, () => replace),
+  )
+}
+
+/** The repository's own settings, for the copy. */
+function config(): string {
+  const options = { outDir: 'out', rootDir: '.', noEmitOnError: false, noCheck: true }
+  return JSON.stringify({ extends: resolve('tsconfig.json'), compilerOptions: options, include: ['src', 'sim'] })
+}

@@ -1,0 +1,159 @@
+// One simulated process: it can die between any two steps, freeze for longer than its lease, and find the disk full.
+// Everything the real worker touches goes through here, so a dead process never moves again.
+import { Fault } from '../src/kernel/failure.ts'
+import type { Clock, Store, Write } from '../src/kernel/ports.ts'
+import type { Chance, Scheduler } from './scheduler.ts'
+
+export type Faults = {
+  readonly crashBefore: number
+  readonly crashAfter: number
+  readonly stall: number
+  readonly diskFull: number
+}
+
+export type Tally = {
+  crashes: number
+  stalls: number
+  fenced: number
+  conflicts: number
+  diskFull: number
+  overBudget: number
+}
+
+/** The disk of the simulated machine: full for a while, for everybody. */
+export type Disk = { fullUntil: number }
+
+export type Shared = {
+  readonly scheduler: Scheduler
+  readonly store: Store
+  readonly tally: Tally
+  readonly disk: Disk
+  /** Faults are on; switched off for the liveness phase. */
+  readonly faults: () => Faults | null
+  /** A process died: what had been committed, and what was it doing? */
+  readonly onCrash: (process: SimProcess) => void
+}
+
+const FOREVER = new Promise<never>(() => {})
+
+export class SimProcess {
+  readonly name: string
+  alive = true
+  /** Set while this process's own commit runs, so that its watchers see events and others only a hint. */
+  committing = false
+  readonly #shared: Shared
+  #frozenUntil = 0
+  readonly clock: Clock
+  readonly store: Store
+
+  constructor(name: string, shared: Shared) {
+    this.name = name
+    this.#shared = shared
+    this.clock = { now: () => shared.scheduler.now(), timer: (ms, fire) => this.#timer(ms, fire) }
+    this.store = this.#connect()
+  }
+
+  get chance(): Chance {
+    return this.#shared.scheduler.chance
+  }
+
+  crash(): void {
+    if (!this.alive) return
+    this.alive = false
+    this.#shared.tally.crashes += 1
+    this.#shared.onCrash(this)
+  }
+
+  /** Sleeps in virtual time; never returns if the process died, later if it froze. */
+  async sleep(ms: number): Promise<void> {
+    await this.#shared.scheduler.sleep(ms)
+    while (this.alive && this.#frozenUntil > this.#shared.scheduler.now()) {
+      await this.#shared.scheduler.sleep(this.#frozenUntil - this.#shared.scheduler.now())
+    }
+    if (!this.alive) await FOREVER
+  }
+
+  #timer(ms: number, fire: () => void): () => void {
+    const { scheduler } = this.#shared
+    let cancel = (): void => {}
+    const due = (): void => {
+      if (!this.alive) return
+      if (this.#frozenUntil > scheduler.now()) cancel = scheduler.timer(this.#frozenUntil - scheduler.now(), due)
+      else fire()
+    }
+    cancel = scheduler.timer(ms, due)
+    return () => cancel()
+  }
+
+  /** The way to the store and back: takes time, and is where processes die and freeze. */
+  async #hop(writes: boolean): Promise<void> {
+    const faults = this.#shared.faults()
+    if (faults && writes && this.chance.yes(faults.crashBefore)) this.crash()
+    if (faults && this.chance.yes(faults.stall)) {
+      this.#shared.tally.stalls += 1
+      this.#frozenUntil = this.#shared.scheduler.now() + this.chance.between(130, 400)
+    }
+    await this.sleep(this.chance.between(0, 2))
+  }
+
+  async #commit(writes: readonly Write[]): Promise<Awaited<ReturnType<Store['commit']>>> {
+    const { store, tally, disk, scheduler } = this.#shared
+    await this.#hop(true)
+    const faults = this.#shared.faults()
+    if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = scheduler.now() + this.chance.between(20, 200)
+    if (disk.fullUntil > scheduler.now()) {
+      tally.diskFull += 1
+      throw new Fault('disk_full', 'The disk is full. Free some space; the run goes on by itself.')
+    }
+    this.committing = true
+    try {
+      const receipts = await store.commit(writes)
+      // Written, but the writer never learns.
+      if (faults && this.chance.yes(faults.crashAfter)) this.crash()
+      await this.sleep(this.chance.between(0, 1))
+      return receipts
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'lease_lost') tally.fenced += 1
+      if (error instanceof Fault && error.code === 'conflict') tally.conflicts += 1
+      if (error instanceof Fault && error.code === 'over_budget') tally.overBudget += 1
+      throw error
+    } finally {
+      this.committing = false
+    }
+  }
+
+  #connect(): Store {
+    const { store } = this.#shared
+    const far = async <T>(writes: boolean, act: () => Promise<T>): Promise<T> => {
+      await this.#hop(writes)
+      const answer = await act()
+      if (!this.alive) await FOREVER
+      return answer
+    }
+    return {
+      now: () => store.now(),
+      commit: (writes) => this.#commit(writes),
+      read: (session, after, limit) => far(false, () => store.read(session, after, limit)),
+      snapshot: (session) => far(false, () => store.snapshot(session)),
+      watch: (session, listener) =>
+        store.watch(session, (news) => {
+          if (!this.alive) return
+          if (this.committing) listener(news)
+          else this.#timer(this.chance.between(0, 40), () => listener(null))
+        }),
+      watchDue: (listener) => store.watchDue(() => this.#timer(this.chance.between(0, 40), listener)),
+      claim: (session, worker, ttlMs) => far(true, () => store.claim(session, worker, ttlMs)),
+      extend: (worker, ttlMs) => far(true, () => store.extend(worker, ttlMs)),
+      release: (session, epoch) => far(true, () => store.release(session, epoch)),
+      card: (session) => far(false, () => store.card(session)),
+      due: (limit) => far(false, () => store.due(limit)),
+      nextDue: () => far(false, () => store.nextDue()),
+      list: (filter) => store.list(filter),
+      blob: (hash) => far(false, () => store.blob(hash)),
+      account: (id) => store.account(id),
+      announce: (worker, address, ttlMs) => store.announce(worker, address, ttlMs),
+      address: (session) => store.address(session),
+      close: () => Promise.resolve(),
+    }
+  }
+}

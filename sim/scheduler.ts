@@ -1,0 +1,122 @@
+// Virtual time and seeded chance: one seed decides every delay, fault, reply and click. No real clock, no real I/O.
+import type { Clock } from '../src/kernel/ports.ts'
+
+export class Chance {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  /** From 0 up to, but not including, 1 (mulberry32). */
+  fraction(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+
+  /** A whole number from `low` to `high`, both included. */
+  between(low: number, high: number): number {
+    return low + Math.floor(this.fraction() * (high - low + 1))
+  }
+
+  yes(share: number): boolean {
+    return this.fraction() < share
+  }
+
+  pick<T>(items: readonly T[]): T {
+    return items[this.between(0, items.length - 1)] as T
+  }
+}
+
+type Timer = { readonly at: number; readonly rank: number; readonly fire: () => void; cancelled: boolean }
+
+const START = 1_000_000
+
+/** Fires timers in the order of their time; which of several at the same time comes first is the seed's choice. */
+export class Scheduler implements Clock {
+  readonly chance: Chance
+  #now = START
+  readonly #heap: Timer[] = []
+
+  constructor(chance: Chance) {
+    this.chance = chance
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  elapsed(): number {
+    return this.#now - START
+  }
+
+  timer(ms: number, fire: () => void): () => void {
+    const timer: Timer = { at: this.#now + Math.max(0, ms), rank: this.chance.fraction(), fire, cancelled: false }
+    this.#push(timer)
+    return () => {
+      timer.cancelled = true
+    }
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.timer(ms, resolve)
+    })
+  }
+
+  /** Lets everything that is ready happen, then moves time to the next timer. False when there is none. */
+  async step(): Promise<boolean> {
+    await settleMicrotasks()
+    for (;;) {
+      const timer = this.#pop()
+      if (!timer) return false
+      if (timer.cancelled) continue
+      this.#now = Math.max(this.#now, timer.at)
+      timer.fire()
+      return true
+    }
+  }
+
+  #push(timer: Timer): void {
+    const heap = this.#heap
+    let i = heap.push(timer) - 1
+    while (i > 0) {
+      const parent = (i - 1) >> 1
+      if (!before(timer, heap[parent] as Timer)) break
+      heap[i] = heap[parent] as Timer
+      i = parent
+    }
+    heap[i] = timer
+  }
+
+  #pop(): Timer | undefined {
+    const heap = this.#heap
+    const top = heap[0]
+    const last = heap.pop()
+    if (!top || !last || heap.length === 0) return top
+    let i = 0
+    for (;;) {
+      let child = 2 * i + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && before(heap[child + 1] as Timer, heap[child] as Timer)) child += 1
+      if (!before(heap[child] as Timer, last)) break
+      heap[i] = heap[child] as Timer
+      i = child
+    }
+    heap[i] = last
+    return top
+  }
+}
+
+function before(a: Timer, b: Timer): boolean {
+  return a.at < b.at || (a.at === b.at && a.rank < b.rank)
+}
+
+/** A macrotask: every promise that can settle has settled when it runs. */
+function settleMicrotasks(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}

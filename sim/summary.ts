@@ -1,0 +1,21 @@
+// What a run of the simulator saw, in a few lines: enough to tell a hard run from an easy one.
+import type { Report } from './simulate.ts'
+
+export function summary(reports: readonly Report[], trace: string, seconds: number): string {
+  const n = Math.max(1, reports.length)
+  const sum = (of: (report: Report) => number): number => reports.reduce((total, report) => total + of(report), 0)
+  const mean = (of: (report: Report) => number): string => (sum(of) / n).toFixed(1)
+  const faults = (r: Report): number => r.tally.crashes + r.tally.stalls + r.tally.diskFull + r.restarts
+  const share = sum((r) => (r.betweenIntentAndResult ? 1 : 0)) / n
+  const violations = sum((r) => r.violations.length)
+  return [
+    `${reports.length} seeds, ${violations} violations, ${seconds.toFixed(1)} s`,
+    `  per seed: ${mean((r) => r.sessions)} sessions, ${mean((r) => r.workers)} workers, ${mean(faults)} injected faults, ${mean((r) => r.seen.events)} events, ${mean((r) => r.seen.settled)} runs`,
+    `  intents per seed: ${mean((r) => r.seen.read)} read, ${mean((r) => r.seen.idempotent)} idempotent, ${mean((r) => r.seen.once)} once`,
+    `  crashes ${sum((r) => r.tally.crashes)}, stalls ${sum((r) => r.tally.stalls)}, clean restarts ${sum((r) => r.restarts)}, disk full ${sum((r) => r.tally.diskFull)}`,
+    `  fenced writes ${sum((r) => r.tally.fenced)}, conflicts ${sum((r) => r.tally.conflicts)}, over budget ${sum((r) => r.tally.overBudget)}`,
+    `  unknown results ${sum((r) => r.seen.unknown)}, lost model calls ${sum((r) => r.seen.lostCalls)}, acknowledged events ${sum((r) => r.acked)}`,
+    `  seeds that crashed between intent and result: ${(share * 100).toFixed(1)} %`,
+    `  trace ${trace.slice(0, 32)}`,
+  ].join('\n')
+}

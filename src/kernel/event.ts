@@ -1,0 +1,61 @@
+// What can happen to a session: the closed union of events, and nothing about what they mean (that is fold.ts).
+// A session is an append-only log of these. A new type needs a decision record. Two lanes:
+// - inbox events may be appended by anyone, at any time, and must be harmless in any interleaving;
+// - owner events are written only by the worker that holds the session's lease, and carry its epoch.
+import type { Failure } from './failure.ts'
+import type { Allow, BlobRef, CallKey, CallStatus, Frozen, Json, Limits } from './content.ts'
+import type { ModelFailureClass, Outcome, Part, Proposal, Usage, Verdict } from './content.ts'
+
+/** `id` is the caller's own: the same id twice is the same event. */
+export type InboxBody = Frozen<
+  | { type: 'user.message'; id: string; parts: readonly Part[]; when: 'next' | 'after' | 'now'; by?: string }
+  | ({ type: 'user.tool_confirmation'; id: string; call: CallKey; digest: string; allow: boolean } & Frozen<Decider>)
+  | { type: 'user.custom_tool_result'; id: string; call: CallKey; ok: boolean; content: string; by?: string }
+  | { type: 'user.interrupt'; id: string; mode: 'stop' | 'pause'; run?: number }
+>
+type Decider = { by: string; role?: string; why?: string; remember?: Json }
+
+export type OwnerBody = Frozen<
+  | ({ type: 'session.created'; agent: string; planner: string } & Frozen<Origin>)
+  | ({ type: 'run.started'; inputs: readonly number[]; wakes: readonly string[]; limits: Limits } & Frozen<Setup>)
+  /** `shows` are the seqs this request shows for the first time, in order: this is promotion. */
+  | { type: 'model.started'; shows: readonly number[]; allow: Allow; held: number; boost?: true }
+  | ({ type: 'agent.message'; parts: readonly Part[]; calls: readonly Proposal[]; verdict: Verdict } & Frozen<Paid>)
+  | ({ type: 'model.failed'; class: ModelFailureClass; message: string; retryable: boolean } & Frozen<Again>)
+  | { type: 'agent.tool_use'; call: CallKey }
+  | { type: 'agent.custom_tool_use'; call: CallKey }
+  | ({ type: 'agent.tool_result'; call: CallKey; status: CallStatus; content: string | BlobRef } & Frozen<Evidence>)
+  | { type: 'context.compacted'; cut?: number; summary?: string; cleared?: number; cost: number }
+  | { type: 'note.added'; kind: 'limit' | 'nudge' | 'correction' | 'learning'; text: string }
+  | { type: 'wake.scheduled'; due: number; reason: string; key: string }
+  | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[] }
+  | { type: 'session.closed' }
+>
+type Origin = {
+  parent?: Frozen<{ session: string; call: CallKey }>
+  environment?: string
+  attachments?: readonly string[]
+  fork?: Frozen<{ session: string; seq: number }>
+}
+/** The frozen toolset and instructions, by hash; what hooks and recall added; the code that ran. */
+type Setup = { toolset: string; instructions: string; context?: readonly string[]; code?: string }
+type Paid = { usage: Usage | null; cost: number; route?: string }
+type Again = { route?: string; retryAt?: number; partial?: string }
+/** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks. */
+type Evidence = { from?: number; failure?: Failure; retryKind?: string; metadata?: Json }
+
+export type EventBody = InboxBody | OwnerBody
+
+/** `at` is the store's clock and never goes back. `epoch` is the writer's lease, or 0 for the inbox. */
+export type Envelope = Frozen<{ seq: number; at: number; epoch: number }>
+export type InboxEvent = Envelope & InboxBody
+export type OwnerEvent = Envelope & OwnerBody
+export type Event = InboxEvent | OwnerEvent
+
+export function eventId(session: string, seq: number): string {
+  return `${session}:${seq}`
+}
+
+export function callKey(seq: number, index: number): CallKey {
+  return `${seq}.${index}`
+}

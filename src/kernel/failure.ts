@@ -1,0 +1,43 @@
+// The three shapes of going wrong: Failure (data the model sees), Fault (operational, for the caller), Bug (a failed assertion).
+
+/** Data for the model and for people: short, bounded, actionable. It never ends a run by itself. */
+export type Failure = {
+  readonly kind: FailureKind
+  readonly message: string
+  readonly recoverable?: boolean
+}
+
+export type FailureKind =
+  | ('InvalidInput' | 'NotFound' | 'Denied' | 'Timeout' | 'NonZeroExit')
+  | ('Unavailable' | 'Interrupted' | 'Unknown' | 'Failed')
+
+/** Closed on purpose: callers switch on it. */
+export type FaultCode =
+  | ('lease_lost' | 'conflict' | 'over_budget')
+  | ('disk_full' | 'io_error' | 'store_busy' | 'store_closed' | 'store_damaged' | 'store_newer' | 'store_unsupported')
+  | ('session_missing' | 'session_exists' | 'session_closed' | 'session_damaged' | 'session_busy')
+  | ('id_reused' | 'call_unknown' | 'decision_stale' | 'invalid_input' | 'invalid_config' | 'harness_closed')
+
+/** Operational trouble. `message` tells the caller what to do; `detail` is for the developer and never holds user content. */
+export class Fault extends Error {
+  readonly code: FaultCode
+  readonly detail: string
+  constructor(code: FaultCode, message: string, detail = '') {
+    super(message || code)
+    this.name = 'Fault'
+    this.code = code
+    this.detail = detail
+  }
+}
+
+/** The log and the code disagree. The attempt stops; the log stays whole. */
+export class Bug extends Error {
+  constructor(message: string) {
+    super(`invariant broken: ${message}`)
+    this.name = 'Bug'
+  }
+}
+
+export function assert(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new Bug(message)
+}

@@ -1,0 +1,191 @@
+// What the log means: fold(session, event) → session. Pure. Owner events out of order are a Bug; inbox events never are.
+// Copying the session for every event would cost more than all else here, so `fold` is a copy and a `take`, and whoever
+// owns a session that nobody else holds (the driver, a reader catching up) takes events into it in place.
+import type { Mutable } from './content.ts'
+import type { Event } from './event.ts'
+import { assert } from './failure.ts'
+import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, settle, start } from './ledger.ts'
+import { newRun, parked, type Run, type Session } from './session.ts'
+
+type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
+export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null }
+type Of<T extends Event['type']> = Extract<Event, { type: T }>
+
+export function fold(session: Session, e: Event): Session {
+  const s = open(session)
+  take(s, e)
+  return s
+}
+
+/** A copy that nobody else holds. Everything `take` changes in place is in it; everything deeper is replaced. */
+export function open(session: Session): OpenSession {
+  const { run } = session
+  return { ...session, run: run ? { ...run, turn: run.turn ? copyTurn(run.turn) : null } : null }
+}
+
+export function take(s: OpenSession, e: Event): void {
+  if (e.seq !== s.seq + 1) assert(false, `event ${e.seq} follows ${s.seq}`)
+  const { epoch } = s
+  s.seq = e.seq
+  s.at = e.at
+  if (e.epoch > epoch) s.epoch = e.epoch
+  apply(s, e)
+  if (s.run) clock(s, s.run, e, epoch)
+}
+
+function apply(s: OpenSession, e: Event): void {
+  switch (e.type) {
+    case 'session.created':
+      s.created = true
+      s.agent = e.agent
+      s.root = e.parent?.session ?? null
+      return
+    case 'user.message':
+      if (s.closed) return
+      s.inputs = [...s.inputs, { seq: e.seq, when: e.when }]
+      if (e.when !== 'after') s.paused = false
+      return
+    case 'user.tool_confirmation':
+      if (s.run?.turn) decide(s.run.turn, e)
+      return
+    case 'user.custom_tool_result':
+      if (s.run?.turn) answer(s.run.turn, e)
+      return
+    case 'user.interrupt':
+      return interrupt(s, e)
+    case 'run.started':
+      return begin(s, e)
+    case 'model.started':
+      return ask(s, e)
+    case 'agent.message':
+      return reply(s, e)
+    case 'model.failed':
+      return fail(s, e)
+    case 'agent.tool_use':
+      return start(turnOf(s), e.call, e.epoch)
+    case 'agent.custom_tool_use':
+      return hand(turnOf(s), e.call)
+    case 'agent.tool_result':
+      return result(s, e)
+    case 'note.added':
+      s.notes = [...s.notes, e.seq]
+      return
+    case 'context.compacted':
+      s.cost += e.cost
+      return
+    case 'wake.scheduled':
+      // A pending wake with the same key is the same wake: the first stands.
+      if (!s.wakes.some((w) => w.key === e.key)) s.wakes = [...s.wakes, { seq: e.seq, due: e.due, key: e.key }]
+      return
+    case 'run.settled':
+      return conclude(s, e)
+    case 'session.closed':
+      s.closed = true
+      s.inputs = []
+      s.wakes = []
+      return
+    default:
+      // An event of a type this version does not know is kept in the log and changes nothing.
+      return
+  }
+}
+
+function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
+  if (e.run !== undefined && e.run !== s.run?.seq) return
+  s.wakes = []
+  if (e.mode === 'pause') s.paused = s.run !== null
+  else if (s.run || s.inputs.length > 0) s.stop = e.seq
+}
+
+function begin(s: OpenSession, e: Of<'run.started'>): void {
+  assert(s.run === null, 'a run started inside a run')
+  s.wakes = s.wakes.filter((w) => !e.wakes.includes(w.key))
+  // What opens the run joins its first request, also what asked to come after the one before.
+  s.inputs = s.inputs.map((input) => (e.inputs.includes(input.seq) ? { ...input, when: 'next' } : input))
+  s.paused = false
+  s.run = { ...newRun(e), turn: null }
+}
+
+function ask(s: OpenSession, e: Of<'model.started'>): void {
+  const run = runOf(s)
+  assert(run.model === null, 'a model call was opened inside another')
+  assert(!run.turn || run.turn.open.length === 0, 'a request was made over an unanswered call')
+  if (s.inputs.length > 0) s.inputs = s.inputs.filter((input) => !e.shows.includes(input.seq))
+  s.unshown = []
+  s.notes = []
+  const last = run.turn?.verdict.type
+  if (last === 'retry_user_message' || last === 'retry_tool_output') run.outputRetries += 1
+  if (e.boost) run.boosted = true
+  run.model = { seq: e.seq, epoch: e.epoch, at: e.at, held: e.held }
+  run.turn = null
+  run.retryAt = 0
+}
+
+function reply(s: OpenSession, e: Of<'agent.message'>): void {
+  const run = runOf(s)
+  assert(run.model, 'a reply without a question')
+  const calls = run.toolCalls + e.calls.length
+  const over = run.limits.toolCalls !== null && calls > run.limits.toolCalls
+  run.model = null
+  run.turn = openTurn(e, over)
+  run.requests += 1
+  if (!over) run.toolCalls = calls
+  run.failures = 0
+  run.fatal = null
+  if (e.verdict.type !== 'empty') run.boosted = false
+  run.cost += e.cost
+  s.cost += e.cost
+}
+
+function fail(s: OpenSession, e: Of<'model.failed'>): void {
+  const run = runOf(s)
+  assert(run.model, 'a model call failed that was not open')
+  run.model = null
+  run.retryAt = e.retryAt ?? 0
+  if (e.class === 'superseded' || e.class === 'interrupted') return
+  if (e.class === 'lost') {
+    run.losses += 1
+    return
+  }
+  run.failures += 1
+  if (!e.retryable) run.fatal = e.message
+}
+
+function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
+  const run = runOf(s)
+  const { tool, retries } = settle(turnOf(s), e.call, e.seq)
+  if (e.retryKind === undefined) return
+  const used = (run.toolRetries[tool] ?? 0) + 1
+  run.toolRetries = { ...run.toolRetries, [tool]: used }
+  if (used > (retries ?? run.limits.toolRetries)) run.exhausted = tool
+}
+
+function conclude(s: OpenSession, e: Of<'run.settled'>): void {
+  assert(!s.run?.model, 'a run settled over an open model call')
+  assert(!s.run?.turn?.open.length, 'a run settled over an open call')
+  const swallowed = e.inputs ?? []
+  s.unshown = [...s.unshown, ...(s.run?.turn?.results ?? []), ...s.notes, ...swallowed]
+  s.notes = []
+  s.inputs = s.inputs.filter((input) => !swallowed.includes(input.seq))
+  s.stop = 0
+  s.paused = false
+  s.last = e.outcome
+  s.run = null
+}
+
+function runOf(s: OpenSession): OpenRun {
+  assert(s.run, 'no run is open')
+  return s.run
+}
+
+function turnOf(s: OpenSession): OpenTurn {
+  assert(s.run?.turn, 'a call without a turn')
+  return s.run.turn
+}
+
+/** Time counts while one attempt works: not while parked, and not while nobody drove. */
+function clock(s: OpenSession, run: OpenRun, e: Event, epochBefore: number): void {
+  if (run.since !== null && e.epoch > 0 && e.epoch === epochBefore) run.activeMs += Math.max(0, e.at - run.since)
+  if (parked(s, run)) run.since = null
+  else if (e.epoch > 0 || run.since === null) run.since = e.at
+}

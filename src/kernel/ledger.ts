@@ -1,0 +1,106 @@
+// The ledger of calls: how one proposed action moves from proposal to result. Pure transitions, no decisions.
+import type { CallKey, Frozen, Mutable, Proposal, Verdict } from './content.ts'
+import type { InboxEvent, OwnerEvent } from './event.ts'
+import { callKey } from './event.ts'
+import { assert } from './failure.ts'
+
+export type CallState = Frozen<
+  | { type: 'ready' }
+  | { type: 'asked'; votes: readonly string[] }
+  | { type: 'denied'; by: string; why: string }
+  /** The intent is on disk. `tries` counts the attempts that were lost with their worker. */
+  | { type: 'running'; epoch: number; tries: number }
+  | { type: 'outside' }
+  | { type: 'answered'; seq: number; ok: boolean }
+>
+
+export type Call = Frozen<{ key: CallKey; index: number; proposal: Proposal; state: CallState }>
+
+/** One reply being acted on. `results[i]` is the seq of call i's result, 0 while it has none. */
+export type Turn = Frozen<{
+  seq: number
+  verdict: Verdict
+  open: readonly Call[]
+  results: readonly number[]
+  /** The batch would exceed the limit of tool calls: none of it runs. */
+  over: boolean
+}>
+
+type Confirmation = Extract<InboxEvent, { type: 'user.tool_confirmation' }>
+type Answer = Extract<InboxEvent, { type: 'user.custom_tool_result' }>
+type Reply = Extract<OwnerEvent, { type: 'agent.message' }>
+
+export type OpenTurn = Omit<Mutable<Turn>, 'open' | 'results'> & { open: Call[]; results: number[] }
+
+export function openTurn(e: Reply, over: boolean): OpenTurn {
+  // Loops and not `map`: optimised code gives mapped arrays another shape, and everything compiled for the first is lost.
+  const open: Call[] = []
+  const results: number[] = []
+  for (const proposal of e.calls) {
+    const state: CallState = proposal.gate.type === 'ask' ? { type: 'asked', votes: [] } : READY
+    open.push({ key: callKey(e.seq, open.length), index: open.length, proposal, state })
+    results.push(0)
+  }
+  return { seq: e.seq, verdict: e.verdict, open, results, over }
+}
+
+export function copyTurn(turn: Turn): OpenTurn {
+  const { seq, verdict, over } = turn
+  return { seq, verdict, open: turn.open.slice(), results: turn.results.slice(), over }
+}
+
+/** Only an open question can be decided, only for the exact action shown, only in time, and the first decision stands. */
+export function decide(turn: OpenTurn, e: Confirmation): void {
+  const i = turn.open.findIndex((c) => c.key === e.call)
+  const call = turn.open[i]
+  if (call?.state.type !== 'asked' || call.proposal.gate.type !== 'ask') return
+  const { gate, digest } = call.proposal
+  if (digest !== e.digest) return
+  if (gate.expiresAt !== null && e.at > gate.expiresAt) return
+  if (gate.roles.length > 0 && !gate.roles.includes(e.role ?? '')) return
+  if (!e.allow) return move(turn, i, call, { type: 'denied', by: e.by, why: e.why ?? '' })
+  if (call.state.votes.includes(e.by)) return
+  const votes = [...call.state.votes, e.by]
+  move(turn, i, call, votes.length >= gate.n ? READY : { type: 'asked', votes })
+}
+
+/** A late or second answer is evidence in the log and changes nothing. */
+export function answer(turn: OpenTurn, e: Answer): void {
+  const i = turn.open.findIndex((c) => c.key === e.call)
+  const call = turn.open[i]
+  if (call?.state.type === 'outside') move(turn, i, call, { type: 'answered', seq: e.seq, ok: e.ok })
+}
+
+export function start(turn: OpenTurn, key: CallKey, epoch: number): void {
+  const { i, call } = find(turn, key)
+  const { state, proposal } = call
+  const again = state.type === 'running' && state.epoch < epoch && proposal.effect !== 'once'
+  if (state.type !== 'ready' && !again) assert(false, `call ${key} (${proposal.effect}) was started from ${state.type}`)
+  move(turn, i, call, { type: 'running', epoch, tries: state.type === 'running' ? state.tries + 1 : 0 })
+}
+
+export function hand(turn: OpenTurn, key: CallKey): void {
+  const { i, call } = find(turn, key)
+  assert(call.state.type === 'ready', 'a call was handed out that was not ready')
+  move(turn, i, call, { type: 'outside' })
+}
+
+export function settle(turn: OpenTurn, key: CallKey, seq: number): Proposal {
+  const { i, call } = find(turn, key)
+  turn.open.splice(i, 1)
+  turn.results[call.index] = seq
+  return call.proposal
+}
+
+const READY: CallState = { type: 'ready' }
+
+function find(turn: OpenTurn, key: CallKey): { readonly i: number; readonly call: Call } {
+  const i = turn.open.findIndex((c) => c.key === key)
+  const call = turn.open[i]
+  if (!call) assert(false, `call ${key} is not open`)
+  return { i, call }
+}
+
+function move(turn: OpenTurn, i: number, call: Call, state: CallState): void {
+  turn.open[i] = { key: call.key, index: call.index, proposal: call.proposal, state }
+}

@@ -1,0 +1,47 @@
+// The limits of a run: their defaults, and the two questions next asks of them.
+import type { Frozen, Limits, Outcome } from './content.ts'
+import type { Run, Session } from './session.ts'
+
+export type Here = Frozen<{ now: number; epoch: number }>
+
+const COUNTS = { modelRequests: 64, modelAttempts: 4, lossesMax: 8, toolCalls: null, toolRetries: 1, outputRetries: 1 }
+export const DEFAULT_LIMITS: Limits = { ...COUNTS, parallel: 16, modelMs: 120_000, activeMs: 600_000, hold: 0 }
+
+/** How often may a call that is safe to repeat be lost with its worker before it is given up? */
+export const CALL_LOSSES_MAX = 3
+
+/** When this attempt has used up the run's active time; null while parked, or before this attempt wrote anything. */
+export function deadline(s: Session, run: Run, here: Here): number | null {
+  if (run.since === null || here.epoch !== s.epoch) return null
+  return run.since + run.limits.activeMs - run.activeMs
+}
+
+/** Why the run must stop now, whatever it is doing; null when it may go on. */
+export function stopping(s: Session, run: Run, here: Here): Outcome | null {
+  if (s.stop > 0) return { type: 'interrupted' }
+  if (run.turn?.over) return { type: 'limit', limit: 'tool_calls' }
+  const at = deadline(s, run, here)
+  return at !== null && here.now >= at ? { type: 'limit', limit: 'active_ms' } : null
+}
+
+/** Why no further request may be made; null when one may. */
+export function refusal(run: Run): Outcome | null {
+  const { limits, turn } = run
+  const retry = turn?.verdict.type === 'retry_user_message' || turn?.verdict.type === 'retry_tool_output'
+  if (run.exhausted !== null) return failed('tool_retries_exceeded', `Tool "${run.exhausted}" used up its retries.`)
+  if (retry && run.outputRetries >= limits.outputRetries) {
+    return failed('output_validation_failed', 'The output was still invalid after its last retry.')
+  }
+  if (turn?.verdict.type === 'unexpected') return failed('unexpected_model_behavior', turn.verdict.reason)
+  if (turn?.verdict.type === 'empty' && (run.boosted || !turn.verdict.boost)) {
+    return failed('empty_answer', 'The model gave an empty answer.')
+  }
+  if (run.fatal !== null) return failed('provider_error', run.fatal)
+  if (run.failures >= limits.modelAttempts) return failed('provider_error', 'The model failed too often in a row.')
+  if (run.losses >= limits.lossesMax) return failed('crashed_too_often', 'The worker was lost too often in this run.')
+  return run.requests >= limits.modelRequests ? { type: 'limit', limit: 'model_requests' } : null
+}
+
+function failed(reason: Extract<Outcome, { type: 'failed' }>['reason'], message: string): Outcome {
+  return { type: 'failed', reason, failure: { kind: 'Failed', message } }
+}

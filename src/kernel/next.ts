@@ -1,0 +1,189 @@
+// What must be happening now: next(session, here) → one decision. Pure and level-triggered, so there is no resume path.
+//
+//   state                                        decision
+//   -----------------------------------------------------------------------------------------------------------
+//   closed or not created                        rest
+//   no run, an interrupt over waiting input      record run.settled (interrupted)
+//   no run, input or a due wake                  perform prepare
+//   no run, nothing                              rest until the next wake
+//   something open from an older attempt         record its loss (model.failed lost, result unknown, or a new intent)
+//   interrupt, or a limit that stops at once     perform: stop all; when nothing is open, record results, run.settled
+//   model call open                              perform call; input "now" stops it as superseded
+//   calls open                                   record what is decided, record intents, perform what is intended
+//   calls waiting for people                     rest until the first question expires
+//   turn done, verdict ends it                   record run.settled, unless steering waits
+//   turn done, or run just begun                 record model.started (promotion)
+import type { Frozen, Outcome } from './content.ts'
+import type { OwnerBody } from './event.ts'
+import type { Call, Turn } from './ledger.ts'
+import { CALL_LOSSES_MAX, deadline, type Here, refusal, stopping } from './limits.ts'
+import { closing, expiry, refused, resultOf, unknown } from './result.ts'
+import { opening, type Run, type Session, steering } from './session.ts'
+
+export type Effect = Frozen<
+  | { type: 'prepare'; key: string; inputs: readonly number[]; wakes: readonly string[] }
+  | { type: 'call'; key: string; seq: number; deadline: number }
+  | { type: 'run'; key: string; call: Call; mode: 'execute' | 'reconcile' }
+>
+export type StopReason = 'interrupted' | 'superseded' | 'limit'
+export type Waiting = 'input' | 'approval' | 'answer' | 'retry' | 'resume' | 'nothing'
+
+export type Decision = Frozen<
+  /** The harness itself decides these facts. */
+  | { type: 'record'; events: readonly OwnerBody[] }
+  /** The world must answer. What is open and listed in `stop` is aborted, and still awaited. */
+  | { type: 'perform'; effects: readonly Effect[]; stop: readonly Effect[]; reason?: StopReason; until: number | null }
+  | { type: 'rest'; waiting: Waiting; until: number | null }
+>
+
+export function next(s: Session, here: Here): Decision {
+  if (!s.created || s.closed) return rest('nothing')
+  if (!s.run) return idle(s, here)
+  const why = stopping(s, s.run, here)
+  const lost = losses(s.run, here, why !== null)
+  if (lost.length > 0) return record(lost)
+  if (why) return wind(s, s.run, why, here)
+  if (s.run.model) return listen(s, s.run, s.run.model, here)
+  if (s.run.turn && s.run.turn.open.length > 0) return act(s, s.run, s.run.turn, here)
+  return think(s, s.run, here)
+}
+
+function idle(s: Session, here: Here): Decision {
+  if (s.inputs.some((input) => input.seq < s.stop)) return record([settlement(s, { type: 'interrupted' })])
+  const wakes = s.wakes.filter((wake) => wake.due <= here.now)
+  const first = s.inputs[0]?.seq ?? wakes[0]?.seq
+  if (first === undefined) return rest('input', earliest(s.wakes.map((wake) => wake.due)))
+  const key = `prepare:${first}`
+  return perform([{ type: 'prepare', key, inputs: opening(s), wakes: wakes.map((wake) => wake.key) }], null)
+}
+
+/** An intent is closed only by its own flight or by loss. Here is loss, seen when a newer attempt looks. */
+function losses(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
+  const events: OwnerBody[] = []
+  if (run.model && run.model.epoch < here.epoch) {
+    events.push({
+      type: 'model.failed',
+      class: 'lost',
+      message: 'The worker was lost during the call.',
+      retryable: true,
+    })
+  }
+  for (const { key, state, proposal } of run.turn?.open ?? []) {
+    if (state.type !== 'running' || state.epoch >= here.epoch) continue
+    if (proposal.effect === 'once') {
+      if (!proposal.reconcile || stop) events.push(unknown(key))
+    } else if (stop) events.push(refused(key, 'aborted', 'The run ended before this call could be repeated.'))
+    else if (state.tries + 1 < CALL_LOSSES_MAX) events.push({ type: 'agent.tool_use', call: key })
+    else events.push(refused(key, 'error', 'The worker was lost each time this call ran.'))
+  }
+  return events
+}
+
+/** Stop what is in flight and wait for it; when nothing is, give every call its result and settle. */
+function wind(s: Session, run: Run, why: Outcome, here: Here): Decision {
+  const flying = run.model ? [callOf(run.model, run)] : runsOf(run.turn, here)
+  const reason = why.type === 'limit' ? 'limit' : 'interrupted'
+  if (flying.length > 0) return { type: 'perform', effects: [], stop: flying, reason, until: null }
+  const text = why.type === 'limit' ? 'Not run: a limit was reached.' : 'Not run: the run was interrupted.'
+  return record([...(run.turn?.open ?? []).map((call) => closing(call, text)), settlement(s, why)])
+}
+
+function listen(s: Session, run: Run, model: NonNullable<Run['model']>, here: Here): Decision {
+  const call = callOf(model, run)
+  const until = deadline(s, run, here)
+  const superseded = s.inputs.some((input) => input.when === 'now' && input.seq > model.seq)
+  return superseded
+    ? { type: 'perform', effects: [], stop: [call], reason: 'superseded', until }
+    : perform([call], until)
+}
+
+function act(s: Session, run: Run, turn: Turn, here: Here): Decision {
+  const decided: OwnerBody[] = []
+  const asked: Call[] = []
+  for (const call of turn.open) {
+    const result = resultOf(turn, call, here.now)
+    if (result) decided.push(result)
+    else if (call.state.type === 'asked') asked.push(call)
+  }
+  if (decided.length > 0) return record(decided)
+  const runs = runsOf(turn, here)
+  const intents = asked.length > 0 || s.paused ? [] : wave(run, turn, runs.length)
+  if (intents.length > 0) return record(intents)
+  if (runs.length > 0) return perform(runs, deadline(s, run, here))
+  if (s.paused) return rest('resume')
+  return asked.length > 0 ? rest('approval', earliest(asked.map((call) => expiry(call) + 1))) : rest('answer')
+}
+
+/** The intents that may be written now: one at a time if any called tool is sequential, else up to the limit at once. */
+function wave(run: Run, turn: Turn, running: number): readonly OwnerBody[] {
+  const width = turn.open.some((call) => call.proposal.sequential) ? 1 : run.limits.parallel
+  let free = Math.max(0, width - running)
+  const intents: OwnerBody[] = []
+  for (const { key, state, proposal } of turn.open) {
+    if (state.type !== 'ready') continue
+    if (proposal.gate.type === 'outside') intents.push({ type: 'agent.custom_tool_use', call: key })
+    else if (free-- > 0) intents.push({ type: 'agent.tool_use', call: key })
+  }
+  return intents
+}
+
+function think(s: Session, run: Run, here: Here): Decision {
+  const verdict = run.turn?.verdict
+  const inputs = steering(s)
+  if (verdict?.type === 'final' && inputs.length === 0) return record([settlement(s, { type: 'completed' })])
+  if (verdict?.type === 'stop') return record([settlement(s, { type: 'halted', reason: verdict.reason })])
+  const no = refusal(run)
+  if (no) return record([settlement(s, no)])
+  if (s.paused) return rest('resume')
+  if (run.retryAt > here.now) return rest('retry', run.retryAt)
+  const shows: number[] = []
+  for (const seq of s.unshown) shows.push(seq)
+  for (const seq of run.turn?.results ?? []) shows.push(seq)
+  for (const seq of s.notes) shows.push(seq)
+  const correction = verdict?.type === 'retry_user_message' ? verdict.text : null
+  if (correction !== null) shows.push(s.seq + 1)
+  for (const { seq } of inputs) shows.push(seq)
+  const plain: OwnerBody = { type: 'model.started', shows, allow: 'all', held: run.limits.hold }
+  const started: OwnerBody = verdict?.type === 'empty' ? { ...plain, boost: true } : plain
+  return record(
+    correction === null ? [started] : [{ type: 'note.added', kind: 'correction', text: correction }, started],
+  )
+}
+
+/** The end of a run. Input it swallowed joins the transcript and starts nothing: what opened it, and all before an interrupt. */
+export function settlement(s: Session, outcome: Outcome): OwnerBody {
+  const opened = s.run?.seq ?? 0
+  const inputs = s.inputs.filter((i) => i.seq < s.stop || (i.seq < opened && i.when !== 'after')).map((i) => i.seq)
+  return inputs.length > 0 ? { type: 'run.settled', outcome, inputs } : { type: 'run.settled', outcome }
+}
+
+function callOf(model: NonNullable<Run['model']>, run: Run): Effect {
+  return { type: 'call', key: `call:${model.seq}`, seq: model.seq, deadline: model.at + run.limits.modelMs }
+}
+
+function runsOf(turn: Turn | null, here: Here): readonly Effect[] {
+  const effects: Effect[] = []
+  for (const call of turn?.open ?? []) {
+    if (call.state.type !== 'running') continue
+    const mode = call.state.epoch < here.epoch ? 'reconcile' : 'execute'
+    effects.push({ type: 'run', key: `run:${call.key}`, call, mode })
+  }
+  return effects
+}
+
+function earliest(times: readonly number[]): number | null {
+  const first = Math.min(...times)
+  return Number.isFinite(first) ? first : null
+}
+
+function record(events: readonly OwnerBody[]): Decision {
+  return { type: 'record', events }
+}
+
+function perform(effects: readonly Effect[], until: number | null): Decision {
+  return { type: 'perform', effects, stop: [], until }
+}
+
+function rest(waiting: Waiting, until: number | null = null): Decision {
+  return { type: 'rest', waiting, until }
+}

@@ -1,0 +1,177 @@
+// The doors to the world, as types only: whoever needs a model, a store or a clock gets it handed in and imports nobody.
+import type { Card } from './card.ts'
+import type { Allow, Frozen, Json, Part, ProviderFailureClass, Usage } from './content.ts'
+import type { Event, InboxBody, OwnerEvent } from './event.ts'
+import type { Message } from './transcript.ts'
+
+// ---- Store -------------------------------------------------------------------------------------------------------
+
+/** Money moves in the same commit as the event that causes it. Amounts are millionths of a dollar. */
+export type Charge = Frozen<
+  | { type: 'hold'; key: string; accounts: readonly string[]; amount: number }
+  /** `assumed` marks a lost call, settled at its full hold. */
+  | { type: 'settle'; key: string; amount: number; assumed?: true }
+  | { type: 'free'; key: string }
+  | { type: 'limit'; account: string; limit: number | null }
+>
+
+export type Blob = Frozen<{ hash: string; media: string; data: Uint8Array }>
+
+export type Snapshot = Frozen<{ seq: number; version: number; body: string }>
+
+export type OwnerWrite = Frozen<{
+  session: string
+  lane: 'owner'
+  /** The writer's lease. 0 with `expectedSeq` 0 creates the session. */
+  epoch: number
+  /** The log must end here, else the commit is refused with `conflict`. */
+  expectedSeq: number
+  /** Stamped by the owner: contiguous from `expectedSeq + 1`, `at` never before the log's last. */
+  events: readonly OwnerEvent[]
+  card: Card
+  /** Idempotent inbox events for other sessions, in the same transaction. */
+  sends?: readonly Frozen<{ session: string; event: InboxBody }>[]
+  charges?: readonly Charge[]
+  blobs?: readonly Blob[]
+  snapshot?: Snapshot
+  /** Give the lease back in the same transaction. */
+  release?: true
+}>
+
+export type InboxWrite = Frozen<{
+  session: string
+  lane: 'inbox'
+  /** Stamped by the store. Makes the session due in the same transaction. */
+  events: readonly InboxBody[]
+  blobs?: readonly Blob[]
+}>
+
+export type Write = OwnerWrite | InboxWrite
+
+/** One per write. For the inbox, `seqs[i]` is where event i stands, also when it was there already (`duplicate`). */
+export type Receipt = Frozen<{ seqs: readonly number[]; duplicate: boolean }>
+
+/** `damaged` names the first event that failed its checksum; everything before it is good. */
+export type Page = Frozen<{ events: readonly Event[]; damaged?: Frozen<{ seq: number; reason: string }> }>
+
+export type Claim = Frozen<{ epoch: number; until: number }>
+
+export type AccountRow = Frozen<{ id: string; limit: number | null; held: number; spent: number; assumed: number }>
+
+export type CardFilter = Frozen<{ status?: Card['status']; root?: string; after?: string; limit: number }>
+
+/**
+ * The one truth. Every promise resolves only after the commit that holds its effect returned.
+ * Refusals are Faults: `lease_lost`, `conflict`, `over_budget`, `disk_full`, `session_missing`, `session_closed`, `id_reused`…
+ */
+export interface Store {
+  /** The store's clock, in ms. All workers of one store read the same clock. */
+  now(): number
+  /** The only write. Atomic over all sessions named: all of it or none of it. */
+  commit(writes: readonly Write[]): Promise<readonly Receipt[]>
+  /** Events after `after`, at most `limit`, in order. */
+  read(session: string, after: number, limit?: number): Promise<Page>
+  snapshot(session: string): Promise<Snapshot | null>
+  /** Called after each commit that grew the session, by this process (with the events) or by another (with null). */
+  watch(session: string, listener: (news: readonly Event[] | null) => void): () => void
+  /** Called when some session may have become due, in this process or in another. */
+  watchDue(listener: () => void): () => void
+  /** A lease, or null while another worker's lease lives. The epoch only grows. */
+  claim(session: string, worker: string, ttlMs: number): Promise<Claim | null>
+  /** One heartbeat for all of a worker's sessions; returns what it still holds. */
+  extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
+  release(session: string, epoch: number): Promise<void>
+  card(session: string): Promise<Card | null>
+  /** Sessions whose time has come and whom nobody drives, most urgent first. */
+  due(limit: number): Promise<readonly string[]>
+  /** When the next session becomes due, or null. */
+  nextDue(): Promise<number | null>
+  list(filter: CardFilter): Promise<readonly Card[]>
+  blob(hash: string): Promise<Blob | null>
+  account(id: string): Promise<AccountRow | null>
+  /** Where other processes reach this worker's live deltas, and where this session's owner is reached. */
+  announce(worker: string, address: string, ttlMs: number): Promise<void>
+  address(session: string): Promise<string | null>
+  close(): Promise<void>
+}
+
+// ---- Model -------------------------------------------------------------------------------------------------------
+
+export type ToolSchema = Frozen<{ name: string; description: string; parameters: Json }>
+
+export type Request = Frozen<{
+  session: string
+  /** seq of this call's `model.started`: addresses its deltas. */
+  seq: number
+  instructions: string
+  tools: readonly ToolSchema[]
+  /** Grows between calls and never changes: the next request starts with these same entries. Not to be mutated. */
+  messages: readonly Message[]
+  allow: Allow
+  boost: boolean
+}>
+
+export type ReplyCall = Frozen<{ id: string; tool: string; args: string }>
+
+export type Reply = Frozen<{
+  type: 'reply'
+  parts: readonly Part[]
+  calls: readonly ReplyCall[]
+  finish: 'stop' | 'length' | 'calls' | 'refusal'
+  usage: Usage | null
+  cost?: number
+}>
+
+export type ModelFailure = Frozen<{
+  type: 'failure'
+  class: ProviderFailureClass
+  message: string
+  retryable: boolean
+  retryAfterMs?: number
+}>
+
+/** A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. */
+export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments'; part: number; text: string }>
+
+export type CallContext = Frozen<{
+  signal: AbortSignal
+  emit: (delta: Delta) => void
+  /** Waits by the harness's clock; ends early when the call is aborted. */
+  sleep: (ms: number) => Promise<void>
+}>
+
+/** Ends with exactly one Reply or ModelFailure. Never throws for provider trouble; a throw is treated as a failure of class `other`. */
+export interface Model {
+  readonly name: string
+  call(request: Request, context: CallContext): Promise<Reply | ModelFailure>
+}
+
+// ---- Live --------------------------------------------------------------------------------------------------------
+
+/** Addressed by (seq of model.started, part, character offset), so a reader can tell a gap and a duplicate. */
+export type LiveDelta = Delta & { readonly seq: number; readonly offset: number }
+
+/** Deltas to whoever looks, across processes too. Losing it costs smoothness only. */
+export interface Live {
+  publish(session: string, seq: number, delta: Delta): void
+  /** The model call `seq` is over: forget its text. */
+  finish(session: string, seq: number): void
+  /** One catch-up of what was said so far, then live. */
+  subscribe(session: string, listener: (delta: LiveDelta) => void): () => void
+  close(): Promise<void>
+}
+
+// ---- Clock and chance --------------------------------------------------------------------------------------------
+
+export interface Clock {
+  now(): number
+  /** Calls back once, not before `ms` from now. Returns its cancel. */
+  timer(ms: number, fire: () => void): () => void
+}
+
+export interface Random {
+  /** A new unguessable id. */
+  id(): string
+  /** From 0 up to, but not including, 1. For jitter, never for secrets. */
+  fraction(): number
+}

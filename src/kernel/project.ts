@@ -1,0 +1,19 @@
+// The projection: from the transcript to one provider-neutral request. Deterministic, and prefix-stable: the bytes of
+// request n are the start of request n + 1, except right after a compaction.
+import type { Event } from './event.ts'
+import type { Request, ToolSchema } from './ports.ts'
+import type { Transcript } from './transcript.ts'
+
+type Asked = Extract<Event, { type: 'model.started' }>
+type Setup = { readonly instructions: string; readonly tools: readonly ToolSchema[] }
+
+export function project(session: string, setup: Setup, transcript: Transcript, { seq, allow, boost }: Asked): Request {
+  const { instructions, tools } = setup
+  return { session, seq, instructions, tools, messages: transcript.messages, allow, boost: boost === true }
+}
+
+/** The bytes that must be a prefix of the next request's. One line a message, so the end of one is never inside another. */
+export function requestBytes(request: Request): string {
+  const head = JSON.stringify([request.instructions, request.tools])
+  return `${head}\n${request.messages.map((message) => `${JSON.stringify(message)}\n`).join('')}`
+}

@@ -1,0 +1,60 @@
+// The results the kernel itself decides: what a call gets when nothing of it needs to run.
+import type { CallKey, CallStatus } from './content.ts'
+import type { OwnerBody } from './event.ts'
+import type { Call, CallState, Turn } from './ledger.ts'
+
+type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
+
+/** The result of a call that needs no effect, if it has one by now. */
+export function resultOf(turn: Turn, call: Call, now: number): Result | null {
+  const { state, key } = call
+  if (state.type === 'answered') return answered(call, state)
+  if (state.type === 'denied') return refused(key, 'denied', rejection(state))
+  if (state.type === 'running' || state.type === 'outside') return null
+  if (turn.verdict.type === 'retry_tool_output' && turn.verdict.call === call.index) {
+    return refused(key, 'error', turn.verdict.text)
+  }
+  if (turn.verdict.type === 'final') return { type: 'agent.tool_result', call: key, status: 'ok', content: 'accepted' }
+  if (turn.verdict.type !== 'continue') return refused(key, 'aborted', 'Not run: the reply as a whole was not valid.')
+  if (call.proposal.gate.type === 'refuse') {
+    const { failure } = call.proposal.gate
+    return { type: 'agent.tool_result', call: key, status: 'error', content: failure.message, failure }
+  }
+  const expired = state.type === 'asked' && expiry(call) < now
+  return expired ? refused(key, 'denied', 'The approval expired before anyone decided.') : null
+}
+
+/** What an open call gets when its run ends before it ran. */
+export function closing(call: Call, text: string): Result {
+  return call.state.type === 'answered' ? answered(call, call.state) : refused(call.key, 'aborted', text)
+}
+
+/** A `once` call that was lost between its intent and its result: it may have happened, and is never run again. */
+export function unknown(key: CallKey): Result {
+  const message = 'The worker was lost while this ran. It may or may not have taken effect; check before repeating it.'
+  return {
+    type: 'agent.tool_result',
+    call: key,
+    status: 'unknown',
+    content: message,
+    failure: { kind: 'Unknown', message },
+  }
+}
+
+export function refused(key: CallKey, status: Exclude<CallStatus, 'ok' | 'unknown'>, message: string): Result {
+  const kind = ({ denied: 'Denied', aborted: 'Interrupted', timeout: 'Timeout', error: 'Failed' } as const)[status]
+  return { type: 'agent.tool_result', call: key, status, content: message, failure: { kind, message } }
+}
+
+export function expiry(call: Call): number {
+  const { gate } = call.proposal
+  return gate.type === 'ask' && gate.expiresAt !== null ? gate.expiresAt : Number.POSITIVE_INFINITY
+}
+
+function answered(call: Call, state: Extract<CallState, { type: 'answered' }>): Result {
+  return { type: 'agent.tool_result', call: call.key, status: state.ok ? 'ok' : 'error', content: '', from: state.seq }
+}
+
+function rejection(state: Extract<CallState, { type: 'denied' }>): string {
+  return `Tool call was rejected by a human reviewer.${state.why ? `\nReason: ${state.why}` : ''}`
+}

@@ -1,0 +1,97 @@
+// What `next` needs to know of a session: plain JSON, bounded by what is open, replaced and never mutated.
+// Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
+import type { Frozen, Limits, Outcome } from './content.ts'
+import type { Event } from './event.ts'
+import type { Turn } from './ledger.ts'
+
+/** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
+export const FOLD_VERSION = 1
+
+export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' }>
+export type Wake = Frozen<{ seq: number; due: number; key: string }>
+
+export type Run = Frozen<{
+  seq: number
+  limits: Limits
+  /** The frozen toolset and instructions, by hash. */
+  toolset: string
+  instructions: string
+  requests: number
+  toolCalls: number
+  /** Provider failures since the last reply; `fatal` when the last one will not get better. */
+  failures: number
+  fatal: string | null
+  losses: number
+  toolRetries: Readonly<Record<string, number>>
+  exhausted: string | null
+  outputRetries: number
+  boosted: boolean
+  retryAt: number
+  /** Time spent working, without parked time and without the time nobody drove. `since` is null while parked. */
+  activeMs: number
+  since: number | null
+  cost: number
+  model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
+  turn: Turn | null
+}>
+
+export type Session = Frozen<{
+  seq: number
+  at: number
+  epoch: number
+  created: boolean
+  closed: boolean
+  agent: string
+  root: string | null
+  /** Admitted, not yet promoted. */
+  inputs: readonly Input[]
+  /** What an earlier run left that no request has shown yet: results, notes, and inputs an interrupt swallowed. */
+  unshown: readonly number[]
+  /** Notes for the next request: they follow the results and precede the inputs. */
+  notes: readonly number[]
+  wakes: readonly Wake[]
+  /** seq of an interrupt that has not taken effect yet, or 0. */
+  stop: number
+  paused: boolean
+  run: Run | null
+  last: Outcome | null
+  cost: number
+}>
+
+const NOBODY = { created: false, closed: false, agent: '', root: null, run: null, last: null, paused: false } as const
+const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, cost: 0 } as const
+export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
+
+/** Input that may join the run at its next request. */
+export function steering(s: Session): readonly Input[] {
+  return s.inputs.filter((input) => input.when !== 'after')
+}
+
+/** The inputs that the next run starts with: the oldest, and every later one that does not ask to come after. */
+export function opening(s: Session): readonly number[] {
+  return s.inputs.filter((input, i) => i === 0 || input.when !== 'after').map((input) => input.seq)
+}
+
+/** Waiting for somebody outside, with nothing of ours in flight: this time does not count as active. */
+export function parked(s: Session, run: Run): boolean {
+  if (run.model) return false
+  const open = run.turn?.open ?? []
+  if (s.paused) return !open.some((call) => call.state.type === 'running')
+  return open.length > 0 && open.every((call) => call.state.type === 'asked' || call.state.type === 'outside')
+}
+
+const FRESH = {
+  requests: 0,
+  toolCalls: 0,
+  failures: 0,
+  fatal: null,
+  losses: 0,
+  toolRetries: {},
+  exhausted: null,
+} as const
+const UNUSED = { outputRetries: 0, boosted: false, retryAt: 0, activeMs: 0, cost: 0, model: null, turn: null } as const
+
+export function newRun(e: Extract<Event, { type: 'run.started' }>): Run {
+  const { seq, at, limits, toolset, instructions } = e
+  return { ...FRESH, ...UNUSED, seq, limits, toolset, instructions, since: at }
+}

@@ -1,0 +1,119 @@
+// The second fold: what a model has been shown, as provider-neutral messages. Append-only between compactions,
+// and read only when a model call is made. What `model.started` lists in `shows` is appended in exactly that order,
+// so the messages of one request are a prefix of the next one's.
+import type { BlobRef, CallKey, Frozen, Json, Part } from './content.ts'
+import { callKey, type Event } from './event.ts'
+
+export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json }>
+
+export type Message = Frozen<
+  | { role: 'user'; seq: number; parts: readonly Part[] }
+  | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[] }
+  | { role: 'tool'; seq: number; call: CallKey; id: string; tool: string; ok: boolean; content: string | BlobRef }
+>
+
+export const CLEARED = '[Old tool result content cleared]'
+
+/** Mutable on purpose: it only grows, and copying it each turn would cost what the history costs. */
+export class Transcript {
+  readonly messages: Message[] = []
+  seq = 0
+  /** Some content shown lives beside the log and must be put back before a model can read it. */
+  hasBlobs = false
+  /** Facts of the log that no request has shown yet, by seq. */
+  readonly #held = new Map<number, Message>()
+  readonly #calls = new Map<CallKey, ShownCall>()
+  readonly #answers = new Map<number, string>()
+
+  /** Takes the next committed event. Events before `seq` were taken already. */
+  take(e: Event): void {
+    if (e.seq <= this.seq) return
+    this.seq = e.seq
+    switch (e.type) {
+      case 'user.message':
+        this.#held.set(e.seq, { role: 'user', seq: e.seq, parts: e.parts })
+        return
+      case 'user.custom_tool_result':
+        this.#answers.set(e.seq, e.content)
+        return
+      case 'note.added':
+        this.#held.set(e.seq, { role: 'user', seq: e.seq, parts: [{ type: 'text', text: noteText(e.kind, e.text) }] })
+        return
+      case 'agent.tool_result':
+        this.#result(e)
+        return
+      case 'model.started':
+        for (const seq of e.shows) this.#show(seq)
+        return
+      case 'agent.message':
+        this.#reply(e)
+        return
+      case 'context.compacted':
+        this.#compact(e)
+        return
+      default:
+        return
+    }
+  }
+
+  #show(seq: number): void {
+    const message = this.#held.get(seq)
+    if (!message) return
+    this.#held.delete(seq)
+    this.hasBlobs ||= holdsBlob(message)
+    this.messages.push(message)
+  }
+
+  #reply(e: Extract<Event, { type: 'agent.message' }>): void {
+    const calls: ShownCall[] = []
+    for (const { id, tool, args } of e.calls) {
+      const call: ShownCall = { key: callKey(e.seq, calls.length), id, tool, args }
+      this.#calls.set(call.key, call)
+      calls.push(call)
+    }
+    this.messages.push({ role: 'assistant', seq: e.seq, parts: e.parts, calls })
+  }
+
+  #result(e: Extract<Event, { type: 'agent.tool_result' }>): void {
+    const call = this.#calls.get(e.call)
+    if (!call) return
+    this.#calls.delete(e.call)
+    const content = e.from === undefined ? e.content : (this.#answers.get(e.from) ?? e.content)
+    if (e.from !== undefined) this.#answers.delete(e.from)
+    const ok = e.status === 'ok'
+    this.#held.set(e.seq, { role: 'tool', seq: e.seq, call: e.call, id: call.id, tool: call.tool, ok, content })
+  }
+
+  /** A view, never a rewrite: the log keeps everything. A result whose call was cut goes with it. */
+  #compact(e: Extract<Event, { type: 'context.compacted' }>): void {
+    const cut = e.cut ?? 0
+    const kept = this.messages.filter((m) => (m.role === 'tool' ? callSeq(m.call) : m.seq) >= cut)
+    const shown = kept.map((m) => (m.role === 'tool' && m.seq < (e.cleared ?? 0) ? { ...m, content: CLEARED } : m))
+    this.messages.length = 0
+    if (e.summary !== undefined) {
+      this.messages.push({
+        role: 'user',
+        seq: e.seq,
+        parts: [{ type: 'text', text: tagged('conversation-summary', e.summary) }],
+      })
+    }
+    for (const message of shown) this.messages.push(message)
+  }
+}
+
+function holdsBlob(message: Message): boolean {
+  if (message.role === 'tool') return typeof message.content !== 'string'
+  return message.parts.some((part) => part.type === 'blob')
+}
+
+function callSeq(key: CallKey): number {
+  return Number(key.slice(0, key.indexOf('.')))
+}
+
+function noteText(kind: string, text: string): string {
+  return `<harness_notice kind="${kind}">\n${text}\n</harness_notice>`
+}
+
+function tagged(tag: string, text: string): string {
+  return `<${tag}>\n${text}\n</${tag}>`
+}

@@ -1,0 +1,48 @@
+// One place to wait: an attempt sleeps here until something lands, somebody writes, or a time comes.
+import type { Clock } from '../kernel/ports.ts'
+
+export class Bell {
+  readonly #clock: Clock
+  #rung = false
+  #wake: (() => void) | null = null
+  #armedAt = Number.POSITIVE_INFINITY
+  #cancel: (() => void) | null = null
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  readonly ring = (): void => {
+    this.#rung = true
+    this.#wake?.()
+  }
+
+  /** Resolves after a ring, or not long after `at`. May resolve early: callers look again anyway. */
+  async wait(at: number): Promise<void> {
+    if (!this.#rung) {
+      this.#arm(at)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+      this.#wake = null
+    }
+    this.#rung = false
+  }
+
+  close(): void {
+    this.#cancel?.()
+    this.#cancel = null
+  }
+
+  /** A timer that fires too early costs one look; re-arming on every turn would cost more. */
+  #arm(at: number): void {
+    if (at >= this.#armedAt || at === Number.POSITIVE_INFINITY) return
+    this.#cancel?.()
+    this.#armedAt = at
+    this.#cancel = this.#clock.timer(Math.max(0, at - this.#clock.now()), () => {
+      this.#armedAt = Number.POSITIVE_INFINITY
+      this.#cancel = null
+      this.ring()
+    })
+  }
+}

@@ -1,0 +1,82 @@
+// The driver: make wanted things happen, and write down what happened. One attempt, from its claim to its rest.
+// D1: nothing starts before its intent is on disk.   D2: what landed is written, even if it is no longer wanted.
+// D3: one suspension point while nothing is to be written (bell.wait).   D4: a lost lease ends the attempt at once.
+import { Fault } from '../kernel/failure.ts'
+import type { Decision, Waiting } from '../kernel/next.ts'
+import { Bell } from './bell.ts'
+import { draft, type Job, type Leash, leaves } from './draft.ts'
+import { Flights } from './flight.ts'
+import { sleep } from './sleep.ts'
+
+export type Ended =
+  | { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
+  | { readonly type: 'lost' }
+  | { readonly type: 'stopped' }
+
+export async function drive(job: Job, leash: Leash): Promise<Ended> {
+  const { book, store } = job
+  const bell = new Bell(job.clock)
+  const flights = new Flights({ ...job.flights, clock: job.clock }, bell.ring)
+  let stale = false
+  const unwatch = store.watch(book.id, (news) => {
+    if (news !== null && news.every((event) => event.epoch !== 0)) return
+    stale = true
+    bell.ring()
+  })
+  leash.ring = bell.ring
+  try {
+    for (;;) {
+      if (stale) {
+        stale = false
+        await book.catchUp()
+      }
+      if (leash.pull === 'stopped') flights.abortAll('interrupted')
+      const decision = await write(job, flights, leash)
+      if (leash.pull === 'lost' || !job.flights.held()) return { type: 'lost' }
+      if (leash.pull === 'stopped' && flights.size === 0) return { type: 'stopped' }
+      if (decision.type === 'rest' && leaves(job, decision)) return { ...decision, type: 'rested' }
+      if (leash.pull === null && decision.type === 'perform') {
+        flights.reconcile(decision.effects, decision.stop, decision.reason)
+      }
+      const until = decision.type === 'record' ? null : decision.until
+      await bell.wait(Math.min(flights.tick(store.now()), until ?? Number.POSITIVE_INFINITY))
+    }
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'lease_lost') return { type: 'lost' }
+    throw error
+  } finally {
+    unwatch()
+    bell.close()
+    flights.abandonAll('lost')
+  }
+}
+
+/** Commits what landed and all that `next` records on top, in one write, and returns what must be happening then. */
+async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision> {
+  const { book, store, clock } = job
+  let plan = draft(job, flights, leash, false)
+  for (let giveUpAt = 0; ; ) {
+    if (plan.events.length === 0 && !plan.write.release) break
+    const begun = store.now()
+    try {
+      await store.commit([plan.write])
+      job.renewed(begun)
+      for (const event of plan.events) book.keep(event)
+      if (plan.write.snapshot) book.snapshotSeq = plan.write.snapshot.seq
+      break
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      const { code } = error
+      giveUpAt ||= begun + job.patienceMs
+      if (code === 'conflict' || (code === 'over_budget' && !plan.broke)) {
+        // The uncommitted is dropped, the log is read again, and all is decided anew. What landed stays in hand.
+        await book.open()
+        plan = draft(job, flights, leash, code === 'over_budget')
+      } else if ((code === 'disk_full' || code === 'store_busy') && begun < giveUpAt && leash.pull !== 'lost') {
+        await sleep(clock, 250)
+      } else throw error
+    }
+  }
+  flights.written(plan.landed)
+  return plan.decision
+}

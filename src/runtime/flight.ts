@@ -1,0 +1,162 @@
+// What is in flight: starts effects, aborts them, and takes their landings in one queue. It decides nothing.
+// F1: a flight that was started lands exactly once: by itself, or forced when its grace is over.
+// F2: an aborted flight is still awaited, until its grace is over.
+import type { OwnerBody } from '../kernel/event.ts'
+import type { Effect, StopReason } from '../kernel/next.ts'
+import type { Blob, Clock } from '../kernel/ports.ts'
+
+export type Landing = { readonly events: readonly OwnerBody[]; readonly blobs?: readonly Blob[] }
+export type AbortReason = StopReason | 'timeout' | 'unwanted' | 'lost'
+
+/** What an effect may know of its flight. The signal is made on first use: most effects never look. */
+export interface FlightContext {
+  readonly signal: AbortSignal
+  readonly reason: AbortReason | null
+  /** Asked right before the world is touched: not aborted, and the lease is surely ours. */
+  clear(): boolean
+}
+
+/** Does one effect. Never rejects: what goes wrong is part of the landing. */
+export type Perform = (effect: Effect, context: FlightContext) => Promise<Landing>
+/** What is written when an effect did not land in time, or was stopped before it started. */
+export type Abandon = (effect: Effect, reason: AbortReason, started: boolean) => Landing
+
+export type FlightOptions = {
+  readonly clock: Clock
+  readonly perform: Perform
+  readonly abandon: Abandon
+  readonly deadlineOf: (effect: Effect, now: number) => number
+  readonly graceMs: number
+  /** Is the lease surely ours at this moment? */
+  readonly held: () => boolean
+}
+
+export class Flight implements FlightContext {
+  readonly effect: Effect
+  landing: Landing | null = null
+  reason: AbortReason | null = null
+  /** When it is aborted, and after that when it is given up. */
+  dueAt: number
+  readonly #held: () => boolean
+  #controller: AbortController | null = null
+
+  constructor(effect: Effect, dueAt: number, held: () => boolean) {
+    this.effect = effect
+    this.dueAt = dueAt
+    this.#held = held
+  }
+
+  clear(): boolean {
+    return this.reason === null && this.#held()
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.reason !== null && !this.#controller.signal.aborted) this.#controller.abort(new Error(this.reason))
+    return this.#controller.signal
+  }
+
+  abort(reason: AbortReason, graceAt: number): void {
+    if (this.reason !== null) return
+    this.reason = reason
+    this.dueAt = graceAt
+    this.#controller?.abort(new Error(reason))
+  }
+}
+
+export class Flights {
+  readonly #options: FlightOptions
+  readonly #ring: () => void
+  readonly #open = new Map<string, Flight>()
+  readonly #landed: Flight[] = []
+
+  constructor(options: FlightOptions, ring: () => void) {
+    this.#options = options
+    this.#ring = ring
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Start what is wanted and not in flight; abort what is in flight and not wanted. */
+  reconcile(effects: readonly Effect[], stop: readonly Effect[], reason: StopReason | undefined): void {
+    const now = this.#options.clock.now()
+    for (const effect of stop) this.#stop(effect, reason ?? 'interrupted', now)
+    for (const [key, flight] of this.#open) {
+      if (flight.effect.type === 'prepare' && !effects.some((e) => e.key === key)) this.#drop(flight, now)
+    }
+    for (const effect of effects) if (!this.#open.has(effect.key)) this.#start(effect, now)
+  }
+
+  /** Flights that have landed, in the order they landed. They stay in hand until `written`. */
+  landed(): readonly Flight[] {
+    return this.#landed
+  }
+
+  written(count: number): void {
+    for (const flight of this.#landed.splice(0, count)) this.#open.delete(flight.effect.key)
+  }
+
+  /** Abort what is late; give up what ignored its abort. Returns when to look again. */
+  tick(now: number): number {
+    let next = Number.POSITIVE_INFINITY
+    for (const flight of this.#open.values()) {
+      if (flight.landing) continue
+      if (now >= flight.dueAt) {
+        if (flight.reason === null) flight.abort('timeout', now + this.#options.graceMs)
+        else this.#land(flight, this.#options.abandon(flight.effect, flight.reason, true))
+      }
+      if (!flight.landing) next = Math.min(next, flight.dueAt)
+    }
+    return next
+  }
+
+  /** Abort everything, and await it. */
+  abortAll(reason: AbortReason): void {
+    const graceAt = this.#options.clock.now() + this.#options.graceMs
+    for (const flight of this.#open.values()) {
+      if (flight.effect.type === 'prepare') this.#drop(flight, graceAt)
+      else if (!flight.landing) flight.abort(reason, graceAt)
+    }
+  }
+
+  /** The attempt is over: abort everything and await nothing. */
+  abandonAll(reason: AbortReason): void {
+    for (const flight of this.#open.values()) flight.abort(reason, 0)
+    this.#open.clear()
+    this.#landed.length = 0
+  }
+
+  #start(effect: Effect, now: number): void {
+    const flight = new Flight(effect, this.#options.deadlineOf(effect, now), this.#options.held)
+    this.#open.set(effect.key, flight)
+    this.#options.perform(effect, flight).then(
+      (landing) => this.#land(flight, landing),
+      () => this.#land(flight, this.#options.abandon(effect, flight.reason ?? 'unwanted', true)),
+    )
+  }
+
+  #stop(effect: Effect, reason: StopReason, now: number): void {
+    const flight = this.#open.get(effect.key)
+    if (flight) return flight.abort(reason, now + this.#options.graceMs)
+    // The intent is on disk and its effect never started: say so, truthfully, for every class of effect.
+    const never = new Flight(effect, now, this.#options.held)
+    this.#open.set(effect.key, never)
+    this.#land(never, this.#options.abandon(effect, reason, false))
+  }
+
+  /** A prepare has no intent on disk: when it is no longer wanted it is aborted and forgotten. */
+  #drop(flight: Flight, now: number): void {
+    flight.abort('unwanted', now)
+    this.#open.delete(flight.effect.key)
+  }
+
+  #land(flight: Flight, landing: Landing): void {
+    // A late landing after a forced one, or of a forgotten flight, changes nothing.
+    if (flight.landing || this.#open.get(flight.effect.key) !== flight) return
+    flight.landing = landing
+    this.#landed.push(flight)
+    this.#ring()
+  }
+}

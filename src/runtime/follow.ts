@@ -1,0 +1,73 @@
+// Following a log: every event after a point, in order, exactly once: first what is there, then what comes.
+import type { Event } from '../kernel/event.ts'
+import type { Store } from '../kernel/ports.ts'
+
+const PAGE = 1_000
+
+export class Follower {
+  readonly #store: Store
+  readonly #session: string
+  readonly #onEvent: (event: Event) => void
+  readonly #onError: (error: unknown) => void
+  #seq: number
+  #reading: Promise<void> | null = null
+  #stale = false
+  #unwatch: () => void
+
+  constructor(
+    store: Store,
+    session: string,
+    after: number,
+    on: { event: (event: Event) => void; error: (error: unknown) => void },
+  ) {
+    this.#store = store
+    this.#session = session
+    this.#seq = after
+    this.#onEvent = on.event
+    this.#onError = on.error
+    this.#unwatch = store.watch(session, (news) => this.#notice(news))
+  }
+
+  /** Resolves when everything committed before this call has been delivered. */
+  async catchUp(): Promise<void> {
+    this.#stale = true
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null
+    })
+    await this.#reading
+  }
+
+  close(): void {
+    this.#unwatch()
+    this.#stale = false
+  }
+
+  /** News of this process are delivered as they are; anything else is read from the store. */
+  #notice(news: readonly Event[] | null): void {
+    const first = news?.[0]
+    if (!this.#reading && news && first && first.seq === this.#seq + 1) {
+      for (const event of news) this.#deliver(event)
+      return
+    }
+    const last = news?.[news.length - 1]
+    if (last && last.seq <= this.#seq) return
+    this.catchUp().catch(this.#onError)
+  }
+
+  async #read(): Promise<void> {
+    while (this.#stale) {
+      this.#stale = false
+      for (;;) {
+        const page = await this.#store.read(this.#session, this.#seq, PAGE)
+        for (const event of page.events) this.#deliver(event)
+        if (page.events.length < PAGE) break
+      }
+    }
+  }
+
+  #deliver(event: Event): void {
+    if (event.seq !== this.#seq + 1) return
+    this.#seq = event.seq
+    this.#onEvent(event)
+  }
+}

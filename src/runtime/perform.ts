@@ -1,0 +1,238 @@
+// The three effects on the world: prepare a run, call the model, run a call. None of them ever rejects: what goes wrong
+// is part of the landing. Nothing is decided here; admission and the verdict are recorded with the reply.
+import type { BlobRef, Verdict } from '../kernel/content.ts'
+import type { OwnerBody } from '../kernel/event.ts'
+import { assert } from '../kernel/failure.ts'
+import type { Call } from '../kernel/ledger.ts'
+import type { Effect } from '../kernel/next.ts'
+import type { Blob, CallContext, Delta, ModelFailure, Reply, Request } from '../kernel/ports.ts'
+import { project } from '../kernel/project.ts'
+import { refused, unknown } from '../kernel/result.ts'
+import type { Message } from '../kernel/transcript.ts'
+import { admit } from '../tools/admit.ts'
+import { execute } from '../tools/run.ts'
+import type { Book } from './book.ts'
+import type { AbortReason, Abandon, FlightContext, Landing, Perform } from './flight.ts'
+import { detach } from './detach.ts'
+import { Preparer } from './prepare.ts'
+import { sleep } from './sleep.ts'
+import { type Agent, type Frame, Frames, readText, textBlob, type World } from './world.ts'
+
+/** Longer texts live beside the log, by hash. */
+const INLINE_BYTES_MAX = 64 * 1024
+const PREPARE_MS = 60_000
+
+export class Performer {
+  readonly #world: World
+  readonly #frames: Frames
+  readonly #preparer: Preparer
+
+  constructor(world: World) {
+    this.#world = world
+    this.#frames = new Frames(world.store)
+    this.#preparer = new Preparer(world)
+  }
+
+  /** The effects of one session's attempt. */
+  for(book: Book): Perform {
+    return async (effect, flight) => {
+      try {
+        if (effect.type === 'prepare') return this.#preparer.prepare(effect, book.session.agent)
+        if (effect.type === 'call') return await this.#call(book, effect, flight)
+        return await this.#run(book, effect, flight)
+      } catch (error) {
+        return failedLanding(effect, book, error)
+      }
+    }
+  }
+
+  async #call(book: Book, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
+    const agent = this.#world.agent(book.session.agent)
+    const request = await this.#request(book)
+    // Reading took time. If the call is no longer the open one, nobody must be asked.
+    if (!flight.clear() || book.session.run?.model?.seq !== effect.seq) {
+      return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
+    }
+    const talk = new Talk(this.#world, book.id, effect.seq, flight)
+    let answer: Reply | ModelFailure
+    try {
+      answer = await agent.model.call(request, talk)
+    } finally {
+      talk.finish()
+    }
+    if (answer.type === 'failure') return { events: [this.#failure(answer, flight.reason, book)] }
+    return this.#reply(answer, agent)
+  }
+
+  async #request(book: Book): Promise<Request> {
+    assert(book.started, 'a model call without model.started')
+    const frame = this.#frozen(book) ?? (await this.#freeze(book))
+    const transcript = book.shown ?? (await book.transcript())
+    const request = project(book.id, frame, transcript, book.started)
+    return transcript.hasBlobs ? { ...request, messages: await this.#resolve(request.messages) } : request
+  }
+
+  #frozen(book: Book): Frame | null {
+    return book.frame !== null && book.frame.run === book.session.run?.seq ? book.frame.frame : null
+  }
+
+  async #freeze(book: Book): Promise<Frame> {
+    const { run } = book.session
+    assert(run, 'an effect outside of a run')
+    const frame = await this.#frames.of(run.toolset, run.instructions)
+    book.frame = { run: run.seq, frame }
+    return frame
+  }
+
+  /** Content that lives beside the log is put back for the model. */
+  #resolve(messages: readonly Message[]): Promise<readonly Message[]> {
+    return Promise.all(
+      messages.map(async (message): Promise<Message> => {
+        if (message.role === 'tool') {
+          return typeof message.content === 'string'
+            ? message
+            : { ...message, content: await readText(this.#world.store, message.content.hash) }
+        }
+        if (!message.parts.some((part) => part.type === 'blob')) return message
+        const parts = message.parts.map(async (part) =>
+          part.type === 'blob' ? ({ type: 'text', text: await readText(this.#world.store, part.hash) } as const) : part,
+        )
+        return { ...message, parts: await Promise.all(parts) }
+      }),
+    )
+  }
+
+  async #reply(reply: Reply, agent: Agent): Promise<Landing> {
+    const options = { tools: agent.tools, now: this.#world.store.now(), approvalMs: agent.approvalMs }
+    const calls = reply.calls.length > 0 ? await admit(reply.calls, options) : []
+    const { parts, usage } = reply
+    return {
+      events: [{ type: 'agent.message', parts, calls, verdict: verdictOf(reply), usage, cost: reply.cost ?? 0 }],
+    }
+  }
+
+  #failure(failure: ModelFailure, reason: AbortReason | null, book: Book): OwnerBody {
+    if (reason !== null) return stoppedCall(reason)
+    const { message, retryable, retryAfterMs } = failure
+    const failed = { type: 'model.failed', class: failure.class, message: message || failure.class, retryable } as const
+    if (!retryable) return failed
+    const backoff = Math.min(30_000, 200 * 2 ** (book.session.run?.failures ?? 0))
+    const wait = Math.max(retryAfterMs ?? 0, backoff * (1 + this.#world.random.fraction() / 4))
+    return { ...failed, retryAt: this.#world.store.now() + Math.ceil(Math.min(wait, 120_000)) }
+  }
+
+  async #run(book: Book, effect: Extract<Effect, { type: 'run' }>, flight: FlightContext): Promise<Landing> {
+    const { call, mode } = effect
+    const agent = this.#world.agent(book.session.agent)
+    const tool = agent.tools.get(call.proposal.tool)
+    const frame = this.#frozen(book) ?? (await this.#freeze(book))
+    if (!tool || frame.definitions.get(tool.name) !== tool.definition) {
+      const what = tool ? 'has changed' : 'is no longer there'
+      return {
+        events: [refused(call.key, 'error', `ToolChanged: tool "${call.proposal.tool}" ${what} since this run began.`)],
+      }
+    }
+    const context = {
+      session: book.id,
+      call: call.key,
+      key: `${book.id}:${call.key}`,
+      get signal() {
+        return flight.signal
+      },
+    }
+    if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
+    const done = await execute(tool, detach(call.proposal.args), context, mode)
+    if (done.type === 'undecided') return { events: [unknown(call.key)] }
+    if (done.type === 'failed' && flight.reason !== null) return abandon(effect, flight.reason, true)
+    return settled(call, done.type === 'ok' ? 'ok' : 'error', done.content)
+  }
+}
+
+/** What a model sees of its flight. A class, because one is made for every call. */
+class Talk implements CallContext {
+  readonly #world: World
+  readonly #session: string
+  readonly #seq: number
+  readonly #flight: FlightContext
+  #spoke = false
+
+  constructor(world: World, session: string, seq: number, flight: FlightContext) {
+    this.#world = world
+    this.#session = session
+    this.#seq = seq
+    this.#flight = flight
+  }
+
+  get signal(): AbortSignal {
+    return this.#flight.signal
+  }
+
+  readonly emit = (delta: Delta): void => {
+    this.#spoke = true
+    this.#world.live.publish(this.#session, this.#seq, delta)
+  }
+
+  readonly sleep = (ms: number): Promise<void> => sleep(this.#world.clock, ms, this.#flight.signal)
+
+  finish(): void {
+    if (this.#spoke) this.#world.live.finish(this.#session, this.#seq)
+  }
+}
+
+/** What is written for an effect that was stopped before it started, or did not land in time. */
+export const abandon: Abandon = (effect, reason, started) => {
+  if (effect.type === 'call') return { events: [stoppedCall(reason)] }
+  if (effect.type === 'prepare') {
+    const failure = { kind: 'Timeout', message: 'Preparing the run took too long.' } as const
+    const outcome = { type: 'failed', reason: 'prepare_failed', failure } as const
+    return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs }] }
+  }
+  const { key, proposal } = effect.call
+  if (!started) return { events: [refused(key, 'aborted', 'Stopped before it started: it did not run.')] }
+  if (proposal.effect === 'once') return { events: [unknown(key)] }
+  const late = reason === 'timeout'
+  const text = late ? `Timed out after ${proposal.timeoutMs} ms.` : 'Stopped while it ran.'
+  return { events: [refused(key, late ? 'timeout' : 'aborted', text)] }
+}
+
+export function deadlineOf(effect: Effect, now: number): number {
+  if (effect.type === 'call') return effect.deadline
+  return now + (effect.type === 'run' ? effect.call.proposal.timeoutMs : PREPARE_MS)
+}
+
+function stoppedCall(reason: AbortReason): OwnerBody {
+  if (reason === 'timeout') {
+    return { type: 'model.failed', class: 'timeout', message: 'The model did not answer in time.', retryable: true }
+  }
+  const kind = reason === 'superseded' ? 'superseded' : 'interrupted'
+  return { type: 'model.failed', class: kind, message: `The call was stopped: ${reason}.`, retryable: true }
+}
+
+function failedLanding(effect: Effect, book: Book, error: unknown): Landing {
+  const message =
+    error instanceof Error && error.message ? error.message : String(error) || 'an error without a message'
+  if (effect.type === 'run') return settled(effect.call, 'error', message)
+  if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable: false }] }
+  const outcome = { type: 'failed', reason: 'prepare_failed', failure: { kind: 'Failed', message } } as const
+  return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs.filter((seq) => seq <= book.session.seq) }] }
+}
+
+function settled(call: Call, status: 'ok' | 'error', text: string): Landing {
+  const long = text.length > INLINE_BYTES_MAX / 4 && Buffer.byteLength(text) > INLINE_BYTES_MAX
+  const blob: Blob | null = long ? textBlob(text, 'text/plain') : null
+  const content: string | BlobRef = blob
+    ? { type: 'blob', hash: blob.hash, bytes: blob.data.length, media: blob.media }
+    : text
+  const failure = status === 'error' ? { failure: { kind: 'Failed', message: text.slice(0, 500) } as const } : {}
+  return {
+    events: [{ type: 'agent.tool_result', call: call.key, status, content, ...failure }],
+    ...(blob ? { blobs: [blob] } : {}),
+  }
+}
+
+function verdictOf(reply: Reply): Verdict {
+  if (reply.calls.length > 0) return { type: 'continue' }
+  const text = reply.parts.some((part) => part.type === 'text' && part.text.trim() !== '')
+  if (text) return { type: 'final' }
+  return reply.finish === 'length' ? { type: 'empty', boost: true } : { type: 'empty' }
+}

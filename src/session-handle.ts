@@ -1,0 +1,305 @@
+// One session, as a caller holds it: the verbs. Each verb either appends to the inbox or reads; the worker does the rest.
+import { cardOf } from './kernel/card.ts'
+import type { CallKey, Part } from './kernel/content.ts'
+import { type Event, eventId, type InboxBody, type OwnerEvent } from './kernel/event.ts'
+import { Fault } from './kernel/failure.ts'
+import { fold } from './kernel/fold.ts'
+import type { Call } from './kernel/ledger.ts'
+import { next } from './kernel/next.ts'
+import type { LiveDelta, OwnerWrite, Page } from './kernel/ports.ts'
+import { EMPTY, type Session } from './kernel/session.ts'
+import { Book } from './runtime/book.ts'
+import { Follower } from './runtime/follow.ts'
+import { Queue } from './runtime/queue.ts'
+import { Collector, type Pending, type Result } from './runtime/result.ts'
+import { sleep } from './runtime/sleep.ts'
+import type { Looked, Worker } from './runtime/worker.ts'
+import type { World } from './runtime/world.ts'
+
+export type Input = string | readonly Part[]
+export type SendOptions = {
+  /** `next` steers at the next request (default), `after` starts its own run later, `now` supersedes the open request. */
+  readonly when?: 'next' | 'after' | 'now'
+  /** Your own id: sending the same one twice is one message. */
+  readonly id?: string
+  readonly by?: string
+}
+export type SentReceipt = {
+  readonly eventId: string
+  readonly seq: number
+  readonly duplicate: boolean
+  /** The session waits for a person: the message is kept and comes after the decision. */
+  readonly queued: boolean
+}
+export type Decision = {
+  readonly callId: CallKey
+  readonly allow: boolean
+  readonly by: string
+  readonly why?: string
+  readonly role?: string
+  /** What you saw. When given, it must be the pending action's. */
+  readonly digest?: string
+}
+export type StreamOptions = {
+  /** Events after this seq. Default: from the beginning, or from the input that the stream sends. */
+  readonly after?: number
+  readonly deltas?: boolean
+}
+export type StreamEvent =
+  | (Event & { readonly session: string })
+  | ({ readonly type: 'delta'; readonly session: string } & LiveDelta)
+export type RunStream = AsyncIterable<StreamEvent> & { readonly result: Promise<Result> }
+
+export class SessionHandle {
+  readonly id: string
+  readonly #world: World
+  readonly #worker: Worker
+
+  constructor(id: string, world: World, worker: Worker) {
+    this.id = id
+    this.#world = world
+    this.#worker = worker
+  }
+
+  /** Admits a message durably. It resolves when the message is on disk; the work goes on by itself. */
+  async send(input: Input, options: SendOptions = {}): Promise<SentReceipt> {
+    const receipt = await this.#admit(this.#message(input, options))
+    this.#kick()
+    return receipt
+  }
+
+  /** Sends, if there is something to send, and drives until the run settles or somebody else is needed. */
+  async run(input?: Input, options: SendOptions = {}): Promise<Result> {
+    if (input === undefined) return this.#follow(null, (await this.#head()).seq)
+    const { seq } = await this.#admit(this.#message(input, options))
+    return this.#follow(seq, seq)
+  }
+
+  stream(input?: Input, options: StreamOptions & SendOptions = {}): RunStream {
+    if (input === undefined) return this.streamFrom(options, async () => null)
+    return this.streamFrom(options, async () => (await this.#admit(this.#message(input, options))).seq)
+  }
+
+  /** Allow or deny one pending call. The first decision stands. */
+  async decide(decision: Decision): Promise<SentReceipt> {
+    const call = await this.#open(decision.callId, 'asked', 'approval')
+    const digest = call.proposal.digest ?? ''
+    if (decision.digest !== undefined && decision.digest !== digest) {
+      throw new Fault(
+        'decision_stale',
+        `Call ${decision.callId} is not the action you saw. Read it again before you decide.`,
+      )
+    }
+    const { callId, allow, by, role, why } = decision
+    const id = `decision:${callId}:${by}`
+    const optional = { ...(role === undefined ? {} : { role }), ...(why === undefined ? {} : { why }) }
+    return this.#answered({ type: 'user.tool_confirmation', id, call: callId, digest, allow, by, ...optional }, callId)
+  }
+
+  /** Answer one call that is owned outside. The first answer stands. */
+  async answer(answer: {
+    readonly callId: CallKey
+    readonly content: string
+    readonly ok?: boolean
+    readonly by?: string
+  }): Promise<SentReceipt> {
+    const { callId, content, ok = true, by } = answer
+    await this.#open(callId, 'outside', 'an answer')
+    const id = `answer:${callId}`
+    return this.#answered(
+      { type: 'user.custom_tool_result', id, call: callId, ok, content, ...(by === undefined ? {} : { by }) },
+      callId,
+    )
+  }
+
+  async interrupt(mode: 'stop' | 'pause' = 'stop'): Promise<SentReceipt> {
+    const receipt = await this.#admit({ type: 'user.interrupt', id: this.#world.random.id(), mode })
+    this.#kick()
+    return receipt
+  }
+
+  /** The log itself, from `after` on. */
+  read(after = 0, limit?: number): Promise<Page> {
+    return this.#world.store.read(this.id, after, limit)
+  }
+
+  /** Nothing more will be accepted. What runs is interrupted first. */
+  async close(): Promise<void> {
+    await this.interrupt()
+    await this.#worker.wake(this.id)
+    const { store } = this.#world
+    const claim = await store.claim(this.id, this.#worker.id, 30_000)
+    if (!claim)
+      throw new Fault('session_busy', `Session ${this.id} is being driven by another worker. Try again when it rests.`)
+    const session = await this.#head()
+    const event: OwnerEvent = {
+      seq: session.seq + 1,
+      at: Math.max(session.at, store.now()),
+      epoch: claim.epoch,
+      type: 'session.closed',
+    }
+    await store.commit([{ ...this.#ownerWrite(session, [event], claim.epoch), release: true }])
+  }
+
+  async create(agent: string): Promise<void> {
+    await this.#world.store.commit([this.#creation(agent)])
+  }
+
+  /** Creates the session and admits its first message in one commit. */
+  async createWith(agent: string, input: Input): Promise<number> {
+    const message = { session: this.id, lane: 'inbox', events: [this.#message(input, {})] } as const
+    const [, receipt] = await this.#world.store.commit([this.#creation(agent), message])
+    return receipt?.seqs[0] ?? 0
+  }
+
+  async begin(agent: string, input: Input): Promise<Result> {
+    const seq = await this.createWith(agent, input)
+    return this.#follow(seq, seq)
+  }
+
+  /** One reader: history, then live, no gap and no duplicate. With an input of its own, leaving early interrupts its run. */
+  streamFrom(options: StreamOptions, send: () => Promise<number | null>): RunStream {
+    const { world, id } = { world: this.#world, id: this.id }
+    const queue = new Queue<StreamEvent>()
+    const unlive = options.deltas
+      ? world.live.subscribe(id, (delta) => queue.push({ type: 'delta', session: id, ...delta }))
+      : () => {}
+    let sent: number | null = null
+    let done = false
+    const result = send()
+      .then((seq) => {
+        sent = seq
+        return this.#follow(seq, options.after ?? (seq === null ? 0 : seq - 1), (event) =>
+          queue.push({ ...event, session: id }),
+        )
+      })
+      .finally(() => {
+        done = true
+        unlive()
+        queue.end()
+      })
+    result.catch((error: unknown) => queue.fail(error))
+    const leave = async (): Promise<void> => {
+      if (!done && sent !== null) await this.interrupt()
+    }
+    return { result, [Symbol.asyncIterator]: () => queue.iterate(leave) }
+  }
+
+  /** Waits until the input's run has settled, or until the session rests for somebody else. */
+  async #follow(input: number | null, after: number, onEvent?: (event: Event) => void): Promise<Result> {
+    const collector = new Collector(this.id, input)
+    let wake: (() => void) | null = null
+    const event = (e: Event): void => {
+      onEvent?.(e)
+      collector.take(e)
+      wake?.()
+    }
+    const follower = new Follower(this.#world.store, this.id, after, { event, error: () => wake?.() })
+    try {
+      await follower.catchUp()
+      for (;;) {
+        const looked = await this.#worker.wake(this.id)
+        await follower.catchUp()
+        if (collector.outcome || looked.type === 'rested' || looked.type === 'stopped')
+          return this.#result(collector, looked)
+        // Another worker drives it, or ours was lost: wait for news, or for a lease to run out.
+        const news = new Promise<void>((resolve) => {
+          wake = resolve
+        })
+        await Promise.race([news, sleep(this.#world.clock, 500)])
+      }
+    } finally {
+      follower.close()
+    }
+  }
+
+  async #result(collector: Collector, looked: Looked): Promise<Result> {
+    const rest = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
+    if (collector.outcome) return collector.result([], rest)
+    return collector.result(pendingOf(await this.#head()), rest)
+  }
+
+  async #admit(event: InboxBody): Promise<SentReceipt> {
+    const { store } = this.#world
+    const [receipt] = await store.commit([{ session: this.id, lane: 'inbox', events: [event] }])
+    const seq = receipt?.seqs[0] ?? 0
+    const queued = event.type === 'user.message' && (await store.card(this.id))?.status === 'requires_action'
+    return { eventId: eventId(this.id, seq), seq, duplicate: receipt?.duplicate ?? false, queued }
+  }
+
+  async #answered(event: InboxBody, callId: CallKey): Promise<SentReceipt> {
+    try {
+      const receipt = await this.#admit(event)
+      this.#kick()
+      return receipt
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'id_reused') throw error
+      throw new Fault('decision_stale', `Call ${callId} was already decided. The first decision stands.`, error.message)
+    }
+  }
+
+  async #open(callId: CallKey, state: 'asked' | 'outside', what: string): Promise<Call> {
+    const session = await this.#head()
+    const call = session.run?.turn?.open.find((c) => c.key === callId)
+    if (call?.state.type === state) return call
+    const code = Number(callId.split('.')[0]) <= session.seq ? 'decision_stale' : 'call_unknown'
+    throw new Fault(code, `Call ${callId} is not waiting for ${what}. Run \`pending\` to see what is.`)
+  }
+
+  /** The work goes on in the background; whoever waits for it sees its error, and the log keeps the state. */
+  #kick(): void {
+    this.#worker.wake(this.id).catch(() => {})
+  }
+
+  async #head(): Promise<Session> {
+    const book = new Book(this.id, this.#world.store)
+    await book.open()
+    if (book.session.seq === 0)
+      throw new Fault('session_missing', `There is no session ${this.id}. Check the id, or open a new one.`)
+    return book.session
+  }
+
+  #message(input: Input, options: SendOptions): Extract<InboxBody, { type: 'user.message' }> {
+    const parts: readonly Part[] = typeof input === 'string' ? [{ type: 'text', text: input }] : input
+    const empty = parts.every((part) => part.type === 'text' && part.text.trim() === '')
+    if (empty) throw new Fault('invalid_input', 'A message must not be empty.')
+    const id = options.id ?? this.#world.random.id()
+    return {
+      type: 'user.message',
+      id,
+      parts,
+      when: options.when ?? 'next',
+      ...(options.by === undefined ? {} : { by: options.by }),
+    }
+  }
+
+  #creation(agent: string): OwnerWrite {
+    const at = this.#world.store.now()
+    return this.#ownerWrite(EMPTY, [{ seq: 1, at, epoch: 0, type: 'session.created', agent, planner: 'model' }], 0)
+  }
+
+  #ownerWrite(before: Session, events: readonly OwnerEvent[], epoch: number): OwnerWrite {
+    const after = events.reduce(fold, before)
+    const card = cardOf(this.id, after, next(after, { now: this.#world.store.now(), epoch }))
+    return { session: this.id, lane: 'owner', epoch, expectedSeq: before.seq, events, card }
+  }
+}
+
+function pendingOf(session: Session): readonly Pending[] {
+  const open = session.run?.turn?.open ?? []
+  return open.flatMap((call): readonly Pending[] => {
+    const { tool, args, gate, digest } = call.proposal
+    if (call.state.type === 'outside') return [{ callId: call.key, tool, args, needs: 'answer' }]
+    if (call.state.type !== 'asked' || gate.type !== 'ask') return []
+    return [
+      {
+        callId: call.key,
+        tool,
+        args,
+        needs: 'approval',
+        expiresAt: gate.expiresAt,
+        ...(digest === undefined ? {} : { digest }),
+      },
+    ]
+  })
+}

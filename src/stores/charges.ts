@@ -1,0 +1,76 @@
+// Money: holds on accounts with limits, settled or freed by key. Pure; part of the plan of a commit (plan.ts).
+// It knows no prices and no sessions: the owner says what to hold, and the caller what the limits are.
+import { Fault } from '../kernel/failure.ts'
+import type { AccountRow, Charge } from '../kernel/ports.ts'
+import { checkId } from './id.ts'
+
+/** An open hold. It is forgotten once it is settled or freed. */
+export type Hold = { readonly amount: number; readonly accounts: readonly string[] }
+
+/** What a commit changes: accounts as they will be, holds as they will be (null: closed). */
+export type Book = { readonly accounts: Map<string, AccountRow>; readonly holds: Map<string, Hold | null> }
+
+/** The accounts as they are. */
+export interface Ledger {
+  account(id: string): AccountRow | null
+  hold(key: string): Hold | null
+}
+
+export function planCharges(begun: Book | null, known: Ledger, charges: readonly Charge[]): Book {
+  const book = begun ?? { accounts: new Map(), holds: new Map() }
+  for (const charge of charges) {
+    if (charge.type === 'limit') {
+      checkId('account', charge.account)
+      if (charge.limit !== null) checkAmount(charge.limit)
+      book.accounts.set(charge.account, { ...accountOf(book, known, charge.account), limit: charge.limit })
+    } else if (charge.type === 'hold') hold(book, known, charge)
+    else close(book, known, charge)
+  }
+  return book
+}
+
+/** A hold over any limit refuses the whole commit. The same key twice is the same hold. */
+function hold(book: Book, known: Ledger, { key, accounts, amount }: Extract<Charge, { type: 'hold' }>): void {
+  checkId('key of a hold', key)
+  checkAmount(amount)
+  if (holdOf(book, known, key)) return
+  for (const id of accounts) {
+    checkId('account', id)
+    const account = accountOf(book, known, id)
+    if (account.limit !== null && account.held + account.spent + amount > account.limit) {
+      const detail = `limit ${account.limit}, spent ${account.spent}, held ${account.held}, asked ${amount}`
+      throw new Fault('over_budget', `The budget of ${id} does not cover this call.`, detail)
+    }
+    book.accounts.set(id, { ...account, held: account.held + amount })
+  }
+  book.holds.set(key, { amount, accounts })
+}
+
+/** Settling or freeing what is not held changes nothing, so both may be repeated. */
+function close(book: Book, known: Ledger, charge: Exclude<Charge, { type: 'hold' | 'limit' }>): void {
+  const spent = charge.type === 'settle' ? charge.amount : 0
+  const assumed = charge.type === 'settle' && charge.assumed ? spent : 0
+  checkAmount(spent)
+  const open = holdOf(book, known, charge.key)
+  if (!open) return
+  for (const id of open.accounts) {
+    const account = accountOf(book, known, id)
+    const held = account.held - open.amount
+    book.accounts.set(id, { ...account, held, spent: account.spent + spent, assumed: account.assumed + assumed })
+  }
+  book.holds.set(charge.key, null)
+}
+
+function holdOf(book: Book, known: Ledger, key: string): Hold | null {
+  const planned = book.holds.get(key)
+  return planned === undefined ? known.hold(key) : planned
+}
+
+function accountOf(book: Book, known: Ledger, id: string): AccountRow {
+  return book.accounts.get(id) ?? known.account(id) ?? { id, limit: null, held: 0, spent: 0, assumed: 0 }
+}
+
+function checkAmount(amount: number): void {
+  if (amount >= 0 && Number.isFinite(amount)) return
+  throw new Fault('invalid_input', 'An amount of money must be a finite number and not negative.', `got ${amount}`)
+}

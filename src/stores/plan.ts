@@ -1,0 +1,216 @@
+// What a commit may do: order, fencing, idempotency and money, decided before anything changes. Pure; every store applies the same plan.
+// It is not a store: it sees the present through a View and returns what must be written, or throws the refusing Fault.
+import { isDeepStrictEqual } from 'node:util'
+import type { Card } from '../kernel/card.ts'
+import type { Event, InboxBody } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../kernel/ports.ts'
+import { type Book, type Ledger, planCharges } from './charges.ts'
+import { checkId } from './id.ts'
+
+/** Where a session stands. `worker` holds its lease, also after the lease expired, until somebody takes or releases it. */
+export type Head = {
+  readonly seq: number
+  readonly at: number
+  readonly epoch: number
+  readonly worker: string | null
+  readonly due: number | null
+  readonly status: Card['status']
+}
+
+/** What the plan needs to know of the present. */
+export interface View extends Ledger {
+  readonly now: number
+  head(session: string): Head | null
+  /** An inbox event admitted earlier under this id, as stored. */
+  admitted(session: string, id: string): { readonly seq: number; readonly body: string } | null
+}
+
+/** One session as this commit will leave it, and what it adds. */
+export type Draft = {
+  readonly session: string
+  /** null when this commit creates the session. */
+  readonly was: Head | null
+  seq: number
+  at: number
+  epoch: number
+  worker: string | null
+  due: number | null
+  status: Card['status']
+  /** The card this commit writes, or null: an inbox event changes only when the session is due. */
+  card: Card | null
+  /** Who wrote as the owner, and so proved to be alive. */
+  owner: string | null
+  snapshot: Snapshot | null
+  readonly events: Event[]
+  readonly bodies: string[]
+  /** Ids admitted to the inbox by this commit. */
+  readonly ids: { readonly id: string; readonly seq: number }[]
+}
+
+export type Plan = {
+  readonly drafts: Draft[]
+  /** What it changes in the accounts; null when it moves no money. */
+  book: Book | null
+  readonly blobs: { readonly session: string; readonly blob: Blob }[]
+  readonly receipts: Receipt[]
+}
+
+export function planCommit(writes: readonly Write[], view: View): Plan {
+  const plan: Plan = { drafts: [], book: null, blobs: [], receipts: [] }
+  for (const write of writes) {
+    plan.receipts.push(write.lane === 'owner' ? planOwner(plan, view, write) : planInbox(plan, view, write))
+    if (write.blobs) for (const blob of write.blobs) plan.blobs.push({ session: write.session, blob })
+  }
+  return plan
+}
+
+/** Whether some worker may now find work it could not see before. A running owner moves its own due time silently. */
+export function stirs(draft: Draft): boolean {
+  if (draft.due === null) return false
+  const { was } = draft
+  if (was === null || was.due === null || draft.due < was.due || draft.ids.length > 0) return true
+  return was.worker !== null && draft.worker === null
+}
+
+function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
+  const known = draftOf(plan, view, write.session)
+  if (known !== null) checkOwner(known, write)
+  const draft = known ?? create(plan, write)
+  const seqs: number[] = []
+  for (const event of write.events) {
+    if (event.seq !== draft.seq + 1) throw misstamped(write, `event ${event.seq} follows ${draft.seq}`)
+    if (!(event.at >= draft.at)) throw misstamped(write, `event ${event.seq} is at ${event.at}, before ${draft.at}`)
+    if (event.epoch !== write.epoch) throw misstamped(write, `event ${event.seq} carries epoch ${event.epoch}`)
+    append(draft, event)
+    seqs.push(event.seq)
+  }
+  draft.card = write.card
+  draft.status = write.card.status
+  draft.due = write.card.due
+  draft.owner = draft.worker
+  if (write.snapshot) draft.snapshot = write.snapshot
+  if (write.release) draft.worker = null
+  if (write.charges?.length) plan.book = planCharges(plan.book, view, write.charges)
+  if (write.sends) for (const { session, event } of write.sends) send(plan, view, session, event)
+  return { seqs, duplicate: false }
+}
+
+/** Fencing comes first: a worker that lost its lease must hear that, and not a conflict it could try to settle. */
+function checkOwner(draft: Draft, write: OwnerWrite): void {
+  const { session, epoch, expectedSeq } = write
+  if (epoch === 0 && expectedSeq === 0) throw new Fault('session_exists', `Session ${session} exists already.`)
+  if (epoch !== draft.epoch || draft.worker === null) {
+    const detail = `epoch ${epoch}, the store has ${draft.epoch}${draft.worker === null ? ', released' : ''}`
+    throw new Fault('lease_lost', `This worker no longer holds session ${session}.`, detail)
+  }
+  if (draft.status === 'terminated' && (write.events.length > 0 || write.card.status !== 'terminated')) {
+    throw closed(session)
+  }
+  if (expectedSeq !== draft.seq) {
+    throw new Fault(
+      'conflict',
+      `Session ${session} has grown.`,
+      `expected seq ${expectedSeq}, the log ends at ${draft.seq}`,
+    )
+  }
+}
+
+function create(plan: Plan, write: OwnerWrite): Draft {
+  const { session, card } = write
+  checkId('session id', session)
+  if (write.epoch !== 0 || write.expectedSeq !== 0) throw missing(session)
+  if (write.events.length === 0) throw misstamped(write, 'a session begins with an event')
+  const fresh = { seq: 0, at: 0, epoch: 0, worker: null, due: null, owner: null, snapshot: null }
+  const draft: Draft = { session, was: null, ...fresh, status: card.status, card, events: [], bodies: [], ids: [] }
+  plan.drafts.push(draft)
+  return draft
+}
+
+function planInbox(plan: Plan, view: View, write: InboxWrite): Receipt {
+  const draft = draftOf(plan, view, write.session)
+  if (draft === null) {
+    checkId('session id', write.session)
+    throw missing(write.session)
+  }
+  const seqs: number[] = []
+  let fresh = 0
+  for (const body of write.events) {
+    const known = admitted(draft, view, body)
+    if (known === 0 && draft.status === 'terminated') throw closed(write.session)
+    if (known === 0) fresh += 1
+    seqs.push(known === 0 ? admit(draft, view, body) : known)
+  }
+  return { seqs, duplicate: fresh === 0 && seqs.length > 0 }
+}
+
+/** A closed session accepts nothing more, and that must not keep the sender from going on. */
+function send(plan: Plan, view: View, session: string, body: InboxBody): void {
+  const draft = draftOf(plan, view, session)
+  if (draft === null) throw missing(session)
+  if (admitted(draft, view, body) === 0 && draft.status !== 'terminated') admit(draft, view, body)
+}
+
+/** Where this event stands already, or 0. */
+function admitted(draft: Draft, view: View, body: InboxBody): number {
+  checkId('event id', body.id)
+  const here = draft.ids.find((entry) => entry.id === body.id)
+  const first = draft.seq - draft.bodies.length + 1
+  const known = here
+    ? { seq: here.seq, body: draft.bodies[here.seq - first] ?? '' }
+    : draft.was && view.admitted(draft.session, body.id)
+  if (!known) return 0
+  if (!isDeepStrictEqual(unstamped(known.body), unstamped(JSON.stringify(body)))) {
+    throw new Fault(
+      'id_reused',
+      `The id ${body.id} was used for another event.`,
+      `session ${draft.session}, seq ${known.seq}`,
+    )
+  }
+  return known.seq
+}
+
+function unstamped(body: string): object {
+  const { seq: _seq, at: _at, epoch: _epoch, ...rest } = JSON.parse(body) as Event
+  return rest
+}
+
+function admit(draft: Draft, view: View, body: InboxBody): number {
+  const at = Math.max(view.now, draft.at)
+  const seq = draft.seq + 1
+  append(draft, { ...body, seq, at, epoch: 0 })
+  draft.ids.push({ id: body.id, seq })
+  // Overdue since earlier stays so: the longest waiting session comes first.
+  if (draft.due === null || draft.due > at) draft.due = at
+  return seq
+}
+
+function append(draft: Draft, event: Event): void {
+  draft.bodies.push(JSON.stringify(event))
+  draft.events.push(event)
+  draft.seq = event.seq
+  draft.at = event.at
+}
+
+function draftOf(plan: Plan, view: View, session: string): Draft | null {
+  for (const draft of plan.drafts) if (draft.session === session) return draft
+  const was = view.head(session)
+  if (was === null) return null
+  const { seq, at, epoch, worker, due, status } = was
+  const fresh = { card: null, owner: null, snapshot: null, events: [], bodies: [], ids: [] }
+  const draft: Draft = { session, was, seq, at, epoch, worker, due, status, ...fresh }
+  plan.drafts.push(draft)
+  return draft
+}
+
+function missing(session: string): Fault {
+  return new Fault('session_missing', `There is no session ${session}.`)
+}
+
+function closed(session: string): Fault {
+  return new Fault('session_closed', `Session ${session} is closed and accepts nothing more.`)
+}
+
+function misstamped(write: OwnerWrite, detail: string): Fault {
+  return new Fault('invalid_input', `The owner's events do not continue session ${write.session}.`, detail)
+}

@@ -1,0 +1,263 @@
+// What one transaction of an SQLite store will write: the present seen through the changes already decided, then all rows at once.
+// It decides nothing about admission (plan.ts does) and knows nothing about transactions (sqlite-writer.ts does).
+import { crc32 } from 'node:zlib'
+import type { Card } from '../kernel/card.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { AccountRow, Claim, Receipt, Write } from '../kernel/ports.ts'
+import type { Hold } from './charges.ts'
+import { checkId } from './id.ts'
+import { type Draft, type Head, type Plan, planCommit, stirs, type View } from './plan.ts'
+import type { SqlValue } from './sqlite-driver.ts'
+import { addSum, readAccount, seedOf } from './sqlite-read.ts'
+import { SPAN, type Statements } from './sqlite-schema.ts'
+
+/** A session's row. `sum` is the checksum its log ends with. */
+type Row = Head & { readonly n: number; readonly sum: number; readonly root: string }
+type WorkerRow = { readonly until: number; readonly ttl: number; readonly address: string | null }
+
+/** What a connection knows besides its file. The rows are as last seen, and valid until another connection writes. */
+export type Ground = {
+  readonly sql: Statements
+  readonly rows: Map<string, Row>
+  readonly workers: Map<string, WorkerRow>
+  /** Sessions found damaged, and how. They can be read and not written. */
+  readonly damaged: Map<string, string>
+}
+
+type Change = { row: Row; readonly was: Row | null; card: Card | null }
+
+const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
+const ROWS_KNOWN_MAX = 10_000
+
+export class Batch implements View {
+  readonly now: number
+  /** Sessions that grew, in order, for those who listen. */
+  readonly grown: Draft[] = []
+  /** Some session may have become due. */
+  stirred = false
+  readonly #ground: Ground
+  readonly #sql: Statements
+  readonly #changes = new Map<string, Change>()
+  readonly #workers = new Map<string, WorkerRow>()
+  readonly #accounts = new Map<string, AccountRow>()
+  readonly #holds = new Map<string, Hold | null>()
+  readonly #ids = new Map<string, { readonly seq: number; readonly body: string }>()
+  readonly #events: SqlValue[] = []
+  /** Rows of rarer tables. */
+  readonly #rest: (() => void)[] = []
+  #sessions = 0
+
+  constructor(now: number, ground: Ground) {
+    this.now = now
+    this.#ground = ground
+    this.#sql = ground.sql
+  }
+
+  // ---- The present, as this transaction sees it ------------------------------------------------------------------
+
+  head(session: string): Row | null {
+    const row = this.#row(session)
+    const damage = this.#ground.damaged.get(session)
+    if (damage === undefined) return row
+    throw new Fault('session_damaged', `Session ${session} is damaged and can only be read.`, damage)
+  }
+
+  admitted(session: string, id: string): { readonly seq: number; readonly body: string } | null {
+    const row = this.head(session)
+    if (row === null) return null
+    const here = this.#ids.get(`${row.n}:${id}`)
+    return here ?? (this.#sql.admitted.get(row.n, id) as { seq: number; body: string } | undefined) ?? null
+  }
+
+  account(id: string): AccountRow | null {
+    return this.#accounts.get(id) ?? readAccount(this.#sql, id)
+  }
+
+  hold(key: string): Hold | null {
+    const here = this.#holds.get(key)
+    if (here !== undefined) return here
+    const row = this.#sql.hold.get(key) as { amount: number; accounts: string } | undefined
+    return row ? { amount: row.amount, accounts: JSON.parse(row.accounts) as string[] } : null
+  }
+
+  #row(session: string): Row | null {
+    return this.#changes.get(session)?.row ?? this.#ground.rows.get(session) ?? this.#load(session)
+  }
+
+  #load(session: string): Row | null {
+    const found = this.#sql.head.get(session) as (Row & { last: number | null }) | undefined
+    if (!found) return null
+    const { last, ...row } = found
+    if (last !== row.sum) this.#ground.damaged.set(session, `its last event, ${row.seq}, is missing or changed`)
+    this.#ground.rows.set(session, row)
+    return row
+  }
+
+  #worker(id: string): WorkerRow | null {
+    const known = this.#workers.get(id) ?? this.#ground.workers.get(id)
+    if (known) return known
+    const row = this.#sql.worker.get(id) as WorkerRow | undefined
+    if (row) this.#ground.workers.set(id, row)
+    return row ?? null
+  }
+
+  // ---- What is to be done: each is refused and changes nothing, or it is decided ---------------------------------
+
+  commit(writes: readonly Write[]): readonly Receipt[] {
+    const plan = planCommit(writes, this)
+    for (const { session, seq } of plan.drafts) {
+      if (seq >= SPAN) throw new Fault('invalid_input', `Session ${session} is full.`, `it holds ${SPAN} events`)
+    }
+    for (const draft of plan.drafts) this.#grow(draft)
+    this.#note(plan)
+    return plan.receipts
+  }
+
+  claim(session: string, worker: string, ttlMs: number): Claim | null {
+    checkId('worker id', worker)
+    const row = this.head(session)
+    if (row === null) throw new Fault('session_missing', `There is no session ${session}.`)
+    const leased = row.worker !== null && (this.#worker(row.worker)?.until ?? 0) > this.now
+    if (leased && row.worker !== worker) return null
+    const { until } = this.extend(worker, ttlMs)
+    const epoch = row.epoch + 1
+    this.#change(session, { ...row, worker, epoch }, null)
+    return { epoch, until }
+  }
+
+  /** Also how a worker becomes known. */
+  extend(worker: string, ttlMs: number, address?: string): WorkerRow {
+    checkId('worker id', worker)
+    const known = this.#worker(worker)
+    const until = Math.max(known?.until ?? 0, this.now + ttlMs)
+    const row = { until, ttl: ttlMs, address: address ?? known?.address ?? null }
+    this.#workers.set(worker, row)
+    if (!known) this.#rest.push(() => this.#sql.forgetWorkers.run(this.now - WORKER_KEPT_MS))
+    return row
+  }
+
+  held(worker: string): ReadonlyMap<string, number> {
+    const rows = this.#sql.held.all(worker) as { id: string; epoch: number }[]
+    const held = new Map(rows.map(({ id, epoch }) => [id, epoch]))
+    for (const [session, { row }] of this.#changes) {
+      if (row.worker === worker) held.set(session, row.epoch)
+      else held.delete(session)
+    }
+    return held
+  }
+
+  release(session: string, epoch: number): void {
+    const row = this.#row(session)
+    if (row?.epoch !== epoch || row.worker === null) return
+    this.#change(session, { ...row, worker: null }, null)
+    this.stirred ||= row.due !== null
+  }
+
+  #grow(draft: Draft): void {
+    const { session, seq, at, epoch, worker, due, status, card, bodies } = draft
+    const was = this.#row(session)
+    const n = was?.n ?? this.#number()
+    let sum = was?.sum ?? seedOf(session)
+    for (const [i, body] of bodies.entries()) {
+      sum = addSum(sum, body)
+      this.#events.push(n * SPAN + seq - bodies.length + 1 + i, sum, body)
+    }
+    for (const { id, seq: at } of draft.ids) {
+      this.#ids.set(`${n}:${id}`, { seq: at, body: bodies[at - seq + bodies.length - 1] ?? '' })
+      this.#rest.push(() => this.#sql.admit.run(n, id, at))
+    }
+    if (draft.owner !== null) this.#prove(draft.owner)
+    if (draft.snapshot) {
+      const { seq: upTo, version, body } = draft.snapshot
+      this.#rest.push(() => this.#sql.keepSnapshot.run(n, upTo, version, crc32(body) | 0, body))
+    }
+    this.#change(session, { n, seq, at, sum, epoch, worker, due, status, root: card?.root ?? was?.root ?? '' }, card)
+    if (bodies.length > 0) this.grown.push(draft)
+    this.stirred ||= stirs(draft)
+  }
+
+  #note({ book, blobs }: Plan): void {
+    for (const [id, row] of book?.accounts ?? []) this.#accounts.set(id, row)
+    for (const [key, hold] of book?.holds ?? []) this.#holds.set(key, hold)
+    for (const { session, blob } of blobs) {
+      this.#rest.push(() => {
+        this.#sql.keepBlob.run(blob.hash, blob.media, crc32(blob.data) | 0, blob.data)
+        this.#sql.referBlob.run(blob.hash, this.#row(session)?.n ?? 0)
+      })
+    }
+  }
+
+  /** Writing as the owner proves that the worker lives. Noted once in a third of the lease, not with each commit. */
+  #prove(worker: string): void {
+    const known = this.#worker(worker)
+    if (known && known.until - this.now < (known.ttl * 2) / 3) this.extend(worker, known.ttl)
+  }
+
+  /** The next session's number. Nobody else can take it: we hold the write lock. */
+  #number(): number {
+    if (this.#sessions === 0) this.#sessions = (this.#sql.count.get() as { n: number }).n
+    this.#sessions += 1
+    return this.#sessions
+  }
+
+  #change(session: string, row: Row, card: Card | null): void {
+    const known = this.#changes.get(session)
+    if (known) {
+      known.row = row
+      if (card) known.card = card
+    } else this.#changes.set(session, { row, was: this.#ground.rows.get(session) ?? null, card })
+  }
+
+  // ---- The rows ----------------------------------------------------------------------------------------------------
+
+  get changed(): boolean {
+    return this.#changes.size > 0 || this.#workers.size > 0 || this.#rest.length > 0
+  }
+
+  /** Inside a transaction. Throws only what SQLite throws. */
+  write(): void {
+    const sql = this.#sql
+    this.#writeEvents()
+    for (const [session, change] of this.#changes) writeSession(sql, session, change)
+    for (const [id, { until, ttl, address }] of this.#workers) sql.keepWorker.run(id, until, ttl, address)
+    for (const { id, limit, held, spent, assumed } of this.#accounts.values()) {
+      sql.keepAccount.run(id, limit, held, spent, assumed)
+    }
+    for (const [key, hold] of this.#holds) {
+      if (hold) sql.keepHold.run(key, hold.amount, JSON.stringify(hold.accounts))
+      else sql.dropHold.run(key)
+    }
+    for (const write of this.#rest) write()
+  }
+
+  /** After the transaction: what was written is what is known. */
+  settle(): void {
+    const { rows, workers } = this.#ground
+    if (rows.size > ROWS_KNOWN_MAX) rows.clear()
+    for (const [session, { row }] of this.#changes) rows.set(session, row)
+    for (const [id, row] of this.#workers) workers.set(id, row)
+  }
+
+  #writeEvents(): void {
+    const values = this.#events
+    let from = 0
+    for (const { rows, statement } of this.#sql.insert) {
+      for (const width = rows * 3; values.length - from >= width; from += width) {
+        statement.get(...(from === 0 && width === values.length ? values : values.slice(from, from + width)))
+      }
+    }
+  }
+}
+
+/** The narrowest statement that will do: a column that is not named costs no index. */
+function writeSession(sql: Statements, session: string, { row, was, card }: Change): void {
+  const { n, seq, at, sum, due, epoch, worker, status, root } = row
+  if (was === null) {
+    sql.create.get(seq, at, sum, due, epoch, worker, status, root, JSON.stringify(card), session, n)
+  } else if (card === null) {
+    if (epoch === was.epoch && worker === was.worker) sql.append.get(seq, at, sum, due, n)
+    else sql.lease.get(seq, at, sum, due, epoch, worker, n)
+  } else if (epoch === was.epoch && worker === was.worker && status === was.status && root === was.root) {
+    sql.grow.get(seq, at, sum, due, JSON.stringify(card), n)
+  } else sql.replace.get(seq, at, sum, due, epoch, worker, status, root, JSON.stringify(card), n)
+}

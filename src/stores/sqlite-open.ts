@@ -1,0 +1,76 @@
+// Opens the database of an SQLite store: version, WAL, schema. Ends with a connection whose file is known to be ours, or with a Fault.
+// It does not wait: a busy file is an error here, and the caller tries again.
+import { Fault } from '../kernel/failure.ts'
+import { checkVersion, type Database, type Driver } from './sqlite-driver.ts'
+import { identify } from './sqlite-file.ts'
+import { APPLICATION_ID, prepareAll, SCHEMA, SCHEMA_VERSION, type Statements } from './sqlite-schema.ts'
+
+export type Connection = {
+  readonly db: Database
+  readonly file: string
+  /** What stood at `file` when it was opened. */
+  readonly identity: number
+  readonly statements: Statements
+}
+
+/** SQLite's own waiting stops the whole process, so it is short; longer waits go through the clock. */
+const BUSY_MS = 25
+
+export function openFile(file: string, driver: Driver): Connection {
+  const db = new driver(file)
+  try {
+    const { version } = db.prepare('SELECT sqlite_version() AS version').get() as { version: string }
+    checkVersion(version)
+    db.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`)
+    // Before anything is written: another program's database must stay as it is.
+    checkOwner(db, file)
+    enterWal(db, file)
+    db.exec('PRAGMA synchronous = FULL')
+    ensureSchema(db, file)
+    return { db, file, identity: identify(file), statements: prepareAll(db) }
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+function checkOwner(db: Database, file: string): void {
+  const { application_id: id } = db.prepare('PRAGMA application_id').get() as { application_id: number }
+  const { count } = db.prepare('SELECT count(*) AS count FROM sqlite_schema').get() as { count: number }
+  if (id === APPLICATION_ID || (id === 0 && count === 0)) return
+  throw new Fault('store_unsupported', `${file} is a database of another program. Choose another path.`)
+}
+
+function enterWal(db: Database, file: string): void {
+  const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
+  if (mode !== 'wal') throw new Fault('store_unsupported', `${file} is on a file system without shared memory (WAL).`)
+}
+
+/** One transaction: another process sees no schema, or all of it. */
+function ensureSchema(db: Database, file: string): void {
+  if (versionOf(db, file) === SCHEMA_VERSION) return
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    if (versionOf(db, file) === 0) {
+      db.exec(SCHEMA)
+      db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+      db.prepare('INSERT INTO meta (version, store) VALUES (?, lower(hex(randomblob(16))))').run(SCHEMA_VERSION)
+    }
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** 0 for a file that is still empty. */
+function versionOf(db: Database, file: string): number {
+  const { count } = db.prepare(`SELECT count(*) AS count FROM sqlite_schema WHERE name = 'meta'`).get() as {
+    count: number
+  }
+  if (count === 0) return 0
+  const { version } = db.prepare('SELECT version FROM meta').get() as { version: number }
+  if (version <= SCHEMA_VERSION) return version
+  const text = `${file} was written by a newer version (schema ${version}, this is ${SCHEMA_VERSION}). Upgrade, or open another file.`
+  throw new Fault('store_newer', text)
+}

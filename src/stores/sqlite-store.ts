@@ -1,0 +1,260 @@
+// The store in an SQLite file: durable, and shared by any number of processes on one machine. This file ties its parts together.
+// Admission is plan.ts, transactions sqlite-writer.ts, reading sqlite-read.ts, other processes sqlite-watch.ts.
+import type { Card } from '../kernel/card.ts'
+import type { Event } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Snapshot, Store, Write } from '../kernel/ports.ts'
+import { Listeners } from './listeners.ts'
+import type { Batch, Ground } from './sqlite-batch.ts'
+import type { Driver } from './sqlite-driver.ts'
+import { type FileSystemOf, prepareFile } from './sqlite-file.ts'
+import { type Connection, openFile } from './sqlite-open.ts'
+import {
+  readAccount,
+  readBlob,
+  readCard,
+  readDue,
+  readList,
+  readLog,
+  readNextDue,
+  readSnapshot,
+} from './sqlite-read.ts'
+import type { Statements } from './sqlite-schema.ts'
+import { Watcher } from './sqlite-watch.ts'
+import { Writer, whenFree } from './sqlite-writer.ts'
+
+/** What the store takes from the machine. */
+export type Machine = {
+  readonly clock: Clock
+  readonly loadDriver: () => Driver
+  readonly fileSystemOf: FileSystemOf
+}
+
+type Open = {
+  readonly connection: Connection
+  readonly ground: Ground
+  readonly writer: Writer
+  readonly watcher: Watcher
+}
+
+export class SqliteStore implements Store {
+  readonly #path: string
+  readonly #machine: Machine
+  readonly #clock: Clock
+  readonly #listeners = new Listeners()
+  /** How far the listeners of a session have been told. */
+  readonly #told = new Map<string, number>()
+  #open: Open | null = null
+  #opening: Promise<Open> | null = null
+  #closed = false
+  #latest = 0
+  #dataVersion = -1
+
+  constructor(path: string, machine: Machine) {
+    this.#path = path
+    this.#machine = machine
+    this.#clock = { now: () => this.now(), timer: (ms, fire) => machine.clock.timer(ms, fire) }
+  }
+
+  /** How many transactions this store has written. Each is one fsync. */
+  get transactions(): number {
+    return this.#open?.writer.transactions ?? 0
+  }
+
+  now(): number {
+    this.#latest = Math.max(this.#latest, this.#machine.clock.now())
+    return this.#latest
+  }
+
+  commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
+    return this.#write((batch) => batch.commit(writes))
+  }
+
+  async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
+    const page = await this.#read((sql) => readLog(sql, session, after, limit))
+    if (page.damaged) {
+      const { seq, reason } = page.damaged
+      this.#open?.ground.damaged.set(session, `event ${seq}: ${reason}`)
+    }
+    return page
+  }
+
+  snapshot(session: string): Promise<Snapshot | null> {
+    return this.#read((sql) => readSnapshot(sql, session))
+  }
+
+  watch(session: string, listener: (news: readonly Event[] | null) => void): () => void {
+    const first = !this.#listeners.watches(session)
+    const remove = this.#listeners.addSession(session, listener)
+    if (this.#open && first) this.#told.set(session, seqOf(this.#open, session))
+    this.#listen()
+    return () => this.#unlisten(remove)
+  }
+
+  watchDue(listener: () => void): () => void {
+    const remove = this.#listeners.addDue(listener)
+    this.#listen()
+    return () => this.#unlisten(remove)
+  }
+
+  claim(session: string, worker: string, ttlMs: number): Promise<Claim | null> {
+    return this.#write((batch) => batch.claim(session, worker, ttlMs))
+  }
+
+  extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
+    return this.#write((batch) => {
+      batch.extend(worker, ttlMs)
+      return batch.held(worker)
+    })
+  }
+
+  release(session: string, epoch: number): Promise<void> {
+    return this.#write((batch) => batch.release(session, epoch))
+  }
+
+  card(session: string): Promise<Card | null> {
+    return this.#read((sql) => readCard(sql, session))
+  }
+
+  async due(limit: number): Promise<readonly string[]> {
+    const { damaged } = (this.#open ?? (await this.#start())).ground
+    // Nobody can go on with a damaged session, and it must not keep workers busy trying.
+    const found = await this.#read((sql) => readDue(sql, this.now(), limit + damaged.size))
+    return found.filter((session) => !damaged.has(session)).slice(0, limit)
+  }
+
+  async nextDue(): Promise<number | null> {
+    const { damaged } = (this.#open ?? (await this.#start())).ground
+    return this.#read((sql) => readNextDue(sql, damaged))
+  }
+
+  list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
+    return this.#read((sql) => readList(sql, filter))
+  }
+
+  blob(hash: string): Promise<Blob | null> {
+    return this.#read((sql) => readBlob(sql, hash))
+  }
+
+  account(id: string): Promise<AccountRow | null> {
+    return this.#read((sql) => readAccount(sql, id))
+  }
+
+  async announce(worker: string, address: string, ttlMs: number): Promise<void> {
+    await this.#write((batch) => batch.extend(worker, ttlMs, address))
+  }
+
+  address(session: string): Promise<string | null> {
+    return this.#read(
+      (sql) => (sql.address.get(session, this.now()) as { address: string } | undefined)?.address ?? null,
+    )
+  }
+
+  /** What was asked before is still written. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#listeners.clear()
+    const open = this.#open ?? (await this.#opening?.catch(() => null)) ?? null
+    if (!open) return
+    open.watcher.stop()
+    await open.writer.submit(() => {}).catch(() => {})
+    this.#open = null
+    open.connection.db.close()
+  }
+
+  async #write<T>(act: (batch: Batch) => T): Promise<T> {
+    const open = this.#open ?? (await this.#start())
+    this.#check()
+    return open.writer.submit(act)
+  }
+
+  async #read<T>(act: (sql: Statements) => T): Promise<T> {
+    const open = this.#open ?? (await this.#start())
+    this.#check()
+    return whenFree(this.#clock, () => act(open.ground.sql))
+  }
+
+  #check(): void {
+    if (this.#closed) throw new Fault('store_closed', 'The store is closed.')
+  }
+
+  /** Opens on first use. A failed opening is tried again by the next call. */
+  #start(): Promise<Open> {
+    this.#check()
+    this.#opening ??= this.#connect().catch((error: unknown) => {
+      this.#opening = null
+      throw error
+    })
+    return this.#opening
+  }
+
+  async #connect(): Promise<Open> {
+    const driver = this.#machine.loadDriver()
+    const file = prepareFile(this.#path, this.#machine.fileSystemOf)
+    const connection = await whenFree(this.#clock, () => openFile(file, driver))
+    const sql = connection.statements
+    const ground: Ground = { sql, rows: new Map(), workers: new Map(), damaged: new Map() }
+    const writer = new Writer(connection, { ground, clock: this.#clock, after: (batch) => this.#tell(batch) })
+    const watcher = new Watcher(file, this.#clock, () => this.#look())
+    this.#open = { connection, ground, writer, watcher }
+    if (!this.#listeners.empty) this.#listen()
+    return this.#open
+  }
+
+  #listen(): void {
+    if (this.#closed) return
+    const open = this.#open
+    // Opening starts the watcher when it is done. Its failure is reported to whoever reads or writes.
+    if (!open) return void this.#start().catch(() => {})
+    if (open.watcher.running) return
+    open.watcher.start()
+    this.#dataVersion = dataVersionOf(open)
+    for (const session of this.#listeners.sessions) this.#told.set(session, seqOf(open, session))
+  }
+
+  #unlisten(remove: () => void): void {
+    remove()
+    if (this.#listeners.empty) this.#open?.watcher.stop()
+  }
+
+  /** After our own commit. A listener that missed another's events is told to read for itself. */
+  #tell(batch: Batch): void {
+    for (const { session, was, seq, events } of batch.grown) {
+      if (!this.#listeners.watches(session)) continue
+      const told = this.#told.get(session)
+      this.#told.set(session, seq)
+      this.#listeners.tell(session, told === (was?.seq ?? 0) ? events : null)
+    }
+    if (batch.stirred) this.#listeners.tellDue()
+  }
+
+  /** Something was written to the file, perhaps by another process. */
+  #look(): void {
+    const open = this.#open
+    if (!open) return
+    try {
+      const version = dataVersionOf(open)
+      if (version === this.#dataVersion) return
+      this.#dataVersion = version
+      for (const session of this.#listeners.sessions) {
+        const seq = seqOf(open, session)
+        if (seq === this.#told.get(session)) continue
+        this.#told.set(session, seq)
+        this.#listeners.tell(session, null)
+      }
+      this.#listeners.tellDue()
+    } catch {
+      // Busy or damaged: whoever reads next hears of it, and the next write makes us look again.
+      this.#dataVersion = -1
+    }
+  }
+}
+
+function seqOf(open: Open, session: string): number {
+  return (open.ground.sql.seq.get(session) as { seq: number } | undefined)?.seq ?? 0
+}
+
+function dataVersionOf(open: Open): number {
+  return (open.ground.sql.dataVersion.get() as { data_version: number }).data_version
+}

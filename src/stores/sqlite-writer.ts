@@ -1,0 +1,210 @@
+// The one writer of a connection: gathers what is asked in one macrotask, writes it in one transaction, and only then answers.
+// It waits for other processes through the clock, and after a disk error writes nothing more. What is written is sqlite-batch.ts.
+import { Fault } from '../kernel/failure.ts'
+import type { Clock } from '../kernel/ports.ts'
+import { holdProcess } from './clock.ts'
+import { Batch, type Ground } from './sqlite-batch.ts'
+import { isBusy, toFault } from './sqlite-fault.ts'
+import { identify } from './sqlite-file.ts'
+import type { Connection } from './sqlite-open.ts'
+
+type Job = {
+  readonly act: (batch: Batch) => void
+  readonly done: () => void
+  readonly fail: (error: Error) => void
+  /** When to stop waiting for other processes. */
+  readonly deadline: number
+}
+
+const BUSY_WAIT_MS = 10_000
+const GROUP_MAX = 1024
+const IDENTIFY_EVERY_MS = 1000
+
+export class Writer {
+  /** How many transactions wrote something. Each is one fsync. */
+  transactions = 0
+  readonly #connection: Connection
+  readonly #ground: Ground
+  readonly #clock: Clock
+  readonly #after: (batch: Batch) => void
+  readonly #jobs: Job[] = []
+  #scheduled = false
+  #attempts = 0
+  #dataVersion = -1
+  #identifiedAt = Number.NEGATIVE_INFINITY
+  #broken: Error | null = null
+
+  constructor(connection: Connection, options: { ground: Ground; clock: Clock; after: (batch: Batch) => void }) {
+    this.#connection = connection
+    this.#ground = options.ground
+    this.#clock = options.clock
+    this.#after = options.after
+  }
+
+  /** `act` runs inside the transaction. It throws to be refused, which spoils nothing for the others in the group. */
+  submit<T>(act: (batch: Batch) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let value: T
+      const run = (batch: Batch) => {
+        value = act(batch)
+      }
+      const deadline = this.#clock.now() + BUSY_WAIT_MS
+      this.#jobs.push({ act: run, done: () => resolve(value), fail: reject, deadline })
+      if (this.#scheduled) return
+      this.#scheduled = true
+      setImmediate(() => this.#flush())
+    })
+  }
+
+  #flush(): void {
+    this.#scheduled = false
+    while (this.#jobs.length > 0) {
+      const waiting = this.#run(this.#jobs.splice(0, GROUP_MAX))
+      if (waiting.length === 0) continue
+      this.#jobs.unshift(...waiting)
+      this.#wait()
+      return
+    }
+  }
+
+  /** Writes a group as one transaction and answers it. Returns those who must wait because another process writes. */
+  #run(group: readonly Job[]): readonly Job[] {
+    const refused = new Map<Job, Error>()
+    let batch: Batch
+    try {
+      if (this.#broken) throw this.#broken
+      this.#checkFile()
+      this.#ground.sql.begin.get()
+      this.#refresh()
+      batch = new Batch(this.#clock.now(), this.#ground)
+      for (const job of group) {
+        const refusal = attempt(job, batch)
+        if (refusal) refused.set(job, refusal)
+      }
+      this.#commit(batch)
+    } catch (error) {
+      return this.#recover(group, error)
+    }
+    this.#attempts = 0
+    batch.settle()
+    this.#after(batch)
+    for (const job of group) {
+      const refusal = refused.get(job)
+      if (refusal) job.fail(refusal)
+      else job.done()
+    }
+    return []
+  }
+
+  #commit(batch: Batch): void {
+    // SQLite ends a transaction by itself after some errors. What is written then would stand alone.
+    if (!this.#connection.db.isTransaction)
+      throw new Fault('io_error', 'The transaction was lost. Nothing was written.')
+    batch.write()
+    this.#ground.sql.commit.get()
+    if (batch.changed) this.transactions += 1
+  }
+
+  /** Nothing of the group was written. A busy file is worth waiting for; a group may hold one job that spoils it. */
+  #recover(group: readonly Job[], error: unknown): readonly Job[] {
+    this.#rollBack()
+    if (isBusy(error)) return group
+    const fault = toFault(error)
+    if (fault instanceof Fault && fault.code === 'io_error') {
+      // After a failed write or fsync nobody knows what the disk holds: only opening the file anew finds out.
+      this.#broken = fault
+    } else if (group.length > 1) {
+      for (const [i, job] of group.entries()) if (this.#run([job]).length > 0) return group.slice(i)
+      return []
+    }
+    for (const job of group) job.fail(fault)
+    return []
+  }
+
+  #rollBack(): void {
+    this.#dataVersion = -1
+    try {
+      if (this.#connection.db.isTransaction) this.#connection.db.exec('ROLLBACK')
+    } catch (error) {
+      this.#broken = toFault(error)
+    }
+  }
+
+  /** Jittered by process, so that several who wait do not come back together. */
+  #wait(): void {
+    const now = this.#clock.now()
+    for (let i = this.#jobs.length - 1; i >= 0; i--) {
+      if ((this.#jobs[i]?.deadline ?? 0) > now) continue
+      for (const job of this.#jobs.splice(i, 1)) job.fail(busyFault())
+    }
+    if (this.#jobs.length === 0) return
+    this.#attempts += 1
+    this.#scheduled = true
+    const release = holdProcess()
+    this.#clock.timer(jitter(this.#attempts), () => {
+      release()
+      this.#flush()
+    })
+  }
+
+  /** What was known of the rows holds only while nobody else has written. */
+  #refresh(): void {
+    const { data_version: version } = this.#ground.sql.dataVersion.get() as { data_version: number }
+    if (version === this.#dataVersion) return
+    this.#dataVersion = version
+    this.#ground.rows.clear()
+    this.#ground.workers.clear()
+  }
+
+  /** Whoever removes or replaces the file leaves us writing where nobody will ever read. */
+  #checkFile(): void {
+    const now = this.#clock.now()
+    if (now - this.#identifiedAt < IDENTIFY_EVERY_MS) return
+    this.#identifiedAt = now
+    const { file, identity } = this.#connection
+    if (identify(file) === identity) return
+    throw new Fault('io_error', `${file} was removed or replaced while it was open. Open the store again.`)
+  }
+}
+
+export function busyFault(): Fault {
+  const text = `Other processes kept the database locked for ${BUSY_WAIT_MS / 1000} seconds. Nothing was written; try again.`
+  return new Fault('store_busy', text)
+}
+
+/** Tries until it is not busy. For what needs no place in the queue: opening and reading. */
+export async function whenFree<T>(clock: Clock, act: () => T): Promise<T> {
+  const deadline = clock.now() + BUSY_WAIT_MS
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return act()
+    } catch (error) {
+      if (!isBusy(error)) throw toFault(error)
+      if (clock.now() >= deadline) throw busyFault()
+    }
+    await pause(clock, jitter(attempts))
+  }
+}
+
+function pause(clock: Clock, ms: number): Promise<void> {
+  const release = holdProcess()
+  return new Promise((resolve) => {
+    clock.timer(ms, () => {
+      release()
+      resolve()
+    })
+  })
+}
+
+function jitter(attempt: number): number {
+  return 5 + (Math.imul(process.pid + attempt * 7919, 0x9e3779b1) >>> 27)
+}
+
+function attempt(job: Job, batch: Batch): Error | null {
+  try {
+    job.act(batch)
+    return null
+  } catch (error) {
+    return toFault(error)
+  }
+}

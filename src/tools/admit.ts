@@ -1,0 +1,95 @@
+// Admission: what a reply asks for becomes proposals, once, when the reply arrives. The verdict is recorded with the reply,
+// so history, wire and execution agree. Nothing runs here.
+import { hash } from 'node:crypto'
+import type { Gate, Json, Proposal } from '../kernel/content.ts'
+import type { Failure } from '../kernel/failure.ts'
+import type { ReplyCall } from '../kernel/ports.ts'
+import type { Tool } from './tool.ts'
+
+export type AdmitOptions = {
+  readonly tools: ReadonlyMap<string, Tool>
+  readonly now: number
+  /** How long a question to a person stays open; null for ever. */
+  readonly approvalMs: number | null
+}
+
+export function admit(calls: readonly ReplyCall[], options: AdmitOptions): Promise<readonly Proposal[]> {
+  return Promise.all(calls.map((call) => admitOne(call, options)))
+}
+
+async function admitOne(call: ReplyCall, options: AdmitOptions): Promise<Proposal> {
+  const tool = options.tools.get(call.tool)
+  if (!tool)
+    return refuse(call, null, `unknown tool "${call.tool}"; choose one of: ${[...options.tools.keys()].join(', ')}`)
+  const args = parse(call.args)
+  if (args === undefined) return refuse(call, tool, `Invalid arguments for "${tool.name}": not a JSON object.`)
+  const checked = await tool.validate(args)
+  if (checked.issues) return refuse(call, tool, issuesText(tool.name, checked.issues))
+  return propose(call, tool, checked.value as Json, gateOf(tool, options))
+}
+
+function gateOf(tool: Tool, options: AdmitOptions): Gate {
+  if (tool.approval === 'ask') {
+    const expiresAt = options.approvalMs === null ? null : options.now + options.approvalMs
+    return { type: 'ask', class: tool.name, n: 1, roles: [], expiresAt }
+  }
+  return tool.outside ? { type: 'outside' } : { type: 'auto' }
+}
+
+function propose(call: ReplyCall, tool: Tool, args: Json, gate: Gate): Proposal {
+  const { name, effect, timeoutMs } = tool
+  return {
+    id: call.id,
+    tool: name,
+    args,
+    gate,
+    effect,
+    timeoutMs,
+    ...(tool.sequential ? { sequential: true } : {}),
+    ...(tool.reconcile ? { reconcile: true } : {}),
+    ...(gate.type === 'ask' ? { digest: digestOf(tool, args) } : {}),
+  }
+}
+
+/** What a person approves: this tool as defined now, with exactly these arguments. */
+function digestOf(tool: Tool, args: Json): string {
+  return hash('sha256', JSON.stringify([tool.name, tool.definition, canonical(args)]))
+}
+
+function canonical(value: Json): Json {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (value === null || typeof value !== 'object') return value
+  const entries = Object.entries(value as Readonly<Record<string, Json>>)
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, canonical(item)]))
+}
+
+function refuse(call: ReplyCall, tool: Tool | null, message: string): Proposal {
+  const failure: Failure = { kind: tool ? 'InvalidInput' : 'NotFound', message, recoverable: true }
+  const args = parse(call.args) ?? {}
+  return { id: call.id, tool: call.tool, args, gate: { type: 'refuse', failure }, effect: 'read', timeoutMs: 0 }
+}
+
+function parse(text: string): { readonly [key: string]: Json } | undefined {
+  if (text.trim() === '') return {}
+  try {
+    const value = JSON.parse(text) as Json
+    const object = value !== null && typeof value === 'object' && !Array.isArray(value)
+    return object ? (value as { readonly [key: string]: Json }) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+type Issue = { readonly message: string; readonly path?: readonly unknown[] | undefined }
+
+function issuesText(name: string, issues: readonly Issue[]): string {
+  const lines = issues.map((issue) => `- ${pathText(issue.path)}: ${issue.message}`)
+  return `Invalid arguments for "${name}":\n${lines.join('\n')}`
+}
+
+function pathText(path: Issue['path']): string {
+  const keys = (path ?? []).map((step) =>
+    String(step !== null && typeof step === 'object' && 'key' in step ? step.key : step),
+  )
+  return keys.length > 0 ? keys.join('.') : '<root>'
+}

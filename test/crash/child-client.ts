@@ -1,0 +1,160 @@
+// The process that is never killed: it opens sessions, sends, decides, answers and interrupts through its own connection to
+// the same file, and keeps a journal of what it was promised. It drives nothing and runs no tool.
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Card } from '../../src/kernel/card.ts'
+import type { InboxBody } from '../../src/kernel/event.ts'
+import { Fault } from '../../src/kernel/failure.ts'
+import type { Receipt, Write } from '../../src/kernel/ports.ts'
+import { Book } from '../../src/runtime/book.ts'
+import { sqlite } from '../../src/stores/sqlite.ts'
+import { Appender, digestOf, type JournalLine, placesIn } from './evidence.ts'
+import { Chance } from './random.ts'
+import { CREATED, creation, message } from './stage.ts'
+import { type Plan, planOf } from './workload.ts'
+
+const SESSIONS_FIRST = 8
+const REMEMBERED_MAX = 100
+
+const [folder = '', seed = '1', sessionsMax = '24'] = process.argv.slice(2)
+const places = placesIn(folder)
+const journal = new Appender<JournalLine>(places.journal)
+const chance = new Chance(Number(seed))
+let store = sqlite(places.database)
+let settling = false
+let sessions = 0
+let ids = 0
+/** Acknowledged some time ago: sent again now and then, as a client does that lost the answer. */
+const remembered: { readonly session: string; readonly body: InboxBody }[] = []
+
+const lines = createInterface({ input: process.stdin })
+lines.on('line', (line) => {
+  if (line === 'settle') settling = true
+  else if (line === 'stop') process.exit(0)
+})
+lines.on('close', () => process.exit(2))
+await main()
+
+async function main(): Promise<void> {
+  while (sessions < SESSIONS_FIRST) await create()
+  process.stdout.write('begun\n')
+  while (!settling) {
+    const cards = await store.list({ limit: 1_000 })
+    await Promise.all(cards.map(meddle))
+    if (sessions < Number(sessionsMax) && chance.happens(0.02)) await create()
+    if (remembered.length > 0 && chance.happens(0.1)) await again()
+    if (chance.happens(0.05)) await reopen()
+    await sleep(chance.integer(2, 12))
+  }
+  while (!(await settled())) await sleep(25)
+  process.stdout.write('settled\n')
+}
+
+/** Everything waits for nobody, and nothing is due. Until then, whoever waits for a person is served. */
+async function settled(): Promise<boolean> {
+  const cards = await store.list({ limit: 1_000 })
+  await Promise.all(cards.filter((card) => card.status === 'requires_action').map(attend))
+  return cards.every((card) => card.status === 'idle' && card.due === null)
+}
+
+/** What a user might do at this moment, looking at one session. */
+async function meddle(card: Card): Promise<void> {
+  const { session, status, due } = card
+  if (status === 'requires_action') {
+    if (chance.happens(0.3)) await attend(card)
+    else if (chance.happens(0.02)) await send(session, 'next')
+  } else if (status === 'idle' && due === null) {
+    if (chance.happens(0.4)) await send(session, 'next')
+  } else if (chance.happens(0.006)) {
+    await send(session, chance.pick(['next', 'now', 'after']))
+  } else if (chance.happens(0.002)) {
+    await interrupt(session, chance.happens(0.7) ? 'stop' : 'pause')
+    // Often with a new wish at once, while what was stopped is still landing.
+    if (chance.happens(0.5)) await send(session, 'next')
+  }
+}
+
+async function send(session: string, when: 'next' | 'after' | 'now', plan: Plan = planOf(chance)): Promise<void> {
+  await append(session, message(newId(), plan, when), 'send')
+}
+
+async function interrupt(session: string, mode: 'stop' | 'pause'): Promise<void> {
+  await append(session, { type: 'user.interrupt', id: newId(), mode }, 'interrupt')
+}
+
+/** Serves a session that waits for a person: decides, answers, or lets it go on. */
+async function attend({ session }: Card): Promise<void> {
+  const book = new Book(session, store)
+  await book.open()
+  const open = book.session.run?.turn?.open ?? []
+  let served = false
+  for (const { key: call, state, proposal } of open) {
+    if (state.type === 'asked') {
+      served = true
+      await decide(session, call, proposal.digest ?? '')
+    } else if (state.type === 'outside') {
+      served = true
+      const content = `answer to ${call}`
+      await append(session, { type: 'user.custom_tool_result', id: newId(), call, ok: true, content }, 'answer')
+    }
+  }
+  // Nothing to serve and a run open: it is paused, and a message lets it go on.
+  if (!served && book.session.run) await send(session, 'next', { turns: [] })
+}
+
+async function decide(session: string, call: string, digest: string): Promise<void> {
+  const allow = chance.happens(0.8)
+  const verdicts = chance.happens(0.1) ? [allow, !allow] : [allow]
+  for (const verdict of verdicts) {
+    const body = { type: 'user.tool_confirmation', call, digest, allow: verdict, by: 'client' } as const
+    await append(session, { ...body, id: newId() }, 'decide')
+  }
+}
+
+async function again(): Promise<void> {
+  const { session, body } = chance.pick(remembered)
+  await append(session, body, 'resend')
+}
+
+/** Leaves the file to whoever else has it open, or to nobody, for a moment. */
+async function reopen(): Promise<void> {
+  await store.close()
+  await sleep(chance.integer(0, 150))
+  store = sqlite(places.database)
+}
+
+async function create(): Promise<void> {
+  sessions += 1
+  const session = `s${sessions}`
+  journal.add({ type: 'try', session, id: 'created', digest: digestOf(CREATED) })
+  await promised({ session, id: 'created', verb: 'create' }, creation(session, store.now()))
+}
+
+async function append(session: string, body: InboxBody, verb: string): Promise<void> {
+  journal.add({ type: 'try', session, id: body.id, digest: digestOf(body) })
+  await promised({ session, id: body.id, verb }, { session, lane: 'inbox', events: [body] })
+  remembered.push({ session, body })
+  if (remembered.length > REMEMBERED_MAX) remembered.shift()
+}
+
+type Asked = { readonly session: string; readonly id: string; readonly verb: string }
+
+/** Noted as acknowledged only after the promise resolved. Busy is the one refusal that is tried again, with the same id. */
+async function promised({ session, id, verb }: Asked, write: Write): Promise<void> {
+  for (;;) {
+    try {
+      const [receipt] = (await store.commit([write])) as readonly [Receipt]
+      journal.add({ type: 'ack', session, id, seq: receipt.seqs[0] ?? 0, verb })
+      return
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'store_busy') continue
+      journal.add({ type: 'refused', session, id, reason: String(error) })
+      return
+    }
+  }
+}
+
+function newId(): string {
+  ids += 1
+  return `c${ids}`
+}

@@ -1,0 +1,101 @@
+// The process that is killed: one worker on a real SQLite file, driving whatever is due. It is started ahead of time and
+// waits for "go", so that a round does not pay for the start of a process. It never kills itself and knows of no kill.
+import { createInterface } from 'node:readline'
+import { Bug, Fault } from '../../src/kernel/failure.ts'
+import type { Store, Write } from '../../src/kernel/ports.ts'
+import { LocalLive } from '../../src/runtime/live.ts'
+import { systemClock, systemRandom } from '../../src/runtime/platform.ts'
+import { Worker } from '../../src/runtime/worker.ts'
+import { sqlite } from '../../src/stores/sqlite.ts'
+import { Appender, digestOf, type ErrorLine, type MarkLine, placesIn, type Written } from './evidence.ts'
+import { agentOf } from './workload.ts'
+
+const [folder = '', leaseMs = '250'] = process.argv.slice(2)
+const places = placesIn(folder)
+const errors = new Appender<ErrorLine>(places.errors)
+const agent = agentOf(new Appender(places.oracle), places.oracle)
+const store = marked(sqlite(places.database), new Appender(places.marks(process.pid)))
+const world = {
+  store,
+  live: new LocalLive(),
+  clock: systemClock,
+  random: systemRandom,
+  code: 'crash',
+  agent: () => agent,
+}
+const worker = new Worker(world, {
+  id: `worker-${process.pid}-${systemRandom.id()}`,
+  leaseMs: Number(leaseMs),
+  onError: report,
+})
+
+const lines = createInterface({ input: process.stdin })
+lines.on('line', (line) => {
+  if (line === 'go') go().catch((error: unknown) => report('', error))
+  else if (line === 'stop') stop().catch((error: unknown) => report('', error))
+})
+// Whoever started us is gone: nobody will kill us any more.
+lines.on('close', () => process.exit(2))
+
+async function go(): Promise<void> {
+  await store.nextDue()
+  worker.start()
+  process.stdout.write('ready\n')
+}
+
+async function stop(): Promise<void> {
+  await worker.close()
+  await store.close()
+  process.exit(0)
+}
+
+function report(session: string, error: unknown): void {
+  const kind = error instanceof Bug ? 'Bug' : error instanceof Fault ? 'Fault' : 'Error'
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  errors.add({ kind, code: error instanceof Fault ? error.code : '', session, text })
+}
+
+/** The same store, with a mark before each commit and one after it returned: who kills in between has hit a commit. */
+function marked(inner: Store, marks: Appender<MarkLine>): Store {
+  let commits = 0
+  return {
+    now: () => inner.now(),
+    async commit(writes) {
+      commits += 1
+      const n = commits
+      marks.add({ type: 'begin', n, writes: writes.map(writtenBy) })
+      const receipts = await inner.commit(writes).catch((error: unknown) => {
+        marks.add({ type: 'end', n, ok: false })
+        throw error
+      })
+      marks.add({ type: 'end', n, ok: true })
+      return receipts
+    },
+    async claim(session, id, ttlMs) {
+      const claim = await inner.claim(session, id, ttlMs)
+      if (claim) marks.add({ type: 'claim', session, epoch: claim.epoch })
+      return claim
+    },
+    read: (session, after, limit) => inner.read(session, after, limit),
+    snapshot: (session) => inner.snapshot(session),
+    watch: (session, listener) => inner.watch(session, listener),
+    watchDue: (listener) => inner.watchDue(listener),
+    extend: (id, ttlMs) => inner.extend(id, ttlMs),
+    release: (session, epoch) => inner.release(session, epoch),
+    card: (session) => inner.card(session),
+    due: (limit) => inner.due(limit),
+    nextDue: () => inner.nextDue(),
+    list: (filter) => inner.list(filter),
+    blob: (hash) => inner.blob(hash),
+    account: (id) => inner.account(id),
+    announce: (id, address, ttlMs) => inner.announce(id, address, ttlMs),
+    address: (session) => inner.address(session),
+    close: () => inner.close(),
+  }
+}
+
+/** Enough to find out after a kill whether the commit is on disk. */
+function writtenBy(write: Write): Written {
+  const events = write.lane === 'owner' ? write.events : []
+  return { session: write.session, seq: events[0]?.seq ?? 0, digests: events.map(digestOf) }
+}

@@ -1,0 +1,71 @@
+// A child process of the crash test, as its parent holds it: lines in, lines out, a deadline on every wait, and SIGKILL.
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const ERRORS_KEPT = 4_000
+
+export class Child {
+  readonly pid: number
+  /** How it ended: its exit code, or the signal. */
+  readonly exited: Promise<number | string>
+  stderr = ''
+  readonly #process: ChildProcessWithoutNullStreams
+  readonly #lines: string[] = []
+  #ended = false
+  #wake: () => void = () => {}
+
+  constructor(script: string, args: readonly string[]) {
+    // The compiled file beside this one: what is killed is what is shipped, not something translated on the fly.
+    const path = fileURLToPath(new URL(script, import.meta.url))
+    this.#process = spawn(process.execPath, [path, ...args], { stdio: 'pipe' })
+    this.pid = this.#process.pid ?? 0
+    this.exited = new Promise((resolve) => {
+      this.#process.once('error', (error) => resolve(error.message))
+      this.#process.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+    })
+    void this.exited.then(() => {
+      this.#ended = true
+      this.#wake()
+    })
+    this.#process.stderr.on('data', (data: Buffer) => {
+      this.stderr = (this.stderr + data.toString()).slice(-ERRORS_KEPT)
+    })
+    // Writing to a process that has just been killed is no error here.
+    this.#process.stdin.on('error', () => {})
+    createInterface({ input: this.#process.stdout }).on('line', (line) => {
+      this.#lines.push(line)
+      this.#wake()
+    })
+  }
+
+  get alive(): boolean {
+    return !this.#ended
+  }
+
+  say(line: string): void {
+    this.#process.stdin.write(`${line}\n`)
+  }
+
+  /** True when the line came; false when the process ended first, or the time is over. */
+  async heard(line: string, timeoutMs: number): Promise<boolean> {
+    const until = Date.now() + timeoutMs
+    while (!this.#lines.includes(line)) {
+      const left = until - Date.now()
+      if (this.#ended || left <= 0) return false
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left)
+        this.#wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+    return true
+  }
+
+  /** From outside, at once, and not to be caught. */
+  kill(): void {
+    this.#process.kill('SIGKILL')
+  }
+}

@@ -1,0 +1,28 @@
+// The writes of the crash test's own hands: how a session is created, how a plan is sent, and, for the tests of its checks,
+// how a log is written that no worker wrote.
+import { cardOf } from '../../src/kernel/card.ts'
+import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
+import { fold } from '../../src/kernel/fold.ts'
+import { next } from '../../src/kernel/next.ts'
+import type { OwnerWrite } from '../../src/kernel/ports.ts'
+import { EMPTY, type Session } from '../../src/kernel/session.ts'
+import { AGENT, type Plan } from './workload.ts'
+
+export const CREATED: OwnerBody = { type: 'session.created', agent: AGENT, planner: 'model' }
+
+export function creation(session: string, at: number): OwnerWrite {
+  return ownerWrite(session, EMPTY, { at, epoch: 0, bodies: [CREATED] })
+}
+
+type Stamp = { readonly at: number; readonly epoch: number; readonly bodies: readonly OwnerBody[] }
+
+export function ownerWrite(session: string, before: Session, { at, epoch, bodies }: Stamp): OwnerWrite {
+  const events = bodies.map((body, i): OwnerEvent => ({ seq: before.seq + 1 + i, at, epoch, ...body }))
+  const after = events.reduce(fold, before)
+  const card = cardOf(session, after, next(after, { now: at, epoch }))
+  return { session, lane: 'owner', epoch, expectedSeq: before.seq, events, card }
+}
+
+export function message(id: string, plan: Plan, when: 'next' | 'after' | 'now' = 'next'): InboxBody {
+  return { type: 'user.message', id, parts: [{ type: 'text', text: JSON.stringify(plan) }], when }
+}

@@ -1,0 +1,64 @@
+// What a crash run prints. No judgement of its own: it repeats what strike.ts and verify.ts found.
+import type { Strikes, Struck } from './strike.ts'
+import type { Verdict } from './verify.ts'
+
+export type Summary = {
+  readonly rounds: number
+  readonly seed: number
+  readonly seconds: number
+  readonly strikes: Strikes
+  readonly verdict: Verdict
+  readonly violations: readonly string[]
+}
+
+const SHOWN_MAX = 20
+
+export function printSummary({ rounds, seed, seconds, strikes, verdict, violations }: Summary): void {
+  const { kills, sessions, effects: hit, commits, idle } = strikes.struck
+  const { journal, effects } = verdict
+  const rows: readonly (readonly [string, number, string])[] = [
+    ['kills before intent', kills.before, `${sessions.before} sessions struck`],
+    ['kills between intent and result', kills.between, `${sessions.between} sessions struck; ${hitText(hit)}`],
+    ['kills after result', kills.after, `${sessions.after} sessions struck`],
+    ['kills during a commit', kills.commit, `commits then on disk ${commits.whole}, not on disk ${commits.none}`],
+    ['kills with nothing in hand', idle, ''],
+    [
+      'sessions',
+      verdict.sessions,
+      `${verdict.events} events, ${verdict.calls} calls; runs: ${tally(verdict.outcomes)}`,
+    ],
+    ['acknowledged', journal.acknowledged + strikes.acknowledged, who(journal.acknowledged, strikes.acknowledged)],
+    ['lost', journal.lost + strikes.lost, who(journal.lost, strikes.lost)],
+    ['duplicated', journal.duplicated, ''],
+    ['effects run', effects.ran.read + effects.ran.idempotent + effects.ran.once, tally(effects.ran)],
+    ['repeated with the same key', effects.repeated, 'read and idempotent only'],
+    ['once twice', effects.onceTwice, ''],
+    ['unknown', effects.unknown, `of which the effect had run to its end ${effects.unknownDone}`],
+    ['faults met by workers', sum(verdict.faults), tally(verdict.faults)],
+  ]
+  console.log(`crash: ${rounds} rounds in ${seconds.toFixed(1)} s on node ${process.version}`)
+  for (const [name, value, more] of rows) {
+    console.log(`  ${name.padEnd(33)}${String(value).padStart(7)}${more === '' ? '' : `   (${more})`}`)
+  }
+  for (const text of violations.slice(0, SHOWN_MAX)) console.log(`  VIOLATION ${text}`)
+  if (violations.length > SHOWN_MAX) console.log(`  and ${violations.length - SHOWN_MAX} more`)
+  console.log(`violations ${violations.length}; again with: npm run crash -- --rounds ${rounds} --seed ${seed}`)
+}
+
+function who(client: number, workers: number): string {
+  return `to the client ${client}, to workers ${workers}`
+}
+
+function hitText({ not, begun, ended }: Struck['effects']): string {
+  return `effect not begun ${not}, begun ${begun}, ended ${ended}`
+}
+
+function tally(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ')
+}
+
+function sum(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0)
+}

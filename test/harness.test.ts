@@ -1,0 +1,212 @@
+// The public verbs on a scripted model: what a user of the library sees. The same tests run on memory and on SQLite.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import {
+  defineTool,
+  Fault,
+  Harness,
+  memory,
+  type Script,
+  scripted,
+  sqlite,
+  type Store,
+  type Tool,
+} from '../src/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'terret-harness-'))
+const open: { readonly harness: Harness; readonly store: Store }[] = []
+let count = 0
+
+afterEach(async () => {
+  for (const { harness, store } of open.splice(0)) {
+    await harness.close()
+    await store.close()
+  }
+})
+
+const stores: Readonly<Record<string, () => Store>> = {
+  memory: () => memory(),
+  sqlite: () => sqlite(join(folder, `${count++}.db`)),
+}
+
+function make(store: Store, script: Script, tools: readonly Tool[] = []): Harness {
+  const harness = new Harness({ model: scripted(script), tools, store })
+  open.push({ harness, store })
+  return harness
+}
+
+const city = z.object({ city: z.string() })
+
+function tool(name: string, extra: Partial<Parameters<typeof defineTool<{ city: string }>>[0]> = {}): Tool {
+  return defineTool({
+    name,
+    description: name,
+    input: city,
+    effect: 'read',
+    execute: ({ city: c }) => ({ city: c, ok: true }),
+    ...extra,
+  })
+}
+
+const asks = (name: string, id = 'c1') => ({ calls: [{ tool: name, args: { city: 'Oslo' }, id }] })
+
+describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) => {
+  it('B-HARNESS-1: runs a message to its end: reply, call, result, answer', async () => {
+    const harness = make(makeStore(), [asks('look'), 'Wear a coat.'], [tool('look')])
+    const result = await harness.run('What should I wear in Oslo?')
+    expect(result).toMatchObject({ status: 'completed', text: 'Wear a coat.', stopReason: 'end_turn' })
+    expect(result.usage).toMatchObject({ modelRequests: 2, toolCalls: 1 })
+  })
+
+  it('B-HARNESS-2: parks for an approval, and what was approved executes once, in another harness if need be (P5, F10, F11)', async () => {
+    const store = makeStore()
+    let ran = 0
+    const risky = (): Tool => tool('publish', { approval: 'ask', effect: 'once', execute: () => `published ${++ran}` })
+    const first = make(store, [asks('publish')], [risky()])
+    const parked = await first.run('Publish it.')
+    expect(parked).toMatchObject({ status: 'requires_action', stopReason: 'approval_required' })
+    const [pending] = parked.pending
+    expect(pending).toMatchObject({ tool: 'publish', args: { city: 'Oslo' }, needs: 'approval' })
+    const second = make(store, ['Done.'], [risky()])
+    const session = second.session(parked.sessionId)
+    const digest = pending?.digest ?? ''
+    await expect(
+      session.decide({ callId: pending?.callId ?? '', allow: true, by: 'ana', digest: 'x' }),
+    ).rejects.toMatchObject({ code: 'decision_stale' })
+    await session.decide({ callId: pending?.callId ?? '', allow: true, by: 'ana', digest })
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(ran).toBe(1)
+    await expect(session.decide({ callId: pending?.callId ?? '', allow: false, by: 'bob' })).rejects.toMatchObject({
+      code: 'decision_stale',
+    })
+  })
+
+  it('B-HARNESS-3: an outside call is answered with answer, once', async () => {
+    const host = defineTool({ name: 'ask_human', description: 'asks', input: city, effect: 'once' })
+    const harness = make(makeStore(), [asks('ask_human'), 'Noted.'], [host])
+    const parked = await harness.run('Ask them.')
+    expect(parked).toMatchObject({
+      status: 'requires_action',
+      stopReason: 'answer_required',
+      pending: [{ needs: 'answer' }],
+    })
+    const session = harness.session(parked.sessionId)
+    const callId = parked.pending[0]?.callId ?? ''
+    await session.answer({ callId, content: 'They said yes.' })
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'Noted.' })
+    await expect(session.answer({ callId, content: 'They said no.' })).rejects.toMatchObject({ code: 'decision_stale' })
+    const { events } = await session.read()
+    expect(events.filter((event) => event.type === 'user.custom_tool_result')).toHaveLength(1)
+  })
+
+  it('B-HARNESS-4: steering joins at the next request; a follow-up starts its own run; the same id is one message', async () => {
+    const seen: string[][] = []
+    const script: Script = (request) => {
+      seen.push(
+        request.messages.flatMap((m) =>
+          m.role === 'user' ? m.parts.map((p) => (p.type === 'text' ? p.text : '')) : [],
+        ),
+      )
+      return seen.length === 1 ? { ...asks('slow'), delayMs: 1 } : `answer ${seen.length}`
+    }
+    const harness = make(makeStore(), script, [
+      tool('slow', { execute: () => new Promise((resolve) => setTimeout(resolve, 60, 'ok')) }),
+    ])
+    const session = await harness.open()
+    const running = session.run('one')
+    await session.send('two', { when: 'next', id: 'two' })
+    expect(await session.send('two', { when: 'next', id: 'two' })).toMatchObject({ duplicate: true })
+    await session.send('three', { when: 'after' })
+    expect(await running).toMatchObject({ status: 'completed' })
+    expect(await session.run('four')).toMatchObject({ status: 'completed' })
+    expect(seen.at(-1)).toEqual(['one', 'two', 'three', 'four'])
+    expect(seen.some((texts) => texts.length === 2 && texts[1] === 'two')).toBe(true)
+  })
+
+  it('B-HARNESS-5: an interrupt ends the run as interrupted, and the session takes new input', async () => {
+    const harness = make(makeStore(), (_request, n) => (n === 0 ? { stall: true } : 'Fine.'))
+    const session = await harness.open()
+    const running = session.run('Think for ever.')
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    await session.interrupt()
+    expect(await running).toMatchObject({ status: 'interrupted', stopReason: 'cancelled' })
+    expect(await session.run('Now answer.')).toMatchObject({ status: 'completed', text: 'Fine.' })
+  })
+
+  it('B-HARNESS-6: provider trouble is retried; trouble that stays is a classified failure with a message, not a throw', async () => {
+    const retried = make(makeStore(), [{ error: 'server', message: 'overloaded' }, 'Back again.'])
+    expect(await retried.run('Hello?')).toMatchObject({ status: 'completed', text: 'Back again.' })
+    const failed = make(makeStore(), [{ error: 'auth', message: 'The key was refused.' }])
+    expect(await failed.run('Hello?')).toMatchObject({
+      status: 'failed',
+      stopReason: 'provider_error',
+      failure: { message: 'The key was refused.' },
+    })
+  })
+
+  it('B-HARNESS-7: bad arguments, an unknown tool and a throwing tool are results the model can read; the run goes on', async () => {
+    const script: Script = [
+      { calls: [{ tool: 'look', args: { city: 7 } }, { tool: 'nowhere' }, { tool: 'boom', args: { city: 'Oslo' } }] },
+      (request) => request.messages.flatMap((m) => (m.role === 'tool' ? [String(m.content)] : [])).join(' | '),
+    ]
+    const boom = tool('boom', { execute: () => Promise.reject(new Error('')) })
+    const result = await make(makeStore(), script, [tool('look'), boom]).run('Try.')
+    expect(result.status).toBe('completed')
+    expect(result.text).toMatch(
+      /Invalid arguments for "look":\n- city: .* \| unknown tool "nowhere".*look, boom \| Error: no message/s,
+    )
+  })
+
+  it('B-HARNESS-8: streams history then live, with deltas when asked, no gap and no duplicate; the result comes with it', async () => {
+    const harness = make(makeStore(), [{ deltas: ['Wear ', 'a ', 'coat.'] }])
+    const stream = harness.stream('What?', { deltas: true })
+    const seqs: number[] = []
+    let text = ''
+    for await (const event of stream) {
+      if (event.type === 'delta') text += event.text
+      else seqs.push(event.seq)
+    }
+    expect(text).toBe('Wear a coat.')
+    expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, i) => i + 2))
+    expect(await stream.result).toMatchObject({ status: 'completed', text: 'Wear a coat.' })
+  })
+
+  it('B-HARNESS-9: leaving the stream that started a run interrupts it', async () => {
+    const harness = make(makeStore(), [{ stall: true }])
+    const stream = harness.stream('Go.')
+    for await (const event of stream) if (event.type === 'model.started') break
+    expect(await stream.result).toMatchObject({ status: 'interrupted' })
+  })
+
+  it('B-HARNESS-10: a closed session accepts nothing; a closed harness refuses; unknown and empty input say what to do', async () => {
+    const harness = make(makeStore(), ['Hi.'])
+    const session = await harness.open()
+    await session.run('Hello.')
+    await session.close()
+    await expect(session.send('More?')).rejects.toMatchObject({ code: 'session_closed' })
+    await expect(harness.session('nobody').send('Hello?')).rejects.toMatchObject({ code: 'session_missing' })
+    await expect((await harness.open()).send('  ')).rejects.toMatchObject({ code: 'invalid_input' })
+    await harness.close()
+    expect(() => harness.session('x')).toThrow(Fault)
+  })
+
+  it('B-HARNESS-11: a message during an approval is kept, and its receipt says it waits', async () => {
+    const harness = make(makeStore(), [asks('publish'), 'Done.'], [tool('publish', { approval: 'ask' })])
+    const parked = await harness.run('Publish.')
+    const session = harness.session(parked.sessionId)
+    expect(await session.send('And hurry.')).toMatchObject({ queued: true, duplicate: false })
+    await session.decide({ callId: parked.pending[0]?.callId ?? '', allow: false, by: 'ana', why: 'not yet' })
+    expect(await session.run()).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('configuration', () => {
+  it('B-HARNESS-12: two tools of one name and a bad tool name are refused in one sentence', () => {
+    expect(() => make(memory(), [], [tool('a'), tool('a')])).toThrow('Two tools are named "a"')
+    expect(() => tool('a b')).toThrow('Tool name "a b" is not valid')
+    rmSync(folder, { recursive: true, force: true })
+  })
+})

@@ -1,0 +1,101 @@
+// Approval is state: bound to the action, single-use, in time, and the first decision stands.
+import { describe, expect, it } from 'vitest'
+import { ask, asking, call, type Logbook } from './logbook.ts'
+
+function decide(
+  log: Logbook,
+  callKey: string,
+  allow: boolean,
+  extra: { digest?: string; by?: string; role?: string } = {},
+): void {
+  const id = `d${log.session.seq}`
+  log.inbox({ type: 'user.tool_confirmation', id, call: callKey, digest: 'digest-risky', allow, by: 'ana', ...extra })
+}
+
+describe('approval', () => {
+  it('B-APPROVE-1: an allowed call runs exactly as proposed; a denied one gets its result and never runs', () => {
+    const yes = asking()
+    const turn = yes.reply([ask('risky')])
+    yes.settle()
+    decide(yes, `${turn}.0`, true)
+    expect(yes.settle()).toMatchObject({
+      type: 'perform',
+      effects: [{ type: 'run', call: { proposal: { tool: 'risky' } } }],
+    })
+    const no = asking()
+    const other = no.reply([ask('risky')])
+    no.settle()
+    decide(no, `${other}.0`, false)
+    no.settle()
+    expect(no.types()).not.toContain('agent.tool_use')
+    expect(no.events.at(-2)).toMatchObject({ type: 'agent.tool_result', status: 'denied' })
+  })
+
+  it('B-APPROVE-2: the first decision stands; a second click changes nothing (AC-113, S4-13)', () => {
+    const log = asking()
+    const turn = log.reply([ask('risky')])
+    decide(log, `${turn}.0`, false)
+    decide(log, `${turn}.0`, true, { by: 'bob' })
+    log.settle()
+    expect(log.types()).not.toContain('agent.tool_use')
+  })
+
+  it('B-APPROVE-3: a decision for another action, a settled call or an unknown call is inert', () => {
+    const log = asking()
+    const turn = log.reply([ask('risky')])
+    decide(log, `${turn}.0`, true, { digest: 'of something else' })
+    decide(log, '99.0', true)
+    expect(log.settle()).toMatchObject({ type: 'rest', waiting: 'approval' })
+    decide(log, `${turn}.0`, false)
+    log.settle()
+    const before = JSON.stringify({ ...log.session, seq: 0 })
+    decide(log, `${turn}.0`, true)
+    expect(JSON.stringify({ ...log.session, seq: 0 })).toBe(before)
+  })
+
+  it('B-APPROVE-4: a question expires: the rest says when, a late decision is stale, the call is denied', () => {
+    const log = asking()
+    const expiresAt = log.now + 100
+    const turn = log.reply([ask('risky', { expiresAt })])
+    expect(log.settle()).toEqual({ type: 'rest', waiting: 'approval', until: expiresAt + 1 })
+    log.now = expiresAt + 1
+    decide(log, `${turn}.0`, true)
+    log.settle()
+    expect(log.events.find((event) => event.type === 'agent.tool_result')).toMatchObject({ status: 'denied' })
+  })
+
+  it('B-APPROVE-5: n of m approvers, by role: distinct people, and anyone who may decide can deny', () => {
+    const log = asking()
+    const turn = log.reply([ask('risky', { n: 2, roles: ['operator'] })])
+    decide(log, `${turn}.0`, true, { by: 'ana', role: 'operator' })
+    decide(log, `${turn}.0`, true, { by: 'ana', role: 'operator' })
+    decide(log, `${turn}.0`, true, { by: 'eve', role: 'guest' })
+    expect(log.settle()).toMatchObject({ type: 'rest', waiting: 'approval' })
+    decide(log, `${turn}.0`, true, { by: 'bob', role: 'operator' })
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'run' }] })
+  })
+
+  it('B-APPROVE-6: an outside call takes the first answer; a late or second one is evidence and nothing more (AC-113)', () => {
+    const log = asking()
+    const turn = log.reply([call('host', { gate: { type: 'outside' } })])
+    expect(log.settle()).toMatchObject({ type: 'rest', waiting: 'answer' })
+    const answer = { type: 'user.custom_tool_result', call: `${turn}.0`, ok: true } as const
+    const first = log.inbox({ ...answer, id: 'a', content: 'first' })
+    log.inbox({ ...answer, id: 'b', content: 'second' })
+    log.settle()
+    expect(log.events.filter((event) => event.type === 'agent.tool_result')).toMatchObject([
+      { status: 'ok', from: first },
+    ])
+  })
+
+  it('B-APPROVE-7: a message during an approval waits and is shown after the decision', () => {
+    const log = asking()
+    const turn = log.reply([ask('risky')])
+    log.settle()
+    const seq = log.say('by the way')
+    expect(log.settle()).toMatchObject({ type: 'rest', waiting: 'approval' })
+    decide(log, `${turn}.0`, false)
+    log.settle()
+    expect(log.events.at(-1)).toMatchObject({ type: 'model.started', shows: [expect.any(Number), seq] })
+  })
+})

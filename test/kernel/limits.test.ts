@@ -1,0 +1,119 @@
+// Limits and retries: what is counted, when, and what happens at the limit.
+import { describe, expect, it } from 'vitest'
+import { asking, call, Logbook } from './logbook.ts'
+
+describe('limits', () => {
+  it('B-LIMIT-1: model requests are counted after success and checked before the call; 0 makes none (S0-13, TRAP-1)', () => {
+    const none = new Logbook()
+    const seq = none.say('go')
+    none.begin({ modelRequests: 0 })
+    none.settle()
+    expect(none.types()).not.toContain('model.started')
+    expect(none.events.at(-1)).toMatchObject({
+      type: 'run.settled',
+      outcome: { type: 'limit', limit: 'model_requests' },
+      inputs: [seq],
+    })
+    const one = asking({ modelRequests: 1 })
+    expect(one.session.run?.requests).toBe(0)
+    const turn = one.reply([call('a')])
+    expect(one.session.run?.requests).toBe(1)
+    one.settle()
+    one.result(`${turn}.0`)
+    one.settle()
+    expect(one.session.last).toEqual({ type: 'limit', limit: 'model_requests' })
+  })
+
+  it('B-LIMIT-2: a batch over the limit of tool calls runs none of it and sends no further request (S0-14, AC-4)', () => {
+    const log = asking({ toolCalls: 1 })
+    log.reply([call('a'), call('b')])
+    log.settle()
+    expect(log.types()).not.toContain('agent.tool_use')
+    expect(log.types().slice(-3)).toEqual(['agent.tool_result', 'agent.tool_result', 'run.settled'])
+    expect(log.session.last).toEqual({ type: 'limit', limit: 'tool_calls' })
+  })
+
+  it('B-LIMIT-3: active time stops a run; time parked for people and time nobody drove do not count', () => {
+    const log = asking({ activeMs: 1_000 })
+    log.now += 400
+    const turn = log.reply([call('host', { gate: { type: 'outside' } })])
+    log.settle()
+    log.now += 100_000
+    log.inbox({ type: 'user.custom_tool_result', id: 'a', call: `${turn}.0`, ok: true, content: 'yes' })
+    log.settle()
+    expect(log.session.run?.activeMs).toBe(400)
+    log.now += 100_000
+    log.epoch = 2
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }] })
+    log.now += 599
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }], stop: [] })
+    log.now += 1
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [], stop: [{ type: 'call' }], reason: 'limit' })
+    log.owner({ type: 'model.failed', class: 'interrupted', message: 'limit', retryable: true })
+    log.settle()
+    expect(log.session.last).toEqual({ type: 'limit', limit: 'active_ms' })
+  })
+
+  it('B-LIMIT-4: provider failures are retried at their time and counted; a fatal one ends the run at once', () => {
+    const log = asking({ modelAttempts: 2 })
+    log.owner({ type: 'model.failed', class: 'server', message: 'overloaded', retryable: true, retryAt: log.now + 200 })
+    expect(log.next()).toEqual({ type: 'rest', waiting: 'retry', until: log.now + 200 })
+    log.now += 200
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }] })
+    log.owner({ type: 'model.failed', class: 'server', message: 'overloaded', retryable: true })
+    log.settle()
+    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'provider_error' })
+    const fatal = asking()
+    fatal.owner({ type: 'model.failed', class: 'auth', message: 'the key was refused', retryable: false })
+    fatal.settle()
+    expect(fatal.session.last).toMatchObject({ type: 'failed', failure: { message: 'the key was refused' } })
+  })
+
+  it('B-LIMIT-5: a tool that asks for a retry once too often ends the run; two failures of one batch share the budget', () => {
+    const log = asking({ toolRetries: 1 })
+    const turn = log.reply([call('a'), call('a')])
+    log.settle()
+    log.result(`${turn}.0`, 'bad', { retryKind: 'InvalidArguments' })
+    log.result(`${turn}.1`, 'bad', { retryKind: 'InvalidArguments' })
+    log.settle()
+    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'tool_retries_exceeded' })
+  })
+
+  it('B-LIMIT-6: an output retry is counted when its request is made, after the model limit was checked (S0-44)', () => {
+    const log = asking({ outputRetries: 1 })
+    log.reply([], { type: 'retry_user_message', text: 'Answer in JSON.' })
+    log.settle()
+    expect(log.types().slice(-2)).toEqual(['note.added', 'model.started'])
+    expect(log.session.run?.outputRetries).toBe(1)
+    log.reply([], { type: 'retry_user_message', text: 'Answer in JSON.' })
+    log.settle()
+    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'output_validation_failed' })
+    const blocked = asking({ outputRetries: 1, modelRequests: 1 })
+    blocked.reply([], { type: 'retry_user_message', text: 'Answer in JSON.' })
+    blocked.settle()
+    expect(blocked.session.last).toEqual({ type: 'limit', limit: 'model_requests' })
+  })
+
+  it('B-LIMIT-7: an empty answer cut by length is asked once more with room; empty again is a failure, never an answer', () => {
+    const log = asking()
+    log.reply([], { type: 'empty', boost: true })
+    log.settle()
+    expect(log.events.at(-1)).toMatchObject({ type: 'model.started', boost: true })
+    log.reply([], { type: 'empty', boost: true })
+    log.settle()
+    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'empty_answer' })
+  })
+
+  it('B-LIMIT-8: stop and unexpected verdicts end the run, and calls never dispatched still get a result each', () => {
+    const stop = asking()
+    stop.reply([call('a')], { type: 'stop', reason: 'budget hook' })
+    stop.settle()
+    expect(stop.session.last).toEqual({ type: 'halted', reason: 'budget hook' })
+    expect(stop.types()).toContain('agent.tool_result')
+    const odd = asking()
+    odd.reply([call('a'), call('final_result')], { type: 'unexpected', reason: 'mixed' })
+    odd.settle()
+    expect(odd.session.last).toMatchObject({ type: 'failed', reason: 'unexpected_model_behavior' })
+    expect(odd.types().filter((type) => type === 'agent.tool_result')).toHaveLength(2)
+  })
+})

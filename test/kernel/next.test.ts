@@ -1,0 +1,215 @@
+// What must happen now, state by state. Each test names the behaviour it shows.
+import { describe, expect, it } from 'vitest'
+import { ask, asking, call, Logbook } from './logbook.ts'
+
+describe('deciding what must happen now', () => {
+  it('B-KERNEL-1: a session with nothing to do rests and leaves no trace', () => {
+    const log = new Logbook()
+    expect(log.next()).toEqual({ type: 'rest', waiting: 'input', until: null })
+    expect(log.types()).toEqual(['session.created'])
+  })
+
+  it('B-KERNEL-2: input starts a run, and the first request shows it: this is promotion', () => {
+    const log = new Logbook()
+    const seq = log.say('go')
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [{ type: 'prepare', inputs: [seq] }] })
+    log.begin()
+    const decision = log.settle()
+    expect(log.events.at(-1)).toMatchObject({ type: 'model.started', shows: [seq] })
+    expect(decision).toMatchObject({ type: 'perform', effects: [{ type: 'call', seq: log.session.seq }] })
+    expect(log.session.inputs).toEqual([])
+  })
+
+  it('B-KERNEL-3: a turn is two batches: the reply with its first intents, the results with the next request', () => {
+    const log = asking()
+    const turn = log.reply([call('a'), call('b')])
+    log.settle()
+    expect(log.types().slice(-3)).toEqual(['agent.message', 'agent.tool_use', 'agent.tool_use'])
+    log.result(`${turn}.1`)
+    log.result(`${turn}.0`)
+    log.settle()
+    expect(log.types().slice(-3)).toEqual(['agent.tool_result', 'agent.tool_result', 'model.started'])
+  })
+
+  it('B-KERNEL-4: results are shown in model order, whatever order they landed in (S1-5, TRAP-25)', () => {
+    const log = asking()
+    const turn = log.reply([call('a'), call('b')])
+    log.settle()
+    const second = log.result(`${turn}.1`)
+    const first = log.result(`${turn}.0`)
+    log.settle()
+    expect(log.events.at(-1)).toMatchObject({ type: 'model.started', shows: [first, second] })
+  })
+
+  it('B-KERNEL-5: calls run one at a time if any called tool is sequential, else up to the limit at once', () => {
+    const wide = asking({ parallel: 2 })
+    wide.reply([call('a'), call('b'), call('c')])
+    expect(wide.settle()).toMatchObject({ effects: [{ type: 'run' }, { type: 'run' }] })
+    const serial = asking({ parallel: 16 })
+    serial.reply([call('a'), call('b', { sequential: true })])
+    const decision = serial.settle()
+    expect(decision.type === 'perform' && decision.effects).toHaveLength(1)
+  })
+
+  it('B-KERNEL-6: the siblings of an open question wait; the siblings of an outside call run', () => {
+    const asked = asking()
+    asked.reply([ask('risky'), call('a')])
+    expect(asked.settle()).toMatchObject({ type: 'rest', waiting: 'approval' })
+    expect(asked.types()).not.toContain('agent.tool_use')
+    const outside = asking()
+    outside.reply([call('host', { gate: { type: 'outside' } }), call('a')])
+    expect(outside.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'run' }] })
+    expect(outside.types().slice(-2)).toEqual(['agent.custom_tool_use', 'agent.tool_use'])
+  })
+
+  it('B-KERNEL-7: a final reply completes the run, unless steering waits: then it is asked again', () => {
+    const done = asking()
+    done.reply()
+    expect(done.settle()).toMatchObject({ type: 'rest', waiting: 'input' })
+    expect(done.session.last).toEqual({ type: 'completed' })
+    const steered = asking()
+    const seq = steered.say('one more thing')
+    steered.reply()
+    steered.settle()
+    expect(steered.events.at(-1)).toMatchObject({ type: 'model.started', shows: [seq] })
+  })
+
+  it('B-KERNEL-8: nothing is promoted while a model call is open; "now" first closes it as superseded', () => {
+    const log = asking()
+    log.say('wait', 'next')
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }], stop: [] })
+    const seq = log.say('stop that', 'now')
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [], stop: [{ type: 'call' }], reason: 'superseded' })
+    log.owner({ type: 'model.failed', class: 'superseded', message: 'superseded', retryable: true })
+    log.settle()
+    expect(log.events.at(-1)).toMatchObject({ type: 'model.started', shows: [seq - 1, seq] })
+  })
+
+  it('B-KERNEL-9: input that asks to come after starts its own run, one run each', () => {
+    const log = asking()
+    const first = log.say('later', 'after')
+    const second = log.say('even later', 'after')
+    log.reply()
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'prepare', inputs: [first] }] })
+    log.begin()
+    log.settle()
+    expect(log.events.at(-1)).toMatchObject({ type: 'model.started', shows: [first] })
+    log.reply()
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'prepare', inputs: [second] }] })
+  })
+})
+
+describe('stopping', () => {
+  it('B-KERNEL-10: an interrupt stops what is in flight, awaits it, gives every call its result, then settles', () => {
+    const log = asking({ parallel: 1 })
+    const turn = log.reply([call('a'), call('b')])
+    log.settle()
+    log.inbox({ type: 'user.interrupt', id: 'i', mode: 'stop' })
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [], stop: [{ type: 'run', key: `run:${turn}.0` }] })
+    log.owner({ type: 'agent.tool_result', call: `${turn}.0`, status: 'unknown', content: '' })
+    expect(log.settle()).toMatchObject({ type: 'rest', waiting: 'input' })
+    expect(log.events.slice(-2)).toMatchObject([
+      { type: 'agent.tool_result', status: 'aborted' },
+      { type: 'run.settled' },
+    ])
+  })
+
+  it('B-KERNEL-11: an interrupt stops everything admitted before it: that input joins the transcript and starts nothing', () => {
+    const log = asking()
+    const before = log.say('never mind')
+    log.inbox({ type: 'user.interrupt', id: 'i', mode: 'stop' })
+    const after = log.say('this instead')
+    log.owner({ type: 'model.failed', class: 'interrupted', message: 'stopped', retryable: true })
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'prepare', inputs: [after] }] })
+    expect(log.events.at(-1)).toMatchObject({ type: 'run.settled', outcome: { type: 'interrupted' }, inputs: [before] })
+    log.begin()
+    log.settle()
+    expect(log.events.at(-1)).toMatchObject({ type: 'model.started', shows: [before, after] })
+  })
+
+  it('B-KERNEL-12: an interrupt before any run settles what waits without starting it, and clears queued wakes (AC-115)', () => {
+    const log = new Logbook()
+    log.owner({ type: 'wake.scheduled', due: 5_000, reason: 'later', key: 'w' })
+    log.say('go')
+    log.inbox({ type: 'user.interrupt', id: 'i', mode: 'stop' })
+    expect(log.settle()).toEqual({ type: 'rest', waiting: 'input', until: null })
+    expect(log.types()).not.toContain('run.started')
+    expect(log.session.last).toEqual({ type: 'interrupted' })
+  })
+
+  it('B-KERNEL-13: a pause lets what runs finish, starts nothing, and ends with the next message', () => {
+    const log = asking({ parallel: 1 })
+    const turn = log.reply([call('a'), call('b')])
+    log.settle()
+    log.inbox({ type: 'user.interrupt', id: 'p', mode: 'pause' })
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [{ key: `run:${turn}.0` }] })
+    log.result(`${turn}.0`)
+    expect(log.settle()).toMatchObject({ type: 'rest', waiting: 'resume' })
+    log.say('go on')
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ key: `run:${turn}.1` }] })
+  })
+})
+
+describe('what an older attempt left open', () => {
+  it('B-KERNEL-14: a once call lost between intent and result becomes unknown and is never run again (P4, F6–F8)', () => {
+    const log = asking()
+    const turn = log.reply([call('pay')])
+    log.settle()
+    log.epoch = 2
+    log.settle()
+    expect(log.events.at(-2)).toMatchObject({ type: 'agent.tool_result', call: `${turn}.0`, status: 'unknown' })
+    expect(log.types().filter((type) => type === 'agent.tool_use')).toHaveLength(1)
+  })
+
+  it('B-KERNEL-15: a read or idempotent call that was lost runs again under the same key, at most three times', () => {
+    const log = asking()
+    const turn = log.reply([call('look', { effect: 'read' })])
+    log.settle()
+    for (const epoch of [2, 3]) {
+      log.epoch = epoch
+      expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ key: `run:${turn}.0`, mode: 'execute' }] })
+    }
+    log.epoch = 4
+    log.settle()
+    expect(log.events.at(-2)).toMatchObject({ type: 'agent.tool_result', status: 'error' })
+  })
+
+  it('B-KERNEL-16: a once call that can be reconciled is asked about before anyone is bothered', () => {
+    const log = asking()
+    const turn = log.reply([call('pay', { reconcile: true })])
+    log.settle()
+    log.epoch = 2
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [{ key: `run:${turn}.0`, mode: 'reconcile' }] })
+  })
+
+  it('B-KERNEL-17: a model call lost with its worker is recorded as lost and made again (F2–F4)', () => {
+    const log = asking()
+    log.epoch = 2
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }] })
+    expect(log.types().slice(-2)).toEqual(['model.failed', 'model.started'])
+    expect(log.events.at(-1)).toMatchObject({ shows: [] })
+  })
+
+  it('B-KERNEL-18: a run whose worker is lost again and again is given up, not retried for ever (F29)', () => {
+    const log = asking({ lossesMax: 3 })
+    for (const epoch of [2, 3, 4]) {
+      log.epoch = epoch
+      log.settle()
+    }
+    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'crashed_too_often' })
+  })
+})
+
+describe('wakes', () => {
+  it('B-KERNEL-19: a pending wake with the same key is the same wake; only due ones start a run (AC-117, S4-22)', () => {
+    const log = new Logbook()
+    log.owner({ type: 'wake.scheduled', due: 5_000, reason: 'follow up', key: 'f' })
+    log.owner({ type: 'wake.scheduled', due: 6_000, reason: 'follow up', key: 'f' })
+    log.owner({ type: 'wake.scheduled', due: 9_000, reason: 'other', key: 'o' })
+    expect(log.next()).toEqual({ type: 'rest', waiting: 'input', until: 5_000 })
+    log.now = 5_000
+    expect(log.next()).toMatchObject({ type: 'perform', effects: [{ type: 'prepare', wakes: ['f'] }] })
+    log.begin()
+    expect(log.session.wakes.map((wake) => wake.key)).toEqual(['o'])
+  })
+})

@@ -1,0 +1,358 @@
+// The house as a test: layout, purity, sizes, names and promises in writing. Each rule also proves that it can fail.
+// The rules themselves are in test/tidy/. Behaviour of the product is tested elsewhere.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import {
+  anyTypes,
+  bannedFileNames,
+  classicalSyntax,
+  defaultExports,
+  focusedOrSkippedTests,
+  impureKernel,
+  longFiles,
+  longFunctions,
+  unfinishedComments,
+  uninjected,
+  unparsable,
+} from './tidy/code.ts'
+import { deadFiles, entriesOf, importDirection, sidewaysTools } from './tidy/imports.ts'
+import {
+  deadLinks,
+  eventTypes,
+  foreignNames,
+  uncitedBehaviours,
+  unfoldedEvents,
+  unloggedEvents,
+} from './tidy/records.ts'
+import { countLines, parse, readSources, readText, readTexts, repository, type SourceFile } from './tidy/source.ts'
+
+const everything = readTexts('.')
+const sources = readSources(['src', 'sim', 'bench', 'test', 'examples', 'scripts', 'web'])
+const src = within('src/')
+const kernel = within('src/kernel/')
+const sixtySeconds = ['src/kernel/event.ts', 'src/kernel/fold.ts', 'src/kernel/next.ts', 'src/runtime/drive.ts']
+const kernelLinesMax = 1200
+const sixtySecondsLinesMax = 600
+
+describe('the scan', () => {
+  it('finds the repository, its sources and the kernel', () => {
+    expect(everything.length).toBeGreaterThan(0)
+    expect(src.length).toBeGreaterThan(0)
+    expect(kernel.length).toBeGreaterThan(0)
+    expect(kernel.map((file) => file.path)).toContain('src/kernel/event.ts')
+  })
+
+  it('finds nothing, and does not crash, in a folder that is not there', () => {
+    expect(readSources(['no/such/folder'])).toEqual([])
+  })
+
+  it('can read every source file', () => {
+    expect(unparsable(sources)).toEqual([])
+    expect(unparsable([parse('src/a.ts', 'const = 1')])).toHaveLength(1)
+  })
+})
+
+describe('imports', () => {
+  it('go only in the direction of the table', () => {
+    expect(importDirection(sources)).toEqual([])
+  })
+
+  it.each([
+    ['src/kernel/fold.ts', '../runtime/drive.ts', 'kernel imports runtime'],
+    ['src/models/model.ts', '../tools/tool.ts', 'models imports tools'],
+    ['src/tools/run.ts', '../models/model.ts', 'tools imports models'],
+    ['src/stores/sqlite.ts', '../runtime/lease.ts', 'stores imports runtime'],
+    ['src/runtime/drive.ts', '../harness.ts', 'runtime imports harness'],
+    ['src/server/http.ts', '../stores/sqlite.ts', 'server imports stores'],
+    ['src/harness.ts', './cli/main.ts', 'harness imports cli'],
+    ['src/harness.ts', '../test/contract/store.ts', 'harness imports test/contract/store.ts'],
+    ['web/app.ts', '../src/runtime/drive.ts', 'web imports runtime'],
+    ['web/app.ts', '../src/server/http.ts', 'web imports server'],
+    ['sim/world.ts', '../src/tools/run.ts', 'sim imports tools'],
+  ])('from %s to %s are reported', (path, target, message) => {
+    for (const statement of [`import '${target}'`, `import type { A } from '${target}'`, `export * from '${target}'`]) {
+      expect(importDirection([parse(path, statement)])).toEqual([`${path}:1 ${message}`])
+    }
+    expect(importDirection([parse(path, `const a = await import('${target}')`)])).toEqual([`${path}:1 ${message}`])
+    expect(importDirection([parse(path, `type A = import('${target}').A`)])).toEqual([`${path}:1 ${message}`])
+  })
+
+  it('along the table are not reported', () => {
+    const runtime = parse('src/runtime/drive.ts', "import '../kernel/next.ts'\nimport './lease.ts'\nimport 'node:fs'")
+    const web = parse('web/app.ts', "import '../src/kernel/fold.ts'\nimport '../src/server/wire.ts'")
+    expect(importDirection([runtime, web, parse('src/harness.ts', "import './runtime/drive.ts'")])).toEqual([])
+  })
+
+  it('are reported from a folder that has no place in the table', () => {
+    expect(importDirection([parse('src/plugins/load.ts', '')])).toHaveLength(1)
+  })
+
+  it('never go sideways between tools', () => {
+    expect(sidewaysTools(src)).toEqual([])
+    expect(sidewaysTools([parse('src/tools/shell.ts', "import './read.ts'")])).toHaveLength(1)
+    expect(sidewaysTools([parse('src/tools/shell.ts', "import './tool.ts'")])).toEqual([])
+  })
+
+  it('reach every file of src from the exports and bin of package.json', () => {
+    const entries = entriesOf(JSON.parse(readText('package.json')) as { exports?: unknown; bin?: unknown })
+    expect(entries.length).toBeGreaterThan(0)
+    expect(deadFiles(src, entries)).toEqual([])
+  })
+
+  it('report a dead file and a missing entry', () => {
+    const manifest = { bin: { a: 'dist/cli.js' }, exports: { '.': { types: './dist/a.d.ts', default: './dist/a.js' } } }
+    const files = [parse('src/a.ts', "export * from './b.ts'"), parse('src/b.ts', ''), parse('src/dead.ts', '')]
+    expect(entriesOf(manifest)).toEqual(['src/a.ts', 'src/cli.ts'])
+    expect(deadFiles(files, entriesOf(manifest))).toEqual([
+      'src/cli.ts:1 is an entry and is not there',
+      'src/dead.ts:1 is reached by no entry of package.json',
+    ])
+  })
+})
+
+describe('the kernel', () => {
+  it('is pure: no clock, no randomness, no I/O, no outside imports', () => {
+    expect(impureKernel(kernel)).toEqual([])
+  })
+
+  it.each([
+    "import 'node:fs'",
+    "import { z } from 'zod'",
+    'const t = Date.now()',
+    'const t = new Date(0)',
+    'const r = Math.random()',
+    'const e = process.env',
+    "void fetch('x')",
+    'setTimeout(f, 1)',
+    'crypto.subtle',
+    'performance.now()',
+    "console.log('x')",
+    'const g = globalThis',
+    'const o = { fetch }',
+    'type T = Date',
+  ])('is reported as impure for %s', (text) => {
+    expect(impureKernel([parse('src/kernel/a.ts', text)])).not.toEqual([])
+  })
+
+  it('may name a member as it likes', () => {
+    const text =
+      "import './b.ts'\ntype A = { fetch: string; process(): void }\nconst n = Math.max(a.process, { fetch: 1 }.fetch)"
+    expect(impureKernel([parse('src/kernel/a.ts', text)])).toEqual([])
+  })
+
+  it(`has at most ${kernelLinesMax} lines in all`, () => {
+    expect(linesOf(kernel)).toBeLessThanOrEqual(kernelLinesMax)
+    expect(linesOf([parse('src/kernel/a.ts', 'a\nb\n'), parse('src/kernel/b.ts', 'c')])).toBe(3)
+  })
+
+  it(`is understood along a path of under ${sixtySecondsLinesMax} lines`, () => {
+    const path = src.filter((file) => sixtySeconds.includes(file.path))
+    expect(path.map((file) => file.path).toSorted()).toEqual(sixtySeconds.toSorted())
+    expect(linesOf(path)).toBeLessThan(sixtySecondsLinesMax)
+  })
+})
+
+describe('time and randomness', () => {
+  const engine = ['runtime', 'tools', 'models', 'stores', 'context', 'agents', 'memory', 'graphs', 'scripts', 'harness']
+  const platform = 'src/runtime/platform.ts'
+
+  it('are injected everywhere in the engine but the platform file', () => {
+    const folders = engine.flatMap((area) => [...within(`src/${area}/`), ...within(`src/${area}.ts`)])
+    expect(uninjected(folders.filter((file) => file.path !== platform))).toEqual([])
+  })
+
+  it.each([
+    'Date.now()',
+    'const clock = Date.now',
+    'new Date()',
+    'Date()',
+    'Math.random()',
+    'setTimeout(f, 1)',
+    'setInterval(f, 1)',
+    'crypto.randomUUID()',
+    'globalThis.Date.now()',
+    'AbortSignal.timeout(5)',
+    "import { randomUUID } from 'node:crypto'",
+    "import { setTimeout as sleep } from 'node:timers/promises'",
+  ])('are reported when taken directly by %s', (text) => {
+    expect(uninjected([parse('src/runtime/a.ts', text)])).not.toEqual([])
+  })
+
+  it('may be taken from a port', () => {
+    expect(uninjected([parse('src/runtime/a.ts', 'clock.now(); timers.setTimeout(f, 1); new Date(at)')])).toEqual([])
+  })
+})
+
+describe('sizes', () => {
+  it('of functions stay within 70 lines', () => {
+    expect(longFunctions(sources)).toEqual([])
+  })
+
+  it('of functions are measured with their own lines, and without the tests they declare', () => {
+    const body = 'go()\n'.repeat(69)
+    expect(longFunctions([parse('src/a.ts', `function f() {\n${body}}`)])).toHaveLength(1)
+    expect(longFunctions([parse('src/a.ts', `const f = () => {\n${body}}`)])).toHaveLength(1)
+    expect(longFunctions([parse('src/a.ts', `class A { f() {\n${body}} }`)])).toHaveLength(1)
+    expect(longFunctions([parse('src/a.ts', `function f() {\n${'go()\n'.repeat(68)}}`)])).toEqual([])
+    const suite = "it('x', () => {\n1\n2\n})\n".repeat(30)
+    expect(longFunctions([parse('test/a.test.ts', `describe('a', () => {\n${suite}})`)])).toEqual([])
+    expect(longFunctions([parse('test/a.test.ts', `it('x', () => {\n${body}})`)])).toHaveLength(1)
+  })
+
+  it('of files stay within 500 lines', () => {
+    expect(longFiles(sources)).toEqual([])
+    expect(longFiles([{ path: 'src/a.ts', text: '\n'.repeat(501) }])).toHaveLength(1)
+    expect(longFiles([{ path: 'src/a.ts', text: '\n'.repeat(500) }])).toEqual([])
+  })
+})
+
+describe('the language', () => {
+  it('has no any', () => {
+    expect(anyTypes(sources)).toEqual([])
+    expect(anyTypes([parse('src/a.ts', 'const a: any = 1')])).toHaveLength(1)
+    expect(anyTypes([parse('src/a.ts', 'const any = 1 as unknown')])).toEqual([])
+  })
+
+  it('has no default export', () => {
+    expect(defaultExports(sources)).toEqual([])
+    expect(defaultExports([parse('src/a.ts', 'export default 1')])).toHaveLength(1)
+    expect(defaultExports([parse('src/a.ts', 'const a = 1\nexport { a as default }')])).toHaveLength(1)
+  })
+
+  it('has no enum, no decorator, and no inheritance but from Error', () => {
+    expect(classicalSyntax(sources)).toEqual([])
+    for (const text of ['enum A { B }', 'class A extends B {}', '@sealed class A {}']) {
+      expect(classicalSyntax([parse('src/a.ts', text)])).toHaveLength(1)
+    }
+    expect(classicalSyntax([parse('src/a.ts', 'class Fault extends Error {}')])).toEqual([])
+  })
+
+  it('leaves no work in comments', () => {
+    expect(unfinishedComments(sources)).toEqual([])
+    for (const word of ['TODO', 'FIXME', 'XXX']) {
+      expect(unfinishedComments([parse('src/a.ts', `// ${word}: later`)])).toHaveLength(1)
+    }
+    expect(unfinishedComments([parse('src/a.ts', "const a = 'TODO'")])).toEqual([])
+  })
+
+  it('names files after the noun they define', () => {
+    expect(bannedFileNames(sources)).toEqual([])
+    for (const path of [
+      'src/utils.ts',
+      'src/tools/helpers/a.ts',
+      'src/store-manager.ts',
+      'src/base.ts',
+      'src/a.impl.ts',
+    ]) {
+      expect(bannedFileNames([{ path, text: '' }])).toHaveLength(1)
+    }
+    expect(bannedFileNames([{ path: 'src/database.ts', text: '' }])).toEqual([])
+  })
+})
+
+describe('tests', () => {
+  it('are neither focused nor skipped', () => {
+    expect(focusedOrSkippedTests(within('test/'))).toEqual([])
+    expect(focusedOrSkippedTests([parse('test/a.test.ts', "it.only('x', f)")])).toHaveLength(1)
+    expect(focusedOrSkippedTests([parse('test/a.test.ts', "describe.skip.each([1])('x', f)")])).toHaveLength(1)
+    expect(focusedOrSkippedTests([parse('test/a.test.ts', "it('x', (t) => t.skip())")])).toHaveLength(1)
+    expect(focusedOrSkippedTests([parse('test/a.test.ts', "it.skipIf(old)('x', f)")])).toEqual([])
+  })
+})
+
+describe('every event type', () => {
+  const types = eventTypes(kernel)
+  const example = parse(
+    'src/kernel/event.ts',
+    `type EventBody = Inbox | Wrap<({ type: 'b' } & More) | { type: 'c'; inner: { type: 'not' } }>
+     interface Inbox { readonly type: 'a' }
+     type More = { kind: string }`,
+  )
+
+  it('is found in the EventBody union', () => {
+    expect(types.length).toBeGreaterThan(0)
+    expect(types).toContain('user.message')
+    expect(eventTypes([example])).toEqual(['a', 'b', 'c'])
+  })
+
+  it('has a case in fold', () => {
+    expect(unfoldedEvents(types, parse('src/kernel/fold.ts', readText('src/kernel/fold.ts')))).toEqual([])
+    const fold = parse('src/kernel/fold.ts', "switch (e.type) { case 'a': case 'b': break }")
+    expect(unfoldedEvents(['a', 'b', 'c'], fold)).toEqual(['src/kernel/fold.ts:1 has no case for c'])
+  })
+
+  it('is in a golden log', () => {
+    const golden = readTexts('test/golden').filter((file) => file.path.endsWith('.jsonl'))
+    expect(unloggedEvents(types, golden)).toEqual([])
+    const log = { path: 'test/golden/a.jsonl', text: '{"seq":1,"type":"a"}\n{"seq":2,"body":{"type":"b"}}\n' }
+    expect(unloggedEvents(['a', 'b', 'c'], [log])).toEqual(['test/golden:1 no log holds c'])
+  })
+})
+
+describe('what is written', () => {
+  const pages = everything.filter((file) => /^[^/]+\.md$|^docs\/.*\.md$/.test(file.path))
+
+  it('in docs/behavior.md is cited by a test, or names the issue that brings it', () => {
+    const behaviour = everything.find((file) => file.path === 'docs/behavior.md')
+    const tests = [...within('test/'), ...within('sim/')].filter((file) => !file.path.startsWith('test/tidy'))
+    expect(uncitedBehaviours(behaviour ?? { path: 'docs/behavior.md', text: '' }, tests)).toEqual([])
+  })
+
+  it('in docs/behavior.md and cited nowhere, written twice or cited wrongly is reported', () => {
+    const lines = ['- **B-RUN-1** a', '- **B-RUN-2** b', '- **B-RUN-3** c (later: issue Graphs 7)', '- **B-RUN-1** d']
+    const behaviour = { path: 'docs/behavior.md', text: lines.join('\n') }
+    const test = { path: 'test/a.test.ts', text: "it('B-RUN-1, B-RUN-22: …')" }
+    expect(uncitedBehaviours(behaviour, [test])).toEqual([
+      'docs/behavior.md:2 B-RUN-2 is cited by no test',
+      'docs/behavior.md:4 B-RUN-1 is written twice',
+      'test/a.test.ts:1 cites B-RUN-22, which docs/behavior.md does not hold',
+    ])
+  })
+
+  it('has no dead relative link', () => {
+    expect(pages.length).toBeGreaterThan(0)
+    expect(deadLinks(pages, (path) => existsSync(join(repository, path)))).toEqual([])
+  })
+
+  it('and links to nowhere is reported', () => {
+    const text =
+      '[a](guide/a.md#top)\n[b](../README.md)\n[c](https://example.com/x)\n[d](#here)\n`[e](code.md)`\n[f](gone.md)'
+    const there = new Set(['docs/guide/a.md', 'README.md'])
+    const page = { path: 'docs/tour.md', text }
+    expect(deadLinks([page], (path) => there.has(path))).toEqual([
+      'docs/tour.md:6 links to gone.md, which is not there',
+    ])
+  })
+
+  it('in the changelog has a place for what is not released yet', () => {
+    expect(hasUnreleased(readText('CHANGELOG.md'))).toBe(true)
+    expect(hasUnreleased('# Changelog\n\n## 0.1.0\n')).toBe(false)
+  })
+
+  it('speaks of the project alone', () => {
+    expect(foreignNames(everything)).toEqual([])
+  })
+
+  it('and names a machine or a package registry is reported', () => {
+    const path = ['', 'work', 'main', 'src'].join('/')
+    const host = ['https:', '', 'registry'].join('/').concat('.example.org')
+    expect(foreignNames([{ path: 'docs/a.md', text: `ok\nsee ${path}` }])).toEqual([
+      'docs/a.md:2 names a path of one machine',
+    ])
+    expect(foreignNames([{ path: 'a.json', text: `"resolved": "${host}/x"` }])).toHaveLength(1)
+    expect(foreignNames([{ path: 'docs/a.md', text: 'see docs/work/a and https://example.com/work/b' }])).toEqual([])
+  })
+})
+
+function within(prefix: string): readonly SourceFile[] {
+  return sources.filter((file) => file.path.startsWith(prefix))
+}
+
+function linesOf(files: readonly SourceFile[]): number {
+  return files.reduce((sum, file) => sum + countLines(file.text), 0)
+}
+
+function hasUnreleased(changelog: string): boolean {
+  return /^## \[Unreleased\]/m.test(changelog)
+}

@@ -1,0 +1,137 @@
+// Rules that tie written things together: event types, golden logs, behaviour ids, links, and what may not be named.
+// It reads text and syntax only. What the words mean is for the tests that cite them.
+import { posix } from 'node:path'
+import {
+  type Node,
+  nameOf,
+  nodeAt,
+  nodesAt,
+  type SourceFile,
+  type TextFile,
+  type Violation,
+  violation,
+  walk,
+} from './source.ts'
+
+/** The `type` of every member of the EventBody union, wherever in the kernel its parts are declared. */
+export function eventTypes(kernel: readonly SourceFile[]): readonly string[] {
+  const declared = new Map<string, Node>()
+  for (const file of kernel) {
+    walk(file.program, (node) => {
+      const body = nodeAt(node, node.type === 'TSInterfaceDeclaration' ? 'body' : 'typeAnnotation')
+      const name = nameOf(nodeAt(node, 'id'))
+      const declares = node.type === 'TSInterfaceDeclaration' || node.type === 'TSTypeAliasDeclaration'
+      if (declares && name !== null && body !== null) declared.set(name, body)
+    })
+  }
+  const body = declared.get('EventBody')
+  return body === undefined ? [] : [...new Set(discriminantsIn(body, declared))].toSorted()
+}
+
+/** Follows unions, intersections, wrappers and names, and stops at the first object: inner objects have types too. */
+function discriminantsIn(node: Node, declared: ReadonlyMap<string, Node>): readonly string[] {
+  const follow = (nodes: readonly Node[]) => nodes.flatMap((inner) => discriminantsIn(inner, declared))
+  switch (node.type) {
+    case 'TSUnionType':
+    case 'TSIntersectionType':
+      return follow(nodesAt(node, 'types'))
+    case 'TSParenthesizedType':
+      return follow([nodeAt(node, 'typeAnnotation')].filter((inner) => inner !== null))
+    case 'TSTypeReference': {
+      const named = declared.get(nameOf(nodeAt(node, 'typeName')) ?? '')
+      const wrapped = nodesAt(nodeAt(node, 'typeArguments') ?? node, 'params')
+      return follow(named === undefined ? wrapped : [named, ...wrapped])
+    }
+    case 'TSTypeLiteral':
+      return nodesAt(node, 'members').flatMap(discriminantOf)
+    case 'TSInterfaceBody':
+      return nodesAt(node, 'body').flatMap(discriminantOf)
+    default:
+      return []
+  }
+}
+
+function discriminantOf(member: Node): readonly string[] {
+  if (nameOf(nodeAt(member, 'key')) !== 'type') return []
+  const annotation = nodeAt(member, 'typeAnnotation')
+  const literal = annotation && nodeAt(annotation, 'typeAnnotation')
+  const value = literal && nameOf(nodeAt(literal, 'literal'))
+  return value === null ? [] : [value]
+}
+
+export function unfoldedEvents(types: readonly string[], fold: SourceFile): readonly Violation[] {
+  const cases = new Set<string | null>()
+  walk(fold.program, (node) => {
+    if (node.type === 'SwitchCase') cases.add(nameOf(nodeAt(node, 'test')))
+  })
+  return types.filter((type) => !cases.has(type)).map((type) => violation(fold, 0, `has no case for ${type}`))
+}
+
+export function unloggedEvents(types: readonly string[], golden: readonly TextFile[]): readonly Violation[] {
+  const logged = new Set(golden.flatMap((log) => log.text.split('\n').map(typeOfLine)))
+  return types.filter((type) => !logged.has(type)).map((type) => `test/golden:1 no log holds ${type}`)
+}
+
+function typeOfLine(line: string): unknown {
+  if (line.trim() === '') return null
+  const event = JSON.parse(line) as { readonly type?: unknown; readonly body?: { readonly type?: unknown } }
+  return event.type ?? event.body?.type
+}
+
+const behaviourLine = /^- \*\*(B-[A-Z]+(?:-[A-Z]+)*-\d+)\*\*/gm
+const behaviourId = /\bB-[A-Z]+(?:-[A-Z]+)*-\d+\b/g
+
+/** A behaviour is cited by a test or names the issue that will bring it; a test cites only what is written. */
+export function uncitedBehaviours(behaviour: TextFile, tests: readonly TextFile[]): readonly Violation[] {
+  const cited = new Map(tests.flatMap((file) => [...file.text.matchAll(behaviourId)].map((id) => [id[0], file.path])))
+  const found: Violation[] = []
+  const written = new Set<string>()
+  for (const match of behaviour.text.matchAll(behaviourLine)) {
+    const id = match[1] ?? ''
+    const line = behaviour.text.slice(match.index).split('\n', 1)[0] ?? ''
+    const later = /\(later: [^)]+\)/.test(line)
+    if (written.has(id)) found.push(violation(behaviour, match.index, `${id} is written twice`))
+    if (!later && !cited.has(id)) found.push(violation(behaviour, match.index, `${id} is cited by no test`))
+    written.add(id)
+  }
+  const unknown = [...cited].filter(([id]) => !written.has(id))
+  return [...found, ...unknown.map(([id, path]) => `${path}:1 cites ${id}, which ${behaviour.path} does not hold`)]
+}
+
+const markdownLink = /\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)/g
+
+/** `exists` answers for a path relative to the repository. Addresses and anchors within the page are left alone. */
+export function deadLinks(pages: readonly TextFile[], exists: (path: string) => boolean): readonly Violation[] {
+  return pages.flatMap((page) =>
+    [...withoutCode(page.text).matchAll(markdownLink)].flatMap((match) => {
+      const target = (match[1] ?? '').split('#')[0] ?? ''
+      if (target === '' || /^[a-z][a-z0-9+.-]*:/i.test(target)) return []
+      const path = posix.normalize(posix.join(posix.dirname(page.path), decodeURI(target)))
+      return exists(path) ? [] : [violation(page, match.index, `links to ${target}, which is not there`)]
+    }),
+  )
+}
+
+/** Blanks code, letter by letter, so that offsets stay true. */
+function withoutCode(text: string): string {
+  return text.replace(/^```[^]*?^```|`[^`\n]*`/gm, (code) => code.replace(/[^\n]/g, ' '))
+}
+
+// Written in pieces, so that this file does not name what it forbids.
+const machinePath = new RegExp(`(?<![\\w./~-])${['', 'work', ''].join('/')}`, 'g')
+const registryHost = new RegExp(
+  [
+    'registry\\.(npmjs|yarnpkg)\\.',
+    'npm\\.pkg\\.github',
+    'https?://[\\w.-]*(registry|artifactory|nexus|verdaccio)',
+  ].join('|'),
+  'gi',
+)
+
+/** The repository speaks of the project alone: not of the machine it was written on, nor of where packages come from. */
+export function foreignNames(files: readonly TextFile[]): readonly Violation[] {
+  return files.flatMap((file) => [
+    ...[...file.text.matchAll(machinePath)].map((match) => violation(file, match.index, 'names a path of one machine')),
+    ...[...file.text.matchAll(registryHost)].map((match) => violation(file, match.index, 'names a package registry')),
+  ])
+}

@@ -1,0 +1,24 @@
+// How the tests run. Not what they check: the suites are in test/, and test/tidy.test.ts checks the house itself.
+import { defineConfig } from 'vitest/config'
+
+// The CI runs the store suite under a second Node. A wrong one must fail there, not pass unseen.
+const expected = process.env['TERRET_EXPECT_NODE']
+if (expected !== undefined) {
+  console.log(`vitest runs on node ${process.version}, SQLite ${process.versions['sqlite'] ?? 'not built in'}`)
+  if (!process.version.startsWith(`v${expected}.`)) throw new Error(`expected node ${expected}, got ${process.version}`)
+}
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    environment: 'node',
+    // Separate processes: tests open files, spawn children and send signals.
+    pool: 'forks',
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    teardownTimeout: 10_000,
+    reporters: ['default'],
+    passWithNoTests: false,
+    coverage: { provider: 'v8', include: ['src/**/*.ts'] },
+  },
+})
