@@ -8,8 +8,8 @@ export type Bare = {
   insert(bodies: readonly string[]): void
   /** Row by row, each parsed alone. */
   readRows(): readonly unknown[]
-  /** Many rows a query, parsed as one text: the fastest way known. */
-  readChunks(after: number): readonly unknown[]
+  /** Many rows a query, parsed as one text and let go: the fastest way known. Returns how many there were. */
+  readChunks(after: number): number
   close(): void
 }
 
@@ -39,12 +39,12 @@ export function openBare(file: string): Bare {
       return rows.map(({ body }) => JSON.parse(body) as unknown)
     },
     readChunks(after) {
-      const all: unknown[] = []
+      let read = 0
       for (let at = after; at < key; at += CHUNK) {
         const { text } = chunk.get(at, at + CHUNK) as { text: string }
-        for (const item of JSON.parse(`[${text}]`) as unknown[]) all.push(item)
+        read += (JSON.parse(`[${text}]`) as unknown[]).length
       }
-      return all
+      return read
     },
     close: () => db.close(),
   }

@@ -1,18 +1,17 @@
 // `import`: what `import 'terret'` costs over a bare node process. CPU of whole processes, start to end.
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { pathToFileURL } from 'node:url'
 import { type Case, type Family, medianOf } from './family.ts'
+import { builtEntry, run } from './package.ts'
 
 const SPAWNS = 7
 const REPORT = 'const { user, system } = process.cpuUsage(); console.log((user + system) / 1000)\n'
-const index = new URL('../src/index.js', import.meta.url).href
 
 const spawned: Case = async (folder) => {
   const files = { bare: join(folder, 'bare.mjs'), product: join(folder, 'product.mjs') }
   writeFileSync(files.bare, REPORT)
-  writeFileSync(files.product, `import '${index}'\n${REPORT}`)
+  writeFileSync(files.product, `import '${pathToFileURL(await builtEntry()).href}'\n${REPORT}`)
   const bare: number[] = []
   const product: number[] = []
   for (let i = 0; i < SPAWNS; i++) {
@@ -23,7 +22,7 @@ const spawned: Case = async (folder) => {
 }
 
 async function cpuOf(file: string): Promise<number> {
-  const { stdout } = await promisify(execFile)(process.execPath, [file])
+  const { stdout } = await run(process.execPath, [file])
   return Number(stdout)
 }
 

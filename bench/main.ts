@@ -17,7 +17,9 @@ async function bench(json: boolean, only: readonly string[], repetitions: number
   const known = families.flatMap((family) => family.figures)
   const strange = only.find((name) => !known.some((figure) => matches(figure, name)))
   if (strange !== undefined) {
-    throw new Error(`There is no bench "${strange}". Choose from: ${known.map((figure) => figure.name).join(', ')}.`)
+    process.exitCode = 2
+    console.error(`There is no bench "${strange}". Choose from: ${known.map((figure) => figure.name).join(', ')}.`)
+    return
   }
   if (json) console.error(machineLine())
   else console.log(`${machineLine()}\n\n${headLine()}`)

@@ -95,9 +95,9 @@ function measured(figure: Figure, median: Median): Measured {
 }
 
 function skipped({ name, unit, target, atLeast = false }: Figure, error: unknown): Measured {
-  // What failed is the last command of the case; the line before it says only that the case failed.
+  // The first line only says that the case failed; npm's own word is further down.
   const lines = String(error).split('\n')
-  const why = lines.find((text, i) => i > 0 && /error/i.test(text)) ?? lines[0] ?? ''
+  const why = lines.find((text) => /^npm (error|ERR!)|^\w*Error:(?! Command)/.test(text)) ?? lines[0] ?? ''
   return { name, value: null, unit, floor: null, ratio: null, target, atLeast, ok: null, note: `skipped: ${why}` }
 }
 

@@ -51,7 +51,7 @@ const floor: Case = async (folder) => {
   const read = bare.readChunks(0)
   const ms = cpuMs() - begun
   bare.close()
-  if (read.length !== EVENTS) throw new Error(`read ${read.length} events`)
+  if (read !== EVENTS) throw new Error(`read ${read} events`)
   return { ms }
 }
 
@@ -64,7 +64,7 @@ const floorSnapshot: Case = async (folder) => {
   const tail = bare.readChunks(snapshot.seq)
   const ms = cpuMs() - begun
   bare.close()
-  if (snapshot.seq + tail.length !== EVENTS) throw new Error(`read ${tail.length} events`)
+  if (snapshot.seq + tail !== EVENTS) throw new Error(`read ${tail} events`)
   return { ms }
 }
 

@@ -67,7 +67,7 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
     timeoutMs: TOOL_MS,
     execute: (_args, context) => work(process, oracle, context, 'once'),
     reconcile: async (_args, context) => {
-      await process.sleep(process.chance.between(1, 10))
+      await process.sleep(process.chance.between(1, 120))
       return oracle.executed(context.session, context.call) ? 'it happened' : undefined
     },
   })

@@ -1,7 +1,7 @@
 // The world outside the log: what tools really did, and what models were really shown. It never reads a session's state.
 import type { CallKey, EffectClass } from '../src/kernel/content.ts'
 import type { Request } from '../src/kernel/ports.ts'
-import { requestBytes } from '../src/kernel/project.ts'
+import { requestBytes } from './bytes.ts'
 
 export type Execution = {
   readonly session: string

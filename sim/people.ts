@@ -46,6 +46,28 @@ export class People {
     this.busy -= 1
   }
 
+  /** Somebody impatient: interrupts just when lost work is being looked into, and asks for something else at once. */
+  async meddler(): Promise<void> {
+    const { scheduler, invariants, over } = this.#stage
+    let n = 0
+    while (!over() && scheduler.elapsed() < 2_000) {
+      await scheduler.sleep(this.#chance.between(10, 60))
+      for (const [session, { fold }] of invariants.sessions()) {
+        const epoch = invariants.leases.get(session)?.epoch ?? 0
+        const lost = fold.run?.turn?.open.some((c) => c.state.type === 'running' && c.state.epoch < epoch)
+        if (!lost || this.#chance.yes(0.5)) continue
+        n += 1
+        await this.#say(session, { type: 'user.interrupt', id: `meddle${n}`, mode: 'stop' })
+        await this.#say(session, {
+          type: 'user.message',
+          id: `instead${n}`,
+          parts: [{ type: 'text', text: 'this instead' }],
+          when: 'next',
+        })
+      }
+    }
+  }
+
   async #interrupt(session: string, id: string): Promise<void> {
     await this.#stage.scheduler.sleep(this.#chance.between(0, 120))
     const mode = this.#chance.yes(0.7) ? 'stop' : 'pause'

@@ -4,11 +4,11 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-type Planted = { readonly name: string; readonly file: string; readonly find: string; readonly replace: string }
+export type Planted = { readonly name: string; readonly file: string; readonly find: string; readonly replace: string }
 
 const SEEDS = 200
 
-const FAULTS: readonly Planted[] = [
+export const FAULTS: readonly Planted[] = [
   {
     name: 'no write-ahead: effects start before their intent is on disk',
     file: 'src/runtime/drive.ts',
@@ -103,8 +103,8 @@ const FAULTS: readonly Planted[] = [
   {
     name: 'an inbox event does not make its session due',
     file: 'src/stores/plan.ts',
-    find: 'if (draft.due === null || draft.due > at) draft.due = at',
-    replace: 'if (draft.due !== null && draft.due > at) draft.due = at',
+    find: 'draft.due = since(draft.due, Math.min(draft.due ?? at, at), at)',
+    replace: 'draft.due = since(draft.due, draft.due, at)',
   },
   {
     name: 'a lost model call costs nothing',
@@ -160,14 +160,20 @@ function run(root: string, fault: Planted | null): Outcome {
   return { caught: status !== 0, by, output }
 }
 
-function apply(root: string, { file, find, replace, name }: Planted): void {
-  const path = join(root, file)
-  const source = readFileSync(path, 'utf8')
-  if (source.split(find).length !== 2)
+/** The source still holds what this fault changes, exactly once. */
+export function applies({ file, find }: Planted, root = '.'): boolean {
+  return readFileSync(join(root, file), 'utf8').split(find).length === 2
+}
+
+function apply(root: string, fault: Planted): void {
+  const { file, find, replace, name } = fault
+  if (!applies(fault, root)) {
     throw new Error(`Planted fault "${name}" does not apply: ${file} must hold this exactly once: ${find}`)
+  }
+  const path = join(root, file)
   writeFileSync(
     path,
-    source.replace(find, () => replace),
+    readFileSync(path, 'utf8').replace(find, () => replace),
   )
 }
 

@@ -80,6 +80,7 @@ class Simulation {
     for (let i = 0; i < this.#workers; i++) this.#boot(`w${i}`, 0)
     for (let i = 0; i < this.#sessions; i++) this.#live(this.#people.user(`s${i}`))
     this.#live(this.#people.approver())
+    this.#live(this.#people.meddler())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       if (this.#scheduler.elapsed() < PATIENCE_MS) continue

@@ -6,7 +6,8 @@ import { Fault } from './kernel/failure.ts'
 import { fold } from './kernel/fold.ts'
 import type { Call } from './kernel/ledger.ts'
 import { next } from './kernel/next.ts'
-import type { LiveDelta, OwnerWrite, Page } from './kernel/ports.ts'
+import type { OwnerWrite, Page } from './kernel/ports.ts'
+import type { LiveDelta } from './runtime/live.ts'
 import { EMPTY, type Session } from './kernel/session.ts'
 import { Book } from './runtime/book.ts'
 import { Follower } from './runtime/follow.ts'
@@ -170,7 +171,7 @@ export class SessionHandle {
       .then((seq) => {
         sent = seq
         return this.#follow(seq, options.after ?? (seq === null ? 0 : seq - 1), (event) =>
-          queue.push({ ...event, session: id }),
+          queue.push({ session: id, ...event }),
         )
       })
       .finally(() => {

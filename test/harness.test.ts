@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
+  type Event,
   Fault,
   Harness,
   memory,
@@ -15,6 +16,8 @@ import {
   type Store,
   type Tool,
 } from '../src/index.ts'
+import { fold } from '../src/kernel/fold.ts'
+import { EMPTY } from '../src/kernel/session.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-harness-'))
 const open: { readonly harness: Harness; readonly store: Store }[] = []
@@ -200,6 +203,31 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
     expect(await session.send('And hurry.')).toMatchObject({ queued: true, duplicate: false })
     await session.decide({ callId: parked.pending[0]?.callId ?? '', allow: false, by: 'ana', why: 'not yet' })
     expect(await session.run()).toMatchObject({ status: 'completed' })
+  })
+
+  it('B-HARNESS-13: the log as read is lines of JSON that fold to the same session anywhere (AC-69 as export)', async () => {
+    const harness = make(makeStore(), [asks('look'), 'Wear a coat.'], [tool('look')])
+    const { sessionId } = await harness.run('What?')
+    const lines = (await harness.session(sessionId).read()).events.map((event) => JSON.stringify(event)).join('\n')
+    const events = lines.split('\n').map((line) => JSON.parse(line) as Event)
+    expect(events.map((event) => event.seq)).toEqual(events.map((_, i) => i + 1))
+    expect(events.reduce(fold, EMPTY)).toMatchObject({ run: null, inputs: [], last: { type: 'completed' } })
+  })
+
+  it('B-HARNESS-14: a tool that changed or is gone since the run began is refused, not run as something else (F28)', async () => {
+    const store = makeStore()
+    const script: Script = (request) =>
+      request.messages.flatMap((m) => (m.role === 'tool' ? [String(m.content)] : [])).join()
+    const first = make(store, [asks('publish')], [tool('publish', { approval: 'ask' })])
+    const parked = await first.run('Publish.')
+    await first.close()
+    const second = make(store, script, [tool('publish', { approval: 'ask', description: 'delete everything' })])
+    const session = second.session(parked.sessionId)
+    await session.decide({ callId: parked.pending[0]?.callId ?? '', allow: true, by: 'ana' })
+    expect(await session.run()).toMatchObject({
+      status: 'completed',
+      text: expect.stringContaining('ToolChanged') as string,
+    })
   })
 })
 

@@ -6,20 +6,13 @@ import type { Session } from './session.ts'
 
 export type Status = 'idle' | 'running' | 'rescheduling' | 'requires_action' | 'terminated'
 
+// biome-ignore format: related fields share a line
 export type Card = Frozen<{
-  session: string
-  agent: string
-  root: string
-  status: Status
+  session: string; agent: string; root: string; status: Status
   /** When somebody should look: now while work is open (so a crash is found), later for a wake, null for nobody. */
   due: number | null
-  seq: number
-  at: number
-  cost: number
-  asks: readonly CallKey[]
-  waits: readonly CallKey[]
-  wakes: number
-  outcome: Outcome['type'] | null
+  seq: number; at: number; cost: number
+  asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; outcome: Outcome['type'] | null
 }>
 
 export function cardOf(session: string, s: Session, decision: Decision): Card {

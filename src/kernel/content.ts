@@ -33,17 +33,10 @@ export type Gate = Frozen<
 >
 
 /** One call as admitted: what is stored, shown, approved and executed are these same bytes. */
+// biome-ignore format: related fields share a line
 export type Proposal = Frozen<{
-  id: string
-  tool: string
-  args: Json
-  gate: Gate
-  effect: EffectClass
-  timeoutMs: number
-  sequential?: true
-  reconcile?: true
-  retries?: number
-  digest?: string
+  id: string; tool: string; args: Json; gate: Gate; digest?: string
+  effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: number
 }>
 
 /** What a reply means, computed outside with user code and recorded here. */
@@ -65,17 +58,11 @@ export type Usage = Frozen<{
 }>
 
 /** Counted by fold, enforced by next. `hold` is in millionths of a dollar: money is counted in integers. */
+// biome-ignore format: related fields share a line
 export type Limits = Frozen<{
-  modelRequests: number
-  modelAttempts: number
-  modelMs: number
-  lossesMax: number
-  activeMs: number
-  toolCalls: number | null
-  toolRetries: number
-  outputRetries: number
-  parallel: number
-  hold: number
+  modelRequests: number; modelAttempts: number; modelMs: number
+  activeMs: number; lossesMax: number; hold: number
+  toolCalls: number | null; toolRetries: number; outputRetries: number; parallel: number
 }>
 
 export type ProviderFailureClass =

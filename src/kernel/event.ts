@@ -31,12 +31,9 @@ export type OwnerBody = Frozen<
   | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[] }
   | { type: 'session.closed' }
 >
-type Origin = {
-  parent?: Frozen<{ session: string; call: CallKey }>
-  environment?: string
-  attachments?: readonly string[]
-  fork?: Frozen<{ session: string; seq: number }>
-}
+type Origin = { parent?: Parent; environment?: string; attachments?: readonly string[]; fork?: Fork }
+type Parent = Frozen<{ session: string; call: CallKey }>
+type Fork = Frozen<{ session: string; seq: number }>
 /** The frozen toolset and instructions, by hash; what hooks and recall added; the code that ran. */
 type Setup = { toolset: string; instructions: string; context?: readonly string[]; code?: string }
 type Paid = { usage: Usage | null; cost: number; route?: string }

@@ -71,7 +71,7 @@ function losses(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
   for (const { key, state, proposal } of run.turn?.open ?? []) {
     if (state.type !== 'running' || state.epoch >= here.epoch) continue
     if (proposal.effect === 'once') {
-      if (!proposal.reconcile || stop) events.push(unknown(key))
+      if (!proposal.reconcile) events.push(unknown(key))
     } else if (stop) events.push(refused(key, 'aborted', 'The run ended before this call could be repeated.'))
     else if (state.tries + 1 < CALL_LOSSES_MAX) events.push({ type: 'agent.tool_use', call: key })
     else events.push(refused(key, 'error', 'The worker was lost each time this call ran.'))

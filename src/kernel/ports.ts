@@ -4,8 +4,6 @@ import type { Allow, Frozen, Json, Part, ProviderFailureClass, Usage } from './c
 import type { Event, InboxBody, OwnerEvent } from './event.ts'
 import type { Message } from './transcript.ts'
 
-// ---- Store -------------------------------------------------------------------------------------------------------
-
 /** Money moves in the same commit as the event that causes it. Amounts are millionths of a dollar. */
 export type Charge = Frozen<
   | { type: 'hold'; key: string; accounts: readonly string[]; amount: number }
@@ -95,39 +93,29 @@ export interface Store {
   close(): Promise<void>
 }
 
-// ---- Model -------------------------------------------------------------------------------------------------------
-
 export type ToolSchema = Frozen<{ name: string; description: string; parameters: Json }>
 
+// biome-ignore format: related fields share a line
 export type Request = Frozen<{
   session: string
   /** seq of this call's `model.started`: addresses its deltas. */
   seq: number
-  instructions: string
-  tools: readonly ToolSchema[]
+  instructions: string; tools: readonly ToolSchema[]; allow: Allow; boost: boolean
   /** Grows between calls and never changes: the next request starts with these same entries. Not to be mutated. */
   messages: readonly Message[]
-  allow: Allow
-  boost: boolean
 }>
 
 export type ReplyCall = Frozen<{ id: string; tool: string; args: string }>
 
+// biome-ignore format: related fields share a line
 export type Reply = Frozen<{
-  type: 'reply'
-  parts: readonly Part[]
-  calls: readonly ReplyCall[]
-  finish: 'stop' | 'length' | 'calls' | 'refusal'
-  usage: Usage | null
-  cost?: number
+  type: 'reply'; parts: readonly Part[]; calls: readonly ReplyCall[]
+  finish: 'stop' | 'length' | 'calls' | 'refusal'; usage: Usage | null; cost?: number
 }>
 
+// biome-ignore format: related fields share a line
 export type ModelFailure = Frozen<{
-  type: 'failure'
-  class: ProviderFailureClass
-  message: string
-  retryable: boolean
-  retryAfterMs?: number
+  type: 'failure'; class: ProviderFailureClass; message: string; retryable: boolean; retryAfterMs?: number
 }>
 
 /** A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. */
@@ -145,23 +133,6 @@ export interface Model {
   readonly name: string
   call(request: Request, context: CallContext): Promise<Reply | ModelFailure>
 }
-
-// ---- Live --------------------------------------------------------------------------------------------------------
-
-/** Addressed by (seq of model.started, part, character offset), so a reader can tell a gap and a duplicate. */
-export type LiveDelta = Delta & { readonly seq: number; readonly offset: number }
-
-/** Deltas to whoever looks, across processes too. Losing it costs smoothness only. */
-export interface Live {
-  publish(session: string, seq: number, delta: Delta): void
-  /** The model call `seq` is over: forget its text. */
-  finish(session: string, seq: number): void
-  /** One catch-up of what was said so far, then live. */
-  subscribe(session: string, listener: (delta: LiveDelta) => void): () => void
-  close(): Promise<void>
-}
-
-// ---- Clock and chance --------------------------------------------------------------------------------------------
 
 export interface Clock {
   now(): number

@@ -11,9 +11,3 @@ export function project(session: string, setup: Setup, transcript: Transcript, {
   const { instructions, tools } = setup
   return { session, seq, instructions, tools, messages: transcript.messages, allow, boost: boost === true }
 }
-
-/** The bytes that must be a prefix of the next request's. One line a message, so the end of one is never inside another. */
-export function requestBytes(request: Request): string {
-  const head = JSON.stringify([request.instructions, request.tools])
-  return `${head}\n${request.messages.map((message) => `${JSON.stringify(message)}\n`).join('')}`
-}

@@ -5,11 +5,13 @@ import type { Call, CallState, Turn } from './ledger.ts'
 
 type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
 
+const REJECTED = 'Tool call was rejected by a human reviewer.'
+
 /** The result of a call that needs no effect, if it has one by now. */
 export function resultOf(turn: Turn, call: Call, now: number): Result | null {
   const { state, key } = call
   if (state.type === 'answered') return answered(call, state)
-  if (state.type === 'denied') return refused(key, 'denied', rejection(state))
+  if (state.type === 'denied') return refused(key, 'denied', `${REJECTED}${state.why ? `\nReason: ${state.why}` : ''}`)
   if (state.type === 'running' || state.type === 'outside') return null
   if (turn.verdict.type === 'retry_tool_output' && turn.verdict.call === call.index) {
     return refused(key, 'error', turn.verdict.text)
@@ -53,8 +55,4 @@ export function expiry(call: Call): number {
 
 function answered(call: Call, state: Extract<CallState, { type: 'answered' }>): Result {
   return { type: 'agent.tool_result', call: call.key, status: state.ok ? 'ok' : 'error', content: '', from: state.seq }
-}
-
-function rejection(state: Extract<CallState, { type: 'denied' }>): string {
-  return `Tool call was rejected by a human reviewer.${state.why ? `\nReason: ${state.why}` : ''}`
 }

@@ -10,39 +10,25 @@ export const FOLD_VERSION = 1
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' }>
 export type Wake = Frozen<{ seq: number; due: number; key: string }>
 
+// biome-ignore format: related fields share a line
 export type Run = Frozen<{
-  seq: number
-  limits: Limits
+  seq: number; limits: Limits
   /** The frozen toolset and instructions, by hash. */
-  toolset: string
-  instructions: string
-  requests: number
-  toolCalls: number
+  toolset: string; instructions: string
+  requests: number; toolCalls: number; outputRetries: number; boosted: boolean
+  toolRetries: Readonly<Record<string, number>>; exhausted: string | null
   /** Provider failures since the last reply; `fatal` when the last one will not get better. */
-  failures: number
-  fatal: string | null
-  losses: number
-  toolRetries: Readonly<Record<string, number>>
-  exhausted: string | null
-  outputRetries: number
-  boosted: boolean
-  retryAt: number
+  failures: number; fatal: string | null; retryAt: number; losses: number
   /** Time spent working, without parked time and without the time nobody drove. `since` is null while parked. */
-  activeMs: number
-  since: number | null
-  cost: number
+  activeMs: number; since: number | null; cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
   turn: Turn | null
 }>
 
+// biome-ignore format: related fields share a line
 export type Session = Frozen<{
-  seq: number
-  at: number
-  epoch: number
-  created: boolean
-  closed: boolean
-  agent: string
-  root: string | null
+  seq: number; at: number; epoch: number
+  created: boolean; closed: boolean; agent: string; root: string | null
   /** Admitted, not yet promoted. */
   inputs: readonly Input[]
   /** What an earlier run left that no request has shown yet: results, notes, and inputs an interrupt swallowed. */
@@ -51,11 +37,8 @@ export type Session = Frozen<{
   notes: readonly number[]
   wakes: readonly Wake[]
   /** seq of an interrupt that has not taken effect yet, or 0. */
-  stop: number
-  paused: boolean
-  run: Run | null
-  last: Outcome | null
-  cost: number
+  stop: number; paused: boolean
+  run: Run | null; last: Outcome | null; cost: number
 }>
 
 const NOBODY = { created: false, closed: false, agent: '', root: null, run: null, last: null, paused: false } as const
@@ -80,18 +63,19 @@ export function parked(s: Session, run: Run): boolean {
   return open.length > 0 && open.every((call) => call.state.type === 'asked' || call.state.type === 'outside')
 }
 
-const FRESH = {
-  requests: 0,
-  toolCalls: 0,
+const FRESH = { requests: 0, toolCalls: 0, outputRetries: 0, boosted: false, toolRetries: {}, exhausted: null } as const
+const CLEAN = {
   failures: 0,
   fatal: null,
+  retryAt: 0,
   losses: 0,
-  toolRetries: {},
-  exhausted: null,
+  activeMs: 0,
+  cost: 0,
+  model: null,
+  turn: null,
 } as const
-const UNUSED = { outputRetries: 0, boosted: false, retryAt: 0, activeMs: 0, cost: 0, model: null, turn: null } as const
 
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run {
   const { seq, at, limits, toolset, instructions } = e
-  return { ...FRESH, ...UNUSED, seq, limits, toolset, instructions, since: at }
+  return { ...FRESH, ...CLEAN, seq, limits, toolset, instructions, since: at }
 }

@@ -12,13 +12,13 @@ export type Message = Frozen<
   | { role: 'tool'; seq: number; call: CallKey; id: string; tool: string; ok: boolean; content: string | BlobRef }
 >
 
-export const CLEARED = '[Old tool result content cleared]'
+const CLEARED = '[Old tool result content cleared]'
 
 /** Mutable on purpose: it only grows, and copying it each turn would cost what the history costs. */
 export class Transcript {
   readonly messages: Message[] = []
   seq = 0
-  /** Some content shown lives beside the log and must be put back before a model can read it. */
+  /** Some content lives beside the log and must be put back before a model can read it. */
   hasBlobs = false
   /** Facts of the log that no request has shown yet, by seq. */
   readonly #held = new Map<number, Message>()
@@ -32,25 +32,22 @@ export class Transcript {
     switch (e.type) {
       case 'user.message':
         this.#held.set(e.seq, { role: 'user', seq: e.seq, parts: e.parts })
+        this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
         return
       case 'user.custom_tool_result':
         this.#answers.set(e.seq, e.content)
         return
       case 'note.added':
-        this.#held.set(e.seq, { role: 'user', seq: e.seq, parts: [{ type: 'text', text: noteText(e.kind, e.text) }] })
+        this.#held.set(e.seq, said(e.seq, tagged('harness_notice', ` kind="${e.kind}"`, e.text)))
         return
       case 'agent.tool_result':
-        this.#result(e)
-        return
+        return this.#result(e)
       case 'model.started':
-        for (const seq of e.shows) this.#show(seq)
-        return
+        return e.shows.forEach((seq) => this.#show(seq))
       case 'agent.message':
-        this.#reply(e)
-        return
+        return this.#reply(e)
       case 'context.compacted':
-        this.#compact(e)
-        return
+        return this.#compact(e)
       default:
         return
     }
@@ -60,7 +57,6 @@ export class Transcript {
     const message = this.#held.get(seq)
     if (!message) return
     this.#held.delete(seq)
-    this.hasBlobs ||= holdsBlob(message)
     this.messages.push(message)
   }
 
@@ -81,6 +77,7 @@ export class Transcript {
     const content = e.from === undefined ? e.content : (this.#answers.get(e.from) ?? e.content)
     if (e.from !== undefined) this.#answers.delete(e.from)
     const ok = e.status === 'ok'
+    this.hasBlobs ||= typeof content !== 'string'
     this.#held.set(e.seq, { role: 'tool', seq: e.seq, call: e.call, id: call.id, tool: call.tool, ok, content })
   }
 
@@ -90,30 +87,19 @@ export class Transcript {
     const kept = this.messages.filter((m) => (m.role === 'tool' ? callSeq(m.call) : m.seq) >= cut)
     const shown = kept.map((m) => (m.role === 'tool' && m.seq < (e.cleared ?? 0) ? { ...m, content: CLEARED } : m))
     this.messages.length = 0
-    if (e.summary !== undefined) {
-      this.messages.push({
-        role: 'user',
-        seq: e.seq,
-        parts: [{ type: 'text', text: tagged('conversation-summary', e.summary) }],
-      })
-    }
+    if (e.summary !== undefined) this.messages.push(said(e.seq, tagged('conversation-summary', '', e.summary)))
     for (const message of shown) this.messages.push(message)
   }
 }
 
-function holdsBlob(message: Message): boolean {
-  if (message.role === 'tool') return typeof message.content !== 'string'
-  return message.parts.some((part) => part.type === 'blob')
+function said(seq: number, text: string): Message {
+  return { role: 'user', seq, parts: [{ type: 'text', text }] }
 }
 
 function callSeq(key: CallKey): number {
   return Number(key.slice(0, key.indexOf('.')))
 }
 
-function noteText(kind: string, text: string): string {
-  return `<harness_notice kind="${kind}">\n${text}\n</harness_notice>`
-}
-
-function tagged(tag: string, text: string): string {
-  return `<${tag}>\n${text}\n</${tag}>`
+function tagged(tag: string, attributes: string, text: string): string {
+  return `<${tag}${attributes}>\n${text}\n</${tag}>`
 }

@@ -43,21 +43,17 @@ export function scripted(script: Script, name = 'scripted'): Model {
       const entry = typeof script === 'function' ? script : script[n]
       if (entry === undefined) return failure('bad_request', `The script has ${n} steps and was asked for one more.`)
       const step = typeof entry === 'function' ? await entry(request, n) : entry
-      return play(step, request, context)
+      if (typeof step === 'string') return say({ text: step }, request, context)
+      if ('stall' in step) {
+        await aborted(context.signal)
+        return failure('other', 'aborted')
+      }
+      if (step.delayMs) await context.sleep(step.delayMs)
+      if (!('error' in step)) return say(step, request, context)
+      const failed = failure(step.error, step.message ?? `scripted ${step.error}`)
+      return step.retryAfterMs === undefined ? failed : { ...failed, retryAfterMs: step.retryAfterMs }
     },
   }
-}
-
-async function play(step: Step, request: Request, context: CallContext): Promise<Reply | ModelFailure> {
-  if (typeof step === 'string') return say({ text: step }, request, context)
-  if ('stall' in step) {
-    await aborted(context.signal)
-    return failure('other', 'aborted')
-  }
-  if (step.delayMs) await context.sleep(step.delayMs)
-  if (!('error' in step)) return say(step, request, context)
-  const failed = failure(step.error, step.message ?? `scripted ${step.error}`)
-  return step.retryAfterMs === undefined ? failed : { ...failed, retryAfterMs: step.retryAfterMs }
 }
 
 type Said = Extract<Exclude<Step, string>, { text?: string }>

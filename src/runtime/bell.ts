@@ -1,6 +1,8 @@
 // One place to wait: an attempt sleeps here until something lands, somebody writes, or a time comes.
 import type { Clock } from '../kernel/ports.ts'
 
+const RUNG = Promise.resolve()
+
 export class Bell {
   readonly #clock: Clock
   #rung = false
@@ -13,20 +15,22 @@ export class Bell {
   }
 
   readonly ring = (): void => {
-    this.#rung = true
-    this.#wake?.()
+    const wake = this.#wake
+    this.#wake = null
+    if (wake) wake()
+    else this.#rung = true
   }
 
   /** Resolves after a ring, or not long after `at`. May resolve early: callers look again anyway. */
-  async wait(at: number): Promise<void> {
-    if (!this.#rung) {
-      this.#arm(at)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-      this.#wake = null
+  wait(at: number): Promise<void> {
+    if (this.#rung) {
+      this.#rung = false
+      return RUNG
     }
-    this.#rung = false
+    this.#arm(at)
+    return new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
   }
 
   close(): void {

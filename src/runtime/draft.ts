@@ -17,7 +17,7 @@ export type Job = {
   readonly epoch: number
   readonly store: Store
   readonly clock: Clock
-  readonly flights: Omit<FlightOptions, 'clock'>
+  readonly flights: FlightOptions
   readonly accounts: readonly string[]
   /** A commit succeeded that was begun at this time: the lease was ours then. */
   readonly renewed: (at: number) => void
@@ -38,6 +38,8 @@ export type Plan = {
   readonly landed: number
   readonly write: OwnerWrite
   readonly broke: boolean
+  /** When it was drafted: the lease is ours at this time if the commit goes through. */
+  readonly at: number
 }
 
 /** Takes the events into the book's session, in place: when the commit fails the book is opened anew. */
@@ -86,7 +88,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
   if (s.seq - book.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY)) {
     write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: JSON.stringify(s) }
   }
-  return { events, decision, landed: landed.length, write, broke }
+  return { events, decision, landed: landed.length, write, broke, at: here.now }
 }
 
 /** A short wait for a provider is sat out; everything else gives the session back. */

@@ -16,7 +16,7 @@ export type Ended =
 export async function drive(job: Job, leash: Leash): Promise<Ended> {
   const { book, store } = job
   const bell = new Bell(job.clock)
-  const flights = new Flights({ ...job.flights, clock: job.clock }, bell.ring)
+  const flights = new Flights(job.flights, bell.ring)
   let stale = false
   const unwatch = store.watch(book.id, (news) => {
     if (news !== null && news.every((event) => event.epoch !== 0)) return
@@ -30,16 +30,15 @@ export async function drive(job: Job, leash: Leash): Promise<Ended> {
         stale = false
         await book.catchUp()
       }
-      if (leash.pull === 'stopped') flights.abortAll('interrupted')
+      if (leash.pull === 'stopped') flights.abortAll('interrupted', store.now())
       const decision = await write(job, flights, leash)
       if (leash.pull === 'lost' || !job.flights.held()) return { type: 'lost' }
       if (leash.pull === 'stopped' && flights.size === 0) return { type: 'stopped' }
       if (decision.type === 'rest' && leaves(job, decision)) return { ...decision, type: 'rested' }
-      if (leash.pull === null && decision.type === 'perform') {
-        flights.reconcile(decision.effects, decision.stop, decision.reason)
-      }
+      const now = store.now()
+      if (leash.pull === null && decision.type === 'perform') flights.reconcile(decision, now)
       const until = decision.type === 'record' ? null : decision.until
-      await bell.wait(Math.min(flights.tick(store.now()), until ?? Number.POSITIVE_INFINITY))
+      await bell.wait(Math.min(flights.tick(now), until ?? Number.POSITIVE_INFINITY))
     }
   } catch (error) {
     if (error instanceof Fault && error.code === 'lease_lost') return { type: 'lost' }
@@ -57,22 +56,21 @@ async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision
   let plan = draft(job, flights, leash, false)
   for (let giveUpAt = 0; ; ) {
     if (plan.events.length === 0 && !plan.write.release) break
-    const begun = store.now()
     try {
       await store.commit([plan.write])
-      job.renewed(begun)
+      job.renewed(plan.at)
       for (const event of plan.events) book.keep(event)
       if (plan.write.snapshot) book.snapshotSeq = plan.write.snapshot.seq
       break
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       const { code } = error
-      giveUpAt ||= begun + job.patienceMs
+      giveUpAt ||= plan.at + job.patienceMs
       if (code === 'conflict' || (code === 'over_budget' && !plan.broke)) {
         // The uncommitted is dropped, the log is read again, and all is decided anew. What landed stays in hand.
         await book.open()
         plan = draft(job, flights, leash, code === 'over_budget')
-      } else if ((code === 'disk_full' || code === 'store_busy') && begun < giveUpAt && leash.pull !== 'lost') {
+      } else if ((code === 'disk_full' || code === 'store_busy') && store.now() < giveUpAt && leash.pull !== 'lost') {
         await sleep(clock, 250)
       } else throw error
     }

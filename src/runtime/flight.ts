@@ -2,8 +2,8 @@
 // F1: a flight that was started lands exactly once: by itself, or forced when its grace is over.
 // F2: an aborted flight is still awaited, until its grace is over.
 import type { OwnerBody } from '../kernel/event.ts'
-import type { Effect, StopReason } from '../kernel/next.ts'
-import type { Blob, Clock } from '../kernel/ports.ts'
+import type { Decision, Effect, StopReason } from '../kernel/next.ts'
+import type { Blob } from '../kernel/ports.ts'
 
 export type Landing = { readonly events: readonly OwnerBody[]; readonly blobs?: readonly Blob[] }
 export type AbortReason = StopReason | 'timeout' | 'unwanted' | 'lost'
@@ -16,14 +16,15 @@ export interface FlightContext {
   clear(): boolean
 }
 
-/** Does one effect. Never rejects: what goes wrong is part of the landing. */
+/** Does one effect. What goes wrong in the world is part of the landing; what it throws is landed by `fail`. */
 export type Perform = (effect: Effect, context: FlightContext) => Promise<Landing>
+export type Fail = (effect: Effect, error: unknown) => Landing
 /** What is written when an effect did not land in time, or was stopped before it started. */
 export type Abandon = (effect: Effect, reason: AbortReason, started: boolean) => Landing
 
 export type FlightOptions = {
-  readonly clock: Clock
   readonly perform: Perform
+  readonly fail: Fail
   readonly abandon: Abandon
   readonly deadlineOf: (effect: Effect, now: number) => number
   readonly graceMs: number
@@ -80,8 +81,8 @@ export class Flights {
   }
 
   /** Start what is wanted and not in flight; abort what is in flight and not wanted. */
-  reconcile(effects: readonly Effect[], stop: readonly Effect[], reason: StopReason | undefined): void {
-    const now = this.#options.clock.now()
+  reconcile(decision: Extract<Decision, { type: 'perform' }>, now: number): void {
+    const { effects, stop, reason } = decision
     for (const effect of stop) this.#stop(effect, reason ?? 'interrupted', now)
     for (const [key, flight] of this.#open) {
       if (flight.effect.type === 'prepare' && !effects.some((e) => e.key === key)) this.#drop(flight, now)
@@ -113,8 +114,8 @@ export class Flights {
   }
 
   /** Abort everything, and await it. */
-  abortAll(reason: AbortReason): void {
-    const graceAt = this.#options.clock.now() + this.#options.graceMs
+  abortAll(reason: AbortReason, now: number): void {
+    const graceAt = now + this.#options.graceMs
     for (const flight of this.#open.values()) {
       if (flight.effect.type === 'prepare') this.#drop(flight, graceAt)
       else if (!flight.landing) flight.abort(reason, graceAt)
@@ -133,7 +134,7 @@ export class Flights {
     this.#open.set(effect.key, flight)
     this.#options.perform(effect, flight).then(
       (landing) => this.#land(flight, landing),
-      () => this.#land(flight, this.#options.abandon(effect, flight.reason ?? 'unwanted', true)),
+      (error: unknown) => this.#land(flight, this.#options.fail(effect, error)),
     )
   }
 

@@ -5,7 +5,8 @@ import { rmSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import type { Clock, LiveDelta } from '../kernel/ports.ts'
+import type { Clock } from '../kernel/ports.ts'
+import type { LiveDelta } from './live.ts'
 import type { LocalLive } from './live.ts'
 
 /** What an address of this kind starts with. The rest is the socket's path. */

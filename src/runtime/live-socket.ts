@@ -3,7 +3,8 @@
 // that the log does not say again, so every trouble ends in silence, never in an error. The two ends of the socket are
 // in live-serve.ts and live-follow.ts. Where there are no unix sockets (Windows) it is LocalLive and no more.
 import { tmpdir } from 'node:os'
-import type { Clock, Delta, Live, Store } from '../kernel/ports.ts'
+import type { Clock, Delta, Store } from '../kernel/ports.ts'
+import type { Live } from './live.ts'
 import { LocalLive, type Listener } from './live.ts'
 import { Follower } from './live-follow.ts'
 import { LiveServer } from './live-serve.ts'

@@ -1,6 +1,21 @@
 // Live deltas inside one process: what is being said right now, to whoever listens. Nothing here is durable, and
 // losing it costs smoothness only. Across processes: live-socket.ts.
-import type { Delta, Live, LiveDelta } from '../kernel/ports.ts'
+import type { Delta } from '../kernel/ports.ts'
+
+/** Addressed by (seq of model.started, part, character offset), so a reader can tell a gap and a duplicate. */
+export type LiveDelta = Delta & { readonly seq: number; readonly offset: number }
+
+/** Deltas to whoever looks, across processes too. Losing it costs smoothness only. */
+export interface Live {
+  /** Lets other processes reach what this worker's sessions say. Awaited before each claim; never rejects. */
+  serve(worker: string, ttlMs: number): Promise<void>
+  publish(session: string, seq: number, delta: Delta): void
+  /** The model call `seq` is over: forget its text. */
+  finish(session: string, seq: number): void
+  /** One catch-up of what was said so far, then live. */
+  subscribe(session: string, listener: Listener): () => void
+  close(): Promise<void>
+}
 
 export type Listener = (delta: LiveDelta) => void
 
@@ -12,6 +27,9 @@ export class LocalLive implements Live {
   readonly #seats = new Map<string, Seats>()
   /** What the open call of each session said so far, by part: the catch-up of a late subscriber. */
   readonly #open = new Map<string, { readonly seq: number; readonly parts: Map<number, Said> }>()
+
+  /** One process has nobody else to reach. */
+  async serve(): Promise<void> {}
 
   publish(session: string, seq: number, delta: Delta): void {
     let open = this.#open.get(session)

@@ -1,22 +1,23 @@
-// The three effects on the world: prepare a run, call the model, run a call. None of them ever rejects: what goes wrong
-// is part of the landing. Nothing is decided here; admission and the verdict are recorded with the reply.
-import type { BlobRef, Verdict } from '../kernel/content.ts'
+// The three effects on the world: prepare a run, call the model, run a call. What goes wrong is part of the landing.
+// Nothing is decided here; admission and the verdict are recorded with the reply.
+import type { BlobRef, CallKey, Verdict } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
-import type { Blob, CallContext, Delta, ModelFailure, Reply, Request } from '../kernel/ports.ts'
+import type { Blob, CallContext, Delta, ModelFailure, Reply } from '../kernel/ports.ts'
 import { project } from '../kernel/project.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import type { Message } from '../kernel/transcript.ts'
 import { admit } from '../tools/admit.ts'
 import { execute } from '../tools/run.ts'
+import type { ToolContext } from '../tools/tool.ts'
 import type { Book } from './book.ts'
-import type { AbortReason, Abandon, FlightContext, Landing, Perform } from './flight.ts'
+import type { AbortReason, Abandon, Fail, FlightContext, Landing, Perform } from './flight.ts'
 import { detach } from './detach.ts'
 import { Preparer } from './prepare.ts'
 import { sleep } from './sleep.ts'
-import { type Agent, type Frame, Frames, readText, textBlob, type World } from './world.ts'
+import { type Frame, Frames, readText, textBlob, type World } from './world.ts'
 
 /** Longer texts live beside the log, by hash. */
 const INLINE_BYTES_MAX = 64 * 1024
@@ -34,21 +35,25 @@ export class Performer {
   }
 
   /** The effects of one session's attempt. */
-  for(book: Book): Perform {
-    return async (effect, flight) => {
-      try {
-        if (effect.type === 'prepare') return this.#preparer.prepare(effect, book.session.agent)
-        if (effect.type === 'call') return await this.#call(book, effect, flight)
-        return await this.#run(book, effect, flight)
-      } catch (error) {
-        return failedLanding(effect, book, error)
-      }
+  for(book: Book): { readonly perform: Perform; readonly fail: Fail } {
+    const perform: Perform = (effect, flight) => {
+      if (effect.type === 'call') return this.#call(book, effect, flight)
+      return effect.type === 'run' ? this.#run(book, effect, flight) : this.#prepare(book, effect)
     }
+    return { perform, fail: (effect, error) => failedLanding(effect, book, error) }
+  }
+
+  async #prepare(book: Book, effect: Extract<Effect, { type: 'prepare' }>): Promise<Landing> {
+    return this.#preparer.prepare(effect, book.session.agent)
   }
 
   async #call(book: Book, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
     const agent = this.#world.agent(book.session.agent)
-    const request = await this.#request(book)
+    const frame = this.#frozen(book) ?? (await this.#freeze(book))
+    const transcript = book.shown ?? (await book.transcript())
+    assert(book.started, 'a model call without model.started')
+    let request = project(book.id, frame, transcript, book.started)
+    if (transcript.hasBlobs) request = { ...request, messages: await this.#resolve(request.messages) }
     // Reading took time. If the call is no longer the open one, nobody must be asked.
     if (!flight.clear() || book.session.run?.model?.seq !== effect.seq) {
       return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
@@ -61,15 +66,10 @@ export class Performer {
       talk.finish()
     }
     if (answer.type === 'failure') return { events: [this.#failure(answer, flight.reason, book)] }
-    return this.#reply(answer, agent)
-  }
-
-  async #request(book: Book): Promise<Request> {
-    assert(book.started, 'a model call without model.started')
-    const frame = this.#frozen(book) ?? (await this.#freeze(book))
-    const transcript = book.shown ?? (await book.transcript())
-    const request = project(book.id, frame, transcript, book.started)
-    return transcript.hasBlobs ? { ...request, messages: await this.#resolve(request.messages) } : request
+    const { parts, usage, cost = 0 } = answer
+    const admitted = admit(answer.calls, agent.tools, this.#world.store.now(), agent.approvalMs)
+    const calls = admitted instanceof Promise ? await admitted : admitted
+    return { events: [{ type: 'agent.message', parts, calls, verdict: verdictOf(answer), usage, cost }] }
   }
 
   #frozen(book: Book): Frame | null {
@@ -102,15 +102,6 @@ export class Performer {
     )
   }
 
-  async #reply(reply: Reply, agent: Agent): Promise<Landing> {
-    const options = { tools: agent.tools, now: this.#world.store.now(), approvalMs: agent.approvalMs }
-    const calls = reply.calls.length > 0 ? await admit(reply.calls, options) : []
-    const { parts, usage } = reply
-    return {
-      events: [{ type: 'agent.message', parts, calls, verdict: verdictOf(reply), usage, cost: reply.cost ?? 0 }],
-    }
-  }
-
   #failure(failure: ModelFailure, reason: AbortReason | null, book: Book): OwnerBody {
     if (reason !== null) return stoppedCall(reason)
     const { message, retryable, retryAfterMs } = failure
@@ -132,14 +123,7 @@ export class Performer {
         events: [refused(call.key, 'error', `ToolChanged: tool "${call.proposal.tool}" ${what} since this run began.`)],
       }
     }
-    const context = {
-      session: book.id,
-      call: call.key,
-      key: `${book.id}:${call.key}`,
-      get signal() {
-        return flight.signal
-      },
-    }
+    const context = new ToolTalk(book.id, call.key, flight)
     if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
     const done = await execute(tool, detach(call.proposal.args), context, mode)
     if (done.type === 'undecided') return { events: [unknown(call.key)] }
@@ -179,6 +163,27 @@ class Talk implements CallContext {
   }
 }
 
+/** What a tool sees of its flight. */
+class ToolTalk implements ToolContext {
+  readonly session: string
+  readonly call: CallKey
+  readonly #flight: FlightContext
+
+  constructor(session: string, call: CallKey, flight: FlightContext) {
+    this.session = session
+    this.call = call
+    this.#flight = flight
+  }
+
+  get key(): string {
+    return `${this.session}:${this.call}`
+  }
+
+  get signal(): AbortSignal {
+    return this.#flight.signal
+  }
+}
+
 /** What is written for an effect that was stopped before it started, or did not land in time. */
 export const abandon: Abandon = (effect, reason, started) => {
   if (effect.type === 'call') return { events: [stoppedCall(reason)] }
@@ -188,7 +193,8 @@ export const abandon: Abandon = (effect, reason, started) => {
     return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs }] }
   }
   const { key, proposal } = effect.call
-  if (!started) return { events: [refused(key, 'aborted', 'Stopped before it started: it did not run.')] }
+  const never = !started && effect.mode === 'execute'
+  if (never) return { events: [refused(key, 'aborted', 'Stopped before it started: it did not run.')] }
   if (proposal.effect === 'once') return { events: [unknown(key)] }
   const late = reason === 'timeout'
   const text = late ? `Timed out after ${proposal.timeoutMs} ms.` : 'Stopped while it ran.'

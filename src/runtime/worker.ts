@@ -32,6 +32,8 @@ export type Looked =
 type Attempt = { readonly leash: Leash; epoch: number; again: boolean; readonly ended: Promise<Looked> }
 
 const BOOKS_KEPT = 32
+/** How long a claim may take before the same session is looked at again. */
+const CLAIM_MS = 100
 
 export class Worker {
   readonly id: string
@@ -42,6 +44,7 @@ export class Worker {
   readonly #books = new Map<string, Book>()
   #until = 0
   #cancelBeat: (() => void) | null = null
+  #extending = false
   #closing = false
   #loop: { readonly bell: Bell; readonly done: Promise<void> } | null = null
 
@@ -125,7 +128,8 @@ export class Worker {
     try {
       book = await this.#open(session)
       const held = (): boolean => store.now() < this.#until
-      const flights = { perform: this.#performer.for(book), abandon, deadlineOf, graceMs, held }
+      const { perform, fail } = this.#performer.for(book)
+      const flights = { perform, fail, abandon, deadlineOf, graceMs, held }
       const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
       const accounts = [`session:${session}`]
       const ended = await drive({ book, epoch, store, clock, flights, accounts, renewed, lingerMs, patienceMs }, leash)
@@ -158,26 +162,39 @@ export class Worker {
   /** One heartbeat for all sessions of this worker, and none while it drives nothing. */
   #beat(): void {
     if (this.#cancelBeat) return
-    const { store, clock } = this.#world
-    this.#cancelBeat = clock.timer(this.#options.leaseMs / 3, () => {
+    this.#cancelBeat = this.#world.clock.timer(this.#options.leaseMs / 3, () => {
       this.#cancelBeat = null
       if (this.#attempts.size === 0) return
-      const begun = store.now()
-      store.extend(this.id, this.#options.leaseMs).then(
-        (held) => this.#held(held, begun),
-        () => this.#beat(),
-      )
+      // A heartbeat that does not come through must not be waited for: the lease ends by the clock.
+      if (this.#world.store.now() >= this.#until) this.#lose(() => true)
+      else this.#extend()
+      this.#beat()
     })
   }
 
-  #held(held: ReadonlyMap<string, number>, begun: number): void {
-    this.#renew(begun + this.#options.leaseMs)
-    for (const [session, attempt] of this.#attempts) {
-      if (attempt.epoch === 0 || held.get(session) === attempt.epoch) continue
-      attempt.leash.pull ??= 'lost'
-      attempt.leash.ring()
+  #extend(): void {
+    if (this.#extending) return
+    this.#extending = true
+    const { store } = this.#world
+    const begun = store.now()
+    const done = (): void => {
+      this.#extending = false
     }
-    this.#beat()
+    store
+      .extend(this.id, this.#options.leaseMs)
+      .then((held) => {
+        this.#renew(begun + this.#options.leaseMs)
+        this.#lose((session, epoch) => epoch !== 0 && held.get(session) !== epoch)
+      })
+      .then(done, done)
+  }
+
+  #lose(lost: (session: string, epoch: number) => boolean): void {
+    for (const [session, { leash, epoch }] of this.#attempts) {
+      if (!lost(session, epoch)) continue
+      leash.pull ??= 'lost'
+      leash.ring()
+    }
   }
 
   async #patrol(bell: Bell): Promise<void> {
@@ -187,13 +204,20 @@ export class Worker {
         const free = this.#options.width - this.#attempts.size
         const due = free > 0 ? await store.due(free) : []
         for (const session of due) this.#look(session, bell)
-        const next = due.length === 0 ? await store.nextDue() : null
-        await bell.wait(free > 0 ? (next ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY)
+        await bell.wait(free > 0 ? await this.#nextLook(due.length > 0) : Number.POSITIVE_INFINITY)
       } catch (error) {
         this.#options.onError?.('', error)
         await sleep(clock, 1_000)
       }
     }
+  }
+
+  /** The next due time. What was just looked at may still stand there as due: it gets a moment to be claimed. */
+  async #nextLook(busy: boolean): Promise<number> {
+    const { store } = this.#world
+    const next = await store.nextDue()
+    if (next === null) return Number.POSITIVE_INFINITY
+    return busy ? Math.max(next, store.now() + CLAIM_MS) : next
   }
 
   #look(session: string, bell: Bell): void {

@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto'
 import type { Json, Limits } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Blob, Clock, Live, Model, Random, Store, ToolSchema } from '../kernel/ports.ts'
+import type { Blob, Clock, Model, Random, Store, ToolSchema } from '../kernel/ports.ts'
+import type { Live } from './live.ts'
 import type { Tool } from '../tools/tool.ts'
 
 export type Agent = {

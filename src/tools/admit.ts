@@ -1,54 +1,65 @@
 // Admission: what a reply asks for becomes proposals, once, when the reply arrives. The verdict is recorded with the reply,
 // so history, wire and execution agree. Nothing runs here.
 import { hash } from 'node:crypto'
-import type { Gate, Json, Proposal } from '../kernel/content.ts'
+import type { Gate, Json, Mutable, Proposal } from '../kernel/content.ts'
 import type { Failure } from '../kernel/failure.ts'
 import type { ReplyCall } from '../kernel/ports.ts'
 import type { Tool } from './tool.ts'
 
-export type AdmitOptions = {
-  readonly tools: ReadonlyMap<string, Tool>
-  readonly now: number
-  /** How long a question to a person stays open; null for ever. */
-  readonly approvalMs: number | null
+type Tools = ReadonlyMap<string, Tool>
+/** `now`, and how long a question to a person stays open; null for ever. */
+type Asking = { readonly now: number; readonly approvalMs: number | null }
+
+/** A promise only if some schema checks asynchronously: most do not, and this stands in every turn. */
+export function admit(
+  calls: readonly ReplyCall[],
+  tools: Tools,
+  now: number,
+  approvalMs: number | null,
+): readonly Proposal[] | Promise<readonly Proposal[]> {
+  const admitted: (Proposal | Promise<Proposal>)[] = []
+  let waits = false
+  for (const call of calls) {
+    const proposal = admitOne(call, tools, { now, approvalMs })
+    waits ||= proposal instanceof Promise
+    admitted.push(proposal)
+  }
+  return waits ? Promise.all(admitted) : (admitted as Proposal[])
 }
 
-export function admit(calls: readonly ReplyCall[], options: AdmitOptions): Promise<readonly Proposal[]> {
-  return Promise.all(calls.map((call) => admitOne(call, options)))
-}
-
-async function admitOne(call: ReplyCall, options: AdmitOptions): Promise<Proposal> {
-  const tool = options.tools.get(call.tool)
-  if (!tool)
-    return refuse(call, null, `unknown tool "${call.tool}"; choose one of: ${[...options.tools.keys()].join(', ')}`)
+function admitOne(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Promise<Proposal> {
+  const tool = tools.get(call.tool)
+  if (!tool) return refuse(call, null, `unknown tool "${call.tool}"; choose one of: ${[...tools.keys()].join(', ')}`)
   const args = parse(call.args)
   if (args === undefined) return refuse(call, tool, `Invalid arguments for "${tool.name}": not a JSON object.`)
-  const checked = await tool.validate(args)
-  if (checked.issues) return refuse(call, tool, issuesText(tool.name, checked.issues))
-  return propose(call, tool, checked.value as Json, gateOf(tool, options))
+  const checked = tool.validate(args)
+  return checked instanceof Promise
+    ? checked.then((c) => judge(call, tool, c, asking))
+    : judge(call, tool, checked, asking)
 }
 
-function gateOf(tool: Tool, options: AdmitOptions): Gate {
+function judge(call: ReplyCall, tool: Tool, checked: Awaited<ReturnType<Tool['validate']>>, asking: Asking): Proposal {
+  if (checked.issues) return refuse(call, tool, issuesText(tool.name, checked.issues))
+  return propose(call, tool, checked.value as Json, gateOf(tool, asking))
+}
+
+function gateOf(tool: Tool, { now, approvalMs }: Asking): Gate {
   if (tool.approval === 'ask') {
-    const expiresAt = options.approvalMs === null ? null : options.now + options.approvalMs
+    const expiresAt = approvalMs === null ? null : now + approvalMs
     return { type: 'ask', class: tool.name, n: 1, roles: [], expiresAt }
   }
-  return tool.outside ? { type: 'outside' } : { type: 'auto' }
+  return tool.outside ? { type: 'outside' } : AUTO
 }
+
+const AUTO: Gate = { type: 'auto' }
 
 function propose(call: ReplyCall, tool: Tool, args: Json, gate: Gate): Proposal {
   const { name, effect, timeoutMs } = tool
-  return {
-    id: call.id,
-    tool: name,
-    args,
-    gate,
-    effect,
-    timeoutMs,
-    ...(tool.sequential ? { sequential: true } : {}),
-    ...(tool.reconcile ? { reconcile: true } : {}),
-    ...(gate.type === 'ask' ? { digest: digestOf(tool, args) } : {}),
-  }
+  const proposal: Mutable<Proposal> = { id: call.id, tool: name, args, gate, effect, timeoutMs }
+  if (tool.sequential) proposal.sequential = true
+  if (tool.reconcile) proposal.reconcile = true
+  if (gate.type === 'ask') proposal.digest = digestOf(tool, args)
+  return proposal
 }
 
 /** What a person approves: this tool as defined now, with exactly these arguments. */

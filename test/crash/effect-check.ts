@@ -30,7 +30,7 @@ export function checkEffects(calls: readonly CallFact[], oracle: readonly Oracle
       unknown += 1
       if (ends > 0) unknownDone += 1
     }
-    for (const text of [...checkCall(call, { starts, ends }), ...checkDecision(call)])
+    for (const text of [...checkCall(call, { starts, ends }), ...checkLoss(call), ...checkDecision(call)])
       wrong.push(`${call.key}: ${text}`)
     runs.delete(call.key)
   }
@@ -55,11 +55,20 @@ function checkCall({ effect, gate, intents, results }: CallFact, { starts, ends 
   return wrong
 }
 
+/** A once call whose worker was lost after the intent is unknown, unless the tool itself could tell. */
+function checkLoss({ effect, reconciles, intents, results }: CallFact): readonly string[] {
+  const [intent] = intents
+  const [result] = results
+  if (effect !== 'once' || !intent || !result || result.epoch === intent.epoch) return []
+  if (result.status === 'unknown' || (reconciles && result.status === 'ok')) return []
+  return [`its worker was lost, and its result is ${result.status}`]
+}
+
 /** Only what was allowed ran, and the first decision stands. */
 function checkDecision({ gate, intents, results, decision }: CallFact): readonly string[] {
   if (gate !== 'ask') return []
   const first = intents[0]
-  if (first !== undefined && !(decision?.allow && decision.seq < first)) return ['it was started without being allowed']
+  if (first && !(decision?.allow && decision.seq < first.seq)) return ['it was started without being allowed']
   if (results[0]?.status === 'denied' && decision?.allow !== false) return ['it was denied by nobody']
   return []
 }

@@ -14,6 +14,8 @@ export type Shot = {
   readonly warmUpMs: number
   /** How long after what it waited for. */
   readonly delayMs: number
+  /** The next worker is at work already: the sessions of the dead are taken over by somebody who lives. */
+  readonly overlap: boolean
 }
 
 const AIMED_AT: Readonly<Record<KillClass, Aim>> = {
@@ -45,32 +47,31 @@ export function takeAim(chance: Chance, hits: Readonly<Record<KillClass, number>
   ])
   const aim = chance.happens(0.5) ? free : AIMED_AT[rarest]
   const [low, high] = DELAY_MS[aim]
-  return { aim, warmUpMs: chance.between(0, 120), delayMs: chance.between(low, high) }
+  return { aim, warmUpMs: chance.between(0, 120), delayMs: chance.between(low, high), overlap: chance.happens(0.3) }
 }
 
 /** Starts the worker and kills it. Returns what was wrong with it before that, or null. */
-export async function shoot(worker: Child, places: Places, { aim, warmUpMs, delayMs }: Shot): Promise<string | null> {
+export async function shoot(pair: { worker: Child; heir: Child }, places: Places, shot: Shot): Promise<string | null> {
+  const { worker, heir } = pair
   worker.say('go')
-  if (aim === 'opening') await sleep(delayMs)
-  else {
-    if (!(await worker.heard('ready', 20_000))) return fallen(worker, 'was not ready in time')
-    if (aim === 'any') await sleep(delayMs)
-    else {
-      await sleep(warmUpMs)
-      await waitFor(aim, worker, places)
-      if (aim === 'commit') spin(delayMs)
-      else await sleep(delayMs)
-    }
-  }
-  if (!worker.alive) return fallen(worker, 'ended before it was killed')
+  if (shot.overlap) heir.say('go')
+  const trouble = await waitToKill(worker, places, shot)
   worker.kill()
   await worker.exited
-  return null
+  return trouble
 }
 
-function fallen(worker: Child, what: string): string {
-  worker.kill()
-  return `worker ${worker.pid} ${what}: ${worker.stderr || 'it said nothing'}`
+async function waitToKill(worker: Child, places: Places, { aim, warmUpMs, delayMs }: Shot): Promise<string | null> {
+  if (aim !== 'opening') {
+    if (!(await worker.heard('ready', 20_000))) return `worker ${worker.pid} was not ready in time: ${worker.stderr}`
+    if (aim !== 'any') {
+      await sleep(warmUpMs)
+      await waitFor(aim, worker, places)
+    }
+  }
+  if (aim === 'commit') spin(delayMs)
+  else await sleep(delayMs)
+  return worker.alive ? null : `worker ${worker.pid} ended before it was killed: ${worker.stderr}`
 }
 
 /** Looks at what the worker writes until it does what is waited for; gives up after a while, and the shot is a free one. */

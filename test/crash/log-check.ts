@@ -14,7 +14,8 @@ export type CallFact = {
   readonly key: string
   readonly effect: EffectClass
   readonly gate: Proposal['gate']['type']
-  readonly intents: readonly number[]
+  readonly reconciles: boolean
+  readonly intents: readonly Of<'agent.tool_use'>[]
   readonly results: readonly Of<'agent.tool_result'>[]
   /** The first decision that was bound to this very action; it stands. */
   readonly decision: Of<'user.tool_confirmation'> | null
@@ -105,7 +106,8 @@ export function callsOf(session: string, events: readonly Event[]): readonly Cal
         key: `${session}:${key}`,
         effect: proposal.effect,
         gate: proposal.gate.type,
-        intents: (intents.get(key) ?? []).map((intent) => intent.seq),
+        reconciles: proposal.reconcile === true,
+        intents: intents.get(key) ?? [],
         results: results.get(key) ?? [],
         decision: decisions.get(key)?.find((decision) => decision.digest === proposal.digest) ?? null,
       }

@@ -27,6 +27,11 @@ const answered: readonly OwnerBody[] = [
   { ...request, shows: [7] },
 ]
 
+const settled: readonly OwnerBody[] = [
+  { type: 'agent.message', parts: [], calls: [], verdict: { type: 'final' }, usage: null, cost: 0 },
+  { type: 'run.settled', outcome: { type: 'completed' } },
+]
+
 let store: Store
 let strikes: Strikes
 
@@ -85,8 +90,8 @@ describe('a kill', () => {
 
   it('B-CRASH-6: is counted as idle when the worker drove nothing, or drove it to its rest', async () => {
     await strikes.judge(store, [], [])
-    await attempt([...begun, { type: 'model.failed', class: 'auth', message: 'no', retryable: false }])
-    await strikes.judge(store, [{ ...claim, epoch: 0 }], [])
+    await attempt([...begun, ...settled])
+    await strikes.judge(store, [claim], [])
     expect(strikes.struck.idle).toBe(2)
   })
 

@@ -12,9 +12,9 @@ import { type Appender, type OracleLine, readLines } from './evidence.ts'
 import type { Chance } from './random.ts'
 
 export const AGENT = 'crash'
-/** What a request holds, and what a reply costs: a lost call is charged its hold. */
+/** What a request holds. A reply costs less; a call that is lost with its worker is charged all of it. */
 export const HOLD = 1_000
-export const COST = 300
+const COST = 300
 
 type Kind = {
   readonly name: string

@@ -212,4 +212,15 @@ describe('wakes', () => {
     log.begin()
     expect(log.session.wakes.map((wake) => wake.key)).toEqual(['o'])
   })
+
+  it('B-KERNEL-20: a wake is consumed by run.started and by nothing else: an attempt that dies before leaves it due (AC-112)', () => {
+    const log = new Logbook()
+    log.owner({ type: 'wake.scheduled', due: 5_000, reason: 'follow up', key: 'f' })
+    log.now = 5_000
+    const before = log.next()
+    log.epoch = 2
+    expect(log.next()).toEqual(before)
+    log.begin()
+    expect(log.session.wakes).toEqual([])
+  })
 })

@@ -1,7 +1,8 @@
 // The transcript and its projection: deterministic, whole, and the start of what comes next.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { project, requestBytes } from '../../src/kernel/project.ts'
+import { requestBytes } from '../../sim/bytes.ts'
+import { project } from '../../src/kernel/project.ts'
 import { Transcript } from '../../src/kernel/transcript.ts'
 import { ask, asking, call, Logbook } from './logbook.ts'
 

@@ -1,0 +1,116 @@
+// The package as a stranger gets it: packed, installed in an empty folder, and run as the README says.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { VERSION } from '../src/index.ts'
+
+const root = resolve(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'terret-package-'))
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly version: string
+  readonly devDependencies: Record<string, string>
+}
+
+/** The first TypeScript block under a heading, as plain JavaScript: the README's examples use no type syntax. */
+function exampleOf(heading: string): string {
+  const text = readFileSync(join(root, 'README.md'), 'utf8')
+  const block = /```ts\n([\s\S]*?)```/.exec(text.slice(text.indexOf(heading)))
+  if (!block?.[1]) throw new Error(`README has no example under "${heading}"`)
+  return block[1]
+}
+
+function run(
+  file: string,
+  args: readonly string[] = [],
+): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
+  return spawnSync(process.execPath, [file, ...args], { cwd: folder, encoding: 'utf8', timeout: 30_000 })
+}
+
+describe('the package', () => {
+  beforeAll(() => {
+    const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+    const tarball = join(folder, packed.trim().split('\n').at(-1) ?? '')
+    writeFileSync(join(folder, 'package.json'), '{ "name": "stranger", "private": true, "type": "module" }\n')
+    execFileSync(
+      'npm',
+      ['install', '--silent', '--no-audit', '--no-fund', tarball, `zod@${manifest.devDependencies.zod}`],
+      { cwd: folder, stdio: 'pipe' },
+    )
+  }, 120_000)
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('B-PACK-1: installed in an empty folder, it runs the README example as written', () => {
+    writeFileSync(join(folder, 'example.mjs'), exampleOf('## First example'))
+    expect(run('example.mjs')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('completed It is 4 °C and raining in Oslo.') as string,
+      stderr: '',
+    })
+  })
+
+  it('B-PACK-2: it keeps sessions in an SQLite file, and another process reads them', () => {
+    const write = `import { Harness, scripted, sqlite } from 'terret'
+const store = sqlite('kept.db'); const harness = new Harness({ model: scripted(['kept']), store })
+console.log((await harness.run('keep this')).sessionId); await harness.close(); await store.close()`
+    const read = `import { sqlite } from 'terret/sqlite'
+const store = sqlite('kept.db'); console.log((await store.read(process.argv[2], 0)).events.at(-1).type); await store.close()`
+    writeFileSync(join(folder, 'write.mjs'), write)
+    writeFileSync(join(folder, 'read.mjs'), read)
+    const session = run('write.mjs').stdout.trim()
+    expect(run('read.mjs', [session])).toMatchObject({ status: 0, stdout: 'run.settled\n' })
+  })
+
+  it('B-PACK-3: the kernel alone folds a log without touching Node', () => {
+    writeFileSync(
+      join(folder, 'kernel.mjs'),
+      `import { EMPTY, fold, next } from 'terret/kernel'
+const s = fold(EMPTY, { seq: 1, at: 0, epoch: 0, type: 'session.created', agent: 'a', planner: 'model' })
+console.log(next(s, { now: 0, epoch: 0 }).waiting)`,
+    )
+    expect(run('kernel.mjs')).toMatchObject({ status: 0, stdout: 'input\n' })
+  })
+
+  it('B-PACK-4: the terret command helps, runs its demo without a terminal, and says what to do about a wrong word', () => {
+    const command = join('node_modules', 'terret', 'dist', 'cli', 'main.js')
+    expect(run(command, ['--help'])).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('Usage: terret <command>') as string,
+    })
+    expect(run(command, ['--version'])).toMatchObject({ status: 0, stdout: `${VERSION}\n` })
+    expect(run(command, ['demo'])).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('completed: ') as string,
+    })
+    expect(run(command, ['frob'])).toMatchObject({
+      status: 2,
+      stderr: 'terret: There is no command "frob". Run `terret --help` to see what there is.\n',
+    })
+    expect(run(command, ['--frob'])).toMatchObject({ status: 2 })
+  })
+
+  it('B-PACK-5: the version in the code is the version of the package', () => {
+    expect(VERSION).toBe(manifest.version)
+  })
+})
+
+describe('the examples', () => {
+  it('B-PACK-6: npm start runs the first example to its end without a terminal', () => {
+    const hello = join(root, '.build', 'examples', '01-hello.js')
+    const { status, stdout } = spawnSync(process.execPath, [hello], {
+      cwd: root,
+      encoding: 'utf8',
+      input: '',
+      timeout: 30_000,
+    })
+    expect({ status, last: stdout.trim().split('\n').at(-1) }).toEqual({
+      status: 0,
+      last: expect.stringContaining('completed: It is 4 °C') as string,
+    })
+  })
+})

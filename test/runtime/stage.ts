@@ -1,0 +1,56 @@
+// A worker on a store for driver tests: an agent from a script and tools, and a store that can be watched and broken.
+import type { Limits } from '../../src/kernel/content.ts'
+import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
+import type { Store, Write } from '../../src/kernel/ports.ts'
+import { Harness, memory, type Script, scripted, type SessionHandle, type Tool } from '../../src/index.ts'
+
+export type Commit = readonly string[]
+
+/** Wraps a store: notes each commit of the owner as its event types, and lets a test refuse or delay it. */
+export function observed(
+  inner: Store,
+  before: (writes: readonly Write[], n: number) => Promise<void> | void = () => {},
+): { readonly store: Store; readonly commits: Commit[] } {
+  const commits: Commit[] = []
+  let n = 0
+  const commit: Store['commit'] = async (writes) => {
+    await before(writes, n++)
+    const receipts = await inner.commit(writes)
+    const owner = writes.flatMap((write) =>
+      write.lane === 'owner' && write.epoch > 0 ? write.events.map((event) => event.type) : [],
+    )
+    if (owner.length > 0) commits.push(owner)
+    return receipts
+  }
+  const store = new Proxy(inner, {
+    get(target, name) {
+      if (name === 'commit') return commit
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+  return { store, commits }
+}
+
+export type Options = {
+  readonly store?: Store
+  readonly tools?: readonly Tool[]
+  readonly limits?: Partial<Limits>
+  readonly leaseMs?: number
+  readonly graceMs?: number
+}
+
+export async function stage(
+  script: Script,
+  options: Options = {},
+): Promise<{ readonly harness: Harness; readonly session: SessionHandle; readonly store: Store }> {
+  const store = options.store ?? memory()
+  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const worker = { leaseMs: options.leaseMs ?? 30_000, graceMs: options.graceMs ?? 50 }
+  const harness = new Harness({ model: scripted(script), tools: options.tools ?? [], limits, store, worker })
+  return { harness, session: await harness.open(), store }
+}
+
+export async function typesOf(session: SessionHandle): Promise<readonly string[]> {
+  return (await session.read()).events.map((event) => event.type)
+}
