@@ -1,17 +1,19 @@
 // `import`: what `import 'terret'` costs over a bare node process. CPU of whole processes, start to end.
+import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { type Case, type Family, medianOf } from './family.ts'
-import { builtEntry, run } from './package.ts'
 
 const SPAWNS = 7
 const REPORT = 'const { user, system } = process.cpuUsage(); console.log((user + system) / 1000)\n'
+/** The same files as dist/index.js loads, built by the command that runs this; dist/ itself may be being rebuilt. */
+const index = new URL('../src/index.js', import.meta.url).href
 
 const spawned: Case = async (folder) => {
   const files = { bare: join(folder, 'bare.mjs'), product: join(folder, 'product.mjs') }
   writeFileSync(files.bare, REPORT)
-  writeFileSync(files.product, `import '${pathToFileURL(await builtEntry()).href}'\n${REPORT}`)
+  writeFileSync(files.product, `import '${index}'\n${REPORT}`)
   const bare: number[] = []
   const product: number[] = []
   for (let i = 0; i < SPAWNS; i++) {
@@ -22,7 +24,7 @@ const spawned: Case = async (folder) => {
 }
 
 async function cpuOf(file: string): Promise<number> {
-  const { stdout } = await run(process.execPath, [file])
+  const { stdout } = await promisify(execFile)(process.execPath, [file])
   return Number(stdout)
 }
 

@@ -1,15 +1,22 @@
 // `install`: what the package puts on a disk. Packs it, installs the tarball in an empty folder with npm, and counts.
-// The built files are packed from a folder of their own, so that nothing of the repository changes.
-import { copyFileSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+// It builds and packs in a folder of its own, so that the repository's dist/ is left alone.
+import { execFile } from 'node:child_process'
+import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import type { Case, Family } from './family.ts'
-import { builtEntry, npm, repository, run } from './package.ts'
+
+const repository = resolve(import.meta.dirname, '..', '..')
+const run = promisify(execFile)
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 const installed: Case = async (parent) => {
   const folder = mkdtempSync(join(parent, 'install-'))
   const [packed, empty] = [join(folder, 'packed'), join(folder, 'empty')]
   for (const made of [packed, empty]) mkdirSync(made)
-  cpSync(dirname(await builtEntry()), join(packed, 'dist'), { recursive: true })
+  const compiler = join(repository, 'node_modules', 'typescript', 'bin', 'tsc')
+  const project = join(repository, 'tsconfig.build.json')
+  await run(process.execPath, [compiler, '-p', project, '--outDir', join(packed, 'dist')])
   for (const file of ['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE']) {
     if (existsSync(join(repository, file))) copyFileSync(join(repository, file), join(packed, file))
   }

@@ -46,7 +46,7 @@ export async function buildLog(store: Store, { id, events, snapshotSeq = 0 }: Lo
 function* logAfter(seq: number, { at, epoch }: { at: number; epoch: number }): Generator<OwnerEvent, never, void> {
   const frame = { limits: LIMITS, toolset: 'none', instructions: 'none' }
   yield { seq: seq + 1, at, epoch, type: 'run.started', inputs: [seq], wakes: [], ...frame }
-  yield { seq: seq + 2, at, epoch, type: 'model.started', shows: [seq], allow: 'all', held: 0 }
+  yield { seq: seq + 2, at, epoch, type: 'model.started', shows: [seq] }
   for (let last = seq + 2; ; last += 4) for (const pair of turnEvents(last, { at, epoch })) yield* pair
 }
 

@@ -61,8 +61,8 @@ export type Pair = readonly [OwnerEvent, OwnerEvent]
 export function turnEvents(seq: number, { at, epoch }: Stamp): readonly [Pair, Pair] {
   const call = `${seq + 1}.0`
   const { name: tool, effect, timeoutMs } = lookup
-  const proposal = { id: `call_${seq}_0`, tool, args: argsOf(seq), gate: { type: 'auto' }, effect, timeoutMs } as const
-  const reply = { parts: [], calls: [proposal], verdict: { type: 'continue' }, usage: null, cost: 0 } as const
+  const proposal = { id: `call_${seq}_0`, tool, args: argsOf(seq), effect, timeoutMs } as const
+  const reply = { parts: [], calls: [proposal], verdict: { type: 'continue' } } as const
   return [
     [
       { seq: seq + 1, at, epoch, type: 'agent.message', ...reply },
@@ -70,7 +70,7 @@ export function turnEvents(seq: number, { at, epoch }: Stamp): readonly [Pair, P
     ],
     [
       { seq: seq + 3, at, epoch, type: 'agent.tool_result', call, status: 'ok', content: RESULT },
-      { seq: seq + 4, at, epoch, type: 'model.started', shows: [seq + 3], allow: 'all', held: 0 },
+      { seq: seq + 4, at, epoch, type: 'model.started', shows: [seq + 3] },
     ],
   ]
 }

@@ -142,7 +142,7 @@ export class Invariants {
       case 'agent.tool_use':
         return this.#intended(session, w, e, fail)
       case 'agent.custom_tool_use':
-        if (w.calls.get(e.call)?.proposal.gate.type !== 'outside') fail('I7 a call was handed out that is ours')
+        if (w.calls.get(e.call)?.proposal.gate?.type !== 'outside') fail('I7 a call was handed out that is ours')
         return
       case 'agent.tool_result':
         return this.#resulted(session, w, e, fail)
@@ -168,7 +168,7 @@ export class Invariants {
         fail(`I11 input ${seq} was admitted before this request and is not in it`)
     }
     for (const [seq, shown] of w.results) if (!shown) fail(`I11 result ${seq} is not in the request that follows it`)
-    w.held = e.held
+    w.held = e.held ?? 0
   }
 
   #replied(w: Watched, e: Extract<Event, { type: 'agent.message' }>): void {
@@ -177,7 +177,7 @@ export class Invariants {
     const over = run !== null && run.limits.toolCalls !== null && calls > run.limits.toolCalls
     if (run) run.replies += 1
     if (run && !over) run.toolCalls = calls
-    if (w.held > 0) w.spent += e.cost
+    if (w.held > 0) w.spent += e.cost ?? 0
     for (const [index, proposal] of e.calls.entries()) {
       const record = { proposal, turn: e.seq, runnable: !over, decision: null, intents: 0, running: false, result: 0 }
       w.calls.set(`${e.seq}.${index}`, record)
@@ -201,9 +201,9 @@ export class Invariants {
     if (effect === 'once' && call.intents > 1) fail('I14 a second intent for a once call')
     if (!call.runnable) fail('I15 a call of a batch over the limit runs')
     if (stopped(w)) fail('I16 a call starts after an interrupt')
-    if (gate.type === 'ask' && call.decision !== true) fail('I17 a call runs that was not allowed')
-    if (gate.type === 'refuse' || gate.type === 'outside') fail('I18 a call runs that is not ours to run')
-    if (siblings.some((c) => c.proposal.gate.type === 'ask' && c.decision === null && c.result === 0))
+    if (gate?.type === 'ask' && call.decision !== true) fail('I17 a call runs that was not allowed')
+    if (gate?.type === 'refuse' || gate?.type === 'outside') fail('I18 a call runs that is not ours to run')
+    if (siblings.some((c) => c.proposal.gate?.type === 'ask' && c.decision === null && c.result === 0))
       fail('I19 a sibling of an open question runs')
     if (serial ? running > 0 : running >= (w.run?.limits.parallel ?? 0)) fail('I20 too many calls at once')
     call.running = true
@@ -226,9 +226,9 @@ export class Invariants {
     if (e.status === 'unknown') this.seen.unknown += 1
     const { gate } = call.proposal
     if (e.status === 'denied' && call.decision === true) fail('I23 a call that was allowed is denied')
-    if (gate.type === 'ask' && call.decision === false && e.status !== 'denied' && e.status !== 'aborted')
+    if (gate?.type === 'ask' && call.decision === false && e.status !== 'denied' && e.status !== 'aborted')
       fail('I24 a call that was denied has another result')
-    const ours = gate.type === 'auto' || gate.type === 'ask'
+    const ours = gate === undefined || gate.type === 'ask'
     if (e.status === 'ok' && ours && !this.#oracle.executed(session, e.call)) fail('I25 a call is ok that never ran')
   }
 
@@ -261,7 +261,7 @@ function stopped(w: Watched): boolean {
 /** The first valid decision stands: for the exact action, in time, while the call is open. */
 function decided(w: Watched, e: Extract<Event, { type: 'user.tool_confirmation' }>): void {
   const call = w.calls.get(e.call)
-  if (!call || call.result > 0 || call.decision !== null || call.proposal.gate.type !== 'ask') return
+  if (!call || call.result > 0 || call.decision !== null || call.proposal.gate?.type !== 'ask') return
   const { expiresAt } = call.proposal.gate
   if (e.digest !== call.proposal.digest || (expiresAt !== null && e.at > expiresAt)) return
   call.decision = e.allow

@@ -1,8 +1,9 @@
 // The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted`.
-// `--bail` ends a share at its first violation. Splits the seeds over the cores; a violation prints the one command that replays it.
-import { spawn } from 'node:child_process'
+// `--bail` ends everything at the first violation. Splits the seeds over the cores; a violation prints the one command that replays it.
+import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { planted } from './planted.ts'
@@ -20,6 +21,9 @@ const { values } = parseArgs({
     bail: { type: 'boolean', default: false },
   },
 })
+
+/** The shares of the seeds, one a core. */
+const children: ChildProcess[] = []
 
 if (values.planted) process.exitCode = (await planted()) ? 0 : 1
 else if (values.seed !== undefined) await replay(Number(values.seed))
@@ -53,33 +57,25 @@ async function share(first: number, end: number, step: number): Promise<void> {
 }
 
 function child(first: number, end: number, step: number): Promise<Report[]> {
-  const args = [
-    fileURLToPath(import.meta.url),
-    '--lines',
-    '--first',
-    `${first}`,
-    '--seeds',
-    `${end}`,
-    '--step',
-    `${step}`,
-  ]
-  const running = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  let output = ''
-  running.stdout.setEncoding('utf8')
-  running.stdout.on('data', (text: string) => {
-    output += text
+  const file = fileURLToPath(import.meta.url)
+  const args = [file, '--lines', '--first', `${first}`, '--seeds', `${end}`, '--step', `${step}`]
+  const running = spawn(process.execPath, values.bail ? [...args, '--bail'] : args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  children.push(running)
+  const reports: Report[] = []
+  createInterface({ input: running.stdout }).on('line', (line) => {
+    // A share that was ended may leave half a line.
+    if (!line.endsWith('}')) return
+    const report = JSON.parse(line) as Report
+    reports.push(report)
+    if (values.bail && report.violations.length > 0) for (const other of children) other.kill()
   })
   return new Promise((resolve, reject) => {
     running.on('error', reject)
-    running.on('close', (code) => {
-      if (code !== 0) reject(new Error(`a share of the seeds ended with exit code ${code}`))
-      else
-        resolve(
-          output
-            .split('\n')
-            .filter(Boolean)
-            .map((line) => JSON.parse(line) as Report),
-        )
+    running.on('close', (code, signal) => {
+      if (code === 0 || signal !== null) resolve(reports)
+      else reject(new Error(`a share of the seeds ended with exit code ${code}`))
     })
   })
 }

@@ -54,9 +54,9 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'the last decision stands instead of the first',
     file: 'src/kernel/ledger.ts',
-    find: "if (call?.state.type !== 'asked' || call.proposal.gate.type !== 'ask') return",
+    find: "if (call?.state.type !== 'asked' || call.proposal.gate?.type !== 'ask') return",
     replace:
-      "if (!call || call.state.type === 'running' || call.proposal.gate.type !== 'ask') return\n  if (call.state.type !== 'asked') return move(turn, i, call, e.allow ? READY : { type: 'denied', by: e.by, why: '' })",
+      "if (!call || call.state.type === 'running' || call.proposal.gate?.type !== 'ask') return\n  if (call.state.type !== 'asked') return move(turn, i, e.allow ? READY : { type: 'denied', by: e.by, why: '' })",
   },
   {
     name: 'an approval counts after it expired',
@@ -103,8 +103,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'an inbox event does not make its session due',
     file: 'src/stores/plan.ts',
-    find: 'draft.due = since(draft.due, Math.min(draft.due ?? at, at), at)',
-    replace: 'draft.due = since(draft.due, draft.due, at)',
+    find: 'draft.due = Math.min(draft.due ?? at, at)',
+    replace: 'draft.due ??= null',
   },
   {
     name: 'a lost model call costs nothing',

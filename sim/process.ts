@@ -131,6 +131,7 @@ export class SimProcess {
       return answer
     }
     return {
+      shared: true,
       now: () => store.now(),
       commit: (writes) => this.#commit(writes),
       read: (session, after, limit) => far(false, () => store.read(session, after, limit)),

@@ -5,6 +5,7 @@ import { Fault } from './kernel/failure.ts'
 import { DEFAULT_LIMITS } from './kernel/limits.ts'
 import type { Clock, Model, Random, Store } from './kernel/ports.ts'
 import { LocalLive } from './runtime/live.ts'
+import { SocketLive } from './runtime/live-socket.ts'
 import { systemClock, systemRandom } from './runtime/platform.ts'
 import type { Result } from './runtime/result.ts'
 import { Worker, type WorkerOptions } from './runtime/worker.ts'
@@ -42,9 +43,10 @@ export class Harness {
     const store = options.store ?? memory({ clock })
     const agent = agentOf(options)
     this.#ownsStore = options.store === undefined
+    const live = store.shared ? new SocketLive({ store, clock }) : new LocalLive()
     this.#world = {
       store,
-      live: new LocalLive(),
+      live,
       clock,
       random,
       code: `terret@${VERSION}`,

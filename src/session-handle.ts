@@ -69,9 +69,9 @@ export class SessionHandle {
     return receipt
   }
 
-  /** Sends, if there is something to send, and drives until the run settles or somebody else is needed. */
+  /** Sends and drives until that run settles or somebody else is needed. With nothing to send: the last run, driven to rest. */
   async run(input?: Input, options: SendOptions = {}): Promise<Result> {
-    if (input === undefined) return this.#follow(null, (await this.#head()).seq)
+    if (input === undefined) return this.#follow(null, Math.max(0, (await this.#head()).began - 1))
     const { seq } = await this.#admit(this.#message(input, options))
     return this.#follow(seq, seq)
   }
@@ -162,24 +162,31 @@ export class SessionHandle {
   streamFrom(options: StreamOptions, send: () => Promise<number | null>): RunStream {
     const { world, id } = { world: this.#world, id: this.id }
     const queue = new Queue<StreamEvent>()
-    const unlive = options.deltas
-      ? world.live.subscribe(id, (delta) => queue.push({ type: 'delta', session: id, ...delta }))
-      : () => {}
+    let settled = 0
+    // Across processes a delta may come after the event that settles its call: then the event has said it all.
+    const hear = (delta: LiveDelta): void => {
+      if (delta.seq > settled) queue.push({ type: 'delta', session: id, ...delta })
+    }
+    const unlive = options.deltas ? world.live.subscribe(id, hear) : () => {}
     let sent: number | null = null
     let done = false
+    const see = (event: Event): void => {
+      if (event.type === 'agent.message' || event.type === 'model.failed') settled = event.seq
+      queue.push({ session: id, ...event })
+    }
     const result = send()
       .then((seq) => {
         sent = seq
-        return this.#follow(seq, options.after ?? (seq === null ? 0 : seq - 1), (event) =>
-          queue.push({ session: id, ...event }),
-        )
+        return this.#follow(seq, options.after ?? (seq === null ? 0 : seq - 1), see)
       })
       .finally(() => {
         done = true
         unlive()
-        queue.end()
       })
-    result.catch((error: unknown) => queue.fail(error))
+    result.then(
+      () => queue.end(),
+      (error: unknown) => queue.fail(error),
+    )
     const leave = async (): Promise<void> => {
       if (!done && sent !== null) await this.interrupt()
     }
@@ -291,7 +298,7 @@ function pendingOf(session: Session): readonly Pending[] {
   return open.flatMap((call): readonly Pending[] => {
     const { tool, args, gate, digest } = call.proposal
     if (call.state.type === 'outside') return [{ callId: call.key, tool, args, needs: 'answer' }]
-    if (call.state.type !== 'asked' || gate.type !== 'ask') return []
+    if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
     return [
       {
         callId: call.key,

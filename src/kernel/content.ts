@@ -24,8 +24,8 @@ export type EffectClass = 'read' | 'idempotent' | 'once'
 /** `<seq of the proposing agent.message>.<index>`: it never moves, so it is also the idempotency key. */
 export type CallKey = string
 
+/** Why a call does not simply run. */
 export type Gate = Frozen<
-  | { type: 'auto' }
   | { type: 'ask'; class: string; n: number; roles: readonly string[]; expiresAt: number | null }
   | { type: 'refuse'; failure: Failure }
   /** Answered from outside: a host tool, a person, a child session. */
@@ -35,7 +35,8 @@ export type Gate = Frozen<
 /** One call as admitted: what is stored, shown, approved and executed are these same bytes. */
 // biome-ignore format: related fields share a line
 export type Proposal = Frozen<{
-  id: string; tool: string; args: Json; gate: Gate; digest?: string
+  /** Without a gate it runs as soon as there is room. */
+  id: string; tool: string; args: Json; gate?: Gate; digest?: string
   effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: number
 }>
 
@@ -50,12 +51,8 @@ export type Verdict = Frozen<
   | { type: 'empty'; boost?: true }
 >
 
-export type Usage = Frozen<{
-  inputTokens: number
-  outputTokens: number
-  cachedTokens?: number
-  reasoningTokens?: number
-}>
+type Tokens = { inputTokens: number; outputTokens: number; cachedTokens?: number; reasoningTokens?: number }
+export type Usage = Frozen<Tokens>
 
 /** Counted by fold, enforced by next. `hold` is in millionths of a dollar: money is counted in integers. */
 // biome-ignore format: related fields share a line

@@ -19,13 +19,13 @@ export type OwnerBody = Frozen<
   | ({ type: 'session.created'; agent: string; planner: string } & Frozen<Origin>)
   | ({ type: 'run.started'; inputs: readonly number[]; wakes: readonly string[]; limits: Limits } & Frozen<Setup>)
   /** `shows` are the seqs this request shows for the first time, in order: this is promotion. */
-  | { type: 'model.started'; shows: readonly number[]; allow: Allow; held: number; boost?: true }
+  | { type: 'model.started'; shows: readonly number[]; allow?: Allow; held?: number; boost?: true }
   | ({ type: 'agent.message'; parts: readonly Part[]; calls: readonly Proposal[]; verdict: Verdict } & Frozen<Paid>)
   | ({ type: 'model.failed'; class: ModelFailureClass; message: string; retryable: boolean } & Frozen<Again>)
   | { type: 'agent.tool_use'; call: CallKey }
   | { type: 'agent.custom_tool_use'; call: CallKey }
   | ({ type: 'agent.tool_result'; call: CallKey; status: CallStatus; content: string | BlobRef } & Frozen<Evidence>)
-  | { type: 'context.compacted'; cut?: number; summary?: string; cleared?: number; cost: number }
+  | { type: 'context.compacted'; cut?: number; summary?: string; cleared?: number; cost?: number }
   | { type: 'note.added'; kind: 'limit' | 'nudge' | 'correction' | 'learning'; text: string }
   | { type: 'wake.scheduled'; due: number; reason: string; key: string }
   | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[] }
@@ -36,7 +36,8 @@ type Parent = Frozen<{ session: string; call: CallKey }>
 type Fork = Frozen<{ session: string; seq: number }>
 /** The frozen toolset and instructions, by hash; what hooks and recall added; the code that ran. */
 type Setup = { toolset: string; instructions: string; context?: readonly string[]; code?: string }
-type Paid = { usage: Usage | null; cost: number; route?: string }
+/** What is absent is nothing: bytes are stored for ever. */
+type Paid = { usage?: Usage; cost?: number; route?: string }
 type Again = { route?: string; retryAt?: number; partial?: string }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks. */
 type Evidence = { from?: number; failure?: Failure; retryKind?: string; metadata?: Json }

@@ -71,7 +71,7 @@ function apply(s: OpenSession, e: Event): void {
       s.notes = [...s.notes, e.seq]
       return
     case 'context.compacted':
-      s.cost += e.cost
+      s.cost += e.cost ?? 0
       return
     case 'wake.scheduled':
       // A pending wake with the same key is the same wake: the first stands.
@@ -103,6 +103,7 @@ function begin(s: OpenSession, e: Of<'run.started'>): void {
   // What opens the run joins its first request, also what asked to come after the one before.
   s.inputs = s.inputs.map((input) => (e.inputs.includes(input.seq) ? { ...input, when: 'next' } : input))
   s.paused = false
+  s.began = e.seq
   s.run = { ...newRun(e), turn: null }
 }
 
@@ -116,7 +117,7 @@ function ask(s: OpenSession, e: Of<'model.started'>): void {
   const last = run.turn?.verdict.type
   if (last === 'retry_user_message' || last === 'retry_tool_output') run.outputRetries += 1
   if (e.boost) run.boosted = true
-  run.model = { seq: e.seq, epoch: e.epoch, at: e.at, held: e.held }
+  run.model = { seq: e.seq, epoch: e.epoch, at: e.at, held: e.held ?? 0 }
   run.turn = null
   run.retryAt = 0
 }
@@ -133,8 +134,8 @@ function reply(s: OpenSession, e: Of<'agent.message'>): void {
   run.failures = 0
   run.fatal = null
   if (e.verdict.type !== 'empty') run.boosted = false
-  run.cost += e.cost
-  s.cost += e.cost
+  run.cost += e.cost ?? 0
+  s.cost += e.cost ?? 0
 }
 
 function fail(s: OpenSession, e: Of<'model.failed'>): void {

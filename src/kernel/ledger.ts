@@ -1,8 +1,7 @@
 // The ledger of calls: how one proposed action moves from proposal to result. Pure transitions, no decisions.
 import type { CallKey, Frozen, Mutable, Proposal, Verdict } from './content.ts'
-import type { InboxEvent, OwnerEvent } from './event.ts'
-import { callKey } from './event.ts'
-import { assert } from './failure.ts'
+import { callKey, type InboxEvent, type OwnerEvent } from './event.ts'
+import { assert, Bug } from './failure.ts'
 
 export type CallState = Frozen<
   | { type: 'ready' }
@@ -37,7 +36,7 @@ export function openTurn(e: Reply, over: boolean): OpenTurn {
   const open: Call[] = []
   const results: number[] = []
   for (const proposal of e.calls) {
-    const state: CallState = proposal.gate.type === 'ask' ? { type: 'asked', votes: [] } : READY
+    const state: CallState = proposal.gate?.type === 'ask' ? { type: 'asked', votes: [] } : READY
     open.push({ key: callKey(e.seq, open.length), index: open.length, proposal, state })
     results.push(0)
   }
@@ -53,54 +52,54 @@ export function copyTurn(turn: Turn): OpenTurn {
 export function decide(turn: OpenTurn, e: Confirmation): void {
   const i = turn.open.findIndex((c) => c.key === e.call)
   const call = turn.open[i]
-  if (call?.state.type !== 'asked' || call.proposal.gate.type !== 'ask') return
+  if (call?.state.type !== 'asked' || call.proposal.gate?.type !== 'ask') return
   const { gate, digest } = call.proposal
   if (digest !== e.digest) return
   if (gate.expiresAt !== null && e.at > gate.expiresAt) return
   if (gate.roles.length > 0 && !gate.roles.includes(e.role ?? '')) return
-  if (!e.allow) return move(turn, i, call, { type: 'denied', by: e.by, why: e.why ?? '' })
+  if (!e.allow) return move(turn, i, { type: 'denied', by: e.by, why: e.why ?? '' })
   if (call.state.votes.includes(e.by)) return
   const votes = [...call.state.votes, e.by]
-  move(turn, i, call, votes.length >= gate.n ? READY : { type: 'asked', votes })
+  move(turn, i, votes.length >= gate.n ? READY : { type: 'asked', votes })
 }
 
 /** A late or second answer is evidence in the log and changes nothing. */
 export function answer(turn: OpenTurn, e: Answer): void {
   const i = turn.open.findIndex((c) => c.key === e.call)
   const call = turn.open[i]
-  if (call?.state.type === 'outside') move(turn, i, call, { type: 'answered', seq: e.seq, ok: e.ok })
+  if (call?.state.type === 'outside') move(turn, i, { type: 'answered', seq: e.seq, ok: e.ok })
 }
 
 export function start(turn: OpenTurn, key: CallKey, epoch: number): void {
-  const { i, call } = find(turn, key)
-  const { state, proposal } = call
+  const i = find(turn, key)
+  const { state, proposal } = turn.open[i] as Call
   const again = state.type === 'running' && state.epoch < epoch && proposal.effect !== 'once'
   if (state.type !== 'ready' && !again) assert(false, `call ${key} (${proposal.effect}) was started from ${state.type}`)
-  move(turn, i, call, { type: 'running', epoch, tries: state.type === 'running' ? state.tries + 1 : 0 })
+  move(turn, i, { type: 'running', epoch, tries: state.type === 'running' ? state.tries + 1 : 0 })
 }
 
 export function hand(turn: OpenTurn, key: CallKey): void {
-  const { i, call } = find(turn, key)
-  assert(call.state.type === 'ready', 'a call was handed out that was not ready')
-  move(turn, i, call, { type: 'outside' })
+  const i = find(turn, key)
+  assert(turn.open[i]?.state.type === 'ready', 'a call was handed out that was not ready')
+  move(turn, i, { type: 'outside' })
 }
 
 export function settle(turn: OpenTurn, key: CallKey, seq: number): Proposal {
-  const { i, call } = find(turn, key)
+  const i = find(turn, key)
+  const { index, proposal } = turn.open[i] as Call
   turn.open.splice(i, 1)
-  turn.results[call.index] = seq
-  return call.proposal
+  turn.results[index] = seq
+  return proposal
 }
 
 const READY: CallState = { type: 'ready' }
 
-function find(turn: OpenTurn, key: CallKey): { readonly i: number; readonly call: Call } {
-  const i = turn.open.findIndex((c) => c.key === key)
-  const call = turn.open[i]
-  if (!call) assert(false, `call ${key} is not open`)
-  return { i, call }
+function find(turn: OpenTurn, key: CallKey): number {
+  for (let i = 0; i < turn.open.length; i++) if (turn.open[i]?.key === key) return i
+  throw new Bug(`call ${key} is not open`)
 }
 
-function move(turn: OpenTurn, i: number, call: Call, state: CallState): void {
-  turn.open[i] = { key: call.key, index: call.index, proposal: call.proposal, state }
+function move(turn: OpenTurn, i: number, state: CallState): void {
+  const { key, index, proposal } = turn.open[i] as Call
+  turn.open[i] = { key, index, proposal, state }
 }

@@ -13,7 +13,7 @@
 //   calls waiting for people                     rest until the first question expires
 //   turn done, verdict ends it                   record run.settled, unless steering waits
 //   turn done, or run just begun                 record model.started (promotion)
-import type { Frozen, Outcome } from './content.ts'
+import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
 import type { Call, Turn } from './ledger.ts'
 import { CALL_LOSSES_MAX, deadline, type Here, refusal, stopping } from './limits.ts'
@@ -121,7 +121,7 @@ function wave(run: Run, turn: Turn, running: number): readonly OwnerBody[] {
   const intents: OwnerBody[] = []
   for (const { key, state, proposal } of turn.open) {
     if (state.type !== 'ready') continue
-    if (proposal.gate.type === 'outside') intents.push({ type: 'agent.custom_tool_use', call: key })
+    if (proposal.gate?.type === 'outside') intents.push({ type: 'agent.custom_tool_use', call: key })
     else if (free-- > 0) intents.push({ type: 'agent.tool_use', call: key })
   }
   return intents
@@ -143,8 +143,9 @@ function think(s: Session, run: Run, here: Here): Decision {
   const correction = verdict?.type === 'retry_user_message' ? verdict.text : null
   if (correction !== null) shows.push(s.seq + 1)
   for (const { seq } of inputs) shows.push(seq)
-  const plain: OwnerBody = { type: 'model.started', shows, allow: 'all', held: run.limits.hold }
-  const started: OwnerBody = verdict?.type === 'empty' ? { ...plain, boost: true } : plain
+  const started: Mutable<Extract<OwnerBody, { type: 'model.started' }>> = { type: 'model.started', shows }
+  if (run.limits.hold > 0) started.held = run.limits.hold
+  if (verdict?.type === 'empty') started.boost = true
   return record(
     correction === null ? [started] : [{ type: 'note.added', kind: 'correction', text: correction }, started],
   )

@@ -53,7 +53,6 @@ export type Receipt = Frozen<{ seqs: readonly number[]; duplicate: boolean }>
 export type Page = Frozen<{ events: readonly Event[]; damaged?: Frozen<{ seq: number; reason: string }> }>
 
 export type Claim = Frozen<{ epoch: number; until: number }>
-
 export type AccountRow = Frozen<{ id: string; limit: number | null; held: number; spent: number; assumed: number }>
 
 export type CardFilter = Frozen<{ status?: Card['status']; root?: string; after?: string; limit: number }>
@@ -63,6 +62,8 @@ export type CardFilter = Frozen<{ status?: Card['status']; root?: string; after?
  * Refusals are Faults: `lease_lost`, `conflict`, `over_budget`, `disk_full`, `session_missing`, `session_closed`, `id_reused`…
  */
 export interface Store {
+  /** Other processes may have it open too. */
+  readonly shared: boolean
   /** The store's clock, in ms. All workers of one store read the same clock. */
   now(): number
   /** The only write. Atomic over all sessions named: all of it or none of it. */

@@ -18,7 +18,7 @@ export function resultOf(turn: Turn, call: Call, now: number): Result | null {
   }
   if (turn.verdict.type === 'final') return { type: 'agent.tool_result', call: key, status: 'ok', content: 'accepted' }
   if (turn.verdict.type !== 'continue') return refused(key, 'aborted', 'Not run: the reply as a whole was not valid.')
-  if (call.proposal.gate.type === 'refuse') {
+  if (call.proposal.gate?.type === 'refuse') {
     const { failure } = call.proposal.gate
     return { type: 'agent.tool_result', call: key, status: 'error', content: failure.message, failure }
   }
@@ -50,7 +50,7 @@ export function refused(key: CallKey, status: Exclude<CallStatus, 'ok' | 'unknow
 
 export function expiry(call: Call): number {
   const { gate } = call.proposal
-  return gate.type === 'ask' && gate.expiresAt !== null ? gate.expiresAt : Number.POSITIVE_INFINITY
+  return gate?.type === 'ask' && gate.expiresAt !== null ? gate.expiresAt : Number.POSITIVE_INFINITY
 }
 
 function answered(call: Call, state: Extract<CallState, { type: 'answered' }>): Result {

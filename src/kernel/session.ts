@@ -38,11 +38,12 @@ export type Session = Frozen<{
   wakes: readonly Wake[]
   /** seq of an interrupt that has not taken effect yet, or 0. */
   stop: number; paused: boolean
-  run: Run | null; last: Outcome | null; cost: number
+  /** `began` is the seq of the last run's start, `last` how the last settled one ended. */
+  run: Run | null; began: number; last: Outcome | null; cost: number
 }>
 
 const NOBODY = { created: false, closed: false, agent: '', root: null, run: null, last: null, paused: false } as const
-const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, cost: 0 } as const
+const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
 /** Input that may join the run at its next request. */
@@ -58,22 +59,16 @@ export function opening(s: Session): readonly number[] {
 /** Waiting for somebody outside, with nothing of ours in flight: this time does not count as active. */
 export function parked(s: Session, run: Run): boolean {
   if (run.model) return false
-  const open = run.turn?.open ?? []
-  if (s.paused) return !open.some((call) => call.state.type === 'running')
-  return open.length > 0 && open.every((call) => call.state.type === 'asked' || call.state.type === 'outside')
+  const open = run.turn?.open
+  if (!open || open.length === 0) return s.paused
+  for (const { state } of open) {
+    if (state.type === 'running' || (!s.paused && state.type !== 'asked' && state.type !== 'outside')) return false
+  }
+  return true
 }
 
-const FRESH = { requests: 0, toolCalls: 0, outputRetries: 0, boosted: false, toolRetries: {}, exhausted: null } as const
-const CLEAN = {
-  failures: 0,
-  fatal: null,
-  retryAt: 0,
-  losses: 0,
-  activeMs: 0,
-  cost: 0,
-  model: null,
-  turn: null,
-} as const
+const FRESH = { requests: 0, toolCalls: 0, outputRetries: 0, boosted: false, toolRetries: {}, exhausted: null }
+const CLEAN = { failures: 0, fatal: null, retryAt: 0, losses: 0, activeMs: 0, cost: 0, model: null, turn: null }
 
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run {
   const { seq, at, limits, toolset, instructions } = e

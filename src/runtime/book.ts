@@ -8,7 +8,10 @@ import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import { Transcript } from '../kernel/transcript.ts'
 import type { Frame } from './world.ts'
 
-const PAGE = 10_000
+/** Small enough that a page's events die young: parsed events that survive cost more than reading them. */
+const PAGE = 1_000
+/** A log up to this long is read once for both folds; a longer one is read again when a model must read it. */
+const KEPT_MAX = 5_000
 
 export class Book {
   readonly id: string
@@ -22,6 +25,8 @@ export class Book {
   started: Extract<Event, { type: 'model.started' }> | null = null
   readonly #store: Store
   #transcript: Transcript | null = null
+  /** The whole log so far, until a model must read it. */
+  #kept: Event[] | null = null
 
   constructor(id: string, store: Store) {
     this.id = id
@@ -34,7 +39,11 @@ export class Book {
     if (snapshot?.version === FOLD_VERSION) {
       this.session = open(JSON.parse(snapshot.body) as Session)
       this.snapshotSeq = snapshot.seq
-    } else this.session = open(EMPTY)
+      this.#kept = null
+    } else {
+      this.session = open(EMPTY)
+      this.#kept = this.#transcript ? null : []
+    }
     await this.catchUp()
   }
 
@@ -59,6 +68,8 @@ export class Book {
   async transcript(): Promise<Transcript> {
     if (this.#transcript) return this.#transcript
     const transcript = new Transcript()
+    for (const event of this.#kept ?? []) transcript.take(event)
+    this.#kept = null
     while (transcript.seq < this.session.seq) {
       const page = await this.#store.read(this.id, transcript.seq, Math.min(PAGE, this.session.seq - transcript.seq))
       for (const event of page.events) transcript.take(event)
@@ -73,6 +84,9 @@ export class Book {
   keep(event: Event): void {
     if (event.type === 'model.started') this.started = event
     this.#transcript?.take(event)
+    if (!this.#kept) return
+    this.#kept.push(event)
+    if (this.#kept.length > KEPT_MAX) this.#kept = null
   }
 }
 

@@ -12,13 +12,13 @@ export function chargesOf(
   events: readonly OwnerEvent[],
   accounts: readonly string[],
 ): readonly Charge[] {
-  if (before?.held === 0 && events.every((event) => event.type !== 'model.started' || event.held === 0)) return NONE
+  if (before?.held === 0 && events.every((event) => event.type !== 'model.started' || !event.held)) return NONE
   const charges: Charge[] = []
   let open = before
   for (const event of events) {
     if (event.type === 'model.started') {
-      open = { seq: event.seq, epoch: event.epoch, at: event.at, held: event.held }
-      if (event.held > 0) charges.push({ type: 'hold', key: eventId(id, event.seq), accounts, amount: event.held })
+      open = { seq: event.seq, epoch: event.epoch, at: event.at, held: event.held ?? 0 }
+      if (event.held) charges.push({ type: 'hold', key: eventId(id, event.seq), accounts, amount: event.held })
     } else if (event.type === 'agent.message' || event.type === 'model.failed') {
       if (open && open.held > 0) charges.push(close(eventId(id, open.seq), open.held, event))
       open = null
@@ -32,6 +32,6 @@ function close(
   held: number,
   event: Extract<OwnerEvent, { type: 'agent.message' | 'model.failed' }>,
 ): Charge {
-  if (event.type === 'agent.message') return { type: 'settle', key, amount: event.cost }
+  if (event.type === 'agent.message') return { type: 'settle', key, amount: event.cost ?? 0 }
   return event.class === 'lost' ? { type: 'settle', key, amount: held, assumed: true } : { type: 'free', key }
 }

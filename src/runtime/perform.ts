@@ -1,6 +1,6 @@
 // The three effects on the world: prepare a run, call the model, run a call. What goes wrong is part of the landing.
 // Nothing is decided here; admission and the verdict are recorded with the reply.
-import type { BlobRef, CallKey, Verdict } from '../kernel/content.ts'
+import type { BlobRef, CallKey, Mutable, Proposal, Verdict } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
@@ -66,10 +66,9 @@ export class Performer {
       talk.finish()
     }
     if (answer.type === 'failure') return { events: [this.#failure(answer, flight.reason, book)] }
-    const { parts, usage, cost = 0 } = answer
     const admitted = admit(answer.calls, agent.tools, this.#world.store.now(), agent.approvalMs)
     const calls = admitted instanceof Promise ? await admitted : admitted
-    return { events: [{ type: 'agent.message', parts, calls, verdict: verdictOf(answer), usage, cost }] }
+    return { events: [messageOf(answer, calls)] }
   }
 
   #frozen(book: Book): Frame | null {
@@ -234,6 +233,18 @@ function settled(call: Call, status: 'ok' | 'error', text: string): Landing {
     events: [{ type: 'agent.tool_result', call: call.key, status, content, ...failure }],
     ...(blob ? { blobs: [blob] } : {}),
   }
+}
+
+function messageOf(reply: Reply, calls: readonly Proposal[]): OwnerBody {
+  const message: Mutable<Extract<OwnerBody, { type: 'agent.message' }>> = {
+    type: 'agent.message',
+    parts: reply.parts,
+    calls,
+    verdict: verdictOf(reply),
+  }
+  if (reply.usage) message.usage = reply.usage
+  if (reply.cost) message.cost = reply.cost
+  return message
 }
 
 function verdictOf(reply: Reply): Verdict {

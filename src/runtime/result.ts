@@ -32,7 +32,7 @@ export type Result = Frozen<
   | (Common & { status: 'failed'; stopReason: FailedReason; failure: Failure })
 >
 
-/** Follows one input to the run that took it, or, without an input, whatever run is open. */
+/** Follows one input to the run that took it, or, without an input, the last run. */
 export class Collector {
   outcome: Outcome | null = null
   readonly #sessionId: string
@@ -50,6 +50,7 @@ export class Collector {
   }
 
   take(event: Event): void {
+    if (this.#input === null && event.type === 'run.started') this.#reset()
     if (this.outcome) return
     if (event.type === 'run.started' && this.#opens(event.inputs)) this.#inside = true
     else if (event.type === 'model.started' && this.#opens(event.shows)) this.#inside = true
@@ -76,6 +77,15 @@ export class Collector {
     }
   }
 
+  /** Without an input of its own it is the last run that counts. */
+  #reset(): void {
+    this.outcome = null
+    this.#text = ''
+    this.#output = null
+    this.#usage = { inputTokens: 0, outputTokens: 0, modelRequests: 0, toolCalls: 0 }
+    this.#cost = 0
+  }
+
   #opens(seqs: readonly number[]): boolean {
     return this.#input !== null && seqs.includes(this.#input)
   }
@@ -83,8 +93,8 @@ export class Collector {
   #reply(event: Extract<Event, { type: 'agent.message' }>): void {
     this.#text = textOf(event.parts)
     this.#output = event.verdict.type === 'final' ? (event.verdict.output ?? this.#text) : null
-    this.#cost += event.cost
-    this.#usage = add(this.#usage, event.usage, event.calls.length)
+    this.#cost += event.cost ?? 0
+    this.#usage = add(this.#usage, event.usage ?? null, event.calls.length)
   }
 }
 

@@ -103,8 +103,10 @@ export class Worker {
   }
 
   async #attempt(session: string, leash: Leash): Promise<Looked> {
-    const { store } = this.#world
+    const { store, live } = this.#world
     for (;;) {
+      // Whoever follows looks for the address when the first event of this attempt is committed.
+      await live.serve(this.id, this.#options.leaseMs)
       const begun = store.now()
       const claim = await store.claim(session, this.id, this.#options.leaseMs)
       if (!claim) return { type: 'contended' }

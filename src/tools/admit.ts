@@ -43,22 +43,21 @@ function judge(call: ReplyCall, tool: Tool, checked: Awaited<ReturnType<Tool['va
   return propose(call, tool, checked.value as Json, gateOf(tool, asking))
 }
 
-function gateOf(tool: Tool, { now, approvalMs }: Asking): Gate {
+function gateOf(tool: Tool, { now, approvalMs }: Asking): Gate | null {
   if (tool.approval === 'ask') {
     const expiresAt = approvalMs === null ? null : now + approvalMs
     return { type: 'ask', class: tool.name, n: 1, roles: [], expiresAt }
   }
-  return tool.outside ? { type: 'outside' } : AUTO
+  return tool.outside ? { type: 'outside' } : null
 }
 
-const AUTO: Gate = { type: 'auto' }
-
-function propose(call: ReplyCall, tool: Tool, args: Json, gate: Gate): Proposal {
+function propose(call: ReplyCall, tool: Tool, args: Json, gate: Gate | null): Proposal {
   const { name, effect, timeoutMs } = tool
-  const proposal: Mutable<Proposal> = { id: call.id, tool: name, args, gate, effect, timeoutMs }
+  const proposal: Mutable<Proposal> = { id: call.id, tool: name, args, effect, timeoutMs }
+  if (gate) proposal.gate = gate
   if (tool.sequential) proposal.sequential = true
   if (tool.reconcile) proposal.reconcile = true
-  if (gate.type === 'ask') proposal.digest = digestOf(tool, args)
+  if (gate?.type === 'ask') proposal.digest = digestOf(tool, args)
   return proposal
 }
 

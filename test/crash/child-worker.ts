@@ -59,6 +59,7 @@ function report(session: string, error: unknown): void {
 function marked(inner: Store, marks: Appender<MarkLine>): Store {
   let commits = 0
   return {
+    shared: inner.shared,
     now: () => inner.now(),
     async commit(writes) {
       commits += 1

@@ -13,7 +13,7 @@ export type CallFact = {
   /** As the tool saw it: session and call. */
   readonly key: string
   readonly effect: EffectClass
-  readonly gate: Proposal['gate']['type']
+  readonly gate: NonNullable<Proposal['gate']>['type'] | 'auto'
   readonly reconciles: boolean
   readonly intents: readonly Of<'agent.tool_use'>[]
   readonly results: readonly Of<'agent.tool_result'>[]
@@ -105,7 +105,7 @@ export function callsOf(session: string, events: readonly Event[]): readonly Cal
       return {
         key: `${session}:${key}`,
         effect: proposal.effect,
-        gate: proposal.gate.type,
+        gate: proposal.gate?.type ?? 'auto',
         reconciles: proposal.reconcile === true,
         intents: intents.get(key) ?? [],
         results: results.get(key) ?? [],

@@ -11,15 +11,15 @@ import { creation, message, ownerWrite } from './stage.ts'
 import { Strikes } from './strike.ts'
 
 const claim: MarkLine = { type: 'claim', session: 's', epoch: 1 }
-const request: OwnerBody = { type: 'model.started', shows: [2], allow: 'all', held: 0 }
+const request: OwnerBody = { type: 'model.started', shows: [2] }
 const begun: readonly OwnerBody[] = [
   { type: 'run.started', inputs: [2], wakes: [], limits: DEFAULT_LIMITS, toolset: '', instructions: '' },
   request,
 ]
-const proposal = { id: 'x', tool: 'pay', args: {}, gate: { type: 'auto' }, effect: 'once', timeoutMs: 1_000 } as const
+const proposal = { id: 'x', tool: 'pay', args: {}, effect: 'once', timeoutMs: 1_000 } as const
 const verdict = { type: 'continue' } as const
 const intended: readonly OwnerBody[] = [
-  { type: 'agent.message', parts: [], calls: [proposal], verdict, usage: null, cost: 0 },
+  { type: 'agent.message', parts: [], calls: [proposal], verdict },
   { type: 'agent.tool_use', call: '5.0' },
 ]
 const answered: readonly OwnerBody[] = [
@@ -28,7 +28,7 @@ const answered: readonly OwnerBody[] = [
 ]
 
 const settled: readonly OwnerBody[] = [
-  { type: 'agent.message', parts: [], calls: [], verdict: { type: 'final' }, usage: null, cost: 0 },
+  { type: 'agent.message', parts: [], calls: [], verdict: { type: 'final' } },
   { type: 'run.settled', outcome: { type: 'completed' } },
 ]
 

@@ -111,7 +111,7 @@ function costOf(events: readonly Event[]): { readonly spent: number; readonly as
   let spent = 0
   let assumed = 0
   for (const event of events) {
-    if (event.type === 'agent.message') spent += event.cost
+    if (event.type === 'agent.message') spent += event.cost ?? 0
     else if (event.type === 'model.failed' && event.class === 'lost') assumed += HOLD
   }
   return { spent: spent + assumed, assumed }

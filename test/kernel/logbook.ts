@@ -60,8 +60,6 @@ export class Logbook {
       parts: [{ type: 'text', text: 'said' }],
       calls,
       verdict: meant,
-      usage: null,
-      cost: 0,
     })
   }
 
@@ -89,7 +87,6 @@ export function call(tool: string, extra: Partial<Proposal> = {}): Proposal {
     id: `id-${tool}`,
     tool,
     args: {} as Json,
-    gate: { type: 'auto' },
     effect: 'once',
     timeoutMs: 1_000,
     ...extra,
