@@ -8,8 +8,8 @@ import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
 import type { Chance } from './scheduler.ts'
 
-export const TOOL_MS = 60
-export const MODEL_MS = 150
+const TOOL_MS = 60
+const MODEL_MS = 150
 
 export function simAgent(name: string, limits: Limits, process: SimProcess, oracle: Oracle): Agent {
   const tools = new Map<string, Tool>()

@@ -137,7 +137,7 @@ class Simulation {
         if (name === 'commit') return commit
         if (name === 'claim') return claim
         const member: unknown = Reflect.get(target, name)
-        return typeof member === 'function' ? member.bind(target) : member
+        return typeof member === 'function' ? (member.bind(target) as unknown) : member
       },
     })
   }

@@ -209,7 +209,7 @@ export class SessionHandle {
         const looked = await this.#worker.wake(this.id)
         await follower.catchUp()
         if (collector.outcome || looked.type === 'rested' || looked.type === 'stopped')
-          return this.#result(collector, looked)
+          return await this.#result(collector, looked)
         // Another worker drives it, or ours was lost: wait for news, or for a lease to run out.
         const news = new Promise<void>((resolve) => {
           wake = resolve

@@ -41,6 +41,11 @@ function make(store: Store, script: Script, tools: readonly Tool[] = []): Harnes
   return harness
 }
 
+/** What a tool message says; content beside the log is put back before a model sees it. */
+function contentOf(message: { readonly content: unknown }): string {
+  return typeof message.content === 'string' ? message.content : 'not text'
+}
+
 const city = z.object({ city: z.string() })
 
 function tool(name: string, extra: Partial<Parameters<typeof defineTool<{ city: string }>>[0]> = {}): Tool {
@@ -153,7 +158,7 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
   it('B-HARNESS-7: bad arguments, an unknown tool and a throwing tool are results the model can read; the run goes on', async () => {
     const script: Script = [
       { calls: [{ tool: 'look', args: { city: 7 } }, { tool: 'nowhere' }, { tool: 'boom', args: { city: 'Oslo' } }] },
-      (request) => request.messages.flatMap((m) => (m.role === 'tool' ? [String(m.content)] : [])).join(' | '),
+      (request) => request.messages.flatMap((m) => (m.role === 'tool' ? [contentOf(m)] : [])).join(' | '),
     ]
     const boom = tool('boom', { execute: () => Promise.reject(new Error('')) })
     const result = await make(makeStore(), script, [tool('look'), boom]).run('Try.')
@@ -217,7 +222,7 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
   it('B-HARNESS-14: a tool that changed or is gone since the run began is refused, not run as something else (F28)', async () => {
     const store = makeStore()
     const script: Script = (request) =>
-      request.messages.flatMap((m) => (m.role === 'tool' ? [String(m.content)] : [])).join()
+      request.messages.flatMap((m) => (m.role === 'tool' ? [contentOf(m)] : [])).join()
     const first = make(store, [asks('publish')], [tool('publish', { approval: 'ask' })])
     const parked = await first.run('Publish.')
     await first.close()

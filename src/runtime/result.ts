@@ -108,7 +108,7 @@ function unsettled(
   return { ...common, status: 'sleeping', stopReason: 'rescheduling', until }
 }
 
-export function textOf(parts: readonly Part[]): string {
+function textOf(parts: readonly Part[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 

@@ -119,7 +119,8 @@ export class Worker {
       // Somebody looked while this attempt was ending: go on only if there is something to see.
       attempt.again = false
       const card = await store.card(session)
-      if (card?.due == null || card.due > store.now()) return ended
+      const due = card?.due ?? null
+      if (due === null || due > store.now()) return ended
     }
   }
 
@@ -179,16 +180,18 @@ export class Worker {
     this.#extending = true
     const { store } = this.#world
     const begun = store.now()
-    const done = (): void => {
-      this.#extending = false
-    }
     store
       .extend(this.id, this.#options.leaseMs)
       .then((held) => {
         this.#renew(begun + this.#options.leaseMs)
         this.#lose((session, epoch) => epoch !== 0 && held.get(session) !== epoch)
       })
-      .then(done, done)
+      .catch(() => {
+        // The lease ends by the clock if no heartbeat comes through.
+      })
+      .finally(() => {
+        this.#extending = false
+      })
   }
 
   #lose(lost: (session: string, epoch: number) => boolean): void {

@@ -1,4 +1,5 @@
-// Which names the stores accept for sessions, events, workers, accounts and holds. Not how names are made: callers make them.
+// Which names the stores accept for sessions, events, workers, accounts and holds, and how they are ordered.
+// Not how names are made: callers make them.
 import { Fault } from '../kernel/failure.ts'
 
 const ID_LENGTH_MAX = 512
@@ -7,4 +8,18 @@ const ID_LENGTH_MAX = 512
 export function checkId(kind: string, id: unknown): void {
   if (typeof id === 'string' && id.length > 0 && id.length <= ID_LENGTH_MAX && !/[\0\uD800-\uDFFF]/u.test(id)) return
   throw new Fault('invalid_input', `The ${kind} must be 1 to ${ID_LENGTH_MAX} well-formed characters.`)
+}
+
+/** As SQLite orders text, by its UTF-8 bytes: what UTF-16 writes as surrogates comes after all else. */
+export function compareIds(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const [left, right] = [a.charCodeAt(i), b.charCodeAt(i)]
+    if (left !== right) return rank(left) - rank(right)
+  }
+  return a.length - b.length
+}
+
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit
 }

@@ -5,9 +5,10 @@ import type { Event } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Snapshot, Store, Write } from '../kernel/ports.ts'
 import { upcast } from '../kernel/upcast.ts'
+import { Agenda } from './agenda.ts'
 import type { Hold } from './charges.ts'
 import { systemClock } from './clock.ts'
-import { checkId } from './id.ts'
+import { checkId, compareIds } from './id.ts'
 import { Listeners } from './listeners.ts'
 import { type Draft, type Head, type Plan, planCommit, stirs, type View } from './plan.ts'
 
@@ -19,6 +20,7 @@ type Log = { -readonly [K in keyof Head]: Head[K] } & {
   readonly id: string
   /** Counts sessions in the order of their creation. */
   readonly n: number
+  turn: number
   card: Card
   readonly bodies: string[]
   readonly ids: Map<string, number>
@@ -28,10 +30,14 @@ type Log = { -readonly [K in keyof Head]: Head[K] } & {
 type Worker = { until: number; ttlMs: number; address: string | null; readonly held: Set<Log> }
 
 class MemoryStore implements Store {
+  readonly shared = false
   readonly #clock: Clock
   readonly #logs = new Map<string, Log>()
-  /** Logs with a due time: what `due` looks at. */
-  readonly #timed = new Set<Log>()
+  /** By id, when `#ordered`. */
+  readonly #list: Log[] = []
+  #ordered = true
+  /** The due times of the logs nobody drives. The others are found through their workers. */
+  readonly #agenda = new Agenda<Log>()
   readonly #workers = new Map<string, Worker>()
   readonly #accounts = new Map<string, AccountRow>()
   readonly #holds = new Map<string, Hold>()
@@ -99,7 +105,7 @@ class MemoryStore implements Store {
     const log = this.#find(session)
     if (log.worker !== worker && this.#leased(log, now)) return null
     const claimant = this.#extend(worker, ttlMs, now)
-    this.#give(log, worker)
+    this.#place(log, worker, log.due)
     log.epoch += 1
     return { epoch: log.epoch, until: claimant.until }
   }
@@ -113,7 +119,7 @@ class MemoryStore implements Store {
     this.#check()
     const log = this.#logs.get(session)
     if (log?.epoch !== epoch || log.worker === null) return
-    this.#give(log, null)
+    this.#place(log, null, log.due)
     if (log.due !== null) this.#listeners.tellDue()
   }
 
@@ -125,34 +131,35 @@ class MemoryStore implements Store {
 
   async due(limit: number): Promise<readonly string[]> {
     const now = this.#check()
-    const found = [...this.#timed].filter((log) => (log.due ?? 0) <= now && !this.#leased(log, now))
+    const found = this.#agenda.upTo(now, limit).map(({ item }) => item)
+    for (const { until, held } of this.#workers.values()) {
+      if (until <= now) for (const log of held) if (log.due !== null && log.due <= now) found.push(log)
+    }
     found.sort((a, b) => (a.due ?? 0) - (b.due ?? 0) || a.n - b.n)
     return found.slice(0, limit).map((log) => log.id)
   }
 
   async nextDue(): Promise<number | null> {
     this.#check()
-    let next = Number.POSITIVE_INFINITY
-    for (const log of this.#timed) {
-      const until = log.worker === null ? 0 : (this.#workers.get(log.worker)?.until ?? 0)
-      next = Math.min(next, Math.max(log.due ?? 0, until))
+    let next = this.#agenda.first()?.due ?? Number.POSITIVE_INFINITY
+    for (const { until, held } of this.#workers.values()) {
+      for (const { due } of held) if (due !== null) next = Math.min(next, Math.max(due, until))
     }
     return Number.isFinite(next) ? next : null
   }
 
   async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
     this.#check()
-    const { status, root, after, limit } = filter
-    const found = [...this.#logs.values()].filter(
-      (log) =>
-        (status === undefined || log.status === status) &&
-        (root === undefined || log.card.root === root) &&
-        (after === undefined || compareIds(log.id, after) > 0),
-    )
+    const { status, root, after = '', limit } = filter
+    if (!this.#ordered) this.#list.sort((a, b) => compareIds(a.id, b.id))
+    this.#ordered = true
+    const found: Card[] = []
+    for (const log of this.#list.slice(countUpTo(this.#list, after))) {
+      if (found.length >= limit) break
+      const wanted = (status ?? log.status) === log.status && (root ?? log.card.root) === log.card.root
+      if (wanted) found.push(cardOf(log))
+    }
     return found
-      .sort((a, b) => compareIds(a.id, b.id))
-      .slice(0, limit)
-      .map(cardOf)
   }
 
   async blob(hash: string): Promise<Blob | null> {
@@ -206,17 +213,23 @@ class MemoryStore implements Store {
     return known
   }
 
-  #give(log: Log, worker: string | null): void {
-    if (log.worker === worker) return
-    if (log.worker !== null) this.#workers.get(log.worker)?.held.delete(log)
-    if (worker !== null) this.#workers.get(worker)?.held.add(log)
+  #place(log: Log, worker: string | null, due: number | null): void {
+    if (log.worker === worker && log.due === due) return
+    if (log.worker !== worker) {
+      if (log.worker !== null) this.#workers.get(log.worker)?.held.delete(log)
+      if (worker !== null) this.#workers.get(worker)?.held.add(log)
+    }
+    const free = worker === null && due !== null
+    if (free) this.#agenda.put(log, due)
+    else if (log.worker === null && log.due !== null) this.#agenda.remove(log)
     log.worker = worker
+    log.due = due
   }
 
   #applyDraft(draft: Draft, now: number): void {
     const log = this.#logs.get(draft.session) ?? this.#create(draft)
     if (draft.owner !== null) this.#prove(draft.owner, now)
-    this.#give(log, draft.worker)
+    this.#place(log, draft.worker, draft.due)
     for (const body of draft.bodies) log.bodies.push(body)
     for (const { id, seq } of draft.ids) log.ids.set(id, seq)
     log.seq = draft.seq
@@ -224,20 +237,17 @@ class MemoryStore implements Store {
     log.status = draft.status
     if (draft.card) log.card = draft.card
     if (draft.snapshot) log.snapshot = draft.snapshot
-    if (log.due !== draft.due) {
-      log.due = draft.due
-      if (draft.due === null) this.#timed.delete(log)
-      else this.#timed.add(log)
-    }
   }
 
   #create(draft: Draft): Log {
     const { session: id, seq, at, epoch, worker, status, card } = draft
     assert(card, 'a session is created with a card')
     const n = this.#logs.size
-    const head = { id, n, seq, at, epoch, worker, due: null, status }
+    const head = { id, n, turn: 0, seq, at, epoch, worker, due: null, status }
     const log: Log = { ...head, card, bodies: [], ids: new Map(), snapshot: null }
     this.#logs.set(id, log)
+    this.#list.push(log)
+    this.#ordered = false
     return log
   }
 
@@ -263,7 +273,14 @@ function cardOf(log: Log): Card {
   return { ...log.card, seq: log.seq, at: log.at, due: log.due }
 }
 
-/** As SQLite orders text: by its UTF-8 bytes. */
-function compareIds(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+/** How many of these, ordered by id, are not after `id`. */
+function countUpTo(logs: readonly Log[], id: string): number {
+  let [low, high] = [0, logs.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const log = logs[middle]
+    if (log && compareIds(log.id, id) <= 0) low = middle + 1
+    else high = middle
+  }
+  return low
 }

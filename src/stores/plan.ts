@@ -87,7 +87,7 @@ function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
   }
   draft.card = write.card
   draft.status = write.card.status
-  draft.due = write.card.due
+  draft.due = since(draft.due, write.card.due, view.now)
   draft.owner = draft.worker
   if (write.snapshot) draft.snapshot = write.snapshot
   if (write.release) draft.worker = null
@@ -180,9 +180,13 @@ function admit(draft: Draft, view: View, body: InboxBody): number {
   const seq = draft.seq + 1
   append(draft, { ...body, seq, at, epoch: 0 })
   draft.ids.push({ id: body.id, seq })
-  // Overdue since earlier stays so: the longest waiting session comes first.
-  if (draft.due === null || draft.due > at) draft.due = at
+  draft.due = Math.min(draft.due ?? at, at)
   return seq
+}
+
+/** Who was due and still is has been due since then: the longest waiting comes first, and a running session moves no index. */
+function since(was: number | null, due: number | null, now: number): number | null {
+  return was !== null && due !== null && was <= due && due <= now ? was : due
 }
 
 function append(draft: Draft, event: Event): void {

@@ -1,19 +1,16 @@
 // What one transaction of an SQLite store will write: the present seen through the changes already decided, then all rows at once.
 // It decides nothing about admission (plan.ts does) and knows nothing about transactions (sqlite-writer.ts does).
 import { crc32 } from 'node:zlib'
-import type { Card } from '../kernel/card.ts'
-import { Fault } from '../kernel/failure.ts'
+import { assert, Fault } from '../kernel/failure.ts'
 import type { AccountRow, Claim, Receipt, Write } from '../kernel/ports.ts'
 import type { Hold } from './charges.ts'
+import { addSum, seedOf } from './checksum.ts'
 import { checkId } from './id.ts'
-import { type Draft, type Head, type Plan, planCommit, stirs, type View } from './plan.ts'
+import { type Draft, type Plan, planCommit, stirs, type View } from './plan.ts'
 import type { SqlValue } from './sqlite-driver.ts'
-import { addSum, readAccount, seedOf } from './sqlite-read.ts'
-import { SPAN, type Statements } from './sqlite-schema.ts'
-
-/** A session's row. `sum` is the checksum its log ends with. */
-type Row = Head & { readonly n: number; readonly sum: number; readonly root: string }
-type WorkerRow = { readonly until: number; readonly ttl: number; readonly address: string | null }
+import { readAccount } from './sqlite-read.ts'
+import { insertAll, insertEvents, type Row, type WorkerRow, writeSession } from './sqlite-rows.ts'
+import { SPAN, type Statements, TAIL_MAX } from './sqlite-schema.ts'
 
 /** What a connection knows besides its file. The rows are as last seen, and valid until another connection writes. */
 export type Ground = {
@@ -22,9 +19,12 @@ export type Ground = {
   readonly workers: Map<string, WorkerRow>
   /** Sessions found damaged, and how. They can be read and not written. */
   readonly damaged: Map<string, string>
+  /** The last position taken in the table of events. */
+  pos: number
 }
 
-type Change = { row: Row; readonly was: Row | null; card: Card | null }
+type Place = Pick<Row, 'pos' | 'tail' | 'tailSpans'>
+type Change = { row: Row; readonly was: Row | null }
 
 const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
 const ROWS_KNOWN_MAX = 10_000
@@ -43,14 +43,17 @@ export class Batch implements View {
   readonly #holds = new Map<string, Hold | null>()
   readonly #ids = new Map<string, { readonly seq: number; readonly body: string }>()
   readonly #events: SqlValue[] = []
+  readonly #spans: SqlValue[] = []
   /** Rows of rarer tables. */
   readonly #rest: (() => void)[] = []
   #sessions = 0
+  #pos: number
 
   constructor(now: number, ground: Ground) {
     this.now = now
     this.#ground = ground
     this.#sql = ground.sql
+    this.#pos = ground.pos
   }
 
   // ---- The present, as this transaction sees it ------------------------------------------------------------------
@@ -85,10 +88,12 @@ export class Batch implements View {
   }
 
   #load(session: string): Row | null {
-    const found = this.#sql.head.get(session) as (Row & { last: number | null }) | undefined
+    const found = this.#sql.head.get(session) as
+      | (Omit<Row, 'sum' | 'card' | 'tailSpans'> & { sum: number | null })
+      | undefined
     if (!found) return null
-    const { last, ...row } = found
-    if (last !== row.sum) this.#ground.damaged.set(session, `its last event, ${row.seq}, is missing or changed`)
+    if (found.sum === null) this.#ground.damaged.set(session, `its last event, ${found.seq}, is missing`)
+    const row = { ...found, sum: found.sum ?? 0, card: null, tailSpans: found.tail.split(',').length >> 1 }
     this.#ground.rows.set(session, row)
     return row
   }
@@ -121,7 +126,7 @@ export class Batch implements View {
     if (leased && row.worker !== worker) return null
     const { until } = this.extend(worker, ttlMs)
     const epoch = row.epoch + 1
-    this.#change(session, { ...row, worker, epoch }, null)
+    this.#change(session, { ...row, worker, epoch })
     return { epoch, until }
   }
 
@@ -149,31 +154,53 @@ export class Batch implements View {
   release(session: string, epoch: number): void {
     const row = this.#row(session)
     if (row?.epoch !== epoch || row.worker === null) return
-    this.#change(session, { ...row, worker: null }, null)
+    this.#change(session, { ...row, worker: null })
     this.stirred ||= row.due !== null
   }
 
   #grow(draft: Draft): void {
-    const { session, seq, at, epoch, worker, due, status, card, bodies } = draft
+    const { session, seq, at, epoch, worker, due, status, bodies } = draft
+    // Everything it wanted was there already.
+    if (bodies.length === 0 && draft.card === null) return
     const was = this.#row(session)
     const n = was?.n ?? this.#number()
+    const first = { seq: seq - bodies.length + 1, pos: this.#pos + 1 }
     let sum = was?.sum ?? seedOf(session)
-    for (const [i, body] of bodies.entries()) {
+    for (const body of bodies) {
       sum = addSum(sum, body)
-      this.#events.push(n * SPAN + seq - bodies.length + 1 + i, sum, body)
+      this.#events.push(n, sum, body)
     }
+    this.#pos += bodies.length
     for (const { id, seq: at } of draft.ids) {
-      this.#ids.set(`${n}:${id}`, { seq: at, body: bodies[at - seq + bodies.length - 1] ?? '' })
-      this.#rest.push(() => this.#sql.admit.run(n, id, at))
+      const pos = first.pos + at - first.seq
+      this.#ids.set(`${n}:${id}`, { seq: at, body: bodies[at - first.seq] ?? '' })
+      this.#rest.push(() => this.#sql.admit.run(n, id, at, pos))
     }
     if (draft.owner !== null) this.#prove(draft.owner)
     if (draft.snapshot) {
       const { seq: upTo, version, body } = draft.snapshot
       this.#rest.push(() => this.#sql.keepSnapshot.run(n, upTo, version, crc32(body) | 0, body))
     }
-    this.#change(session, { n, seq, at, sum, epoch, worker, due, status, root: card?.root ?? was?.root ?? '' }, card)
+    const card = draft.card ?? was?.card ?? null
+    const root = card?.root ?? was?.root ?? ''
+    const place = bodies.length > 0 ? this.#place(n, was, first) : was
+    assert(place, `session ${session} begins without an event`)
+    const { pos, tail, tailSpans } = place
+    this.#change(session, { n, seq, at, epoch, worker, due, status, pos, sum, tail, tailSpans, root, card })
     if (bodies.length > 0) this.grown.push(draft)
     this.stirred ||= stirs(draft)
+  }
+
+  /** Where a session that grew now lies. A new span begins if another session wrote last; full tails move out. */
+  #place(n: number, was: Row | null, { seq, pos: first }: { seq: number; pos: number }): Place {
+    const pos = this.#pos
+    if (was?.pos === first - 1) return { pos, tail: was.tail, tailSpans: was.tailSpans }
+    const tail = was && was.tailSpans > 0 ? `${was.tail},${seq},${first}` : `${seq},${first}`
+    const tailSpans = (was?.tailSpans ?? 0) + 1
+    if (tailSpans < TAIL_MAX) return { pos, tail, tailSpans }
+    const marks = JSON.parse(`[${tail}]`) as number[]
+    for (let i = 0; i < marks.length; i += 2) this.#spans.push(n * SPAN + (marks[i] ?? 0), marks[i + 1] ?? 0)
+    return { pos, tail: '', tailSpans: 0 }
   }
 
   #note({ book, blobs }: Plan): void {
@@ -200,12 +227,10 @@ export class Batch implements View {
     return this.#sessions
   }
 
-  #change(session: string, row: Row, card: Card | null): void {
+  #change(session: string, row: Row): void {
     const known = this.#changes.get(session)
-    if (known) {
-      known.row = row
-      if (card) known.card = card
-    } else this.#changes.set(session, { row, was: this.#ground.rows.get(session) ?? null, card })
+    if (known) known.row = row
+    else this.#changes.set(session, { row, was: this.#ground.rows.get(session) ?? null })
   }
 
   // ---- The rows ----------------------------------------------------------------------------------------------------
@@ -217,8 +242,15 @@ export class Batch implements View {
   /** Inside a transaction. Throws only what SQLite throws. */
   write(): void {
     const sql = this.#sql
-    this.#writeEvents()
-    for (const [session, change] of this.#changes) writeSession(sql, session, change)
+    const last = insertEvents(sql.insertEvents, this.#events)
+    assert(this.#events.length === 0 || last === this.#pos, `events end at ${last}, not at ${this.#pos}`)
+    insertAll(sql.insertSpans, this.#spans)
+    const heads: SqlValue[] = []
+    for (const [session, { row, was }] of this.#changes) {
+      if (row.seq !== was?.seq) heads.push(row.n, row.seq, row.at, row.pos, row.tail)
+      writeSession(sql, session, row, was)
+    }
+    insertAll(sql.keepHeads, heads)
     for (const [id, { until, ttl, address }] of this.#workers) sql.keepWorker.run(id, until, ttl, address)
     for (const { id, limit, held, spent, assumed } of this.#accounts.values()) {
       sql.keepAccount.run(id, limit, held, spent, assumed)
@@ -233,31 +265,9 @@ export class Batch implements View {
   /** After the transaction: what was written is what is known. */
   settle(): void {
     const { rows, workers } = this.#ground
+    this.#ground.pos = this.#pos
     if (rows.size > ROWS_KNOWN_MAX) rows.clear()
     for (const [session, { row }] of this.#changes) rows.set(session, row)
     for (const [id, row] of this.#workers) workers.set(id, row)
   }
-
-  #writeEvents(): void {
-    const values = this.#events
-    let from = 0
-    for (const { rows, statement } of this.#sql.insert) {
-      for (const width = rows * 3; values.length - from >= width; from += width) {
-        statement.get(...(from === 0 && width === values.length ? values : values.slice(from, from + width)))
-      }
-    }
-  }
-}
-
-/** The narrowest statement that will do: a column that is not named costs no index. */
-function writeSession(sql: Statements, session: string, { row, was, card }: Change): void {
-  const { n, seq, at, sum, due, epoch, worker, status, root } = row
-  if (was === null) {
-    sql.create.get(seq, at, sum, due, epoch, worker, status, root, JSON.stringify(card), session, n)
-  } else if (card === null) {
-    if (epoch === was.epoch && worker === was.worker) sql.append.get(seq, at, sum, due, n)
-    else sql.lease.get(seq, at, sum, due, epoch, worker, n)
-  } else if (epoch === was.epoch && worker === was.worker && status === was.status && root === was.root) {
-    sql.grow.get(seq, at, sum, due, JSON.stringify(card), n)
-  } else sql.replace.get(seq, at, sum, due, epoch, worker, status, root, JSON.stringify(card), n)
 }

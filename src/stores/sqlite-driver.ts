@@ -6,7 +6,7 @@ import { Fault } from '../kernel/failure.ts'
 export type SqlValue = null | number | string | Uint8Array
 
 export interface Statement {
-  run(...values: SqlValue[]): unknown
+  run(...values: SqlValue[]): { readonly lastInsertRowid: number | bigint }
   /** The first row. Also the cheapest way to write: `run` builds an object nobody reads, which costs as much as a row. */
   get(...values: SqlValue[]): unknown
   all(...values: SqlValue[]): unknown[]
@@ -27,12 +27,14 @@ const OLDEST = '3.51.3'
 
 export function loadDriver(): Driver {
   const builtIn = process.versions['sqlite']
-  const name = builtIn !== undefined && isRecent(builtIn) ? 'node:sqlite' : '@photostructure/sqlite'
+  const require = createRequire(import.meta.url)
   try {
-    return (createRequire(import.meta.url)(name) as { readonly DatabaseSync: Driver }).DatabaseSync
+    const loaded: unknown =
+      builtIn !== undefined && isRecent(builtIn) ? require('node:sqlite') : require('@photostructure/sqlite')
+    return (loaded as { readonly DatabaseSync: Driver }).DatabaseSync
   } catch (error) {
     const text = 'No usable SQLite: install @photostructure/sqlite, or use Node 24 or newer.'
-    throw new Fault('store_unsupported', text, `${name}: ${String(error)}`)
+    throw new Fault('store_unsupported', text, String(error))
   }
 }
 

@@ -3,11 +3,16 @@ import { Fault, type FaultCode } from '../kernel/failure.ts'
 
 const BUSY = 5
 const LOCKED = 6
+/** Too many tries for a place in the shared index: another form of busy. */
+const PROTOCOL = 15
 const CORRUPT = 11
 
+const BUSY_TEXT = 'Other processes kept the database locked for too long. Nothing was written; try again.'
+
 const texts: ReadonlyMap<number, readonly [FaultCode, string]> = new Map([
-  [BUSY, ['store_busy', 'Other processes kept the database locked for too long. Try again.']],
-  [LOCKED, ['store_busy', 'Other processes kept the database locked for too long. Try again.']],
+  [BUSY, ['store_busy', BUSY_TEXT]],
+  [LOCKED, ['store_busy', BUSY_TEXT]],
+  [PROTOCOL, ['store_busy', BUSY_TEXT]],
   [8, ['io_error', 'The database file cannot be written: check its permissions.']],
   [10, ['io_error', 'The disk failed. The store is read-only until it is opened again.']],
   [CORRUPT, ['store_damaged', 'The database file is damaged. Restore it from a backup.']],
@@ -26,9 +31,12 @@ export function toFault(error: unknown): Error {
   return error instanceof Error ? error : new Error(detail)
 }
 
+export function busyFault(): Fault {
+  return new Fault('store_busy', BUSY_TEXT)
+}
+
 export function isBusy(error: unknown): boolean {
-  const code = primaryCode(error)
-  return code === BUSY || code === LOCKED
+  return [BUSY, LOCKED, PROTOCOL].includes(primaryCode(error))
 }
 
 export function primaryCode(error: unknown): number {

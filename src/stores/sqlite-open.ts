@@ -19,9 +19,10 @@ const BUSY_MS = 25
 export function openFile(file: string, driver: Driver): Connection {
   const db = new driver(file)
   try {
-    const { version } = db.prepare('SELECT sqlite_version() AS version').get() as { version: string }
-    checkVersion(version)
-    db.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`)
+    checkVersion(ask(db, 'SELECT sqlite_version()') as string)
+    db.exec(
+      `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`,
+    )
     // Before anything is written: another program's database must stay as it is.
     checkOwner(db, file)
     enterWal(db, file)
@@ -34,16 +35,29 @@ export function openFile(file: string, driver: Driver): Connection {
   }
 }
 
+/** One driver keeps the file open until its statements are collected, so the log is moved into the file here. */
+export function closeFile({ db }: Connection): void {
+  try {
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch {
+    // Others use the file, or the disk is full. Nothing is lost: whoever opens it next finds the log where it is.
+  }
+  db.close()
+}
+
+function ask(db: Database, sql: string): unknown {
+  return Object.values(db.prepare(sql).get() as Readonly<Record<string, unknown>>)[0]
+}
+
 function checkOwner(db: Database, file: string): void {
-  const { application_id: id } = db.prepare('PRAGMA application_id').get() as { application_id: number }
-  const { count } = db.prepare('SELECT count(*) AS count FROM sqlite_schema').get() as { count: number }
-  if (id === APPLICATION_ID || (id === 0 && count === 0)) return
+  const id = ask(db, 'PRAGMA application_id')
+  if (id === APPLICATION_ID || (id === 0 && ask(db, 'SELECT count(*) FROM sqlite_schema') === 0)) return
   throw new Fault('store_unsupported', `${file} is a database of another program. Choose another path.`)
 }
 
 function enterWal(db: Database, file: string): void {
-  const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
-  if (mode !== 'wal') throw new Fault('store_unsupported', `${file} is on a file system without shared memory (WAL).`)
+  if (ask(db, 'PRAGMA journal_mode = WAL') === 'wal') return
+  throw new Fault('store_unsupported', `${file} is on a file system without shared memory (WAL).`)
 }
 
 /** One transaction: another process sees no schema, or all of it. */
@@ -54,7 +68,7 @@ function ensureSchema(db: Database, file: string): void {
     if (versionOf(db, file) === 0) {
       db.exec(SCHEMA)
       db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-      db.prepare('INSERT INTO meta (version, store) VALUES (?, lower(hex(randomblob(16))))').run(SCHEMA_VERSION)
+      db.exec(`INSERT INTO meta (version, store) VALUES (${SCHEMA_VERSION}, lower(hex(randomblob(16))))`)
     }
     db.exec('COMMIT')
   } catch (error) {
@@ -65,11 +79,8 @@ function ensureSchema(db: Database, file: string): void {
 
 /** 0 for a file that is still empty. */
 function versionOf(db: Database, file: string): number {
-  const { count } = db.prepare(`SELECT count(*) AS count FROM sqlite_schema WHERE name = 'meta'`).get() as {
-    count: number
-  }
-  if (count === 0) return 0
-  const { version } = db.prepare('SELECT version FROM meta').get() as { version: number }
+  if (ask(db, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`) === 0) return 0
+  const version = Number(ask(db, 'SELECT version FROM meta'))
   if (version <= SCHEMA_VERSION) return version
   const text = `${file} was written by a newer version (schema ${version}, this is ${SCHEMA_VERSION}). Upgrade, or open another file.`
   throw new Fault('store_newer', text)

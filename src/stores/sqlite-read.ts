@@ -6,67 +6,86 @@ import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { AccountRow, Blob, Page, Snapshot, Store } from '../kernel/ports.ts'
 import { upcast } from '../kernel/upcast.ts'
+import { addSum, seedOf } from './checksum.ts'
 import { primaryCode } from './sqlite-fault.ts'
-import { SPAN, type Statements } from './sqlite-schema.ts'
+import type { Statements } from './sqlite-schema.ts'
+import { countIn, cut, type End, findSpans, positionsOf, type Span } from './sqlite-spans.ts'
 
 /** Reading row by row costs three times as much. More than this gains nothing. */
 const CHUNK = 512
 
-/** The sum an empty log starts with: an event cannot be moved to another session unseen. */
-export function seedOf(session: string): number {
-  return crc32(session) | 0
-}
-
-/** A sum covers all events up to its own. The comma makes many bodies, joined as in a JSON array, one piece to check. */
-export function addSum(sum: number, bodies: string): number {
-  return crc32(bodies, crc32(',', sum >>> 0)) | 0
-}
-
-/** A log from `after` on, as far as it is good. */
+/** A log from `after` on, as far as it is good. In one transaction: its index may not move meanwhile. */
 export function readLog(sql: Statements, session: string, after: number, limit: number): Page {
-  const head = sql.seq.get(session) as { n: number; seq: number; sum: number } | undefined
-  if (!head) throw new Fault('session_missing', `There is no session ${session}.`)
-  const first = head.n * SPAN
-  const end = Math.min(head.seq, after + limit)
+  sql.beginRead.get()
+  try {
+    return readRange(sql, session, after, limit)
+  } finally {
+    endRead(sql)
+  }
+}
+
+function endRead(sql: Statements): void {
+  try {
+    sql.commit.get()
+  } catch {
+    // SQLite ends a transaction by itself after some errors, and that error is the one to report.
+  }
+}
+
+function readRange(sql: Statements, session: string, after: number, limit: number): Page {
+  const end = sql.end.get(session) as (End & { sum: number | null }) | undefined
+  if (!end) throw new Fault('session_missing', `There is no session ${session}.`)
+  const last = Math.min(end.seq, after + limit)
   const events: Event[] = []
-  if (after >= end) return { events }
-  let sum = after === 0 ? seedOf(session) : sumAt(sql, first + after)
-  if (sum === null) return { events, damaged: { seq: after, reason: 'the event is missing' } }
-  for (let at = after; at < end; at = Math.min(at + CHUNK, end)) {
-    const piece = readChunk(sql, first + at, first + Math.min(at + CHUNK, end), sum)
-    for (const event of piece.events) events.push(upcast(event))
-    if (piece.damage !== null) return { events, damaged: { seq: after + events.length + 1, reason: piece.damage } }
-    sum = piece.sum
+  const stop = (reason: string): Page => ({ events, damaged: { seq: after + events.length + 1, reason } })
+  if (after >= last) return { events }
+  let sum = after === 0 ? seedOf(session) : sumAt(sql, end, after)
+  if (sum === null) return stop('the event before it is missing')
+  for (const piece of cut(findSpans(sql, end, after + 1, last), CHUNK)) {
+    if (piece[0]?.seq !== after + events.length + 1) return stop(MISSING)
+    const read = readPiece(sql, piece, sum)
+    for (const event of read.events) events.push(upcast(event))
+    if (read.damage !== null) return stop(read.damage)
+    sum = read.sum
   }
-  if (end === head.seq && sum !== head.sum) {
-    return { events, damaged: { seq: head.seq + 1, reason: 'the log does not end as its session says' } }
-  }
+  if (events.length < last - after) return stop(MISSING)
+  if (last === end.seq && sum !== end.sum) return stop('the log does not end as its session says')
   return { events }
 }
 
-type Piece = { readonly events: readonly Event[]; readonly sum: number; readonly damage: string | null }
+type Read = { readonly events: readonly Event[]; readonly sum: number; readonly damage: string | null }
 
-/** Events of (from, to]. Checked and parsed as one text; one by one only to find where it is bad. */
-function readChunk(sql: Statements, from: number, to: number, before: number): Piece {
+const MISSING = 'the event is missing'
+
+/** Checked and parsed as one text; one by one only to find where it is bad. */
+function readPiece(sql: Statements, piece: readonly Span[], before: number): Read {
   try {
-    const row = sql.chunk.get(from, to) as { text: string | null; count: number; sum: number | null }
-    if (row.count === to - from && row.text !== null && addSum(before, row.text) === row.sum) {
+    const row = readText(sql, piece)
+    if (row.count === countIn(piece) && row.text !== null && addSum(before, row.text) === row.sum) {
       const events = JSON.parse(`[${row.text}]`) as Event[]
       if (events.length === row.count) return { events, sum: row.sum, damage: null }
     }
   } catch (error) {
     if (!isDamage(error)) throw error
   }
-  return readOneByOne(sql, from, to, before)
+  return readOneByOne(sql, positionsOf(piece), before)
 }
 
-function readOneByOne(sql: Statements, from: number, to: number, before: number): Piece {
+type Text = { readonly text: string | null; readonly count: number; readonly sum: number | null }
+
+function readText(sql: Statements, piece: readonly Span[]): Text {
+  const [only] = piece
+  if (only && piece.length === 1) return sql.chunk.get(only.pos, only.pos + only.count - 1) as Text
+  return sql.scattered.get(JSON.stringify(positionsOf(piece))) as Text
+}
+
+function readOneByOne(sql: Statements, positions: readonly number[], before: number): Read {
   const events: Event[] = []
   let sum = before
-  for (let key = from + 1; key <= to; key++) {
+  for (const pos of positions) {
     try {
-      const row = sql.event.get(key) as { sum: number; body: string } | undefined
-      if (!row) return { events, sum, damage: 'the event is missing' }
+      const row = sql.event.get(pos) as { sum: number; body: string } | undefined
+      if (!row) return { events, sum, damage: MISSING }
       if (addSum(sum, row.body) !== row.sum) return { events, sum, damage: 'the event does not match its checksum' }
       events.push(JSON.parse(row.body) as Event)
       sum = row.sum
@@ -89,8 +108,9 @@ function isDamage(error: unknown): boolean {
   )
 }
 
-function sumAt(sql: Statements, key: number): number | null {
-  return (sql.sum.get(key) as { sum: number } | undefined)?.sum ?? null
+function sumAt(sql: Statements, end: End, seq: number): number | null {
+  const [span] = findSpans(sql, end, seq, seq)
+  return span ? ((sql.event.get(span.pos) as { sum: number } | undefined)?.sum ?? null) : null
 }
 
 /** Only a cache: a bad one is as good as none. */

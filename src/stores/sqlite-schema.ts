@@ -7,60 +7,81 @@ export const SCHEMA_VERSION = 1
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
 
-/** An event's key is its session's number times this, plus its seq: one integer, and a session's events lie side by side. */
+/** A span's key is its session's number times this, plus the seq of its first event. */
 export const SPAN = 2 ** 27
 
+/** So many spans wait in the head's row before they move to their own table together. */
+export const TAIL_MAX = 16
+
+/**
+ * Events are one growing table in the order of their commits, whatever session they belong to: a commit of many sessions
+ * then touches as few pages as one of a single session. A span says where events of one session lie side by side.
+ * New spans stand in `heads.tail` and move to `spans` sixteen at a time, so that index pages are seldom touched.
+ * `heads` is what every commit changes, `sessions` what few do. All but `events` could be built anew from it.
+ */
 export const SCHEMA = `
   CREATE TABLE meta (version INTEGER NOT NULL, store TEXT NOT NULL) STRICT;
-  CREATE TABLE events (key INTEGER PRIMARY KEY, sum INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
+  CREATE TABLE events (pos INTEGER PRIMARY KEY, session INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
   CREATE TRIGGER events_keep BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
   CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+  CREATE TABLE heads (n INTEGER PRIMARY KEY, seq INTEGER, at REAL, pos INTEGER, tail TEXT) STRICT;
+  CREATE TABLE spans (key INTEGER PRIMARY KEY, pos INTEGER NOT NULL) STRICT;
   CREATE TABLE sessions (
-    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, seq INTEGER NOT NULL, at REAL NOT NULL, sum INTEGER NOT NULL,
-    epoch INTEGER NOT NULL, worker TEXT, due REAL, status TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL, worker TEXT, due REAL,
+    status TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL
   ) STRICT;
-  -- A leased session is in neither of the first two while it runs: its commits touch no index.
   CREATE INDEX sessions_due ON sessions (due) WHERE worker IS NULL AND due IS NOT NULL;
   CREATE INDEX sessions_worker ON sessions (worker) WHERE worker IS NOT NULL;
   CREATE INDEX sessions_status ON sessions (status, id);
   CREATE INDEX sessions_root ON sessions (root, id);
-  CREATE TABLE inbox (session INTEGER NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (session, id)) STRICT, WITHOUT ROWID;
+  CREATE TABLE inbox (
+    session INTEGER NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, pos INTEGER NOT NULL, PRIMARY KEY (session, id)
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE workers (id TEXT PRIMARY KEY, until REAL NOT NULL, ttl REAL NOT NULL, address TEXT) STRICT, WITHOUT ROWID;
-  CREATE TABLE accounts (id TEXT PRIMARY KEY, cap REAL, held REAL NOT NULL, spent REAL NOT NULL, assumed REAL NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE accounts (
+    id TEXT PRIMARY KEY, cap REAL, held REAL NOT NULL, spent REAL NOT NULL, assumed REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE holds (key TEXT PRIMARY KEY, amount REAL NOT NULL, accounts TEXT NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE blobs (n INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, media TEXT NOT NULL, sum INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
+  CREATE TABLE blobs (
+    n INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, media TEXT NOT NULL, sum INTEGER NOT NULL, data BLOB NOT NULL
+  ) STRICT;
   -- Who refers to a blob: what a sweep will ask.
   CREATE TABLE blob_refs (hash TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (hash, session)) STRICT, WITHOUT ROWID;
-  CREATE TABLE snapshots (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
+  CREATE TABLE snapshots (
+    session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL
+  ) STRICT;
 `
 
-/** How many events one INSERT takes: a driver call costs as much as two rows. */
-const INSERT_ROWS = [32, 8, 2, 1] as const
-
-const LIST = 'SELECT id, seq, at, due, card FROM sessions WHERE id > ?'
-const HEAD = 'SELECT s.n, s.seq, s.at, s.sum, s.epoch, s.worker, s.due, s.status, s.root'
+const CARD = 'SELECT h.seq, h.at, s.due, s.card FROM sessions s JOIN heads h ON h.n = s.n'
 
 const SQL = {
   // Transactions.
   begin: 'BEGIN IMMEDIATE',
+  beginRead: 'BEGIN',
   commit: 'COMMIT',
   dataVersion: 'PRAGMA data_version',
   // Sessions.
-  head: `${HEAD}, e.sum AS last FROM sessions s LEFT JOIN events e ON e.key = s.n * ${SPAN} + s.seq WHERE s.id = ?`,
-  seq: 'SELECT n, seq, sum FROM sessions WHERE id = ?',
+  head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, e.sum, s.epoch, s.worker, s.due, s.status, s.root FROM sessions s
+    JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos AND e.session = s.n WHERE s.id = ?`,
+  end: `SELECT s.n, h.seq, h.tail, e.sum FROM sessions s JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos WHERE s.id = ?`,
+  seq: 'SELECT h.seq FROM sessions s JOIN heads h ON h.n = s.n WHERE s.id = ?',
+  last: 'SELECT coalesce(max(pos), 0) AS pos FROM events',
   count: 'SELECT coalesce(max(n), 0) AS n FROM sessions',
-  create: `INSERT INTO sessions (seq, at, sum, due, epoch, worker, status, root, card, id, n) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  append: 'UPDATE sessions SET seq = ?, at = ?, sum = ?, due = ? WHERE n = ?',
-  grow: 'UPDATE sessions SET seq = ?, at = ?, sum = ?, due = ?, card = ? WHERE n = ?',
-  lease: 'UPDATE sessions SET seq = ?, at = ?, sum = ?, due = ?, epoch = ?, worker = ? WHERE n = ?',
-  replace: `UPDATE sessions SET seq = ?, at = ?, sum = ?, due = ?, epoch = ?, worker = ?, status = ?, root = ?, card = ? WHERE n = ?`,
+  create: 'INSERT INTO sessions (due, epoch, worker, status, root, card, id, n) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  wake: 'UPDATE sessions SET due = ? WHERE n = ?',
+  lease: 'UPDATE sessions SET due = ?, epoch = ?, worker = ? WHERE n = ?',
+  describe: 'UPDATE sessions SET due = ?, card = ? WHERE n = ?',
+  replace: 'UPDATE sessions SET due = ?, epoch = ?, worker = ?, status = ?, root = ?, card = ? WHERE n = ?',
   // Events.
-  chunk:
-    'SELECT group_concat(body) AS text, count(*) AS count, max(key), sum FROM (SELECT key, sum, body FROM events WHERE key > ? AND key <= ? ORDER BY key)',
-  event: 'SELECT sum, body FROM events WHERE key = ?',
-  sum: 'SELECT sum FROM events WHERE key = ?',
-  admitted: `SELECT i.seq, e.body FROM inbox i JOIN events e ON e.key = i.session * ${SPAN} + i.seq WHERE i.session = ? AND i.id = ?`,
-  admit: 'INSERT INTO inbox (session, id, seq) VALUES (?, ?, ?)',
+  spans: `SELECT group_concat((key - ?) || ',' || pos) AS text FROM (SELECT key, pos FROM spans
+    WHERE key BETWEEN coalesce((SELECT max(key) FROM spans WHERE key BETWEEN ? AND ?), 0) AND ? AND key >= ? ORDER BY key)`,
+  // Their order is that of the table. Were it not, no sum would match.
+  chunk: 'SELECT group_concat(body) AS text, count(*) AS count, max(pos), sum FROM events WHERE pos BETWEEN ? AND ?',
+  scattered: `SELECT group_concat(e.body) AS text, count(*) AS count, max(e.pos), e.sum
+    FROM json_each(?) j CROSS JOIN events e ON e.pos = j.value`,
+  event: 'SELECT sum, body FROM events WHERE pos = ?',
+  admitted: 'SELECT i.seq, e.body FROM inbox i JOIN events e ON e.pos = i.pos WHERE i.session = ? AND i.id = ?',
+  admit: 'INSERT INTO inbox (session, id, seq, pos) VALUES (?, ?, ?, ?)',
   // Leases.
   worker: 'SELECT until, ttl, address FROM workers WHERE id = ?',
   keepWorker: `INSERT INTO workers (id, until, ttl, address) VALUES (?, ?, ?, ?)
@@ -77,39 +98,76 @@ const SQL = {
   nextLeased: `SELECT min(CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE worker = w.id AND due <= w.until) THEN w.until
     ELSE (SELECT min(due) FROM sessions WHERE worker = w.id) END) AS due FROM workers w`,
   // Cards.
-  card: 'SELECT seq, at, due, card FROM sessions WHERE id = ?',
-  list: `${LIST} ORDER BY id LIMIT ?`,
-  listStatus: `${LIST} AND status = ? ORDER BY id LIMIT ?`,
-  listRoot: `${LIST} AND root = ? ORDER BY id LIMIT ?`,
-  listBoth: `${LIST} AND status = ? AND root = ? ORDER BY id LIMIT ?`,
+  card: `${CARD} WHERE s.id = ?`,
+  list: `${CARD} WHERE s.id > ? ORDER BY s.id LIMIT ?`,
+  listStatus: `${CARD} WHERE s.id > ? AND s.status = ? ORDER BY s.id LIMIT ?`,
+  listRoot: `${CARD} WHERE s.id > ? AND s.root = ? ORDER BY s.id LIMIT ?`,
+  listBoth: `${CARD} WHERE s.id > ? AND s.status = ? AND s.root = ? ORDER BY s.id LIMIT ?`,
   // Money.
   account: 'SELECT id, cap, held, spent, assumed FROM accounts WHERE id = ?',
-  keepAccount: `INSERT INTO accounts (id, cap, held, spent, assumed) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET cap = excluded.cap, held = excluded.held, spent = excluded.spent, assumed = excluded.assumed`,
+  keepAccount: `INSERT INTO accounts (id, cap, held, spent, assumed) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
+    DO UPDATE SET cap = excluded.cap, held = excluded.held, spent = excluded.spent, assumed = excluded.assumed`,
   hold: 'SELECT amount, accounts FROM holds WHERE key = ?',
-  keepHold:
-    'INSERT INTO holds (key, amount, accounts) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET amount = excluded.amount, accounts = excluded.accounts',
+  keepHold: `INSERT INTO holds (key, amount, accounts) VALUES (?, ?, ?) ON CONFLICT (key)
+    DO UPDATE SET amount = excluded.amount, accounts = excluded.accounts`,
   dropHold: 'DELETE FROM holds WHERE key = ?',
   // Blobs and snapshots.
   blob: 'SELECT media, sum, data FROM blobs WHERE hash = ?',
   keepBlob: 'INSERT INTO blobs (hash, media, sum, data) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING',
   referBlob: 'INSERT INTO blob_refs (hash, session) VALUES (?, ?) ON CONFLICT DO NOTHING',
-  snapshot:
-    'SELECT p.seq, p.version, p.sum, p.body FROM sessions s JOIN snapshots p ON p.session = s.n WHERE s.id = ? AND p.seq <= s.seq',
-  keepSnapshot: `INSERT INTO snapshots (session, seq, version, sum, body) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, version = excluded.version, sum = excluded.sum, body = excluded.body`,
+  snapshot: `SELECT p.seq, p.version, p.sum, p.body FROM sessions s JOIN heads h ON h.n = s.n
+    JOIN snapshots p ON p.session = s.n WHERE s.id = ? AND p.seq <= h.seq`,
+  keepSnapshot: `INSERT INTO snapshots (session, seq, version, sum, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (session)
+    DO UPDATE SET seq = excluded.seq, version = excluded.version, sum = excluded.sum, body = excluded.body`,
 } as const
 
-export type Statements = Readonly<Record<keyof typeof SQL, Statement>> & {
-  readonly insert: readonly { readonly rows: number; readonly statement: Statement }[]
+/** The same INSERT for many rows at once: a driver call costs as much as two rows. Largest first, the last takes one row. */
+export type Bulk = {
+  readonly width: number
+  readonly sizes: readonly { readonly rows: number; readonly statement: Statement }[]
 }
 
+export type Statements = Readonly<Record<keyof typeof SQL, Statement>> & {
+  readonly insertEvents: Bulk
+  readonly keepHeads: Bulk
+  readonly insertSpans: Bulk
+}
+
+/** Each is prepared once, when it is first used: a process that reads one session needs four of them. */
 export function prepareAll(db: Database): Statements {
-  const entries = Object.entries(SQL).map(([name, sql]) => [name, db.prepare(sql)] as const)
-  const insert = INSERT_ROWS.map((rows) => {
-    // OR ROLLBACK: without it SQLite copies every page first, to be able to take back half a statement. We never keep half.
-    const values = Array.from({ length: rows }, () => '(?, ?, ?)').join(', ')
-    return { rows, statement: db.prepare(`INSERT OR ROLLBACK INTO events (key, sum, body) VALUES ${values}`) }
-  })
-  return { ...(Object.fromEntries(entries) as Record<keyof typeof SQL, Statement>), insert }
+  const singles = Object.entries(SQL).map(([name, sql]) => [name, () => db.prepare(sql)] as const)
+  return lazily<Statements>([
+    ...singles,
+    // OR ROLLBACK: else SQLite copies every page first, to be able to take back half a statement. We never keep half.
+    ['insertEvents', () => prepareBulk(db, 'INSERT OR ROLLBACK INTO events (session, sum, body)', [64, 16, 4, 2, 1])],
+    ['keepHeads', () => prepareBulk(db, 'INSERT OR REPLACE INTO heads (n, seq, at, pos, tail)', [32, 8, 1])],
+    ['insertSpans', () => prepareBulk(db, 'INSERT OR ROLLBACK INTO spans (key, pos)', [TAIL_MAX, 1])],
+  ])
+}
+
+function prepareBulk(db: Database, into: string, rows: readonly number[]): Bulk {
+  const width = into.split(',').length
+  const row = `(${Array.from({ length: width }, () => '?').join(', ')})`
+  const prepare = (count: number) => db.prepare(`${into} VALUES ${Array.from({ length: count }, () => row).join(', ')}`)
+  const sizes = rows.map((count) =>
+    lazily<Bulk['sizes'][number]>([
+      ['rows', () => count],
+      ['statement', () => prepare(count)],
+    ]),
+  )
+  return { width, sizes }
+}
+
+/** An object whose fields are made when they are first read. */
+function lazily<T extends object>(fields: readonly (readonly [string, () => unknown])[]): T {
+  const object = {}
+  for (const [name, make] of fields) {
+    const get = () => {
+      const value = make()
+      Object.defineProperty(object, name, { value })
+      return value
+    }
+    Object.defineProperty(object, name, { get, configurable: true })
+  }
+  return object as T
 }

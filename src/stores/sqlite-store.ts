@@ -8,7 +8,7 @@ import { Listeners } from './listeners.ts'
 import type { Batch, Ground } from './sqlite-batch.ts'
 import type { Driver } from './sqlite-driver.ts'
 import { type FileSystemOf, prepareFile } from './sqlite-file.ts'
-import { type Connection, openFile } from './sqlite-open.ts'
+import { closeFile, type Connection, openFile } from './sqlite-open.ts'
 import {
   readAccount,
   readBlob,
@@ -38,6 +38,7 @@ type Open = {
 }
 
 export class SqliteStore implements Store {
+  readonly shared = true
   readonly #path: string
   readonly #machine: Machine
   readonly #clock: Clock
@@ -160,7 +161,7 @@ export class SqliteStore implements Store {
     open.watcher.stop()
     await open.writer.submit(() => {}).catch(() => {})
     this.#open = null
-    open.connection.db.close()
+    closeFile(open.connection)
   }
 
   async #write<T>(act: (batch: Batch) => T): Promise<T> {
@@ -194,7 +195,7 @@ export class SqliteStore implements Store {
     const file = prepareFile(this.#path, this.#machine.fileSystemOf)
     const connection = await whenFree(this.#clock, () => openFile(file, driver))
     const sql = connection.statements
-    const ground: Ground = { sql, rows: new Map(), workers: new Map(), damaged: new Map() }
+    const ground: Ground = { sql, rows: new Map(), workers: new Map(), damaged: new Map(), pos: 0 }
     const writer = new Writer(connection, { ground, clock: this.#clock, after: (batch) => this.#tell(batch) })
     const watcher = new Watcher(file, this.#clock, () => this.#look())
     this.#open = { connection, ground, writer, watcher }
@@ -220,6 +221,7 @@ export class SqliteStore implements Store {
 
   /** After our own commit. A listener that missed another's events is told to read for itself. */
   #tell(batch: Batch): void {
+    this.#open?.watcher.wrote()
     for (const { session, was, seq, events } of batch.grown) {
       if (!this.#listeners.watches(session)) continue
       const told = this.#told.get(session)

@@ -4,7 +4,7 @@ import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../kernel/ports.ts'
 import { holdProcess } from './clock.ts'
 import { Batch, type Ground } from './sqlite-batch.ts'
-import { isBusy, toFault } from './sqlite-fault.ts'
+import { busyFault, isBusy, toFault } from './sqlite-fault.ts'
 import { identify } from './sqlite-file.ts'
 import type { Connection } from './sqlite-open.ts'
 
@@ -29,6 +29,8 @@ export class Writer {
   readonly #after: (batch: Batch) => void
   readonly #jobs: Job[] = []
   #scheduled = false
+  /** Who asked alone, and how often in a row. */
+  #solo = { who: '', count: 0 }
   #attempts = 0
   #dataVersion = -1
   #identifiedAt = Number.NEGATIVE_INFINITY
@@ -58,8 +60,11 @@ export class Writer {
 
   #flush(): void {
     this.#scheduled = false
-    while (this.#jobs.length > 0) {
-      const waiting = this.#run(this.#jobs.splice(0, GROUP_MAX))
+    // What listeners ask meanwhile has its own turn: two that answer each other must not stop everything else.
+    for (let left = this.#jobs.length; left > 0; ) {
+      const group = this.#jobs.splice(0, Math.min(left, GROUP_MAX))
+      left -= group.length
+      const waiting = this.#run(group)
       if (waiting.length === 0) continue
       this.#jobs.unshift(...waiting)
       this.#wait()
@@ -154,6 +159,7 @@ export class Writer {
     this.#dataVersion = version
     this.#ground.rows.clear()
     this.#ground.workers.clear()
+    this.#ground.pos = (this.#ground.sql.last.get() as { pos: number }).pos
   }
 
   /** Whoever removes or replaces the file leaves us writing where nobody will ever read. */
@@ -165,11 +171,6 @@ export class Writer {
     if (identify(file) === identity) return
     throw new Fault('io_error', `${file} was removed or replaced while it was open. Open the store again.`)
   }
-}
-
-export function busyFault(): Fault {
-  const text = `Other processes kept the database locked for ${BUSY_WAIT_MS / 1000} seconds. Nothing was written; try again.`
-  return new Fault('store_busy', text)
 }
 
 /** Tries until it is not busy. For what needs no place in the queue: opening and reading. */

@@ -24,7 +24,7 @@ export function admit(
     waits ||= proposal instanceof Promise
     admitted.push(proposal)
   }
-  return waits ? Promise.all(admitted) : (admitted as Proposal[])
+  return waits ? Promise.all(admitted.map((proposal) => Promise.resolve(proposal))) : (admitted as Proposal[])
 }
 
 function admitOne(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Promise<Proposal> {

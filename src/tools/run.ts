@@ -24,7 +24,8 @@ export async function execute(
 
 function contentOf(value: unknown): string {
   if (typeof value === 'string') return value
-  return value === undefined ? '' : (JSON.stringify(value) ?? String(value))
+  // A function or a symbol has no JSON: it is no content either.
+  return JSON.stringify(value) ?? ''
 }
 
 /** Never empty: an error without a message is named by its class. */

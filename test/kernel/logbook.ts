@@ -1,5 +1,5 @@
 // A log in the making, for kernel tests: add events, see the session and what must happen now.
-import type { Gate, Json, Limits, Proposal, Verdict } from '../../src/kernel/content.ts'
+import type { Gate, Limits, Proposal, Verdict } from '../../src/kernel/content.ts'
 import type { Event, InboxBody, OwnerBody } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
@@ -86,7 +86,7 @@ export function call(tool: string, extra: Partial<Proposal> = {}): Proposal {
   return {
     id: `id-${tool}`,
     tool,
-    args: {} as Json,
+    args: {},
     effect: 'once',
     timeoutMs: 1_000,
     ...extra,

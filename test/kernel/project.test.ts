@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { requestBytes } from '../../sim/bytes.ts'
 import { project } from '../../src/kernel/project.ts'
 import { Transcript } from '../../src/kernel/transcript.ts'
-import { ask, asking, call, Logbook } from './logbook.ts'
+import { ask, asking, call, type Logbook } from './logbook.ts'
 
 const setup = { instructions: 'Be brief.', tools: [] }
 

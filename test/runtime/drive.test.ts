@@ -175,7 +175,13 @@ describe('the driver', () => {
       execute: ({ i }) => `${i}`,
     })
     const { session } = await stage(
-      [{ calls }, (request) => request.messages.flatMap((m) => (m.role === 'tool' ? [m.content] : [])).join(' ')],
+      [
+        { calls },
+        (request) =>
+          request.messages
+            .flatMap((m) => (m.role === 'tool' && typeof m.content === 'string' ? [m.content] : []))
+            .join(' '),
+      ],
       { tools: [echo] },
     )
     const result = await session.run('go')

@@ -26,7 +26,7 @@ export function observed(
     get(target, name) {
       if (name === 'commit') return commit
       const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? member.bind(target) : member
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
     },
   })
   return { store, commits }

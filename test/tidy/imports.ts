@@ -19,9 +19,12 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   memory: ['kernel', 'runtime'],
   graphs: ['kernel', 'runtime'],
   scripts: ['kernel', 'runtime'],
-  harness: engine,
+  version: [],
+  // The verbs of one session: half of the harness, in a file of its own.
+  'session-handle': engine,
+  harness: [...engine, 'session-handle', 'version'],
   // Public names only: it re-exports, so it may see everything that has a public name.
-  index: [...engine, 'harness', 'triage', 'evals', 'server', 'server/wire'],
+  index: [...engine, 'harness', 'session-handle', 'version', 'triage', 'evals', 'server', 'server/wire'],
   // What anyone outside could import (the public names and the pure kernel), and never a store or a driver.
   triage: ['harness', 'index', 'kernel'],
   evals: ['harness', 'index', 'kernel'],
@@ -29,7 +32,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   server: ['harness', 'kernel', 'server/wire'],
   'server/wire': ['kernel'],
   web: ['kernel', 'server/wire'],
-  sim: ['kernel', 'runtime', 'stores'],
+  // The tools frame too: what the simulator's agent does is defined like any other tool.
+  sim: ['kernel', 'runtime', 'stores', 'tools'],
 }
 
 /** The files every tool may use. All others in src/tools are tools, and tools do not import each other. */

@@ -1,0 +1,114 @@
+// The contract of a Store: cards, and the questions that indexes answer: who is due, when, and who there is.
+import { describe, expect, it } from 'vitest'
+import { admit, begin, card, claim, create, type MakeFixture, message, note, TTL, write } from './fixture.ts'
+
+export function describeIndexes(make: MakeFixture): void {
+  describe('cards', () => {
+    it('B-STORE-50: a card is what the owner last wrote, with the seq, time and due of the present', async () => {
+      const { store, clock } = await make()
+      const owner = await begin(store, 's')
+      clock.advance(10)
+      const written = card('s', {
+        status: 'running',
+        cost: 12,
+        asks: ['2.0'],
+        waits: ['2.1'],
+        wakes: 1,
+        outcome: 'failed',
+      })
+      await write(store, owner, [note('x')], { card: { ...written, due: clock.time + 5, root: 'r' } })
+      const now = { seq: 2, at: clock.time, due: clock.time + 5 }
+      expect(await store.card('s')).toEqual({ ...written, root: 'r', ...now })
+      await admit(store, 's', message('m'))
+      expect(await store.card('s')).toEqual({ ...written, root: 'r', seq: 3, at: clock.time, due: clock.time })
+      expect(await store.card('none')).toBeNull()
+    })
+
+    it('B-STORE-51: list goes by id, in pages, and filters by status and root', async () => {
+      const { store } = await make()
+      for (const id of ['b', 'ä', 'a', 'Z', '🦙', '\uffff']) await create(store, id, { root: id === 'a' ? 'b' : id })
+      const owner = await claim(store, 'b', 'w1')
+      await write(store, owner, [note('x')], { card: card('b', { status: 'running' }) })
+      const ids = async (filter: Partial<Parameters<typeof store.list>[0]>) =>
+        (await store.list({ limit: 99, ...filter })).map((found) => found.session)
+      const all = ['Z', 'a', 'b', 'ä', '\uffff', '🦙']
+      expect(await ids({})).toEqual(all)
+      expect(await ids({ limit: 2 })).toEqual(['Z', 'a'])
+      expect(await ids({ limit: 2, after: 'a' })).toEqual(['b', 'ä'])
+      expect(await ids({ status: 'running' })).toEqual(['b'])
+      expect(await ids({ status: 'idle' })).toEqual(all.filter((id) => id !== 'b'))
+      expect(await ids({ root: 'b' })).toEqual(['a', 'b'])
+      expect(await ids({ root: 'b', status: 'idle' })).toEqual(['a'])
+      expect(await ids({ root: 'b', status: 'idle', after: 'a' })).toEqual([])
+      expect((await store.list({ limit: 1, status: 'running' }))[0]).toMatchObject({ seq: 2, root: 'b' })
+    })
+  })
+
+  describe('due times', () => {
+    it('B-STORE-52: due names the sessions whose time has come, the longest waiting first', async () => {
+      const { store, clock } = await make()
+      const now = clock.time
+      await create(store, 'later', { due: now + 10 })
+      await create(store, 'second', { due: now - 1 })
+      await create(store, 'first', { due: now - 9 })
+      await create(store, 'never')
+      await create(store, 'now', { due: now })
+      expect(await store.due(99)).toEqual(['first', 'second', 'now'])
+      expect(await store.due(2)).toEqual(['first', 'second'])
+      clock.advance(10)
+      expect(await store.due(99)).toEqual(['first', 'second', 'now', 'later'])
+    })
+
+    it('B-STORE-53: a session that somebody drives is not due, until the lease has expired or was released', async () => {
+      const { store, clock } = await make()
+      const now = clock.time
+      for (const id of ['a', 'b', 'c']) await create(store, id, { due: now - 5 })
+      const a = await claim(store, 'a', 'w1')
+      await claim(store, 'b', 'w2')
+      expect(await store.due(99)).toEqual(['c'])
+      await store.release('a', a.epoch)
+      expect(await store.due(99)).toEqual(['a', 'c'])
+      clock.advance(TTL)
+      expect(await store.due(99)).toEqual(['a', 'b', 'c'])
+      expect(await store.due(1)).toEqual(['a'])
+      await store.extend('w2', TTL)
+      expect(await store.due(99)).toEqual(['a', 'c'])
+    })
+
+    it('B-STORE-54: nextDue is when due will find something: a due time, or the end of the lease that hides it', async () => {
+      const { store, clock } = await make()
+      const now = clock.time
+      expect(await store.nextDue()).toBeNull()
+      await create(store, 'never')
+      expect(await store.nextDue()).toBeNull()
+      await create(store, 'driven', { due: now - 5 })
+      expect(await store.nextDue()).toBe(now - 5)
+      const owner = await claim(store, 'driven', 'w1')
+      expect(await store.nextDue()).toBe(now + TTL)
+      await create(store, 'later', { due: now + 10 })
+      expect(await store.nextDue()).toBe(now + 10)
+      const far = card('driven', { due: now + 2 * TTL })
+      await write(store, owner, [note('x')], { card: far })
+      await write(store, await claim(store, 'later', 'w1'), [], { release: true })
+      expect(await store.nextDue()).toBe(now + 2 * TTL)
+    })
+
+    it('B-STORE-55: a session that was due and still is keeps its place; one that no longer is loses it', async () => {
+      const { store, clock } = await make()
+      await create(store, 'old', { due: clock.time })
+      const owner = await claim(store, 'old', 'w1')
+      clock.advance(10)
+      await create(store, 'new', { due: clock.time })
+      clock.advance(10)
+      await admit(store, 'old', message('m'))
+      owner.seq = 2
+      await write(store, owner, [note('x')], { card: card('old', { status: 'running', due: clock.time }) })
+      clock.advance(TTL)
+      expect(await store.due(9)).toEqual(['new', 'old'].reverse())
+      await write(store, owner, [note('y')], { card: card('old', { due: clock.time + 1 }), release: true })
+      expect(await store.due(9)).toEqual(['new'])
+      await write(store, await claim(store, 'old', 'w1'), [], { card: card('old') })
+      expect(await store.card('old')).toMatchObject({ due: null })
+    })
+  })
+}

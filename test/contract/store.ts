@@ -1,0 +1,20 @@
+// The contract of a Store, as one suite for every implementation. What only one of them promises is in test/stores.
+import { describe } from 'vitest'
+import type { MakeFixture } from './fixture.ts'
+import { describeInbox } from './store-inbox.ts'
+import { describeIndexes } from './store-index.ts'
+import { describeLeases } from './store-lease.ts'
+import { describeLog } from './store-log.ts'
+import { describeMoney } from './store-money.ts'
+import { describeNews } from './store-news.ts'
+
+export function describeStore(name: string, make: MakeFixture): void {
+  describe(`${name} as a store`, () => {
+    describeLog(make)
+    describeLeases(make)
+    describeInbox(make)
+    describeMoney(make)
+    describeIndexes(make)
+    describeNews(make)
+  })
+}

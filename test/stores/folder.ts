@@ -1,0 +1,65 @@
+// Fresh folders on disk for the tests of the SQLite store, and connections that go behind its back.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach } from 'vitest'
+import type { Clock, Store } from '../../src/kernel/ports.ts'
+import { systemClock } from '../../src/stores/clock.ts'
+import { type Database, type Driver, loadDriver } from '../../src/stores/sqlite-driver.ts'
+import { realFileSystemOf } from '../../src/stores/sqlite-file.ts'
+import { type Machine, SqliteStore } from '../../src/stores/sqlite-store.ts'
+
+const folders: string[] = []
+const stores: Store[] = []
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close()
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+})
+
+export function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'terret-store-'))
+  folders.push(folder)
+  return folder
+}
+
+export function makeFile(): string {
+  return join(makeFolder(), 'terret.db')
+}
+
+/** Closed after the test. */
+export function open(file: string, over: Partial<Machine> & { readonly clock?: Clock } = {}): SqliteStore {
+  const machine = { clock: systemClock, loadDriver, fileSystemOf: realFileSystemOf, ...over }
+  const store = new SqliteStore(file, machine)
+  stores.push(store)
+  return store
+}
+
+/** Runs SQL on the file as any other program would. */
+export function meddle<T>(file: string, act: (db: Database) => T): T {
+  const db = new (loadDriver())(file)
+  try {
+    return act(db)
+  } finally {
+    db.close()
+  }
+}
+
+/** A driver whose connections are changed on the way. */
+export function driverOf(change: (db: Database) => Database): Driver {
+  const open = (path: string): Database => {
+    const real = new (loadDriver())(path)
+    return change({
+      get isTransaction() {
+        return real.isTransaction
+      },
+      exec: (sql) => real.exec(sql),
+      prepare: (sql) => real.prepare(sql),
+      close: () => real.close(),
+    })
+  }
+  // Called with `new`, a function that returns an object stands in for a class.
+  return function (this: unknown, path: string) {
+    return open(path)
+  } as unknown as Driver
+}

@@ -1,0 +1,195 @@
+// The SQLite store keeps the contract, and what it alone promises of a healthy file: durability, group commit, one driver.
+import { execFileSync } from 'node:child_process'
+import { describe, expect, it } from 'vitest'
+import { sqlite } from '../../src/stores/sqlite.ts'
+import { addSum, seedOf } from '../../src/stores/checksum.ts'
+import {
+  admit,
+  begin,
+  create,
+  message,
+  note,
+  outcome,
+  ownerWrite,
+  seqs,
+  StillClock,
+  write,
+} from '../contract/fixture.ts'
+import { describeStore } from '../contract/store.ts'
+import { makeFile, meddle, open } from './folder.ts'
+
+describeStore('sqlite', async () => {
+  const clock = new StillClock()
+  return { clock, store: open(makeFile(), { clock }) }
+})
+
+describe('a healthy SQLite file', () => {
+  it('B-STORE-70: everything acknowledged is there when the file is opened again', async () => {
+    const file = makeFile()
+    const first = sqlite(file)
+    const owner = await begin(first, 's')
+    const blob = { hash: 'h', media: 'text/plain', data: new Uint8Array([1, 2]) }
+    const charges = [{ type: 'hold', key: 'k', accounts: ['acc'], amount: 5 }] as const
+    await write(first, owner, [note('x')], { blobs: [blob], charges, snapshot: { seq: 2, version: 1, body: '{}' } })
+    await admit(first, 's', message('m'))
+    const before = [
+      await first.read('s', 0),
+      await first.card('s'),
+      await first.account('acc'),
+      await first.snapshot('s'),
+    ]
+    await first.close()
+    const second = open(file)
+    const after = [
+      await second.read('s', 0),
+      await second.card('s'),
+      await second.account('acc'),
+      await second.snapshot('s'),
+    ]
+    expect(after).toEqual(before)
+    expect([...((await second.blob('h'))?.data ?? [])]).toEqual([1, 2])
+    owner.seq = 3
+    expect(await outcome(write(second, owner, [note('y')]))).toBe('ok')
+    expect(await admit(second, 's', message('m'))).toEqual({ seqs: [3], duplicate: true })
+  })
+
+  it('B-STORE-71: a promise resolves only after its commit: by then another connection reads it', async () => {
+    const file = makeFile()
+    const store = open(file)
+    await create(store, 's')
+    await admit(store, 's', message('m'))
+    const count = meddle(file, (db) => db.prepare('SELECT count(*) AS count FROM events').get() as { count: number })
+    expect(count.count).toBe(2)
+  })
+
+  it('B-STORE-72: commits asked in one macrotask, of any sessions, are one transaction', async () => {
+    const store = open(makeFile())
+    const sessions = Array.from({ length: 64 }, (_, i) => `s${i}`)
+    await Promise.all(sessions.map((session) => create(store, session)))
+    expect(store.transactions).toBe(1)
+    const owners = await Promise.all(
+      sessions.map(async (session) => ({
+        session,
+        worker: 'w',
+        epoch: (await store.claim(session, 'w', 9e4))?.epoch ?? 0,
+        seq: 1,
+      })),
+    )
+    expect(store.transactions).toBe(2)
+    for (let round = 0; round < 20; round++)
+      await Promise.all(owners.map((owner) => write(store, owner, [note('1'), note('2')])))
+    expect(store.transactions).toBe(22)
+    for (const session of ['s0', 's31', 's63']) {
+      const page = await store.read(session, 0)
+      expect(page.damaged).toBeUndefined()
+      expect(page.events.map((event) => event.seq)).toEqual(Array.from({ length: 41 }, (_, i) => i + 1))
+    }
+  })
+
+  it('B-STORE-72: what changes nothing is no transaction', async () => {
+    const store = open(makeFile())
+    await create(store, 's')
+    await admit(store, 's', message('m'))
+    const before = store.transactions
+    await admit(store, 's', message('m'))
+    await store.release('s', 9)
+    expect(await outcome(create(store, 's'))).toBe('session_exists')
+    expect(store.transactions).toBe(before)
+  })
+
+  it('B-STORE-73: a refused commit spoils no other of its group', async () => {
+    const store = open(makeFile())
+    const [a, b, c] = [await begin(store, 'a'), await begin(store, 'b'), await begin(store, 'c')]
+    const before = store.transactions
+    const results = await Promise.all([
+      outcome(write(store, a, [note('x')])),
+      outcome(write(store, { ...b, epoch: 9 }, [note('x')])),
+      outcome(admit(store, 'none', message('m'))),
+      outcome(write(store, c, [note('x')])),
+      outcome(admit(store, 'b', message('m'))),
+      outcome(admit(store, 'b', message('m', 'other'))),
+    ])
+    expect(results).toEqual(['ok', 'lease_lost', 'session_missing', 'ok', 'ok', 'id_reused'])
+    expect(store.transactions).toBe(before + 1)
+    expect(await Promise.all(['a', 'b', 'c'].map((id) => seqs(store, id)))).toEqual([
+      [1, 2],
+      [1, 2],
+      [1, 2],
+    ])
+  })
+
+  it('B-STORE-74: events cannot be changed or deleted, by nobody', async () => {
+    const file = makeFile()
+    await create(open(file), 's')
+    meddle(file, (db) => {
+      expect(() => db.exec(`UPDATE events SET body = '{}'`)).toThrow('events are never changed')
+      expect(() => db.exec('DELETE FROM events')).toThrow('events are never deleted')
+    })
+  })
+
+  it('B-STORE-75: each event is one row, whose sum runs on from the one before', async () => {
+    const file = makeFile()
+    const store = open(file)
+    const owner = await begin(store, 's')
+    await write(store, owner, [note('ä'), note('2')])
+    const rows = meddle(file, (db) => db.prepare('SELECT sum, body FROM events ORDER BY pos').all()) as {
+      sum: number
+      body: string
+    }[]
+    expect(rows.map(({ body }) => JSON.parse(body) as unknown)).toEqual((await store.read('s', 0)).events)
+    let sum = seedOf('s')
+    for (const row of rows) {
+      sum = addSum(sum, row.body)
+      expect(row.sum).toBe(sum)
+    }
+    expect(addSum(seedOf('s'), rows.map((row) => row.body).join(','))).toBe(sum)
+  })
+
+  it('B-STORE-76: a deleted or damaged snapshot is no snapshot', async () => {
+    const file = makeFile()
+    const store = open(file)
+    const owner = await begin(store, 's')
+    await write(store, owner, [note('x')], { snapshot: { seq: 2, version: 1, body: '{"a":1}' } })
+    meddle(file, (db) => db.exec(`UPDATE snapshots SET body = '{"a":2}'`))
+    expect(await store.snapshot('s')).toBeNull()
+    meddle(file, (db) => db.exec('DELETE FROM snapshots'))
+    expect(await store.snapshot('s')).toBeNull()
+    expect(await seqs(store, 's')).toEqual([1, 2])
+  })
+
+  it('B-STORE-77: questions about due times read an index and no log', async () => {
+    const file = makeFile()
+    await create(open(file), 's')
+    const plan = meddle(file, (db) =>
+      (
+        db
+          .prepare('EXPLAIN QUERY PLAN SELECT id FROM sessions WHERE worker IS NULL AND due <= 5 ORDER BY due, n')
+          .all() as { detail: string }[]
+      ).map((row) => row.detail),
+    )
+    expect(plan.join()).toContain('sessions_due')
+    expect(plan.join()).not.toContain('TEMP B-TREE')
+  })
+
+  it('B-STORE-78: importing the store loads no SQLite, and making one touches no disk', async () => {
+    const script = `
+      const before = new Set(process.moduleLoadList)
+      const { sqlite } = await import(${JSON.stringify(new URL('../../.build/src/stores/sqlite.js', import.meta.url).href)})
+      sqlite('/proc/nowhere/at/all.db')
+      const { createRequire } = await import('node:module')
+      const loaded = Object.keys(createRequire('/x')('node:module')._cache ?? {})
+      console.log(JSON.stringify([...process.moduleLoadList, ...loaded].filter((name) => /sqlite/.test(name))))`
+    const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+    expect(JSON.parse(printed)).toEqual([])
+  })
+
+  it('B-STORE-79: closing writes what was asked before', async () => {
+    const file = makeFile()
+    const store = sqlite(file)
+    const owner = await begin(store, 's')
+    const last = store.commit([ownerWrite(store, owner, [note('last')])])
+    await store.close()
+    await last
+    expect(await seqs(open(file), 's')).toEqual([1, 2])
+  })
+})
