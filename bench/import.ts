@@ -8,7 +8,8 @@ import { type Case, type Family, medianOf } from './family.ts'
 const SPAWNS = 7
 const REPORT = 'const { user, system } = process.cpuUsage(); console.log((user + system) / 1000)\n'
 /** The same files as dist/index.js loads, built by the command that runs this; dist/ itself may be being rebuilt. */
-const index = new URL('../src/index.js', import.meta.url).href
+/** As published: the bundle that `npm run build` made. */
+const index = new URL('../../dist/index.js', import.meta.url).href
 
 const spawned: Case = async (folder) => {
   const files = { bare: join(folder, 'bare.mjs'), product: join(folder, 'product.mjs') }

@@ -1,7 +1,6 @@
-// `install`: what the package puts on a disk. Packs it, installs the tarball in an empty folder with npm, and counts.
-// It builds and packs in a folder of its own, so that the repository's dist/ is left alone.
+// `install`: what the package puts on a disk. Packs it as built, installs the tarball in an empty folder with npm, and counts.
 import { execFile } from 'node:child_process'
-import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Case, Family } from './family.ts'
@@ -12,15 +11,9 @@ const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 const installed: Case = async (parent) => {
   const folder = mkdtempSync(join(parent, 'install-'))
-  const [packed, empty] = [join(folder, 'packed'), join(folder, 'empty')]
-  for (const made of [packed, empty]) mkdirSync(made)
-  const compiler = join(repository, 'node_modules', 'typescript', 'bin', 'tsc')
-  const project = join(repository, 'tsconfig.build.json')
-  await run(process.execPath, [compiler, '-p', project, '--outDir', join(packed, 'dist')])
-  for (const file of ['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE']) {
-    if (existsSync(join(repository, file))) copyFileSync(join(repository, file), join(packed, file))
-  }
-  await run(npm, ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: packed })
+  const empty = join(folder, 'empty')
+  mkdirSync(empty)
+  await run(npm, ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: repository })
   const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? ''
   await run(npm, ['init', '-y'], { cwd: empty })
   await run(npm, ['install', '--no-audit', '--no-fund', join(folder, tarball)], { cwd: empty })

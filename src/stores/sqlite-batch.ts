@@ -243,7 +243,7 @@ export class Batch implements View {
   write(): void {
     const sql = this.#sql
     const last = insertEvents(sql.insertEvents, this.#events)
-    assert(this.#events.length === 0 || last === this.#pos, `events end at ${last}, not at ${this.#pos}`)
+    assert(this.#events.length === 0 || last === this.#pos, 'events lie where their spans say')
     insertAll(sql.insertSpans, this.#spans)
     const heads: SqlValue[] = []
     for (const [session, { row, was }] of this.#changes) {

@@ -68,7 +68,7 @@ export class SqliteStore implements Store {
   }
 
   commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
-    return this.#write((batch) => batch.commit(writes))
+    return this.#write((batch) => batch.commit(writes), writes[0]?.session)
   }
 
   async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
@@ -159,15 +159,15 @@ export class SqliteStore implements Store {
     const open = this.#open ?? (await this.#opening?.catch(() => null)) ?? null
     if (!open) return
     open.watcher.stop()
-    await open.writer.submit(() => {}).catch(() => {})
+    await open.writer.submit('', () => {}).catch(() => {})
     this.#open = null
     closeFile(open.connection)
   }
 
-  async #write<T>(act: (batch: Batch) => T): Promise<T> {
+  async #write<T>(act: (batch: Batch) => T, session = ''): Promise<T> {
     const open = this.#open ?? (await this.#start())
     this.#check()
-    return open.writer.submit(act)
+    return open.writer.submit(session, act)
   }
 
   async #read<T>(act: (sql: Statements) => T): Promise<T> {

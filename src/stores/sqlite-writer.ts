@@ -18,6 +18,7 @@ type Job = {
 
 const BUSY_WAIT_MS = 10_000
 const GROUP_MAX = 1024
+const ALONE_MIN = 8
 const IDENTIFY_EVERY_MS = 1000
 
 export class Writer {
@@ -29,8 +30,9 @@ export class Writer {
   readonly #after: (batch: Batch) => void
   readonly #jobs: Job[] = []
   #scheduled = false
-  /** Who asked alone, and how often in a row. */
-  #solo = { who: '', count: 0 }
+  /** Who asked last, and how often in a row nobody else did. */
+  #asker = ''
+  #alone = 0
   #attempts = 0
   #dataVersion = -1
   #identifiedAt = Number.NEGATIVE_INFINITY
@@ -44,7 +46,9 @@ export class Writer {
   }
 
   /** `act` runs inside the transaction. It throws to be refused, which spoils nothing for the others in the group. */
-  submit<T>(act: (batch: Batch) => T): Promise<T> {
+  submit<T>(asker: string, act: (batch: Batch) => T): Promise<T> {
+    this.#alone = asker === this.#asker ? this.#alone + 1 : 0
+    this.#asker = asker
     return new Promise((resolve, reject) => {
       let value: T
       const run = (batch: Batch) => {
@@ -52,10 +56,18 @@ export class Writer {
       }
       const deadline = this.#clock.now() + BUSY_WAIT_MS
       this.#jobs.push({ act: run, done: () => resolve(value), fail: reject, deadline })
-      if (this.#scheduled) return
-      this.#scheduled = true
-      setImmediate(() => this.#flush())
+      if (!this.#scheduled) this.#schedule()
     })
+  }
+
+  /**
+   * At the end of the macrotask, so that others join the group. A session that has long been alone need not wait for
+   * nobody; but every eighth time it does, so that timers and sockets get their turn.
+   */
+  #schedule(): void {
+    this.#scheduled = true
+    if (this.#alone < ALONE_MIN || this.#alone % ALONE_MIN === 0) setImmediate(() => this.#flush())
+    else queueMicrotask(() => this.#flush())
   }
 
   #flush(): void {
@@ -74,7 +86,7 @@ export class Writer {
 
   /** Writes a group as one transaction and answers it. Returns those who must wait because another process writes. */
   #run(group: readonly Job[]): readonly Job[] {
-    const refused = new Map<Job, Error>()
+    let refused: Map<Job, Error> | null = null
     let batch: Batch
     try {
       if (this.#broken) throw this.#broken
@@ -84,7 +96,7 @@ export class Writer {
       batch = new Batch(this.#clock.now(), this.#ground)
       for (const job of group) {
         const refusal = attempt(job, batch)
-        if (refusal) refused.set(job, refusal)
+        if (refusal) (refused ??= new Map<Job, Error>()).set(job, refusal)
       }
       this.#commit(batch)
     } catch (error) {
@@ -94,7 +106,7 @@ export class Writer {
     batch.settle()
     this.#after(batch)
     for (const job of group) {
-      const refusal = refused.get(job)
+      const refusal = refused?.get(job)
       if (refusal) job.fail(refusal)
       else job.done()
     }
@@ -201,11 +213,13 @@ function jitter(attempt: number): number {
   return 5 + (Math.imul(process.pid + attempt * 7919, 0x9e3779b1) >>> 27)
 }
 
-function attempt(job: Job, batch: Batch): Error | null {
+/** A refusal leaves the batch as it was. Any other error may not: it ends the transaction, and each job is tried alone. */
+function attempt(job: Job, batch: Batch): Fault | null {
   try {
     job.act(batch)
     return null
   } catch (error) {
-    return toFault(error)
+    if (error instanceof Fault) return error
+    throw error
   }
 }

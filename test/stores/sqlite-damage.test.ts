@@ -144,6 +144,32 @@ describe('a damaged log', () => {
   })
 })
 
+describe('a row that cannot be read', () => {
+  it('B-STORE-83: a commit that fails half-way is not written in part, and spoils no other of its group', async () => {
+    const file = makeFile()
+    const before = open(file)
+    const owner = await begin(before, 's')
+    await create(before, 'other')
+    await before.close()
+    const spy = spyDriver()
+    const store = open(file, { loadDriver: spy.loadDriver })
+    await store.card('s')
+    spy.failing = { sql: 'SELECT until, ttl, address FROM workers WHERE id = ?', errcode: 11 }
+    const sends = [{ session: 'other', event: message('sent') }]
+    const results = await Promise.all([
+      outcome(admit(store, 'other', message('m1'))),
+      outcome(write(store, owner, [note('x')], { sends })),
+      outcome(admit(store, 'other', message('m2'))),
+    ])
+    expect(results).toEqual(['ok', 'store_damaged', 'ok'])
+    expect(await seqs(store, 's')).toEqual([1])
+    expect((await store.read('other', 1)).events).toMatchObject([{ id: 'm1' }, { id: 'm2' }])
+    spy.failing = null
+    owner.seq = 1
+    expect(await outcome(write(store, owner, [note('x')], { sends }))).toBe('ok')
+  })
+})
+
 describe('a file that is no store of ours', () => {
   it('B-STORE-84: a file that is no database is refused and left as it is', async () => {
     const file = makeFile()
