@@ -138,11 +138,15 @@ const NAMES = [
 function reply(request: Request, chance: Chance): Reply {
   const width = chance.yes(0.35) ? 0 : chance.between(1, 4)
   const calls: ReplyCall[] = []
+  // The first answer of the first session asks for every class of effect, so that no seed goes without one.
+  const every = request.session === 's0' && !request.messages.some((message) => message.role === 'assistant')
+  if (every)
+    for (const tool of ['look', 'put', 'pay']) calls.push({ id: `e${request.seq}-${tool}`, tool, args: '{"n":1}' })
   for (let i = 0; i < width; i++) {
     const args = chance.yes(0.05) ? '{"n":"x"}' : '{"n":1}'
     calls.push({ id: `c${request.seq}-${i}`, tool: chance.pick(NAMES), args })
   }
-  const silent = width === 0 && chance.yes(0.08)
+  const silent = calls.length === 0 && chance.yes(0.08)
   const cost = chance.between(100, 1_000)
   return {
     type: 'reply',

@@ -41,7 +41,8 @@ export class People {
       const message: InboxBody = { type: 'user.message', id, parts: [{ type: 'text', text: `${session} ${id}` }], when }
       await this.#say(session, message)
       if (chance.yes(0.2)) await this.#say(session, message)
-      if (chance.yes(0.25)) await this.#interrupt(session, `i${i}`)
+      // Nobody interrupts the first session: it is the one that is sure to run every class of effect.
+      if (session !== 's0' && chance.yes(0.25)) await this.#interrupt(session, `i${i}`)
     }
     this.busy -= 1
   }
@@ -55,7 +56,7 @@ export class People {
       for (const [session, { fold }] of invariants.sessions()) {
         const epoch = invariants.leases.get(session)?.epoch ?? 0
         const lost = fold.run?.turn?.open.some((c) => c.state.type === 'running' && c.state.epoch < epoch)
-        if (!lost || this.#chance.yes(0.5)) continue
+        if (!lost || session === 's0' || this.#chance.yes(0.5)) continue
         n += 1
         await this.#say(session, { type: 'user.interrupt', id: `meddle${n}`, mode: 'stop' })
         await this.#say(session, {

@@ -144,7 +144,9 @@ class Simulation {
 
   async #create(session: string): Promise<void> {
     const { chance } = this.#scheduler
-    const limits = simLimits(chance)
+    // The first session may make the three calls of its first answer.
+    const drawn = simLimits(chance)
+    const limits = session === 's0' ? { ...drawn, toolCalls: null, activeMs: 60_000 } : drawn
     this.#limits.set(session, limits)
     const agent = chance.yes(0.3) ? `${session}-expiring` : session
     const bodies: OwnerBody[] = [{ type: 'session.created', agent, planner: 'model' }]

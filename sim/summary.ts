@@ -7,11 +7,12 @@ export function summary(reports: readonly Report[], trace: string, seconds: numb
   const mean = (of: (report: Report) => number): string => (sum(of) / n).toFixed(1)
   const faults = (r: Report): number => r.tally.crashes + r.tally.stalls + r.tally.diskFull + r.restarts
   const share = sum((r) => (r.betweenIntentAndResult ? 1 : 0)) / n
+  const every = sum((r) => (r.seen.read > 0 && r.seen.idempotent > 0 && r.seen.once > 0 ? 1 : 0)) / n
   const violations = sum((r) => r.violations.length)
   return [
     `${reports.length} seeds, ${violations} violations, ${seconds.toFixed(1)} s`,
     `  per seed: ${mean((r) => r.sessions)} sessions, ${mean((r) => r.workers)} workers, ${mean(faults)} injected faults, ${mean((r) => r.seen.events)} events, ${mean((r) => r.seen.settled)} runs`,
-    `  intents per seed: ${mean((r) => r.seen.read)} read, ${mean((r) => r.seen.idempotent)} idempotent, ${mean((r) => r.seen.once)} once`,
+    `  intents per seed: ${mean((r) => r.seen.read)} read, ${mean((r) => r.seen.idempotent)} idempotent, ${mean((r) => r.seen.once)} once; every class in ${(every * 100).toFixed(1)} % of the seeds`,
     `  crashes ${sum((r) => r.tally.crashes)}, stalls ${sum((r) => r.tally.stalls)}, clean restarts ${sum((r) => r.restarts)}, disk full ${sum((r) => r.tally.diskFull)}`,
     `  fenced writes ${sum((r) => r.tally.fenced)}, conflicts ${sum((r) => r.tally.conflicts)}, over budget ${sum((r) => r.tally.overBudget)}`,
     `  unknown results ${sum((r) => r.seen.unknown)}, lost model calls ${sum((r) => r.seen.lostCalls)}, acknowledged events ${sum((r) => r.acked)}`,

@@ -1,5 +1,5 @@
 // The public verbs on a scripted model: what a user of the library sees. The same tests run on memory and on SQLite.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -233,6 +233,27 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
       status: 'completed',
       text: expect.stringContaining('ToolChanged') as string,
     })
+  })
+})
+
+describe('a damaged session', () => {
+  it('B-HARNESS-15: can be read up to its last good event, says so, and is not written on; other sessions go on', async () => {
+    const file = join(folder, 'damaged.db')
+    const first = make(sqlite(file), ['one', 'two'])
+    const { sessionId } = await first.run('Keep this.')
+    const other = await first.run('And this.')
+    for (const { harness, store } of open.splice(0)) {
+      await harness.close()
+      await store.close()
+    }
+    const raw = readFileSync(file)
+    raw.write('kept', raw.indexOf('Keep this.'))
+    writeFileSync(file, raw)
+    const harness = make(sqlite(file), ['three'])
+    const page = await harness.session(sessionId).read()
+    expect(page).toMatchObject({ events: [{ type: 'session.created' }], damaged: { seq: 2 } })
+    await expect(harness.session(sessionId).run('More.')).rejects.toMatchObject({ code: 'session_damaged' })
+    expect(await harness.session(other.sessionId).run('More.')).toMatchObject({ status: 'completed', text: 'three' })
   })
 })
 

@@ -114,8 +114,7 @@ describe('several processes on one file', () => {
       const appended = hear(child)
       child.send('s')
       await appended
-      for (let waited = 0; told < i && waited < 2_000; waited += 10) await sleep(10)
-      expect(told).toBe(i)
+      await until(() => told === i)
     }
     running = false
     await burst
@@ -139,12 +138,30 @@ describe('several processes on one file', () => {
     await create(store, 's')
     store.watch('s', () => {})
     await admit(store, 's', message('m'))
-    await sleep(50)
-    expect(clock.waiting).toBe(1)
+    await until(() => clock.waiting === 1)
     for (let i = 0; i < 20; i++) clock.advance(1_000)
     expect(clock.waiting).toBe(0)
     await sleep(50)
     expect(clock.waiting).toBe(0)
+  })
+
+  it('B-STORE-113: after a burst of our own commits the watcher sleeps again, and still hears others', async () => {
+    const file = makeFile()
+    const clock = new StillClock()
+    const [here, there] = [open(file, { clock }), open(file)]
+    const owner = await begin(here, 's')
+    let told = 0
+    here.watch('s', (news) => {
+      if (news === null) told += 1
+    })
+    for (let i = 0; i < 10; i++) await write(here, owner, [note('x')])
+    await until(() => clock.waiting === 1)
+    for (let i = 0; i < 20; i++) clock.advance(1_000)
+    expect([told, clock.waiting]).toEqual([0, 0])
+    await admit(there, 's', message('from there'))
+    await until(() => clock.waiting === 1)
+    clock.advance(10)
+    expect(told).toBe(1)
   })
 
   it('B-STORE-114: watching keeps no process alive', async () => {
@@ -169,6 +186,12 @@ describe('several processes on one file', () => {
     expect(await here.extend('here', 1_000)).toEqual(new Map())
   })
 })
+
+/** The machine may be slow; what is awaited here comes within milliseconds. */
+async function until(met: () => boolean): Promise<void> {
+  for (let waited = 0; !met() && waited < 5_000; waited += 10) await sleep(10)
+  expect(met()).toBe(true)
+}
 
 function nameOf(event: Event): string {
   if ('id' in event) return event.id
