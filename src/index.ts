@@ -24,3 +24,4 @@ export { sqlite } from './stores/sqlite.ts'
 
 export { defineTool, type StandardSchema, type Tool, type ToolContext, type ToolDefinition } from './tools/tool.ts'
 export { VERSION } from './version.ts'
+export { ModelRetry, type Output, output, ToolFailure } from './tools/output.ts'

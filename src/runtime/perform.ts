@@ -5,19 +5,19 @@ import type { OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
-import type { Blob, CallContext, Delta, ModelFailure, Reply } from '../kernel/ports.ts'
+import type { Blob, CallContext, Delta, ModelFailure, Reply, Store } from '../kernel/ports.ts'
 import { project } from '../kernel/project.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import type { Message } from '../kernel/transcript.ts'
 import { admit } from '../tools/admit.ts'
-import { execute } from '../tools/run.ts'
+import { type Done, execute, reconcile } from '../tools/run.ts'
 import type { ToolContext } from '../tools/tool.ts'
 import type { Book } from './book.ts'
 import type { AbortReason, Abandon, Fail, FlightContext, Landing, Perform } from './flight.ts'
 import { detach } from './detach.ts'
 import { Preparer } from './prepare.ts'
 import { sleep } from './sleep.ts'
-import { type Frame, Frames, readText, textBlob, type World } from './world.ts'
+import { findText, type Frame, Frames, readText, refOf, textBlob, type World } from './world.ts'
 
 /** Longer texts live beside the log, by hash. */
 const INLINE_BYTES_MAX = 64 * 1024
@@ -122,12 +122,13 @@ export class Performer {
         events: [refused(call.key, 'error', `ToolChanged: tool "${call.proposal.tool}" ${what} since this run began.`)],
       }
     }
-    const context = new ToolTalk(book.id, call.key, flight)
+    const context = new ToolTalk(this.#world.store, book.id, call.key, flight)
     if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
-    const done = await execute(tool, detach(call.proposal.args), context, mode)
+    const args = detach(call.proposal.args)
+    const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
     if (done.type === 'undecided') return { events: [unknown(call.key)] }
     if (done.type === 'failed' && flight.reason !== null) return abandon(effect, flight.reason, true)
-    return settled(call, done.type === 'ok' ? 'ok' : 'error', done.content)
+    return resultOf(call, done, context.kept)
   }
 }
 
@@ -166,11 +167,15 @@ class Talk implements CallContext {
 class ToolTalk implements ToolContext {
   readonly session: string
   readonly call: CallKey
+  /** What the handler put beside the log: it lands with the result. */
+  readonly kept: Blob[] = []
+  readonly #store: Store
   readonly #flight: FlightContext
 
-  constructor(session: string, call: CallKey, flight: FlightContext) {
+  constructor(store: Store, session: string, call: CallKey, flight: FlightContext) {
     this.session = session
     this.call = call
+    this.#store = store
     this.#flight = flight
   }
 
@@ -181,6 +186,14 @@ class ToolTalk implements ToolContext {
   get signal(): AbortSignal {
     return this.#flight.signal
   }
+
+  readonly keep = (text: string, media = 'text/plain'): BlobRef => {
+    const blob = textBlob(text, media)
+    this.kept.push(blob)
+    return refOf(blob)
+  }
+
+  readonly recall = (hash: string): Promise<string | null> => findText(this.#store, hash)
 }
 
 /** What is written for an effect that was stopped before it started, or did not land in time. */
@@ -216,23 +229,30 @@ function stoppedCall(reason: AbortReason): OwnerBody {
 function failedLanding(effect: Effect, book: Book, error: unknown): Landing {
   const message =
     error instanceof Error && error.message ? error.message : String(error) || 'an error without a message'
-  if (effect.type === 'run') return settled(effect.call, 'error', message)
+  if (effect.type === 'run') return { events: [refused(effect.call.key, 'error', message)] }
   if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable: false }] }
   const outcome = { type: 'failed', reason: 'prepare_failed', failure: { kind: 'Failed', message } } as const
   return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs.filter((seq) => seq <= book.session.seq) }] }
 }
 
-function settled(call: Call, status: 'ok' | 'error', text: string): Landing {
-  const long = text.length > INLINE_BYTES_MAX / 4 && Buffer.byteLength(text) > INLINE_BYTES_MAX
-  const blob: Blob | null = long ? textBlob(text, 'text/plain') : null
-  const content: string | BlobRef = blob
-    ? { type: 'blob', hash: blob.hash, bytes: blob.data.length, media: blob.media }
-    : text
-  const failure = status === 'error' ? { failure: { kind: 'Failed', message: text.slice(0, 500) } as const } : {}
-  return {
-    events: [{ type: 'agent.tool_result', call: call.key, status, content, ...failure }],
-    ...(blob ? { blobs: [blob] } : {}),
+/** An envelope becomes the event: long content goes beside the log, metadata only if there is any. */
+function resultOf(call: Call, done: Exclude<Done, { type: 'undecided' }>, kept: readonly Blob[]): Landing {
+  const { ok, content, metadata } = done.output
+  const long = content.length > INLINE_BYTES_MAX / 4 && Buffer.byteLength(content) > INLINE_BYTES_MAX
+  const blob = long ? textBlob(content, 'text/plain') : null
+  const event: Mutable<Extract<OwnerBody, { type: 'agent.tool_result' }>> = {
+    type: 'agent.tool_result',
+    call: call.key,
+    status: ok ? 'ok' : 'error',
+    content: blob ? refOf(blob) : content,
   }
+  const kind = done.type === 'failed' ? done.kind : 'Failed'
+  if (!ok) event.failure = { kind, message: content.slice(0, 500) || kind }
+  if (done.type === 'failed' && done.retryKind !== undefined) event.retryKind = done.retryKind
+  const noted = done.attempts > 1 ? { ...metadata, attempts: done.attempts } : metadata
+  if (Object.keys(noted).length > 0) event.metadata = noted
+  const blobs = blob ? [...kept, blob] : kept
+  return blobs.length > 0 ? { events: [event], blobs } : { events: [event] }
 }
 
 function messageOf(reply: Reply, calls: readonly Proposal[]): OwnerBody {

@@ -37,8 +37,14 @@ export class Preparer {
   #freeze(agent: Agent): Frozen {
     const known = this.#frozen.get(agent)
     if (known) return known
-    const frozen = { toolset: toolsetBlob(agent.tools), instructions: textBlob(agent.instructions, 'text/plain') }
+    const frozen = { toolset: toolsetBlob(agent.tools), instructions: textBlob(instructionsOf(agent), 'text/plain') }
     this.#frozen.set(agent, frozen)
     return frozen
   }
+}
+
+/** The agent's own words, then what each of its tools wants said; a tool that is not there says nothing. */
+function instructionsOf({ instructions, tools }: Agent): string {
+  const said = [instructions, ...[...tools.values()].map((tool) => tool.instructions)]
+  return said.filter((text) => text.trim() !== '').join('\n\n')
 }

@@ -1,6 +1,6 @@
 // What an attempt may touch: the doors, and the agents by name. Types and small lookups; nothing happens here.
 import { hash } from 'node:crypto'
-import type { Json, Limits } from '../kernel/content.ts'
+import type { BlobRef, Json, Limits } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Clock, Model, Random, Store, ToolSchema } from '../kernel/ports.ts'
 import type { Live } from './live.ts'
@@ -91,8 +91,16 @@ export class Frames {
   }
 }
 
-/** A blob of text, read back. */
-export async function readText(store: Store, hashed: string): Promise<string> {
+export function refOf({ hash: hashed, media, data }: Blob): BlobRef {
+  return { type: 'blob', hash: hashed, bytes: data.length, media }
+}
+
+/** A blob of text, read back; null when the store has none. */
+export async function findText(store: Store, hashed: string): Promise<string | null> {
   const blob = await store.blob(hashed)
-  return blob ? decoder.decode(blob.data) : '[this content is missing from the store]'
+  return blob ? decoder.decode(blob.data) : null
+}
+
+export async function readText(store: Store, hashed: string): Promise<string> {
+  return (await findText(store, hashed)) ?? '[this content is missing from the store]'
 }

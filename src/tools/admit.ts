@@ -57,6 +57,7 @@ function propose(call: ReplyCall, tool: Tool, args: Json, gate: Gate | null): Pr
   if (gate) proposal.gate = gate
   if (tool.sequential) proposal.sequential = true
   if (tool.reconcile) proposal.reconcile = true
+  if (tool.retries !== null) proposal.retries = tool.retries
   if (gate?.type === 'ask') proposal.digest = digestOf(tool, args)
   return proposal
 }

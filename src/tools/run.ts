@@ -1,35 +1,64 @@
-// Running one call of one tool: handler in, text out. It never throws; the intent is already on disk when it is called.
+// Running one call of one tool: handler in, envelope out. It never throws; the intent is already on disk when it is called.
+import type { FailureKind } from '../kernel/failure.ts'
+import { envelopeOf, ModelRetry, type Output, ToolFailure } from './output.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
 export type Done =
-  | { readonly type: 'ok'; readonly content: string }
-  | { readonly type: 'failed'; readonly content: string }
+  | { readonly type: 'ok'; readonly output: Output; readonly attempts: number }
+  | {
+      readonly type: 'failed'
+      readonly kind: FailureKind
+      readonly output: Output
+      readonly attempts: number
+      readonly retryKind?: string
+    }
   /** Only a reconcile may say this: it could not find out whether the call had happened. */
   | { readonly type: 'undecided' }
 
-export async function execute(
-  tool: Tool,
-  args: unknown,
-  context: ToolContext,
-  mode: 'execute' | 'reconcile',
-): Promise<Done> {
-  try {
-    if (mode === 'execute') return { type: 'ok', content: contentOf(await tool.execute(args, context)) }
-    const found = await tool.reconcile?.(args, context)
-    return found === undefined ? { type: 'undecided' } : { type: 'ok', content: contentOf(found) }
-  } catch (error) {
-    return mode === 'reconcile' ? { type: 'undecided' } : { type: 'failed', content: errorText(error) }
+export async function execute(tool: Tool, args: unknown, context: ToolContext): Promise<Done> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return { type: 'ok', output: envelopeOf(await tool.execute(args, context)), attempts }
+    } catch (error) {
+      // The harness repeats only what is safe to repeat, and never what the model should correct or somebody stopped.
+      const again = attempts < tool.attempts && !(error instanceof ModelRetry) && !context.signal.aborted
+      if (!again) return failed(error, attempts)
+    }
   }
 }
 
-function contentOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  // A function or a symbol has no JSON: it is no content either.
-  return JSON.stringify(value) ?? ''
+/** "Did call K happen?" Anything but a clear answer is no answer. */
+export async function reconcile(tool: Tool, args: unknown, context: ToolContext): Promise<Done> {
+  try {
+    const found = await tool.reconcile?.(args, context)
+    return found === undefined ? { type: 'undecided' } : { type: 'ok', output: envelopeOf(found), attempts: 1 }
+  } catch {
+    return { type: 'undecided' }
+  }
+}
+
+function failed(error: unknown, attempts: number): Done {
+  if (error instanceof ModelRetry) {
+    const metadata = { retry: true, error_type: 'ModelRetry' }
+    return {
+      type: 'failed',
+      kind: 'InvalidInput',
+      output: { ok: false, content: error.message, metadata },
+      attempts,
+      retryKind: 'ModelRetry',
+    }
+  }
+  if (error instanceof ToolFailure) {
+    const output = { ok: false, content: error.message, metadata: { error_type: error.kind, ...error.metadata } }
+    return { type: 'failed', kind: error.kind, output, attempts }
+  }
+  const type = error instanceof Error ? error.name || 'Error' : 'Error'
+  const output = { ok: false, content: errorText(type, error), metadata: { error_type: type } }
+  return { type: 'failed', kind: 'Failed', output, attempts }
 }
 
 /** Never empty: an error without a message is named by its class. */
-function errorText(error: unknown): string {
-  if (!(error instanceof Error)) return `Error: ${String(error) || 'an error without a message'}`
-  return `${error.name || 'Error'}: ${error.message || 'no message'}`
+function errorText(type: string, error: unknown): string {
+  if (error instanceof Error) return `${type}: ${error.message || 'no message'}`
+  return `${type}: ${typeof error === 'string' && error !== '' ? error : 'something that is no Error was thrown'}`
 }

@@ -1,0 +1,55 @@
+// What a handler may give back: an envelope of content and metadata, or a failure the model can read. Data only.
+import type { Frozen, Json } from '../kernel/content.ts'
+import type { FailureKind } from '../kernel/failure.ts'
+
+/** The one shape every result has. `metadata` is for people and programs; the model reads `content`. */
+export type Metadata = { readonly [key: string]: Json }
+export type Output = Frozen<{ ok: boolean; content: string; metadata: Metadata }>
+
+const MARK = Symbol('terret.output')
+
+/** An envelope of one's own: content for the model, metadata beside it. */
+export function output(envelope: {
+  readonly ok?: boolean
+  readonly content: string
+  readonly metadata?: Metadata
+}): Output {
+  const { ok = true, content, metadata = {} } = envelope
+  return Object.defineProperty({ ok, content, metadata }, MARK, { value: true })
+}
+
+/** Text is content as it is; any other value is JSON with sorted keys, so that equal values read equal. */
+export function envelopeOf(value: unknown): Output {
+  if (isOutput(value)) return value
+  if (typeof value === 'string') return { ok: true, content: value, metadata: {} }
+  return { ok: true, content: JSON.stringify(value, sorted, 2) ?? '', metadata: {} }
+}
+
+function isOutput(value: unknown): value is Output {
+  return value !== null && typeof value === 'object' && MARK in value
+}
+
+function sorted(_key: string, value: unknown): unknown {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** What went wrong, for the model: short, bounded, actionable. It never ends a run. */
+export class ToolFailure extends Error {
+  readonly kind: FailureKind
+  readonly metadata: Metadata
+  constructor(kind: FailureKind, message: string, metadata: Metadata = {}) {
+    super(message || kind)
+    this.name = kind
+    this.kind = kind
+    this.metadata = metadata
+  }
+}
+
+/** The model should correct its call and try again: counts against the tool's retries. */
+export class ModelRetry extends Error {
+  constructor(message: string) {
+    super(message || 'Try again with other arguments.')
+    this.name = 'ModelRetry'
+  }
+}
