@@ -36,34 +36,42 @@ function readRange(sql: Statements, session: string, after: number, limit: numbe
   const end = sql.end.get(session) as (End & { sum: number | null }) | undefined
   if (!end) throw new Fault('session_missing', `There is no session ${session}.`)
   const last = Math.min(end.seq, after + limit)
-  const events: Event[] = []
-  const stop = (reason: string): Page => ({ events, damaged: { seq: after + events.length + 1, reason } })
-  if (after >= last) return { events }
-  let sum = after === 0 ? seedOf(session) : sumAt(sql, end, after)
+  if (after >= last) return { events: [] }
+  const pieces: Event[][] = []
+  let seq = after
+  const stop = (reason: string): Page => ({ events: join(pieces), damaged: { seq: seq + 1, reason } })
+  let sum = after === 0 ? seedOf(session) : sumAfter(sql, end, after)
   if (sum === null) return stop('the event before it is missing')
   for (const piece of cut(findSpans(sql, end, after + 1, last), CHUNK)) {
-    if (piece[0]?.seq !== after + events.length + 1) return stop(MISSING)
+    if (piece[0]?.seq !== seq + 1) return stop(MISSING)
     const read = readPiece(sql, piece, sum)
-    for (const event of read.events) events.push(upcast(event))
+    pieces.push(read.events)
+    seq += read.events.length
     if (read.damage !== null) return stop(read.damage)
     sum = read.sum
   }
-  if (events.length < last - after) return stop(MISSING)
+  if (seq < last) return stop(MISSING)
   if (last === end.seq && sum !== end.sum) return stop('the log does not end as its session says')
-  return { events }
+  return { events: join(pieces) }
 }
 
-type Read = { readonly events: readonly Event[]; readonly sum: number; readonly damage: string | null }
+/** A page is often one piece: then nothing is copied. */
+function join(pieces: readonly Event[][]): readonly Event[] {
+  return pieces.length === 1 ? (pieces[0] ?? []) : ([] as Event[]).concat(...pieces)
+}
+
+type Read = { readonly events: Event[]; readonly sum: number; readonly damage: string | null }
 
 const MISSING = 'the event is missing'
 
 /** Checked and parsed as one text; one by one only to find where it is bad. */
 function readPiece(sql: Statements, piece: readonly Span[], before: number): Read {
   try {
-    const row = readText(sql, piece)
-    if (row.count === countIn(piece) && row.text !== null && addSum(before, row.text) === row.sum) {
-      const events = JSON.parse(`[${row.text}]`) as Event[]
-      if (events.length === row.count) return { events, sum: row.sum, damage: null }
+    const text = readText(sql, piece)
+    const sum = sumAt(sql, (piece.at(-1)?.pos ?? 0) + (piece.at(-1)?.count ?? 0) - 1)
+    if (text !== null && sum !== null && addSum(before, text) === sum) {
+      const events = upcastAll(JSON.parse(`[${text}]`) as Event[])
+      if (events.length === countIn(piece)) return { events, sum, damage: null }
     }
   } catch (error) {
     if (!isDamage(error)) throw error
@@ -71,12 +79,23 @@ function readPiece(sql: Statements, piece: readonly Span[], before: number): Rea
   return readOneByOne(sql, positionsOf(piece), before)
 }
 
-type Text = { readonly text: string | null; readonly count: number; readonly sum: number | null }
-
-function readText(sql: Statements, piece: readonly Span[]): Text {
+function readText(sql: Statements, piece: readonly Span[]): string | null {
   const [only] = piece
-  if (only && piece.length === 1) return sql.chunk.get(only.pos, only.pos + only.count - 1) as Text
-  return sql.scattered.get(JSON.stringify(positionsOf(piece))) as Text
+  const row =
+    only && piece.length === 1
+      ? sql.chunk.get(only.pos, only.pos + only.count - 1)
+      : sql.scattered.get(JSON.stringify(positionsOf(piece)))
+  return (row as { text: string | null }).text
+}
+
+function sumAt(sql: Statements, pos: number): number | null {
+  return (sql.sum.get(pos) as { sum: number } | undefined)?.sum ?? null
+}
+
+/** In place: a copy of the list would live as long as the list. */
+function upcastAll(events: Event[]): Event[] {
+  for (let i = 0; i < events.length; i++) events[i] = upcast(events[i] as Event)
+  return events
 }
 
 function readOneByOne(sql: Statements, positions: readonly number[], before: number): Read {
@@ -87,7 +106,7 @@ function readOneByOne(sql: Statements, positions: readonly number[], before: num
       const row = sql.event.get(pos) as { sum: number; body: string } | undefined
       if (!row) return { events, sum, damage: MISSING }
       if (addSum(sum, row.body) !== row.sum) return { events, sum, damage: 'the event does not match its checksum' }
-      events.push(JSON.parse(row.body) as Event)
+      events.push(upcast(JSON.parse(row.body) as Event))
       sum = row.sum
     } catch (error) {
       if (!isDamage(error)) throw error
@@ -108,9 +127,9 @@ function isDamage(error: unknown): boolean {
   )
 }
 
-function sumAt(sql: Statements, end: End, seq: number): number | null {
+function sumAfter(sql: Statements, end: End, seq: number): number | null {
   const [span] = findSpans(sql, end, seq, seq)
-  return span ? ((sql.event.get(span.pos) as { sum: number } | undefined)?.sum ?? null) : null
+  return span ? sumAt(sql, span.pos) : null
 }
 
 /** Only a cache: a bad one is as good as none. */

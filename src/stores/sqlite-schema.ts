@@ -76,9 +76,9 @@ const SQL = {
   spans: `SELECT group_concat((key - ?) || ',' || pos) AS text FROM (SELECT key, pos FROM spans
     WHERE key BETWEEN coalesce((SELECT max(key) FROM spans WHERE key BETWEEN ? AND ?), 0) AND ? AND key >= ? ORDER BY key)`,
   // Their order is that of the table. Were it not, no sum would match.
-  chunk: 'SELECT group_concat(body) AS text, count(*) AS count, max(pos), sum FROM events WHERE pos BETWEEN ? AND ?',
-  scattered: `SELECT group_concat(e.body) AS text, count(*) AS count, max(e.pos), e.sum
-    FROM json_each(?) j CROSS JOIN events e ON e.pos = j.value`,
+  chunk: 'SELECT group_concat(body) AS text FROM events WHERE pos BETWEEN ? AND ?',
+  scattered: 'SELECT group_concat(e.body) AS text FROM json_each(?) j CROSS JOIN events e ON e.pos = j.value',
+  sum: 'SELECT sum FROM events WHERE pos = ?',
   event: 'SELECT sum, body FROM events WHERE pos = ?',
   admitted: 'SELECT i.seq, e.body FROM inbox i JOIN events e ON e.pos = i.pos WHERE i.session = ? AND i.id = ?',
   admit: 'INSERT INTO inbox (session, id, seq, pos) VALUES (?, ?, ?, ?)',
