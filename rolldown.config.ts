@@ -10,6 +10,6 @@ export default defineConfig({
     'cli/main': 'src/cli/main.ts',
   },
   platform: 'node',
-  external: [/^node:/, /^@photostructure\/sqlite/],
+  external: [/^node:/, /^@photostructure\/sqlite/, /^@vscode\/ripgrep/],
   output: { dir: 'dist', format: 'esm', chunkFileNames: 'chunks/[name]-[hash].js' },
 })

@@ -15,7 +15,16 @@ export function simAgent(name: string, limits: Limits, process: SimProcess, orac
   const tools = new Map<string, Tool>()
   for (const tool of simTools(process, oracle)) tools.set(tool.name, tool)
   const approvalMs = name.endsWith('expiring') ? 120 : null
-  return { name, model: simModel(process, oracle), tools, instructions: 'Simulate.', limits, approvalMs }
+  return {
+    name,
+    model: simModel(process, oracle),
+    tools,
+    instructions: 'Simulate.',
+    limits,
+    approvalMs,
+    policy: { rules: [] },
+    environment: null,
+  }
 }
 
 export function simLimits(chance: Chance): Limits {

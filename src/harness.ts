@@ -12,6 +12,7 @@ import { Worker, type WorkerOptions } from './runtime/worker.ts'
 import type { Agent, World } from './runtime/world.ts'
 import { type Input, type RunStream, SessionHandle, type StreamOptions } from './session-handle.ts'
 import { memory } from './stores/memory.ts'
+import { parsePolicy, type Policy } from './tools/policy.ts'
 import type { Tool } from './tools/tool.ts'
 import { VERSION } from './version.ts'
 
@@ -24,6 +25,10 @@ export type HarnessOptions = {
   readonly store?: Store
   /** How long a question to a person stays open. Default: for ever. */
   readonly approvalMs?: number | null
+  /** Rules on what may run, what must be asked and what is denied. Without any, each tool decides itself. */
+  readonly policy?: Policy
+  /** The name that rules call this place by, such as `production`. */
+  readonly environment?: string
   readonly worker?: Omit<WorkerOptions, 'id'>
   readonly clock?: Clock
   readonly random?: Random
@@ -106,6 +111,8 @@ function agentOf(options: HarnessOptions): Agent {
     instructions: options.instructions ?? '',
     limits,
     approvalMs: options.approvalMs ?? null,
+    policy: parsePolicy(options.policy ?? { rules: [] }),
+    environment: options.environment ?? null,
   }
 }
 

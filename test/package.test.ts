@@ -1,6 +1,6 @@
 // The package as a stranger gets it: packed, installed in an empty folder, and run as the README says.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -11,6 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'terret-package-'))
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   readonly version: string
   readonly devDependencies: Record<string, string>
+  readonly scripts: Record<string, string>
 }
 
 /** The first TypeScript block under a heading, as plain JavaScript: the README's examples use no type syntax. */
@@ -100,17 +101,26 @@ console.log(next(s, { now: 0, epoch: 0 }).waiting)`,
 })
 
 describe('the examples', () => {
-  it('B-PACK-6: npm start runs the first example to its end without a terminal', () => {
-    const hello = join(root, '.build', 'examples', '01-hello.js')
-    const { status, stdout } = spawnSync(process.execPath, [hello], {
+  const examples: readonly (readonly [string, string])[] = [
+    ['01-hello', 'completed: It is 4 °C and raining in Oslo.'],
+    ['02-approval', 'completed: The news are online.'],
+    ['03-files', 'The meeting is on Tuesday.\nSigned.'],
+  ]
+
+  it('B-PACK-6: every example is in the list of those that are run here, and npm start runs the first', () => {
+    const files = readdirSync(join(root, 'examples')).map((name) => name.replace('.ts', ''))
+    expect(files.sort()).toEqual(examples.map(([name]) => name))
+    expect(manifest.scripts.start).toContain('.build/examples/01-hello.js')
+  })
+
+  it.each(examples)('B-PACK-7: example %s runs to its end without a terminal', (name, said) => {
+    const file = join(root, '.build', 'examples', `${name}.js`)
+    const { status, stdout, stderr } = spawnSync(process.execPath, [file], {
       cwd: root,
       encoding: 'utf8',
       input: '',
       timeout: 30_000,
     })
-    expect({ status, last: stdout.trim().split('\n').at(-1) }).toEqual({
-      status: 0,
-      last: expect.stringContaining('completed: It is 4 °C') as string,
-    })
+    expect({ status, stderr, said: stdout.includes(said) ? said : stdout }).toEqual({ status: 0, stderr: '', said })
   })
 })

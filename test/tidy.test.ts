@@ -92,6 +92,8 @@ describe('imports', () => {
     expect(sidewaysTools(src)).toEqual([])
     expect(sidewaysTools([parse('src/tools/shell.ts', "import './read.ts'")])).toHaveLength(1)
     expect(sidewaysTools([parse('src/tools/shell.ts', "import './tool.ts'")])).toEqual([])
+    expect(sidewaysTools([parse('src/tools/shell.ts', "import './shell-risk.ts'")])).toEqual([])
+    expect(sidewaysTools([parse('src/tools/read.ts', "import './shell-risk.ts'")])).toHaveLength(1)
   })
 
   it('reach every file of src from the exports and bin of package.json', () => {

@@ -27,7 +27,7 @@ export type CallKey = string
 /** Why a call does not simply run. */
 export type Gate = Frozen<
   | { type: 'ask'; class: string; n: number; roles: readonly string[]; expiresAt: number | null }
-  | { type: 'refuse'; failure: Failure }
+  | { type: 'refuse'; failure: Failure; retryKind?: string }
   /** Answered from outside: a host tool, a person, a child session. */
   | { type: 'outside' }
 >

@@ -19,8 +19,8 @@ export function resultOf(turn: Turn, call: Call, now: number): Result | null {
   if (turn.verdict.type === 'final') return { type: 'agent.tool_result', call: key, status: 'ok', content: 'accepted' }
   if (turn.verdict.type !== 'continue') return refused(key, 'aborted', 'Not run: the reply as a whole was not valid.')
   if (call.proposal.gate?.type === 'refuse') {
-    const { failure } = call.proposal.gate
-    return { type: 'agent.tool_result', call: key, status: 'error', content: failure.message, failure }
+    const { gate } = call.proposal
+    return { ...gate, type: 'agent.tool_result', call: key, status: 'error', content: gate.failure.message }
   }
   const expired = state.type === 'asked' && expiry(call) < now
   return expired ? refused(key, 'denied', 'The approval expired before anyone decided.') : null

@@ -9,7 +9,7 @@ import type { Blob, CallContext, Delta, ModelFailure, Reply, Store } from '../ke
 import { project } from '../kernel/project.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import type { Message } from '../kernel/transcript.ts'
-import { admit } from '../tools/admit.ts'
+import { admit, type Asking } from '../tools/admit.ts'
 import { type Done, execute, reconcile } from '../tools/run.ts'
 import type { ToolContext } from '../tools/tool.ts'
 import type { Book } from './book.ts'
@@ -17,7 +17,7 @@ import type { AbortReason, Abandon, Fail, FlightContext, Landing, Perform } from
 import { detach } from './detach.ts'
 import { Preparer } from './prepare.ts'
 import { sleep } from './sleep.ts'
-import { findText, type Frame, Frames, readText, refOf, textBlob, type World } from './world.ts'
+import { type Agent, findText, type Frame, Frames, readText, refOf, textBlob, type World } from './world.ts'
 
 /** Longer texts live beside the log, by hash. */
 const INLINE_BYTES_MAX = 64 * 1024
@@ -66,9 +66,13 @@ export class Performer {
       talk.finish()
     }
     if (answer.type === 'failure') return { events: [this.#failure(answer, flight.reason, book)] }
-    const admitted = admit(answer.calls, agent.tools, this.#world.store.now(), agent.approvalMs)
+    const admitted = admit(answer.calls, agent.tools, this.#asking(agent))
     const calls = admitted instanceof Promise ? await admitted : admitted
     return { events: [messageOf(answer, calls)] }
+  }
+
+  #asking({ approvalMs, policy, environment }: Agent): Asking {
+    return { now: this.#world.store.now(), approvalMs, policy, environment }
   }
 
   #frozen(book: Book): Frame | null {

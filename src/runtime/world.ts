@@ -4,6 +4,7 @@ import type { BlobRef, Json, Limits } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Clock, Model, Random, Store, ToolSchema } from '../kernel/ports.ts'
 import type { Live } from './live.ts'
+import type { Policy } from '../tools/policy.ts'
 import type { Tool } from '../tools/tool.ts'
 
 export type Agent = {
@@ -13,6 +14,8 @@ export type Agent = {
   readonly instructions: string
   readonly limits: Limits
   readonly approvalMs: number | null
+  readonly policy: Policy
+  readonly environment: string | null
 }
 
 export type World = {

@@ -1,26 +1,39 @@
 // Admission: what a reply asks for becomes proposals, once, when the reply arrives. The verdict is recorded with the reply,
-// so history, wire and execution agree. Nothing runs here.
+// so history, wire and execution agree: parse, the tool's own normaliser, repair (only if something is wrong), validate, gate.
+// Nothing runs here, and no call that is wrong ends a run.
 import { hash } from 'node:crypto'
 import type { Gate, Json, Mutable, Proposal } from '../kernel/content.ts'
 import type { Failure } from '../kernel/failure.ts'
 import type { ReplyCall } from '../kernel/ports.ts'
+import { bounded, clipped, invalidText } from './invalid.ts'
+import { isSuspect, normalised, parse, readingOf } from './reading.ts'
+import { judge, type Policy } from './policy.ts'
+import { isObject } from './shape.ts'
 import type { Tool } from './tool.ts'
 
+/** Longer arguments of a refused call are not kept. */
+const REFUSED_CHARS_MAX = 2048
+const NESTING_MAX = 256
+
 type Tools = ReadonlyMap<string, Tool>
-/** `now`, and how long a question to a person stays open; null for ever. */
-type Asking = { readonly now: number; readonly approvalMs: number | null }
+/** How calls are judged: `approvalMs` is how long a question to a person stays open, null for ever. */
+export type Asking = {
+  readonly now: number
+  readonly approvalMs: number | null
+  readonly policy: Policy
+  readonly environment: string | null
+}
 
 /** A promise only if some schema checks asynchronously: most do not, and this stands in every turn. */
 export function admit(
   calls: readonly ReplyCall[],
   tools: Tools,
-  now: number,
-  approvalMs: number | null,
+  asking: Asking,
 ): readonly Proposal[] | Promise<readonly Proposal[]> {
   const admitted: (Proposal | Promise<Proposal>)[] = []
   let waits = false
   for (const call of calls) {
-    const proposal = admitOne(call, tools, { now, approvalMs })
+    const proposal = admitOne(call, tools, asking)
     waits ||= proposal instanceof Promise
     admitted.push(proposal)
   }
@@ -29,26 +42,88 @@ export function admit(
 
 function admitOne(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Promise<Proposal> {
   const tool = tools.get(call.tool)
-  if (!tool) return refuse(call, null, `unknown tool "${call.tool}"; choose one of: ${[...tools.keys()].join(', ')}`)
-  const args = parse(call.args)
-  if (args === undefined) return refuse(call, tool, `Invalid arguments for "${tool.name}": not a JSON object.`)
-  const checked = tool.validate(args)
-  return checked instanceof Promise
-    ? checked.then((c) => judge(call, tool, c, asking))
-    : judge(call, tool, checked, asking)
-}
-
-function judge(call: ReplyCall, tool: Tool, checked: Awaited<ReturnType<Tool['validate']>>, asking: Asking): Proposal {
-  if (checked.issues) return refuse(call, tool, issuesText(tool.name, checked.issues))
-  return propose(call, tool, checked.value as Json, gateOf(tool, asking))
-}
-
-function gateOf(tool: Tool, { now, approvalMs }: Asking): Gate | null {
-  if (tool.approval === 'ask') {
-    const expiresAt = approvalMs === null ? null : now + approvalMs
-    return { type: 'ask', class: tool.name, n: 1, roles: [], expiresAt }
+  if (!tool) return refuse(call, null, { kind: 'NotFound', message: unknownText(call.tool, tools) })
+  try {
+    const proposal = admitTo(tool, call, asking)
+    return proposal instanceof Promise ? proposal.catch((error: unknown) => unchecked(call, tool, error)) : proposal
+  } catch (error) {
+    return unchecked(call, tool, error)
   }
-  return tool.outside ? { type: 'outside' } : null
+}
+
+/** Arguments that are valid as they are pay for the parser and the schema, and for nothing else. */
+function admitTo(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise<Proposal> {
+  const written = parse(call.args)
+  if (!isObject(written) || isSuspect(tool, written)) return reread(tool, call, asking)
+  const checked = tool.validate(normalised(tool, written))
+  if (checked instanceof Promise) {
+    return checked.then((c) => (c.issues ? reread(tool, call, asking) : accept(tool, call, c.value as Json, asking)))
+  }
+  return checked.issues ? reread(tool, call, asking) : accept(tool, call, checked.value as Json, asking)
+}
+
+/** The first reading the schema takes without a complaint is the call. If there is none, the text stays as it was and is refused. */
+function reread(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise<Proposal> {
+  const reading = readingOf(tool, call.args)
+  const settle = (checked: Checked): Proposal => {
+    if (!checked.issues) return accept(tool, call, checked.value as Json, asking)
+    // Whether it was an object at all is the parser's word; what is wrong with the object is the schema's.
+    const retryKind = reading.closed === null && reading.written !== null ? 'ValidationError' : 'InvalidArguments'
+    const message = invalidText(tool, reading, checked.issues)
+    return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, retryKind)
+  }
+  const checked = firstValid(tool, reading.tries)
+  return checked instanceof Promise ? checked.then(settle) : settle(checked)
+}
+
+type Checked = Awaited<ReturnType<Tool['validate']>>
+
+/** What is valid, else the complaints about the last try. */
+function firstValid(tool: Tool, tries: readonly Json[]): Checked | Promise<Checked> {
+  const [first, ...rest] = tries
+  if (first === undefined) return { issues: [] }
+  const orNext = (checked: Checked): Checked | Promise<Checked> =>
+    checked.issues && rest.length > 0 ? firstValid(tool, rest) : checked
+  const checked = tool.validate(first)
+  return checked instanceof Promise ? checked.then(orNext) : orNext(checked)
+}
+
+function accept(tool: Tool, call: ReplyCall, args: Json, asking: Asking): Proposal {
+  // Short texts cannot nest this deep: each level is two characters, or one if it was closed here.
+  if (call.args.length > NESTING_MAX && nests(args, NESTING_MAX)) {
+    const message = `Invalid arguments for "${tool.name}": nested deeper than ${NESTING_MAX} levels.`
+    return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')
+  }
+  return propose(call, tool, args, gateOf(tool, args, asking))
+}
+
+/** What is stored must also be written and read again, by parsers that recurse. Loops, because this stands in every long call. */
+function nests(value: Json, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return false
+  if (levels === 0) return true
+  if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) if (typeof item === 'object' && nests(item, levels - 1)) return true
+    return false
+  }
+  const object = value as { readonly [key: string]: Json }
+  for (const key in object) {
+    const item = object[key] as Json
+    if (typeof item === 'object' && nests(item, levels - 1)) return true
+  }
+  return false
+}
+
+/** The policy first, then the tool itself. A denial is a result the model can read, and is recorded like any other. */
+function gateOf(tool: Tool, args: Json, { now, approvalMs, policy, environment }: Asking): Gate | null {
+  const approval = tool.approval(args)
+  // Most harnesses have no rules, and this stands in every turn.
+  if (policy.rules.length === 0 && approval === 'auto') return tool.outside ? { type: 'outside' } : null
+  const action = { tool: tool.name, args, approval, ...(environment === null ? {} : { environment }) }
+  const judged = judge(policy, action)
+  if (judged.type === 'deny') return { type: 'refuse', failure: { kind: 'Denied', message: judged.reason } }
+  if (judged.type === 'allow') return tool.outside ? { type: 'outside' } : null
+  const openMs = judged.expiresMs ?? approvalMs
+  return { ...judged.gate, expiresAt: openMs === null ? null : now + openMs }
 }
 
 function propose(call: ReplyCall, tool: Tool, args: Json, gate: Gate | null): Proposal {
@@ -74,33 +149,24 @@ function canonical(value: Json): Json {
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, canonical(item)]))
 }
 
-function refuse(call: ReplyCall, tool: Tool | null, message: string): Proposal {
-  const failure: Failure = { kind: tool ? 'InvalidInput' : 'NotFound', message, recoverable: true }
-  const args = parse(call.args) ?? {}
-  return { id: call.id, tool: call.tool, args, gate: { type: 'refuse', failure }, effect: 'read', timeoutMs: 0 }
+/** The original arguments stay for the history, if they can and are short: nobody reads a megabyte of what did not run. */
+function refuse(call: ReplyCall, tool: Tool | null, failure: Failure, retryKind?: string): Proposal {
+  const written = call.args.length > REFUSED_CHARS_MAX ? {} : parse(call.args)
+  const args = isObject(written) ? written : {}
+  const gate: Gate = retryKind === undefined ? { type: 'refuse', failure } : { type: 'refuse', failure, retryKind }
+  const proposal: Mutable<Proposal> = { id: call.id, tool: call.tool, args, gate, effect: 'read', timeoutMs: 0 }
+  // The budget is the tool's, also for calls that never ran.
+  if (tool && tool.retries !== null) proposal.retries = tool.retries
+  return proposal
 }
 
-function parse(text: string): { readonly [key: string]: Json } | undefined {
-  if (text.trim() === '') return {}
-  try {
-    const value = JSON.parse(text) as Json
-    const object = value !== null && typeof value === 'object' && !Array.isArray(value)
-    return object ? (value as { readonly [key: string]: Json }) : undefined
-  } catch {
-    return undefined
-  }
+/** The tool's own code threw while its arguments were read: as if its handler had, so no retry is counted. */
+function unchecked(call: ReplyCall, tool: Tool, error: unknown): Proposal {
+  const text = error instanceof Error ? `${error.name}: ${error.message || 'no message'}` : 'something that is no Error'
+  const message = `The arguments of "${tool.name}" could not be checked: ${clipped(text, 500)}`
+  return refuse(call, tool, { kind: 'Failed', message })
 }
 
-type Issue = { readonly message: string; readonly path?: readonly unknown[] | undefined }
-
-function issuesText(name: string, issues: readonly Issue[]): string {
-  const lines = issues.map((issue) => `- ${pathText(issue.path)}: ${issue.message}`)
-  return `Invalid arguments for "${name}":\n${lines.join('\n')}`
-}
-
-function pathText(path: Issue['path']): string {
-  const keys = (path ?? []).map((step) =>
-    String(step !== null && typeof step === 'object' && 'key' in step ? step.key : step),
-  )
-  return keys.length > 0 ? keys.join('.') : '<root>'
+function unknownText(name: string, tools: Tools): string {
+  return bounded(`unknown tool "${clipped(name, 64)}"; choose one of: ${[...tools.keys()].join(', ')}`)
 }

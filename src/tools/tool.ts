@@ -15,6 +15,8 @@ type Validation<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
 
+export type Approval = 'auto' | 'ask'
+
 export type ToolContext = Frozen<{
   session: string
   call: CallKey
@@ -33,7 +35,8 @@ export type Tool = Frozen<{
   effect: EffectClass
   sequential: boolean
   timeoutMs: number
-  approval: 'auto' | 'ask'
+  /** Must somebody be asked before this call runs? A policy may speak first. */
+  approval: (args: Json) => Approval
   /** How often the model may try again after a retryable failure; null for the run's own limit. */
   retries: number | null
   /** How often the harness itself runs a failed `read` or `idempotent` handler. Never more than once for `once`. */
@@ -59,7 +62,8 @@ export type ToolDefinition<Args> = {
   readonly effect?: EffectClass
   readonly sequential?: boolean
   readonly timeoutMs?: number
-  readonly approval?: 'auto' | 'ask'
+  /** Or by the arguments: what is asked for decides whether somebody must be. */
+  readonly approval?: Approval | ((args: Args) => Approval)
   readonly retries?: number
   readonly attempts?: number
   readonly instructions?: string
@@ -92,7 +96,9 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     throw new Fault('invalid_config', `Tool "${name}" runs at most once, so it cannot have ${attempts} attempts.`)
   }
   const parameters = (input['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }) as Json
-  const told = [name, description, parameters, effect, sequential, timeoutMs, approval, instructions]
+  const asks = typeof approval === 'function' ? approval : () => approval
+  const told = [name, description, parameters, effect, sequential, timeoutMs, instructions]
+  if (typeof approval === 'string') told.push(approval)
   return {
     name,
     description,
@@ -100,7 +106,8 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     effect,
     sequential,
     timeoutMs,
-    approval,
+    // Sound: only what `validate` returned is ever passed in.
+    approval: (args) => asks(args as Args),
     retries,
     attempts,
     instructions,
@@ -108,7 +115,6 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     definition: hash('sha256', JSON.stringify(told)),
     normalise,
     validate: (args) => input['~standard'].validate(args),
-    // Sound: only what `validate` returned is ever passed in.
     execute: (args, context) => execute?.(args as Args, context),
     reconcile: reconcile ? (args, context) => reconcile(args as Args, context) : null,
   }

@@ -94,6 +94,8 @@ export function agentOf(oracle: Appender<OracleLine>, oraclePath: string): Agent
     instructions: 'Follow the plan.',
     limits,
     approvalMs: null,
+    policy: { rules: [] },
+    environment: null,
   }
 }
 

@@ -1,0 +1,91 @@
+// A small unified diff of two texts, for people and models to read. Not for patching: very different texts come out as one
+// block, because a perfect diff is not worth its time here.
+
+const CONTEXT = 3
+/** Above this many comparisons the changed middle is shown whole, old then new. */
+const CELLS_MAX = 4_000_000
+
+type Line = { readonly mark: ' ' | '-' | '+'; readonly text: string }
+
+export function diff(path: string, before: string, after: string): string {
+  if (before === after) return ''
+  const hunks = hunksOf(compare(linesOf(before), linesOf(after)))
+  return [`--- ${path}`, `+++ ${path}`, ...hunks].join('\n')
+}
+
+function linesOf(text: string): readonly string[] {
+  if (text === '') return []
+  const lines = text.split('\n')
+  const last = lines.pop() ?? ''
+  return last === '' ? lines : [...lines, `${last}\n\\ No newline at end of file`]
+}
+
+/** What both begin and end with is the same; only the middle is compared. */
+function compare(before: readonly string[], after: readonly string[]): readonly Line[] {
+  const shorter = Math.min(before.length, after.length)
+  let head = 0
+  while (head < shorter && before[head] === after[head]) head += 1
+  let tail = 0
+  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1
+  const same = (text: string): Line => ({ mark: ' ', text })
+  return [
+    ...before.slice(0, head).map(same),
+    ...middle(before.slice(head, before.length - tail), after.slice(head, after.length - tail)),
+    ...before.slice(before.length - tail).map(same),
+  ]
+}
+
+/** The longest common subsequence, by the table of lengths read from the front. */
+function middle(before: readonly string[], after: readonly string[]): readonly Line[] {
+  const [rows, columns] = [before.length, after.length]
+  const lengths = rows * columns <= CELLS_MAX ? new Uint16Array((rows + 1) * (columns + 1)) : null
+  const at = (i: number, j: number) => lengths?.[i * (columns + 1) + j] ?? 0
+  for (let i = rows - 1; lengths && i >= 0; i--) {
+    for (let j = columns - 1; j >= 0; j--) {
+      const same = before[i] === after[j]
+      lengths[i * (columns + 1) + j] = same ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1))
+    }
+  }
+  const lines: Line[] = []
+  for (let i = 0, j = 0; i < rows || j < columns; ) {
+    const same = lengths !== null && i < rows && j < columns && before[i] === after[j]
+    const old = i < rows && (j >= columns || at(i + 1, j) >= at(i, j + 1))
+    lines.push({ mark: same ? ' ' : old ? '-' : '+', text: (same || old ? before[i] : after[j]) ?? '' })
+    if (same || old) i += 1
+    if (same || !old) j += 1
+  }
+  return lines
+}
+
+function hunksOf(lines: readonly Line[]): readonly string[] {
+  const shown: string[] = []
+  let [oldLine, newLine] = [1, 1]
+  for (let start = 0; start < lines.length; ) {
+    const end = hunkEnd(lines, start)
+    const hunk = lines.slice(start, end)
+    const count = (other: Line['mark']) => hunk.filter(({ mark }) => mark !== other).length
+    const [olds, news] = [count('+'), count('-')]
+    if (hunk.some(({ mark }) => mark !== ' ')) {
+      shown.push(`@@ -${range(oldLine, olds)} +${range(newLine, news)} @@`, ...hunk.map((l) => l.mark + l.text))
+    }
+    oldLine += olds
+    newLine += news
+    start = end
+  }
+  return shown
+}
+
+/** A hunk starts at most CONTEXT lines before a change and ends CONTEXT lines after the last near one. */
+function hunkEnd(lines: readonly Line[], start: number): number {
+  const change = (from: number) => lines.findIndex(({ mark }, index) => index >= from && mark !== ' ')
+  const first = change(start)
+  if (first < 0) return lines.length
+  if (first - start > CONTEXT) return first - CONTEXT
+  let end = first
+  for (let near = first; near >= 0 && near - end <= 2 * CONTEXT; near = change(end)) end = near + 1
+  return Math.min(end + CONTEXT, lines.length)
+}
+
+function range(line: number, count: number): string {
+  return `${count === 0 ? line - 1 : line},${count}`
+}

@@ -1,0 +1,144 @@
+// `edit`: exact replacements in files, one after the other; a failed one is reported and the others still happen.
+// It never guesses: what is not there exactly, or not unique, is not replaced.
+import { isUtf8 } from 'node:buffer'
+import type { Json } from '../kernel/content.ts'
+import { bound } from './bound.ts'
+import { diff } from './diff.ts'
+import { keepBytes, look, replace } from './disk.ts'
+import { output, ToolFailure } from './output.ts'
+import { exclusive, type Guard, locate, type Place } from './paths.ts'
+import { flag, type Infer, integer, list, object, optional, text } from './schema.ts'
+import { defineTool, type Tool, type ToolContext } from './tool.ts'
+
+const one = object({
+  path: text('The file, from the workspace root or absolute.', { min: 1 }),
+  old_string: text('The exact text to replace, with enough around it to be unique.', { min: 1 }),
+  new_string: text('What to put there.'),
+  replace_all: optional(flag('Replace every occurrence instead of the only one.')),
+  expected_replacements: optional(integer('Fail unless exactly this many are replaced.', { min: 1 })),
+})
+const input = object({
+  edits: list('Applied in order; each sees what the earlier ones did.', one, { min: 1, max: 200 }),
+})
+type Edit = Infer<typeof one>
+
+type Applied = {
+  readonly ok: boolean
+  readonly text: string
+  readonly result: { readonly [key: string]: Json }
+}
+
+export function editTool(guarded: Guard, charsMax: number): Tool {
+  return defineTool({
+    name: 'edit',
+    description:
+      'Replaces exact text in files. Each old_string must be in the file exactly once, unless replace_all is set. Read the file first.',
+    input,
+    effect: 'once',
+    normalise,
+    execute: async ({ edits }, context) => {
+      const done: Applied[] = []
+      for (const [index, edit] of edits.entries()) done.push(await apply(guarded, edit, index, context))
+      const failed = done.filter(({ ok }) => !ok)
+      const said = bound(done.map((each) => each.text).join('\n'), context.keep, charsMax)
+      const counts = { applied: done.length - failed.length, failed: failed.length }
+      const results = done.map(({ result }) => result)
+      const type = failed[0]?.result['error_type']
+      const metadata = { ...said.metadata, ...counts, results, ...(type === undefined ? {} : { error_type: type }) }
+      return output({ ok: failed.length === 0, content: said.content, metadata })
+    },
+  })
+}
+
+/** The flat form is a list of one; a path beside the list is the path of those that have none; `all` is `replace_all`. */
+function normalise(args: Json): Json {
+  if (!isRecord(args)) return args
+  const { edits, path, ...rest } = args
+  if (edits === undefined) return 'old_string' in args ? { edits: [renamed(args)] } : args
+  if (!Array.isArray(edits) || Object.keys(rest).length > 0) return args
+  return {
+    edits: edits.map((edit: Json) => (isRecord(edit) ? renamed(path === undefined ? edit : { path, ...edit }) : edit)),
+  }
+}
+
+type Fields = { readonly [key: string]: Json }
+
+function renamed(edit: Fields): Fields {
+  const { all, ...rest } = edit
+  return all === undefined || 'replace_all' in rest ? edit : { ...rest, replace_all: all }
+}
+
+function isRecord(value: Json): value is Fields {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
+async function apply(guarded: Guard, edit: Edit, index: number, context: ToolContext): Promise<Applied> {
+  try {
+    const place = await locate(guarded, edit.path, 'write')
+    const done = await exclusive(guarded, place, () => change(guarded, place, edit, context))
+    const count = done.replacements === 1 ? '1 replacement' : `${done.replacements} replacements`
+    const { changes, ...facts } = done
+    return {
+      ok: true,
+      text: `Edited ${place.shown}: ${count}.\n${changes}`,
+      result: { index, path: place.shown, ok: true, ...facts },
+    }
+  } catch (error) {
+    if (context.signal.aborted || !(error instanceof Error)) throw error
+    const known =
+      error instanceof ToolFailure ? { error_type: error.kind, ...error.metadata } : { error_type: error.name }
+    return {
+      ok: false,
+      text: `Edit ${index + 1} of ${edit.path} failed: ${error.message}`,
+      result: { index, path: edit.path, ok: false, error: error.message, ...known },
+    }
+  }
+}
+
+async function change(guarded: Guard, place: Place, edit: Edit, context: ToolContext) {
+  const seen = await look(guarded, place)
+  if (seen === null) throw new ToolFailure('NotFound', `There is no "${place.shown}". Use write to create it.`)
+  // Bytes that are no text would come back changed.
+  if (!isUtf8(seen.bytes)) throw new ToolFailure('InvalidInput', `"${place.shown}" is not UTF-8 text.`)
+  const before = seen.bytes.toString()
+  const { after, replacements } = substitute(before, edit)
+  const bytes = Buffer.from(after)
+  const replaced = keepBytes(context, seen.bytes)
+  await replace({ guarded, place, seen, bytes, context })
+  return { replacements, replaced, changes: diff(place.shown, before, after) }
+}
+
+function substitute(before: string, edit: Edit): { readonly after: string; readonly replacements: number } {
+  const { old_string, new_string, found } = matching(before, edit)
+  if (found === 0) {
+    const hint = before.includes('\r\n') ? ' Its lines end with \\r\\n.' : ''
+    throw new ToolFailure('InvalidInput', `old_string is not in the file. It must match exactly, spaces too.${hint}`)
+  }
+  if (found > 1 && edit.replace_all !== true) {
+    const text = `old_string is in the file ${found} times. Add lines around it, or set replace_all.`
+    throw new ToolFailure('InvalidInput', text)
+  }
+  const { expected_replacements: expected = found } = edit
+  if (expected !== found) {
+    throw new ToolFailure('InvalidInput', `old_string is in the file ${found} times, not ${expected}.`)
+  }
+  if (old_string === new_string) throw new ToolFailure('InvalidInput', 'old_string and new_string are the same.')
+  // Joined, not `replace`: a "$&" in the new text is text.
+  return { after: before.split(old_string).join(new_string), replacements: found }
+}
+
+/** Models sometimes escape twice. Taken back only if the text as given is nowhere and the plain one is there once. */
+function matching(before: string, { old_string, new_string }: Edit) {
+  const found = before.split(old_string).length - 1
+  const plain = unescaped(old_string)
+  if (found > 0 || plain === old_string || before.split(plain).length !== 2) return { old_string, new_string, found }
+  return { old_string: plain, new_string: unescaped(new_string), found: 1 }
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
+
+function unescaped(escaped: string): string {
+  return escaped.replace(/\\(?:u([0-9a-fA-F]{4})|(["\\/nrtbf]))/g, (_all, code?: string, letter?: string) =>
+    code === undefined ? (ESCAPES[letter ?? ''] ?? letter ?? '') : String.fromCharCode(Number.parseInt(code, 16)),
+  )
+}

@@ -1,0 +1,31 @@
+// The six file tools, made together: one guard, so that what one may do is what all may do.
+import { CONTENT_CHARS_MAX } from './bound.ts'
+import { editTool } from './edit.ts'
+import { globTool } from './glob.ts'
+import { listTool } from './list.ts'
+import { guard, type GuardOptions } from './paths.ts'
+import { readTool } from './read.ts'
+import { searchTool } from './search.ts'
+import type { Tool } from './tool.ts'
+import { writeTool } from './write.ts'
+
+export type FileToolsOptions = GuardOptions & {
+  /** A ripgrep binary of one's own. */
+  readonly ripgrep?: string
+  /** How much of a result the model sees at once. */
+  readonly contentCharsMax?: number
+}
+
+/** `read`, `write`, `edit`, `list`, `glob` and `search`, confined to the given folders. */
+export function fileTools(options: FileToolsOptions): readonly Tool[] {
+  const { ripgrep = null, contentCharsMax = CONTENT_CHARS_MAX } = options
+  const guarded = guard(options)
+  return [
+    readTool(guarded, contentCharsMax),
+    writeTool(guarded),
+    editTool(guarded, contentCharsMax),
+    listTool(guarded, contentCharsMax),
+    globTool(guarded, contentCharsMax, ripgrep),
+    searchTool(guarded, contentCharsMax, ripgrep),
+  ]
+}

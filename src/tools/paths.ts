@@ -1,0 +1,181 @@
+// The guard: where a path really leads, and whether a tool may go there. The file tools reach the disk through it only.
+// Not a sandbox: it binds our own file tools. Commands and other programs are bound by the sandbox.
+import { realpathSync, statSync } from 'node:fs'
+import { lstat, realpath } from 'node:fs/promises'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import type { Frozen } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import { ToolFailure } from './output.ts'
+
+export type Access = 'read' | 'write'
+
+export type GuardOptions = {
+  /** What relative paths start from. */
+  readonly root: string
+  /** Folders that may be read. Missing: the root and all of `write`. Empty: none. */
+  readonly read?: readonly string[]
+  /** Folders that may be written. Missing: the root. Empty: none. */
+  readonly write?: readonly string[]
+  /** Names that are never written, at any depth, added to those that always are. */
+  readonly protect?: readonly string[]
+  /** Files larger than this are not opened. */
+  readonly fileBytesMax?: number
+}
+
+export type Guard = Frozen<{
+  root: string
+  read: readonly string[]
+  write: readonly string[]
+  protect: ReadonlySet<string>
+  fileBytesMax: number
+  /** Who works on which real path in this process: parallel calls of one batch take turns instead of conflicting. */
+  busy: Map<string, Promise<void>>
+}>
+
+/** A real path below one of the roots, at the moment of looking. `segments` lead from `root` to it and hold no link. */
+export type Place = Frozen<{ root: string; segments: readonly string[]; path: string; shown: string }>
+
+/** What runs by itself, or decides what runs: nobody asks before the next shell, editor, git or harness loads it. */
+// biome-ignore format: names of a kind share a line
+const PROTECTED = [
+  '.git', '.gitconfig', '.vscode', '.mcp.json', '.terret', 'terret.json', '.npmrc', '.envrc',
+  '.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.profile', '.zshrc', '.zshenv', '.zprofile', '.zlogin',
+]
+const FILE_BYTES_MAX = 64 * 1024 * 1024
+
+/** Roots are made real here, once: a root that is swapped for a link later leads outside and is refused. */
+export function guard(options: GuardOptions): Guard {
+  const root = rootOf(options.root)
+  const at = (paths: readonly string[]) => paths.map((path) => rootOf(resolve(root, path)))
+  const write = at(options.write ?? [root])
+  const reachable = write.length === 0 || write.some((one) => contains(root, one) || contains(one, root))
+  if (!reachable) {
+    throw new Fault('invalid_config', `Relative paths start from ${root}, but nothing there may be written.`)
+  }
+  const git = write.find((one) => segmentsOf(one).some((name) => fold(name) === '.git'))
+  if (git !== undefined) throw new Fault('invalid_config', `${git} is inside .git, which tools never write.`)
+  return {
+    root,
+    read: at(options.read ?? [root, ...write]),
+    write,
+    protect: new Set([...PROTECTED, ...(options.protect ?? [])].map(fold)),
+    fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
+    busy: new Map(),
+  }
+}
+
+function rootOf(path: string): string {
+  try {
+    const real = realpathSync.native(resolve(path))
+    if (statSync(real).isDirectory()) return real
+  } catch {}
+  throw new Fault('invalid_config', `The folder ${path} is not there. Create it, or name another one.`)
+}
+
+/** Throws `Denied` unless the path, with every link resolved, is below a root that allows this. It need not exist. */
+export async function locate(guarded: Guard, path: string, access: Access): Promise<Place> {
+  if (path === '' || path.includes('\0')) throw denied('A path must not be empty or hold a NUL character.')
+  const wanted = resolve(guarded.root, path)
+  const real = await realOf(wanted)
+  const roots = access === 'read' ? guarded.read : guarded.write
+  const root = roots.find((one) => contains(one, real))
+  if (root === undefined || isKernels(wanted) || isKernels(real)) {
+    const where = roots.length > 0 ? `only in ${roots.join(', ')}` : 'nowhere'
+    throw denied(`"${path}" is out of bounds: this tool may ${access} ${where}.`)
+  }
+  if (access === 'write' && (await isProtected(guarded, wanted, real))) {
+    throw denied(`"${path}" is protected and is never written by a tool. Ask the user to change it.`)
+  }
+  return { root, segments: below(root, real), path: real, shown: shownAs(guarded, real) }
+}
+
+/** The path as people and models see it: from the root, if it is there. */
+function shownAs(guarded: Guard, real: string): string {
+  return contains(guarded.root, real) ? below(guarded.root, real).join('/') || '.' : real
+}
+
+/** One at a time for each real path within this process. Between processes the content hash decides. */
+export function exclusive<T>(guarded: Guard, place: Place, work: () => Promise<T>): Promise<T> {
+  const before = guarded.busy.get(place.path) ?? Promise.resolve()
+  const mine = before.then(work)
+  const done = mine.then(nothing, nothing).then(() => {
+    if (guarded.busy.get(place.path) === done) guarded.busy.delete(place.path)
+  })
+  guarded.busy.set(place.path, done)
+  return mine
+}
+
+export function denied(message: string): ToolFailure {
+  return new ToolFailure('Denied', message, { error_type: 'PathValidationError' })
+}
+
+/** By segments, never by prefix: `/ws-evil` is not in `/ws`. */
+export function contains(root: string, path: string): boolean {
+  const inner = segmentsOf(path)
+  return segmentsOf(root).every((segment, index) => segment === inner[index])
+}
+
+/** Links are resolved for as much of the path as exists; what does not exist yet cannot be a link. */
+async function realOf(wanted: string): Promise<string> {
+  for (let existing = wanted; ; existing = dirname(existing)) {
+    try {
+      return join(await realpath(existing), relative(existing, wanted))
+    } catch (error) {
+      const missing = isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')
+      // A link that leads nowhere, a loop, no permission: whatever cannot be resolved is refused.
+      if (!missing || (await isThere(existing)) || dirname(existing) === existing) {
+        throw denied('The path cannot be resolved: a link on the way is broken, loops or may not be read.')
+      }
+    }
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    return !isErrno(error, 'ENOENT') && !isErrno(error, 'ENOTDIR')
+  }
+}
+
+/** Files of the kernel: they hang, have no size, or are another way to everything else. */
+function isKernels(path: string): boolean {
+  return isAbsolute(path) && ['proc', 'sys', 'dev'].includes(segmentsOf(path)[0] ?? '')
+}
+
+/** As asked, as resolved, and as the place a protected name itself links to. */
+async function isProtected(guarded: Guard, wanted: string, real: string): Promise<boolean> {
+  const roots = guarded.write.filter((root) => contains(root, real))
+  const spelled = guarded.write.filter((root) => contains(root, wanted)).map((root) => below(root, wanted))
+  const names = [...roots.map((root) => below(root, real)), ...(spelled.length > 0 ? spelled : [segmentsOf(wanted)])]
+  if (names.flat().some((name) => guarded.protect.has(fold(name)))) return true
+  const linked = [...guarded.protect, join('.git', 'hooks'), join('.git', 'config')]
+  const targets = await Promise.all(
+    roots.flatMap((root) => linked.map((name) => realpath(join(root, name)).catch(() => null))),
+  )
+  return targets.some((target) => target !== null && contains(target, real))
+}
+
+/** File systems may ignore case, trailing dots, invisible characters and stream names. Then so does the list. */
+function fold(name: string): string {
+  const visible = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  return visible
+    .toLowerCase()
+    .replace(/:.*$/s, '')
+    .replace(/[. ]+$/, '')
+}
+
+function below(root: string, path: string): readonly string[] {
+  return segmentsOf(path).slice(segmentsOf(root).length)
+}
+
+function segmentsOf(path: string): readonly string[] {
+  return path.split(sep).filter((segment) => segment !== '')
+}
+
+export function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
+
+function nothing(): void {}

@@ -1,0 +1,186 @@
+// The policy: may this call run, must somebody be asked, or is it denied? Pure. It is looked at once, when a call is
+// admitted, and its verdict is recorded with the reply. It only judges; the sandbox and the path guard are the boundary.
+import type { Frozen, Gate, Json } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import { matchesPath, matchesPathAnywhere, matchesText, matchesWords, plainWords, stretches } from './pattern.ts'
+
+/** Every condition that is given must hold. A rule without any matches every call. */
+export type Rule = Frozen<{
+  effect: 'allow' | 'ask' | 'deny'
+  /** Name patterns of tools. */
+  tool?: string | readonly string[]
+  /** Argument by dotted path, and a text pattern for its value. */
+  args?: Readonly<Record<string, string>>
+  /** Path patterns (`src/**`): all paths of the call must match to allow, any one to ask or deny. */
+  path?: string | readonly string[]
+  /** Command patterns, word by word (`git status *`). */
+  command?: string | readonly string[]
+  environment?: string
+  /** For `ask`: what kind of approval this is, how many people, of which roles, for how long. */
+  class?: string
+  n?: number
+  roles?: readonly string[]
+  expiresMs?: number
+  reason?: string
+}>
+
+export type Policy = Frozen<{
+  rules: readonly Rule[]
+  /** What a question does where nobody can be asked: wait (the default), or count as a no. */
+  onAsk?: 'park' | 'deny'
+}>
+
+/** `destructive` is what the tool itself asks for when no rule speaks. */
+export type Action = Frozen<{ tool: string; args: Json; environment?: string; approval: 'auto' | 'ask' }>
+
+export type Judgement =
+  | { readonly type: 'allow' }
+  | {
+      readonly type: 'ask'
+      readonly gate: Omit<Extract<Gate, { type: 'ask' }>, 'expiresAt'>
+      readonly expiresMs: number | null
+    }
+  | { readonly type: 'deny'; readonly reason: string }
+
+/** Deny before ask before allow, and within each the first rule that matches. No rule: what the tool asks for itself. */
+export function judge(policy: Policy, action: Action): Judgement {
+  for (const effect of ['deny', 'ask', 'allow'] as const) {
+    const rule = policy.rules.find((candidate) => candidate.effect === effect && matches(candidate, action))
+    if (rule) return verdict(policy, rule, action)
+  }
+  return action.approval === 'ask' ? asked(policy, {}, action) : { type: 'allow' }
+}
+
+function verdict(policy: Policy, rule: Rule, action: Action): Judgement {
+  if (rule.effect === 'allow') return { type: 'allow' }
+  if (rule.effect === 'ask') return asked(policy, rule, action)
+  return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: ${rule.reason ?? describeRule(rule)}` }
+}
+
+function asked(policy: Policy, rule: Partial<Rule>, action: Action): Judgement {
+  if (policy.onAsk === 'deny') {
+    return { type: 'deny', reason: `Tool "${action.tool}" needs an approval, and nobody can be asked here.` }
+  }
+  const gate = { type: 'ask', class: rule.class ?? action.tool, n: rule.n ?? 1, roles: rule.roles ?? [] } as const
+  return { type: 'ask', gate, expiresMs: rule.expiresMs ?? null }
+}
+
+function matches(rule: Rule, { tool, args, environment }: Action): boolean {
+  if (rule.tool !== undefined && !listOf(rule.tool).some((pattern) => matchesText(pattern, tool))) return false
+  if (rule.environment !== undefined && rule.environment !== environment) return false
+  for (const [path, pattern] of Object.entries(rule.args ?? {})) {
+    if (!valuesAt(args, path.split('.')).some((value) => matchesText(pattern, value))) return false
+  }
+  if (rule.path !== undefined && !matchesPaths(rule.effect, listOf(rule.path), pathsIn(args))) return false
+  return rule.command === undefined || matchesCommand(rule.effect, listOf(rule.command), valuesAt(args, ['command']))
+}
+
+function matchesPaths(effect: Rule['effect'], patterns: readonly string[], paths: readonly string[]): boolean {
+  if (effect !== 'allow') return paths.some((path) => patterns.some((pattern) => matchesPathAnywhere(pattern, path)))
+  return paths.length > 0 && paths.every((path) => patterns.some((pattern) => matchesPath(pattern, path)))
+}
+
+function matchesCommand(effect: Rule['effect'], patterns: readonly string[], commands: readonly string[]): boolean {
+  const any = (words: readonly string[]): boolean => patterns.some((pattern) => matchesWords(pattern, words))
+  if (effect !== 'allow') {
+    return commands.some((command) => stretches(command).some((words) => words.some((_, i) => any(words.slice(i)))))
+  }
+  return commands.length > 0 && commands.every((command) => any(plainWords(command) ?? []))
+}
+
+const PATH_FIELDS: ReadonlySet<string> = new Set(['path', 'file_path', 'cwd', 'directory', 'paths'])
+
+/** Every text under a field that names a path, however deep. */
+function pathsIn(value: Json, named = false): readonly string[] {
+  if (typeof value === 'string') return named ? [value] : []
+  if (Array.isArray(value)) return value.flatMap((item: Json) => pathsIn(item, named))
+  if (value === null || typeof value !== 'object') return []
+  return Object.entries(value as Readonly<Record<string, Json>>).flatMap(([key, item]) =>
+    pathsIn(item, PATH_FIELDS.has(key)),
+  )
+}
+
+/** The values at a dotted path, as text. An array on the way means each of its items. */
+function valuesAt(value: Json, path: readonly string[]): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((item: Json) => valuesAt(item, path))
+  const [key, ...rest] = path
+  if (key === undefined) return [typeof value === 'string' ? value : JSON.stringify(value)]
+  if (value === null || typeof value !== 'object' || !Object.hasOwn(value, key)) return []
+  return valuesAt((value as Readonly<Record<string, Json>>)[key] ?? null, rest)
+}
+
+/** The narrowest rule that lets exactly this action through again: its very arguments, and nothing like them. */
+export function rememberedRule(action: Action): Rule {
+  const args: Record<string, string> = {}
+  for (const [key, value] of Object.entries((action.args ?? {}) as Readonly<Record<string, Json>>)) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    // A star in the argument would be a wildcard in the rule: such an action is not remembered by this argument.
+    if (text.includes('*'))
+      throw new Fault('invalid_input', `"${key}" holds a "*", so this action cannot be remembered exactly.`)
+    args[key] = text
+  }
+  const { tool, environment } = action
+  return { effect: 'allow', tool, args, ...(environment === undefined ? {} : { environment }) }
+}
+
+/** What a rule will match, in words, for the person who is about to keep it. */
+export function describeRule(rule: Rule): string {
+  const parts = [
+    rule.tool === undefined ? 'any tool' : `tool ${listOf(rule.tool).join(' or ')}`,
+    ...Object.entries(rule.args ?? {}).map(([path, pattern]) => `${path} is "${pattern}"`),
+    ...(rule.path === undefined ? [] : [`path ${listOf(rule.path).join(' or ')}`]),
+    ...(rule.command === undefined ? [] : [`command ${listOf(rule.command).join(' or ')}`]),
+    ...(rule.environment === undefined ? [] : [`in ${rule.environment}`]),
+  ]
+  return `${rule.effect} ${parts.join(', ')}`
+}
+
+const KEYS = new Set([
+  'effect',
+  'tool',
+  'args',
+  'path',
+  'command',
+  'environment',
+  'class',
+  'n',
+  'roles',
+  'expiresMs',
+  'reason',
+])
+
+/** A policy from a file. What is not understood is refused: a rule that silently does nothing protects nobody. */
+export function parsePolicy(value: unknown): Policy {
+  const bad = (what: string): Fault => new Fault('invalid_config', `The policy is not valid: ${what}.`)
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw bad('it must be an object with "rules"')
+  const { rules, onAsk, ...rest } = value as Record<string, unknown>
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined) throw bad(`"${unknown}" is not known`)
+  if (!Array.isArray(rules)) throw bad('"rules" must be a list')
+  if (onAsk !== undefined && onAsk !== 'park' && onAsk !== 'deny') throw bad('"onAsk" must be "park" or "deny"')
+  for (const [i, rule] of (rules as unknown[]).entries()) checkRule(rule, `rule ${i + 1}`, bad)
+  return { rules: rules as Rule[], ...(onAsk === undefined ? {} : { onAsk }) }
+}
+
+function checkRule(rule: unknown, name: string, bad: (what: string) => Fault): void {
+  if (rule === null || typeof rule !== 'object') throw bad(`${name} must be an object`)
+  const { effect, n, args, ...rest } = rule as Record<string, unknown>
+  const stranger = Object.keys(rest).find((key) => !KEYS.has(key))
+  if (stranger !== undefined) throw bad(`${name} has "${stranger}", which is not known`)
+  if (effect !== 'allow' && effect !== 'ask' && effect !== 'deny')
+    throw bad(`${name} needs "effect": allow, ask or deny`)
+  if (n !== undefined && !(Number.isInteger(n) && Number(n) >= 1))
+    throw bad(`${name}: "n" must be a whole number from 1 on`)
+  if (args !== undefined && (args === null || typeof args !== 'object'))
+    throw bad(`${name}: "args" must be an object of patterns`)
+  for (const key of ['tool', 'path', 'command', 'roles']) {
+    const list = rest[key]
+    const texts = Array.isArray(list) ? list.every((item) => typeof item === 'string') : typeof list === 'string'
+    if (list !== undefined && !texts) throw bad(`${name}: "${key}" must be text or a list of texts`)
+  }
+}
+
+function listOf(value: string | readonly string[]): readonly string[] {
+  return typeof value === 'string' ? [value] : value
+}

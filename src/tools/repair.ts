@@ -1,0 +1,135 @@
+// The repair table: shapes of arguments that models get wrong in known ways, put right by the tool's own schema. A pure function
+// over a copy. It does not decide: admission validates what comes out and keeps it only if it is completely clean.
+import type { Json } from '../kernel/content.ts'
+import { accepts, isObject, type JsonObject, objectShape, type Shape, shapesOf, typeOf } from './shape.ts'
+
+/** field_alias: other names for fields. Used only if the tool has the field and the call does not. */
+export const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['filePath', 'path'],
+  ['oldString', 'old_string'],
+  ['newString', 'new_string'],
+  ['replaceAll', 'replace_all'],
+  ['cmd', 'command'],
+])
+
+/** markdown_autolink_path: the fields in which `[a/b.ts](a/b.ts)` means `a/b.ts`. */
+export const LINKED: ReadonlySet<string> = new Set(['file_path', 'path', 'cwd', 'directory'])
+
+const DEPTH_MAX = 64
+
+/**
+ * The same value if there is nothing to repair, or if any field is unknown: then nobody knows what was meant, and nothing is
+ * touched. Idempotent. A field appears only under its own name or an alias of it, and a value only from the value that was there.
+ */
+export function repair(parameters: Json, args: Json): Json {
+  return mended(args, { root: parameters, schema: parameters, name: '', depth: 0 }) ?? args
+}
+
+type Place = { readonly root: Json; readonly schema: Json; readonly name: string; readonly depth: number }
+
+/** Undefined cancels the whole repair. */
+function mended(value: Json, place: Place): Json | undefined {
+  const shapes = shapesOf(place.schema, place.root)
+  if (shapes === null || place.depth > DEPTH_MAX) return value
+  const fit = accepts(shapes, typeOf(value)) ? value : coerced(value, shapes)
+  if (typeof fit === 'string') return LINKED.has(place.name) ? unlinked(fit) : fit
+  if (Array.isArray(fit)) return mendedItems(fit as readonly Json[], shapes, place)
+  return isObject(fit) ? mendedFields(fit, shapes, place) : fit
+}
+
+function mendedItems(value: readonly Json[], shapes: readonly Shape[], place: Place): Json | undefined {
+  const [shape, ...more] = shapes.filter(({ types }) => types.has('array'))
+  if (!shape || more.length > 0 || shape.items === null) return value
+  const items: Json[] = []
+  for (const item of value) {
+    const done = mended(item, { ...place, schema: shape.items, name: '', depth: place.depth + 1 })
+    if (done === undefined) return undefined
+    items.push(done)
+  }
+  return items.some((item, i) => item !== value[i]) ? items : value
+}
+
+function mendedFields(value: JsonObject, shapes: readonly Shape[], place: Place): Json | undefined {
+  const shape = objectShape(shapes, value)
+  if (!shape) return knownInSome(value, shapes) ? value : undefined
+  // No field is declared and nothing is said about others: anything goes.
+  if (shape.fields === null && (shape.rest === null || typeof shape.rest === 'boolean')) return value
+  let changed = false
+  const entries: (readonly [string, Json])[] = []
+  for (const [key, item] of Object.entries(value)) {
+    const name = nameOf(key, shape, value)
+    const schema = shape.fields?.get(name) ?? shape.rest
+    if (schema === null || schema === false) return undefined
+    // null_optional_omitted: "none" for a field that may be left out and cannot be null.
+    if (item === null && omitsNull(name, shape, schema, place.root)) {
+      changed = true
+      continue
+    }
+    const done = mended(item, { ...place, schema, name, depth: place.depth + 1 })
+    if (done === undefined) return undefined
+    changed ||= name !== key || done !== item
+    entries.push([name, done])
+  }
+  // Own properties whatever their name: `fromEntries` defines, it does not assign.
+  return changed ? Object.fromEntries(entries) : value
+}
+
+function nameOf(key: string, { fields, required, rest }: Shape, value: JsonObject): string {
+  const target = ALIASES.get(key)
+  if (target === undefined || !fields?.has(target) || fields.has(key) || Object.hasOwn(value, target)) return key
+  // Where any field may come, the odd name may be meant, unless the right one is missed.
+  return rest === null || rest === false || required.has(target) ? target : key
+}
+
+function omitsNull(name: string, { fields, required }: Shape, schema: Json, root: Json): boolean {
+  if (!fields?.has(name) || required.has(name)) return false
+  const shapes = shapesOf(schema, root)
+  return shapes !== null && !accepts(shapes, 'null')
+}
+
+function knownInSome(value: JsonObject, shapes: readonly Shape[]): boolean {
+  const objects = shapes.filter(({ types }) => types.has('object'))
+  const takes = ({ fields, rest }: Shape, key: string): boolean =>
+    fields === null || fields.has(key) || (rest !== null && rest !== false)
+  return Object.keys(value).every((key) => objects.some((shape) => takes(shape, key)))
+}
+
+/** A value of a type the schema does not take here, as the type it was meant to be; itself if that is not certain. */
+function coerced(value: Json, shapes: readonly Shape[]): Json {
+  // empty_object_to_array
+  if (isObject(value)) return accepts(shapes, 'array') && Object.keys(value).length === 0 ? [] : value
+  if (typeof value !== 'string') return value
+  // semantic_boolean_string
+  if (accepts(shapes, 'boolean') && (value === 'true' || value === 'false')) return value === 'true'
+  // semantic_integer_string: exact integers only.
+  if (accepts(shapes, 'integer') && /^(?:0|-?[1-9]\d{0,15})$/.test(value) && Number.isSafeInteger(Number(value))) {
+    return Number(value)
+  }
+  const decoded = decode(value)
+  if (decoded !== undefined && isObject(decoded) && accepts(shapes, 'object')) return decoded
+  if (!accepts(shapes, 'array')) return value
+  // stringified_array, else bare_string_to_array. Nothing, and what looks like a broken list, is not one item.
+  if (Array.isArray(decoded)) return decoded as Json
+  return value.trim() === '' || /^\s*\[\s*["[{]/.test(value) ? value : [value]
+}
+
+/** JSON text, fenced or not; undefined if it is none. */
+export function decode(text: string): Json | undefined {
+  const fenced = /^\s*```\w*\s([\s\S]*?)```\s*$/.exec(text)
+  try {
+    return JSON.parse(fenced?.[1] ?? text) as Json
+  } catch {
+    return undefined
+  }
+}
+
+/** The text of the link must equal its target: `[x](x)`, however often it was wrapped. */
+function unlinked(text: string): string {
+  let path = text
+  for (;;) {
+    const half = (path.length - 4) / 2
+    const inner = path.slice(1, 1 + half)
+    if (!Number.isInteger(half) || half < 1 || path !== `[${inner}](${inner})`) return path
+    path = inner
+  }
+}
