@@ -5,7 +5,7 @@ import type { OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
-import type { Blob, CallContext, Delta, ModelFailure, Reply, Store } from '../kernel/ports.ts'
+import type { Blob, CallContext, Clock, Delta, ModelFailure, Reply, Store } from '../kernel/ports.ts'
 import { project } from '../kernel/project.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import type { Message } from '../kernel/transcript.ts'
@@ -126,7 +126,7 @@ export class Performer {
         events: [refused(call.key, 'error', `ToolChanged: tool "${call.proposal.tool}" ${what} since this run began.`)],
       }
     }
-    const context = new ToolTalk(this.#world.store, book.id, call.key, flight)
+    const context = new ToolTalk(this.#world, book.id, call.key, flight)
     if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
     const args = detach(call.proposal.args)
     const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
@@ -173,12 +173,14 @@ class ToolTalk implements ToolContext {
   readonly call: CallKey
   /** What the handler put beside the log: it lands with the result. */
   readonly kept: Blob[] = []
+  readonly clock: Clock
   readonly #store: Store
   readonly #flight: FlightContext
 
-  constructor(store: Store, session: string, call: CallKey, flight: FlightContext) {
+  constructor({ store, clock }: World, session: string, call: CallKey, flight: FlightContext) {
     this.session = session
     this.call = call
+    this.clock = clock
     this.#store = store
     this.#flight = flight
   }

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import type { BlobRef, CallKey, EffectClass, Frozen, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import type { Clock } from '../kernel/ports.ts'
 
 /** The part of the Standard Schema contract that is used here. Any library that speaks it will do; none is loaded. */
 export interface StandardSchema<Output = unknown> {
@@ -23,6 +24,8 @@ export type ToolContext = Frozen<{
   /** The same for every try of this call: hand it to services that accept an idempotency key. */
   key: string
   signal: AbortSignal
+  /** The harness's clock: a tool that waits waits by it. */
+  clock: Clock
   /** Keeps a large text beside the log, in the same commit as the result. `recall` reads it back, also in later calls. */
   keep: (text: string, media?: string) => BlobRef
   recall: (hash: string) => Promise<string | null>

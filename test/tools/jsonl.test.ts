@@ -7,6 +7,7 @@ import type { Json } from '../../src/kernel/content.ts'
 import { jsonlSearchTool } from '../../src/tools/jsonl.ts'
 import type { Output } from '../../src/tools/output.ts'
 import { execute } from '../../src/tools/run.ts'
+import { systemClock } from '../../src/runtime/platform.ts'
 
 let outside = ''
 let root = ''
@@ -255,7 +256,15 @@ async function search(
     return { type: 'blob' as const, hash: `${kept.length}`, bytes: text.length, media: 'text/plain' }
   }
   const recall = () => Promise.resolve(null)
-  const done = await execute(tool, checked.value, { session: 's', call: 'c', key: 'k', signal, keep, recall })
+  const done = await execute(tool, checked.value, {
+    session: 's',
+    call: 'c',
+    key: 'k',
+    signal,
+    clock: systemClock,
+    keep,
+    recall,
+  })
   if (done.type === 'undecided') throw new Error('a search always has an end')
   return done.output
 }

@@ -1,7 +1,7 @@
 // Running a tool: envelopes, failures the model can read, retries of the model and attempts of the harness.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, ModelRetry, output, ToolFailure, type Tool } from '../../src/index.ts'
+import { askUserTool, defineTool, ModelRetry, output, ToolFailure, type Tool } from '../../src/index.ts'
 import { stage } from '../runtime/stage.ts'
 
 const input = z.object({})
@@ -127,6 +127,23 @@ describe('running a tool', () => {
     await session.run('go')
     const { events } = await session.read()
     expect(events.filter((event) => event.type === 'agent.tool_result')[1]).toMatchObject({ content: 'a long story' })
+    await harness.close()
+  })
+
+  it('B-TOOL-7: a question to the user is a call that parks the run until it is answered', async () => {
+    const script = [
+      { calls: [{ tool: 'ask_user', args: { question: 'Which city?', choices: ['Oslo', 'Bergen'] } }] },
+      (request: { readonly messages: readonly { readonly role: string; readonly content?: unknown }[] }) =>
+        `Then ${request.messages.find((m) => m.role === 'tool')?.content === 'Bergen' ? 'Bergen' : 'elsewhere'}.`,
+    ]
+    const { session, harness } = await stage(script, { tools: [askUserTool()] })
+    const parked = await session.run('Plan a trip.')
+    expect(parked).toMatchObject({
+      status: 'requires_action',
+      pending: [{ tool: 'ask_user', args: { question: 'Which city?' } }],
+    })
+    await session.answer({ callId: parked.pending[0]?.callId ?? '', content: 'Bergen', by: 'ana' })
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'Then Bergen.' })
     await harness.close()
   })
 })

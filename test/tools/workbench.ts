@@ -8,6 +8,7 @@ import { type FileToolsOptions, fileTools } from '../../src/tools/files.ts'
 import type { Output } from '../../src/tools/output.ts'
 import { type Done, execute } from '../../src/tools/run.ts'
 import type { ToolContext } from '../../src/tools/tool.ts'
+import { systemClock } from '../../src/runtime/platform.ts'
 
 export const CANARY = 'nobody touched me\n'
 
@@ -49,7 +50,7 @@ export class Workbench {
       return { type: 'blob', hash: key, bytes: Buffer.byteLength(text), media }
     }
     const recall = (key: string) => Promise.resolve(this.blobs.get(key) ?? null)
-    return { session: 's', call, key: `s:${call}`, signal, keep, recall }
+    return { session: 's', call, key: `s:${call}`, signal, clock: systemClock, keep, recall }
   }
 
   tools(options: Partial<FileToolsOptions> = {}) {

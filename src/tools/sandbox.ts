@@ -1,0 +1,230 @@
+// What a confined command may see and touch, as arguments for bubblewrap; where bubblewrap is; and which environment a child gets.
+// It starts nothing: spawn.ts does, and sandbox-check.ts finds out whether the walls stand.
+import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { Fault } from '../kernel/failure.ts'
+import { GO, READY } from './spawn.ts'
+
+export type Sandbox =
+  | { readonly type: 'bwrap'; readonly path: string }
+  /** Nothing confines a command here: whoever runs one must be asked each time. */
+  | { readonly type: 'none'; readonly reason: string }
+
+/** What this bubblewrap can do; found out by running it. */
+export type SandboxFeatures = { readonly disableUserns: boolean; readonly tmpfsSize: boolean }
+
+export type Confinement = {
+  /** The only folder that outlives the call and can be written. */
+  readonly workspace: string
+  readonly network: boolean
+  readonly env: Readonly<Record<string, string>>
+  /** Absolute. Shown empty, whether file or folder. */
+  readonly masked: readonly string[]
+  /** Relative to the workspace. Read-only where they exist; `watched` where they do not. */
+  readonly protectedPaths: readonly string[]
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const ALLOWED_VARIABLES = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TERM', 'TZ', 'TMPDIR']
+const TMP_BYTES_MAX = 1 << 30
+
+// biome-ignore format: a list
+const SECRETS_AT_HOME = [
+  '.terret', '.ssh', '.aws', '.gnupg', '.config/gcloud', '.npmrc', '.netrc', '.docker', '.azure', '.kube', '.config/gh', '.config/op',
+  '.git-credentials', '.config/git/credentials', '.pypirc', '.pgpass', '.my.cnf', '.vault-token', '.terraform.d',
+  '.cargo/credentials', '.cargo/credentials.toml', '.yarnrc.yml', '.password-store', '.local/share/keyrings',
+  '.mozilla', '.config/google-chrome', '.config/chromium', '.bash_history', '.zsh_history', '.node_repl_history',
+]
+/** Sockets of daemons live in /run: on a read-only mount they can still be connected to, and docker's is root. */
+const SECRETS_ELSEWHERE = ['/run', '/var/run', '/etc/shadow', '/etc/gshadow', '/etc/sudoers', '/etc/sudoers.d']
+/** What programs need of a masked folder: the programs of NixOS. */
+const NEEDED = ['/run/current-system', '/run/wrappers']
+
+/** Files that somebody's tools run or obey unasked. */
+// biome-ignore format: a list
+export const PROTECTED_PATHS: readonly string[] = [
+  '.git/hooks', '.git/config', '.git/info/attributes', '.gitmodules', '.bashrc', '.bash_profile', '.profile', '.zshrc',
+  '.zprofile', '.envrc', '.vscode', '.idea', '.mcp.json', '.terret', '.husky',
+]
+
+/** The system's own bubblewrap first, as AppArmor profiles name it; then any on PATH that nobody could have put into the workspace. */
+export function findSandbox(workspace: string, env: Environment = process.env, platform = process.platform): Sandbox {
+  if (platform !== 'linux') return { type: 'none', reason: `there is no sandbox for ${platform} yet` }
+  const folders = (env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
+  for (const path of ['/usr/bin/bwrap', ...folders.map((folder) => join(folder, 'bwrap'))]) {
+    if (isExecutable(path) && !isWithin(realpathSync(workspace), realpathSync(path))) return { type: 'bwrap', path }
+  }
+  return { type: 'none', reason: 'bubblewrap (bwrap) is not installed' }
+}
+
+/** Built from a list of what is let through, never from what is there. */
+export function allowedEnvironment(source: Environment): Readonly<Record<string, string>> {
+  const allowed = ALLOWED_VARIABLES.map((name) => [name, source[name]] as const)
+  return Object.fromEntries(allowed.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** All that is hidden by default; `data` is where the harness keeps its own records. */
+export function secretPaths(home: string, data: string): readonly string[] {
+  return [...SECRETS_AT_HOME.map((path) => join(home, path)), data, ...SECRETS_ELSEWHERE]
+}
+
+/** TERRET_HOME, or the place it has when nobody named one. */
+export function dataFolder(env: Environment = process.env): string {
+  return env['TERRET_HOME'] ?? join(env['HOME'] ?? homedir(), '.terret')
+}
+
+/** bash where it exists. The result names which it was. */
+export function findShell(): string {
+  return isExecutable('/bin/bash') ? '/bin/bash' : '/bin/sh'
+}
+
+export type Walls = {
+  readonly args: readonly string[]
+  /** Protected places that cannot be mounted over, being missing or links. Whoever runs a command compares them after it. */
+  readonly watched: readonly string[]
+}
+
+/** Everything before the command itself. Only what exists is mounted over: nothing is ever created on the host. */
+export function raiseWalls(confinement: Confinement, features: SandboxFeatures): Walls {
+  const { network, env } = confinement
+  const workspace = realpathSync(confinement.workspace)
+  if (workspace === '/') throw new Fault('invalid_config', 'The root folder cannot be the workspace of a sandbox.')
+  const masked = existing(confinement.masked)
+  const around = masked.filter((path) => isWithin(path, workspace))
+  const { pins, readOnly, watched } = protection(workspace, confinement.protectedPaths)
+  const args = [
+    ['--unshare-all', '--unshare-user', network ? ['--share-net'] : []],
+    features.disableUserns ? ['--disable-userns'] : [],
+    // Not --die-with-parent: bubblewrap killed while it starts leaves a process behind. `heldBack` does it without that gap.
+    ['--as-pid-1', '--new-session', '--cap-drop', 'ALL', '--clearenv'],
+    Object.entries({ ...env, TMPDIR: '/tmp' }).map(([name, value]) => ['--setenv', name, value]),
+    ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'],
+    // Without it root would write /proc/sys/kernel/core_pattern, which the host obeys, with no capability at all.
+    ['/proc/sys', '/proc/sysrq-trigger'].filter(existsSync).map(bind('--ro-bind')),
+    features.tmpfsSize ? ['--size', String(TMP_BYTES_MAX)] : [],
+    ['--tmpfs', '/tmp'],
+    around.map(mask),
+    ['--bind', workspace, workspace],
+    pins.map(bind('--bind')),
+    readOnly.map(bind('--ro-bind')),
+    masked.filter((path) => !around.includes(path)).map(mask),
+    [...NEEDED, ...(network ? resolverFile() : [])].filter(existsSync).map(bind('--ro-bind')),
+    ['--chdir', workspace],
+  ].flat(3)
+  return { args, watched }
+}
+
+/**
+ * The command under the namespace's first process, which talks with the harness on descriptor 3 (see spawn.ts): it starts the
+ * command when told to, and ends, and with it all others, when told to or when the harness is gone. Nothing inside can kill it.
+ * It makes no core files, which may go to a program of the host, and closes what whoever started the harness left open.
+ */
+export function heldBack(argv: readonly string[]): readonly string[] {
+  const shell = findShell()
+  const bash = shell === '/bin/bash'
+  // Only bash can close a descriptor above 9, and start something in the background that does not ignore SIGINT.
+  const close = bash
+    ? 'for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ "$fd" -gt 3 ] && eval "exec $fd>&-"; done'
+    : 'exec 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-'
+  const first = `
+    ulimit -c 0
+    ${close}
+    echo ${READY} >&3
+    read -r word <&3 && [ "$word" = ${GO} ] || exit 125
+    ${bash ? 'set -m' : ''}
+    (exec 5>&2 2>/dev/null; "$@" </dev/null 2>&5 3>&- 5>&-; echo $? >&3) &
+    exec 2>/dev/null
+    read -r code <&3 || exit 137
+    exit "$code"`
+  return ['--', shell, '-c', first, 'sh', ...argv]
+}
+
+/** How a watched path looks, to be compared after the call. */
+export function glimpse(path: string): string {
+  try {
+    const { ino, mode, mtimeMs } = lstatSync(path)
+    return `${ino} ${mode} ${mtimeMs}`
+  } catch {
+    return 'missing'
+  }
+}
+
+function protection(workspace: string, protectedPaths: readonly string[]) {
+  const pins = new Set<string>()
+  const readOnly = new Set<string>()
+  const watched = new Set<string>()
+  for (const path of protectedPaths) {
+    const whole = join(workspace, path)
+    if (!isWithin(workspace, whole) || whole === workspace) continue
+    const loose = looseEnd(workspace, path)
+    if (loose !== null) watched.add(loose)
+    const [real] = existing([whole])
+    if (real === undefined || !isWithin(workspace, real) || real === workspace) continue
+    readOnly.add(real)
+    // A mount point cannot be renamed, but the folder it stands in can: so each folder on the way becomes one too.
+    for (let above = dirname(real); above !== workspace; above = dirname(above)) pins.add(above)
+  }
+  const byDepth = (a: string, b: string): number => a.length - b.length
+  return { pins: [...pins].sort(byDepth), readOnly: [...readOnly].sort(byDepth), watched: [...watched] }
+}
+
+/** The first step of a path that is missing, or a link that could be turned elsewhere. */
+function looseEnd(workspace: string, path: string): string | null {
+  let place = workspace
+  for (const step of path.split(sep)) {
+    place = join(place, step)
+    try {
+      if (lstatSync(place).isSymbolicLink()) return place
+    } catch {
+      // Its own end and not this step: a folder that appears on the way is no harm, what stands at its end may be.
+      return join(workspace, path)
+    }
+  }
+  return null
+}
+
+function bind(how: '--bind' | '--ro-bind'): (path: string) => readonly string[] {
+  return (path) => [how, path, path]
+}
+
+function mask(path: string): readonly string[] {
+  return statSync(path).isDirectory() ? ['--tmpfs', path] : ['--dev-bind', '/dev/null', path]
+}
+
+/** Links resolved, each once, parents before what they hold. */
+function existing(paths: readonly string[]): readonly string[] {
+  const real = paths.flatMap((path) => {
+    try {
+      return [realpathSync(path)]
+    } catch {
+      return []
+    }
+  })
+  return [...new Set(real)].sort((a, b) => a.length - b.length)
+}
+
+/** Names are resolved through a file that may stand in a masked folder. */
+function resolverFile(): readonly string[] {
+  try {
+    readlinkSync('/etc/resolv.conf')
+    return [realpathSync('/etc/resolv.conf')]
+  } catch {
+    return []
+  }
+}
+
+function isWithin(folder: string, path: string): boolean {
+  const way = relative(folder, path)
+  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way))
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}

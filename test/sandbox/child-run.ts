@@ -1,0 +1,29 @@
+// One command in the sandbox. As a process of its own it is a harness that is going to be killed: it runs what it is sent.
+import { systemClock } from '../../src/runtime/platform.ts'
+import { bashTool } from '../../src/tools/bash.ts'
+import { selfTest } from '../../src/tools/sandbox-check.ts'
+
+export type Order = { readonly workspace: string; readonly command: string; readonly timeout_ms?: number }
+
+export async function run({ workspace, ...args }: Order, signal: AbortSignal): Promise<unknown> {
+  const keep = (text: string) => ({ type: 'blob', hash: '', bytes: text.length, media: 'text/plain' }) as const
+  // The shell's profile is not what is tried here, and takes its time.
+  const tool = bashTool({ workspace, env: { ...process.env, HOME: workspace } })
+  const context = {
+    session: 's',
+    call: '1.0',
+    key: 's:1.0',
+    signal,
+    clock: systemClock,
+    keep,
+    recall: () => Promise.resolve(null),
+  }
+  return await tool.execute(args, context)
+}
+
+if (process.send) {
+  process.on('message', (order) => void run(order as Order, new AbortController().signal))
+  // Before the clock of the killer starts: it should hit the command and not the self-test.
+  await selfTest('/usr/bin/bwrap', systemClock)
+  process.send('ready')
+}

@@ -1,0 +1,201 @@
+// The bash tool: its structured result, its timeouts, its bounds, and when a person must be asked. The walls are in sandbox.test.ts.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { asksFor, type BashLine, bashTool } from '../../src/tools/bash.ts'
+import { execute } from '../../src/tools/run.ts'
+import type { Sandbox } from '../../src/tools/sandbox.ts'
+import { Box, noBubblewrap, processesWith } from './box.ts'
+
+const open: Sandbox = { type: 'none', reason: 'bubblewrap (bwrap) is not installed' }
+
+let box: Box
+beforeEach(() => {
+  box = new Box()
+})
+afterEach(() => box.close())
+
+// The contract is the same with and without walls. Without bubblewrap the first half is a named skip.
+describe.each([
+  ['in the sandbox (needs bubblewrap)', noBubblewrap, {}],
+  ['without a sandbox', false, { sandbox: open }],
+] as const)('bash %s', (_name, skipped, options) => {
+  it.skipIf(skipped)('B-BASH-1: answers with the command, the shell, both streams and the exit code', async () => {
+    const command = 'echo out; echo err >&2; pwd'
+    const { content, ok, metadata } = await box.output({ command }, options)
+    const stdout = `out\n${box.workspace}\n`
+    expect(JSON.parse(content)).toEqual({
+      command,
+      shell: '/bin/bash',
+      stdout,
+      stderr: 'err\n',
+      exit_code: 0,
+      success: true,
+    })
+    expect([ok, metadata['exit_code'], metadata['error_type']]).toEqual([true, 0, undefined])
+    expect(metadata['sandboxed']).toBe(!('sandbox' in options))
+  })
+
+  it.skipIf(skipped)('B-BASH-2: a command that exits with another code is a result and not a failure', async () => {
+    const { content, ok, metadata } = await box.output({ command: 'exit 3' }, options)
+    expect(JSON.parse(content)).toMatchObject({ exit_code: 3, success: false })
+    expect([ok, metadata['error_type']]).toEqual([true, 'NonZeroExit'])
+    expect(await box.run('kill -9 $$', {}, options)).toMatchObject({ exit_code: 137, success: false })
+    expect(await box.run('no-such-program', {}, options)).toMatchObject({ exit_code: 127 })
+    expect(await box.run('if then', {}, options)).toMatchObject({ success: false })
+  })
+
+  it.skipIf(skipped)('B-BASH-3: every call is a fresh shell with nothing to read', async () => {
+    await box.run('cd /; export LEFT=1', {}, options)
+    expect((await box.run('pwd; echo "[$LEFT]"; cat', {}, options)).stdout).toBe(`${box.workspace}\n[]\n`)
+  })
+
+  it.skipIf(skipped)('B-BASH-4: silence ends a command, and any output begins the count anew', async () => {
+    const silent = await box.output({ command: 'echo begun; sleep 20', soft_timeout_ms: 300 }, options)
+    const result = JSON.parse(silent.content) as unknown
+    expect(result).toMatchObject({
+      stdout: 'begun\n',
+      exit_code: null,
+      success: false,
+      timed_out: true,
+      timeout_kind: 'soft',
+    })
+    expect(silent.metadata).toMatchObject({ error_type: 'Timeout', timed_out: true })
+    const talking = 'for i in 1 2 3 4 5 6; do echo $i >&2; sleep 0.2; done'
+    expect(await box.run(talking, { soft_timeout_ms: 800 }, options)).toMatchObject({ exit_code: 0 })
+  })
+
+  it.skipIf(skipped)('B-BASH-5: the hard limit ends a command that talks on and ignores SIGTERM', async () => {
+    const begun = performance.now()
+    const command = `trap '' TERM; while :; do echo on; sleep 0.05; done`
+    const result = await box.run(command, { timeout_ms: 500 }, options)
+    expect(result).toMatchObject({ exit_code: null, timed_out: true, timeout_kind: 'hard' })
+    expect(result.stdout).toContain('on\n')
+    expect(performance.now() - begun).toBeLessThan(2_500)
+  })
+
+  it.skipIf(skipped)('B-BASH-6: an abort ends the command within a second, also when it ignores SIGTERM', async () => {
+    const mark = `8${process.pid}${skipped ? 1 : 0}`
+    const stop = new AbortController()
+    const command = `trap '' TERM; touch up; while :; do sleep ${mark}; done`
+    const stopped = box.output({ command }, options, stop.signal)
+    while (!existsSync(join(box.workspace, 'up'))) await new Promise((resolve) => setTimeout(resolve, 10))
+    const begun = performance.now()
+    stop.abort()
+    await expect(stopped).rejects.toMatchObject({ kind: 'Interrupted' })
+    expect(performance.now() - begun).toBeLessThan(1_000)
+    expect(processesWith(`sleep ${mark}`)).toEqual([])
+  })
+
+  it.skipIf(skipped)('B-BASH-6: an abort before or just after the start leaves nothing that runs', async () => {
+    for (const afterMs of [null, 0, 1, 2, 4, 8]) {
+      const stop = new AbortController()
+      if (afterMs === null) stop.abort()
+      const stopped = box.output({ command: `sleep 9${process.pid}` }, options, stop.signal)
+      if (afterMs !== null) setTimeout(() => stop.abort(), afterMs)
+      await expect(stopped).rejects.toMatchObject({ kind: 'Interrupted' })
+    }
+    expect(processesWith(`sleep 9${process.pid}`)).toEqual([])
+  })
+
+  it.skipIf(skipped)(
+    'B-BASH-7: small output is whole; of large output there are head, tail, and the full text beside the log',
+    async () => {
+      expect((await box.run('head -c 50000 /dev/zero | tr "\\0" x', {}, options)).stdout).toBe('x'.repeat(50_000))
+      const { content, metadata } = await box.output({ command: 'seq 100000; echo done' }, options)
+      const { stdout } = JSON.parse(content) as { stdout: string }
+      expect(stdout.startsWith('1\n2\n3\n') && stdout.endsWith('\n100000\ndone\n')).toBe(true)
+      expect(stdout).toContain('bytes left out here; the full text is blob blob-0')
+      expect(metadata).toMatchObject({
+        stdout_truncated: true,
+        stderr_truncated: false,
+        stdout_blob: { hash: 'blob-0' },
+      })
+      expect(box.kept.get('blob-0')).toMatch(/^1\n2\n[^]*\n100000\ndone\n$/)
+    },
+  )
+
+  it.skipIf(skipped)(
+    'B-BASH-9: giant, binary and endless-line output leave the memory flat and the result bounded',
+    async () => {
+      await box.output({ command: 'yes | head -c 50000000' }, options)
+      const before = process.memoryUsage.rss()
+      for (const command of [
+        'yes | head -c 400000000',
+        'head -c 100000000 /dev/zero | tr "\\0" x',
+        'head -c 20000000 /dev/urandom',
+        'head -c 20000000 /dev/zero',
+        'head -c 20000000 /dev/zero | tr "\\0" "\\377" >&2',
+      ]) {
+        const { content, metadata } = await box.output({ command }, options)
+        expect(content.length).toBeLessThan(210_000)
+        expect(metadata['exit_code']).toBe(0)
+      }
+      expect(process.memoryUsage.rss() - before).toBeLessThan(150_000_000)
+      for (const text of box.kept.values()) expect(Buffer.byteLength(text)).toBeLessThanOrEqual(8_000_000)
+    },
+  )
+})
+
+describe('bash', () => {
+  it('B-BASH-9: says how much was not even kept', async () => {
+    const { stdout } = await box.run('yes | head -c 9000000', {}, { sandbox: open })
+    expect(stdout).toContain(
+      '[8950000 of 9000000 bytes left out here; the full text is blob blob-0; the last 1000000 bytes were not kept]',
+    )
+  })
+
+  it('B-BASH-3: runs one call at a time, at most once, with limits of its own before those of the harness', () => {
+    const tool = bashTool({ workspace: box.workspace })
+    expect(tool).toMatchObject({ name: 'bash', effect: 'once', sequential: true, attempts: 1 })
+    expect(tool.timeoutMs).toBeGreaterThan(600_000)
+  })
+
+  it('B-BASH-17: asks for every call without a sandbox, and says so loudly', () => {
+    const tool = bashTool({ workspace: box.workspace, sandbox: open })
+    expect([tool.approval({ command: 'x' }), asksFor({}, open)]).toEqual(['ask', true])
+    expect(tool.description).toContain('WARNING: NOT SANDBOXED')
+  })
+
+  it('B-BASH-17: asks for the network always, and for nothing else inside the sandbox', () => {
+    const walls: Sandbox = { type: 'bwrap', path: '/usr/bin/bwrap' }
+    const calls = [{}, { network: false }, { network: true }, { network: 'yes' }]
+    expect(calls.map((args) => asksFor(args, walls))).toEqual([false, false, true, true])
+    const tool = bashTool({ workspace: box.workspace, sandbox: walls })
+    expect(calls.map((args) => tool.approval({ command: 'x', ...args }))).toEqual(['auto', 'auto', 'ask', 'ask'])
+    expect(tool.description).not.toContain('WARNING')
+  })
+
+  it('B-BASH-18: refuses arguments it does not know or cannot pass on', () => {
+    const { validate } = bashTool({ workspace: box.workspace })
+    const commands = [{}, { command: '' }, { command: 1 }, { command: 'a\0b' }, { command: 'x'.repeat(100_001) }]
+    const others = [{ timeout_ms: 0 }, { timeout_ms: 600_001 }, { timeout_ms: 1.5 }, { network: 'yes' }, { cwd: '/' }]
+    for (const args of [...commands, ...others.map((more) => ({ command: 'x', ...more }))]) {
+      expect(validate(args)).toHaveProperty('issues')
+    }
+    const args = { command: 'x', timeout_ms: 600_000, soft_timeout_ms: 1, network: true }
+    expect(validate(args)).toEqual({ value: args })
+  })
+
+  it('B-BASH-18: runs a command as long as it accepts', async () => {
+    const command = `true ${'x'.repeat(99_990)}`
+    expect(await box.run(command, {}, noBubblewrap ? { sandbox: open } : {})).toMatchObject({ exit_code: 0 })
+  })
+
+  it('B-BASH-19: shows each line to whoever watches, bounded in length and number', async () => {
+    const lines: BashLine[] = []
+    const options = { sandbox: open, onLine: (line: BashLine) => lines.push(line) }
+    await box.run(`echo é; echo bad >&2; head -c 5000 /dev/zero | tr '\\0' x; echo; seq 20000`, {}, options)
+    expect(lines).toContainEqual({ type: 'bash_stdout_line', stream: 'stdout', line: 'é', session: 's', call: '1.0' })
+    expect(lines).toContainEqual({ type: 'bash_stdout_line', stream: 'stderr', line: 'bad', session: 's', call: '1.0' })
+    expect(Math.max(...lines.map(({ line }) => line.length))).toBe(2_000)
+    expect(lines).toHaveLength(5_000)
+  })
+
+  it('B-BASH-1: gives the envelope every tool gives', async () => {
+    const tool = bashTool({ workspace: box.workspace, sandbox: open })
+    const done = await execute(tool, { command: 'echo x > made' }, box.context())
+    expect(done).toMatchObject({ type: 'ok', output: { ok: true } })
+    expect(readFileSync(join(box.workspace, 'made'), 'utf8')).toBe('x\n')
+  })
+})

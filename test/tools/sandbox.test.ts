@@ -1,0 +1,304 @@
+// What a confined command cannot do, judged by the world: files outside, sockets of the host, processes that are left.
+import { createSocket } from 'node:dgram'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/runtime/platform.ts'
+import { allowedEnvironment, findSandbox, raiseWalls } from '../../src/tools/sandbox.ts'
+import { selfTest, tryWalls } from '../../src/tools/sandbox-check.ts'
+import { Box, noBubblewrap, processesWith } from './box.ts'
+
+let box: Box
+beforeEach(() => {
+  box = new Box()
+})
+afterEach(() => box.close())
+
+describe('a confined command (needs bubblewrap)', () => {
+  it.skipIf(noBubblewrap)('B-BASH-10: writes into the workspace and nowhere else', async () => {
+    const { outside, home, workspace } = box
+    const targets = [`${outside}/canary`, `${outside}/new`, `${home}/new`, '/etc/terret-new', '/var/tmp/terret-new']
+    const result = await box.run(
+      `${targets.map((path) => `echo x > ${path}`).join('; ')}; rm -rf ${outside}; echo in > here`,
+    )
+    expect(result.success).toBe(true)
+    expect(readFileSync(join(outside, 'canary'), 'utf8')).toBe('alive')
+    expect(targets.slice(1).filter((path) => existsSync(path))).toEqual([])
+    expect(readFileSync(join(workspace, 'here'), 'utf8')).toBe('in\n')
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-10: does not leave the workspace through a link in it', async () => {
+    symlinkSync(box.outside, join(box.workspace, 'link'))
+    await box.run('echo x > link/canary; ln -s / root; echo x > root/etc/terret-new')
+    expect(readFileSync(join(box.outside, 'canary'), 'utf8')).toBe('alive')
+    expect(existsSync('/etc/terret-new')).toBe(false)
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-10: has a /tmp of its own that is gone after the call', async () => {
+    const mine = mkdtempSync('/tmp/terret-mine-')
+    try {
+      const first = await box.run(`ls -A /tmp; echo x > /tmp/terret-left && cat /tmp/terret-left; rm -rf ${mine}`)
+      expect(first.stdout).toBe('x\n')
+      expect([existsSync('/tmp/terret-left'), existsSync(mine)]).toEqual([false, true])
+      expect((await box.run('cat /tmp/terret-left')).success).toBe(false)
+    } finally {
+      rmSync(mine, { recursive: true })
+    }
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-11: reaches neither TCP nor UDP nor an abstract socket of the host', async () => {
+    const met: string[] = []
+    const tcp = await listening(
+      createServer((socket) => socket.destroy(void met.push('tcp'))),
+      { port: 0 },
+    )
+    const udp = createSocket('udp4', () => met.push('udp'))
+    await new Promise<void>((resolve) => udp.bind(0, '127.0.0.1', resolve))
+    const abstract = `\0terret-${process.pid}`
+    const unix = await listening(
+      createServer((socket) => socket.destroy(void met.push('abstract'))),
+      { path: abstract },
+    )
+    try {
+      const { port } = tcp.address() as { port: number }
+      const probe = box.write('ws/probe.cjs', probeSource)
+      const command = `${process.execPath} ${probe} ${port} ${udp.address().port} terret-${process.pid}`
+      await box.run(command)
+      expect(met).toEqual([])
+      // The same probe with the network meets all three: the probe can succeed.
+      await box.run(command, { network: true })
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      expect([...new Set(met)].toSorted()).toEqual(['abstract', 'tcp', 'udp'])
+    } finally {
+      for (const server of [tcp, unix]) server.close()
+      udp.close()
+    }
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-11: cannot connect to the sockets of daemons in /run', async () => {
+    // Only root may put a socket into /run; for others a hidden folder of their own stands for it.
+    const folder = process.getuid?.() === 0 ? '/run' : box.outside
+    const path = join(folder, `terret-${process.pid}.sock`)
+    let met = 0
+    const daemon = await listening(
+      createServer((socket) => socket.destroy(void met++)),
+      { path },
+    )
+    try {
+      const probe = `require('net').connect('${path}').on('error', (e) => console.log(e.code))`
+      const result = await box.run(`${process.execPath} -e "${probe}"`, {}, { masked: [folder] })
+      expect([result.stdout, met]).toEqual(['ENOENT\n', 0])
+    } finally {
+      daemon.close()
+    }
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-12: sees no variable but the allowed ones, in no process of its world', async () => {
+    const canary = `canary-${process.pid}-secret`
+    process.env['TERRET_CANARY'] = canary
+    try {
+      const env = { ...process.env, HOME: box.home, API_KEY: canary, LD_PRELOAD: canary, BASH_ENV: canary }
+      const command = `env; cat /proc/*/environ /proc/*/task/*/environ; ps eax; cat /proc/${process.pid}/environ; set`
+      const result = await box.run(command, {}, { env })
+      expect(result.stdout).toContain('PATH=')
+      expect(result.stdout + result.stderr).not.toContain(canary)
+    } finally {
+      delete process.env['TERRET_CANARY']
+    }
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-12: finds the usual secrets and the data of the harness empty', async () => {
+    for (const path of [
+      '.ssh/id_rsa',
+      '.aws/credentials',
+      '.gnupg/key',
+      '.config/gcloud/token',
+      '.docker/config.json',
+    ]) {
+      box.write(`home/${path}`, 'canary-secret')
+    }
+    for (const path of ['.npmrc', '.netrc', '.git-credentials', '.terret/sessions.db']) {
+      box.write(`home/${path}`, 'canary-secret')
+    }
+    const data = box.write('ws/data/log.db', 'canary-secret')
+    box.write('home/.gitconfig', 'readable')
+    const result = await box.run(`grep -r . ~ data`, {}, { dataFolder: join(data, '..') })
+    expect(result.stdout).toBe(`${box.home}/.gitconfig:readable\n`)
+    const other = await box.run('cat ~/.npmrc && ls -A ~/.ssh; grep -r canary-secret ~')
+    expect(other.stdout).toBe('')
+    expect(readFileSync(join(box.home, '.npmrc'), 'utf8')).toBe('canary-secret')
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-12: sees its workspace also when that lies in a hidden folder', async () => {
+    box.write('data/log.db', 'canary-secret')
+    mkdirSync(join(box.root, 'data/ws'))
+    const place = { workspace: join(box.root, 'data/ws'), dataFolder: join(box.root, 'data') }
+    const result = await box.run('echo x > mine; ls ..', {}, place)
+    expect(result.stdout).toBe('ws\n')
+    expect(existsSync(join(box.root, 'data/ws/mine'))).toBe(true)
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-13: cannot change protected files, nor move the folder they are in', async () => {
+    box.write('ws/.git/hooks/pre-commit', 'ours')
+    box.write('ws/.git/config', 'ours')
+    box.write('ws/.mcp.json', 'ours')
+    mkdirSync(join(box.workspace, 'elsewhere'))
+    box.write('ws/settings/real.json', 'ours')
+    symlinkSync('settings', join(box.workspace, '.vscode'))
+    await box.run(
+      `echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/post-commit; echo evil > .git/config; rm -rf .mcp.json
+       mv .git gone; mv .git/hooks gone; mkdir -p .git/hooks; echo evil > .git/hooks/evil; mv elsewhere/x .mcp.json
+       echo evil > .vscode/real.json; echo evil > settings/tasks.json; echo fine > .git/HEAD`,
+    )
+    expect(readdirSync(join(box.workspace, '.git/hooks'))).toEqual(['pre-commit'])
+    for (const path of ['.git/hooks/pre-commit', '.git/config', '.mcp.json', 'settings/real.json']) {
+      expect(readFileSync(join(box.workspace, path), 'utf8')).toBe('ours')
+    }
+    expect(readdirSync(join(box.workspace, 'settings'))).toEqual(['real.json'])
+    expect(readFileSync(join(box.workspace, '.git/HEAD'), 'utf8')).toBe('fine\n')
+  })
+
+  it.skipIf(noBubblewrap)(
+    'B-BASH-13: leaves no trace of a protected file that is missing, and is reported when it makes one',
+    async () => {
+      const quiet = await box.output({ command: 'true' })
+      expect(readdirSync(box.workspace)).toEqual([])
+      expect(quiet.metadata['protected_changed']).toBeUndefined()
+      const result = await box.run('mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo x > .mcp.json')
+      const made = ['.git/hooks', '.mcp.json'].map((path) => join(box.workspace, path))
+      expect(result.protected_changed).toEqual(made)
+    },
+  )
+
+  it.skipIf(noBubblewrap)(
+    'B-BASH-14: has no capability, no nested namespace and no way to set the kernel',
+    async () => {
+      const result = await box.run(
+        `grep CapEff /proc/self/status; unshare -U true && echo nested; mount -t tmpfs none /mnt && echo mounted
+       ( : >> /proc/sys/kernel/core_pattern ) && echo sysctl; ls /proc/${process.pid}/cwd && echo seen; ls /proc/self/fd`,
+      )
+      expect(result.stdout).toBe('CapEff:\t0000000000000000\n0\n1\n2\n3\n')
+    },
+  )
+
+  it.skipIf(noBubblewrap)('B-BASH-15: leaves no process, whether it ends, is stopped or runs out of time', async () => {
+    const mark = `7${process.pid}`
+    const daemons = `setsid sleep ${mark}1 & nohup sleep ${mark}2 & (sh -c 'sleep ${mark}3 & exit' &) ; disown -a; (trap '' TERM; sleep ${mark}4) >/dev/null 2>&1 &`
+    expect((await box.run(`${daemons} echo started`)).stdout).toBe('started\n')
+    expect(processesWith(`sleep ${mark}`)).toEqual([])
+    const late = await box.run(`${daemons} sleep ${mark}5`, { timeout_ms: 300 })
+    expect(late).toMatchObject({ timed_out: true, timeout_kind: 'hard', exit_code: null })
+    expect(processesWith(`sleep ${mark}`)).toEqual([])
+    const stop = new AbortController()
+    const stopped = box.output({ command: `${daemons} echo up > up; sleep ${mark}6` }, {}, stop.signal)
+    while (!existsSync(join(box.workspace, 'up'))) await new Promise((resolve) => setTimeout(resolve, 10))
+    const begun = performance.now()
+    stop.abort()
+    await expect(stopped).rejects.toMatchObject({ kind: 'Interrupted' })
+    expect(performance.now() - begun).toBeLessThan(1_000)
+    expect(processesWith(mark)).toEqual([])
+  })
+})
+
+describe('a command under the first process of its namespace (needs bubblewrap)', () => {
+  it.skipIf(noBubblewrap)('B-BASH-15: cannot kill that process, and takes signals as anywhere else', async () => {
+    const result = await box.run(
+      `kill -9 1; kill -STOP 1; echo "alive $$"; (trap 'echo caught; exit' INT; kill -INT $BASHPID); grep SigIgn /proc/self/status`,
+    )
+    expect(result).toMatchObject({ success: true, stderr: '' })
+    expect(result.stdout).toMatch(/^alive \d+\ncaught\nSigIgn:\t0{16}\n$/)
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-15: has nothing to gain from killing whoever reports its end', async () => {
+    const mark = `6${process.pid}`
+    const result = await box.run(`setsid sleep ${mark} & kill -9 $PPID; sleep ${mark}`, { timeout_ms: 400 })
+    expect(result).toMatchObject({ success: false, timed_out: true })
+    expect(processesWith(`sleep ${mark}`)).toEqual([])
+  })
+})
+
+describe('the sandbox', () => {
+  it.skipIf(noBubblewrap)('B-BASH-16: is tried once per process before it is trusted', async () => {
+    const first = selfTest('/usr/bin/bwrap', systemClock)
+    expect(await first).toMatchObject({ type: 'sound' })
+    expect(selfTest('/usr/bin/bwrap', systemClock)).toBe(first)
+  })
+
+  it('B-BASH-16: that lets a command out is unsound, and then nothing is run at all', async () => {
+    // It takes bubblewrap's place, reports as it does, and confines nothing.
+    const script = `#!/bin/bash
+      case "$1" in --help) exit 0;; esac
+      while [ "$1" != -- ]; do shift; done; shift
+      "$@"`
+    const path = box.write('open/bwrap', script)
+    chmodSync(path, 0o755)
+    expect(await tryWalls(path, systemClock)).toEqual({ type: 'unsound', reason: 'a command could write outside' })
+    const run = box.output({ command: 'echo x > ran' }, { sandbox: { type: 'bwrap', path } })
+    await expect(run).rejects.toMatchObject({ kind: 'Unavailable' })
+    expect(existsSync(join(box.workspace, 'ran'))).toBe(false)
+  })
+
+  it('B-BASH-16: that does not start is unsound, and then nothing is run at all', async () => {
+    const path = box.write('broken/bwrap', '#!/bin/sh\necho "bwrap: no namespaces" >&2; exit 1')
+    chmodSync(path, 0o755)
+    const verdict = await tryWalls(path, systemClock)
+    expect(verdict).toEqual({ type: 'unsound', reason: 'it does not start: bwrap: no namespaces\n' })
+    const run = box.output({ command: 'echo x > ran' }, { sandbox: { type: 'bwrap', path } })
+    await expect(run).rejects.toMatchObject({ kind: 'Unavailable' })
+    expect(existsSync(join(box.workspace, 'ran'))).toBe(false)
+  })
+
+  it('B-BASH-16: is never taken from the workspace', () => {
+    writeFileSync(join(box.workspace, 'bwrap'), '#!/bin/sh\n', { mode: 0o755 })
+    const found = findSandbox(box.workspace, { PATH: `.:${box.workspace}` })
+    expect(found).toEqual(
+      noBubblewrap ? expect.objectContaining({ type: 'none' }) : { type: 'bwrap', path: '/usr/bin/bwrap' },
+    )
+    expect(findSandbox(box.workspace, { PATH: '/usr/bin' }, 'darwin').type).toBe('none')
+  })
+
+  it('B-BASH-12: builds the environment from a list of what is let through', () => {
+    const env = {
+      PATH: '/bin',
+      HOME: '/h',
+      LANG: 'C',
+      TERM: 'x',
+      TZ: 'UTC',
+      AWS_SECRET: 's',
+      LD_PRELOAD: 'l',
+      PATHX: 'p',
+    }
+    expect(allowedEnvironment(env)).toEqual({ PATH: '/bin', HOME: '/h', LANG: 'C', TERM: 'x', TZ: 'UTC' })
+  })
+
+  it('B-BASH-10: refuses the root folder as a workspace', () => {
+    const confinement = { workspace: '/', network: false, env: {}, masked: [], protectedPaths: [] }
+    expect(() => raiseWalls(confinement, { disableUserns: true, tmpfsSize: true })).toThrow(/root folder/)
+  })
+})
+
+const probeSource = `
+  const [port, udp, name] = process.argv.slice(2)
+  require('net').connect(Number(port), '127.0.0.1').on('error', () => {})
+  require('net').connect('\\0' + name).on('error', () => {})
+  const socket = require('dgram').createSocket('udp4')
+  socket.send('x', Number(udp), '127.0.0.1', () => socket.close())
+  socket.on('error', () => {})`
+
+function listening(server: Server, where: { readonly port: number } | { readonly path: string }): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen('port' in where ? { ...where, host: '127.0.0.1' } : where, () => resolve(server))
+  })
+}
