@@ -7,6 +7,7 @@ export default defineConfig({
     index: 'src/index.ts',
     'kernel/index': 'src/kernel/index.ts',
     'stores/sqlite': 'src/stores/sqlite.ts',
+    'tools/index': 'src/tools/index.ts',
     'cli/main': 'src/cli/main.ts',
   },
   platform: 'node',

@@ -3,7 +3,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileTools, Harness, scripted } from '../src/index.ts'
+import { Harness, scripted } from '../src/index.ts'
+import { fileTools } from '../src/tools/index.ts'
 
 const workspace = mkdtempSync(join(tmpdir(), 'terret-example-'))
 writeFileSync(join(workspace, 'notes.md'), '# Notes\n\nThe meeting is on Monday.\n')

@@ -96,7 +96,9 @@ export class Flights {
   }
 
   written(count: number): void {
-    for (const flight of this.#landed.splice(0, count)) this.#open.delete(flight.effect.key)
+    for (let i = 0; i < count; i++) this.#open.delete(this.#landed[i]?.effect.key ?? '')
+    if (count === this.#landed.length) this.#landed.length = 0
+    else this.#landed.splice(0, count)
   }
 
   /** Abort what is late; give up what ignored its abort. Returns when to look again. */

@@ -1,6 +1,6 @@
 // The three effects on the world: prepare a run, call the model, run a call. What goes wrong is part of the landing.
 // Nothing is decided here; admission and the verdict are recorded with the reply.
-import type { BlobRef, CallKey, Mutable, Proposal, Verdict } from '../kernel/content.ts'
+import type { CallKey, Mutable, Proposal, Verdict } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
@@ -11,6 +11,7 @@ import { refused, unknown } from '../kernel/result.ts'
 import type { Message } from '../kernel/transcript.ts'
 import { admit, type Asking } from '../tools/admit.ts'
 import { type Done, execute, reconcile } from '../tools/run.ts'
+import { NO_METADATA } from '../tools/output.ts'
 import type { ToolContext } from '../tools/tool.ts'
 import type { Book } from './book.ts'
 import type { AbortReason, Abandon, Fail, FlightContext, Landing, Perform } from './flight.ts'
@@ -167,12 +168,14 @@ class Talk implements CallContext {
   }
 }
 
+const NONE: readonly Blob[] = []
+
 /** What a tool sees of its flight. */
 class ToolTalk implements ToolContext {
   readonly session: string
   readonly call: CallKey
   /** What the handler put beside the log: it lands with the result. */
-  readonly kept: Blob[] = []
+  kept: readonly Blob[] = NONE
   readonly clock: Clock
   readonly #store: Store
   readonly #flight: FlightContext
@@ -193,13 +196,18 @@ class ToolTalk implements ToolContext {
     return this.#flight.signal
   }
 
-  readonly keep = (text: string, media = 'text/plain'): BlobRef => {
-    const blob = textBlob(text, media)
-    this.kept.push(blob)
-    return refOf(blob)
+  // Made when looked at: one of these stands in every call, and few handlers look.
+  get keep(): ToolContext['keep'] {
+    return (text, media = 'text/plain') => {
+      const blob = textBlob(text, media)
+      this.kept = [...this.kept, blob]
+      return refOf(blob)
+    }
   }
 
-  readonly recall = (hash: string): Promise<string | null> => findText(this.#store, hash)
+  get recall(): ToolContext['recall'] {
+    return (hash) => findText(this.#store, hash)
+  }
 }
 
 /** What is written for an effect that was stopped before it started, or did not land in time. */
@@ -255,8 +263,8 @@ function resultOf(call: Call, done: Exclude<Done, { type: 'undecided' }>, kept: 
   const kind = done.type === 'failed' ? done.kind : 'Failed'
   if (!ok) event.failure = { kind, message: content.slice(0, 500) || kind }
   if (done.type === 'failed' && done.retryKind !== undefined) event.retryKind = done.retryKind
-  const noted = done.attempts > 1 ? { ...metadata, attempts: done.attempts } : metadata
-  if (Object.keys(noted).length > 0) event.metadata = noted
+  if (done.attempts > 1) event.metadata = { ...metadata, attempts: done.attempts }
+  else if (metadata !== NO_METADATA) event.metadata = metadata
   const blobs = blob ? [...kept, blob] : kept
   return blobs.length > 0 ? { events: [event], blobs } : { events: [event] }
 }

@@ -52,11 +52,13 @@ export class Collector {
   take(event: Event): void {
     if (this.#input === null && event.type === 'run.started') this.#reset()
     if (this.outcome) return
-    if (event.type === 'run.started' && this.#opens(event.inputs)) this.#inside = true
-    else if (event.type === 'model.started' && this.#opens(event.shows)) this.#inside = true
-    else if (event.type === 'run.settled' && (this.#inside || this.#opens(event.inputs ?? [])))
-      this.outcome = event.outcome
-    else if (event.type === 'agent.message' && this.#inside) this.#reply(event)
+    if (event.type === 'agent.message') {
+      if (this.#inside) this.#reply(event)
+    } else if (event.type === 'run.settled') {
+      if (this.#inside || this.#opens(event.inputs ?? [])) this.outcome = event.outcome
+    } else if (this.#inside) return
+    else if (event.type === 'run.started') this.#inside = this.#opens(event.inputs)
+    else if (event.type === 'model.started') this.#inside = this.#opens(event.shows)
   }
 
   result(pending: readonly Pending[], waiting: { readonly waiting: string; readonly until: number | null }): Result {

@@ -6,6 +6,9 @@ import type { FailureKind } from '../kernel/failure.ts'
 export type Metadata = { readonly [key: string]: Json }
 export type Output = Frozen<{ ok: boolean; content: string; metadata: Metadata }>
 
+/** One object for all that have none, so that it is cheap to tell. */
+export const NO_METADATA: Metadata = Object.freeze({})
+
 const MARK = Symbol('terret.output')
 
 /** An envelope of one's own: content for the model, metadata beside it. */
@@ -14,15 +17,15 @@ export function output(envelope: {
   readonly content: string
   readonly metadata?: Metadata
 }): Output {
-  const { ok = true, content, metadata = {} } = envelope
+  const { ok = true, content, metadata = NO_METADATA } = envelope
   return Object.defineProperty({ ok, content, metadata }, MARK, { value: true })
 }
 
 /** Text is content as it is; any other value is JSON with sorted keys, so that equal values read equal. */
 export function envelopeOf(value: unknown): Output {
   if (isOutput(value)) return value
-  if (typeof value === 'string') return { ok: true, content: value, metadata: {} }
-  return { ok: true, content: JSON.stringify(value, sorted, 2) ?? '', metadata: {} }
+  if (typeof value === 'string') return { ok: true, content: value, metadata: NO_METADATA }
+  return { ok: true, content: JSON.stringify(value, sorted, 2) ?? '', metadata: NO_METADATA }
 }
 
 function isOutput(value: unknown): value is Output {

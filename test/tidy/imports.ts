@@ -61,7 +61,7 @@ const toolFrame = new Set([
   'capture',
 ])
 /** The files that make several tools at once, and nothing else. Only they may import tools. */
-const toolSets = new Set(['files'])
+const toolSets = new Set(['files', 'index'])
 
 export function importDirection(files: readonly SourceFile[]): readonly Violation[] {
   return files.flatMap((file) => {

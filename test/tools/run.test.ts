@@ -1,7 +1,8 @@
 // Running a tool: envelopes, failures the model can read, retries of the model and attempts of the harness.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { askUserTool, defineTool, ModelRetry, output, ToolFailure, type Tool } from '../../src/index.ts'
+import { defineTool, ModelRetry, output, ToolFailure, type Tool } from '../../src/index.ts'
+import { askUserTool } from '../../src/tools/index.ts'
 import { stage } from '../runtime/stage.ts'
 
 const input = z.object({})
