@@ -37,7 +37,7 @@ export function prepareFile(path: string, fileSystemOf: FileSystemOf): string {
   }
   const file = resolve(path)
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(file))
     refuseNetwork(dirname(file), fileSystemOf)
     // Made before SQLite opens it: whatever the umask is, its -wal and -shm files get the same permissions.
     closeSync(openSync(file, 'a', 0o600))
@@ -50,6 +50,18 @@ export function prepareFile(path: string, fileSystemOf: FileSystemOf): string {
       `The file ${file} cannot be made private and opened: check its directory.`,
       String(error),
     )
+  }
+}
+
+/** One by one: where nothing can be made (`/proc`), Node's recursive mkdir asks the kernel for ever. */
+function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
+  makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error
   }
 }
 

@@ -57,6 +57,8 @@ describe('the file of a store', () => {
     expect(await outcome(create(open(':memory:'), 's'))).toBe('invalid_config')
     expect(await outcome(create(open(''), 's'))).toBe('invalid_config')
     expect(await outcome(create(open('/dev/null/terret.db'), 's'))).toBe('io_error')
+    // Not a hang, which is what Node's recursive mkdir makes of it.
+    expect(await outcome(create(open('/proc/terret/terret.db'), 's'))).toBe('io_error')
     expect(await outcome(create(open(makeFolder()), 's'))).toBe('io_error')
   })
 
