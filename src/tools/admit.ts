@@ -9,7 +9,7 @@ import { bounded, clipped, invalidText } from './invalid.ts'
 import { isSuspect, normalised, parse, readingOf } from './reading.ts'
 import { judge, type Policy } from './policy.ts'
 import { isObject } from './shape.ts'
-import type { Tool } from './tool.ts'
+import type { Approval, Tool } from './tool.ts'
 
 /** Longer arguments of a refused call are not kept. */
 const REFUSED_CHARS_MAX = 2048
@@ -22,6 +22,13 @@ export type Asking = {
   readonly approvalMs: number | null
   readonly policy: Policy
   readonly environment: string | null
+  readonly redactor: SecretFinder
+}
+
+/** The name of a known secret somewhere in a value, or null. */
+export interface SecretFinder {
+  readonly idle: boolean
+  find(value: Json): string | null
 }
 
 /** A promise only if some schema checks asynchronously: most do not, and this stands in every turn. */
@@ -65,7 +72,7 @@ function admitTo(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promis
 /** The first reading the schema takes without a complaint is the call. If there is none, the text stays as it was and is refused. */
 function reread(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise<Proposal> {
   const reading = readingOf(tool, call.args)
-  const settle = (checked: Checked): Proposal => {
+  const settle = (checked: Checked): Proposal | Promise<Proposal> => {
     if (!checked.issues) return accept(tool, call, checked.value as Json, asking)
     // Whether it was an object at all is the parser's word; what is wrong with the object is the schema's.
     const retryKind = reading.closed === null && reading.written !== null ? 'ValidationError' : 'InvalidArguments'
@@ -88,13 +95,18 @@ function firstValid(tool: Tool, tries: readonly Json[]): Checked | Promise<Check
   return checked instanceof Promise ? checked.then(orNext) : orNext(checked)
 }
 
-function accept(tool: Tool, call: ReplyCall, args: Json, asking: Asking): Proposal {
+function accept(tool: Tool, call: ReplyCall, args: Json, asking: Asking): Proposal | Promise<Proposal> {
   // Short texts cannot nest this deep: each level is two characters, or one if it was closed here.
   if (call.args.length > NESTING_MAX && nests(args, NESTING_MAX)) {
     const message = `Invalid arguments for "${tool.name}": nested deeper than ${NESTING_MAX} levels.`
     return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')
   }
-  return propose(call, tool, args, gateOf(tool, args, asking))
+  const secret = asking.redactor.idle ? null : asking.redactor.find(args)
+  if (secret !== null) return refuse(call, tool, { kind: 'Denied', message: secretText(tool.name, secret) })
+  const approval = tool.approval(args)
+  if (approval instanceof Promise)
+    return approval.then((said) => propose(call, tool, args, gateOf(tool, args, said, asking)))
+  return propose(call, tool, args, gateOf(tool, args, approval, asking))
 }
 
 /** What is stored must also be written and read again, by parsers that recurse. Loops, because this stands in every long call. */
@@ -114,11 +126,18 @@ function nests(value: Json, levels: number): boolean {
 }
 
 /** The policy first, then the tool itself. A denial is a result the model can read, and is recorded like any other. */
-function gateOf(tool: Tool, args: Json, { now, approvalMs, policy, environment }: Asking): Gate | null {
-  const approval = tool.approval(args)
+function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gate | null {
+  const { now, approvalMs, policy, environment } = asking
   // Most harnesses have no rules, and this stands in every turn.
-  if (policy.rules.length === 0 && approval === 'auto') return tool.outside ? { type: 'outside' } : null
-  const action = { tool: tool.name, args, approval, ...(environment === null ? {} : { environment }) }
+  if (policy.rules.length === 0 && approval === 'auto' && !policy.writeRoots)
+    return tool.outside ? { type: 'outside' } : null
+  const action = {
+    tool: tool.name,
+    args,
+    approval,
+    effect: tool.effect,
+    ...(environment === null ? {} : { environment }),
+  }
   const judged = judge(policy, action)
   if (judged.type === 'deny') return { type: 'refuse', failure: { kind: 'Denied', message: judged.reason } }
   if (judged.type === 'allow') return tool.outside ? { type: 'outside' } : null
@@ -153,7 +172,10 @@ function canonical(value: Json): Json {
 function refuse(call: ReplyCall, tool: Tool | null, failure: Failure, retryKind?: string): Proposal {
   const written = call.args.length > REFUSED_CHARS_MAX ? {} : parse(call.args)
   const args = isObject(written) ? written : {}
-  const gate: Gate = retryKind === undefined ? { type: 'refuse', failure } : { type: 'refuse', failure, retryKind }
+  const gate: Gate =
+    retryKind === undefined
+      ? { type: 'refuse', failure }
+      : { type: 'refuse', failure, retryKind, metadata: { retry: true, error_type: retryKind } }
   const proposal: Mutable<Proposal> = { id: call.id, tool: call.tool, args, gate, effect: 'read', timeoutMs: 0 }
   // The budget is the tool's, also for calls that never ran.
   if (tool && tool.retries !== null) proposal.retries = tool.retries
@@ -165,6 +187,10 @@ function unchecked(call: ReplyCall, tool: Tool, error: unknown): Proposal {
   const text = error instanceof Error ? `${error.name}: ${error.message || 'no message'}` : 'something that is no Error'
   const message = `The arguments of "${tool.name}" could not be checked: ${clipped(text, 500)}`
   return refuse(call, tool, { kind: 'Failed', message })
+}
+
+function secretText(name: string, secret: string): string {
+  return `The arguments of "${name}" hold the secret ${secret}, so the call was not made. Use a tool that is given the secret.`
 }
 
 function unknownText(name: string, tools: Tools): string {

@@ -1,15 +1,20 @@
-// The `bash` tool: one shell command in the workspace, confined by bubblewrap where that is present, with a structured result.
-// A command that fails is a result, not a failure. What it asks for is decided elsewhere; `asksFor` says when somebody must be.
-import { realpathSync } from 'node:fs'
-import { homedir } from 'node:os'
-import type { Json } from '../kernel/content.ts'
-import type { Captured } from './capture.ts'
-import { type Metadata, type Output, output, ToolFailure } from './output.ts'
-import * as sandboxes from './sandbox.ts'
-import type { Sandbox } from './sandbox.ts'
-import { selfTest } from './sandbox-check.ts'
-import { type ChildEnd, type ChildOrder, runChild, type Stream } from './spawn.ts'
-import { defineTool, type StandardSchema, type Tool, type ToolContext } from './tool.ts'
+// The `bash` tool: one shell command in the workspace, run as confined.ts runs everything. A command that fails is a result, not a
+// failure. The sandbox is the boundary; how risky a command looks only decides whether somebody is asked first.
+import {
+  approvalUnconfined,
+  type ConfinedOptions,
+  type Ground,
+  groundOf,
+  HARD_MS_MAX,
+  resultOf,
+  runConfined,
+  warning,
+} from './confined.ts'
+import type { Output } from './output.ts'
+import { classify } from './risk.ts'
+import { findShell } from './sandbox.ts'
+import type { Stream } from './spawn.ts'
+import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from './tool.ts'
 
 export type BashArgs = {
   readonly command: string
@@ -18,18 +23,9 @@ export type BashArgs = {
   readonly network?: boolean
 }
 
-export type BashOptions = {
-  readonly workspace: string
-  /** Default: what `findSandbox` finds. */
-  readonly sandbox?: Sandbox
-  /** Relative to the workspace; default `PROTECTED_PATHS`. */
-  readonly protectedPaths?: readonly string[]
-  /** More to hide than the usual secrets. Absolute. */
-  readonly masked?: readonly string[]
-  /** Where the harness keeps its records; hidden too, as ~/.terret always is. Default: TERRET_HOME. */
-  readonly dataFolder?: string
-  /** Where the allowed variables are read from; default `process.env`. */
-  readonly env?: Readonly<Record<string, string | undefined>>
+export type BashOptions = ConfinedOptions & {
+  /** `relaxed` does not ask for commands that only look risky. Default `strict`. Both refuse what is never right. */
+  readonly risk?: 'strict' | 'relaxed'
   /** Called for each line as it comes, up to a number of lines per call. For people who watch; never for the record. */
   readonly onLine?: (event: BashLine) => void
 }
@@ -44,171 +40,64 @@ export type BashLine = {
 
 const SOFT_MS = 10_000
 const HARD_MS = 120_000
-const HARD_MS_MAX = 600_000
-const PREVIEW_BYTES_MAX = 50_000
-const WHOLE_BYTES_MAX = 8_000_000
 const COMMAND_BYTES_MAX = 100_000
-const CONTENT_CHARACTERS_MAX = 4 * PREVIEW_BYTES_MAX
 const LINES_MAX = 5_000
 const LINE_CHARACTERS_MAX = 2_000
 
-/** Must a person decide on this very call? Always for the network, and for everything where nothing confines a command. */
-export function asksFor(args: { readonly network?: unknown }, sandbox: Sandbox): boolean {
-  return sandbox.type === 'none' || (args.network !== undefined && args.network !== false)
-}
-
 export function bashTool(options: BashOptions): Tool {
-  const sandbox = options.sandbox ?? sandboxes.findSandbox(options.workspace, options.env)
+  const ground = groundOf(options)
   return defineTool({
     name: 'bash',
-    description: describe(sandbox),
+    description: describe(ground),
     input,
     effect: 'once',
     sequential: true,
     // The command's own limits come first; this one only if they did not work.
     timeoutMs: HARD_MS_MAX + 10_000,
-    approval: (args) => (asksFor(args, sandbox) ? 'ask' : 'auto'),
-    execute: (args, context) => execute(args, context, { ...options, sandbox }),
+    approval: (args) => approvalOf(args, ground),
+    execute: (args, context) => execute(args, context, ground),
   })
 }
 
-type Settled = BashOptions & { readonly sandbox: Sandbox }
+type Settled = BashOptions & Ground
 
-async function execute(args: BashArgs, context: ToolContext, options: Settled): Promise<Output> {
-  const { sandbox } = options
-  const shell = sandboxes.findShell()
-  const { order, watched } = await prepare(args, context, { options, shell })
-  const before = watched.map(sandboxes.glimpse)
-  const end = await runChild(order, context.clock)
-  const changed = watched.filter((path, i) => sandboxes.glimpse(path) !== before[i])
-  if (end.how.type === 'unstarted') {
-    throw new ToolFailure('Unavailable', `The command was not run: ${end.how.message || 'it did not start.'}`)
-  }
-  if (end.how.type === 'aborted') {
-    throw new ToolFailure('Interrupted', `Stopped after ${end.durationMs} ms, with everything the command had started.`)
-  }
-  return report({ args, end, changed, shell, context, confined: sandbox.type !== 'none' })
+/** The strictest word counts. The network is asked for whatever rules allow: what goes out does not come back. */
+async function approvalOf(args: BashArgs, ground: Settled): Promise<Approval> {
+  const { level } = await classify(args.command)
+  if (level === 'blocked') return 'never'
+  const unconfined = approvalUnconfined(ground)
+  if (unconfined !== 'auto') return unconfined
+  if (args.network !== undefined && args.network !== false) return 'always'
+  return level === 'needs_approval' && ground.risk !== 'relaxed' ? 'ask' : 'auto'
 }
 
-type Prepared = { readonly order: ChildOrder; readonly watched: readonly string[] }
-
-async function prepare(
-  args: BashArgs,
-  context: ToolContext,
-  { options, shell }: { readonly options: Settled; readonly shell: string },
-): Promise<Prepared> {
-  const { sandbox, onLine, env: source = process.env } = options
-  const workspace = realpathSync(options.workspace)
-  const env = sandboxes.allowedEnvironment(source)
-  const argv = [shell, '-lc', args.command]
+async function execute(args: BashArgs, context: ToolContext, ground: Settled): Promise<Output> {
+  const { onLine } = ground
+  const shell = findShell()
   const lines = onLine ? new Lines((stream, line) => onLine({ ...named(context), stream, line })) : null
-  const limits = { previewBytesMax: PREVIEW_BYTES_MAX, wholeBytesMax: WHOLE_BYTES_MAX }
-  const frame = {
-    cwd: workspace,
-    env,
-    signal: context.signal,
-    limits,
+  const errand = {
+    argv: [shell, '-lc', args.command],
+    network: args.network === true,
     softMs: args.soft_timeout_ms ?? SOFT_MS,
     hardMs: args.timeout_ms ?? HARD_MS,
     ...(lines ? { onChunk: (stream: Stream, chunk: Uint8Array) => lines.push(stream, chunk) } : {}),
   }
-  if (sandbox.type === 'none') {
-    return { order: { ...frame, file: shell, args: argv.slice(1), namespaced: false }, watched: [] }
-  }
-  const verdict = await selfTest(sandbox.path, context.clock)
-  if (verdict.type === 'unsound') {
-    throw new ToolFailure('Unavailable', `The sandbox does not hold, so nothing is run in it: ${verdict.reason}.`)
-  }
-  const home = env['HOME'] ?? homedir()
-  const data = options.dataFolder ?? sandboxes.dataFolder(source)
-  const confinement = {
-    workspace,
-    env,
-    network: args.network === true,
-    masked: [...sandboxes.secretPaths(home, data), ...(options.masked ?? [])],
-    protectedPaths: options.protectedPaths ?? sandboxes.PROTECTED_PATHS,
-  }
-  const walls = sandboxes.raiseWalls(confinement, verdict.features)
-  const wrapped = [...walls.args, ...sandboxes.heldBack(argv)]
-  return { order: { ...frame, file: sandbox.path, args: wrapped, namespaced: true }, watched: walls.watched }
+  const asked = { command: args.command, shell }
+  return resultOf(await runConfined(errand, ground, context), { asked, timeoutText: timeoutText(args) }, context)
 }
 
-type Report = {
-  readonly args: BashArgs
-  readonly end: ChildEnd
-  readonly changed: readonly string[]
-  readonly shell: string
-  readonly context: ToolContext
-  readonly confined: boolean
+function timeoutText(args: BashArgs): (kind: 'soft' | 'hard') => string {
+  const { timeout_ms = HARD_MS, soft_timeout_ms = SOFT_MS } = args
+  const soft = `Stopped: no output for ${soft_timeout_ms} ms. Is it waiting for input? Let it print progress, or raise "soft_timeout_ms".`
+  const hard = `Stopped after ${timeout_ms} ms. "timeout_ms" allows up to ${HARD_MS_MAX}.`
+  return (kind) => (kind === 'hard' ? hard : soft)
 }
 
-function report({ args, end, changed, shell, context, confined }: Report): Output {
-  const { how, durationMs } = end
-  const code = how.type === 'exited' ? how.code : null
-  const stdout = bounded(end.stdout, context)
-  const stderr = bounded(end.stderr, context)
-  const result = {
-    command: args.command,
-    shell,
-    stdout: stdout.text,
-    stderr: stderr.text,
-    exit_code: code,
-    success: code === 0,
-    ...(how.type === 'timeout'
-      ? { timed_out: true, timeout_kind: how.kind, message: timeoutText(how.kind, args) }
-      : {}),
-    ...(changed.length > 0 ? { protected_changed: changed } : {}),
-  }
-  const error = how.type === 'timeout' ? 'Timeout' : code === 0 ? null : 'NonZeroExit'
-  const metadata: Metadata = {
-    exit_code: code,
-    timed_out: how.type === 'timeout',
-    duration_ms: durationMs,
-    sandboxed: confined,
-    network: !confined || args.network === true,
-    stdout_bytes: end.stdout.bytes,
-    stderr_bytes: end.stderr.bytes,
-    stdout_truncated: end.stdout.omittedBytes > 0,
-    stderr_truncated: end.stderr.omittedBytes > 0,
-    ...(stdout.blob ? { stdout_blob: stdout.blob } : {}),
-    ...(stderr.blob ? { stderr_blob: stderr.blob } : {}),
-    ...(changed.length > 0 ? { protected_changed: changed } : {}),
-    ...(error ? { error_type: error } : {}),
-  }
-  return output({ content: contentOf(result), metadata })
-}
-
-/** JSON writes a control character as six: of binary output the preview keeps the shape, and the blob the bytes. */
-function contentOf(result: { readonly stdout: string; readonly stderr: string }): string {
-  const content = JSON.stringify(result)
-  if (content.length <= CONTENT_CHARACTERS_MAX) return content
-  // oxlint-disable-next-line no-control-regex -- they are what it is about
-  const plain = (text: string): string => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f]/g, '.')
-  return JSON.stringify({ ...result, stdout: plain(result.stdout), stderr: plain(result.stderr) })
-}
-
-function bounded(captured: Captured, context: ToolContext): { readonly text: string; readonly blob: Json | null } {
-  const { head, tail, bytes, omittedBytes, whole, lostBytes } = captured
-  if (whole === null) return { text: head, blob: null }
-  const blob = context.keep(whole)
-  const lost = lostBytes > 0 ? `; the last ${lostBytes} bytes were not kept` : ''
-  const notice = `[${omittedBytes} of ${bytes} bytes left out here; the full text is blob ${blob.hash}${lost}]`
-  return { text: `${head}\n${notice}\n${tail}`, blob: { ...blob } }
-}
-
-function timeoutText(kind: 'soft' | 'hard', args: BashArgs): string {
-  if (kind === 'hard')
-    return `Stopped after ${args.timeout_ms ?? HARD_MS} ms. "timeout_ms" allows up to ${HARD_MS_MAX}.`
-  const ms = args.soft_timeout_ms ?? SOFT_MS
-  return `Stopped: no output for ${ms} ms. Is it waiting for input? Let it print progress, or raise "soft_timeout_ms".`
-}
-
-function describe(sandbox: Sandbox): string {
+function describe(ground: Ground): string {
   const what = `Runs a shell command in the workspace and returns JSON: command, shell, stdout, stderr, exit_code, success. Each call is a fresh shell, and no process outlives it. It is stopped after ${SOFT_MS / 1000} s without output and after ${HARD_MS / 1000} s in all.`
-  if (sandbox.type === 'none') {
-    return `${what} WARNING: NOT SANDBOXED (${sandbox.reason}). The command has all rights of the user, and a person is asked for every call.`
-  }
-  return `${what} Sandboxed: only the workspace and /tmp can be written, /tmp is empty in each call, and there is no network unless "network" is true, for which a person is asked.`
+  const walls =
+    'Sandboxed: only the workspace and /tmp can be written, /tmp is empty in each call, and there is no network unless "network" is true, for which a person is asked.'
+  return `${what} ${warning(ground) ?? walls}`
 }
 
 function named({ session, call }: ToolContext): Pick<BashLine, 'type' | 'session' | 'call'> {

@@ -169,6 +169,16 @@ export function replace({ guarded, place, seen, bytes, context }: Replacement): 
   })
 }
 
+/** Takes the very file away that was seen. */
+export function remove({ guarded, place, seen }: Pick<Replacement, 'guarded' | 'place' | 'seen'>): Promise<void> {
+  return inParent(place, false, async (folder, name) => {
+    await unchanged(guarded, folder, name, seen)
+    await stillInside(folder)
+    await unlink(folder.at(name))
+    if (HANDLES) await folder.handle.sync()
+  })
+}
+
 /** The last look before the change. What remains is the moment between this and the rename. */
 async function unchanged(guarded: Guard, folder: Folder, name: string, seen: Seen | null): Promise<void> {
   const now = await lookIn(guarded, folder, name, true).catch((error: unknown) => {

@@ -1,6 +1,7 @@
 // `edit`: exact replacements in files, one after the other; a failed one is reported and the others still happen.
 // It never guesses: what is not there exactly, or not unique, is not replaced.
 import { isUtf8 } from 'node:buffer'
+import { hash } from 'node:crypto'
 import type { Json } from '../kernel/content.ts'
 import { bound } from './bound.ts'
 import { diff } from './diff.ts'
@@ -9,6 +10,7 @@ import { output, ToolFailure } from './output.ts'
 import { exclusive, type Guard, locate, type Place } from './paths.ts'
 import { flag, type Infer, integer, list, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
+import { changeIn, undoChanges } from './undo.ts'
 
 const one = object({
   path: text('The file, from the workspace root or absolute.', { min: 1 }),
@@ -36,6 +38,8 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
     input,
     effect: 'once',
     normalise,
+    undo: ({ results }, context) =>
+      undoChanges(guarded, Array.isArray(results) ? results.flatMap(changeIn) : [], context),
     execute: async ({ edits }, context) => {
       const done: Applied[] = []
       for (const [index, edit] of edits.entries()) done.push(await apply(guarded, edit, index, context))
@@ -105,7 +109,13 @@ async function change(guarded: Guard, place: Place, edit: Edit, context: ToolCon
   const bytes = Buffer.from(after)
   const replaced = keepBytes(context, seen.bytes)
   await replace({ guarded, place, seen, bytes, context })
-  return { replacements, replaced, changes: diff(place.shown, before, after) }
+  return {
+    replacements,
+    hash: hash('sha256', bytes),
+    before: seen.hash,
+    replaced,
+    changes: diff(place.shown, before, after),
+  }
 }
 
 function substitute(before: string, edit: Edit): { readonly after: string; readonly replacements: number } {

@@ -20,8 +20,9 @@ export type FileToolsOptions = GuardOptions & {
 export function fileTools(options: FileToolsOptions): readonly Tool[] {
   const { ripgrep = null, contentCharsMax = CONTENT_CHARS_MAX } = options
   const guarded = guard(options)
+  const read = readTool(guarded, contentCharsMax)
   return [
-    readTool(guarded, contentCharsMax),
+    { ...read, instructions: `Workspace root: ${guarded.root}` },
     writeTool(guarded),
     editTool(guarded, contentCharsMax),
     listTool(guarded, contentCharsMax),

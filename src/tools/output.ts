@@ -49,10 +49,12 @@ export class ToolFailure extends Error {
   }
 }
 
-/** The model should correct its call and try again: counts against the tool's retries. */
+/** The model should correct its call and try again: counts against the tool's retries. Its metadata may name another `error_type`. */
 export class ModelRetry extends Error {
-  constructor(message: string) {
+  readonly metadata: Metadata
+  constructor(message: string, metadata: Metadata = NO_METADATA) {
     super(message || 'Try again with other arguments.')
     this.name = 'ModelRetry'
+    this.metadata = metadata
   }
 }

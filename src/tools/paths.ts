@@ -6,6 +6,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { ToolFailure } from './output.ts'
+import { PROTECTED_NAMES } from './protected.ts'
 
 export type Access = 'read' | 'write'
 
@@ -35,12 +36,6 @@ export type Guard = Frozen<{
 /** A real path below one of the roots, at the moment of looking. `segments` lead from `root` to it and hold no link. */
 export type Place = Frozen<{ root: string; segments: readonly string[]; path: string; shown: string }>
 
-/** What runs by itself, or decides what runs: nobody asks before the next shell, editor, git or harness loads it. */
-// biome-ignore format: names of a kind share a line
-const PROTECTED = [
-  '.git', '.gitconfig', '.vscode', '.mcp.json', '.terret', 'terret.json', '.npmrc', '.envrc',
-  '.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.profile', '.zshrc', '.zshenv', '.zprofile', '.zlogin',
-]
 const FILE_BYTES_MAX = 64 * 1024 * 1024
 
 /** Roots are made real here, once: a root that is swapped for a link later leads outside and is refused. */
@@ -58,7 +53,7 @@ export function guard(options: GuardOptions): Guard {
     root,
     read: at(options.read ?? [root, ...write]),
     write,
-    protect: new Set([...PROTECTED, ...(options.protect ?? [])].map(fold)),
+    protect: new Set([...PROTECTED_NAMES, ...(options.protect ?? [])].map(fold)),
     fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
     busy: new Map(),
   }
@@ -152,7 +147,10 @@ async function isProtected(guarded: Guard, wanted: string, real: string): Promis
   if (names.flat().some((name) => guarded.protect.has(fold(name)))) return true
   const linked = [...guarded.protect, join('.git', 'hooks'), join('.git', 'config')]
   const targets = await Promise.all(
-    roots.flatMap((root) => linked.map((name) => realpath(join(root, name)).catch(() => null))),
+    // Also those of the workspace, where a part of it alone may be written.
+    [...new Set([guarded.root, ...roots])].flatMap((root) =>
+      linked.map((name) => realpath(join(root, name)).catch(() => null)),
+    ),
   )
   return targets.some((target) => target !== null && contains(target, real))
 }

@@ -30,6 +30,8 @@ export function matchesPathAnywhere(pattern: string, path: string): boolean {
   if (given === null) return true
   const wanted = pattern.split('/').filter((segment) => segment !== '' && segment !== '.')
   const fold = (segments: readonly string[]): readonly string[] => segments.map((segment) => segment.toLowerCase())
+  // The folder itself, too, is somewhere: `**` means it.
+  if (given.length === 0) return matchesSegments(wanted, given)
   return given.some((_, i) => matchesSegments(fold(wanted), fold(given.slice(i))))
 }
 
@@ -76,7 +78,8 @@ export function plainWords(command: string): readonly string[] | null {
       continue
     }
     const word = wordAt(command, at)
-    if (word === null) return null
+    // `NAME=value` before a command changes its environment: that is more than a word.
+    if (word === null || (words.length === 0 && /^[A-Za-z_]\w*\+?=/.test(word.text))) return null
     words.push(word.text)
     at = word.end
   }
@@ -102,8 +105,7 @@ function wordAt(command: string, start: number): { readonly text: string; readon
       at += 1
     } else return null
   }
-  // `NAME=value` before a command changes its environment: that is more than a word.
-  return text.includes('=') && /^[A-Za-z_]\w*=/.test(text) && start === 0 ? null : { text, end: at }
+  return { text, end: at }
 }
 
 /** Word by word; a last `*` stands for any further words, elsewhere it stands for exactly one. */
@@ -122,7 +124,8 @@ export function stretches(command: string): readonly (readonly string[])[] {
     .map((part) =>
       part
         .split(/\s+/)
-        .map((word) => word.replace(/^["']+|["']+$/g, ''))
+        // Quotes and backslashes anywhere: `g'i't` and `\git` run the same as `git`.
+        .map((word) => word.replace(/["'\\]/g, ''))
         .filter((word) => word !== ''),
     )
     .filter((words) => words.length > 0)

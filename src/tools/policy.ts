@@ -1,7 +1,8 @@
 // The policy: may this call run, must somebody be asked, or is it denied? Pure. It is looked at once, when a call is
 // admitted, and its verdict is recorded with the reply. It only judges; the sandbox and the path guard are the boundary.
-import type { Frozen, Gate, Json } from '../kernel/content.ts'
+import type { EffectClass, Frozen, Gate, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import type { Approval } from './tool.ts'
 import { matchesPath, matchesPathAnywhere, matchesText, matchesWords, plainWords, stretches } from './pattern.ts'
 
 /** Every condition that is given must hold. A rule without any matches every call. */
@@ -9,8 +10,10 @@ export type Rule = Frozen<{
   effect: 'allow' | 'ask' | 'deny'
   /** Name patterns of tools. */
   tool?: string | readonly string[]
-  /** Argument by dotted path, and a text pattern for its value. */
+  /** Argument by dotted path, and a text pattern for its value. Of several values all must match to allow. */
   args?: Readonly<Record<string, string>>
+  /** All arguments, exactly: none more, none less, none other. */
+  exact?: Json
   /** Path patterns (`src/**`): all paths of the call must match to allow, any one to ask or deny. */
   path?: string | readonly string[]
   /** Command patterns, word by word (`git status *`). */
@@ -28,10 +31,22 @@ export type Policy = Frozen<{
   rules: readonly Rule[]
   /** What a question does where nobody can be asked: wait (the default), or count as a no. */
   onAsk?: 'park' | 'deny'
+  /** How many calls that change something may start in an hour, over all sessions of this agent in the store. */
+  actionsPerHour?: number
+  /** Folders, absolute. A call of a tool that is no `read` and names a path outside of all of them is denied. */
+  writeRoots?: readonly string[]
+  /** What relative paths of calls start from, absolute. Needed with `writeRoots`. */
+  base?: string
 }>
 
-/** `destructive` is what the tool itself asks for when no rule speaks. */
-export type Action = Frozen<{ tool: string; args: Json; environment?: string; approval: 'auto' | 'ask' }>
+/** `approval` is what the tool itself asks for; see tool.ts. */
+export type Action = Frozen<{
+  tool: string
+  args: Json
+  environment?: string
+  approval: Approval
+  effect?: EffectClass
+}>
 
 export type Judgement =
   | { readonly type: 'allow' }
@@ -44,15 +59,21 @@ export type Judgement =
 
 /** Deny before ask before allow, and within each the first rule that matches. No rule: what the tool asks for itself. */
 export function judge(policy: Policy, action: Action): Judgement {
+  if (action.approval === 'never') return { type: 'deny', reason: `Tool "${action.tool}" refuses this call here.` }
+  const outside = action.effect === 'read' ? undefined : pathsIn(action.args).find((path) => !isBelowRoot(policy, path))
+  if (outside !== undefined) {
+    const where = policy.writeRoots?.join(', ') || 'nowhere'
+    return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: it may write only in ${where}.` }
+  }
   for (const effect of ['deny', 'ask', 'allow'] as const) {
     const rule = policy.rules.find((candidate) => candidate.effect === effect && matches(candidate, action))
     if (rule) return verdict(policy, rule, action)
   }
-  return action.approval === 'ask' ? asked(policy, {}, action) : { type: 'allow' }
+  return action.approval === 'auto' ? { type: 'allow' } : asked(policy, {}, action)
 }
 
 function verdict(policy: Policy, rule: Rule, action: Action): Judgement {
-  if (rule.effect === 'allow') return { type: 'allow' }
+  if (rule.effect === 'allow') return action.approval === 'always' ? asked(policy, {}, action) : { type: 'allow' }
   if (rule.effect === 'ask') return asked(policy, rule, action)
   return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: ${rule.reason ?? describeRule(rule)}` }
 }
@@ -68,11 +89,17 @@ function asked(policy: Policy, rule: Partial<Rule>, action: Action): Judgement {
 function matches(rule: Rule, { tool, args, environment }: Action): boolean {
   if (rule.tool !== undefined && !listOf(rule.tool).some((pattern) => matchesText(pattern, tool))) return false
   if (rule.environment !== undefined && rule.environment !== environment) return false
+  if (rule.exact !== undefined && !isSame(rule.exact, args)) return false
   for (const [path, pattern] of Object.entries(rule.args ?? {})) {
-    if (!valuesAt(args, path.split('.')).some((value) => matchesText(pattern, value))) return false
+    if (!matchesValues(rule.effect, pattern, valuesAt(args, path.split('.')))) return false
   }
   if (rule.path !== undefined && !matchesPaths(rule.effect, listOf(rule.path), pathsIn(args))) return false
   return rule.command === undefined || matchesCommand(rule.effect, listOf(rule.command), valuesAt(args, ['command']))
+}
+
+function matchesValues(effect: Rule['effect'], pattern: string, values: readonly string[]): boolean {
+  const fits = (value: string): boolean => matchesText(pattern, value)
+  return effect === 'allow' ? values.length > 0 && values.every(fits) : values.some(fits)
 }
 
 function matchesPaths(effect: Rule['effect'], patterns: readonly string[], paths: readonly string[]): boolean {
@@ -85,7 +112,8 @@ function matchesCommand(effect: Rule['effect'], patterns: readonly string[], com
   if (effect !== 'allow') {
     return commands.some((command) => stretches(command).some((words) => words.some((_, i) => any(words.slice(i)))))
   }
-  return commands.length > 0 && commands.every((command) => any(plainWords(command) ?? []))
+  const plain = commands.map(plainWords)
+  return plain.length > 0 && plain.every((words) => words !== null && any(words))
 }
 
 const PATH_FIELDS: ReadonlySet<string> = new Set(['path', 'file_path', 'cwd', 'directory', 'paths'])
@@ -100,6 +128,12 @@ function pathsIn(value: Json, named = false): readonly string[] {
   )
 }
 
+function isBelowRoot({ writeRoots, base = '/' }: Policy, path: string): boolean {
+  if (writeRoots === undefined) return true
+  const whole = path.startsWith('/') ? path : `${base}/${path}`
+  return writeRoots.some((root) => matchesPath(`${root}/**`, whole))
+}
+
 /** The values at a dotted path, as text. An array on the way means each of its items. */
 function valuesAt(value: Json, path: readonly string[]): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item: Json) => valuesAt(item, path))
@@ -110,17 +144,19 @@ function valuesAt(value: Json, path: readonly string[]): readonly string[] {
 }
 
 /** The narrowest rule that lets exactly this action through again: its very arguments, and nothing like them. */
-export function rememberedRule(action: Action): Rule {
-  const args: Record<string, string> = {}
-  for (const [key, value] of Object.entries((action.args ?? {}) as Readonly<Record<string, Json>>)) {
-    const text = typeof value === 'string' ? value : JSON.stringify(value)
-    // A star in the argument would be a wildcard in the rule: such an action is not remembered by this argument.
-    if (text.includes('*'))
-      throw new Fault('invalid_input', `"${key}" holds a "*", so this action cannot be remembered exactly.`)
-    args[key] = text
-  }
-  const { tool, environment } = action
-  return { effect: 'allow', tool, args, ...(environment === undefined ? {} : { environment }) }
+export function rememberedRule({ tool, args, environment }: Action): Rule {
+  return { effect: 'allow', tool, exact: args, ...(environment === undefined ? {} : { environment }) }
+}
+
+function isSame(one: Json, other: Json | undefined): boolean {
+  if (one === null || typeof one !== 'object') return one === other
+  if (other === null || typeof other !== 'object' || Array.isArray(one) !== Array.isArray(other)) return false
+  const [mine, theirs] = [one, other] as Readonly<Record<string, Json>>[]
+  const keys = Object.keys(mine ?? {})
+  return (
+    keys.length === Object.keys(theirs ?? {}).length &&
+    keys.every((key) => Object.hasOwn(theirs ?? {}, key) && isSame(mine?.[key] ?? null, theirs?.[key]))
+  )
 }
 
 /** What a rule will match, in words, for the person who is about to keep it. */
@@ -128,6 +164,7 @@ export function describeRule(rule: Rule): string {
   const parts = [
     rule.tool === undefined ? 'any tool' : `tool ${listOf(rule.tool).join(' or ')}`,
     ...Object.entries(rule.args ?? {}).map(([path, pattern]) => `${path} is "${pattern}"`),
+    ...exactText(rule.exact),
     ...(rule.path === undefined ? [] : [`path ${listOf(rule.path).join(' or ')}`]),
     ...(rule.command === undefined ? [] : [`command ${listOf(rule.command).join(' or ')}`]),
     ...(rule.environment === undefined ? [] : [`in ${rule.environment}`]),
@@ -135,10 +172,18 @@ export function describeRule(rule: Rule): string {
   return `${rule.effect} ${parts.join(', ')}`
 }
 
+function exactText(exact: Json | undefined): readonly string[] {
+  if (exact === undefined) return []
+  const entries = Object.entries((exact ?? {}) as Readonly<Record<string, Json>>)
+  const fields = entries.map(([key, value]) => `${key} is ${JSON.stringify(value)}`)
+  return fields.length > 0 ? [...fields, 'and nothing else'] : ['no arguments']
+}
+
 const KEYS = new Set([
   'effect',
   'tool',
   'args',
+  'exact',
   'path',
   'command',
   'environment',
@@ -154,13 +199,28 @@ export function parsePolicy(value: unknown): Policy {
   const bad = (what: string): Fault => new Fault('invalid_config', `The policy is not valid: ${what}.`)
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     throw bad('it must be an object with "rules"')
-  const { rules, onAsk, ...rest } = value as Record<string, unknown>
+  const { rules, onAsk, actionsPerHour, writeRoots, base, ...rest } = value as Record<string, unknown>
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) throw bad(`"${unknown}" is not known`)
   if (!Array.isArray(rules)) throw bad('"rules" must be a list')
   if (onAsk !== undefined && onAsk !== 'park' && onAsk !== 'deny') throw bad('"onAsk" must be "park" or "deny"')
+  if (actionsPerHour !== undefined && !(Number.isInteger(actionsPerHour) && Number(actionsPerHour) >= 0))
+    throw bad('"actionsPerHour" must be a whole number from 0 on')
   for (const [i, rule] of (rules as unknown[]).entries()) checkRule(rule, `rule ${i + 1}`, bad)
-  return { rules: rules as Rule[], ...(onAsk === undefined ? {} : { onAsk }) }
+  return {
+    rules: rules as Rule[],
+    ...(onAsk === undefined ? {} : { onAsk }),
+    ...(actionsPerHour === undefined ? {} : { actionsPerHour: Number(actionsPerHour) }),
+    ...(writeRoots === undefined ? {} : rootsOf(writeRoots, base, bad)),
+  }
+}
+
+function rootsOf(roots: unknown, base: unknown, bad: (what: string) => Fault): Pick<Policy, 'writeRoots' | 'base'> {
+  const isWhole = (path: unknown): path is string => typeof path === 'string' && /^\/[^*]*$/.test(path)
+  if (!Array.isArray(roots) || !roots.every(isWhole)) throw bad('"writeRoots" must be a list of absolute folders')
+  if (!isWhole(base))
+    throw bad('"writeRoots" needs "base", the absolute folder that relative paths of calls start from')
+  return { writeRoots: roots, base }
 }
 
 function checkRule(rule: unknown, name: string, bad: (what: string) => Fault): void {

@@ -32,7 +32,8 @@ function mended(value: Json, place: Place): Json | undefined {
   const shapes = shapesOf(place.schema, place.root)
   if (shapes === null || place.depth > DEPTH_MAX) return value
   const fit = accepts(shapes, typeOf(value)) ? value : coerced(value, shapes)
-  if (typeof fit === 'string') return LINKED.has(place.name) ? unlinked(fit) : fit
+  // Only where a text is meant: else what is left of the link would be read as something else the next time.
+  if (typeof fit === 'string') return LINKED.has(place.name) && accepts(shapes, 'string') ? unlinked(fit) : fit
   if (Array.isArray(fit)) return mendedItems(fit as readonly Json[], shapes, place)
   return isObject(fit) ? mendedFields(fit, shapes, place) : fit
 }

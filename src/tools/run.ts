@@ -18,13 +18,26 @@ export type Done =
 export async function execute(tool: Tool, args: unknown, context: ToolContext): Promise<Done> {
   for (let attempts = 1; ; attempts++) {
     try {
-      return { type: 'ok', output: envelopeOf(await tool.execute(args, context)), attempts }
+      const value = await tool.execute(args, context)
+      const wrong = tool.checkOutput ? await complaint(tool, value) : null
+      if (wrong !== null) return { type: 'failed', kind: 'Failed', output: wrong, attempts }
+      return { type: 'ok', output: envelopeOf(value), attempts }
     } catch (error) {
       // The harness repeats only what is safe to repeat, and never what the model should correct or somebody stopped.
       const again = attempts < tool.attempts && !(error instanceof ModelRetry) && !context.signal.aborted
       if (!again) return failed(error, attempts)
     }
   }
+}
+
+/** What came back is not what the tool promised. It has run, so it is not run again. */
+async function complaint(tool: Tool, value: unknown): Promise<Output | null> {
+  const checked = await tool.checkOutput?.(value)
+  if (!checked?.issues) return null
+  const [issue] = checked.issues
+  const where = issue?.path?.length ? ` at "${issue.path.map(String).join('.')}"` : ''
+  const content = `The tool ran, but its result is not what it promises${where}: ${issue?.message ?? 'it is not valid'}`
+  return { ok: false, content: content.slice(0, 1_000), metadata: { error_type: 'InvalidToolOutput' } }
 }
 
 /** "Did call K happen?" Anything but a clear answer is no answer. */
@@ -39,7 +52,7 @@ export async function reconcile(tool: Tool, args: unknown, context: ToolContext)
 
 function failed(error: unknown, attempts: number): Done {
   if (error instanceof ModelRetry) {
-    const metadata = { retry: true, error_type: 'ModelRetry' }
+    const metadata = { error_type: 'ModelRetry', ...error.metadata, retry: true }
     return {
       type: 'failed',
       kind: 'InvalidInput',

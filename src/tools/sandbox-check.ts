@@ -54,6 +54,7 @@ const PROBE = `
   echo "net=$(readlink /proc/self/ns/net)" "pid=$(readlink /proc/self/ns/pid)"
   echo broken >> "$1"; echo broken > "$2"; (exec 9<>/dev/tcp/127.0.0.1/$3)
   ( : >> /proc/sys/kernel/core_pattern ) && echo sysctl=writable
+  grep ^Seccomp /proc/self/status
   env; cat /proc/[0-9]*/environ; echo written > "$4"; echo done`
 
 /** The first wall that does not hold, or null. */
@@ -72,13 +73,15 @@ async function breach(bwrap: string, features: SandboxFeatures, clock: Clock): P
     const walls = raiseWalls({ workspace, network: false, env, masked: [], protectedPaths: [] }, features)
     const inside = join(workspace, 'written')
     const probe = [findShell(), '-c', PROBE, 'sh', outside, atHome, String(listener.port), inside]
-    const end = await runChild(order(bwrap, [...walls.args, ...heldBack(probe)], workspace, true, env), clock)
+    const inner = order(bwrap, [...walls.args, ...heldBack(probe)], workspace, true, env)
+    const end = await runChild({ ...inner, filter: walls.filter }, clock)
     if (end.how.type !== 'exited') return `it does not start: ${startTrouble(end)}`
     const said = end.stdout.head
     if (readFileSync(outside, 'utf8') !== 'whole' || existsSync(atHome)) return 'a command could write outside'
     if (listener.met() || !isApart(said, 'net')) return 'a command could reach the network'
     if (!isApart(said, 'pid')) return 'a command could see other processes'
     if (said.includes(marker)) return 'a command could see the environment of the harness'
+    if (walls.filter && !isFiltered(said)) return 'a command could make every system call'
     if (said.includes('sysctl=writable')) return 'a command could change settings of the kernel'
     if (!said.includes('done') || !existsSync(inside)) return 'a command could not write into the workspace'
     return null
@@ -95,6 +98,15 @@ async function breach(bwrap: string, features: SandboxFeatures, clock: Clock): P
 function isApart(said: string, kind: 'net' | 'pid'): boolean {
   const theirs = new RegExp(`${kind}=(${kind}:\\[\\d+\\])`).exec(said)?.[1]
   return theirs !== undefined && theirs !== readlinkSync(`/proc/self/ns/${kind}`)
+}
+
+/** One filter more than we have ourselves, where the kernel counts them. In a container we may have one too. */
+function isFiltered(said: string): boolean {
+  const [theirs, ours] = [said, readFileSync('/proc/self/status', 'utf8')].map(
+    (status) => /^Seccomp_filters:\s*(\d+)$/m.exec(status)?.[1],
+  )
+  if (theirs === undefined || ours === undefined) return /^Seccomp:\s*2$/m.test(said)
+  return Number(theirs) > Number(ours)
 }
 
 function startTrouble({ how, stderr }: ChildEnd): string {

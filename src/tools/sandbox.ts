@@ -1,10 +1,11 @@
 // What a confined command may see and touch, as arguments for bubblewrap; where bubblewrap is; and which environment a child gets.
 // It starts nothing: spawn.ts does, and sandbox-check.ts finds out whether the walls stand.
 import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, totalmem } from 'node:os'
 import { delimiter, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
-import { GO, READY } from './spawn.ts'
+import { filterFor } from './seccomp.ts'
+import { FILTER_FD, GO, READY } from './spawn.ts'
 
 export type Sandbox =
   | { readonly type: 'bwrap'; readonly path: string }
@@ -23,12 +24,24 @@ export type Confinement = {
   readonly masked: readonly string[]
   /** Relative to the workspace. Read-only where they exist; `watched` where they do not. */
   readonly protectedPaths: readonly string[]
+  /** Absolute. Read-only, and seen also where what is around them is hidden. */
+  readonly shown?: readonly string[]
 }
+
+/** Per process, but for the processes, which are counted together. */
+export type Limits = { readonly processesMax: number; readonly memoryBytesMax: number; readonly fileBytesMax: number }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 const ALLOWED_VARIABLES = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TERM', 'TZ', 'TMPDIR']
 const TMP_BYTES_MAX = 1 << 30
+
+/** Far above what builds need, and below what stops a machine. One process may take half of its memory. */
+const LIMITS: Limits = {
+  processesMax: 4096,
+  memoryBytesMax: Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2),
+  fileBytesMax: 8 * 2 ** 30,
+}
 
 // biome-ignore format: a list
 const SECRETS_AT_HOME = [
@@ -42,21 +55,23 @@ const SECRETS_ELSEWHERE = ['/run', '/var/run', '/etc/shadow', '/etc/gshadow', '/
 /** What programs need of a masked folder: the programs of NixOS. */
 const NEEDED = ['/run/current-system', '/run/wrappers']
 
-/** Files that somebody's tools run or obey unasked. */
-// biome-ignore format: a list
-export const PROTECTED_PATHS: readonly string[] = [
-  '.git/hooks', '.git/config', '.git/info/attributes', '.gitmodules', '.bashrc', '.bash_profile', '.profile', '.zshrc',
-  '.zprofile', '.envrc', '.vscode', '.idea', '.mcp.json', '.terret', '.husky',
-]
-
-/** The system's own bubblewrap first, as AppArmor profiles name it; then any on PATH that nobody could have put into the workspace. */
+/** The system's own bubblewrap first, as AppArmor profiles name it; then any on PATH. */
 export function findSandbox(workspace: string, env: Environment = process.env, platform = process.platform): Sandbox {
   if (platform !== 'linux') return { type: 'none', reason: `there is no sandbox for ${platform} yet` }
-  const folders = (env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
-  for (const path of ['/usr/bin/bwrap', ...folders.map((folder) => join(folder, 'bwrap'))]) {
-    if (isExecutable(path) && !isWithin(realpathSync(workspace), realpathSync(path))) return { type: 'bwrap', path }
-  }
-  return { type: 'none', reason: 'bubblewrap (bwrap) is not installed' }
+  const path = findProgram('bwrap', workspace, env, ['/usr/bin'])
+  return path === null ? { type: 'none', reason: 'bubblewrap (bwrap) is not installed' } : { type: 'bwrap', path }
+}
+
+/** A program on PATH that nobody could have put into the workspace. */
+export function findProgram(
+  name: string,
+  workspace: string,
+  env: Environment,
+  before: readonly string[] = [],
+): string | null {
+  const folders = [...before, ...(env['PATH'] ?? '').split(delimiter).filter(isAbsolute)]
+  const paths = folders.map((folder) => join(folder, name)).filter(isExecutable)
+  return paths.find((path) => !isWithin(realpathSync(workspace), realpathSync(path))) ?? null
 }
 
 /** Built from a list of what is let through, never from what is there. */
@@ -82,6 +97,8 @@ export function findShell(): string {
 
 export type Walls = {
   readonly args: readonly string[]
+  /** What bubblewrap reads from descriptor 4: the system calls that are refused. Null where nobody wrote them down. */
+  readonly filter: Uint8Array | null
   /** Protected places that cannot be mounted over, being missing or links. Whoever runs a command compares them after it. */
   readonly watched: readonly string[]
 }
@@ -91,37 +108,46 @@ export function raiseWalls(confinement: Confinement, features: SandboxFeatures):
   const { network, env } = confinement
   const workspace = realpathSync(confinement.workspace)
   if (workspace === '/') throw new Fault('invalid_config', 'The root folder cannot be the workspace of a sandbox.')
+  const filter = filterFor()
   const masked = existing(confinement.masked)
-  const around = masked.filter((path) => isWithin(path, workspace))
-  const { pins, readOnly, watched } = protection(workspace, confinement.protectedPaths)
+  const shown = existing(confinement.shown ?? [])
+  const own = shown.filter((path) => isWithin(workspace, path)).map((path) => relative(workspace, path))
+  const { pins, readOnly, watched } = protection(workspace, [...confinement.protectedPaths, ...own])
+  const size = features.tmpfsSize ? ['--size', String(TMP_BYTES_MAX)] : []
+  const isAround = (path: string): boolean => isWithin(path, workspace)
+  const isOver = (path: string): boolean => !isAround(path) && shown.some((one) => isWithin(path, one))
   const args = [
     ['--unshare-all', '--unshare-user', network ? ['--share-net'] : []],
     features.disableUserns ? ['--disable-userns'] : [],
     // Not --die-with-parent: bubblewrap killed while it starts leaves a process behind. `heldBack` does it without that gap.
-    ['--as-pid-1', '--new-session', '--cap-drop', 'ALL', '--clearenv'],
+    ['--as-pid-1', '--new-session', '--cap-drop', 'ALL', '--clearenv', filter ? ['--seccomp', String(FILTER_FD)] : []],
     Object.entries({ ...env, TMPDIR: '/tmp' }).map(([name, value]) => ['--setenv', name, value]),
-    ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'],
+    ['--ro-bind', '/', '/', '--dev', '/dev', size, '--tmpfs', '/dev/shm', '--proc', '/proc'],
     // Without it root would write /proc/sys/kernel/core_pattern, which the host obeys, with no capability at all.
     ['/proc/sys', '/proc/sysrq-trigger'].filter(existsSync).map(bind('--ro-bind')),
-    features.tmpfsSize ? ['--size', String(TMP_BYTES_MAX)] : [],
-    ['--tmpfs', '/tmp'],
-    around.map(mask),
+    [size, '--tmpfs', '/tmp'],
+    masked.filter(isAround).map(mask),
     ['--bind', workspace, workspace],
     pins.map(bind('--bind')),
     readOnly.map(bind('--ro-bind')),
-    masked.filter((path) => !around.includes(path)).map(mask),
+    masked.filter(isOver).map(mask),
+    shown.filter((path) => !isWithin(workspace, path)).map(bind('--ro-bind')),
+    masked.filter((path) => !isAround(path) && !isOver(path)).map(mask),
     [...NEEDED, ...(network ? resolverFile() : [])].filter(existsSync).map(bind('--ro-bind')),
+    // Nothing was said about their size, and they lie in memory: nobody writes there.
+    ['/dev', ...masked.filter((path) => path !== workspace && isFolder(path))].map((path) => ['--remount-ro', path]),
     ['--chdir', workspace],
   ].flat(3)
-  return { args, watched }
+  return { args, filter, watched }
 }
 
 /**
  * The command under the namespace's first process, which talks with the harness on descriptor 3 (see spawn.ts): it starts the
  * command when told to, and ends, and with it all others, when told to or when the harness is gone. Nothing inside can kill it.
  * It makes no core files, which may go to a program of the host, and closes what whoever started the harness left open.
+ * When memory runs out, the kernel takes the command before anybody else.
  */
-export function heldBack(argv: readonly string[]): readonly string[] {
+export function heldBack(argv: readonly string[], limits: Limits = LIMITS): readonly string[] {
   const shell = findShell()
   const bash = shell === '/bin/bash'
   // Only bash can close a descriptor above 9, and start something in the background that does not ignore SIGINT.
@@ -134,11 +160,25 @@ export function heldBack(argv: readonly string[]): readonly string[] {
     echo ${READY} >&3
     read -r word <&3 && [ "$word" = ${GO} ] || exit 125
     ${bash ? 'set -m' : ''}
-    (exec 5>&2 2>/dev/null; "$@" </dev/null 2>&5 3>&- 5>&-; echo $? >&3) &
+    (exec 5>&2 2>/dev/null; ${limited(limits, bash)}; "$@" </dev/null 2>&5 3>&- 5>&-; echo $? >&3) &
     exec 2>/dev/null
     read -r code <&3 || exit 137
     exit "$code"`
   return ['--', shell, '-c', first, 'sh', ...argv]
+}
+
+/**
+ * Hard limits: without a capability nobody raises them. One that already is lower stays. Not the address space, of which node and
+ * java reserve far more than they use, but private memory that can be written. Linux counts no processes of root.
+ */
+function limited({ processesMax, memoryBytesMax, fileBytesMax }: Limits, bash: boolean): string {
+  const [processes, blockBytes] = bash ? ['-u', 1024] : ['-p', 512]
+  return [
+    `ulimit ${processes} ${processesMax}`,
+    `ulimit -d ${Math.floor(memoryBytesMax / 1024)}`,
+    `ulimit -f ${Math.floor(fileBytesMax / blockBytes)}`,
+    'echo 1000 > /proc/self/oom_score_adj',
+  ].join('; ')
 }
 
 /** How a watched path looks, to be compared after the call. */
@@ -160,14 +200,28 @@ function protection(workspace: string, protectedPaths: readonly string[]) {
     if (!isWithin(workspace, whole) || whole === workspace) continue
     const loose = looseEnd(workspace, path)
     if (loose !== null) watched.add(loose)
-    const [real] = existing([whole])
-    if (real === undefined || !isWithin(workspace, real) || real === workspace) continue
+    const real = standing(workspace, path)
+    if (real === null || !isWithin(workspace, real) || real === workspace) continue
     readOnly.add(real)
     // A mount point cannot be renamed, but the folder it stands in can: so each folder on the way becomes one too.
     for (let above = dirname(real); above !== workspace; above = dirname(above)) pins.add(above)
   }
   const byDepth = (a: string, b: string): number => a.length - b.length
   return { pins: [...pins].sort(byDepth), readOnly: [...readOnly].sort(byDepth), watched: [...watched] }
+}
+
+/** What is there of a path: its end, or the file that is in its way, such as the `.git` that names another folder. */
+function standing(workspace: string, path: string): string | null {
+  let place = workspace
+  try {
+    for (const step of path.split(sep)) {
+      place = join(place, step)
+      if (!statSync(place).isDirectory()) break
+    }
+    return realpathSync(place)
+  } catch {
+    return null
+  }
 }
 
 /** The first step of a path that is missing, or a link that could be turned elsewhere. */
@@ -190,7 +244,7 @@ function bind(how: '--bind' | '--ro-bind'): (path: string) => readonly string[] 
 }
 
 function mask(path: string): readonly string[] {
-  return statSync(path).isDirectory() ? ['--tmpfs', path] : ['--dev-bind', '/dev/null', path]
+  return isFolder(path) ? ['--tmpfs', path] : ['--dev-bind', '/dev/null', path]
 }
 
 /** Links resolved, each once, parents before what they hold. */
@@ -215,9 +269,13 @@ function resolverFile(): readonly string[] {
   }
 }
 
-function isWithin(folder: string, path: string): boolean {
+export function isWithin(folder: string, path: string): boolean {
   const way = relative(folder, path)
   return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way))
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path).isDirectory()
 }
 
 function isExecutable(path: string): boolean {

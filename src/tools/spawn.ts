@@ -26,6 +26,8 @@ export type ChildOrder = {
    * So nothing runs without us, and nothing lives once the promise resolves.
    */
   readonly namespaced: boolean
+  /** What bubblewrap reads from descriptor `FILTER_FD`. */
+  readonly filter?: Uint8Array | null
   readonly onChunk?: (stream: Stream, chunk: Uint8Array) => void
 }
 
@@ -43,6 +45,7 @@ export type ChildEnd = {
 
 export const READY = 'ready'
 export const GO = 'go'
+export const FILTER_FD = 4
 
 /** Between SIGTERM and SIGKILL. */
 const TERM_MS = 300
@@ -107,11 +110,11 @@ class Child {
 
   /** Rejects when there was no process at all. Throws at once for arguments the system refuses. */
   #start(): Promise<Exit> {
-    const { file, args, cwd, env, namespaced } = this.#order
+    const { file, args, cwd, env, namespaced, filter = null } = this.#order
     const child = spawn(file, [...args], {
       cwd,
       env: { ...env },
-      stdio: namespaced ? ['ignore', 'pipe', 'pipe', 'pipe'] : ['ignore', 'pipe', 'pipe'],
+      stdio: namespaced ? ['ignore', 'pipe', 'pipe', 'pipe', filter ? 'pipe' : 'ignore'] : ['ignore', 'pipe', 'pipe'],
       // Without a namespace a process group is the next best thing to kill as one.
       detached: !namespaced,
     })
@@ -120,6 +123,8 @@ class Child {
     this.#listen('stderr', child.stderr)
     // Whoever is gone hears nothing, and that is no error of ours.
     const lifeline = child.stdio[3]?.on('error', () => {})
+    const reader = child.stdio[FILTER_FD]?.on('error', () => {}) as Writable | undefined
+    reader?.end(filter)
     lifeline?.on('data', (data: Buffer) => this.#answer(lifeline as Writable, data.toString()))
     return new Promise((resolve, reject) => {
       child.once('error', reject)

@@ -3,20 +3,17 @@ import { hash } from 'node:crypto'
 import type { BlobRef, CallKey, EffectClass, Frozen, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../kernel/ports.ts'
+import { fromJsonSchema, type JsonSchema } from './json-schema.ts'
+import type { Metadata } from './output.ts'
+import type { StandardSchema, Validation } from './standard.ts'
 
-/** The part of the Standard Schema contract that is used here. Any library that speaks it will do; none is loaded. */
-export interface StandardSchema<Output = unknown> {
-  readonly '~standard': {
-    readonly validate: (value: unknown) => Validation<Output> | Promise<Validation<Output>>
-    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
-    readonly jsonSchema?: { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> }
-  }
-}
-type Validation<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
+export type { StandardSchema } from './standard.ts'
 
-export type Approval = 'auto' | 'ask'
+/**
+ * `auto` runs, unless a rule says otherwise. `ask` is asked, unless a rule allows it. `always` is asked whatever rules allow.
+ * `never` is refused here and now.
+ */
+export type Approval = 'auto' | 'ask' | 'always' | 'never'
 
 export type ToolContext = Frozen<{
   session: string
@@ -29,7 +26,28 @@ export type ToolContext = Frozen<{
   /** Keeps a large text beside the log, in the same commit as the result. `recall` reads it back, also in later calls. */
   keep: (text: string, media?: string) => BlobRef
   recall: (hash: string) => Promise<string | null>
+  /** A secret this tool declared, by its name. */
+  secret: (name: string) => string
+  /** Puts the secrets this tool declared in the place of their marks (`⟦secret:NAME⟧`). */
+  reveal: (text: string) => string
 }>
+
+/** Tools that are only known after asking somebody, such as an MCP server. */
+export interface ToolSource {
+  readonly type: 'source'
+  readonly name: string
+  /**
+   * The tools as they are now; asked once before each run. Connects when it must and is cheap when nothing changed.
+   * It waits by the harness's clock, as tools do.
+   * Throws a Fault if the run cannot do without it; a source that may be missing returns what it has.
+   */
+  tools(signal: AbortSignal, clock: Clock): Promise<readonly Tool[]>
+  /** Leaves nothing behind: no process, no socket. */
+  close(): Promise<void>
+}
+
+/** What became of one thing a call had changed. */
+export type Undone = Frozen<{ what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }>
 
 export type Tool = Frozen<{
   name: string
@@ -39,7 +57,7 @@ export type Tool = Frozen<{
   sequential: boolean
   timeoutMs: number
   /** Must somebody be asked before this call runs? A policy may speak first. */
-  approval: (args: Json) => Approval
+  approval: (args: Json) => Approval | Promise<Approval>
   /** How often the model may try again after a retryable failure; null for the run's own limit. */
   retries: number | null
   /** How often the harness itself runs a failed `read` or `idempotent` handler. Never more than once for `once`. */
@@ -53,6 +71,12 @@ export type Tool = Frozen<{
   /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
   normalise: ((args: Json) => Json) | null
   validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
+  /** What the handler returns must look like this; null for anything. */
+  checkOutput: ((value: unknown) => Validation<unknown> | Promise<Validation<unknown>>) | null
+  /** Names of the secrets it may see. */
+  secrets: readonly string[]
+  /** Takes back what a call of this tool did, by the metadata of its result, unless it was changed since. */
+  undo: ((metadata: Metadata, context: ToolContext) => Promise<readonly Undone[]>) | null
   execute: (args: unknown, context: ToolContext) => unknown
   reconcile: ((args: unknown, context: ToolContext) => unknown) | null
 }>
@@ -60,17 +84,21 @@ export type Tool = Frozen<{
 export type ToolDefinition<Args> = {
   readonly name: string
   readonly description: string
-  readonly input: StandardSchema<Args>
+  /** Any Standard Schema; for tools of strangers a plain JSON Schema. */
+  readonly input: StandardSchema<Args> | JsonSchema
+  readonly output?: StandardSchema
   /** Default `once`: at most once, and `unknown` after a crash in the window. */
   readonly effect?: EffectClass
   readonly sequential?: boolean
   readonly timeoutMs?: number
   /** Or by the arguments: what is asked for decides whether somebody must be. */
-  readonly approval?: Approval | ((args: Args) => Approval)
+  readonly approval?: Approval | ((args: Args) => Approval | Promise<Approval>)
   readonly retries?: number
   readonly attempts?: number
   readonly instructions?: string
   readonly normalise?: (args: Json) => Json
+  readonly secrets?: readonly string[]
+  readonly undo?: Tool['undo']
   /** "Did call K happen?" Asked after a crash, before anyone is bothered. Returns the result, or undefined for "I cannot say". */
   readonly reconcile?: (args: Args, context: ToolContext) => unknown
   /**
@@ -78,6 +106,13 @@ export type ToolDefinition<Args> = {
    * `ModelRetry` for what it should correct. Without it the tool is answered from outside.
    */
   readonly execute?: (args: Args, context: ToolContext) => unknown
+  /** Instead of `execute`: an ES module that exports it. It is loaded by the first call. */
+  readonly module?: URL
+  /**
+   * Runs each call of `module` in a thread of its own, which an abort or the timeout ends even in an endless loop. Arguments and
+   * result are copied; of the context there is `session`, `call` and `key`.
+   */
+  readonly isolate?: boolean
 }
 
 const DEFAULTS = {
@@ -87,17 +122,20 @@ const DEFAULTS = {
   approval: 'auto',
   attempts: 1,
   instructions: '',
+  secrets: [] as readonly string[],
 } as const
 
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
-  const { name, description, input, execute, reconcile, normalise = null, retries = null } = definition
+  const { name, description, output, reconcile, normalise = null, retries = null, undo = null } = definition
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     throw new Fault('invalid_config', `Tool name "${name}" is not valid: use 1 to 64 letters, digits, "_" or "-".`)
   }
-  const { effect, sequential, timeoutMs, approval, attempts, instructions } = { ...DEFAULTS, ...definition }
+  const { effect, sequential, timeoutMs, approval, attempts, instructions, secrets } = { ...DEFAULTS, ...definition }
   if (effect === 'once' && attempts > 1) {
     throw new Fault('invalid_config', `Tool "${name}" runs at most once, so it cannot have ${attempts} attempts.`)
   }
+  const execute = handlerOf(definition)
+  const input = isStandard(definition.input) ? definition.input : fromJsonSchema(definition.input, name)
   const parameters = (input['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }) as Json
   const asks = typeof approval === 'function' ? approval : () => approval
   const told = [name, description, parameters, effect, sequential, timeoutMs, instructions]
@@ -118,7 +156,30 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     definition: hash('sha256', JSON.stringify(told)),
     normalise,
     validate: (args) => input['~standard'].validate(args),
+    checkOutput: output ? (value) => output['~standard'].validate(value) : null,
+    secrets,
+    undo,
     execute: (args, context) => execute?.(args as Args, context),
     reconcile: reconcile ? (args, context) => reconcile(args as Args, context) : null,
   }
+}
+
+function handlerOf<Args>(definition: ToolDefinition<Args>): ToolDefinition<Args>['execute'] {
+  const { name, execute, module, isolate = false } = definition
+  if (module === undefined && isolate) {
+    throw new Fault(
+      'invalid_config',
+      `Tool "${name}" cannot be isolated without "module": name the file of its handler.`,
+    )
+  }
+  if (module === undefined) return execute
+  if (execute) throw new Fault('invalid_config', `Tool "${name}" has "execute" and "module". Remove one of them.`)
+  return async (args, context) => {
+    const { inProcess, isolated } = await import('./isolate.ts')
+    return isolate ? isolated(module, args, context) : inProcess(module, args, context)
+  }
+}
+
+function isStandard<Args>(schema: StandardSchema<Args> | JsonSchema): schema is StandardSchema<Args> {
+  return '~standard' in schema
 }

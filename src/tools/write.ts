@@ -7,6 +7,7 @@ import { output } from './output.ts'
 import { exclusive, type Guard, locate, type Place } from './paths.ts'
 import { flag, type Infer, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
+import { changeIn, undoChanges } from './undo.ts'
 
 const DIFF_CHARS_MAX = 20_000
 
@@ -28,6 +29,7 @@ export function writeTool(guarded: Guard): Tool {
     input,
     // Safe to run again after a crash: a file that already is what was asked for is left alone.
     effect: 'idempotent',
+    undo: (metadata, context) => undoChanges(guarded, changeIn(metadata), context),
     execute: async (args, context) => {
       const place = await locate(guarded, args.path, 'write')
       return exclusive(guarded, place, () => write(guarded, place, args, context))
@@ -41,7 +43,8 @@ async function write(guarded: Guard, place: Place, args: Args, context: ToolCont
   const expected = args.expected_hash === undefined || seen?.hash.startsWith(args.expected_hash.toLowerCase()) === true
   if (isDone(seen, added, args, expected)) {
     const content = `${place.shown} already ${args.append ? 'ends with this' : 'is exactly this'}: nothing was changed.`
-    return output({ content, metadata: { path: place.shown, changed: false, hash: seen?.hash ?? null } })
+    const same = { hash: seen?.hash ?? null, before: seen?.hash ?? null }
+    return output({ content, metadata: { path: place.shown, changed: false, ...same } })
   }
   if (!expected) throw conflict()
   const bytes = args.append && seen ? Buffer.concat([seen.bytes, added]) : added
@@ -56,6 +59,7 @@ async function write(guarded: Guard, place: Place, args: Args, context: ToolCont
       created: seen === null,
       bytes: bytes.length,
       hash: hash('sha256', bytes),
+      before: seen?.hash ?? null,
       replaced,
       diff: clip(diff(place.shown, seen?.bytes.toString() ?? '', bytes.toString()), DIFF_CHARS_MAX),
     },

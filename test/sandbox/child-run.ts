@@ -2,23 +2,14 @@
 import { systemClock } from '../../src/runtime/platform.ts'
 import { bashTool } from '../../src/tools/bash.ts'
 import { selfTest } from '../../src/tools/sandbox-check.ts'
+import { toolContext } from '../tools/context.ts'
 
 export type Order = { readonly workspace: string; readonly command: string; readonly timeout_ms?: number }
 
 export async function run({ workspace, ...args }: Order, signal: AbortSignal): Promise<unknown> {
-  const keep = (text: string) => ({ type: 'blob', hash: '', bytes: text.length, media: 'text/plain' }) as const
   // The shell's profile is not what is tried here, and takes its time.
   const tool = bashTool({ workspace, env: { ...process.env, HOME: workspace } })
-  const context = {
-    session: 's',
-    call: '1.0',
-    key: 's:1.0',
-    signal,
-    clock: systemClock,
-    keep,
-    recall: () => Promise.resolve(null),
-  }
-  return await tool.execute(args, context)
+  return await tool.execute(args, toolContext({ signal }))
 }
 
 if (process.send) {

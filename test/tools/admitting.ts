@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index.ts'
 import type { Json, Proposal } from '../../src/kernel/content.ts'
 import { admit } from '../../src/tools/admit.ts'
+import { Redactor } from '../../src/runtime/redact.ts'
 
 export const edit = z.object({ path: z.string(), old_string: z.string(), replace_all: z.boolean().optional() })
 export const open = z.object({ path: z.string().optional(), limit: z.int().optional() })
@@ -17,7 +18,13 @@ export function tool(input: z.ZodType, extra: Extra = {}): Tool {
 export function admitAll(tools: readonly Tool[], ...texts: readonly string[]): ReturnType<typeof admit> {
   const byName = new Map(tools.map((one) => [one.name, one]))
   const calls = texts.map((args, i) => ({ id: `id-${i}`, tool: 'act', args }))
-  return admit(calls, byName, { now: 0, approvalMs: null, policy: { rules: [] }, environment: null })
+  return admit(calls, byName, {
+    now: 0,
+    approvalMs: null,
+    policy: { rules: [] },
+    environment: null,
+    redactor: new Redactor({}),
+  })
 }
 
 export function one(subject: Tool, text: string): Proposal {

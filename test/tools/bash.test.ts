@@ -2,12 +2,21 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { asksFor, type BashLine, bashTool } from '../../src/tools/bash.ts'
+import { Harness, scripted } from '../../src/index.ts'
+import type { Json } from '../../src/kernel/content.ts'
+import { type BashLine, bashTool } from '../../src/tools/bash.ts'
 import { execute } from '../../src/tools/run.ts'
 import type { Sandbox } from '../../src/tools/sandbox.ts'
+import type { Approval, Tool } from '../../src/tools/tool.ts'
 import { Box, noBubblewrap, processesWith } from './box.ts'
 
 const open: Sandbox = { type: 'none', reason: 'bubblewrap (bwrap) is not installed' }
+
+const walls: Sandbox = { type: 'bwrap', path: '/usr/bin/bwrap' }
+
+function asked(tool: Tool, calls: readonly { readonly [key: string]: Json }[]): Promise<readonly Approval[]> {
+  return Promise.all(calls.map((args) => Promise.resolve(tool.approval({ command: 'true', ...args }))))
+}
 
 let box: Box
 beforeEach(() => {
@@ -105,13 +114,15 @@ describe.each([
       const { content, metadata } = await box.output({ command: 'seq 100000; echo done' }, options)
       const { stdout } = JSON.parse(content) as { stdout: string }
       expect(stdout.startsWith('1\n2\n3\n') && stdout.endsWith('\n100000\ndone\n')).toBe(true)
-      expect(stdout).toContain('bytes left out here; the full text is blob blob-0')
+      const [kept] = box.kept
+      const [hash, whole] = kept ?? ['', '']
+      expect(stdout).toContain(`bytes left out here; the full text is blob ${hash}`)
       expect(metadata).toMatchObject({
         stdout_truncated: true,
         stderr_truncated: false,
-        stdout_blob: { hash: 'blob-0' },
+        stdout_blob: { hash },
       })
-      expect(box.kept.get('blob-0')).toMatch(/^1\n2\n[^]*\n100000\ndone\n$/)
+      expect(whole).toMatch(/^1\n2\n[^]*\n100000\ndone\n$/)
     },
   )
 
@@ -140,8 +151,9 @@ describe.each([
 describe('bash', () => {
   it('B-BASH-9: says how much was not even kept', async () => {
     const { stdout } = await box.run('yes | head -c 9000000', {}, { sandbox: open })
+    const [hash] = [...box.kept.keys()]
     expect(stdout).toContain(
-      '[8950000 of 9000000 bytes left out here; the full text is blob blob-0; the last 1000000 bytes were not kept]',
+      `[8950000 of 9000000 bytes left out here; the full text is blob ${hash}; the last 1000000 bytes were not kept]`,
     )
   })
 
@@ -151,19 +163,55 @@ describe('bash', () => {
     expect(tool.timeoutMs).toBeGreaterThan(600_000)
   })
 
-  it('B-BASH-17: asks for every call without a sandbox, and says so loudly', () => {
-    const tool = bashTool({ workspace: box.workspace, sandbox: open })
-    expect([tool.approval({ command: 'x' }), asksFor({}, open)]).toEqual(['ask', true])
-    expect(tool.description).toContain('WARNING: NOT SANDBOXED')
+  it('B-BASH-17: without a sandbox asks for every call whatever rules allow, and refuses all where nobody can be asked', async () => {
+    const attended = bashTool({ workspace: box.workspace, sandbox: open, attended: true })
+    const alone = bashTool({ workspace: box.workspace, sandbox: open, attended: false })
+    expect(await asked(attended, [{}, { network: true }])).toEqual(['always', 'always'])
+    expect(await asked(alone, [{}, { network: true }])).toEqual(['never', 'never'])
+    expect(attended.description).toContain('WARNING: NOT SANDBOXED')
+    expect(alone.description).toMatch(/WARNING: NOT SANDBOXED.*every call is refused/)
+    const unsaid = bashTool({ workspace: box.workspace, sandbox: open })
+    expect(await asked(unsaid, [{}])).toEqual([process.stdin.isTTY ? 'always' : 'never'])
   })
 
-  it('B-BASH-17: asks for the network always, and for nothing else inside the sandbox', () => {
-    const walls: Sandbox = { type: 'bwrap', path: '/usr/bin/bwrap' }
+  it('B-BASH-17: in the sandbox asks for the network whatever rules allow, attended or not', async () => {
     const calls = [{}, { network: false }, { network: true }, { network: 'yes' }]
-    expect(calls.map((args) => asksFor(args, walls))).toEqual([false, false, true, true])
-    const tool = bashTool({ workspace: box.workspace, sandbox: walls })
-    expect(calls.map((args) => tool.approval({ command: 'x', ...args }))).toEqual(['auto', 'auto', 'ask', 'ask'])
-    expect(tool.description).not.toContain('WARNING')
+    for (const attended of [true, false]) {
+      const tool = bashTool({ workspace: box.workspace, sandbox: walls, attended })
+      expect(await asked(tool, calls)).toEqual(['auto', 'auto', 'always', 'always'])
+      expect(tool.description).not.toContain('WARNING')
+    }
+  })
+
+  it('B-BASH-17: is not waved through by a rule that allows everything', async () => {
+    const settings = [
+      { sandbox: open, attended: false },
+      { sandbox: open, attended: true },
+      { sandbox: walls, attended: true, network: true },
+    ]
+    for (const { network = false, ...options } of settings) {
+      const call = { tool: 'bash', args: { command: 'echo x > ran', network } }
+      const harness = new Harness({
+        model: scripted([{ calls: [call] }, 'done']),
+        tools: [bashTool({ workspace: box.workspace, ...options })],
+        policy: { rules: [{ effect: 'allow' }] },
+      })
+      await harness.run('go')
+      await harness.close()
+      expect(existsSync(join(box.workspace, 'ran'))).toBe(false)
+    }
+  })
+
+  it('B-BASH-20: asks before a command that looks risky and refuses one that is never right', async () => {
+    const strict = bashTool({ workspace: box.workspace, sandbox: walls })
+    const relaxed = bashTool({ workspace: box.workspace, sandbox: walls, risk: 'relaxed' })
+    // Read, write inside, neither can be told, and a disaster.
+    const calls = [{ command: 'ls' }, { command: 'touch x' }, { command: 'eval "$X"' }, { command: 'rm -rf /' }]
+    expect(await asked(strict, calls)).toEqual(['auto', 'auto', 'ask', 'never'])
+    expect(await asked(relaxed, calls)).toEqual(['auto', 'auto', 'auto', 'never'])
+    const bare = bashTool({ workspace: box.workspace, sandbox: open, attended: true, risk: 'relaxed' })
+    expect(await asked(bare, calls)).toEqual(['always', 'always', 'always', 'never'])
+    expect(await asked(strict, [{ command: 'rm -rf /', network: true }])).toEqual(['never'])
   })
 
   it('B-BASH-18: refuses arguments it does not know or cannot pass on', () => {
@@ -185,9 +233,11 @@ describe('bash', () => {
   it('B-BASH-19: shows each line to whoever watches, bounded in length and number', async () => {
     const lines: BashLine[] = []
     const options = { sandbox: open, onLine: (line: BashLine) => lines.push(line) }
-    await box.run(`echo é; echo bad >&2; head -c 5000 /dev/zero | tr '\\0' x; echo; seq 20000`, {}, options)
+    await box.run('echo é; echo bad >&2', {}, options)
     expect(lines).toContainEqual({ type: 'bash_stdout_line', stream: 'stdout', line: 'é', session: 's', call: '1.0' })
     expect(lines).toContainEqual({ type: 'bash_stdout_line', stream: 'stderr', line: 'bad', session: 's', call: '1.0' })
+    lines.length = 0
+    await box.run(`head -c 5000 /dev/zero | tr '\\0' x; echo; seq 20000`, {}, options)
     expect(Math.max(...lines.map(({ line }) => line.length))).toBe(2_000)
     expect(lines).toHaveLength(5_000)
   })

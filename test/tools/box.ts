@@ -1,11 +1,11 @@
 // A stage for tests of confined commands: a workspace, a home with secrets, a folder outside, and a context that keeps blobs.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../../src/runtime/platform.ts'
 import { bashTool, type BashArgs, type BashOptions } from '../../src/tools/bash.ts'
 import type { Output } from '../../src/tools/output.ts'
 import { findSandbox } from '../../src/tools/sandbox.ts'
 import type { ToolContext } from '../../src/tools/tool.ts'
+import { toolContext } from './context.ts'
 
 /** Sandbox tests need bubblewrap. The CI installs it; elsewhere its absence is a named skip. */
 export const noBubblewrap = findSandbox('/tmp').type === 'none'
@@ -47,19 +47,7 @@ export class Box {
   }
 
   context(signal = new AbortController().signal): ToolContext {
-    return {
-      session: 's',
-      call: '1.0',
-      key: 's:1.0',
-      signal,
-      clock: systemClock,
-      keep: (text, media = 'text/plain') => {
-        const hash = `blob-${this.kept.size}`
-        this.kept.set(hash, text)
-        return { type: 'blob', hash, bytes: Buffer.byteLength(text), media }
-      },
-      recall: (hash) => Promise.resolve(this.kept.get(hash) ?? null),
-    }
+    return toolContext({ signal, kept: this.kept })
   }
 
   async output(args: BashArgs, options: Partial<BashOptions> = {}, signal?: AbortSignal): Promise<Output> {

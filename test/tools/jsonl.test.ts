@@ -7,17 +7,17 @@ import type { Json } from '../../src/kernel/content.ts'
 import { jsonlSearchTool } from '../../src/tools/jsonl.ts'
 import type { Output } from '../../src/tools/output.ts'
 import { execute } from '../../src/tools/run.ts'
-import { systemClock } from '../../src/runtime/platform.ts'
+import { toolContext } from './context.ts'
 
 let outside = ''
 let root = ''
-let kept: string[] = []
+let kept = new Map<string, string>()
 
 beforeEach(() => {
   outside = mkdtempSync(join(tmpdir(), 'jsonl-'))
   root = join(outside, 'workspace')
   mkdirSync(root)
-  kept = []
+  kept = new Map()
 })
 afterEach(() => rmSync(outside, { recursive: true, force: true }))
 
@@ -219,7 +219,7 @@ describe('what is shown', () => {
     const { content, metadata } = await search({}, { root, contentCharsMax: 2_000 })
     expect(content.length).toBeLessThan(2_500)
     expect(metadata).toMatchObject({ truncated: true, rows_matched: 20 })
-    expect(kept.join('')).toContain('"id":10')
+    expect([...kept.values()].join('')).toContain('"id":10')
   })
 
   it('B-JSONL-14: rows of megabytes do not pile up in memory', async () => {
@@ -229,7 +229,7 @@ describe('what is shown', () => {
     )
     const { content } = await search({})
     expect(content).toContain('rows_matched: 10 (2 shown)')
-    expect(kept.join('').length).toBeLessThan(2_500_000)
+    expect([...kept.values()].join('').length).toBeLessThan(2_500_000)
   })
 
   it('B-JSONL-14: an abort ends the search', async () => {
@@ -251,20 +251,8 @@ async function search(
   const checked = await tool.validate(tool.normalise?.(args))
   if (checked.issues)
     throw new Error(checked.issues.map(({ path, message }) => `${path?.join('.')}: ${message}`).join())
-  const keep = (text: string) => {
-    kept.push(text)
-    return { type: 'blob' as const, hash: `${kept.length}`, bytes: text.length, media: 'text/plain' }
-  }
-  const recall = () => Promise.resolve(null)
-  const done = await execute(tool, checked.value, {
-    session: 's',
-    call: 'c',
-    key: 'k',
-    signal,
-    clock: systemClock,
-    keep,
-    recall,
-  })
+  const context = toolContext({ signal, kept })
+  const done = await execute(tool, checked.value, context)
   if (done.type === 'undecided') throw new Error('a search always has an end')
   return done.output
 }

@@ -151,6 +151,9 @@ describe('the guard', () => {
       expect((await call('edit', { path, old_string: 'safe', new_string: 'x' })).ok).toBe(false)
     }
     expect([bench.text('scripts/hooks/pre-commit'), bench.text('.git/HEAD')]).toEqual(['safe', 'ref'])
+    const part = bench.tools({ write: ['scripts'] })
+    expect(await part('write', { path: 'scripts/hooks/pre-commit', content: 'x' })).toMatchObject({ kind: 'Denied' })
+    expect(bench.text('scripts/hooks/pre-commit')).toBe('safe')
     expect(await call('read', { path: '.git/HEAD' })).toMatchObject({ ok: true })
   })
 

@@ -74,6 +74,10 @@ describe('the policy', () => {
     ]) {
       expect([command, only(command)]).toEqual([command, 'ask'])
     }
+    const any = policy({ effect: 'allow', command: ['*', '* echo *'] })
+    for (const command of ['echo a; id', '$(id)', ' X=1 echo a', 'X+=1 echo a']) {
+      expect([command, judge(any, action('bash', { command }, 'ask')).type]).toEqual([command, 'ask'])
+    }
     const deny = policy({ effect: 'deny', command: 'git push *' })
     for (const command of [
       'git push -f',
@@ -83,6 +87,7 @@ describe('the policy', () => {
       '(git push)',
       'echo $(git push)',
       'x=`git push`',
+      "g'it' pu\\sh",
     ]) {
       expect([command, judge(deny, action('bash', { command })).type]).toEqual([command, 'deny'])
     }
@@ -100,16 +105,29 @@ describe('the policy', () => {
     expect(type(policy({ effect: 'deny', path: '.git/**' }), ['../x'])).toBe('deny')
     expect(type(policy({ effect: 'deny', path: '.git/**' }), ['/home/me/ws/.git/config'])).toBe('deny')
     expect(type(policy({ effect: 'deny', path: '.git/**' }), ['sub/.GIT/config'])).toBe('deny')
+    expect(type(policy({ effect: 'deny', path: '**' }), ['.'])).toBe('deny')
+    const byArgument = policy({ effect: 'allow', args: { 'edits.path': 'src/*' } })
+    expect(type(byArgument, ['src/a.ts', '/etc/passwd'])).toBe('ask')
+    expect(type(byArgument, ['src/a.ts', 'src/b.ts'])).toBe('allow')
   })
 
   it('B-POLICY-6: a remembered rule lets the same action through and nothing else, and says in words what it will match', () => {
     const kept = rememberedRule(action('bash', { command: 'npm test', timeout_ms: 5 }))
-    expect(describeRule(kept)).toBe('allow tool bash, command is "npm test", timeout_ms is "5"')
+    expect(describeRule(kept)).toBe('allow tool bash, command is "npm test", timeout_ms is 5, and nothing else')
     expect(judge(policy(kept), action('bash', { command: 'npm test', timeout_ms: 5 }, 'ask')).type).toBe('allow')
     for (const command of ['npm exec evil', 'npm test; id', 'npm  test']) {
       expect(judge(policy(kept), action('bash', { command, timeout_ms: 5 }, 'ask')).type).toBe('ask')
     }
-    expect(() => rememberedRule(action('bash', { command: 'rm *' }))).toThrow('cannot be remembered')
+    for (const args of [
+      { command: 'npm test' },
+      { command: ['npm test'], timeout_ms: 5 },
+      { command: 'npm test', timeout_ms: 5, network: true },
+    ]) {
+      expect(judge(policy(kept), action('bash', args, 'ask')).type).toBe('ask')
+    }
+    const starred = policy(rememberedRule(action('bash', { command: 'rm *' })))
+    expect(judge(starred, action('bash', { command: 'rm *' }, 'ask')).type).toBe('allow')
+    expect(judge(starred, action('bash', { command: 'rm -rf /' }, 'ask')).type).toBe('ask')
   })
 
   it('B-POLICY-7: a policy that is not understood is refused and says where', () => {

@@ -229,6 +229,12 @@ describe('repair: properties', () => {
     )
   })
 
+  it('B-ADMIT-15: what is left of a link is not read as something else the next time', () => {
+    const parameters = jsonOf(z.strictObject({ path: z.array(z.strictObject({})) }))
+    const once = mend({ path: '[[a](a)]([a](a))' }, parameters)
+    expect(mend(once, parameters)).toEqual(once)
+  })
+
   it('B-ADMIT-15: a valid value comes back as the very same value', () => {
     fc.assert(
       fc.property(validArgs, (value) => {

@@ -8,15 +8,20 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer, type Server } from 'node:net'
+import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/runtime/platform.ts'
-import { allowedEnvironment, findSandbox, raiseWalls } from '../../src/tools/sandbox.ts'
+import { PROTECTED_NAMES, PROTECTED_PATHS } from '../../src/tools/protected.ts'
+import { allowedEnvironment, findSandbox, heldBack, raiseWalls } from '../../src/tools/sandbox.ts'
 import { selfTest, tryWalls } from '../../src/tools/sandbox-check.ts'
+import { filterFor } from '../../src/tools/seccomp.ts'
+import { runChild } from '../../src/tools/spawn.ts'
 import { Box, noBubblewrap, processesWith } from './box.ts'
 
 let box: Box
@@ -181,6 +186,24 @@ describe('a confined command (needs bubblewrap)', () => {
     },
   )
 
+  it.skipIf(noBubblewrap)('B-BASH-13: cannot turn a repository to another place', async () => {
+    box.write('ws/.git', 'gitdir: /somewhere')
+    const file = await box.run('echo "gitdir: /evil" > .git; mv .git gone; rm -f .git')
+    expect([file.success, readFileSync(join(box.workspace, '.git'), 'utf8')]).toEqual([false, 'gitdir: /somewhere'])
+    rmSync(join(box.workspace, '.git'))
+    mkdirSync(join(box.workspace, '.git'))
+    const pointed = await box.run('echo /evil > .git/commondir')
+    expect(pointed.protected_changed).toEqual([join(box.workspace, '.git/commondir')])
+  })
+
+  it('B-BASH-13: finds closed what the file tools do not write, but for the parts of .git that git must write', () => {
+    const [names, paths] = [PROTECTED_NAMES, PROTECTED_PATHS].map((list) =>
+      list.filter((path) => !path.startsWith('.git/')),
+    )
+    expect(names?.filter((name) => name !== '.git')).toEqual(paths)
+    expect([PROTECTED_NAMES.includes('.git'), PROTECTED_PATHS.includes('.git')]).toEqual([true, false])
+  })
+
   it.skipIf(noBubblewrap)(
     'B-BASH-14: has no capability, no nested namespace and no way to set the kernel',
     async () => {
@@ -208,6 +231,74 @@ describe('a confined command (needs bubblewrap)', () => {
     await expect(stopped).rejects.toMatchObject({ kind: 'Interrupted' })
     expect(performance.now() - begun).toBeLessThan(1_000)
     expect(processesWith(mark)).toEqual([])
+  })
+})
+
+describe('a confined command that takes all it can get (needs bubblewrap)', () => {
+  const few = { processesMax: 64, memoryBytesMax: 2 ** 30, fileBytesMax: 2 ** 20 }
+  // Linux counts no processes of root, so root tries it as nobody.
+  const isRoot = process.getuid?.() === 0
+  const noOther = noBubblewrap || (isRoot && !existsSync('/usr/bin/setpriv'))
+
+  async function run(argv: readonly string[], hardMs = 30_000) {
+    const verdict = await selfTest('/usr/bin/bwrap', systemClock)
+    if (verdict.type !== 'sound') throw new Error(verdict.reason)
+    chmodSync(box.root, 0o755)
+    chmodSync(box.workspace, 0o777)
+    const { PATH = '' } = process.env
+    const room = { workspace: box.workspace, network: false, env: { PATH }, masked: [], protectedPaths: [] }
+    const { args, filter } = raiseWalls(room, verdict.features)
+    const nobody = isRoot ? ['/usr/bin/setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
+    const [file = '', ...rest] = [...nobody, '/usr/bin/bwrap', ...args, ...heldBack(argv, few)]
+    const { signal } = new AbortController()
+    const limits = { previewBytesMax: 10_000, wholeBytesMax: 0 }
+    const frame = { cwd: '/', env: {}, signal, limits, filter, namespaced: true, softMs: hardMs, hardMs }
+    return runChild({ ...frame, file, args: rest }, systemClock)
+  }
+
+  it.skipIf(noOther)('B-BASH-21: gets no more processes than its limit', async () => {
+    const forks = 'for (1..200) { $p = fork; defined $p or last; $p or sleep(60), exit; $n++ } print $n'
+    const { stdout, how } = await run(['perl', '-e', forks])
+    expect(how).toEqual({ type: 'exited', code: 0 })
+    expect(Number(stdout.head)).toBeGreaterThan(20)
+    expect(Number(stdout.head)).toBeLessThan(64)
+  })
+
+  it.skipIf(noOther)('B-BASH-21: leaves nothing of a fork bomb when its time is up', async () => {
+    const mark = `bomb-${process.pid}`
+    const { how } = await run(['bash', '-c', 'b() { b | b & }; b; sleep 60', mark], 400)
+    expect(how).toEqual({ type: 'timeout', kind: 'hard' })
+    expect(processesWith(mark)).toEqual([])
+  })
+
+  it.skipIf(noOther)('B-BASH-21: gets no more memory and no larger file than its limits', async () => {
+    const eat = 'const all = []; for (;;) all.push(Buffer.alloc(1e8, 1)), console.log(all.length)'
+    const { stdout, how } = await run([process.execPath, '-e', eat])
+    expect(how).not.toEqual({ type: 'exited', code: 0 })
+    expect(Number(stdout.head.trim().split('\n').at(-1))).toBeLessThan(11)
+    await run(['bash', '-c', `head -c 5000000 /dev/zero > ${box.workspace}/large`])
+    expect(statSync(join(box.workspace, 'large')).size).toBe(2 ** 20)
+  })
+
+  it.skipIf(noBubblewrap)(
+    'B-BASH-21: is limited by default, cannot raise it, and dies first when memory ends',
+    async () => {
+      const { stdout } = await box.run(
+        `ulimit -u; ulimit -f; ulimit -d; ulimit -u 9999 || ulimit -d unlimited || ulimit -f unlimited || cat /proc/self/oom_score_adj`,
+      )
+      const [processes, file, memory, score] = stdout.trim().split('\n').map(Number)
+      expect([processes, file, score]).toEqual([4096, 8 * 2 ** 20, 1000])
+      expect(memory).toBeLessThanOrEqual(totalmem() / 2 / 1024)
+    },
+  )
+
+  it.skipIf(noBubblewrap)('B-BASH-21: finds no place in memory to fill but a bounded /tmp and /dev/shm', async () => {
+    box.write('home/.ssh/id_rsa', 'canary-secret')
+    const { stdout } = await box.run(
+      `for place in /dev /run ~/.ssh; do touch $place/new && echo "made $place/new"; done
+       touch /dev/shm/x /tmp/x && df -B1 --output=size /dev/shm /tmp`,
+    )
+    expect(stdout.trim().split(/\s+/).slice(1)).toEqual([String(2 ** 30), String(2 ** 30)])
   })
 })
 
@@ -248,6 +339,20 @@ describe('the sandbox', () => {
     await expect(run).rejects.toMatchObject({ kind: 'Unavailable' })
     expect(existsSync(join(box.workspace, 'ran'))).toBe(false)
   })
+
+  it.skipIf(noBubblewrap || filterFor() === null)(
+    'B-BASH-16: that drops the filter of system calls is unsound',
+    async () => {
+      const script = `#!/bin/bash
+      args=()
+      while [ $# -gt 0 ]; do if [ "$1" = --seccomp ]; then shift 2; else args+=("$1"); shift; fi; done
+      exec /usr/bin/bwrap "\${args[@]}"`
+      const path = box.write('weak/bwrap', script)
+      chmodSync(path, 0o755)
+      const reason = 'a command could make every system call'
+      expect(await tryWalls(path, systemClock)).toEqual({ type: 'unsound', reason })
+    },
+  )
 
   it('B-BASH-16: that does not start is unsound, and then nothing is run at all', async () => {
     const path = box.write('broken/bwrap', '#!/bin/sh\necho "bwrap: no namespaces" >&2; exit 1')

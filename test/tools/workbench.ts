@@ -1,14 +1,13 @@
 // A workspace on the real disk with an outside next to it, and a way to call a tool as the harness does. Not a test.
-import { hash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { BlobRef, Json } from '../../src/kernel/content.ts'
+import type { Json } from '../../src/kernel/content.ts'
 import { type FileToolsOptions, fileTools } from '../../src/tools/files.ts'
 import type { Output } from '../../src/tools/output.ts'
 import { type Done, execute } from '../../src/tools/run.ts'
 import type { ToolContext } from '../../src/tools/tool.ts'
-import { systemClock } from '../../src/runtime/platform.ts'
+import { toolContext } from './context.ts'
 
 export const CANARY = 'nobody touched me\n'
 
@@ -43,14 +42,7 @@ export class Workbench {
 
   context(signal = new AbortController().signal): ToolContext {
     this.#calls += 1
-    const call = `${this.#calls}.0`
-    const keep = (text: string, media = 'text/plain'): BlobRef => {
-      const key = hash('sha256', text)
-      this.blobs.set(key, text)
-      return { type: 'blob', hash: key, bytes: Buffer.byteLength(text), media }
-    }
-    const recall = (key: string) => Promise.resolve(this.blobs.get(key) ?? null)
-    return { session: 's', call, key: `s:${call}`, signal, clock: systemClock, keep, recall }
+    return toolContext({ call: `${this.#calls}.0`, signal, kept: this.blobs })
   }
 
   tools(options: Partial<FileToolsOptions> = {}) {

@@ -1,0 +1,59 @@
+// The built-in tools by name: which of them an agent gets, and nothing about what they do. The shell is never among them:
+// whoever wants it adds `bashTool` by hand.
+import { Fault } from '../kernel/failure.ts'
+import { askUserTool } from './ask.ts'
+import { webFetchTool, type WebFetchOptions } from './fetch.ts'
+import { type FileToolsOptions, fileTools } from './files.ts'
+import { jsonlSearchTool } from './jsonl.ts'
+import { type ParallelLlmOptions, parallelLlmTool } from './parallel-llm.ts'
+import { skillTools } from './skills.ts'
+import type { Tool } from './tool.ts'
+
+const FILES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
+const SKILLS = ['skill_read', 'skill_run'] as const
+const OTHERS = ['jsonl_search', 'ask_user', 'web_fetch', 'parallel_llm'] as const
+const ALL: readonly string[] = [...FILES, ...SKILLS, ...OTHERS]
+
+export type BuiltInName = (typeof FILES)[number] | (typeof SKILLS)[number] | (typeof OTHERS)[number]
+
+export type BuiltInOptions = FileToolsOptions & {
+  /** Missing: the six file tools. Empty: none. */
+  readonly names?: readonly BuiltInName[]
+  /** For `skill_read` and `skill_run`. */
+  readonly skills?: { readonly folders: readonly string[]; readonly selected?: readonly string[] }
+  /** For `parallel_llm`. */
+  readonly parallel?: Pick<ParallelLlmOptions, 'model' | 'promptsMax' | 'attemptsMax' | 'output'>
+  /** For `web_fetch`. */
+  readonly fetch?: WebFetchOptions
+}
+
+/** In the order of `names`. A name that is not known, comes twice or lacks its settings is a Fault. */
+export async function builtInTools(options: BuiltInOptions): Promise<readonly Tool[]> {
+  const { names = FILES, skills, parallel, fetch, ...files } = options
+  check(names)
+  const wanted = new Set<string>(names)
+  const made: Tool[] = [...fileTools(files), jsonlSearchTool(files), askUserTool(), webFetchTool(fetch ?? {})]
+  if (wanted.has('parallel_llm')) {
+    if (!parallel) throw lacking('parallel_llm', 'parallel: { model }')
+    made.push(parallelLlmTool({ ...files, ...parallel }))
+  }
+  if (SKILLS.some((name) => wanted.has(name))) {
+    if (!skills) throw lacking('skill_read', 'skills: { folders }')
+    made.push(...(await skillTools({ ...skills, workspace: options.root })))
+  }
+  return names.flatMap((name) => made.filter((tool) => tool.name === name))
+}
+
+function check(names: readonly string[]): void {
+  const unknown = names.find((name) => !ALL.includes(name))
+  if (unknown !== undefined) {
+    const hint = unknown === 'bash' ? 'Add bashTool({ workspace }) by hand.' : `Known are: ${ALL.join(', ')}.`
+    throw new Fault('invalid_config', `"${unknown}" is no built-in tool. ${hint}`)
+  }
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice !== undefined) throw new Fault('invalid_config', `The built-in tool "${twice}" is named twice.`)
+}
+
+function lacking(name: string, setting: string): Fault {
+  return new Fault('invalid_config', `The built-in tool "${name}" needs a setting: ${setting}.`)
+}

@@ -1,0 +1,201 @@
+// Running one program for a tool: in the sandbox where there is one, with what it said bounded and its end as data.
+// It knows no tool. What is run, and what the model is told about it, is the tool's; so is what it says without a sandbox.
+import { realpathSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Json } from '../kernel/content.ts'
+import type { Captured } from './capture.ts'
+import { type Metadata, type Output, output, ToolFailure } from './output.ts'
+import { PROTECTED_PATHS } from './protected.ts'
+import * as sandboxes from './sandbox.ts'
+import type { Sandbox } from './sandbox.ts'
+import { selfTest } from './sandbox-check.ts'
+import { hostSockets, repositoriesIn } from './surroundings.ts'
+import { type ChildEnd, type ChildOrder, runChild, type Stream } from './spawn.ts'
+import type { Approval, ToolContext } from './tool.ts'
+
+export type ConfinedOptions = {
+  readonly workspace: string
+  /** Default: what `findSandbox` finds. */
+  readonly sandbox?: Sandbox
+  /** Is there a person who can be asked? Without a sandbox nothing is run if not. Default: standard input is a terminal. */
+  readonly attended?: boolean
+  /** Relative to the workspace; default `PROTECTED_PATHS`. */
+  readonly protectedPaths?: readonly string[]
+  /** More to hide than the usual secrets. Absolute. */
+  readonly masked?: readonly string[]
+  /** Where the harness keeps its records; hidden too, as ~/.terret always is. Default: TERRET_HOME. */
+  readonly dataFolder?: string
+  /** Where the allowed variables are read from; default `process.env`. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+/** The options with everything found out that does not change from call to call. */
+export type Ground = ConfinedOptions & {
+  readonly sandbox: Sandbox
+  readonly attended: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export type Errand = {
+  /** The program and its arguments. No shell reads them. */
+  readonly argv: readonly string[]
+  readonly network: boolean
+  readonly softMs: number
+  readonly hardMs: number
+  /** Folders that must be seen, read-only, wherever they are. */
+  readonly shown?: readonly string[]
+  /** Beside the allowed variables, inside the sandbox only. */
+  readonly variables?: Readonly<Record<string, string>>
+  readonly onChunk?: (stream: Stream, chunk: Uint8Array) => void
+}
+
+export type Ran = {
+  readonly end: ChildEnd & { readonly how: Extract<ChildEnd['how'], { type: 'exited' | 'timeout' }> }
+  /** Protected places the program made or turned elsewhere. */
+  readonly changed: readonly string[]
+  readonly confined: boolean
+  readonly network: boolean
+}
+
+export const HARD_MS_MAX = 600_000
+const PREVIEW_BYTES_MAX = 50_000
+const WHOLE_BYTES_MAX = 8_000_000
+const CONTENT_CHARACTERS_MAX = 4 * PREVIEW_BYTES_MAX
+
+export function groundOf<Options extends ConfinedOptions>(options: Options): Options & Ground {
+  const { env = process.env, attended = process.stdin.isTTY === true } = options
+  return { ...options, env, attended, sandbox: options.sandbox ?? sandboxes.findSandbox(options.workspace, env) }
+}
+
+/** What a call needs for the want of a sandbox alone. No rule waves it through, and where nobody can be asked it is refused. */
+export function approvalUnconfined({ sandbox, attended }: Ground): Approval {
+  if (sandbox.type !== 'none') return 'auto'
+  return attended ? 'always' : 'never'
+}
+
+/** For a description: loud, so that neither the model nor whoever reads its tools can miss it. Null if there is a sandbox. */
+export function warning({ sandbox, attended }: Ground): string | null {
+  if (sandbox.type !== 'none') return null
+  const then = attended ? 'a person is asked for every call' : 'nobody can be asked here: every call is refused'
+  return `WARNING: NOT SANDBOXED (${sandbox.reason}). It has all rights of the user, and ${then}.`
+}
+
+/** A program that fails is a result. Throws only if it was not run, or was stopped from outside. */
+export async function runConfined(errand: Errand, ground: Ground, context: ToolContext): Promise<Ran> {
+  const { order, watched } = await prepare(errand, ground, context)
+  const before = watched.map(sandboxes.glimpse)
+  const end = await runChild(order, context.clock)
+  const changed = watched.filter((path, i) => sandboxes.glimpse(path) !== before[i])
+  const { how } = end
+  if (how.type === 'unstarted') {
+    throw new ToolFailure('Unavailable', `The command was not run: ${how.message || 'it did not start.'}`)
+  }
+  if (how.type === 'aborted') {
+    throw new ToolFailure('Interrupted', `Stopped after ${end.durationMs} ms, with everything the command had started.`)
+  }
+  const confined = ground.sandbox.type !== 'none'
+  return { end: { ...end, how }, changed, confined, network: !confined || errand.network }
+}
+
+type Prepared = { readonly order: ChildOrder; readonly watched: readonly string[] }
+
+async function prepare(errand: Errand, ground: Ground, context: ToolContext): Promise<Prepared> {
+  const { sandbox, env: source } = ground
+  const { softMs, hardMs, onChunk, argv } = errand
+  const workspace = realpathSync(ground.workspace)
+  const env = sandboxes.allowedEnvironment(source)
+  const limits = { previewBytesMax: PREVIEW_BYTES_MAX, wholeBytesMax: WHOLE_BYTES_MAX }
+  const { signal } = context
+  const frame = { cwd: workspace, env, signal, limits, softMs, hardMs, ...(onChunk ? { onChunk } : {}) }
+  if (sandbox.type === 'none') {
+    const [file = '', ...args] = argv
+    return { order: { ...frame, file, args, namespaced: false }, watched: [] }
+  }
+  const verdict = await selfTest(sandbox.path, context.clock)
+  if (verdict.type === 'unsound') {
+    throw new ToolFailure('Unavailable', `The sandbox does not hold, so nothing is run in it: ${verdict.reason}.`)
+  }
+  const home = env['HOME'] ?? homedir()
+  const data = ground.dataFolder ?? sandboxes.dataFolder(source)
+  const hidden = [...sandboxes.secretPaths(home, data), ...(ground.masked ?? [])]
+  const confinement = {
+    workspace,
+    env: { ...env, ...errand.variables },
+    network: errand.network,
+    masked: [...hidden, ...openSockets(hidden, workspace)],
+    protectedPaths: ground.protectedPaths ?? [...PROTECTED_PATHS, ...nestedPaths(workspace)],
+    shown: errand.shown ?? [],
+  }
+  const { args, filter, watched } = sandboxes.raiseWalls(confinement, verdict.features)
+  const wrapped = [...args, ...sandboxes.heldBack(argv)]
+  return { order: { ...frame, file: sandbox.path, args: wrapped, filter, namespaced: true }, watched }
+}
+
+/** Sockets of the host that nothing else hides: not those in a hidden folder or in /tmp, which is empty inside. */
+function openSockets(hidden: readonly string[], workspace: string): readonly string[] {
+  const gone = [...hidden, '/tmp']
+  return hostSockets().filter(
+    (path) => sandboxes.isWithin(workspace, path) || !gone.some((folder) => sandboxes.isWithin(folder, path)),
+  )
+}
+
+/** What git obeys in repositories within the workspace, such as submodules. */
+function nestedPaths(workspace: string): readonly string[] {
+  const obeyed = PROTECTED_PATHS.filter((path) => path.startsWith('.git/'))
+  return repositoriesIn(workspace).flatMap((folder) => obeyed.map((path) => join(folder, path)))
+}
+
+export type Told = {
+  /** What was run, in the tool's own words: the first fields of the result. */
+  readonly asked: Readonly<Record<string, Json>>
+  readonly timeoutText: (kind: 'soft' | 'hard') => string
+}
+
+/** The one shape of a result: JSON for the model with both streams and the exit code; metadata for people and programs. */
+export function resultOf({ end, changed, confined, network }: Ran, told: Told, context: ToolContext): Output {
+  const { how, durationMs } = end
+  const timedOut = how.type === 'timeout'
+  const code = how.type === 'exited' ? how.code : null
+  const stdout = bounded(end.stdout, context)
+  const stderr = bounded(end.stderr, context)
+  const noticed = changed.length > 0 ? { protected_changed: changed } : {}
+  const late = timedOut ? { timed_out: true, timeout_kind: how.kind, message: told.timeoutText(how.kind) } : {}
+  const streams = { stdout: stdout.text, stderr: stderr.text }
+  const result = { ...told.asked, ...streams, exit_code: code, success: code === 0, ...late, ...noticed }
+  const error = timedOut ? 'Timeout' : code === 0 ? null : 'NonZeroExit'
+  const metadata: Metadata = {
+    exit_code: code,
+    timed_out: timedOut,
+    duration_ms: durationMs,
+    sandboxed: confined,
+    network,
+    stdout_bytes: end.stdout.bytes,
+    stderr_bytes: end.stderr.bytes,
+    stdout_truncated: end.stdout.omittedBytes > 0,
+    stderr_truncated: end.stderr.omittedBytes > 0,
+    ...(stdout.blob ? { stdout_blob: stdout.blob } : {}),
+    ...(stderr.blob ? { stderr_blob: stderr.blob } : {}),
+    ...noticed,
+    ...(error ? { error_type: error } : {}),
+  }
+  return output({ content: contentOf(result), metadata })
+}
+
+/** JSON writes a control character as six: of binary output the preview keeps the shape, and the blob the bytes. */
+function contentOf(result: { readonly stdout: string; readonly stderr: string }): string {
+  const content = JSON.stringify(result)
+  if (content.length <= CONTENT_CHARACTERS_MAX) return content
+  // oxlint-disable-next-line no-control-regex -- they are what it is about
+  const plain = (text: string): string => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f]/g, '.')
+  return JSON.stringify({ ...result, stdout: plain(result.stdout), stderr: plain(result.stderr) })
+}
+
+function bounded(captured: Captured, context: ToolContext): { readonly text: string; readonly blob: Json | null } {
+  const { head, tail, bytes, omittedBytes, whole, lostBytes } = captured
+  if (whole === null) return { text: head, blob: null }
+  const blob = context.keep(whole)
+  const lost = lostBytes > 0 ? `; the last ${lostBytes} bytes were not kept` : ''
+  const notice = `[${omittedBytes} of ${bytes} bytes left out here; the full text is blob ${blob.hash}${lost}]`
+  return { text: `${head}\n${notice}\n${tail}`, blob: { ...blob } }
+}

@@ -1,0 +1,98 @@
+// JSON Schema for tools nobody here wrote: any draft 2020-12 (or 7) schema becomes a Standard Schema. The checker is loaded
+// when the first call is checked. Foreign patterns are not run: a regular expression of a stranger can hang the process.
+import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
+import { Fault } from '../kernel/failure.ts'
+import type { StandardSchema } from './standard.ts'
+
+export type JsonSchema = { readonly [key: string]: unknown }
+
+const SCHEMA_BYTES_MAX = 256 * 1024
+const SCHEMA_DEPTH_MAX = 64
+
+/** The name is for the message: a schema that cannot be used is refused by the name of its tool. Arguments are objects. */
+export function fromJsonSchema(schema: JsonSchema, name: string): StandardSchema {
+  if (schema['type'] !== undefined && schema['type'] !== 'object') throw unusable(name, 'its type must be "object"')
+  return anyJsonSchema(schema, name)
+}
+
+/** The same for a value of any type. */
+export function anyJsonSchema(schema: JsonSchema, name: string): StandardSchema {
+  checkShape(schema, name)
+  let check: ValidateFunction | null = null
+  const validate = (value: unknown, ready: ValidateFunction) =>
+    ready(value) ? { value } : { issues: (ready.errors ?? []).map(issueOf) }
+  return {
+    '~standard': {
+      jsonSchema: { input: () => structuredClone(schema) },
+      validate: (value) => {
+        if (check) return validate(value, check)
+        return compile(schema, name).then((ready) => {
+          check = ready
+          return validate(value, ready)
+        })
+      },
+    },
+  }
+}
+
+/** Throws the Fault that a first use would: a schema that cannot be compiled should be refused when it is met. */
+export async function compile(schema: JsonSchema, name: string): Promise<ValidateFunction> {
+  const { Ajv2020 } = await import('ajv/dist/2020.js')
+  // `loadSchema` is absent, so nothing is ever fetched: a reference to elsewhere does not compile.
+  const anything = Object.assign(() => ANYTHING, { code: 'new RegExp' })
+  const options = {
+    strict: false,
+    allErrors: false,
+    validateFormats: false,
+    code: { regExp: anything },
+    logger: false,
+  } as const
+  try {
+    // An asynchronous check would answer with a promise, which reads like yes.
+    const { $schema: _, $async: _async, ...body } = schema
+    // Compiling the schema of schemas takes twenty times as long as all the rest, so that is done once. A schema itself gets a
+    // checker of its own: two of strangers may have the same id.
+    meta ??= new Ajv2020(options)
+    if (!meta.validateSchema(body)) throw new Error(meta.errorsText(meta.errors, { dataVar: 'schema' }))
+    return new Ajv2020({ ...options, meta: false, validateSchema: false }).compile(body)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'it does not compile'
+    throw unusable(name, why.slice(0, 300))
+  }
+}
+
+let meta: Ajv2020 | null = null
+
+const ANYTHING = { test: () => true }
+
+function issueOf({ instancePath, message, keyword, ...error }: ErrorObject) {
+  const params = error.params as Readonly<Record<string, unknown>>
+  const path = instancePath.split('/').slice(1).map(unescaped)
+  const field =
+    keyword === 'required'
+      ? params['missingProperty']
+      : keyword === 'additionalProperties'
+        ? params['additionalProperty']
+        : undefined
+  if (typeof field !== 'string') return { message: message ?? 'is not valid', path }
+  return { message: keyword === 'required' ? 'is required' : 'is not a field of this tool', path: [...path, field] }
+}
+
+function unescaped(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+function checkShape(schema: JsonSchema, name: string): void {
+  if (JSON.stringify(schema).length > SCHEMA_BYTES_MAX)
+    throw unusable(name, `it is longer than ${SCHEMA_BYTES_MAX} characters`)
+  if (isDeeper(schema, SCHEMA_DEPTH_MAX)) throw unusable(name, `it is nested deeper than ${SCHEMA_DEPTH_MAX} levels`)
+}
+
+function unusable(name: string, why: string): Fault {
+  return new Fault('invalid_config', `The input schema of tool "${name}" cannot be used: ${why}.`)
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return false
+  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1))
+}

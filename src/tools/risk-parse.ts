@@ -1,0 +1,159 @@
+// Bash text into a flat list of syntax nodes, by tree-sitter. It loads the parser once, and knows nothing of risk.
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import type { Parser } from 'web-tree-sitter'
+
+export type SyntaxNode = {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly parent: SyntaxNode | null
+  readonly children: readonly SyntaxNode[]
+}
+
+/** Every node, parents before their children. `flaw` says what bash may read otherwise than we do; null if nothing. */
+export type Syntax = {
+  readonly text: string
+  readonly nodes: readonly SyntaxNode[]
+  readonly flaw: string | null
+}
+
+/** The parser takes its text in pieces, and again when it goes back. Going back often is what makes it slow. */
+const PIECE_CHARACTERS = 128
+const READS_MAX = 6_000
+/** A pipeline costs more with each stage, without going back. */
+const PIPES_MAX = 1000
+
+const loading: { parser: Promise<Parser> | null } = { parser: null }
+
+/** Null for a text that would take too long. Throws if the parser cannot be loaded, or breaks. */
+export async function parseBash(text: string): Promise<Syntax | null> {
+  loading.parser ??= load()
+  const parser = await loading.parser
+  try {
+    return read(parser, text)
+  } catch (error) {
+    // A trap in WebAssembly leaves its memory in a state nobody knows: the next command gets a new parser.
+    loading.parser = null
+    throw error
+  }
+}
+
+async function load(): Promise<Parser> {
+  try {
+    const { Language, Parser } = await import('web-tree-sitter')
+    const wasmBinary = await readFile(locate('web-tree-sitter.wasm', 'web-tree-sitter/web-tree-sitter.wasm'))
+    await Parser.init({ wasmBinary })
+    const grammar = locate('tree-sitter-bash.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm')
+    const parser = new Parser()
+    parser.setLanguage(await Language.load(await readFile(grammar)))
+    return parser
+  } catch (error) {
+    loading.parser = null
+    throw error
+  }
+}
+
+/** Beside the built module or the chunk it is in, or from source in the package it comes from. */
+function locate(name: string, specifier: string): string {
+  const built = [`../wasm/${name}`, `./wasm/${name}`].map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  return built.find((path) => existsSync(path)) ?? createRequire(import.meta.url).resolve(specifier)
+}
+
+function read(parser: Parser, text: string): Syntax | null {
+  if (text.split('|', PIPES_MAX + 2).length > PIPES_MAX + 1) return null
+  let reads = 0
+  const piece = (index: number): string => {
+    reads += 1
+    return text.slice(index, index + PIECE_CHARACTERS)
+  }
+  const tree = parser.parse(piece, null, { progressCallback: () => reads > READS_MAX })
+  if (tree === null) {
+    parser.reset()
+    return null
+  }
+  try {
+    return walk(tree.walk(), text)
+  } finally {
+    tree.delete()
+  }
+}
+
+type Cursor = ReturnType<NonNullable<ReturnType<Parser['parse']>>['walk']>
+type Growing = SyntaxNode & { readonly children: SyntaxNode[] }
+
+/** A loop, because nesting is the caller's to choose. */
+function walk(cursor: Cursor, text: string): Syntax {
+  const nodes: SyntaxNode[] = []
+  let flaw: string | null = null
+  let parent: Growing | null = null
+  for (;;) {
+    const node: Growing = {
+      type: cursor.nodeType,
+      start: cursor.startIndex,
+      end: cursor.endIndex,
+      parent,
+      children: [],
+    }
+    const astray = node.type === ';;' && parent?.type !== 'case_item'
+    if (node.type === 'ERROR' || (node.start === node.end && cursor.nodeIsMissing) || astray)
+      flaw ??= 'it is not plain bash syntax'
+    const reached: number = parent === null ? 0 : (parent.children.at(-1)?.end ?? parent.start)
+    if (!isGap(text.slice(reached, node.start), parent?.type ?? ''))
+      flaw ??= 'its spaces mean different things to different shells'
+    nodes.push(node)
+    parent?.children.push(node)
+    if (cursor.gotoFirstChild()) {
+      parent = node
+      continue
+    }
+    if (node.type === 'word' && /[ \t\n]/.test(text.slice(node.start, node.end).replace(/\\[^]/g, ''))) {
+      flaw ??= 'a word in it holds a space'
+    }
+    while (!cursor.gotoNextSibling()) {
+      const end: number = parent?.children.at(-1)?.end ?? 0
+      if (!isGap(text.slice(end, parent === null ? end : parent.end), parent?.type ?? ''))
+        flaw ??= 'it has text nobody looks at'
+      if (!cursor.gotoParent()) {
+        cursor.delete()
+        if (!isGap(text.slice(nodes[0]?.end), '')) flaw ??= 'it has text nobody looks at'
+        return { text, nodes, flaw }
+      }
+      parent = (parent?.parent ?? null) as Growing | null
+    }
+  }
+}
+
+/** What may lie between two parts of a node, by its type. The grammar skips more than bash does: there the two disagree. */
+const ANYTHING = /^[^]*$/
+const NOTHING = /^$/
+/** Not the end of a line, which for bash is the end of the command. A lone dash is a word that the grammar drops. */
+const SPACES = /^(?:[ \t]|\\\n)*(?:-(?:[ \t]|\\\n)*)?$/
+const LINES = /^(?:[ \t\n]|\\\n)*$/
+
+const GAPS: Readonly<Record<string, RegExp>> = {
+  string: ANYTHING,
+  heredoc_body: ANYTHING,
+  heredoc_redirect: ANYTHING,
+  concatenation: NOTHING,
+  simple_expansion: NOTHING,
+  translated_string: NOTHING,
+  subscript: NOTHING,
+  variable_assignment: NOTHING,
+  command: SPACES,
+  redirected_statement: SPACES,
+  file_redirect: SPACES,
+  herestring_redirect: SPACES,
+  negated_command: SPACES,
+  declaration_command: SPACES,
+  unset_command: SPACES,
+  test_command: SPACES,
+  unary_expression: SPACES,
+  binary_expression: SPACES,
+}
+
+function isGap(gap: string, parent: string): boolean {
+  return gap === '' || (GAPS[parent] ?? LINES).test(gap)
+}

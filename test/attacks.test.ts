@@ -1,0 +1,66 @@
+// The hostile model suite, row by row of the threat table: with its defence each case holds, and without it each is broken.
+// `npm run attacks` plays the same and counts. What needs bubblewrap or root and has none is a named skip.
+import { afterAll, describe, expect, it } from 'vitest'
+import { missing, playAll } from './attacks/case.ts'
+import { ROWS } from './attacks/rows.ts'
+import { removeWalls } from './attacks/walls.ts'
+
+const SENTENCES = [
+  'B-ATTACK-13: no path leads a file tool out of the workspace',
+  'B-ATTACK-14: no link leads a file tool out of the workspace',
+  'B-ATTACK-15: no file is made under a link that leads out of the workspace',
+  'B-ATTACK-16: a folder that is swapped for a link while a tool works in it leads nowhere',
+  'B-ATTACK-17: a hard link, a pipe or an endless file harms nothing and holds up nobody',
+  'B-ATTACK-18: an archive unpacks into the workspace only',
+  'B-ATTACK-19: files that are obeyed unasked are never written, and never made by a command unnoticed',
+  'B-ATTACK-20: a repository that makes git run programs harms nothing outside of it',
+  'B-ATTACK-21: names and patterns are never read as options or commands',
+  'B-ATTACK-22: a command slips past no rule by what a shell makes of it',
+  'B-ATTACK-23: in a sandbox that is missing or broken nothing is run',
+  'B-ATTACK-24: a command reaches no socket of the host, and no network unless a person let it',
+  'B-ATTACK-25: web_fetch is led to nothing but the public web, and only where somebody let it',
+  'B-ATTACK-26: no secret leaves in a name that is looked up',
+  'B-ATTACK-27: a command finds no secret in an environment, a process or at home',
+  'B-ATTACK-28: no process outlives its command or its harness',
+  'B-ATTACK-29: floods and bombs end, and what is kept of them is bounded',
+  'B-ATTACK-30: a command does not get out of the sandbox by what the kernel offers',
+  'B-ATTACK-32: what runs is what was approved, whatever the model said about it',
+  'B-ATTACK-33: a decision that is forged, replayed, late or not somebody’s to make decides nothing',
+  'B-ATTACK-34: whoever decides can see all of an action',
+  'B-ATTACK-35: a remembered rule lets nothing through but what was remembered',
+  'B-ATTACK-39: an MCP tool that is not what was approved is neither shown nor called',
+  'B-ATTACK-40: an MCP server is started only as approved, with none of our secrets, and leaves nothing behind',
+  'B-ATTACK-42: an MCP server sends its client nowhere else',
+  'B-ATTACK-44: an MCP server without measure costs neither the run nor the memory',
+  'B-ATTACK-45: names are never SQL, and a changed record is never acted on',
+  'B-ATTACK-46: a known secret is in nothing that is written, shown or sent',
+  'B-ATTACK-47: no pattern takes for ever',
+  'B-ATTACK-48: no name in arguments, rows or rules changes every object',
+]
+
+const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])
+
+describe('the attacks', () => {
+  afterAll(removeWalls)
+
+  it('B-ATTACK-1: are at least 150, each of another name within its row, and no row is left out here', () => {
+    expect(ROWS.map(({ row }) => row)).toEqual(SENTENCES.map(rowOf))
+    expect(ROWS.reduce((sum, { cases }) => sum + cases.length, 0)).toBeGreaterThanOrEqual(150)
+    for (const { cases } of ROWS) expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length)
+  })
+
+  for (const row of ROWS) {
+    const { cases } = row
+    const sentence = SENTENCES.find((one) => rowOf(one) === row.row) ?? ''
+    const playable = cases.filter((one) => missing(one) === null)
+    const left = cases.length - playable.length
+    it.skipIf(playable.length === 0)(
+      `${sentence}${left > 0 ? ` (${left} cases cannot be played here)` : ''}`,
+      async () => {
+        const verdicts = await playAll(row, playable)
+        expect(verdicts.filter(({ held, broken }) => !held || !broken)).toEqual([])
+      },
+      120_000,
+    )
+  }
+})

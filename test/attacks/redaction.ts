@@ -1,0 +1,141 @@
+// Row 46: a known secret on its way to any sink: the database, the log, the stream, the model, the result.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { defineTool, Harness, type Script, sqlite, type Tool, ToolFailure, output } from '../../src/index.ts'
+import type { Case, Row } from './case.ts'
+import type { World } from './world.ts'
+
+type Leak = {
+  readonly name: string
+  readonly script: (secret: string) => Script
+  readonly input?: (secret: string) => string
+  /** What the tool `leak` does. */
+  readonly leaks?: (secret: string, keep: (text: string) => unknown) => unknown
+}
+
+const ONCE: Script = [{ calls: [{ tool: 'leak' }] }, 'done']
+const plain = (): Script => ONCE
+/** A secret has more than one spelling. */
+const spelled = (secret: string): Readonly<Record<string, string>> => ({
+  base64: Buffer.from(`user:${secret}`).toString('base64'),
+  hexadecimal: Buffer.from(secret).toString('hex'),
+  address: `https://example.org/?token=${encodeURIComponent(secret)}`,
+  json: JSON.stringify(JSON.stringify({ token: secret })),
+})
+
+const LEAKS: readonly Leak[] = [
+  { name: 'as the result of a tool', script: plain, leaks: (secret) => `the token is ${secret}.` },
+  { name: 'as JSON of a tool', script: plain, leaks: (secret) => ({ deep: [{ token: secret }] }) },
+  { name: 'as a key in the JSON of a tool', script: plain, leaks: (secret) => ({ [secret]: 1 }) },
+  {
+    name: 'in the metadata of a tool',
+    script: plain,
+    leaks: (secret) => output({ content: 'fine', metadata: { token: secret } }),
+  },
+  {
+    name: 'in a text that a tool keeps',
+    script: plain,
+    leaks: (secret, keep) => void keep(`${'x'.repeat(90_000)}${secret}`),
+  },
+  { name: 'at the end of a long result', script: plain, leaks: (secret) => `${'x'.repeat(90_000)}${secret}` },
+  {
+    name: 'in an error',
+    script: plain,
+    leaks: (secret) => {
+      throw new Error(`connect ${secret}`)
+    },
+  },
+  {
+    name: 'in a failure',
+    script: plain,
+    leaks: (secret) => {
+      throw new ToolFailure('Failed', `bad ${secret}`, { token: secret })
+    },
+  },
+  {
+    name: 'in the name of an error',
+    script: plain,
+    leaks: (secret) => {
+      throw Object.assign(new Error('x'), { name: secret })
+    },
+  },
+  { name: 'in the text of the model', script: (secret) => [`I know ${secret}`] },
+  { name: 'in the reasoning of the model', script: (secret) => [{ reasoning: `so ${secret}`, text: 'done' }] },
+  {
+    name: 'letter by letter in the text of the model',
+    script: (secret) => [{ deltas: ['so ', ...secret.split(''), ' it is'] }],
+  },
+  {
+    name: 'in two halves in the text of the model',
+    script: (secret) => [{ deltas: [secret.slice(0, 9), secret.slice(9)] }],
+  },
+  {
+    name: 'in the arguments of a call',
+    script: (secret) => [{ calls: [{ tool: 'leak', args: { to: secret } }] }, 'done'],
+  },
+  { name: 'in the name of a tool', script: (secret) => [{ calls: [{ tool: secret, args: {} }] }, 'done'] },
+  { name: 'in the id of a call', script: (secret) => [{ calls: [{ tool: 'leak', id: secret }] }, 'done'] },
+  { name: 'in the message of the user', script: () => ['done'], input: (secret) => `use ${secret}` },
+  {
+    name: 'in the trouble of a provider',
+    script: (secret) => [{ error: 'bad_request', message: `key ${secret} is bad` }],
+  },
+  ...['base64', 'hexadecimal', 'address', 'json'].map((spelling) => ({
+    name: `as ${spelling}`,
+    script: plain,
+    leaks: (secret: string) => spelled(secret)[spelling] ?? '',
+  })),
+]
+
+const sinks = new WeakMap<World, string>()
+
+function leaker(secret: string, leaks: NonNullable<Leak['leaks']>): Tool {
+  return defineTool({
+    name: 'leak',
+    description: 'leak',
+    input: z.object({ to: z.string().optional() }),
+    execute: (_, { keep }) => leaks(secret, keep),
+  })
+}
+
+async function leak(world: World, { script, input, leaks = () => 'fine' }: Leak): Promise<void> {
+  const { secret } = world
+  const store = sqlite(join(world.root, 'db/sessions.db'))
+  const secrets = world.defended ? { TOKEN: secret } : {}
+  // The model's own words come from the model: what it is shown again is what counts.
+  const harness = new Harness({ model: world.model(script(secret)), tools: [leaker(secret, leaks)], store, secrets })
+  let heard = ''
+  const stream = harness.stream(input?.(secret) ?? 'go', { deltas: true })
+  for await (const event of stream) heard += JSON.stringify(event)
+  const result = await stream.result
+  const deltas = textOfDeltas(heard)
+  await harness.close()
+  const files = readdirSync(join(world.root, 'db')).map((name) => readFileSync(join(world.root, 'db', name), 'latin1'))
+  await store.close()
+  const after = readFileSync(join(world.root, 'db/sessions.db'), 'latin1')
+  sinks.set(world, [heard, deltas, JSON.stringify(result), world.shown, ...files, after].join('\n'))
+}
+
+/** What a reader of the stream has in hand when it joins the pieces. */
+function textOfDeltas(heard: string): string {
+  return [...heard.matchAll(/"kind":"(?:text|reasoning)","part":\d+,"text":"([^"]*)"/g)]
+    .map((match) => match[1])
+    .join('')
+}
+
+export const sinksOfSecrets: Row = {
+  row: 46,
+  title: 'secrets in what is written, shown and sent',
+  cases: LEAKS.map(
+    (one): Case => ({
+      name: `leaks a secret ${one.name}`,
+      attack: (world) => leak(world, one),
+      harmed: (world) => {
+        const all = sinks.get(world) ?? ''
+        const forms = [world.secret, ...Object.values(spelled(world.secret)).filter((form) => !form.includes('{'))]
+        return forms.some((form) => all.includes(form))
+      },
+    }),
+  ),
+}

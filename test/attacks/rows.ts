@@ -1,0 +1,32 @@
+// Every row of the threat table that is played, in its order.
+import type { Row } from './case.ts'
+import { consent, padding } from './approvals.ts'
+import { bombs } from './bombs.ts'
+import { brokenWalls } from './broken-walls.ts'
+import { daemons } from './daemons.ts'
+import { decisions, remembered } from './decisions.ts'
+import { breakouts } from './escape.ts'
+import { fetches } from './fetch.ts'
+import { repositories } from './git.ts'
+import { allowLists, names } from './injection.ts'
+import { measureless, programs, rugPulls } from './mcp.ts'
+import { egress, labels } from './network.ts'
+import { archives, oddFiles } from './odd-files.ts'
+import { patterns } from './patterns.ts'
+import { climbing, linked, newborn } from './paths.ts'
+import { pollution } from './pollution.ts'
+import { protectedFiles } from './protected.ts'
+import { races } from './race.ts'
+import { sinksOfSecrets } from './redaction.ts'
+import { remotes } from './remote.ts'
+import { secrets } from './secrets.ts'
+import { stores } from './store.ts'
+
+// biome-ignore format: in the order of the table
+export const ROWS: readonly Row[] = [
+  climbing, linked, newborn, races, oddFiles, archives, protectedFiles, repositories, names,
+  allowLists, brokenWalls, egress, fetches, labels, secrets, daemons, bombs, breakouts,
+  consent, decisions, padding, remembered,
+  rugPulls, programs, remotes, measureless,
+  stores, sinksOfSecrets, patterns, pollution,
+]

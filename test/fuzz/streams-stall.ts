@@ -1,0 +1,85 @@
+// A stream that stops at some byte, through the whole exchange: it falls silent, breaks off, or is stopped by the caller. The
+// clock and the client are ours here; nothing may be left behind, and nobody is waited for.
+import type { CallContext, Delta, Request } from '../../src/kernel/ports.ts'
+import type { Deadlines, Exchange } from '../../src/models/exchange.ts'
+import type { Sink, Transport } from '../../src/models/transport.ts'
+import { FakeClock, settled } from '../models/fake-clock.ts'
+import { target } from '../models/oracle-said.ts'
+import { type Answer, eventAt, same, type Taken } from './streams-walk.ts'
+import { hold } from './target.ts'
+
+const DEADLINES: Deadlines = { firstByteMs: 50, idleMs: 70, stalledMs: 210 }
+const REQUEST: Request = { session: 's', seq: 1, instructions: '', tools: [], allow: 'all', boost: false, messages: [] }
+
+/** A client that hears nothing of the signal, as bad ones do: its end is in our hands. */
+function deafClient(bytes: Uint8Array) {
+  let reject: (error: Error) => void = () => {}
+  const transport: Transport = (_order, sink: Sink) => {
+    sink.head(200, { 'content-type': 'text/event-stream' })
+    if (bytes.length > 0) sink.data(bytes)
+    return new Promise((_resolve, fail) => {
+      reject = fail
+    })
+  }
+  return { transport, breakOff: () => reject(new Error('socket hang up')) }
+}
+
+export async function checkStall(taken: Taken, offset: number): Promise<void> {
+  const { recording, subject, protocol, answers } = taken
+  const bytes = recording.bytes.subarray(0, offset)
+  const before = answers[eventAt(taken, offset)] as Answer
+  // What the provider itself said last counts for more than how the connection ended.
+  const said = before.type === 'reply' || before.class !== 'network'
+  for (const how of ['silent', 'broken', 'stopped'] as const) {
+    const clock = new FakeClock()
+    const client = deafClient(bytes)
+    const stop = new AbortController()
+    const deltas: Delta[] = []
+    const order: Exchange<unknown> = {
+      protocol,
+      target,
+      url: 'http://host.example',
+      headers: {},
+      transport: client.transport,
+      deadlines: DEADLINES,
+    }
+    const context: CallContext = {
+      signal: stop.signal,
+      emit: (delta) => deltas.push(delta),
+      sleep: () => Promise.resolve(),
+      clock,
+    }
+    let answer: Answer | null = null
+    void subject.exchange(order, REQUEST, context).then((told) => {
+      answer = told
+    })
+    await settled()
+    hold(answer === null, () => `${how}: it was over before the stream`)
+    if (how === 'silent') clock.advance(DEADLINES.idleMs)
+    if (how === 'broken') client.breakOff()
+    if (how === 'stopped') stop.abort()
+    await settled()
+    const told = answer as Answer | null
+    if (told === null) throw new Error(`${how}: it is still waited for`)
+    hold(clock.waiting === 0, () => `${how}: a timer is left behind`)
+    // Whatever the client does now is nobody's trouble.
+    client.breakOff()
+    await settled()
+    if (how !== 'stopped' && said) {
+      hold(told.type === before.type && agree(told, before), () => `${how}: what the provider said is lost`)
+    } else {
+      const kind = { silent: 'timeout', broken: 'network', stopped: 'other' }[how]
+      hold(
+        told.type === 'failure' && told.class === kind,
+        () => `${how}: it is ${JSON.stringify(told)}, and not ${kind}`,
+      )
+    }
+    const again = told.type === 'failure' && told.retryable && deltas.length > 0
+    hold(!again, () => `${how}: what was shown would be shown twice`)
+  }
+}
+
+function agree(told: Answer, before: Answer): boolean {
+  if (told.type === 'reply' || before.type === 'reply') return same(told, before)
+  return told.class === before.class && told.message === before.message
+}

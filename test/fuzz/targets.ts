@@ -1,0 +1,21 @@
+// All fuzz targets, in the order in which they run.
+import { admissions } from './admit.ts'
+import { captures } from './capture.ts'
+import { numbers } from './number.ts'
+import { paths } from './paths.ts'
+import { policies } from './policy.ts'
+import { repairs } from './repair.ts'
+import { streams } from './streams.ts'
+import type { Target } from './target.ts'
+import { truncations } from './truncated.ts'
+
+export const targets: readonly Target[] = [
+  paths,
+  repairs,
+  admissions,
+  truncations,
+  policies,
+  captures,
+  numbers,
+  streams,
+]

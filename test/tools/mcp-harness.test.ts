@@ -1,0 +1,78 @@
+// MCP servers given to a harness: connected once for all runs, asked about, pinned between runs, closed with it.
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { Harness, scripted, type Script } from '../../src/index.ts'
+import type { McpServer } from '../../src/tools/mcp.ts'
+import { processesWith } from './box.ts'
+import { definition, McpBench } from './mcp-bench.ts'
+
+let bench: McpBench
+let harness: Harness | null = null
+beforeEach(() => {
+  bench = new McpBench()
+  bench.lists(['echo', 'silent', 'die'])
+})
+afterEach(async () => {
+  await harness?.close()
+  await bench.close()
+})
+
+function start(server: McpServer, script: Script): Harness {
+  harness = new Harness({ model: scripted(script), tools: [server] })
+  return harness
+}
+
+const says = (message: string) => ({ calls: [{ tool: 'odd__echo', args: { message } }] })
+
+it('B-MCP-95: one connection serves all runs of a harness, at once and one after the other', async () => {
+  const one = start(bench.server({ approval: 'auto' }), [says('a'), 'done', says('b'), 'done', says('c'), 'done'])
+  const both = await Promise.all([one.run('first'), one.run('second')])
+  const third = await one.run('third')
+  expect([...both, third].map(({ status }) => status)).toEqual(['completed', 'completed', 'completed'])
+  expect([bench.count('start'), bench.count('call echo')]).toEqual([1, 3])
+})
+
+it('B-MCP-96: a call waits for a person, and is then made once', async () => {
+  const one = start(bench.server(), [says('please'), (request) => `It ${JSON.stringify(request.messages.at(-1))}`])
+  const parked = await one.run('go')
+  expect([parked.status, bench.count('call')]).toEqual(['requires_action', 0])
+  const session = one.session(parked.sessionId)
+  await session.decide({ callId: parked.pending[0]?.callId ?? '', allow: true, by: 'ana' })
+  const result = await session.run()
+  expect([result.status, bench.count('call echo')]).toEqual(['completed', 1])
+  expect(result.text).toContain('you said please')
+})
+
+it('B-MCP-97: a tool that changed since the last run is not among the tools of the next', async () => {
+  const seen: string[][] = []
+  const look: Script = [1, 2].map(() => (request) => {
+    seen.push(request.tools.map(({ name }) => name))
+    return 'done'
+  })
+  const one = start(bench.server(), look)
+  await one.run('first')
+  bench.lists([definition('echo', { description: 'Now with more' }), 'silent', 'die'])
+  await one.run('second')
+  expect(seen).toEqual([
+    ['odd__echo', 'odd__silent', 'odd__die'],
+    ['odd__silent', 'odd__die'],
+  ])
+})
+
+it('B-MCP-98: closing the harness ends the servers, also in the middle of a call', async () => {
+  const one = start(bench.server({ approval: 'auto' }), [{ calls: [{ tool: 'odd__silent', args: {} }] }, 'done'])
+  const run = one.run('wait')
+  run.catch(() => {})
+  await vi.waitFor(() => expect(bench.count('call silent')).toBe(1))
+  await one.close()
+  await run.catch(() => {})
+  expect(processesWith(bench.folder)).toEqual([])
+})
+
+it('B-MCP-99: a run whose server died in a call goes on, and knows that the call may have happened', async () => {
+  const one = start(bench.server({ approval: 'auto' }), [
+    { calls: [{ tool: 'odd__die', args: {} }] },
+    (request) => JSON.stringify(request.messages.at(-1)),
+  ])
+  const result = await one.run('go')
+  expect([result.status, result.text.includes('may have happened')]).toEqual(['completed', true])
+})
