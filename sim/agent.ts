@@ -7,13 +7,13 @@ import { defineTool, type StandardSchema, type Tool } from '../src/tools/tool.ts
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
 import type { Chance } from './scheduler.ts'
+import { Toolbox } from '../src/runtime/toolbox.ts'
 
 const TOOL_MS = 60
 const MODEL_MS = 150
 
 export function simAgent(name: string, limits: Limits, process: SimProcess, oracle: Oracle): Agent {
-  const tools = new Map<string, Tool>()
-  for (const tool of simTools(process, oracle)) tools.set(tool.name, tool)
+  const tools = new Toolbox({ tools: simTools(process, oracle), plan: false, clock: process.clock })
   const approvalMs = name.endsWith('expiring') ? 120 : null
   return {
     name,
@@ -24,6 +24,8 @@ export function simAgent(name: string, limits: Limits, process: SimProcess, orac
     approvalMs,
     policy: { rules: [] },
     environment: null,
+    budget: null,
+    output: null,
   }
 }
 

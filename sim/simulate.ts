@@ -16,6 +16,7 @@ import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
 import { type Disk, type Faults, type Shared, SimProcess, type Tally } from './process.ts'
 import { Chance, Scheduler } from './scheduler.ts'
+import { Redactor } from '../src/runtime/redact.ts'
 
 const FAULTY_MS = 1_500
 const PATIENCE_MS = 60_000
@@ -179,7 +180,17 @@ class Simulation {
       const session = agentName.replace('-expiring', '')
       return simAgent(agentName, this.#limits.get(session) as Limits, process, this.#oracle)
     }
-    const world = { store: process.store, live: new LocalLive(), clock: process.clock, random, agent, code: 'sim' }
+    const { store, clock } = process
+    const world = {
+      store,
+      live: new LocalLive(),
+      clock,
+      random,
+      agent,
+      code: 'sim',
+      redactor: new Redactor({}),
+      watchdog: null,
+    }
     const options = { leaseMs: 120, graceMs: 15, lingerMs: 2_000, patienceMs: 400, width: 8 }
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
     const worker = new Worker(world, { id: process.name, ...options, onError })

@@ -1,17 +1,24 @@
 // The public names of terret, and nothing else.
-export { Harness, type HarnessOptions } from './harness.ts'
+export { Harness, type HarnessOptions, type HarnessOutput } from './harness.ts'
 export type { BlobRef, EffectClass, Json, Limits, Outcome, Part, Usage } from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, type Failure, type FailureKind, Fault, type FaultCode } from './kernel/failure.ts'
 export type { Clock, Delta, Model, ModelFailure, Random, Reply, Request, Store } from './kernel/ports.ts'
 export type { Live, LiveDelta } from './runtime/live.ts'
 export type { Message } from './kernel/transcript.ts'
+export { type Examination, examine, examineLog, type Finding } from './models/doctor.ts'
+export { type Endpoint, endpoints } from './models/endpoints.ts'
+export type { HostedOptions, Priced } from './models/hosted.ts'
+export { offline } from './models/offline.ts'
+export { model } from './models/resolve.ts'
+export { fallback, route, type Workload } from './models/router.ts'
+export type { OutputMode } from './models/output.ts'
+export type { Price, PriceTable, Profile } from './models/price.ts'
 export { type Script, type ScriptedCall, scripted, type Step } from './models/scripted.ts'
 export type { Pending, Result } from './runtime/result.ts'
 export { Worker, type WorkerOptions } from './runtime/worker.ts'
 export type {
   Decision,
-  Input,
   RunStream,
   SendOptions,
   SentReceipt,
@@ -22,7 +29,22 @@ export type {
 export { memory } from './stores/memory.ts'
 export { sqlite } from './stores/sqlite.ts'
 
-export { defineTool, type StandardSchema, type Tool, type ToolContext, type ToolDefinition } from './tools/tool.ts'
+export {
+  type Approval,
+  defineTool,
+  type StandardSchema,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolSource,
+  type Undone,
+} from './tools/tool.ts'
+export type { JsonSchema } from './tools/json-schema.ts'
+export { environmentSecrets, type Secrets } from './runtime/redact.ts'
+export type { FilePart, Input } from './runtime/input.ts'
+export type { Budget } from './runtime/purse.ts'
+export type { UndoneCall } from './runtime/undo.ts'
 export { VERSION } from './version.ts'
 export { ModelRetry, type Output, output, ToolFailure } from './tools/output.ts'
+export { loadPolicy } from './tools/policy-file.ts'
 export { describeRule, judge, parsePolicy, type Policy, rememberedRule, type Rule } from './tools/policy.ts'

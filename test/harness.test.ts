@@ -135,10 +135,17 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
   })
 
   it('B-HARNESS-5: an interrupt ends the run as interrupted, and the session takes new input', async () => {
-    const harness = make(makeStore(), (_request, n) => (n === 0 ? { stall: true } : 'Fine.'))
+    let asked = (): void => {}
+    const thinking = new Promise<void>((resolve) => {
+      asked = resolve
+    })
+    const harness = make(makeStore(), (_request, n) => {
+      asked()
+      return n === 0 ? { stall: true } : 'Fine.'
+    })
     const session = await harness.open()
     const running = session.run('Think for ever.')
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await thinking
     await session.interrupt()
     expect(await running).toMatchObject({ status: 'interrupted', stopReason: 'cancelled' })
     expect(await session.run('Now answer.')).toMatchObject({ status: 'completed', text: 'Fine.' })

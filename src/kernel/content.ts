@@ -10,13 +10,15 @@ export type Frozen<T> = { readonly [K in keyof T]: T[K] }
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Large payloads live outside the log, by hash. */
-export type BlobRef = Frozen<{ type: 'blob'; hash: string; bytes: number; media: string }>
+export type BlobRef = Frozen<{ type: 'blob'; hash: string; bytes: number; media: string; name?: string }>
 
 export type Part =
   | Frozen<{ type: 'text'; text: string }>
   /** `opaque` is the provider's own signed or encrypted form. It is replayed byte for byte or not at all. */
   | Frozen<{ type: 'reasoning'; text: string; opaque?: Json }>
   | BlobRef
+  /** A picture or a file, in base64. Only in requests: the log holds a reference. */
+  | Frozen<{ type: 'data'; media: string; data: string; name?: string }>
 
 /** How often may a call run? `once` is the default: at most once, and `unknown` after a crash in the window. */
 export type EffectClass = 'read' | 'idempotent' | 'once'
@@ -27,7 +29,7 @@ export type CallKey = string
 /** Why a call does not simply run. */
 export type Gate = Frozen<
   | { type: 'ask'; class: string; n: number; roles: readonly string[]; expiresAt: number | null }
-  | { type: 'refuse'; failure: Failure; retryKind?: string }
+  | { type: 'refuse'; failure: Failure; retryKind?: string; metadata?: Json }
   /** Answered from outside: a host tool, a person, a child session. */
   | { type: 'outside' }
 >
@@ -51,8 +53,9 @@ export type Verdict = Frozen<
   | { type: 'empty'; boost?: true }
 >
 
-type Tokens = { inputTokens: number; outputTokens: number; cachedTokens?: number; reasoningTokens?: number }
-export type Usage = Frozen<Tokens>
+type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningTokens?: number }
+/** Input counts what was read from and written to a cache, output what was spent on reasoning. */
+export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
 
 /** Counted by fold, enforced by next. `hold` is in millionths of a dollar: money is counted in integers. */
 // biome-ignore format: related fields share a line

@@ -26,7 +26,7 @@ export type OwnerBody = Frozen<
   | { type: 'agent.custom_tool_use'; call: CallKey }
   | ({ type: 'agent.tool_result'; call: CallKey; status: CallStatus; content: string | BlobRef } & Frozen<Evidence>)
   | { type: 'context.compacted'; cut?: number; summary?: string; cleared?: number; cost?: number }
-  | { type: 'note.added'; kind: 'limit' | 'nudge' | 'correction' | 'learning'; text: string }
+  | { type: 'note.added'; kind: 'limit' | 'nudge' | 'correction' | 'learning' | 'undo'; text: string }
   | { type: 'wake.scheduled'; due: number; reason: string; key: string }
   | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[] }
   | { type: 'session.closed' }
@@ -34,10 +34,10 @@ export type OwnerBody = Frozen<
 type Origin = { parent?: Parent; environment?: string; attachments?: readonly string[]; fork?: Fork }
 type Parent = Frozen<{ session: string; call: CallKey }>
 type Fork = Frozen<{ session: string; seq: number }>
-/** The frozen toolset and instructions, by hash; what hooks and recall added; the code that ran. */
-type Setup = { toolset: string; instructions: string; context?: readonly string[]; code?: string }
+/** The frozen toolset, instructions and policy, by hash; what hooks and recall added; the code that ran. */
+type Setup = { toolset: string; instructions: string; policy?: string; context?: readonly string[]; code?: string }
 /** What is absent is nothing: bytes are stored for ever. */
-type Paid = { usage?: Usage; cost?: number; route?: string }
+type Paid = { usage?: Usage; cost?: number; route?: string; missed?: Json }
 type Again = { route?: string; retryAt?: number; partial?: string }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks. */
 type Evidence = { from?: number; failure?: Failure; retryKind?: string; metadata?: Json }

@@ -125,7 +125,7 @@ function ask(s: OpenSession, e: Of<'model.started'>): void {
 function reply(s: OpenSession, e: Of<'agent.message'>): void {
   const run = runOf(s)
   assert(run.model, 'a reply without a question')
-  const calls = run.toolCalls + e.calls.length
+  const calls = run.toolCalls + (e.verdict.type === 'continue' ? e.calls.length : 0)
   const over = run.limits.toolCalls !== null && calls > run.limits.toolCalls
   run.model = null
   run.turn = openTurn(e, over)
@@ -144,12 +144,12 @@ function fail(s: OpenSession, e: Of<'model.failed'>): void {
   run.model = null
   run.retryAt = e.retryAt ?? 0
   if (e.class === 'superseded' || e.class === 'interrupted') return
-  if (e.class === 'lost') {
-    run.losses += 1
-    return
+  if (e.class === 'overflow') s.paused = true
+  else if (e.class === 'lost') run.losses += 1
+  else {
+    run.failures += 1
+    if (!e.retryable) run.fatal = e.message
   }
-  run.failures += 1
-  if (!e.retryable) run.fatal = e.message
 }
 
 function result(s: OpenSession, e: Of<'agent.tool_result'>): void {

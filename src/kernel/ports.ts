@@ -96,12 +96,15 @@ export interface Store {
 
 export type ToolSchema = Frozen<{ name: string; description: string; parameters: Json }>
 
+/** The shape of the final answer: kept by the provider (`native`), or asked for as the arguments of a call (`tool`). */
+export type OutputSchema = Frozen<{ mode: 'native' | 'tool'; name: string; schema: Json; strict: boolean }>
+
 // biome-ignore format: related fields share a line
 export type Request = Frozen<{
   session: string
   /** seq of this call's `model.started`: addresses its deltas. */
   seq: number
-  instructions: string; tools: readonly ToolSchema[]; allow: Allow; boost: boolean
+  instructions: string; tools: readonly ToolSchema[]; allow: Allow; boost: boolean; output?: OutputSchema
   /** Grows between calls and never changes: the next request starts with these same entries. Not to be mutated. */
   messages: readonly Message[]
 }>
@@ -111,12 +114,12 @@ export type ReplyCall = Frozen<{ id: string; tool: string; args: string }>
 // biome-ignore format: related fields share a line
 export type Reply = Frozen<{
   type: 'reply'; parts: readonly Part[]; calls: readonly ReplyCall[]
-  finish: 'stop' | 'length' | 'calls' | 'refusal'; usage: Usage | null; cost?: number
+  finish: 'stop' | 'length' | 'calls' | 'refusal'; usage: Usage | null; cost?: number; route?: string
 }>
 
 // biome-ignore format: related fields share a line
 export type ModelFailure = Frozen<{
-  type: 'failure'; class: ProviderFailureClass; message: string; retryable: boolean; retryAfterMs?: number
+  type: 'failure'; class: ProviderFailureClass; message: string; retryable: boolean; retryAfterMs?: number; partial?: string
 }>
 
 /** A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. */
@@ -127,6 +130,7 @@ export type CallContext = Frozen<{
   emit: (delta: Delta) => void
   /** Waits by the harness's clock; ends early when the call is aborted. */
   sleep: (ms: number) => Promise<void>
+  clock: Clock
 }>
 
 /** Ends with exactly one Reply or ModelFailure. Never throws for provider trouble; a throw is treated as a failure of class `other`. */

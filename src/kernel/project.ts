@@ -9,13 +9,6 @@ type Setup = { readonly instructions: string; readonly tools: readonly ToolSchem
 
 export function project(session: string, setup: Setup, transcript: Transcript, { seq, allow, boost }: Asked): Request {
   const { instructions, tools } = setup
-  return {
-    session,
-    seq,
-    instructions,
-    tools,
-    messages: transcript.messages,
-    allow: allow ?? 'all',
-    boost: boost === true,
-  }
+  const { messages } = transcript
+  return { session, seq, instructions, tools, messages, allow: allow ?? 'all', boost: boost === true }
 }

@@ -12,7 +12,7 @@ export type Message = Frozen<
   | { role: 'tool'; seq: number; call: CallKey; id: string; tool: string; ok: boolean; content: string | BlobRef }
 >
 
-const CLEARED = '[Old tool result content cleared]'
+export const CLEARED = '[Old tool result content cleared]'
 
 /** Mutable on purpose: it only grows, and copying it each turn would cost what the history costs. */
 export class Transcript {

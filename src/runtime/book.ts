@@ -1,11 +1,12 @@
 // The book of one session as this process has read it: the folded session, and the transcript once a model must read it.
 // A cache of the log and nothing more: dropping it loses nothing.
 import type { Event } from '../kernel/event.ts'
-import { Fault } from '../kernel/failure.ts'
 import { type OpenSession, open, take } from '../kernel/fold.ts'
 import type { Store } from '../kernel/ports.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
-import { Transcript } from '../kernel/transcript.ts'
+import type { Transcript } from '../kernel/transcript.ts'
+import { charsOf, damaged, readTranscript } from './history.ts'
+import type { Sent } from './prefix.ts'
 import type { Frame } from './world.ts'
 
 /** Small enough that a page's events die young: parsed events that survive cost more than reading them. */
@@ -21,8 +22,12 @@ export class Book {
   snapshotSeq = 0
   /** What the open run froze, kept with the run's seq. */
   frame: { readonly run: number; readonly frame: Frame } | null = null
+  /** What the last answered request began with, to notice when the next one begins otherwise. */
+  sent: Sent | null = null
   /** The request being asked now. */
   started: Extract<Event, { type: 'model.started' }> | null = null
+  /** How many characters a model must read of what is in the log. Right once `transcript` was read. */
+  chars = 0
   readonly #store: Store
   #transcript: Transcript | null = null
   /** The whole log so far, until a model must read it. */
@@ -42,6 +47,7 @@ export class Book {
       this.#kept = null
     } else {
       this.session = open(EMPTY)
+      if (!this.#transcript) this.chars = 0
       this.#kept = this.#transcript ? null : []
     }
     await this.catchUp()
@@ -67,15 +73,10 @@ export class Book {
   /** The transcript up to now. Its first use reads the whole log; after that it grows with each commit. */
   async transcript(): Promise<Transcript> {
     if (this.#transcript) return this.#transcript
-    const transcript = new Transcript()
-    for (const event of this.#kept ?? []) transcript.take(event)
+    const wanted = { id: this.id, upTo: this.session.seq, known: this.#kept ?? [] }
     this.#kept = null
-    while (transcript.seq < this.session.seq) {
-      const page = await this.#store.read(this.id, transcript.seq, Math.min(PAGE, this.session.seq - transcript.seq))
-      for (const event of page.events) transcript.take(event)
-      if (page.damaged) throw damaged(this.id, page.damaged)
-      if (page.events.length === 0) break
-    }
+    const { transcript, chars } = await readTranscript(this.#store, wanted)
+    this.chars = chars
     this.#transcript = transcript
     return transcript
   }
@@ -83,14 +84,11 @@ export class Book {
   /** This event is on disk and in the session. */
   keep(event: Event): void {
     if (event.type === 'model.started') this.started = event
+    // What the transcript has read already is counted already.
+    else if (event.seq > (this.#transcript?.seq ?? 0)) this.chars += charsOf(event)
     this.#transcript?.take(event)
     if (!this.#kept) return
     this.#kept.push(event)
     if (this.#kept.length > KEPT_MAX) this.#kept = null
   }
-}
-
-function damaged(id: string, at: { readonly seq: number; readonly reason: string }): Fault {
-  const text = `Session ${id} is damaged at event ${at.seq}. It can be read up to event ${at.seq - 1}; restore a backup to go on.`
-  return new Fault('session_damaged', text, at.reason)
 }

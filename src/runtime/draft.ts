@@ -6,11 +6,14 @@ import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import { take } from '../kernel/fold.ts'
 import { type Decision, next, settlement } from '../kernel/next.ts'
-import type { Blob, Clock, OwnerWrite, Store } from '../kernel/ports.ts'
+import type { Blob, Charge, Clock, OwnerWrite, Store } from '../kernel/ports.ts'
 import { FOLD_VERSION } from '../kernel/session.ts'
 import type { Book } from './book.ts'
 import { chargesOf } from './charges.ts'
 import type { FlightOptions, Flights } from './flight.ts'
+import { charsOf } from './history.ts'
+import type { Purse } from './purse.ts'
+import type { Redactor } from './redact.ts'
 
 export type Job = {
   readonly book: Book
@@ -18,7 +21,8 @@ export type Job = {
   readonly store: Store
   readonly clock: Clock
   readonly flights: FlightOptions
-  readonly accounts: readonly string[]
+  readonly purse: Purse
+  readonly redactor: Redactor
   /** A commit succeeded that was begun at this time: the lease was ours then. */
   readonly renewed: (at: number) => void
   /** Stay for a wait as short as this instead of giving the session back. */
@@ -50,11 +54,16 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
   const here = { now: job.store.now(), epoch }
   const at = Math.max(s.at, here.now)
   const expectedSeq = s.seq
-  const before = s.run?.model ?? null
+  const spending = { id: book.id, root: s.root ?? book.id, run: s.began, open: s.run?.model ?? null }
   const events: OwnerEvent[] = []
   const blobs: Blob[] = []
+  const spent: Charge[] = []
   const add = (body: OwnerBody): void => {
-    const event: OwnerEvent = { seq: s.seq + 1, at, epoch, ...body }
+    const clean = job.redactor.idle ? body : job.redactor.body(body)
+    const held =
+      body.type === 'model.started' ? job.purse.hold(() => charsAfter(book, events), body.boost === true) : null
+    const event: OwnerEvent = { seq: s.seq + 1, at, epoch, ...clean }
+    if (held !== null) Object.assign(event, { held })
     take(s, event)
     events.push(event)
   }
@@ -64,6 +73,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
     if (effect.type === 'prepare' && !wants(next(s, here), effect.key)) continue
     for (const body of landing.events) add(body)
     if (landing.blobs) blobs.push(...landing.blobs)
+    if (landing.charges) spent.push(...landing.charges)
   }
   let decision = next(s, here)
   while (decision.type === 'record' && leash.pull === null) {
@@ -81,14 +91,19 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
     events,
     card: cardOf(book.id, s, decision),
   }
-  const charges = chargesOf(book.id, before, events, job.accounts)
-  if (charges.length > 0) write.charges = charges
+  const charges = chargesOf(spending, events, job.purse)
+  if (charges.length + spent.length > 0) write.charges = [...charges, ...spent]
   if (blobs.length > 0) write.blobs = blobs
   if (over || (decision.type === 'rest' && leaves(job, decision))) write.release = true
   if (s.seq - book.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY)) {
     write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: JSON.stringify(s) }
   }
   return { events, decision, landed: landed.length, write, broke, at: here.now }
+}
+
+/** What the request will carry, with what this very commit adds. */
+function charsAfter(book: Book, events: readonly OwnerEvent[]): number {
+  return events.reduce((sum, event) => sum + charsOf(event), book.chars)
 }
 
 /** A short wait for a provider is sat out; everything else gives the session back. */

@@ -3,9 +3,13 @@
 // F2: an aborted flight is still awaited, until its grace is over.
 import type { OwnerBody } from '../kernel/event.ts'
 import type { Decision, Effect, StopReason } from '../kernel/next.ts'
-import type { Blob } from '../kernel/ports.ts'
+import type { Blob, Charge } from '../kernel/ports.ts'
 
-export type Landing = { readonly events: readonly OwnerBody[]; readonly blobs?: readonly Blob[] }
+export type Landing = {
+  readonly events: readonly OwnerBody[]
+  readonly blobs?: readonly Blob[]
+  readonly charges?: readonly Charge[]
+}
 export type AbortReason = StopReason | 'timeout' | 'unwanted' | 'lost'
 
 /** What an effect may know of its flight. The signal is made on first use: most effects never look. */

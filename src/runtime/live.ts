@@ -19,7 +19,8 @@ export interface Live {
 
 export type Listener = (delta: LiveDelta) => void
 
-type Said = { readonly kind: Delta['kind']; text: string }
+/** The pieces as they came: a text that grows by thousands of them would be thousands of texts to the collector. */
+type Said = { readonly kind: Delta['kind']; readonly texts: string[]; chars: number }
 /** Replaced, never changed, so that who comes or goes while a delta is being told does not disturb the telling. */
 type Seats = readonly { readonly listener: Listener; taken: boolean }[]
 
@@ -41,9 +42,11 @@ export class LocalLive implements Live {
     }
     const { kind, part, text } = delta
     const said = open.parts.get(part)
-    const offset = said?.text.length ?? 0
-    if (said) said.text += text
-    else open.parts.set(part, { kind, text })
+    const offset = said?.chars ?? 0
+    if (said) {
+      said.texts.push(text)
+      said.chars += text.length
+    } else open.parts.set(part, { kind, texts: [text], chars: text.length })
     const seats = this.#seats.get(session)
     if (!seats) return
     const live: LiveDelta = { kind, part, text, seq, offset }
@@ -63,7 +66,8 @@ export class LocalLive implements Live {
   said(session: string): readonly LiveDelta[] {
     const open = this.#open.get(session)
     if (!open) return []
-    return [...open.parts].map(([part, { kind, text }]) => ({ kind, part, text, seq: open.seq, offset: 0 }))
+    const { seq } = open
+    return [...open.parts].map(([part, { kind, texts }]) => ({ kind, part, text: texts.join(''), seq, offset: 0 }))
   }
 
   /** From now on, with no catch-up. */

@@ -1,19 +1,21 @@
 // A queue between a producer that pushes and one consumer that iterates.
+// Not an async generator: handing over one item would cost twice as much, and most items are deltas.
 export class Queue<T> {
-  readonly #items: T[] = []
-  #wake: (() => void) | null = null
+  #items: T[] = []
+  #at = 0
+  #news: { readonly come: Promise<void>; readonly tell: () => void } | null = null
   #ended = false
   #error: { readonly reason: unknown } | null = null
 
   push(item: T): void {
     if (this.#ended) return
     this.#items.push(item)
-    this.#wake?.()
+    this.#news?.tell()
   }
 
   end(): void {
     this.#ended = true
-    this.#wake?.()
+    this.#news?.tell()
   }
 
   fail(reason: unknown): void {
@@ -22,23 +24,48 @@ export class Queue<T> {
   }
 
   /** `leave` is called when the consumer stops before the end. */
-  async *iterate(leave: () => Promise<void>): AsyncGenerator<T, void, void> {
-    let drained = false
-    try {
-      for (;;) {
-        const batch = this.#items.splice(0)
-        for (const item of batch) yield item
-        if (batch.length > 0) continue
-        if (this.#error) throw this.#error.reason
-        if (this.#ended) break
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve
-        })
-        this.#wake = null
-      }
-      drained = true
-    } finally {
-      if (!drained) await leave()
+  iterate(leave: () => Promise<void>): AsyncIterableIterator<T> {
+    let left = false
+    const next = (): Promise<IteratorResult<T, undefined>> => {
+      if (left) return Promise.resolve(OVER)
+      if (this.#at < this.#items.length) return Promise.resolve({ done: false, value: this.#take() })
+      if (!this.#ended) return this.#wait().then(next)
+      left = true
+      return this.#error ? Promise.reject(this.#error.reason as Error) : Promise.resolve(OVER)
     }
+    const stop = async (): Promise<IteratorResult<T, undefined>> => {
+      if (!left) {
+        left = true
+        await leave()
+      }
+      return OVER
+    }
+    const iterator: AsyncIterableIterator<T> = { next, return: stop, [Symbol.asyncIterator]: () => iterator }
+    return iterator
+  }
+
+  #take(): T {
+    const item = this.#items[this.#at] as T
+    this.#at += 1
+    if (this.#at === this.#items.length) {
+      this.#items = []
+      this.#at = 0
+    }
+    return item
+  }
+
+  #wait(): Promise<void> {
+    if (this.#news) return this.#news.come
+    let tell = (): void => {}
+    const come = new Promise<void>((resolve) => {
+      tell = () => {
+        this.#news = null
+        resolve()
+      }
+    })
+    this.#news = { come, tell }
+    return come
   }
 }
+
+const OVER = { done: true, value: undefined } as const

@@ -94,9 +94,12 @@ export class Collector {
 
   #reply(event: Extract<Event, { type: 'agent.message' }>): void {
     this.#text = textOf(event.parts)
-    this.#output = event.verdict.type === 'final' ? (event.verdict.output ?? this.#text) : null
+    const { verdict } = event
+    if (verdict.type !== 'final') this.#output = null
+    else this.#output = verdict.output === undefined ? this.#text : verdict.output
     this.#cost += event.cost ?? 0
-    this.#usage = add(this.#usage, event.usage ?? null, event.calls.length)
+    // What only gives the answer is no call of a tool, and a reply that is not valid calls none.
+    this.#usage = add(this.#usage, event.usage ?? null, verdict.type === 'continue' ? event.calls.length : 0)
   }
 }
 

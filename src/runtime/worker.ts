@@ -125,7 +125,7 @@ export class Worker {
   }
 
   async #drive(session: string, epoch: number, leash: Leash): Promise<Ended> {
-    const { store, clock } = this.#world
+    const { store, clock, redactor } = this.#world
     const { graceMs, lingerMs, patienceMs, leaseMs } = this.#options
     let book: Book | null = null
     try {
@@ -134,8 +134,9 @@ export class Worker {
       const { perform, fail } = this.#performer.for(book)
       const flights = { perform, fail, abandon, deadlineOf, graceMs, held }
       const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
-      const accounts = [`session:${session}`]
-      const ended = await drive({ book, epoch, store, clock, flights, accounts, renewed, lingerMs, patienceMs }, leash)
+      const purse = await this.#performer.purse(book)
+      const job = { book, epoch, store, clock, flights, purse, redactor, renewed, lingerMs, patienceMs }
+      const ended = await drive(job, leash)
       // Only a clean rest leaves the book as the log is; anything else may have taken what was never committed.
       if (ended.type !== 'rested') this.#books.delete(session)
       return ended

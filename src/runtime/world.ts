@@ -1,21 +1,30 @@
 // What an attempt may touch: the doors, and the agents by name. Types and small lookups; nothing happens here.
 import { hash } from 'node:crypto'
-import type { BlobRef, Json, Limits } from '../kernel/content.ts'
+import type { BlobRef, Json, Limits, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Clock, Model, Random, Store, ToolSchema } from '../kernel/ports.ts'
+import type { Message } from '../kernel/transcript.ts'
+import type { OutputPlan } from '../models/output.ts'
 import type { Live } from './live.ts'
+import type { Budget } from './purse.ts'
+import type { Redactor } from './redact.ts'
+import type { Toolbox, Tools } from './toolbox.ts'
+import type { Watchdog } from './watchdog.ts'
 import type { Policy } from '../tools/policy.ts'
-import type { Tool } from '../tools/tool.ts'
 
 export type Agent = {
   readonly name: string
   readonly model: Model
-  readonly tools: ReadonlyMap<string, Tool>
+  readonly tools: Toolbox
   readonly instructions: string
   readonly limits: Limits
   readonly approvalMs: number | null
   readonly policy: Policy
   readonly environment: string | null
+  /** Null: any text is an answer. */
+  readonly output: OutputPlan | null
+  /** Null: nothing is bounded by money. */
+  readonly budget: Budget | null
 }
 
 export type World = {
@@ -24,6 +33,8 @@ export type World = {
   readonly clock: Clock
   readonly random: Random
   readonly agent: (name: string) => Agent
+  readonly redactor: Redactor
+  readonly watchdog: Watchdog | null
   readonly code: string
 }
 
@@ -40,11 +51,14 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
 export function textBlob(text: string, media: string): Blob {
-  const data = encoder.encode(text)
+  return bytesBlob(encoder.encode(text), media)
+}
+
+export function bytesBlob(data: Uint8Array, media: string): Blob {
   return { hash: hash('sha256', data), media, data }
 }
 
-export function toolsetBlob(tools: ReadonlyMap<string, Tool>): Blob {
+export function toolsetBlob(tools: Tools, redactor: Redactor): Blob {
   const frozen = [...tools.values()].map(
     (tool): FrozenTool => ({
       name: tool.name,
@@ -53,7 +67,7 @@ export function toolsetBlob(tools: ReadonlyMap<string, Tool>): Blob {
       definition: tool.definition,
     }),
   )
-  return textBlob(JSON.stringify(frozen), 'application/json')
+  return textBlob(JSON.stringify(redactor.json(frozen)), 'application/json')
 }
 
 /** Frames by hash, read once: a resumed run shows the model what it froze, not what the code says today. */
@@ -104,6 +118,34 @@ export async function findText(store: Store, hashed: string): Promise<string | n
   return blob ? decoder.decode(blob.data) : null
 }
 
-export async function readText(store: Store, hashed: string): Promise<string> {
-  return (await findText(store, hashed)) ?? '[this content is missing from the store]'
+const MISSING = '[this content is missing from the store]'
+
+/** Content that lives beside the log is put back for the model: text as text, everything else as data. */
+export function resolved(store: Store, messages: readonly Message[]): Promise<readonly Message[]> {
+  return Promise.all(
+    messages.map(async (message): Promise<Message> => {
+      if (message.role === 'tool') {
+        if (typeof message.content === 'string') return message
+        return { ...message, content: (await findText(store, message.content.hash)) ?? MISSING }
+      }
+      if (!message.parts.some((part) => part.type === 'blob')) return message
+      const parts = message.parts.map((part) =>
+        part.type === 'blob' ? resolvedPart(store, part) : Promise.resolve(part),
+      )
+      return { ...message, parts: await Promise.all(parts) }
+    }),
+  )
+}
+
+/** A file of text is read as text, under its name. */
+function titled(name: string | undefined, text: string): string {
+  return name === undefined ? text : `<file name=${JSON.stringify(name)}>\n${text}\n</file>`
+}
+
+async function resolvedPart(store: Store, { hash: hashed, media, name }: BlobRef): Promise<Part> {
+  const blob = await store.blob(hashed)
+  if (!blob) return { type: 'text', text: MISSING }
+  if (media.startsWith('text/')) return { type: 'text', text: titled(name, decoder.decode(blob.data)) }
+  const data = Buffer.from(blob.data).toString('base64')
+  return { type: 'data', media, data, ...(name === undefined ? {} : { name }) }
 }

@@ -9,6 +9,7 @@ import { Worker } from '../../src/runtime/worker.ts'
 import { sqlite } from '../../src/stores/sqlite.ts'
 import { Appender, digestOf, type ErrorLine, type MarkLine, placesIn, type Written } from './evidence.ts'
 import { agentOf } from './workload.ts'
+import { Redactor } from '../../src/runtime/redact.ts'
 
 const [folder = '', leaseMs = '250'] = process.argv.slice(2)
 const places = placesIn(folder)
@@ -22,6 +23,8 @@ const world = {
   random: systemRandom,
   code: 'crash',
   agent: () => agent,
+  redactor: new Redactor({}),
+  watchdog: null,
 }
 const worker = new Worker(world, {
   id: `worker-${process.pid}-${systemRandom.id()}`,

@@ -18,6 +18,7 @@ import { callsOf, checkEnvelopes, checkRequests, checkRest, checkShown, refold }
 import { CREATED, creation, message } from './stage.ts'
 import { type Evidence, verify } from './verify.ts'
 import { agentOf } from './workload.ts'
+import { Redactor } from '../../src/runtime/redact.ts'
 
 const program = fileURLToPath(new URL('../../.build/test/crash/main.js', import.meta.url))
 
@@ -51,6 +52,8 @@ describe('the comparison', () => {
       random: systemRandom,
       code: '',
       agent: () => agent,
+      redactor: new Redactor({}),
+      watchdog: null,
     }
     const turn = { thinkMs: 0, flaky: false, calls: ['pay', 'put'].map((tool) => ({ tool, ms: 0, bytes: 9 })) }
     const sent = [message('c1', { turns: [turn] }), message('c2', { turns: [] })]

@@ -6,10 +6,12 @@ import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
 import type { Model } from '../../src/kernel/ports.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import { scripted } from '../../src/models/scripted.ts'
+import { systemClock } from '../../src/runtime/platform.ts'
 import type { Agent } from '../../src/runtime/world.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolContext } from '../../src/tools/tool.ts'
 import { type Appender, type OracleLine, readLines } from './evidence.ts'
 import type { Chance } from './random.ts'
+import { Toolbox } from '../../src/runtime/toolbox.ts'
 
 export const AGENT = 'crash'
 /** What a request holds. A reply costs less; a call that is lost with its worker is charged all of it. */
@@ -90,12 +92,14 @@ export function agentOf(oracle: Appender<OracleLine>, oraclePath: string): Agent
   return {
     name: AGENT,
     model: planner(),
-    tools: new Map(tools.map((tool) => [tool.name, tool])),
+    tools: new Toolbox({ tools, plan: false, clock: systemClock }),
     instructions: 'Follow the plan.',
     limits,
     approvalMs: null,
     policy: { rules: [] },
     environment: null,
+    budget: null,
+    output: null,
   }
 }
 

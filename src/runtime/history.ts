@@ -1,0 +1,92 @@
+// The history of a session as a model must read it: its own log, and before it the log it was forked from, read through and
+// never copied.
+import type { Json, Part } from '../kernel/content.ts'
+import type { Event } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Store } from '../kernel/ports.ts'
+import { Transcript } from '../kernel/transcript.ts'
+
+const PAGE = 1_000
+/** A fork of a fork of a fork: further than this nobody looks. */
+const FORKS_MAX = 64
+
+export type History = {
+  readonly transcript: Transcript
+  /** How many characters a model must read of it. */
+  readonly chars: number
+}
+
+export type Wanted = {
+  readonly id: string
+  /** The last event to read. */
+  readonly upTo: number
+  /** The beginning of the log, if it is in hand. */
+  readonly known?: readonly Event[]
+}
+
+export async function readTranscript(store: Store, wanted: Wanted, depth = 0): Promise<History> {
+  const { id, upTo, known = [] } = wanted
+  const transcript = new Transcript()
+  let chars = 0
+  const takeAll = async (events: readonly Event[]): Promise<void> => {
+    for (const event of events) {
+      if (event.seq > upTo) return
+      if (event.type === 'session.created' && event.fork && depth < FORKS_MAX) {
+        const { session, seq } = event.fork
+        const before = await readTranscript(store, { id: session, upTo: seq }, depth + 1)
+        for (const message of before.transcript.messages) transcript.messages.push(message)
+        transcript.hasBlobs ||= before.transcript.hasBlobs
+        chars += before.chars
+      }
+      transcript.take(event)
+      chars += charsOf(event)
+    }
+  }
+  await takeAll(known)
+  while (transcript.seq < upTo) {
+    const page = await store.read(id, transcript.seq, Math.min(PAGE, upTo - transcript.seq))
+    await takeAll(page.events)
+    if (page.damaged) throw damaged(id, page.damaged)
+    if (page.events.length === 0) break
+  }
+  return { transcript, chars }
+}
+
+/** A rough measure, cheap enough for every event: what a request will carry of it. */
+export function charsOf(event: Event): number {
+  switch (event.type) {
+    case 'user.message':
+      return sizeOf(event.parts)
+    case 'agent.message':
+      return event.calls.reduce((sum, call) => sum + call.tool.length + sizeOfJson(call.args), sizeOf(event.parts))
+    case 'agent.tool_result':
+      return typeof event.content === 'string' ? event.content.length : event.content.bytes
+    case 'user.custom_tool_result':
+      return event.content.length
+    case 'note.added':
+      return event.text.length
+    default:
+      return 0
+  }
+}
+
+/** A picture is paid by its area and never by its bytes: this is the dearest that a provider makes of one. */
+const IMAGE_CHARS = 15_000
+
+function sizeOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, part) => {
+    if (part.type === 'blob') return sum + (part.media.startsWith('image/') ? IMAGE_CHARS : part.bytes)
+    return sum + (part.type === 'data' ? part.data.length : part.text.length)
+  }, 0)
+}
+
+function sizeOfJson(value: Json): number {
+  if (typeof value === 'string') return value.length
+  if (value === null || typeof value !== 'object') return 4
+  return Object.entries(value).reduce((sum, [key, item]) => sum + key.length + sizeOfJson(item), 0)
+}
+
+export function damaged(id: string, at: { readonly seq: number; readonly reason: string }): Fault {
+  const text = `Session ${id} is damaged at event ${at.seq}. It can be read up to event ${at.seq - 1}; restore a backup to go on.`
+  return new Fault('session_damaged', text, at.reason)
+}

@@ -1,0 +1,51 @@
+// What a caller sends: text, pictures and files. Bytes go beside the log, by hash; the message holds the reference.
+import type { Part } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Blob } from '../kernel/ports.ts'
+import { bytesBlob, refOf } from './world.ts'
+
+/** A picture or a document. `data` is bytes, or base64. */
+export type FilePart = {
+  readonly type: 'image' | 'file'
+  readonly media: string
+  readonly data: Uint8Array | string
+  readonly name?: string
+}
+
+export type Input = string | readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart)[]
+
+const FILE_BYTES_MAX = 32 * 1024 * 1024
+
+export function readInput(input: Input): { readonly parts: readonly Part[]; readonly blobs: readonly Blob[] } {
+  if (typeof input === 'string') return { parts: [{ type: 'text', text: input }], blobs: [] }
+  const blobs: Blob[] = []
+  const parts = input.map((part): Part => {
+    if (part.type === 'text' || part.type === 'blob') return part
+    const blob = blobOf(part)
+    blobs.push(blob)
+    return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }
+  })
+  return { parts, blobs }
+}
+
+/** Each look goes over the text once, however long and odd it is. */
+function isBase64(data: string): boolean {
+  const bare = data.replace(/\s+/g, '')
+  const digits = bare.replace(/={1,2}$/, '').length
+  return !/[^A-Za-z0-9+/=]/.test(bare) && !bare.slice(0, digits).includes('=') && digits % 4 !== 1
+}
+
+function blobOf({ type, media, data, name }: FilePart): Blob {
+  const what = name ?? `this ${type}`
+  if (!/^[\w.+-]+\/[\w.+-]+$/.test(media))
+    throw new Fault('invalid_input', `"${media}" is no media type of ${what}. Write one such as image/png.`)
+  if (type === 'image' && !media.startsWith('image/'))
+    throw new Fault('invalid_input', `${what} is no picture: its media type is ${media}.`)
+  if (typeof data === 'string' && !isBase64(data))
+    throw new Fault('invalid_input', `The data of ${what} is not base64.`)
+  const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : data
+  if (bytes.length === 0 || bytes.length > FILE_BYTES_MAX) {
+    throw new Fault('invalid_input', `${what} has ${bytes.length} bytes; it must have from 1 to ${FILE_BYTES_MAX}.`)
+  }
+  return bytesBlob(bytes, media)
+}

@@ -1,0 +1,196 @@
+// The redactor: known secrets leave as `⟦secret:NAME⟧` where an answer of the world becomes an event, before fold, digest,
+// stream and commit. It knows only what it was told; it does not guess what else might be a secret.
+import type { Json, Part } from '../kernel/content.ts'
+import type { InboxBody, OwnerBody } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+
+export type Secrets = Readonly<Record<string, string>>
+
+/** Shorter values are words of the language, and would be found everywhere. */
+export const SECRET_CHARS_MIN = 8
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const SECRET_NAMES = /(^|_)(API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$/i
+
+/** What the environment calls a secret: the values of variables that are named like one. */
+export function environmentSecrets(env: Readonly<Record<string, string | undefined>> = process.env): Secrets {
+  const found = Object.entries(env).filter(
+    (entry): entry is [string, string] =>
+      NAME.test(entry[0]) && SECRET_NAMES.test(entry[0]) && (entry[1] ?? '').length >= 12,
+  )
+  return Object.fromEntries(found)
+}
+
+export function markOf(name: string): string {
+  return `⟦secret:${name}⟧`
+}
+
+/** Text in pieces. `push` gives what is certain by now, `end` the rest. */
+export type Stream = { readonly push: (piece: string) => string; readonly end: () => string }
+
+export class Redactor {
+  readonly #secrets: ReadonlyMap<string, string>
+  /** Each spelling a secret may appear in, and its name. */
+  readonly #spellings = new Map<string, string>()
+  readonly #any: RegExp | null
+  readonly #longest: number
+  /** The spellings by their first character, and whether a text has any such character. */
+  readonly #begun: ReadonlyMap<string, readonly string[]>
+  readonly #beginning: RegExp | null
+
+  constructor(secrets: Secrets) {
+    this.#secrets = new Map(Object.entries(secrets))
+    for (const [name, value] of this.#secrets) {
+      if (!NAME.test(name))
+        throw new Fault('invalid_config', `"${name}" is no name for a secret: use letters, digits and "_".`)
+      if (value.length < SECRET_CHARS_MIN)
+        throw new Fault(
+          'invalid_config',
+          `The secret ${name} is shorter than ${SECRET_CHARS_MIN} characters, so it cannot be told from other text.`,
+        )
+      for (const spelling of spellings(value)) this.#spellings.set(spelling, name)
+    }
+    // Longer spellings first: of two that begin alike the whole one is taken.
+    const all = [...this.#spellings.keys()].sort((a, b) => b.length - a.length)
+    this.#any = all.length > 0 ? new RegExp(all.map(escaped).join('|'), 'g') : null
+    this.#longest = all[0]?.length ?? 0
+    this.#begun = groupedByFirst(all)
+    this.#beginning = all.length > 0 ? new RegExp([...this.#begun.keys()].map(escaped).join('|')) : null
+  }
+
+  /** Nothing is known, so nothing has to be looked at. */
+  get idle(): boolean {
+    return this.#any === null
+  }
+
+  value(name: string): string | null {
+    return this.#secrets.get(name) ?? null
+  }
+
+  text(text: string): string {
+    if (this.#any === null || text.length < SECRET_CHARS_MIN) return text
+    return text.replace(this.#any, (spelling) => markOf(this.#spellings.get(spelling) ?? ''))
+  }
+
+  /** The name of a secret that is somewhere in the value, keys included; null if there is none. */
+  find(value: Json): string | null {
+    if (this.#any === null) return null
+    if (typeof value === 'string') {
+      this.#any.lastIndex = 0
+      const [spelling] = this.#any.exec(value) ?? []
+      return spelling === undefined ? null : (this.#spellings.get(spelling) ?? null)
+    }
+    if (value === null || typeof value !== 'object') return null
+    for (const [key, item] of Object.entries(value as Readonly<Record<string, Json>>)) {
+      const name = this.find(key) ?? this.find(item)
+      if (name !== null) return name
+    }
+    return null
+  }
+
+  /** The event as it may be written. The very same object if it holds no secret. */
+  body<Body extends OwnerBody | InboxBody>(body: Body): Body {
+    if (this.#any === null) return body
+    // Sound: only texts are replaced, and none of them is one that the kernel reads.
+    return this.#json(body) as unknown as Body
+  }
+
+  json(value: Json): Json {
+    return this.#any === null ? value : this.#json(value)
+  }
+
+  /** For text that comes in pieces: what could still become a secret is held back until more is known. */
+  stream(): Stream {
+    let held = ''
+    return {
+      push: (piece) => {
+        // Most pieces have not even a character that a secret begins with.
+        if (held === '' && this.#beginning?.test(piece) !== true) return piece
+        const text = this.text(held + piece)
+        const from = this.#pending(text)
+        held = text.slice(from)
+        return text.slice(0, from)
+      },
+      end: () => {
+        const rest = held
+        held = ''
+        return rest
+      },
+    }
+  }
+
+  /** Where a spelling may have begun that is not whole yet. */
+  #pending(text: string): number {
+    for (let from = Math.max(0, text.length - this.#longest + 1); from < text.length; from++) {
+      const begun = this.#begun.get(text.charAt(from))
+      if (begun === undefined) continue
+      const tail = text.slice(from)
+      if (begun.some((spelling) => spelling.startsWith(tail))) return from
+    }
+    return text.length
+  }
+
+  #json(value: Json): Json {
+    if (typeof value === 'string') return this.text(value)
+    if (value === null || typeof value !== 'object') return value
+    if (Array.isArray(value)) {
+      const items = value as readonly Json[]
+      const clean = items.map((item) => this.#json(item))
+      return clean.some((item, i) => item !== items[i]) ? clean : items
+    }
+    return isReasoning(value) ? this.#reasoning(value) : this.#object(value as Readonly<Record<string, Json>>)
+  }
+
+  #object(value: Readonly<Record<string, Json>>): Json {
+    let changed = false
+    const clean = Object.entries(value).map(([key, item]): [string, Json] => {
+      const entry: [string, Json] = [this.text(key), this.#json(item)]
+      changed ||= entry[0] !== key || entry[1] !== item
+      return entry
+    })
+    return changed ? Object.fromEntries(clean) : value
+  }
+
+  /** What is signed is never edited: with a secret in it, it loses its signature and is plain text from then on. */
+  #reasoning(part: Extract<Part, { type: 'reasoning' }>): Json {
+    if (this.find(part.opaque ?? null) === null && this.find(part.text) === null) return part
+    return { type: 'reasoning', text: this.text(part.text) }
+  }
+}
+
+function isReasoning(value: unknown): value is Extract<Part, { type: 'reasoning' }> {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'reasoning' && 'text' in value
+}
+
+/** The value itself, and as it looks inside JSON, an address, base64 (whatever stands before it) and hexadecimal. */
+function spellings(value: string): readonly string[] {
+  const bytes = Buffer.from(value)
+  const shifted = [0, 1, 2].map((before) => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
+    // The characters at both ends also hold bits of the neighbours.
+    return text.slice(before === 0 ? 0 : before + 1, Math.floor(((before + bytes.length) * 8) / 6))
+  })
+  const url = shifted.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))
+  const all = [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(bytes.toString()),
+    ...shifted,
+    ...url,
+    bytes.toString('hex'),
+  ]
+  return [...new Set(all)].filter((text) => text.length >= SECRET_CHARS_MIN)
+}
+
+function groupedByFirst(all: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>()
+  for (const spelling of all) {
+    const group = groups.get(spelling.charAt(0))
+    if (group) group.push(spelling)
+    else groups.set(spelling.charAt(0), [spelling])
+  }
+  return groups
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+}

@@ -1,0 +1,79 @@
+// An agent's tools: those it was given and those its sources offer. Sources are asked anew before each run, and nothing here
+// changes what an open run froze.
+import { Fault } from '../kernel/failure.ts'
+import type { Clock } from '../kernel/ports.ts'
+import type { Tool, ToolSource } from '../tools/tool.ts'
+
+export type Tools = ReadonlyMap<string, Tool>
+
+export type ToolboxOptions = {
+  readonly tools: readonly (Tool | ToolSource)[]
+  /** Plan mode: only what changes nothing is shown to the model. */
+  readonly plan: boolean
+  readonly clock: Clock
+  /** More names that mean something to the harness here. */
+  readonly reserved?: readonly string[]
+}
+
+/** Names that mean something to the harness itself. */
+const RESERVED = ['subagent']
+
+export class Toolbox {
+  readonly #given: readonly Tool[]
+  readonly #sources: readonly ToolSource[]
+  readonly #plan: boolean
+  readonly #clock: Clock
+  readonly #reserved: ReadonlySet<string>
+  /** Null until the sources were asked for the first time. */
+  #now: Tools | null = null
+
+  constructor({ tools, plan, clock, reserved = [] }: ToolboxOptions) {
+    this.#given = tools.filter((tool): tool is Tool => !isSource(tool))
+    this.#sources = tools.filter(isSource)
+    this.#plan = plan
+    this.#clock = clock
+    this.#reserved = new Set([...RESERVED, ...reserved])
+    if (this.#sources.length === 0) this.#now = this.#gather(this.#given)
+    // A bad name among those that are known already is a mistake of the caller, not of a run.
+    else this.#gather(this.#given)
+  }
+
+  /** The tools as they were last seen, without asking anyone. */
+  get seen(): Tools | null {
+    return this.#now
+  }
+
+  /** The tools as they are. The same map as before if nothing changed. */
+  async open(signal: AbortSignal): Promise<Tools> {
+    if (this.#sources.length === 0 && this.#now) return this.#now
+    const offered = await Promise.all(this.#sources.map((source) => source.tools(signal, this.#clock)))
+    const now = this.#gather([...this.#given, ...offered.flat()])
+    if (this.#now === null || !same(this.#now, now)) this.#now = now
+    return this.#now
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#sources.map((source) => source.close()))
+  }
+
+  #gather(all: readonly Tool[]): Tools {
+    const tools = new Map<string, Tool>()
+    for (const tool of all) {
+      if (this.#reserved.has(tool.name))
+        throw new Fault('invalid_config', `"${tool.name}" is a name of the harness itself. Rename the tool.`)
+      if (tools.has(tool.name))
+        throw new Fault('invalid_config', `Two tools are named "${tool.name}". Rename one of them.`)
+      tools.set(tool.name, tool)
+    }
+    if (!this.#plan) return tools
+    return new Map([...tools].filter(([, tool]) => tool.effect === 'read' || tool.outside))
+  }
+}
+
+function isSource(tool: Tool | ToolSource): tool is ToolSource {
+  return 'type' in tool
+}
+
+function same(a: Tools, b: Tools): boolean {
+  return a.size === b.size && [...a].every(([name, tool]) => b.get(name) === tool)
+}

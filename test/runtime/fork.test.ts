@@ -1,0 +1,58 @@
+// Forks: a new session that goes on from an event of another, without a copy and without a trace in it.
+import { afterEach, describe, expect, it } from 'vitest'
+import { Fault, Harness, memory, scripted } from '../../src/index.ts'
+
+const open: Harness[] = []
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness.close()
+})
+
+/** Answers with the texts of the users it was shown. */
+function echo(): Harness {
+  const model = scripted((request) =>
+    request.messages
+      .flatMap((m) => (m.role === 'user' ? m.parts.flatMap((p) => (p.type === 'text' ? [p.text] : [])) : []))
+      .join(' | '),
+  )
+  const harness = new Harness({ model, store: memory() })
+  open.push(harness)
+  return harness
+}
+
+describe('a fork', () => {
+  it('B-FORK-1: reads the log it came from up to its event, and goes on apart from it', async () => {
+    const harness = echo()
+    const first = await harness.open()
+    await first.run('one')
+    const at = (await first.read()).events.at(-1)?.seq ?? 0
+    await first.run('two')
+    const fork = await first.fork({ at })
+    expect((await fork.run('three')).text).toBe('one | three')
+    expect((await first.run('four')).text).toBe('one | two | four')
+    expect((await fork.read()).events[0]).toMatchObject({
+      type: 'session.created',
+      fork: { session: first.id, seq: at },
+    })
+  })
+
+  it('B-FORK-2: without an event it goes on from the end, and a fork can be forked', async () => {
+    const harness = echo()
+    const first = await harness.open()
+    await first.run('one')
+    const second = await first.fork({ id: 'second' })
+    await second.run('two')
+    const third = await second.fork()
+    expect((await third.run('three')).text).toBe('one | two | three')
+    expect((await harness.session('second').run('four')).text).toBe('one | two | four')
+  })
+
+  it('B-FORK-3: a fork at an event that is not there is refused, and one at the beginning knows nothing', async () => {
+    const harness = echo()
+    const first = await harness.open()
+    await first.run('one')
+    await expect(first.fork({ at: 99 })).rejects.toThrow(Fault)
+    await expect(first.fork({ at: 0 })).rejects.toThrow('cannot be forked at 0')
+    const early = await first.fork({ at: 1 })
+    expect((await early.run('fresh')).text).toBe('fresh')
+  })
+})

@@ -1,0 +1,136 @@
+// What a caller may send: text, pictures and files, from the call to the bytes that a provider gets, and what is refused.
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { ChaosRequest, Dialect } from '../../src/chaos/index.ts'
+import { Fault, type Input } from '../../src/index.ts'
+import { conversation, DIALECTS, eventsOf, ofType, stage, STORAGES } from '../models/hosted-stage.ts'
+
+const PNG = Buffer.from('iVBORw0KGgo=', 'base64')
+const PDF = Buffer.from('%PDF-1.7 nothing')
+const PLACES = STORAGES.flatMap((storage) => DIALECTS.map((dialect) => ({ storage, dialect })))
+type Fields = Readonly<Record<string, unknown>>
+
+function sha256(data: Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex')
+}
+
+/** What the user said, in the provider's own parts. */
+function saidIn(request: ChaosRequest | undefined): readonly Fields[] {
+  const [first] = conversation(request).filter(({ role }) => role === 'user')
+  return (first?.['content'] ?? []) as readonly Fields[]
+}
+
+const OWN_FORM: Readonly<Record<Dialect, readonly unknown[]>> = {
+  messages: [
+    { type: 'text', text: 'See.' },
+    { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG.toString('base64') } },
+    { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: PDF.toString('base64') } },
+  ],
+  responses: [
+    { type: 'input_text', text: 'See.' },
+    { type: 'input_image', image_url: `data:image/png;base64,${PNG.toString('base64')}` },
+    { type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${PDF.toString('base64')}` },
+  ],
+  chat: [
+    { type: 'text', text: 'See.' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG.toString('base64')}` } },
+    { type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${PDF.toString('base64')}` } },
+  ],
+}
+
+describe.each(PLACES)('input over $dialect, on $storage', ({ storage, dialect }) => {
+  it('B-INPUT-1: pictures and files lie beside the log by their hash, and reach the provider in its own form, again in every request', async () => {
+    const { harness, store, chaos } = await stage(['A dot.', 'Still a dot.'], { storage, dialect })
+    const result = await harness.run([
+      { type: 'text', text: 'See.' },
+      { type: 'image', media: 'image/png', data: PNG },
+      { type: 'file', media: 'application/pdf', data: PDF.toString('base64'), name: 'a.pdf' },
+    ])
+    expect(result).toMatchObject({ status: 'completed', text: 'A dot.' })
+    const [message] = ofType(await eventsOf(store, result.sessionId), 'user.message')
+    expect(message?.parts).toEqual([
+      { type: 'text', text: 'See.' },
+      { type: 'blob', hash: sha256(PNG), bytes: PNG.length, media: 'image/png' },
+      { type: 'blob', hash: sha256(PDF), bytes: PDF.length, media: 'application/pdf', name: 'a.pdf' },
+    ])
+    expect(Buffer.from((await store.blob(sha256(PDF)))?.data ?? [])).toEqual(PDF)
+    await harness.session(result.sessionId).run('And now?')
+    for (const request of chaos.requests) expect(saidIn(request).slice(0, 3)).toMatchObject(OWN_FORM[dialect])
+    expect(chaos.requests.map(({ refused }) => refused)).toEqual([undefined, undefined])
+  })
+
+  it('B-INPUT-2: a text file is read as text under its name, and what a provider cannot take is said in words', async () => {
+    const { harness, chaos } = await stage(['I see.'], { storage, dialect })
+    await harness.run([
+      { type: 'file', media: 'text/csv', data: Buffer.from('a,b\n1,2'), name: 'numbers.csv' },
+      { type: 'file', media: 'audio/wav', data: Buffer.from('RIFF'), name: 'song.wav' },
+    ])
+    const said = JSON.stringify(saidIn(chaos.requests[0]))
+    expect(said).toContain('numbers.csv')
+    expect(said).toContain('a,b\\n1,2')
+    expect(said).toContain('[file song.wav (audio/wav, 4 bytes) cannot be shown to this model]')
+    expect(chaos.requests[0]?.refused).toBeUndefined()
+  })
+})
+
+describe('input', () => {
+  it('B-INPUT-3: a host that cannot see is told so in the place of the picture', async () => {
+    const { harness, chaos } = await stage(['I cannot see it.'], {
+      dialect: 'chat',
+      hosted: { name: 'deepseek:deepseek-chat' },
+    })
+    await harness.run([{ type: 'image', media: 'image/png', data: PNG, name: 'dot.png' }])
+    expect(JSON.stringify(conversation(chaos.requests[0]))).toContain(
+      '[file dot.png (image/png, 8 bytes) cannot be shown',
+    )
+  })
+
+  const png = { type: 'image', media: 'image/png' } as const
+  const bad: readonly (readonly [string, Input, RegExp])[] = [
+    ['nothing', '', /must not be empty/],
+    ['blanks', ' \n ', /must not be empty/],
+    ['no parts', [], /must not be empty/],
+    ['empty parts', [{ type: 'text', text: ' ' }], /must not be empty/],
+    [
+      'no media type',
+      [{ ...png, media: 'png', data: PNG }],
+      /"png" is no media type of this image\. Write one such as image\/png/,
+    ],
+    ['a media type with more', [{ ...png, media: 'image/png; evil=1', data: PNG }], /is no media type/],
+    [
+      'a picture that is none',
+      [{ ...png, media: 'application/pdf', data: PNG, name: 'x.pdf' }],
+      /x\.pdf is no picture: its media type is application\/pdf/,
+    ],
+    ['no base64', [{ ...png, data: 'data:image/png;base64,iVBORw0KGgo=' }], /The data of this image is not base64/],
+    ['base64 with an end in the middle', [{ ...png, data: 'iVBO=w0KGgo=' }], /not base64/],
+    ['base64 that is one digit too long', [{ ...png, data: 'iVBOR' }], /not base64/],
+    ['ten million blanks and one mark', [{ ...png, data: `${' '.repeat(10_000_000)}!` }], /not base64/],
+    ['a file of nothing', [{ ...png, data: '' }], /has 0 bytes; it must have from 1 to 33554432/],
+    ['a file too large', [{ ...png, data: new Uint8Array(33_554_433) }], /has 33554433 bytes/],
+    ['a kind nobody knows', [{ type: 'video', data: 'x' }] as unknown as Input, /is no media type/],
+  ]
+
+  it.each(bad)('B-INPUT-4: %s is refused with a sentence, and nothing is written', async (_what, input, sentence) => {
+    const { harness, store, chaos } = await stage([])
+    const session = await harness.open()
+    for (const act of [() => harness.run(input), () => session.send(input), () => session.stream(input).result]) {
+      const error: unknown = await act().then(
+        () => null,
+        (reason: unknown) => reason,
+      )
+      expect(error).toBeInstanceOf(Fault)
+      expect(error).toMatchObject({ code: 'invalid_input', message: expect.stringMatching(sentence) as unknown })
+    }
+    expect((await eventsOf(store, session.id)).map(({ type }) => type)).toEqual(['session.created'])
+    expect(await store.list({ limit: 10 })).toHaveLength(1)
+    expect(chaos.requests).toEqual([])
+  })
+
+  it('B-INPUT-5: base64 may be broken into lines and need not be filled up', async () => {
+    const { harness, store } = await stage(['Fine.'])
+    const { sessionId } = await harness.run([{ ...png, data: ' iVBO\nRw0K\r\nGgo ' }])
+    const [message] = ofType(await eventsOf(store, sessionId), 'user.message')
+    expect(message?.parts).toMatchObject([{ type: 'blob', hash: sha256(PNG) }])
+  })
+})
