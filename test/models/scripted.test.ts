@@ -1,4 +1,5 @@
 // The scripted model: a first-class model for tests and examples.
+import { systemClock } from '../../src/runtime/platform.ts'
 import { describe, expect, it } from 'vitest'
 import type { Delta, Model, Request } from '../../src/index.ts'
 import { scripted } from '../../src/index.ts'
@@ -12,7 +13,11 @@ function ask(
   const deltas: Delta[] = []
   const slept: number[] = []
   const sleep = async (ms: number): Promise<void> => void slept.push(ms)
-  return { answer: model.call(request, { signal, emit: (delta) => deltas.push(delta), sleep }), deltas, slept }
+  return {
+    answer: model.call(request, { signal, emit: (delta) => deltas.push(delta), sleep, clock: systemClock }),
+    deltas,
+    slept,
+  }
 }
 
 describe('the scripted model', () => {

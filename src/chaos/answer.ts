@@ -1,0 +1,118 @@
+// What a reply of the script comes to, before any dialect: every id, piece and count is settled here, and none by chance.
+import type { Frozen, Usage } from '../kernel/content.ts'
+import { fieldsOf, textOf } from './json.ts'
+import type { ChaosRequest, ChaosSaid, Dialect, Mischief } from './script.ts'
+
+export type AnswerCall = Frozen<{ id: string; tool: string; args: string; pieces: readonly string[] }>
+
+export type AnswerReasoning = Frozen<{
+  text: string
+  pieces: readonly string[]
+  signature: string
+  encrypted: string
+  /** Whether the script gave the signature. */
+  signed: boolean
+  redacted: boolean
+}>
+
+export type Answer = Frozen<{
+  /** How many replies were given before: part of every id. */
+  n: number
+  asked: ChaosRequest
+  model: string
+  text: string
+  pieces: readonly string[]
+  reasoning: AnswerReasoning | null
+  calls: readonly AnswerCall[]
+  /** Known words are translated by the dialect; others are sent as they are. */
+  finish: string
+  usage: Usage | null
+  usageTimes: number
+}>
+
+const CALL_PREFIX: Readonly<Record<Dialect, string>> = { messages: 'toolu', responses: 'call', chat: 'call' }
+
+/** When all of this happened. A clock would make two runs differ. */
+export const CREATED_SECONDS = 1_750_000_000
+
+export function answerOf(said: ChaosSaid, asked: ChaosRequest, n: number): Answer {
+  const { text = '', chaos = {}, deltas = 1 } = said
+  const reasoning = reasoningOf(said, n)
+  const calls = callsOf(said, asked.dialect, n)
+  const finish = chaos.finish ?? said.finish ?? (calls.length > 0 ? 'calls' : 'stop')
+  return {
+    n,
+    asked,
+    model: said.model ?? (textOf(fieldsOf(asked.body).model) || 'chaos'),
+    text,
+    pieces: piecesOf(text, deltas),
+    reasoning,
+    calls,
+    finish,
+    usage: usageOf(said, asked, { reasoning, calls }),
+    usageTimes: chaos.wrongUsage === 'triple' ? 3 : 1,
+  }
+}
+
+function reasoningOf({ reasoning, deltas = 1 }: ChaosSaid, n: number): AnswerReasoning | null {
+  if (reasoning === undefined) return null
+  const given = typeof reasoning === 'string' ? { text: reasoning } : reasoning
+  return {
+    text: given.text,
+    pieces: piecesOf(given.text, deltas),
+    signature: given.signature ?? opaque(`signature ${n}`),
+    encrypted: given.encrypted ?? opaque(`encrypted ${n}`),
+    signed: given.signature !== undefined,
+    redacted: given.redacted === true,
+  }
+}
+
+function callsOf({ calls = [], chaos = {}, deltas = 1 }: ChaosSaid, dialect: Dialect, n: number): AnswerCall[] {
+  const ids = calls.map(({ id }, at) => id ?? `${CALL_PREFIX[dialect]}_chaos_${n}_${at}`)
+  return calls.map(({ tool, args = {}, rawArgs }, at) => {
+    const sent = rawArgs ?? JSON.stringify(args)
+    return { id: idOf(ids, at, chaos), tool, args: sent, pieces: piecesOf(sent, deltas) }
+  })
+}
+
+function idOf(ids: readonly string[], at: number, { duplicateIds, blankIds }: Mischief): string {
+  if (blankIds) return ''
+  return (duplicateIds ? ids[0] : ids[at]) ?? ''
+}
+
+/** About four characters a token, as the providers say of English. */
+const TOKEN_CHARS = 4
+
+function usageOf(
+  { usage, text = '', chaos = {} }: ChaosSaid,
+  asked: ChaosRequest,
+  made: Pick<Answer, 'reasoning' | 'calls'>,
+): Usage | null {
+  if (chaos.wrongUsage === 'missing') return null
+  if (chaos.wrongUsage === 'absurd') return { inputTokens: -1, outputTokens: 1e21 }
+  if (usage !== undefined) return usage
+  const thought = made.reasoning?.text.length ?? 0
+  const written = made.calls.reduce((sum, { tool, args }) => sum + tool.length + args.length, text.length)
+  const plain = {
+    inputTokens: tokens(JSON.stringify(asked.body).length),
+    outputTokens: Math.max(1, tokens(written + thought)),
+  }
+  return made.reasoning === null ? plain : { ...plain, reasoningTokens: tokens(thought) }
+}
+
+function tokens(chars: number): number {
+  return Math.ceil(chars / TOKEN_CHARS)
+}
+
+/** Characters stay whole; what their bytes are torn into is the sender's. */
+function piecesOf(text: string, count: number): readonly string[] {
+  const characters = Array.from(text)
+  const size = Math.max(1, Math.ceil(characters.length / Math.max(1, count)))
+  const pieces: string[] = []
+  for (let at = 0; at < characters.length; at += size) pieces.push(characters.slice(at, at + size).join(''))
+  return pieces
+}
+
+function opaque(text: string): string {
+  return Buffer.from(`terret chaos ${text}`).toString('base64')
+}

@@ -1,0 +1,129 @@
+// Chat Completions, spoken: the chunks of https://developers.openai.com/api/docs/api-reference/chat-streaming, with the
+// `reasoning_content` of DeepSeek and the `reasoning_details` of OpenRouter. What may be asked is in rules-chat.ts.
+import type { Json, Usage } from '../kernel/content.ts'
+import { type Answer, CREATED_SECONDS } from './answer.ts'
+import { type Fields, fieldsOf } from './json.ts'
+import { type Frame, OPENAI_TROUBLES, openaiError, type Voice } from './voice.ts'
+
+export const chat: Voice = {
+  whole: wholeOf,
+  frames: framesOf,
+  ping: ': keep-alive\n\n',
+  unknown: (padding) => frame({ object: 'chaos.unknown', choices: [], padding }),
+  failed: () => frame(openaiError(OPENAI_TROUBLES.server_error)),
+  troubles: {
+    ...OPENAI_TROUBLES,
+    overflow: {
+      status: 400,
+      code: 'context_length_exceeded',
+      param: 'messages',
+      message:
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. " +
+        'Please reduce the length of the messages.',
+    },
+  },
+  refused: openaiError,
+  requestHeader: 'x-request-id',
+}
+
+/** A refusal without a word is the content filter's; one with words ends like any other text. */
+function finishOf({ finish, text }: Answer): string {
+  if (finish === 'calls') return 'tool_calls'
+  if (finish !== 'refusal') return finish
+  return text === '' ? 'content_filter' : 'stop'
+}
+
+function head({ n, model }: Answer): Fields {
+  return { id: `chatcmpl-chaos-${n}`, created: CREATED_SECONDS + n, model, system_fingerprint: 'fp_chaos' }
+}
+
+function usageFields(usage: Usage): Fields {
+  const { inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = usage
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: cacheWriteTokens },
+    completion_tokens_details: { reasoning_tokens: reasoningTokens },
+  }
+}
+
+type Reasoning = NonNullable<Answer['reasoning']>
+
+/** As OpenRouter has them: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens */
+function detailOf(text: string, signature: string | null): Fields {
+  return { type: 'reasoning.text', text, signature, id: 'reasoning-text-1', format: 'anthropic-claude-v1', index: 0 }
+}
+
+function reasoningFields({ text, signature, signed }: Reasoning): Fields {
+  return signed ? { reasoning: text, reasoning_details: [detailOf(text, signature)] } : { reasoning_content: text }
+}
+
+function reasoningDeltas({ pieces, signature, signed }: Reasoning): readonly Fields[] {
+  if (!signed) return pieces.map((piece) => ({ reasoning_content: piece }))
+  const grown = pieces.map((piece) => ({ reasoning: piece, reasoning_details: [detailOf(piece, null)] }))
+  return [...grown, { reasoning_details: [detailOf('', signature)] }]
+}
+
+function wholeOf(answer: Answer): Json {
+  const { text, finish, reasoning, calls, usage } = answer
+  const refused = finish === 'refusal' && text !== ''
+  const made = calls.map(({ id, tool, args }) => ({ id, type: 'function', function: { name: tool, arguments: args } }))
+  const message: Fields = {
+    role: 'assistant',
+    content: refused || (text === '' && made.length > 0) ? null : text,
+    refusal: refused ? text : null,
+    ...(reasoning === null ? {} : reasoningFields(reasoning)),
+    ...(made.length === 0 ? {} : { tool_calls: made }),
+  }
+  return {
+    ...head(answer),
+    object: 'chat.completion',
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(answer) }],
+    ...(usage === null ? {} : { usage: usageFields(usage) }),
+  }
+}
+
+function deltasOf({ reasoning, pieces, finish, calls }: Answer): readonly Fields[] {
+  const texts = pieces.map((piece) => (finish === 'refusal' ? { refusal: piece } : { content: piece }))
+  const made = calls.flatMap(({ id, tool, pieces: parts }, index) => [
+    { tool_calls: [{ index, id, type: 'function', function: { name: tool, arguments: '' } }] },
+    ...parts.map((part) => ({ tool_calls: [{ index, function: { arguments: part } }] })),
+  ])
+  const thought = reasoning === null ? [] : reasoningDeltas(reasoning)
+  return [{ role: 'assistant', content: '', refusal: null }, ...thought, ...texts, ...made]
+}
+
+function framesOf(answer: Answer): readonly Frame[] {
+  const counted = fieldsOf(fieldsOf(answer.asked.body).stream_options).include_usage === true
+  const chunk = (choices: readonly Json[], usage: Json = null): Json => ({
+    ...head(answer),
+    object: 'chat.completion.chunk',
+    choices,
+    ...(counted ? { usage } : {}),
+  })
+  const choice = (delta: Fields, finish_reason: string | null): Json => ({
+    index: 0,
+    delta,
+    logprobs: null,
+    finish_reason,
+  })
+  const frames = deltasOf(answer).map((delta) => {
+    const plain = frame(chunk([choice(delta, null)]))
+    return delta.role === undefined && ('content' in delta || 'refusal' in delta) ? withPart(plain, 'text') : plain
+  })
+  frames.push(withPart(frame(chunk([choice({}, finishOf(answer))])), 'end'))
+  if (counted && answer.usage !== null) {
+    const usage = usageFields(answer.usage)
+    for (let time = 0; time < answer.usageTimes; time++) frames.push(withPart(frame(chunk([], usage)), 'end'))
+  }
+  return [...frames, { event: null, data: '[DONE]', part: 'end' }]
+}
+
+function frame(data: Json): Frame {
+  return { event: null, data: JSON.stringify(data) }
+}
+
+function withPart(plain: Frame, part: 'text' | 'end'): Frame {
+  return { ...plain, part }
+}

@@ -1,0 +1,96 @@
+// What a rule of a provider is, and what the rules of several dialects check alike: names and strict schemas.
+import type { Frozen, Json } from '../kernel/content.ts'
+import type { Issued } from './issued.ts'
+import { type Fields, fieldsOf, isFields, listOf, textOf } from './json.ts'
+import type { Dialect } from './script.ts'
+import type { Refusal } from './voice.ts'
+
+export type Asked = Frozen<{ headers: Readonly<Record<string, string>>; body: Fields; issued: Issued }>
+
+export type ProviderRule = Frozen<{
+  /** The dialect and the number in it, such as `chat-3`. */
+  id: string
+  dialect: Dialect
+  /** One sentence. */
+  rule: string
+  /** Where the provider says so, or where its refusal is on record. */
+  source: string
+  /** Null if the request keeps the rule. */
+  check: (asked: Asked) => Refusal | null
+}>
+
+/** The first refusal in the list. */
+export function first<T>(list: Iterable<T>, look: (entry: T, at: number) => Refusal | null): Refusal | null {
+  let at = 0
+  for (const entry of list) {
+    const refusal = look(entry, at)
+    if (refusal !== null) return refusal
+    at += 1
+  }
+  return null
+}
+
+/** The first value that was there before, or undefined. */
+export function repeated(values: readonly string[]): string | undefined {
+  return values.find((value, at) => values.indexOf(value) !== at)
+}
+
+export function tooLong(param: string, text: string, most: number): Refusal | null {
+  const message = `Invalid '${param}': string too long. Expected a string with maximum length ${most}, but got a string with length ${text.length} instead.`
+  return text.length > most ? { message, param, code: 'string_above_max_length' } : null
+}
+
+export function emptyArray(param: string): Refusal {
+  const message = `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`
+  return { message, param, code: 'empty_array' }
+}
+
+export function badName(param: string, name: string, most: number): Refusal | null {
+  if (name === '')
+    return { message: `Missing required parameter: '${param}'.`, param, code: 'missing_required_parameter' }
+  const message = `Invalid '${param}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`
+  if (!/^[a-zA-Z0-9_-]+$/.test(name)) return { message, param, code: 'invalid_value' }
+  return tooLong(param, name, most)
+}
+
+/** OpenAI has no way to keep to these. */
+const UNSUPPORTED = ['allOf', 'not', 'dependentRequired', 'dependentSchemas', 'if', 'then', 'else'] as const
+
+/** Why a schema is none that OpenAI can keep to strictly, as it says it; null if it is one. */
+export function unstrict(schema: Json | undefined): string | null {
+  const root = fieldsOf(schema)
+  if (root.type !== 'object')
+    return `schema must be a JSON Schema of 'type: "object"', got 'type: "${textOf(root.type) || 'None'}"'.`
+  return unstrictNode(root, [])
+}
+
+function unstrictNode(node: Fields, path: readonly string[]): string | null {
+  const context = `In context=(${path.map((step) => `'${step}'`).join(', ')})`
+  const banned = UNSUPPORTED.find((keyword) => keyword in node)
+  if (banned !== undefined) return `${context}, '${banned}' is not permitted.`
+  const properties = fieldsOf(node.properties)
+  if (node.type === 'object' || 'properties' in node) {
+    if (node.additionalProperties !== false)
+      return `${context}, 'additionalProperties' is required to be supplied and to be false.`
+    const missing = Object.keys(properties).find((name) => !listOf(node.required).includes(name))
+    if (missing !== undefined)
+      return `${context}, 'required' is required to be supplied and to be an array including every key in properties. Missing '${missing}'.`
+  }
+  for (const [child, steps] of childrenOf(node, properties)) {
+    const found = unstrictNode(child, [...path, ...steps])
+    if (found !== null) return found
+  }
+  return null
+}
+
+function childrenOf(node: Fields, properties: Fields): readonly (readonly [Fields, readonly string[]])[] {
+  const children: (readonly [Fields, readonly string[]])[] = []
+  const add = (value: Json | undefined, ...steps: readonly string[]): void => {
+    if (isFields(value)) children.push([value, steps])
+  }
+  for (const [name, value] of Object.entries(properties)) add(value, 'properties', name)
+  for (const [name, value] of Object.entries(fieldsOf(node.$defs))) add(value, '$defs', name)
+  for (const [at, value] of listOf(node.anyOf).entries()) add(value, 'anyOf', String(at))
+  add(node.items, 'items')
+  return children
+}

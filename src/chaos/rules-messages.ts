@@ -1,0 +1,411 @@
+// What Anthropic Messages refuses, as data. Rules that models differ in are only here where all of them agree.
+import { type Block, blocksIn, inBlocks, loopBegins, toolsIn, turnsIn } from './rules-messages-read.ts'
+import { fieldsOf, isFields, listOf, textOf } from './json.ts'
+import { first, type ProviderRule, repeated } from './rule.ts'
+
+const API = 'https://platform.claude.com/docs/en/api/messages'
+const TOOLS = 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls'
+const DEFINE = 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools'
+const THINKING = 'https://platform.claude.com/docs/en/build-with-claude/extended-thinking'
+const CACHING = 'https://platform.claude.com/docs/en/build-with-claude/prompt-caching'
+const NAMES = /^[a-zA-Z0-9_-]{1,128}$/
+const IMAGES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
+
+function thinks(body: Readonly<Record<string, unknown>>): boolean {
+  const type = fieldsOf(body.thinking).type
+  return type === 'enabled' || type === 'adaptive'
+}
+
+const shape: readonly ProviderRule[] = [
+  {
+    id: 'messages-1',
+    dialect: 'messages',
+    rule: 'Every request names the version of the API in the header anthropic-version.',
+    source: 'https://platform.claude.com/docs/en/api/versioning',
+    check: ({ headers }) =>
+      headers['anthropic-version'] ? null : { message: 'anthropic-version: header is required' },
+  },
+  {
+    id: 'messages-2',
+    dialect: 'messages',
+    rule: 'max_tokens is required.',
+    source: API,
+    check: ({ body }) => (Number.isInteger(body.max_tokens) ? null : { message: 'max_tokens: Field required' }),
+  },
+  {
+    id: 'messages-3',
+    dialect: 'messages',
+    rule: 'There is at least one message, and each is of the user or of the assistant: instructions go into system.',
+    source: API,
+    check: ({ body }) => {
+      const list = listOf(body.messages)
+      if (list.length === 0) return { message: 'messages: at least one message is required' }
+      const role = list.map((entry) => fieldsOf(entry).role).find((found) => found !== 'user' && found !== 'assistant')
+      if (role === undefined) return null
+      return {
+        message: `messages: Unexpected role "${textOf(role)}". The Messages API accepts a top-level \`system\` parameter, not "system" as an input message role.`,
+      }
+    },
+  },
+  {
+    id: 'messages-4',
+    dialect: 'messages',
+    rule: 'The first message is of the user (the first-party API lets it pass by now; Bedrock and others do not).',
+    source: 'https://github.com/anthropics/anthropic-sdk-typescript/issues/622',
+    check: ({ body }) =>
+      turnsIn(body)[0]?.role === 'user' ? null : { message: 'messages: first message must use the "user" role' },
+  },
+  {
+    id: 'messages-5',
+    dialect: 'messages',
+    rule: 'Every message but a last one of the assistant has content.',
+    source: 'https://github.com/anthropics/claude-code/issues/3196',
+    check: ({ body }) =>
+      first(listOf(body.messages), (entry, at) => {
+        const { role } = fieldsOf(entry)
+        const last = at === listOf(body.messages).length - 1 && role === 'assistant'
+        if (last || blocksIn(entry).some((block) => block.type !== 'text' || block.text !== '')) return null
+        const wrong = 'all messages must have non-empty content except for the optional final assistant message'
+        return { message: `messages.${at}: ${wrong}` }
+      }),
+  },
+  {
+    id: 'messages-6',
+    dialect: 'messages',
+    rule: 'No text block is empty or blank.',
+    source: 'https://github.com/anthropics/claude-code/issues/23440',
+    check: ({ body }) => {
+      const texts = inBlocksAll(body)
+        .filter((block) => block.type === 'text')
+        .map((block) => textOf(block.text))
+      if (texts.includes('')) return { message: 'messages: text content blocks must be non-empty' }
+      const blank = texts.some((text) => text.trim() === '')
+      return blank ? { message: 'messages: text content blocks must contain non-whitespace text' } : null
+    },
+  },
+  {
+    id: 'messages-7',
+    dialect: 'messages',
+    rule: 'What the assistant is made to begin with does not end with white space.',
+    source: 'https://github.com/crewAIInc/crewAI/pull/4620',
+    check: ({ body }) => {
+      const turn = turnsIn(body).at(-1)
+      const text = textOf(turn?.blocks.at(-1)?.text)
+      const wrong = turn?.role === 'assistant' && text !== text.trimEnd()
+      return wrong ? { message: 'messages: final assistant content cannot end with trailing whitespace' } : null
+    },
+  },
+  {
+    id: 'messages-8',
+    dialect: 'messages',
+    rule: 'An image in base64 is a JPEG, PNG, GIF or WebP.',
+    source: 'https://platform.claude.com/docs/en/build-with-claude/vision',
+    check: ({ body }) =>
+      inBlocks(body, (block, at) => {
+        const source = fieldsOf(block.source)
+        if (block.type !== 'image' || source.type !== 'base64' || IMAGES.includes(textOf(source.media_type)))
+          return null
+        const wrong = "Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'"
+        return { message: `${at}.image.source.base64.media_type: ${wrong}` }
+      }),
+  },
+  {
+    id: 'messages-9',
+    dialect: 'messages',
+    rule: 'At most four blocks are marked for the cache.',
+    source: CACHING,
+    check: ({ body }) => {
+      const marked = [...listOf(body.tools), ...listOf(body.system), ...inBlocksAll(body), body]
+      const found = marked.filter((block) => isFields(fieldsOf(block).cache_control)).length
+      if (found <= 4) return null
+      return { message: `A maximum of 4 blocks with cache_control may be provided. Found ${found}.` }
+    },
+  },
+  {
+    id: 'messages-10',
+    dialect: 'messages',
+    rule: 'A thinking block cannot be marked for the cache.',
+    source: CACHING,
+    check: ({ body }) =>
+      inBlocks(body, (block, at) => {
+        const wrong = isThinking(block) && 'cache_control' in block
+        return wrong ? { message: `${at}.${textOf(block.type)}.cache_control: Extra inputs are not permitted` } : null
+      }),
+  },
+]
+
+const calls: readonly ProviderRule[] = [
+  {
+    id: 'messages-11',
+    dialect: 'messages',
+    rule: 'Calls stand only in messages of the assistant, and results only in those of the user.',
+    source: TOOLS,
+    check: ({ body }) =>
+      first(turnsIn(body), ({ role, at, blocks }) => {
+        const wrong = role === 'user' ? 'tool_use' : 'tool_result'
+        const home = role === 'user' ? 'assistant' : 'user'
+        if (!blocks.some((block) => block.type === wrong)) return null
+        return { message: `messages.${at}: \`${wrong}\` blocks can only be in \`${home}\` messages` }
+      }),
+  },
+  {
+    id: 'messages-12',
+    dialect: 'messages',
+    rule: 'Every call has its result in the next message.',
+    source: TOOLS,
+    check: ({ body }) => unanswered(body, (blocks) => blocks.filter((block) => block.type === 'tool_result')),
+  },
+  {
+    id: 'messages-13',
+    dialect: 'messages',
+    rule: 'Results stand first in their message, before any text.',
+    source: TOOLS,
+    check: ({ body }) =>
+      unanswered(body, (blocks) => {
+        const end = blocks.findIndex((block) => block.type !== 'tool_result')
+        return end < 0 ? blocks : blocks.slice(0, end)
+      }),
+  },
+  {
+    id: 'messages-14',
+    dialect: 'messages',
+    rule: 'No text follows a call in its message; thoughts between calls stay where they were.',
+    source:
+      'https://github.com/anomalyco/opencode/blob/dev/packages/llm/test/fixtures/recordings/anthropic-messages/rejects-malformed-assistant-tool-order-without-patch.json',
+    check: ({ body }) =>
+      first(turnsIn(body), ({ at, blocks }) => {
+        const begin = blocks.findIndex((block) => block.type === 'tool_use')
+        const rest = begin < 0 ? [] : blocks.slice(begin)
+        return rest.every((block) => block.type !== 'text') ? null : { message: lacking(at, idsIn(rest)) }
+      }),
+  },
+  {
+    id: 'messages-15',
+    dialect: 'messages',
+    rule: 'Every result answers a call of the message before it.',
+    source: TOOLS,
+    check: ({ body }) => {
+      const turns = turnsIn(body)
+      return first(turns, ({ at, blocks }, index) => {
+        const known = idsIn(turns[index - 1]?.blocks ?? [])
+        return first(blocks, (block, place) => {
+          const id = textOf(block.tool_use_id)
+          if (block.type !== 'tool_result' || known.includes(id)) return null
+          const why = 'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.'
+          return {
+            message: `messages.${at}.content.${place}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. ${why}`,
+          }
+        })
+      })
+    },
+  },
+  {
+    id: 'messages-16',
+    dialect: 'messages',
+    rule: 'The ids of calls are unique in a conversation.',
+    source: 'https://github.com/anthropics/claude-code/issues/28515',
+    check: ({ body }) =>
+      repeated(turnsIn(body).flatMap(({ blocks }) => idsIn(blocks))) === undefined
+        ? null
+        : { message: 'messages: `tool_use` ids must be unique' },
+  },
+  {
+    id: 'messages-17',
+    dialect: 'messages',
+    rule: 'A call has one result and no second.',
+    source: 'https://github.com/anthropics/claude-code/issues/14110',
+    check: ({ body }) =>
+      first(turnsIn(body), ({ at, blocks }) => {
+        const results = blocks.filter((block) => block.type === 'tool_result')
+        const twice = repeated(results.map((block) => textOf(block.tool_use_id)))
+        if (twice === undefined) return null
+        const wrong = 'each tool_use must have a single result. Found multiple `tool_result` blocks with id:'
+        return { message: `messages.${at}: ${wrong} ${twice}` }
+      }),
+  },
+  {
+    id: 'messages-18',
+    dialect: 'messages',
+    rule: 'The input of a call is an object.',
+    source: API,
+    check: ({ body }) =>
+      inBlocks(body, (block, at) => {
+        if (block.type !== 'tool_use' || isFields(block.input)) return null
+        return { message: `${at}.tool_use.input: Input should be a valid dictionary` }
+      }),
+  },
+  {
+    id: 'messages-19',
+    dialect: 'messages',
+    rule: 'The id of a call is made of letters, digits, _ and -.',
+    source: 'https://github.com/HKUDS/nanobot/pull/4356',
+    check: ({ body }) =>
+      inBlocks(body, (block, at) => {
+        if (block.type !== 'tool_use' || /^[a-zA-Z0-9_-]+$/.test(textOf(block.id))) return null
+        return { message: `${at}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'` }
+      }),
+  },
+]
+
+const tools: readonly ProviderRule[] = [
+  {
+    id: 'messages-20',
+    dialect: 'messages',
+    rule: 'The name of a tool is made of letters, digits, _ and -, at most 128 of them.',
+    source: DEFINE,
+    check: ({ body }) =>
+      first(toolsIn(body), ({ name }, at) => {
+        if (NAMES.test(textOf(name))) return null
+        return { message: `tools.${at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'` }
+      }),
+  },
+  {
+    id: 'messages-21',
+    dialect: 'messages',
+    rule: 'No two tools have the same name.',
+    source: 'https://github.com/tailcallhq/forgecode/issues/892',
+    check: ({ body }) =>
+      repeated(toolsIn(body).map(({ name }) => textOf(name))) === undefined
+        ? null
+        : { message: 'tools: Tool names must be unique.' },
+  },
+  {
+    id: 'messages-22',
+    dialect: 'messages',
+    rule: 'The schema of a tool is one of an object.',
+    source: DEFINE,
+    check: ({ body }) =>
+      first(toolsIn(body), (tool, at) => {
+        const known = tool.type !== undefined && tool.type !== 'custom'
+        if (known || fieldsOf(tool.input_schema).type === 'object') return null
+        return { message: `tools.${at}.custom.input_schema.type: Input should be 'object'` }
+      }),
+  },
+  {
+    id: 'messages-23',
+    dialect: 'messages',
+    rule: 'A tool that must be used is one of the tools given.',
+    source: DEFINE,
+    check: ({ body }) => {
+      const { type, name } = fieldsOf(body.tool_choice)
+      const names = toolsIn(body).map((tool) => textOf(tool.name))
+      if (type === undefined) return null
+      if (names.length === 0) return { message: 'tool_choice: tool_choice may only be specified while providing tools' }
+      const wrong = type === 'tool' && !names.includes(textOf(name))
+      return wrong ? { message: `Tool '${textOf(name)}' not found in provided tools` } : null
+    },
+  },
+]
+
+const thinking: readonly ProviderRule[] = [
+  {
+    id: 'messages-24',
+    dialect: 'messages',
+    rule: 'A budget for thinking is at least 1,024 tokens.',
+    source: THINKING,
+    check: ({ body }) => {
+      const { type, budget_tokens: budget } = fieldsOf(body.thinking)
+      if (type !== 'enabled' || (typeof budget === 'number' && budget >= 1_024)) return null
+      return { message: 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024' }
+    },
+  },
+  {
+    id: 'messages-25',
+    dialect: 'messages',
+    rule: 'max_tokens is more than the budget for thinking, unless thinking is interleaved.',
+    source: THINKING,
+    check: ({ body, headers }) => {
+      const { type, budget_tokens: budget } = fieldsOf(body.thinking)
+      const free = type !== 'enabled' || (headers['anthropic-beta'] ?? '').includes('interleaved-thinking')
+      if (free || Number(body.max_tokens) > Number(budget)) return null
+      return { message: '`max_tokens` must be greater than `thinking.budget_tokens`.' }
+    },
+  },
+  {
+    id: 'messages-26',
+    dialect: 'messages',
+    rule: 'With thinking, the temperature is 1 or not given.',
+    source: THINKING,
+    check: ({ body }) => {
+      const cool = thinks(body) && body.temperature !== undefined && body.temperature !== 1
+      return cool
+        ? { message: '`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.' }
+        : null
+    },
+  },
+  {
+    id: 'messages-27',
+    dialect: 'messages',
+    rule: 'With thinking, no tool can be forced.',
+    source: THINKING,
+    check: ({ body }) => {
+      const { type } = fieldsOf(body.tool_choice)
+      const forced = thinks(body) && (type === 'any' || type === 'tool')
+      return forced ? { message: 'Thinking may not be enabled when tool_choice forces tool use.' } : null
+    },
+  },
+  {
+    id: 'messages-28',
+    dialect: 'messages',
+    rule: 'Thinking blocks come back as they were sent, with the signature that they had.',
+    source: THINKING,
+    check: ({ body, issued }) =>
+      inBlocks(body, (block, at) => {
+        if (!isThinking(block)) return null
+        const redacted = block.type === 'redacted_thinking'
+        const texts = issued.signatures.get(textOf(redacted ? block.data : block.signature))
+        if (texts?.has(redacted ? '' : textOf(block.thinking))) return null
+        return { message: `${at}: Invalid \`${redacted ? 'data' : 'signature'}\` in \`${textOf(block.type)}\` block` }
+      }),
+  },
+  {
+    id: 'messages-29',
+    dialect: 'messages',
+    rule: 'With a budget for thinking, the calls under way began with a thinking block.',
+    source: THINKING,
+    check: ({ body }) => {
+      const begin = fieldsOf(body.thinking).type === 'enabled' ? loopBegins(body) : null
+      const block = begin?.blocks[0]
+      if (begin === null || block === undefined || isThinking(block)) return null
+      return {
+        message:
+          `messages.${begin.at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${textOf(block.type)}\`. ` +
+          'When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).',
+      }
+    },
+  },
+]
+
+export const messagesRules: readonly ProviderRule[] = [...shape, ...calls, ...tools, ...thinking]
+
+function isThinking(block: Block): boolean {
+  return block.type === 'thinking' || block.type === 'redacted_thinking'
+}
+
+function idsIn(blocks: readonly Block[]): readonly string[] {
+  return blocks.filter((block) => block.type === 'tool_use').map((block) => textOf(block.id))
+}
+
+function lacking(at: number, ids: readonly string[]): string {
+  const why = 'Each `tool_use` block must have a corresponding `tool_result` block in the next message.'
+  return `messages.${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}. ${why}`
+}
+
+function unanswered(body: Block, answers: (blocks: readonly Block[]) => readonly Block[]): { message: string } | null {
+  const turns = turnsIn(body)
+  for (const [index, { at, blocks }] of turns.entries()) {
+    const given = answers(turns[index + 1]?.blocks ?? []).map((block) => textOf(block.tool_use_id))
+    const missing = idsIn(blocks).filter((id) => !given.includes(id))
+    if (missing.length > 0) return { message: lacking(at, missing) }
+  }
+  return null
+}
+
+/** All blocks, also those inside results. */
+function inBlocksAll(body: Block): readonly Block[] {
+  return listOf(body.messages).flatMap((entry) => blocksIn(entry).flatMap((block) => [block, ...nested(block)]))
+}
+
+function nested(block: Block): readonly Block[] {
+  return block.type === 'tool_result' ? listOf(block.content).map(fieldsOf) : []
+}

@@ -1,0 +1,342 @@
+// What OpenAI Responses refuses, as data. What was stored or signed is looked up in what this server gave out.
+import type { Issued } from './issued.ts'
+import { type Fields, fieldsOf, listOf, textOf } from './json.ts'
+import { badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
+
+const API = 'https://platform.openai.com/docs/api-reference/responses/create'
+const STRICT = 'https://developers.openai.com/api/docs/guides/structured-outputs'
+
+/** What a request of Chat Completions has, and where it went. */
+const MOVED: Readonly<Record<string, string>> = {
+  messages: 'input',
+  max_tokens: 'max_output_tokens',
+  max_completion_tokens: 'max_output_tokens',
+  response_format: 'text.format',
+  reasoning_effort: 'reasoning.effort',
+}
+
+// biome-ignore format: a list of words
+const INCLUDES: readonly string[] = [
+  'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources',
+  'message.input_image.image_url', 'computer_call_output.output.image_url', 'code_interpreter_call.outputs',
+  'reasoning.encrypted_content', 'message.output_text.logprobs',
+]
+
+const input: readonly ProviderRule[] = [
+  {
+    id: 'responses-1',
+    dialect: 'responses',
+    rule: 'The parameters of Chat Completions that have moved are not given in their old place.',
+    source: 'https://platform.openai.com/docs/guides/migrate-to-responses',
+    check: ({ body }) => {
+      const param = Object.keys(MOVED).find((name) => name in body)
+      if (param === undefined) return null
+      const moved = `In the Responses API, this parameter has moved to '${MOVED[param]}'.`
+      return { message: `Unsupported parameter: '${param}'. ${moved}`, param, code: 'unsupported_parameter' }
+    },
+  },
+  {
+    id: 'responses-2',
+    dialect: 'responses',
+    rule: 'There is input.',
+    source: API,
+    check: ({ body }) => {
+      if (Array.isArray(body.input)) return body.input.length > 0 ? null : emptyArray('input')
+      if (textOf(body.input) !== '') return null
+      const param = 'input'
+      return { message: `Missing required parameter: '${param}'.`, param, code: 'missing_required_parameter' }
+    },
+  },
+  {
+    id: 'responses-3',
+    dialect: 'responses',
+    rule: 'What the assistant said is output_text, and what others said is input_text.',
+    source: API,
+    check: ({ body }) =>
+      first(itemsIn(body), ({ role, content }, at) =>
+        first(listOf(content), (part, place) => {
+          const type = textOf(fieldsOf(part).type)
+          const wrong = role === 'assistant' ? type.startsWith('input_') : type === 'output_text'
+          if (!wrong) return null
+          const may =
+            role === 'assistant' ? "'output_text' and 'refusal'" : "'input_text', 'input_image', and 'input_file'"
+          const param = `input[${at}].content[${place}]`
+          return { message: `Invalid value: '${type}'. Supported values are: ${may}.`, param, code: 'invalid_value' }
+        }),
+      ),
+  },
+  {
+    id: 'responses-4',
+    dialect: 'responses',
+    rule: 'No item is given twice.',
+    source: 'https://github.com/vercel/ai/issues/7883',
+    check: ({ body }) => {
+      const ids = itemsIn(body).map(({ id }) => textOf(id))
+      const twice = repeated(ids.filter((id) => id !== ''))
+      if (twice === undefined) return null
+      const message = `Duplicate item found with id ${twice}. Remove duplicate items from your input and try again.`
+      return { message, param: 'input' }
+    },
+  },
+]
+
+const calls: readonly ProviderRule[] = [
+  // First of these: who lost the chain must learn that, and not which call it cannot be matched to.
+  {
+    id: 'responses-5',
+    dialect: 'responses',
+    rule: 'The response that this one follows was stored.',
+    source: 'https://github.com/smg-project/smg/pull/916',
+    check: ({ body, issued }) => {
+      const id = body.previous_response_id
+      if (id === undefined || id === null || issued.responses.get(textOf(id))?.stored) return null
+      const message = `Previous response with id '${textOf(id)}' not found.`
+      return { message, param: 'previous_response_id', code: 'previous_response_not_found' }
+    },
+  },
+  {
+    id: 'responses-6',
+    dialect: 'responses',
+    rule: 'The output of a function answers a call in the input or in the response that it follows.',
+    source: 'https://github.com/microsoft/vscode/issues/320060',
+    check: ({ body, issued }) => {
+      const chained = issued.responses.get(textOf(body.previous_response_id))?.calls ?? []
+      const items = meantIn(body, issued)
+      return first(items, ({ type, call_id: id }, at) => {
+        const known = [...chained, ...callIds(items.slice(0, at))]
+        if (type !== 'function_call_output' || known.includes(textOf(id))) return null
+        return { message: `No tool call found for function call output with call_id ${textOf(id)}.`, param: 'input' }
+      })
+    },
+  },
+  {
+    id: 'responses-7',
+    dialect: 'responses',
+    rule: 'Every call, also one of the response that this one follows, has an output.',
+    source: 'https://github.com/openai/openai-agents-python/issues/673',
+    check: ({ body, issued }) => {
+      const chained = issued.responses.get(textOf(body.previous_response_id))?.calls ?? []
+      const outputs = itemsIn(body).filter(({ type }) => type === 'function_call_output')
+      const answered = outputs.map(({ call_id: id }) => textOf(id))
+      const missing = [...chained, ...callIds(meantIn(body, issued))].find((id) => !answered.includes(id))
+      return missing === undefined
+        ? null
+        : { message: `No tool output found for function call ${missing}.`, param: 'input' }
+    },
+  },
+  {
+    id: 'responses-8',
+    dialect: 'responses',
+    rule: 'The call_id of a call or an output has 1 to 64 characters.',
+    source: 'https://github.com/openai/openai-openapi/blob/main/openapi.yaml',
+    check: ({ body }) =>
+      first(itemsIn(body), ({ type, call_id: given }, at) => {
+        const param = `input[${at}].call_id`
+        if (type !== 'function_call' && type !== 'function_call_output') return null
+        const message = `Invalid '${param}': empty string. Expected a string with minimum length 1, but got an empty string instead.`
+        return textOf(given) === '' ? { message, param, code: 'empty_string' } : tooLong(param, textOf(given), 64)
+      }),
+  },
+  {
+    id: 'responses-9',
+    dialect: 'responses',
+    rule: 'The arguments of a call are a string.',
+    source: API,
+    check: ({ body }) =>
+      first(itemsIn(body), ({ type, arguments: given }, at) => {
+        const param = `input[${at}].arguments`
+        if (type !== 'function_call' || typeof given === 'string') return null
+        const message = `Invalid type for '${param}': expected a string, but got an object instead.`
+        return { message, param, code: 'invalid_type' }
+      }),
+  },
+]
+
+const memory: readonly ProviderRule[] = [
+  {
+    id: 'responses-10',
+    dialect: 'responses',
+    rule: 'An item that is only named, or reasoning without its encrypted content, was stored.',
+    source: 'https://github.com/vercel/ai/issues/7543',
+    check: ({ body, issued }) =>
+      first(itemsIn(body), ({ type, id, encrypted_content: encrypted }) => {
+        const named = type === 'item_reference' || (type === 'reasoning' && textOf(encrypted) === '')
+        if (!named || issued.items.get(textOf(id))?.stored) return null
+        const why = 'Items are not persisted when `store` is set to false.'
+        const how = 'Try again with `store` set to true, or remove this item from your input.'
+        return { status: 404, message: `Item with id '${textOf(id)}' not found. ${why} ${how}`, param: 'input' }
+      }),
+  },
+  {
+    id: 'responses-11',
+    dialect: 'responses',
+    rule: 'Encrypted reasoning comes back as it was given, under the id that it had.',
+    source: 'https://github.com/openai/codex/issues/8119',
+    check: ({ body, issued }) =>
+      first(itemsIn(body), ({ type, id, encrypted_content: given }) => {
+        if (type !== 'reasoning' || textOf(given) === '') return null
+        const encrypted = textOf(given)
+        if (issued.items.get(textOf(id))?.encrypted === encrypted) return null
+        const moved = [...issued.items.values()].some((item) => item.encrypted === encrypted)
+        const why = moved
+          ? 'Encrypted content item_id did not match the target item id.'
+          : 'Encrypted content could not be decrypted or parsed.'
+        const message = `The encrypted content for item ${textOf(id)} could not be verified. Reason: ${why}`
+        return { message, code: 'invalid_encrypted_content' }
+      }),
+  },
+  {
+    id: 'responses-12',
+    dialect: 'responses',
+    rule: 'Reasoning is followed by the item that it led to.',
+    source: 'https://github.com/openai/openai-node/issues/1567',
+    check: ({ body, issued }) => {
+      const items = meantIn(body, issued)
+      return first(items, ({ type, id }, at) => {
+        const wanted = issued.items.get(textOf(id))?.before
+        const next = items[at + 1]
+        const fits = next !== undefined && isSaid(next) && (!wanted || isThat(next, wanted))
+        if (type !== 'reasoning' || fits) return null
+        const message = `Item '${textOf(id)}' of type 'reasoning' was provided without its required following item.`
+        return { message, param: 'input' }
+      })
+    },
+  },
+  {
+    id: 'responses-13',
+    dialect: 'responses',
+    rule: 'An item that came with reasoning keeps it, unless it comes back without its id.',
+    source: 'https://github.com/continuedev/continue/issues/11994',
+    check: ({ body, issued }) => {
+      const ids = itemsIn(body).map((item) => textOf(item.id))
+      return first(itemsIn(body), ({ id, type }) => {
+        const after = issued.items.get(textOf(id))?.after ?? null
+        if (after === null || ids.includes(after)) return null
+        const wrong = `Item '${textOf(id)}' of type '${textOf(type)}' was provided without its required 'reasoning' item`
+        return { message: `${wrong}: '${after}'.`, param: 'input' }
+      })
+    },
+  },
+]
+
+const options: readonly ProviderRule[] = [
+  {
+    id: 'responses-14',
+    dialect: 'responses',
+    rule: 'The name of a function stands in the tool itself and is made of letters, digits, _ and -, at most 128 of them.',
+    source: 'https://github.com/openai/openai-openapi/blob/main/openapi.yaml',
+    check: ({ body }) => first(toolsIn(body), ({ name }, at) => badName(`tools[${at}].name`, textOf(name), 128)),
+  },
+  {
+    id: 'responses-15',
+    dialect: 'responses',
+    rule: 'The schema of a strict function allows nothing else and requires everything.',
+    source: STRICT,
+    check: ({ body }) =>
+      first(toolsIn(body), ({ name, strict, parameters }, at) => {
+        const why = strict === true ? unstrict(parameters) : null
+        if (why === null) return null
+        const message = `Invalid schema for function '${textOf(name)}': ${why}`
+        return { message, param: `tools[${at}].parameters`, code: 'invalid_function_parameters' }
+      }),
+  },
+  {
+    id: 'responses-16',
+    dialect: 'responses',
+    rule: 'A tool that must be used is one of the tools given.',
+    source: API,
+    check: ({ body }) => {
+      const { type, name } = fieldsOf(body.tool_choice)
+      if (type !== 'function' || toolsIn(body).some((tool) => tool.name === name)) return null
+      return { message: "Tool choice 'function' not found in 'tools' parameter.", param: 'tool_choice' }
+    },
+  },
+  {
+    id: 'responses-17',
+    dialect: 'responses',
+    rule: 'A schema for the answer has a name, and a strict one allows nothing else and requires everything.',
+    source: STRICT,
+    check: ({ body }) => {
+      const { type, name, strict, schema } = fieldsOf(fieldsOf(body.text).format)
+      if (type !== 'json_schema') return null
+      const named = badName('text.format.name', textOf(name), 64)
+      const why = strict === true ? unstrict(schema) : null
+      if (named !== null || why === null) return named
+      const message = `Invalid schema for response_format '${textOf(name)}': ${why}`
+      return { message, param: 'text.format.schema', code: 'invalid_json_schema' }
+    },
+  },
+  {
+    id: 'responses-18',
+    dialect: 'responses',
+    rule: 'An answer in JSON without a schema is asked for in words too.',
+    source: STRICT,
+    check: ({ body }) => {
+      const plain = fieldsOf(fieldsOf(body.text).format).type !== 'json_object'
+      if (plain || /json/i.test(JSON.stringify(body.input))) return null
+      const message =
+        "Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'."
+      return { message, param: 'input' }
+    },
+  },
+  {
+    id: 'responses-19',
+    dialect: 'responses',
+    rule: 'What is to be included is something that there is.',
+    source: API,
+    check: ({ body }) =>
+      first(listOf(body.include), (name, at) => {
+        if (INCLUDES.includes(textOf(name))) return null
+        const message = `Invalid value: '${textOf(name)}'. Supported values are: ${INCLUDES.map((each) => `'${each}'`).join(', ')}.`
+        return { message, param: `include[${at}]`, code: 'invalid_value' }
+      }),
+  },
+  {
+    id: 'responses-20',
+    dialect: 'responses',
+    rule: 'max_output_tokens is at least 16.',
+    source: 'https://github.com/openai/openai-openapi/blob/main/openapi.yaml',
+    check: ({ body }) => {
+      const most = body.max_output_tokens
+      if (typeof most !== 'number' || most >= 16) return null
+      const message = `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got ${most} instead.`
+      return { message, param: 'max_output_tokens', code: 'integer_below_min_value' }
+    },
+  },
+]
+
+export const responsesRules: readonly ProviderRule[] = [...input, ...calls, ...memory, ...options]
+
+function itemsIn(body: Fields): readonly Fields[] {
+  return listOf(body.input).map(fieldsOf)
+}
+
+/** What is only named stands for what it names. */
+function meantIn(body: Fields, { items }: Issued): readonly Fields[] {
+  return itemsIn(body).map((item) => {
+    const named = item.type === 'item_reference' ? items.get(textOf(item.id)) : undefined
+    if (named === undefined) return item
+    const { id, type, call } = named
+    return { id, type, call_id: call, ...(type === 'message' ? { role: 'assistant' } : {}) }
+  })
+}
+
+function toolsIn(body: Fields): readonly Fields[] {
+  return listOf(body.tools)
+    .map(fieldsOf)
+    .filter(({ type }) => type === 'function')
+}
+
+function callIds(items: readonly Fields[]): readonly string[] {
+  return items.filter(({ type }) => type === 'function_call').map(({ call_id: id }) => textOf(id))
+}
+
+/** Something that a model says. */
+function isSaid({ type, role }: Fields): boolean {
+  return type === undefined || type === 'message' ? role === 'assistant' : type !== 'function_call_output'
+}
+
+/** An item that comes back without its id is known by its type alone. */
+function isThat(item: Fields, wanted: { readonly id: string; readonly type: string }): boolean {
+  return (textOf(item.type) || 'message') === wanted.type && (item.id === undefined || item.id === wanted.id)
+}

@@ -1,0 +1,117 @@
+// The bytes of one answer on their way to the client: held, torn, cut, spoilt or without end, as the script wants it. It knows
+// nothing of dialects. Every wait is by the clock that is handed in, and ends when the client or the server is gone.
+import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import type { Clock } from '../kernel/ports.ts'
+import type { Mischief } from './script.ts'
+
+export type Head = { readonly status: number; readonly headers: Readonly<Record<string, string>> }
+
+/** Resolves when the answer is given as far as it will be. */
+export async function send(
+  out: ServerResponse,
+  head: Head,
+  chunks: Iterable<string> | AsyncIterable<string>,
+  { mischief, clock }: { readonly mischief: Mischief; readonly clock: Clock },
+): Promise<void> {
+  const line = new Line(out, mischief, clock)
+  const coding = mischief.gzip ? { 'content-encoding': 'gzip' } : {}
+  // Nothing of it is on the wire before the first byte of the body.
+  out.writeHead(head.status, { ...head.headers, ...coding })
+  for await (const chunk of chunks) {
+    const bytes = Buffer.from(chunk)
+    if (!(await line.pour(mischief.gzip ? gzipSync(bytes) : bytes))) return
+  }
+  await line.end()
+}
+
+/** Resolves after that time, or as soon as the client is gone. */
+export function pause(out: ServerResponse, clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      cancel()
+      out.off('close', done)
+      resolve()
+    }
+    const cancel = clock.timer(out.destroyed ? 0 : ms, done)
+    out.on('close', done)
+  })
+}
+
+class Line {
+  readonly #out: ServerResponse
+  readonly #clock: Clock
+  readonly #mischief: Mischief
+  #sent = 0
+  #stalled = false
+
+  constructor(out: ServerResponse, mischief: Mischief, clock: Clock) {
+    this.#out = out
+    this.#clock = clock
+    this.#mischief = mischief
+  }
+
+  /** False once nothing more can be sent. */
+  async pour(bytes: Buffer): Promise<boolean> {
+    const { corruptAt = -1, dripMs, splitBytes } = this.#mischief
+    const flipped = corruptAt - this.#sent
+    const byte = bytes[flipped]
+    if (byte !== undefined) bytes[flipped] = byte ^ 0xff
+    for (let at = 0; at < bytes.length; ) {
+      if (!(await this.#hold())) return false
+      const piece = bytes.subarray(at, at + this.#step())
+      await this.#write(piece)
+      at += piece.length
+      this.#sent += piece.length
+      if (dripMs !== undefined) await pause(this.#out, this.#clock, dripMs)
+      // The next write is another one, and not more of this one.
+      else if (splitBytes !== undefined) await new Promise((resolve) => setImmediate(resolve))
+      if (this.#out.destroyed) return false
+    }
+    return true
+  }
+
+  async end(): Promise<void> {
+    if (!(await this.#hold())) return
+    await new Promise<void>((resolve) => {
+      this.#out.on('close', resolve)
+      this.#out.end(resolve)
+    })
+  }
+
+  /** Stalls or cuts here if it is the place for it. */
+  async #hold(): Promise<boolean> {
+    const { stallAfterBytes, stallMs, cutAfterBytes } = this.#mischief
+    if (stallAfterBytes === this.#sent && !this.#stalled) {
+      this.#stalled = true
+      await (stallMs === undefined ? gone(this.#out) : pause(this.#out, this.#clock, stallMs))
+    }
+    if (cutAfterBytes === this.#sent) this.#out.destroy()
+    return !this.#out.destroyed
+  }
+
+  #step(): number {
+    const { stallAfterBytes = 0, cutAfterBytes = 0, dripMs, splitBytes = Infinity } = this.#mischief
+    const marks = [stallAfterBytes, cutAfterBytes].map((mark) => mark - this.#sent).filter((left) => left > 0)
+    return Math.min(dripMs === undefined ? Math.max(1, splitBytes) : 1, ...marks)
+  }
+
+  /** Resolves when the bytes have left this process, so that what is cut after them does not take them along. */
+  #write(bytes: Buffer): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#out.off('close', done)
+        resolve()
+      }
+      this.#out.on('close', done)
+      this.#out.write(bytes, done)
+    })
+  }
+}
+
+function gone(out: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (out.destroyed) resolve()
+    else out.on('close', () => resolve())
+  })
+}

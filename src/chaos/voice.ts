@@ -1,0 +1,69 @@
+// What every dialect can do with an answer and with trouble. Types, and what the two dialects of OpenAI share.
+import type { Frozen, Json } from '../kernel/content.ts'
+import type { Answer } from './answer.ts'
+import type { TroubleName } from './script.ts'
+
+/** One event of a stream. `text` is the first piece of text, `end` what a provider ends with. */
+export type Frame = Frozen<{ event: string | null; data: string; part?: 'text' | 'end' }>
+
+/** Why a request is not answered, before it has the shape of a provider. */
+export type Refusal = Frozen<{
+  /** Default 400. */
+  status?: number
+  message: string
+  type?: string
+  code?: string
+  param?: string
+}>
+
+export type Voice = Frozen<{
+  whole: (answer: Answer) => Json
+  frames: (answer: Answer) => readonly Frame[]
+  /** A sign of life, as it stands in the stream. */
+  ping: string
+  /** An event that nobody knows. */
+  unknown: (padding: string) => Frame
+  /** An error in the stream, after so many events. */
+  failed: (after: number) => Frame
+  troubles: Readonly<Record<TroubleName, Refusal>>
+  /** The body of an error. */
+  refused: (refusal: Refusal, n: number) => Json
+  requestHeader: string
+}>
+
+export function framed({ event, data }: Frame): string {
+  return `${event === null ? '' : `event: ${event}\n`}data: ${data}\n\n`
+}
+
+export function openaiError({ message, type = 'invalid_request_error', param, code }: Refusal): Json {
+  return { error: { message, type, param: param ?? null, code: code ?? null } }
+}
+
+/** https://developers.openai.com/api/docs/guides/error-codes */
+export const OPENAI_TROUBLES = {
+  overloaded: {
+    status: 503,
+    type: 'server_error',
+    message: 'The engine is currently overloaded, please try again later.',
+  },
+  rate_limited: {
+    status: 429,
+    type: 'requests',
+    code: 'rate_limit_exceeded',
+    message: 'Rate limit reached for requests. Please try again later.',
+  },
+  unauthorized: { status: 401, code: 'invalid_api_key', message: 'Incorrect API key provided.' },
+  quota: {
+    status: 429,
+    type: 'insufficient_quota',
+    code: 'insufficient_quota',
+    message: 'You exceeded your current quota, please check your plan and billing details.',
+  },
+  server_error: {
+    status: 500,
+    type: 'server_error',
+    message: 'The server had an error while processing your request. Sorry about that!',
+  },
+  bad_request: { status: 400, message: 'The request could not be understood.' },
+  not_found: { status: 404, code: 'model_not_found', message: 'The model does not exist or you do not have access.' },
+} as const satisfies Partial<Record<TroubleName, Refusal>>

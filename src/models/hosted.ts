@@ -1,0 +1,166 @@
+// A model behind an address: an endpoint of the table, a protocol, a key and a transport, as one Model. What a call came to is
+// exchange.ts; this is who is asked, and what it costs.
+import type { CallContext, Model, ModelFailure, Reply, Request } from '../kernel/ports.ts'
+import type { Endpoint } from './endpoints.ts'
+import { DEADLINES, type Deadlines, exchange } from './exchange.ts'
+import { failure } from './failures.ts'
+import { Limiter } from './limiter.ts'
+import type { Able } from './output.ts'
+import { FREE, priceIn, type PriceTable, type Profile, profileOf } from './price.ts'
+import type { Protocol, Settings, Target } from './protocol.ts'
+import { fetchTransport, httpTransport, type Transport } from './transport.ts'
+
+/** A model whose price, size and abilities are known, as far as anybody knows them. */
+export interface Priced extends Model {
+  readonly able: Able
+  /** How many tokens one answer may have at most. */
+  readonly outputTokensMax: number
+  profile(): Promise<Profile>
+  /** The keys it uses, by name, so that they are never written anywhere. */
+  readonly secrets: Readonly<Record<string, string>>
+}
+
+export type HostedOptions = Settings & {
+  /** Another address than the table's, such as a proxy of one's own. Never taken from a project's files. */
+  readonly baseUrl?: string
+  /** Default: the first of the endpoint's variables that is set. */
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly fetch?: typeof fetch
+  readonly deadlines?: Partial<Deadlines>
+  readonly prices?: PriceTable
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+/** How many tokens an answer may have where nobody said. */
+export const OUTPUT_TOKENS = 8_192
+
+export class HostedModel implements Priced {
+  readonly name: string
+  readonly able: Able
+  readonly outputTokensMax: number
+  readonly secrets: Readonly<Record<string, string>>
+  readonly #endpoint: Endpoint
+  readonly #key: string | null
+  readonly #protocol: Protocol<unknown>
+  readonly #target: Target
+  readonly #options: HostedOptions
+  readonly #transport: Transport
+  #profile: Promise<Profile> | null = null
+
+  constructor(endpoint: Endpoint, model: string, protocol: Protocol<unknown>, options: HostedOptions = {}) {
+    const { outputTokensMax, temperature, reasoning, chain, cache, body, env = process.env } = options
+    const given = { outputTokensMax, temperature, reasoning, chain, cache, body }
+    const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Settings
+    this.name = `${endpoint.name}:${model}`
+    const images = endpoint.quirks.lacks?.includes('images') !== true
+    this.able = { name: this.name, native: nativeOf(endpoint), images }
+    this.outputTokensMax = outputTokensMax ?? OUTPUT_TOKENS + thinkingTokens(reasoning)
+    this.#endpoint = endpoint
+    this.#protocol = protocol
+    this.#options = options
+    this.#target = { endpoint: endpoint.name, model, settings, quirks: endpoint.quirks }
+    const variable = endpoint.keys.find((name) => env[name]) ?? ''
+    this.#key = options.key || env[variable] || null
+    const key = this.#key === null ? {} : { [options.key ? nameOf(endpoint, 'key') : variable]: this.#key }
+    this.secrets = { ...headerSecrets(endpoint, options.headers), ...key }
+    this.#transport = options.fetch ? fetchTransport(options.fetch) : httpTransport
+  }
+
+  async call(request: Request, context: CallContext): Promise<Reply | ModelFailure> {
+    const { keys, name } = this.#endpoint
+    if (this.#key === null && keys.length > 0) {
+      return failure('auth', `There is no key for ${name}. Set ${keys.join(' or ')}.`)
+    }
+    const limiter = limiterOf([name, this.#options.baseUrl ?? '', this.#key ?? ''].join(' '))
+    const held = await limiter.pass(name, context)
+    if (held) return held
+    const answer = await this.#exchange(request, context)
+    if (answer.type === 'reply') return this.#costed(answer)
+    limiter.told(answer, context)
+    // A conversation the provider no longer has is told again from the start.
+    const forgotten = this.#target.settings.chain === true && answer.message.includes('previous_response_not_found')
+    return forgotten
+      ? this.#costed(await this.#exchange(request, context, { ...this.#target.settings, chain: false }))
+      : answer
+  }
+
+  profile(): Promise<Profile> {
+    const { keys, name } = this.#endpoint
+    const { prices = {} } = this.#options
+    const { model } = this.#target
+    const free = keys.length === 0 && priceIn(prices, name, model) === undefined
+    this.#profile ??= free ? Promise.resolve(FREE) : profileOf(name, model, prices)
+    return this.#profile
+  }
+
+  #exchange(request: Request, context: CallContext, settings = this.#target.settings): Promise<Reply | ModelFailure> {
+    const { baseUrl, keyHeader, headers } = this.#endpoint
+    const auth =
+      this.#key === null ? {} : { [keyHeader]: keyHeader === 'authorization' ? `Bearer ${this.#key}` : this.#key }
+    return exchange(
+      {
+        protocol: this.#protocol,
+        target: { ...this.#target, settings },
+        url: this.#options.baseUrl ?? baseUrl,
+        headers: { ...headers, ...auth, ...this.#options.headers },
+        transport: this.#transport,
+        deadlines: { ...DEADLINES, ...this.#options.deadlines },
+      },
+      request,
+      context,
+    )
+  }
+
+  /** What the provider charged, if it says so; else what its prices say. */
+  async #costed(answer: Reply | ModelFailure): Promise<Reply | ModelFailure> {
+    if (answer.type === 'failure') return answer
+    const route = this.name
+    if (answer.usage === null || (answer.cost !== undefined && answer.cost > 0)) return { ...answer, route }
+    return { ...answer, route, cost: (await this.profile()).cost(answer.usage) }
+  }
+}
+
+const THINKING_TOKENS = { off: 0, low: 2_048, medium: 8_192, high: 24_576 } as const
+
+/** What a model may spend on thinking beside its answer, where nothing bounds the two together. */
+function thinkingTokens(reasoning: Settings['reasoning'] = 'off'): number {
+  return typeof reasoning === 'string' ? THINKING_TOKENS[reasoning] : reasoning.budgetTokens
+}
+
+function headerSecrets(endpoint: Endpoint, more: HostedOptions['headers'] = {}): Readonly<Record<string, string>> {
+  const secret = Object.entries({ ...endpoint.headers, ...more }).filter(([name]) => SECRET_HEADER.test(name))
+  // Of `Bearer abc` it is the last word that must not be seen.
+  return Object.fromEntries(
+    secret.map(([name, value]) => [nameOf(endpoint, name), value.trim().split(/\s+/).at(-1) ?? '']),
+  )
+}
+
+const SECRET_HEADER = /auth|key|token|secret|cookie/i
+
+/** A name that a mark of the redactor can hold. */
+function nameOf({ name }: Endpoint, what: string): string {
+  return `_${name}_${what}`
+    .toUpperCase()
+    .replace(/[^A-Z0-9]/g, '_')
+    .replace(/^_(?=[A-Z])/, '')
+}
+
+const limiters = new Map<string, Limiter>()
+
+function limiterOf(key: string): Limiter {
+  const known = limiters.get(key)
+  if (known) return known
+  const fresh = new Limiter()
+  limiters.set(key, fresh)
+  return fresh
+}
+
+function nativeOf({ protocol, quirks }: Endpoint): Able['native'] {
+  if (protocol === 'messages' || quirks.lacks?.includes('native_output')) return 'no'
+  return protocol === 'responses' ? 'default' : 'possible'
+}
+
+export function isPriced(model: Model): model is Priced {
+  return 'profile' in model
+}

@@ -1,0 +1,28 @@
+// One limiter for each endpoint and key, shared by all sessions of a process: when a provider says "not before", nobody asks
+// before. It holds nothing back otherwise.
+import type { CallContext, ModelFailure } from '../kernel/ports.ts'
+import { failure } from './failures.ts'
+
+/** A longer wait is not sat out in a call: the session is given back and looked at again in time. */
+const WAIT_MS_MAX = 5_000
+
+export class Limiter {
+  #until = 0
+
+  /** Null when the call may be made, or when nobody wants it any more. */
+  async pass(name: string, context: CallContext): Promise<ModelFailure | null> {
+    // While this call waited another one may have been told to wait longer.
+    for (;;) {
+      const waitMs = this.#until - context.clock.now()
+      if (waitMs <= 0 || context.signal.aborted) return null
+      if (waitMs > WAIT_MS_MAX)
+        return failure('rate_limit', `${name} asked to wait; other calls are waiting too.`, waitMs)
+      await context.sleep(waitMs)
+    }
+  }
+
+  told(answer: ModelFailure, context: CallContext): void {
+    if (answer.class !== 'rate_limit' || answer.retryAfterMs === undefined) return
+    this.#until = Math.max(this.#until, context.clock.now() + answer.retryAfterMs)
+  }
+}

@@ -1,0 +1,155 @@
+// Structured output: how an answer of a given shape is asked for, and what a reply means for it. Pure, except that the schema
+// is the user's. The parse is tolerant, the check is strict, and what does not pass is never made up.
+import type { Json, Verdict } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { OutputSchema, Reply } from '../kernel/ports.ts'
+import { isStrict, tightened } from './strict.ts'
+import { readJson } from './tolerant.ts'
+
+export type OutputMode = 'text' | 'native' | 'tool' | 'prompted' | 'auto'
+
+type Checked =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
+
+/** What a final answer must be. `validate` is the user's schema. */
+export type OutputOptions = {
+  readonly mode?: OutputMode
+  readonly schema: Json
+  readonly validate: (value: unknown) => Checked | Promise<Checked>
+}
+
+/** How the harness asks for it, settled for one model. */
+export type OutputPlan = {
+  readonly mode: 'native' | 'tool' | 'prompted'
+  /** What the request carries; null for `prompted`, which only has words. */
+  readonly asked: OutputSchema | null
+  readonly instructions: string
+  readonly check: (value: Json) => Promise<{ readonly output: Json } | { readonly problem: string }>
+}
+
+export const FINAL_RESULT = 'final_result'
+/** What stands before the schema where it is asked for in words. */
+export const PROMPTED = 'Answer with nothing but JSON of this schema:'
+
+/** What a model can do, as far as it matters here. */
+export type Able = {
+  readonly name: string
+  readonly native: 'default' | 'possible' | 'no'
+  readonly images?: boolean
+}
+
+export function planOutput({ mode = 'auto', schema, validate }: OutputOptions, able: Able): OutputPlan | null {
+  if (mode === 'text') return null
+  if (mode === 'native' && able.native === 'no') {
+    throw new Fault('invalid_config', `${able.name} has no native structured output. Use the mode "tool" or "auto".`)
+  }
+  const settled = mode === 'auto' ? (able.native === 'default' ? 'native' : 'tool') : mode
+  const wrapped = !isObjectSchema(schema)
+  const shape = tightened(wrapped ? wrap(schema) : schema)
+  const check: OutputPlan['check'] = async (value) => {
+    try {
+      const checked = await validate(wrapped ? unwrap(value) : value)
+      return checked.issues ? { problem: problemOf(checked.issues) } : { output: asJson(checked.value) }
+    } catch (error) {
+      // The reply was paid for and is kept: a check that breaks is not the end of it.
+      return { problem: `- <root>: the check failed: ${error instanceof Error ? error.message : String(error)}` }
+    }
+  }
+  const asked =
+    settled === 'prompted' ? null : { mode: settled, name: FINAL_RESULT, schema: shape, strict: isStrict(shape) }
+  const instructions = settled === 'prompted' ? `${PROMPTED}\n${JSON.stringify(shape)}` : ''
+  return { mode: settled, asked, instructions, check }
+}
+
+/** What this reply means. Calls of other tools are for the caller to dispatch when it says `continue`. */
+export async function judgeOutput(plan: OutputPlan, reply: Reply): Promise<Verdict> {
+  const text = reply.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('')
+  if (plan.mode === 'tool') return judgeCalls(plan, reply, text)
+  if (reply.calls.length > 0) return { type: 'continue' }
+  if (text.trim() === '') return emptied(reply)
+  const value = readJson(text, reply.finish === 'length')
+  if (value === undefined) return { type: 'retry_user_message', text: `${unread(reply)} Answer with the JSON alone.` }
+  const checked = await plan.check(value)
+  return 'output' in checked
+    ? { type: 'final', output: checked.output }
+    : { type: 'retry_user_message', text: wrong(checked.problem) }
+}
+
+async function judgeCalls(plan: OutputPlan, reply: Reply, text: string): Promise<Verdict> {
+  const finals = reply.calls.filter(({ tool }) => tool === FINAL_RESULT).length
+  if (reply.calls.length === 0) {
+    if (text.trim() === '' && reply.finish === 'length') return emptied(reply)
+    return { type: 'retry_user_message', text: `Call ${FINAL_RESULT} with the answer.` }
+  }
+  if (finals === 0) return { type: 'continue' }
+  if (reply.calls.length > 1) {
+    const reason =
+      finals > 1
+        ? `${FINAL_RESULT} was called ${finals} times.`
+        : `${FINAL_RESULT} was called together with other tools.`
+    return { type: 'unexpected', reason }
+  }
+  const value = readJson(reply.calls[0]?.args || '{}', reply.finish === 'length')
+  if (value === undefined) return { type: 'retry_tool_output', call: 0, text: unread(reply) }
+  const checked = await plan.check(value)
+  return 'output' in checked
+    ? { type: 'final', output: checked.output }
+    : { type: 'retry_tool_output', call: 0, text: wrong(checked.problem) }
+}
+
+function emptied(reply: Reply): Verdict {
+  return reply.finish === 'length' ? { type: 'empty', boost: true } : { type: 'empty' }
+}
+
+function unread({ finish }: Reply): string {
+  return finish === 'length' ? 'The answer was cut off at its longest. Give a shorter one.' : 'The answer is not JSON.'
+}
+
+function wrong(problem: string): string {
+  return `The answer does not fit its schema.\n${problem}\nCorrect it and answer again.`
+}
+
+const PROBLEMS_MAX = 20
+
+function problemOf(
+  issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[],
+): string {
+  const lines = issues.slice(0, PROBLEMS_MAX).map(({ message, path = [] }) => {
+    const where = path
+      .map((step) => String(step !== null && typeof step === 'object' && 'key' in step ? step.key : step))
+      .join('.')
+    return `- ${where === '' ? '<root>' : where}: ${message.slice(0, 200)}`
+  })
+  return lines.join('\n')
+}
+
+function isObjectSchema(schema: Json): boolean {
+  return isRecord(schema) && schema['type'] === 'object'
+}
+
+/** Providers want an object at the root; definitions stay at the root, where references look for them. */
+function wrap(schema: Json): Json {
+  const { $defs, definitions, $schema: _, ...inner } = (schema ?? {}) as Readonly<Record<string, Json>>
+  const moved = { ...($defs === undefined ? {} : { $defs }), ...(definitions === undefined ? {} : { definitions }) }
+  const shape = { type: 'object', properties: { value: inner }, required: ['value'], additionalProperties: false }
+  return JSON.parse(JSON.stringify({ ...shape, ...moved }), (key, value: Json) => {
+    const isOwn = key === '$ref' && typeof value === 'string' && /^#(?!\/(\$defs|definitions)\/)/.test(value)
+    return isOwn ? `#/properties/value${value.slice(1)}` : value
+  }) as Json
+}
+
+/** A model that forgets the wrapping has still answered. */
+function unwrap(value: Json): Json {
+  const isWrapped = isRecord(value) && 'value' in value && Object.keys(value).length === 1
+  return isWrapped ? (value as { readonly value: Json }).value : value
+}
+
+/** What a schema made of the answer, as the log keeps it. */
+function asJson(value: unknown): Json {
+  return JSON.parse(JSON.stringify(value) ?? 'null') as Json
+}
+
+function isRecord(value: Json): value is { readonly [key: string]: Json } {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}

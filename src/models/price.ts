@@ -1,0 +1,108 @@
+// What a model costs and how much it takes: from a maintained package's offline data, with the user's own table over it.
+// Nothing is fetched. Amounts are millionths of a dollar, so dollars a million tokens are amounts a token.
+import type { Frozen, Usage } from '../kernel/content.ts'
+
+/** Dollars a million tokens. */
+export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number }>
+
+/** What the user knows better: `provider:model`, or `provider:*`. */
+export type PriceTable = Readonly<Record<string, Price & { readonly contextTokens?: number }>>
+
+export type Profile = Frozen<{
+  /** The dearest price that may be asked: for holding money, before it is known which tier a call falls in. */
+  price: Price
+  /** False: nobody knows this model, and the price is a cautious guess. */
+  known: boolean
+  contextTokens: number
+  cost: (usage: Usage) => number
+}>
+
+/** For a model nobody knows. Never nothing: a budget that counts nothing bounds nothing. */
+export const CAUTIOUS: Price = { input: 3, output: 15, cached: 0.3 }
+const CONTEXT_TOKENS = 128_000
+
+export function costOf(price: Price, usage: Usage): number {
+  const { cachedTokens = 0, cacheWriteTokens = 0 } = usage
+  const plain = Math.max(0, usage.inputTokens - cachedTokens - cacheWriteTokens)
+  const read = cachedTokens * (price.cached ?? price.input)
+  const written = cacheWriteTokens * (price.cacheWrite ?? price.input)
+  return Math.ceil(plain * price.input + read + written + usage.outputTokens * price.output)
+}
+
+export async function profileOf(provider: string, model: string, table: PriceTable = {}): Promise<Profile> {
+  const own = priceIn(table, provider, model)
+  const found = own?.contextTokens === undefined ? await lookUp(provider, model) : null
+  if (!own) return found ?? UNKNOWN
+  const contextTokens = own.contextTokens ?? found?.contextTokens ?? CONTEXT_TOKENS
+  return { price: own, known: true, contextTokens, cost: (usage) => costOf(own, usage) }
+}
+
+export function priceIn(table: PriceTable, provider: string, model: string): PriceTable[string] | undefined {
+  return table[`${provider}:${model}`] ?? table[`${provider}:*`]
+}
+
+/** Nobody knows what it costs. */
+export const UNKNOWN: Profile = {
+  price: CAUTIOUS,
+  known: false,
+  contextTokens: CONTEXT_TOKENS,
+  cost: (usage) => costOf(CAUTIOUS, usage),
+}
+
+/** Nothing is paid to a server of one's own. */
+export const FREE: Profile = {
+  price: { input: 0, output: 0 },
+  known: true,
+  contextTokens: CONTEXT_TOKENS,
+  cost: () => 0,
+}
+
+async function lookUp(provider: string, model: string): Promise<Profile | null> {
+  const { calcPrice } = await import('@pydantic/genai-prices')
+  const calculate = (usage: Readonly<Record<string, number>>) => {
+    try {
+      return calcPrice(usage, model, { providerId: provider })
+    } catch {
+      // A combination of counts the package has no price for.
+      return null
+    }
+  }
+  const found = calculate({ input_tokens: 1, output_tokens: 1 })
+  if (!found) return null
+  const price = dearest(found.model_price)
+  const cost = (usage: Usage): number => {
+    const priced = calculate(counted(usage))
+    return priced ? Math.ceil(priced.total_price * 1_000_000) : costOf(price, usage)
+  }
+  return { price, known: true, contextTokens: found.model.context_window ?? CONTEXT_TOKENS, cost }
+}
+
+function counted(usage: Usage): Readonly<Record<string, number>> {
+  const { inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0 } = usage
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    ...(cachedTokens > 0 ? { cache_read_tokens: cachedTokens } : {}),
+    ...(cacheWriteTokens > 0 ? { cache_write_tokens: cacheWriteTokens } : {}),
+  }
+}
+
+type Listed = Readonly<
+  Record<string, number | { readonly base: number; readonly tiers: readonly { readonly price: number }[] } | undefined>
+>
+
+function dearest(listed: Listed): Price {
+  const most = (name: string): number | undefined => {
+    const price = listed[name]
+    if (price === undefined || typeof price === 'number') return price
+    return Math.max(price.base, ...price.tiers.map((tier) => tier.price))
+  }
+  const cached = most('cache_read_mtok')
+  const cacheWrite = most('cache_write_mtok')
+  return {
+    input: most('input_mtok') ?? CAUTIOUS.input,
+    output: most('output_mtok') ?? CAUTIOUS.output,
+    ...(cached === undefined ? {} : { cached }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+  }
+}

@@ -1,0 +1,159 @@
+// The provider boundary: whatever the log holds becomes a conversation that every provider takes. Each call has exactly one
+// result, in order and right after it; ids are unique; names and arguments have a form that may be sent; nothing is empty.
+// Pure, and the same for the same start of a log.
+import type { CallKey, Json, Part } from '../kernel/content.ts'
+import type { Message, ShownCall } from '../kernel/transcript.ts'
+
+type Fields = { readonly [key: string]: Json }
+export type SoundCall = { readonly id: string; readonly tool: string; readonly args: Fields }
+export type SoundResult = { readonly id: string; readonly tool: string; readonly ok: boolean; readonly content: string }
+
+export type Turn =
+  | { readonly type: 'user'; readonly of: Message; readonly parts: readonly Part[] }
+  | {
+      readonly type: 'assistant'
+      readonly of: Message
+      readonly parts: readonly Part[]
+      readonly calls: readonly SoundCall[]
+      readonly results: readonly SoundResult[]
+    }
+
+/** What was wrong and what was done about it, for the doctor. */
+export type Mended = {
+  /** The event it was found in. */
+  readonly seq: number
+  readonly what:
+    | ('missing_result' | 'stray_result' | 'empty_message')
+    | ('blank_id' | 'repeated_id' | 'odd_id' | 'odd_name' | 'odd_arguments')
+  readonly call?: CallKey
+}
+
+const MISSING_RESULT = 'missing_tool_result_recovered: the result of this call is not in the record.'
+const EMPTY_RESULT = '(no output)'
+
+export type Sound = { readonly turns: readonly Turn[]; readonly mended: readonly Mended[] }
+
+/** What every provider takes as a name, and most as an id. */
+const WORD = /^[A-Za-z0-9_-]{1,64}$/
+
+/** What the protocols take as an id. OpenAI takes up to 40 characters in Chat Completions, and no host less unless it says so. */
+export const idPatterns = { messages: WORD, responses: WORD, chat: /^[A-Za-z0-9_-]{1,40}$/ } as const
+
+/** `idPattern` is what this provider takes as an id. */
+export function sound(messages: readonly Message[], idPattern: RegExp = WORD): Sound {
+  const turns: Turn[] = []
+  const mended: Mended[] = []
+  const used = new Set<string>()
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at] as Message
+    if (message.role === 'tool') {
+      mended.push({ seq: message.seq, what: 'stray_result', call: message.call })
+      continue
+    }
+    const parts = message.parts.filter(isSomething)
+    if (message.role === 'user') {
+      if (parts.length === 0) mended.push({ seq: message.seq, what: 'empty_message' })
+      else turns.push({ type: 'user', of: message, parts })
+      continue
+    }
+    const { results, end } = resultsAfter(messages, at)
+    at = end
+    const turn = assistantTurn(message, parts, results, { used, mended, idPattern })
+    if (turn) turns.push(turn)
+    else mended.push({ seq: message.seq, what: 'empty_message' })
+  }
+  return { turns, mended }
+}
+
+type Assistant = Extract<Message, { role: 'assistant' }>
+type Tool = Extract<Message, { role: 'tool' }>
+type Ledger = { readonly used: Set<string>; readonly mended: Mended[]; readonly idPattern: RegExp }
+
+/** The results that directly follow, up to the next message of anybody else. */
+function resultsAfter(messages: readonly Message[], at: number) {
+  const results: Tool[] = []
+  let end = at
+  for (; ; end++) {
+    const next = messages[end + 1]
+    if (next?.role !== 'tool') return { results, end }
+    results.push(next)
+  }
+}
+
+function assistantTurn(of: Assistant, parts: readonly Part[], found: readonly Tool[], ledger: Ledger): Turn | null {
+  const { mended } = ledger
+  const byKey = new Map<CallKey, Tool>()
+  for (const result of found) {
+    const known = of.calls.some(({ key }) => key === result.call)
+    if (!known || byKey.has(result.call)) mended.push({ seq: result.seq, what: 'stray_result', call: result.call })
+    else byKey.set(result.call, result)
+  }
+  if (parts.length === 0 && of.calls.length === 0) return null
+  const calls: SoundCall[] = []
+  const results: SoundResult[] = []
+  for (const shown of of.calls) {
+    const call = callOf(shown, of.seq, ledger)
+    const result = byKey.get(shown.key)
+    if (!result) mended.push({ seq: of.seq, what: 'missing_result', call: shown.key })
+    calls.push(call)
+    results.push({ id: call.id, tool: call.tool, ok: result?.ok ?? false, content: contentOf(result) })
+  }
+  return { type: 'assistant', of, parts, calls, results }
+}
+
+function contentOf(result: Tool | undefined): string {
+  if (!result) return MISSING_RESULT
+  const { content } = result
+  if (typeof content !== 'string') return '[kept beside the log]'
+  return content.trim() === '' ? EMPTY_RESULT : content
+}
+
+function callOf({ key, id: given, tool: name, args: written }: ShownCall, seq: number, ledger: Ledger): SoundCall {
+  const id = idOf(given, key, seq, ledger)
+  const tool = WORD.test(name) ? name : cleaned(name)
+  const args = isFields(written) ? written : written === null ? {} : { arguments: written }
+  if (tool !== name) ledger.mended.push({ seq, what: 'odd_name', call: key })
+  if (args !== written) ledger.mended.push({ seq, what: 'odd_arguments', call: key })
+  return { id, tool, args }
+}
+
+/** A name that the model made up may hold characters that are refused when it comes back. */
+function cleaned(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed'
+}
+
+/** The provider's own id where it can be used; else one that only depends on where the call stands and on what was before it. */
+function idOf(given: string, key: CallKey, seq: number, { used, mended, idPattern }: Ledger): string {
+  const what =
+    given.trim() === '' ? 'blank_id' : used.has(given) ? 'repeated_id' : idPattern.test(given) ? null : 'odd_id'
+  let id = given
+  if (what !== null) {
+    mended.push({ seq, what, call: key })
+    // A model may have written the very id that would be ours.
+    for (let tries = 0; tries === 0 || used.has(id); tries++) id = ownId(key, tries, idPattern)
+  }
+  used.add(id)
+  return id
+}
+
+function ownId(key: CallKey, tries: number, idPattern: RegExp): string {
+  const own = `call_${key.replace('.', '_')}${tries === 0 ? '' : `_${tries}`}`
+  if (idPattern.test(own)) return own
+  // Hosts that want exactly nine letters or digits.
+  const [seq, index] = key.split('.').map(Number)
+  return `${base36(seq, 6)}${base36((index ?? 0) + tries, 3)}`
+}
+
+function base36(value = 0, length: number): string {
+  return value.toString(36).padStart(length, '0')
+}
+
+function isFields(value: Json): value is Fields {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
+function isSomething(part: Part): boolean {
+  if (part.type === 'text') return part.text.trim() !== ''
+  if (part.type === 'data') return part.data !== ''
+  return part.type !== 'reasoning' || part.opaque !== undefined || part.text.trim() !== ''
+}

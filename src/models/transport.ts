@@ -1,0 +1,110 @@
+// One POST and its answer, byte by byte. Over node:http, whose connections are kept; or over a fetch of one's own.
+// No deadline for the answer, no retry and no meaning here: exchange.ts has those. Redirects are not followed.
+import type { Agent, request } from 'node:http'
+import type { Socket } from 'node:net'
+
+export type Order = {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly signal: AbortSignal
+}
+
+export type Sink = {
+  readonly head: (status: number, headers: Readonly<Record<string, string>>) => void
+  readonly data: (chunk: Uint8Array) => void
+}
+
+/** Resolves when the answer is complete. Rejects when there is none, when it breaks off, and when it is aborted. */
+export type Transport = (order: Order, sink: Sink) => Promise<void>
+
+const CONNECT_MS = 15_000
+const KEEP_ALIVE_MS = 60_000
+
+type Door = { readonly request: typeof request; readonly agent: Agent }
+const doors = new Map<string, Promise<Door>>()
+
+/** Loaded when the first call is made: many processes only name a model. */
+function doorOf(protocol: string): Promise<Door> {
+  const known = doors.get(protocol)
+  if (known) return known
+  const options = { keepAlive: true, timeout: KEEP_ALIVE_MS }
+  const loading = (protocol === 'http:' ? import('node:http') : import('node:https')).then((module): Door => {
+    return { request: module.request, agent: new module.Agent(options) }
+  })
+  doors.set(protocol, loading)
+  return loading
+}
+
+export const httpTransport: Transport = async ({ url, headers, body, signal }, sink) => {
+  const door = await doorOf(url.protocol)
+  signal.throwIfAborted()
+  return new Promise((resolve, reject) => {
+    const sent = door.request(url, { method: 'POST', headers, agent: door.agent })
+    const end = (settle: () => void): void => {
+      signal.removeEventListener('abort', stop)
+      settle()
+    }
+    const fail = (error: unknown): void => {
+      end(() => reject(asError(error)))
+      sent.destroy()
+    }
+    const stop = (): void => fail(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    sent.on('error', fail)
+    sent.once('socket', (socket) => boundConnecting(socket, fail))
+    sent.once('response', (response) => {
+      sink.head(response.statusCode ?? 0, plain(response.headers))
+      response.on('data', (chunk: Buffer) => {
+        try {
+          sink.data(chunk)
+        } catch (error) {
+          fail(error)
+        }
+      })
+      response.on('error', () => fail(new Error('The connection was closed before the answer was complete.')))
+      response.on('end', () => end(resolve))
+    })
+    sent.end(body)
+  })
+}
+
+/** Whoever does not even answer the call is not waited for as long as one who thinks. */
+function boundConnecting(socket: Socket, fail: (error: Error) => void): void {
+  if (!socket.connecting) return
+  const late = (): void => fail(new Error(`No connection within ${CONNECT_MS} ms.`))
+  socket.setTimeout(CONNECT_MS, late)
+  socket.once('connect', () => socket.setTimeout(KEEP_ALIVE_MS).off('timeout', late))
+}
+
+/** A fetch that somebody brings along: a proxy, a recorder, another runtime. */
+export function fetchTransport(send: typeof fetch): Transport {
+  return async ({ url, headers, body, signal }, sink) => {
+    const response = await send(url, { method: 'POST', headers, body, signal, redirect: 'manual' })
+    // What was packed is unpacked here, though its header stays.
+    sink.head(response.status, { ...Object.fromEntries(response.headers), 'content-encoding': 'identity' })
+    if (response.body === null) return
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+    try {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return
+        sink.data(value)
+      }
+    } finally {
+      await reader.cancel().catch(() => {})
+    }
+  }
+}
+
+function plain(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.join(', ') : (value ?? ''),
+  ])
+  return Object.fromEntries(entries) as Record<string, string>
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('The request was stopped.')
+}

@@ -1,0 +1,158 @@
+// A model of the AI SDK that fails: one failure of the right class, never a throw, and no call from half an answer.
+import { type LanguageModelV3, type LanguageModelV3StreamPart, LoadAPIKeyError } from '@ai-sdk/provider'
+import { MockLanguageModelV3 } from 'ai/test'
+import { describe, expect, it } from 'vitest'
+import type { ModelFailure, Reply } from '../../src/index.ts'
+import { fromAiSdk } from '../../src/models/aisdk.ts'
+import { bytesOf, client, type Dialect, finish, mock, modelOf, streamed } from './aisdk-stage.ts'
+import { callContext, request } from './context.ts'
+
+const ask = (model: LanguageModelV3): Promise<Reply | ModelFailure> =>
+  fromAiSdk(model).call(request(), callContext().context)
+
+function refusing(dialect: Dialect, status: number, body: string, headers: Readonly<Record<string, string>> = {}) {
+  return modelOf(dialect, client(() => new Response(body, { status, headers })).fetch)
+}
+
+const throwing = (error: unknown): LanguageModelV3 =>
+  new MockLanguageModelV3({
+    doStream: async () => {
+      throw error
+    },
+  })
+
+describe('a failing model of the AI SDK', () => {
+  it.each([
+    ['messages', 529, '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', 'server', true],
+    [
+      'messages',
+      401,
+      '{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}',
+      'auth',
+      false,
+    ],
+    [
+      'messages',
+      400,
+      '{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9"}}',
+      'overflow',
+      false,
+    ],
+    [
+      'responses',
+      400,
+      '{"error":{"message":"Bad schema","type":"invalid_request_error","code":null}}',
+      'bad_request',
+      false,
+    ],
+    [
+      'responses',
+      429,
+      '{"error":{"message":"Slow down","type":"tokens","code":"rate_limit_exceeded"}}',
+      'rate_limit',
+      true,
+    ],
+    ['chat', 503, 'upstream connect error', 'server', true],
+    ['chat', 404, '{"error":{"message":"no such model"}}', 'bad_request', false],
+  ] as const)('B-AISDK-12: %s answers %i %s: that is %s', async (dialect, status, body, expected, retryable) => {
+    const answer = await ask(refusing(dialect, status, body))
+    expect(answer).toMatchObject({ type: 'failure', class: expected, retryable })
+    expect(answer).toMatchObject({ message: expect.stringContaining(`HTTP ${status}`) as string })
+  })
+
+  it('B-AISDK-13: how long to wait is kept, and not longer than two minutes', async () => {
+    const body = '{"error":{"message":"Slow down"}}'
+    expect(await ask(refusing('chat', 429, body, { 'retry-after': '7' }))).toMatchObject({ retryAfterMs: 7_000 })
+    expect(await ask(refusing('chat', 429, body, { 'retry-after-ms': '70' }))).toMatchObject({ retryAfterMs: 70 })
+    expect(await ask(refusing('chat', 429, body, { 'retry-after': '9999' }))).toMatchObject({ retryAfterMs: 120_000 })
+  })
+
+  it('B-AISDK-14: whatever is thrown is one failure with a message', async () => {
+    const unreachable = modelOf(
+      'chat',
+      client(() => Promise.reject(new TypeError('fetch failed', { cause: new Error('ECONNREFUSED') }))).fetch,
+    )
+    expect(await ask(unreachable)).toMatchObject({ class: 'network', retryable: true })
+    const keyless = throwing(new LoadAPIKeyError({ message: 'The key is missing.' }))
+    expect(await ask(keyless)).toMatchObject({ class: 'auth', retryable: false, message: 'The key is missing.' })
+    for (const thrown of [new Error(''), 'words', null, undefined, 7, { message: 'an object' }, Object.create(null)]) {
+      const answer = await ask(throwing(thrown))
+      expect(answer).toMatchObject({ type: 'failure', message: expect.stringMatching(/./) as string })
+    }
+  })
+
+  it('B-AISDK-15: an error in the stream is named by what the provider says, and keeps what was said before it', async () => {
+    const { fetch } = client(() => streamed(bytesOf('messages/overloaded')))
+    expect(await ask(modelOf('messages', fetch))).toMatchObject({ class: 'server' })
+    const text: readonly LanguageModelV3StreamPart[] = [
+      { type: 'text-start', id: '0' },
+      { type: 'text-delta', id: '0', delta: 'Half' },
+    ]
+    const wrong: readonly LanguageModelV3StreamPart[] = [
+      { type: 'error', error: { type: 'rate_limit_error', message: 'Slow' } },
+    ]
+    expect(await ask(mock([...wrong, finish('error')]))).toMatchObject({ class: 'rate_limit', retryable: true })
+    expect(await ask(mock([...text, ...wrong, finish('stop')]))).toMatchObject({
+      class: 'rate_limit',
+      retryable: false,
+      partial: 'Half',
+    })
+    expect(await ask(mock([{ type: 'error', error: 'odd' }]))).toMatchObject({ class: 'server', message: 'odd' })
+    const broken = new ReadableStream<LanguageModelV3StreamPart>({
+      pull(controller) {
+        controller.error(new TypeError('terminated'))
+      },
+    })
+    expect(await ask(new MockLanguageModelV3({ doStream: { stream: broken } }))).toMatchObject({ class: 'network' })
+  })
+
+  it('B-AISDK-16: without the end that the provider says there is no reply, and no call without its own end', async () => {
+    const call: readonly LanguageModelV3StreamPart[] = [
+      { type: 'tool-input-start', id: 'a', toolName: 'delete_all' },
+      { type: 'tool-input-delta', id: 'a', delta: '' },
+    ]
+    expect(await ask(mock([...call]))).toMatchObject({ class: 'network', retryable: false })
+    expect(await ask(mock([...call, finish('stop')]))).toMatchObject({ class: 'network' })
+    expect(
+      await ask(
+        mock([
+          { type: 'text-start', id: '0' },
+          { ...finish('other'), finishReason: { unified: 'other', raw: undefined } },
+        ]),
+      ),
+    ).toMatchObject({
+      class: 'network',
+      retryable: true,
+    })
+    expect(await ask(mock([...call, finish('length')]))).toMatchObject({ type: 'reply', calls: [], finish: 'length' })
+  })
+
+  it.each([
+    ['messages', 'parallel'],
+    ['chat', 'parallel-tools'],
+    ['responses', 'parallel-tools'],
+  ] as const)('B-AISDK-17: %s/%s cut anywhere gives all of its calls or none', async (dialect, name) => {
+    const bytes = bytesOf(`${dialect}/${name}`)
+    const whole = (await ask(modelOf(dialect, client(() => streamed(bytes)).fetch))) as Reply
+    expect(whole.calls.length).toBeGreaterThan(1)
+    for (let end = 0; end < bytes.length; end += 29) {
+      const answer = await ask(modelOf(dialect, client(() => streamed(bytes.subarray(0, end))).fetch))
+      if (answer.type === 'reply') expect(answer.calls).toEqual(whole.calls)
+      else expect(answer.message).not.toBe('')
+    }
+  })
+
+  it('B-AISDK-18: an abort ends the call at once, also with a client that takes no notice, and reaches the client', async () => {
+    const { fetch, sent } = client(() => new Promise<Response>(() => {}))
+    const heard = callContext()
+    const answer = fromAiSdk(modelOf('messages', fetch)).call(request(), heard.context)
+    await new Promise(setImmediate)
+    heard.stop()
+    expect(await answer).toMatchObject({ type: 'failure', class: 'other', message: 'The call was stopped.' })
+    expect(sent[0]?.signal?.aborted).toBe(true)
+    const late = callContext()
+    late.stop()
+    expect(await fromAiSdk(modelOf('messages', fetch)).call(request(), late.context)).toMatchObject({ type: 'failure' })
+    expect(sent).toHaveLength(1)
+  })
+})

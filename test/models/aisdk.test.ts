@@ -1,0 +1,288 @@
+// Any language model of the AI SDK behind our port: what it says and what it is sent. Its failures are aisdk-failure.test.ts.
+import type { LanguageModelV3, LanguageModelV3StreamPart } from '@ai-sdk/provider'
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { defineTool, Fault, Harness, type Message, type Part, type Reply, type Request } from '../../src/index.ts'
+import { type AiSdkSettings, fromAiSdk } from '../../src/models/aisdk.ts'
+import type { Protocol } from '../../src/models/protocol.ts'
+import { chat } from '../../src/models/protocols/chat.ts'
+import { messages } from '../../src/models/protocols/messages.ts'
+import { responses } from '../../src/models/protocols/responses.ts'
+import { bytesOf, client, type Dialect, finish, mock, modelOf, streamed } from './aisdk-stage.ts'
+import { callContext, request, userSays } from './context.ts'
+import { recording } from './sse.ts'
+
+const protocols = { messages, chat, responses } as unknown as Readonly<Record<Dialect, Protocol<unknown>>>
+
+async function ask(model: LanguageModelV3, more: Partial<Request> = {}, settings: AiSdkSettings = {}) {
+  const heard = callContext()
+  const answer = await fromAiSdk(model, settings).call(request(more), heard.context)
+  if (answer.type !== 'reply') throw new Error(answer.message)
+  return { reply: answer, deltas: heard.deltas }
+}
+
+/** What a reply says, without what only one side tells: counts of nothing, and how no arguments are written. */
+function said({ parts, calls, finish: end, usage }: Reply) {
+  const counts = Object.entries(usage ?? {}).filter(([, count]) => count !== 0)
+  return {
+    text: parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])),
+    reasoning: parts.flatMap((part) => (part.type === 'reasoning' && part.text !== '' ? [part.text] : [])),
+    calls: calls.map(({ id, tool, args }) => ({ id, tool, args: args === '' ? '{}' : args })),
+    finish: end,
+    usage: usage && Object.fromEntries(counts),
+  }
+}
+
+function own(dialect: Dialect, name: string): Reply {
+  const protocol = protocols[dialect]
+  let state = protocol.begin({ endpoint: dialect, model: 'm', settings: {}, quirks: {} })
+  for (const event of recording(`${dialect}/${name}`)) state = protocol.step(state, event)[0]
+  return protocol.finish(state) as Reply
+}
+
+/** The reply as the next request has it, with a result for each of its calls. */
+function history({ parts, calls }: Reply): readonly Message[] {
+  const shown = calls.map(({ id, tool, args }, i) => ({
+    key: `2.${i}`,
+    id,
+    tool,
+    args: JSON.parse(args || '{}') as never,
+  }))
+  const results = shown.map(({ key, id, tool }, i): Message => {
+    return { role: 'tool', seq: 3 + i, call: key, id, tool, ok: i === 0, content: `result ${i}` }
+  })
+  return [userSays('Look.'), { role: 'assistant', seq: 2, parts, calls: shown }, ...results, userSays('Go on.', 9)]
+}
+
+const tools = [{ name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} } }]
+
+const same: readonly (readonly [Dialect, string])[] = [
+  ...['text', 'thinking', 'redacted', 'interleaved', 'tool', 'parallel', 'no-arguments', 'late-input', 'length'].map(
+    (name) => ['messages', name] as const,
+  ),
+  ...['length-in-call', 'refusal', 'unicode', 'empty'].map((name) => ['messages', name] as const),
+  ...['text', 'tool', 'parallel-tools', 'tool-no-args', 'length', 'length-in-call', 'unicode', 'empty'].map(
+    (name) => ['chat', name] as const,
+  ),
+  ...['content-filter', 'mistral-thinking', 'no-done'].map((name) => ['chat', name] as const),
+  ...['text', 'one-tool-encrypted', 'parallel-tools', 'no-args', 'length', 'length-in-call', 'refusal', 'unicode'].map(
+    (name) => ['responses', name] as const,
+  ),
+]
+
+const open: Harness[] = []
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness.close()
+})
+
+describe('a model of the AI SDK', () => {
+  it.each(same)('B-AISDK-1: over the same bytes it says what our own protocol says: %s/%s', async (dialect, name) => {
+    const { fetch } = client(() => streamed(bytesOf(`${dialect}/${name}`)))
+    const { reply } = await ask(modelOf(dialect, fetch))
+    expect(said(reply)).toEqual(said(own(dialect, name)))
+  })
+
+  it('B-AISDK-2: text, reasoning and arguments come piece by piece, numbered by the parts they add up to', async () => {
+    const { fetch } = client(() => streamed(bytesOf('messages/interleaved')))
+    const { reply, deltas } = await ask(modelOf('messages', fetch))
+    const pieces = (kind: string): string =>
+      deltas.flatMap((delta) => (delta.kind === kind ? [delta.text] : [])).join('|')
+    expect(pieces('text').replaceAll('|', '')).toBe(said(reply).text.join(''))
+    expect(pieces('reasoning').replaceAll('|', '')).toBe(said(reply).reasoning.join(''))
+    expect(pieces('arguments').replaceAll('|', '')).toBe(reply.calls.map(({ args }) => args).join(''))
+    expect(deltas.length).toBeGreaterThan(reply.parts.length)
+    const numbers = deltas.map(({ part }) => part)
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
+  })
+
+  it('B-AISDK-3: signed and redacted reasoning goes back to its provider as it came, and to others as text or not at all', async () => {
+    for (const [name, block] of [
+      ['interleaved', 'thinking'],
+      ['redacted', 'redacted_thinking'],
+    ] as const) {
+      const { reply } = await ask(modelOf('messages', client(() => streamed(bytesOf(`messages/${name}`))).fetch))
+      const again = client(() => streamed(bytesOf('messages/text')))
+      const thinking = { anthropic: { thinking: { type: 'enabled', budgetTokens: 2_000 } } }
+      await ask(modelOf('messages', again.fetch), { messages: history(reply), tools }, { providerOptions: thinking })
+      const blocks = recording(`messages/${name}`).flatMap(
+        ({ data }) => /"(?:signature|data)":"([^"]+)"/.exec(data)?.[1] ?? [],
+      )
+      const body = JSON.stringify(again.sent[0]?.body)
+      expect(body).toContain(`"type":"${block}"`)
+      for (const signature of blocks) expect(body).toContain(signature)
+      const elsewhere = client(() => streamed(bytesOf('chat/text')))
+      await ask(modelOf('chat', elsewhere.fetch), { messages: history(reply), tools })
+      const told = JSON.stringify(elsewhere.sent[0]?.body)
+      for (const signature of blocks) expect(told).not.toContain(signature)
+      expect(told.includes('<thinking>')).toBe(said(reply).reasoning.length > 0)
+    }
+  })
+
+  it('B-AISDK-4: what a provider keeps with a text or a call goes back with it (such as the signatures of Gemini)', async () => {
+    const [of, at] = [{ p: { sig: 'text' } }, { p: { sig: 'call' } }]
+    const parts: readonly LanguageModelV3StreamPart[] = [
+      { type: 'text-start', id: '0', providerMetadata: of },
+      { type: 'text-delta', id: '0', delta: 'Well.' },
+      { type: 'text-end', id: '0' },
+      { type: 'tool-call', toolCallId: 'a', toolName: 'look', input: '{}' },
+      { type: 'tool-call', toolCallId: 'b', toolName: 'look', input: '{"n":2}', providerMetadata: at },
+      { type: 'reasoning-start', id: 'r', providerMetadata: { p: { sig: 'after' } } },
+      { type: 'reasoning-end', id: 'r' },
+      { type: 'text-start', id: '0' },
+      { type: 'text-delta', id: '0', delta: 'So.' },
+      { type: 'text-end', id: '0' },
+      finish('tool-calls'),
+    ]
+    const model = mock(parts, [finish('stop')])
+    const { reply } = await ask(model)
+    expect(reply).toMatchObject({ finish: 'calls', calls: [{ id: 'a' }, { id: 'b', args: '{"n":2}' }] })
+    await ask(model, { messages: JSON.parse(JSON.stringify(history(reply))) as Message[] })
+    expect(model.doStreamCalls[1]?.prompt[1]).toEqual({
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'Well.', providerOptions: of },
+        { type: 'tool-call', toolCallId: 'a', toolName: 'look', input: {} },
+        { type: 'tool-call', toolCallId: 'b', toolName: 'look', input: { n: 2 }, providerOptions: at },
+        { type: 'reasoning', text: '', providerOptions: { p: { sig: 'after' } } },
+        { type: 'text', text: 'So.' },
+      ],
+    })
+  })
+
+  it('B-AISDK-5: a request becomes a prompt: instructions, files, and each call with exactly one result', async () => {
+    const model = mock([finish('stop')])
+    const image: Part = { type: 'data', media: 'image/png', data: 'AAAA', name: 'a.png' }
+    const calls = ['', 'x'.repeat(99)].map((id, i) => ({ key: `2.${i}`, id, tool: 'no such', args: 'text' }))
+    await ask(
+      model,
+      {
+        instructions: 'Be brief.',
+        tools,
+        allow: 'none',
+        boost: true,
+        messages: [
+          { role: 'user', seq: 1, parts: [{ type: 'text', text: 'Look.' }, image] },
+          { role: 'assistant', seq: 2, parts: [], calls },
+          { role: 'tool', seq: 3, call: '2.0', id: '', tool: 'no such', ok: false, content: 'No.' },
+        ],
+      },
+      { outputTokensMax: 100, temperature: 0, providerOptions: { p: { a: 1 } } },
+    )
+    expect(model.doStreamCalls[0]).toMatchObject({
+      maxOutputTokens: 200,
+      temperature: 0,
+      providerOptions: { p: { a: 1 } },
+      toolChoice: { type: 'none' },
+      tools: [{ type: 'function', name: 'look', inputSchema: { type: 'object' } }],
+      prompt: [
+        { role: 'system', content: 'Be brief.' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Look.' },
+            { type: 'file', mediaType: 'image/png', data: 'AAAA', filename: 'a.png' },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: [
+            { toolCallId: 'call_2_0', toolName: 'no_such', input: { arguments: 'text' } },
+            { toolCallId: 'call_2_1' },
+          ],
+        },
+        {
+          role: 'tool',
+          content: [
+            { toolCallId: 'call_2_0', output: { type: 'error-text', value: 'No.' } },
+            { toolCallId: 'call_2_1', output: { type: 'error-text' } },
+          ],
+        },
+      ],
+    })
+  })
+
+  it('B-AISDK-6: a file that the provider cannot take is told in words, and the session goes on', async () => {
+    const { fetch, sent } = client(() => streamed(bytesOf('messages/text')))
+    const sound: Part = { type: 'data', media: 'audio/wav', data: 'AAAA', name: 'a.wav' }
+    const { reply } = await ask(modelOf('messages', fetch), { messages: [{ role: 'user', seq: 1, parts: [sound] }] })
+    expect(reply.finish).toBe('stop')
+    expect(JSON.stringify(sent[0]?.body)).toContain('[file a.wav (audio/wav, 3 bytes) cannot be shown to this model]')
+  })
+
+  it('B-AISDK-7: native output asks for JSON of the schema, tool output appends the tool and forces nothing', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'string' } } }
+    const output = { mode: 'native', name: 'final_result', schema, strict: false } as const
+    const native = client(() => streamed(bytesOf('responses/text')))
+    await ask(modelOf('responses', native.fetch), { output, tools })
+    expect(native.sent[0]?.body).toMatchObject({
+      text: { format: { type: 'json_schema', name: 'final_result', strict: false, schema } },
+      tools: [{ name: 'look', strict: false }],
+    })
+    const model = mock([finish('stop')])
+    await ask(model, { output: { ...output, mode: 'tool' }, tools, allow: 'none' })
+    expect(model.doStreamCalls[0]?.tools?.map((tool) => tool.name)).toEqual(['look', 'final_result'])
+    expect(model.doStreamCalls[0]).not.toHaveProperty('toolChoice')
+    expect(model.doStreamCalls[0]).not.toHaveProperty('responseFormat')
+  })
+
+  it('B-AISDK-8: it drives a harness like any other model: tools, structured output, tokens and cost', async () => {
+    const call = (toolName: string, input: string) =>
+      ({ type: 'tool-call', toolCallId: toolName, toolName, input }) as const
+    const model = mock(
+      [call('look', '{}'), finish('tool-calls')],
+      [call('final_result', '{"city":"Oslo"}'), finish('tool-calls')],
+    )
+    const look = defineTool({
+      name: 'look',
+      description: 'd',
+      input: z.object({}),
+      effect: 'read',
+      execute: () => 'rain',
+    })
+    const prices = { 'mock:m': { input: 1, output: 10 } }
+    const harness = new Harness({
+      model: fromAiSdk(model, { prices }),
+      tools: [look],
+      output: { schema: z.object({ city: z.string() }) },
+    })
+    open.push(harness)
+    const result = await harness.run('Where?')
+    expect(result).toMatchObject({ status: 'completed', output: { city: 'Oslo' }, cost: 400 })
+    expect(result.usage).toEqual({ inputTokens: 200, outputTokens: 20, modelRequests: 2, toolCalls: 1 })
+  })
+
+  it('B-AISDK-9: a provider that nobody knows is not free, and one that tells its own price is believed', async () => {
+    expect((await ask(mock([finish('stop')]))).reply.cost).toBe(60 * 3 + 40 * 0.3 + 10 * 15)
+    const known = { ...finish('stop'), providerMetadata: { router: { usage: { cost: 0.000_012_3 } } } }
+    expect((await ask(mock([known]))).reply.cost).toBe(13)
+    const { reply } = await ask(mock([finish('stop')]))
+    expect(reply).toMatchObject({
+      route: 'mock.chat:m',
+      usage: { inputTokens: 100, outputTokens: 10, cachedTokens: 40 },
+    })
+  })
+
+  it('B-AISDK-10: what the provider runs itself is no call of ours', async () => {
+    const { reply } = await ask(
+      mock([
+        { type: 'tool-input-start', id: 's', toolName: 'web_search', providerExecuted: true },
+        { type: 'tool-input-delta', id: 's', delta: '{"q":1}' },
+        { type: 'tool-input-end', id: 's' },
+        { type: 'tool-call', toolCallId: 's', toolName: 'web_search', input: '{"q":1}', providerExecuted: true },
+        { type: 'tool-result', toolCallId: 's', toolName: 'web_search', result: 'found' },
+        { type: 'source', sourceType: 'url', id: 'u', url: 'https://example.com' },
+        { type: 'text-start', id: '0' },
+        { type: 'text-delta', id: '0', delta: 'Found.' },
+        { type: 'text-end', id: '0' },
+        finish('stop'),
+      ]),
+    )
+    expect(reply).toMatchObject({ calls: [], finish: 'stop', parts: [{ type: 'text', text: 'Found.' }] })
+  })
+
+  it('B-AISDK-11: only a model of specification v3 is taken', () => {
+    for (const wrong of [{ specificationVersion: 'v2' }, 'openai/gpt-5.1', null]) {
+      expect(() => fromAiSdk(wrong as unknown as LanguageModelV3)).toThrow(Fault)
+    }
+  })
+})

@@ -1,0 +1,57 @@
+// What a model costs and how much it takes.
+import { describe, expect, it } from 'vitest'
+import { CAUTIOUS, costOf, FREE, profileOf } from '../../src/models/price.ts'
+import { model } from '../../src/models/resolve.ts'
+
+const million = { inputTokens: 100_000, outputTokens: 10_000 }
+
+describe('prices', () => {
+  it('B-PRICE-1: a known model is priced with what was read from and written to the cache (TRAP-16)', async () => {
+    const { known, cost, contextTokens } = await profileOf('anthropic', 'claude-sonnet-4-5')
+    expect(known).toBe(true)
+    expect(contextTokens).toBe(200_000)
+    // $3 in, $15 out, $0.30 read, $3.75 written, each a million.
+    expect(cost(million)).toBe(300_000 + 150_000)
+    expect(cost({ ...million, cachedTokens: 50_000, cacheWriteTokens: 20_000 })).toBe(
+      90_000 + 15_000 + 75_000 + 150_000,
+    )
+  })
+
+  it('B-PRICE-2: a model nobody knows is never free, and says that nobody knows it', async () => {
+    const { known, cost, price } = await profileOf('anthropic', 'claude-of-tomorrow-x')
+    expect(known).toBe(false)
+    expect(price).toEqual(CAUTIOUS)
+    expect(cost(million)).toBe(450_000)
+    expect((await profileOf('nobody', 'gpt-5.1')).cost({ inputTokens: 1, outputTokens: 0 })).toBeGreaterThan(0)
+  })
+
+  it("B-PRICE-3: the user's own table wins, by model and then by provider, and may say how much a model takes", async () => {
+    const table = { 'openai:gpt-5.1': { input: 1, output: 2, contextTokens: 9 }, 'openai:*': { input: 7, output: 7 } }
+    const exact = await profileOf('openai', 'gpt-5.1', table)
+    expect(exact).toMatchObject({ known: true, contextTokens: 9 })
+    expect(exact.cost(million)).toBe(120_000)
+    const any = await profileOf('openai', 'gpt-5.2', table)
+    expect(any).toMatchObject({ price: { input: 7 }, contextTokens: 400_000 })
+  })
+
+  it("B-PRICE-4: one's own server is free, unless the table says what it costs", async () => {
+    expect((await model('ollama:qwen3').profile()).cost(million)).toBe(0)
+    expect(FREE.known).toBe(true)
+    const paid = model('vllm:big', { prices: { 'vllm:big': { input: 1, output: 1 } } })
+    expect((await paid.profile()).cost(million)).toBe(110_000)
+  })
+
+  it('B-PRICE-5: where prices have tiers, money is held by the dearest and paid by the one that applies', async () => {
+    const { price, cost } = await profileOf('gemini', 'gemini-2.5-pro')
+    expect(price).toMatchObject({ input: 2.5, output: 15 })
+    expect(cost(million)).toBe(125_000 + 100_000)
+    expect(cost({ inputTokens: 300_000, outputTokens: 10_000 })).toBe(750_000 + 150_000)
+  })
+
+  it('B-PRICE-6: amounts are whole, rounded up, and never negative', () => {
+    const price = { input: 0.1, output: 0.1 }
+    expect(costOf(price, { inputTokens: 1, outputTokens: 0 })).toBe(1)
+    expect(costOf(price, { inputTokens: 5, outputTokens: 0, cachedTokens: 50 })).toBeGreaterThanOrEqual(0)
+    expect(costOf({ ...price, cached: 0 }, { inputTokens: 5, outputTokens: 0, cachedTokens: 5 })).toBe(0)
+  })
+})

@@ -1,0 +1,166 @@
+// Several models as one, and the limiter they share.
+import { describe, expect, it } from 'vitest'
+import type { Model, ModelFailure } from '../../src/kernel/ports.ts'
+import { failure } from '../../src/models/failures.ts'
+import type { Priced } from '../../src/models/hosted.ts'
+import { Limiter } from '../../src/models/limiter.ts'
+import type { Able } from '../../src/models/output.ts'
+import { CAUTIOUS, type Price } from '../../src/models/price.ts'
+import { fallback, route } from '../../src/models/router.ts'
+import { type Script, scripted } from '../../src/models/scripted.ts'
+import { callContext, request } from './context.ts'
+
+/** A scripted model that says what it costs and can do, as one of a provider would. */
+function priced(name: string, script: Script, more: Partial<Able> & { readonly price?: Price } = {}): Priced {
+  const { native = 'possible', images = true, price = { input: 1, output: 1 } } = more
+  return {
+    ...scripted(script, name),
+    able: { name, native, images },
+    outputTokensMax: 100,
+    secrets: { [name]: `key of ${name}` },
+    profile: async () => ({ price, known: true, contextTokens: 1_000, cost: () => 1 }),
+  }
+}
+
+const fails = (kind: ModelFailure['class'], retryAfterMs?: number): Script => [
+  { error: kind, message: kind, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+]
+const ask = async (model: Model, more: Parameters<typeof request>[0] = {}) => {
+  const heard = callContext()
+  return { answer: await model.call(request(more), heard.context), ...heard }
+}
+
+describe('routes', () => {
+  it.each(['rate_limit', 'server', 'network', 'timeout', 'auth'] as const)(
+    'B-ROUTE-1: after a failure of class %s the next model is asked at once, and the reply says who gave it',
+    async (kind) => {
+      const { answer, slept } = await ask(fallback(scripted(fails(kind), 'a'), scripted(['from b'], 'b')))
+      expect(answer).toMatchObject({ type: 'reply', parts: [{ text: 'from b' }], route: 'b' })
+      expect(slept).toEqual([])
+    },
+  )
+
+  it.each(['bad_request', 'overflow', 'other'] as const)(
+    'B-ROUTE-2: what is wrong with the request itself is not asked elsewhere: %s',
+    async (kind) => {
+      const { answer } = await ask(fallback(scripted(fails(kind), 'a'), scripted(['from b'], 'b')))
+      expect(answer).toMatchObject({ type: 'failure', class: kind })
+    },
+  )
+
+  it('B-ROUTE-3: once something was shown nobody else is asked (TRAP-6)', async () => {
+    const broken: Model = {
+      name: 'a',
+      call: async (_request, context) => {
+        context.emit({ kind: 'text', part: 0, text: 'Half' })
+        return failure('network', 'cut')
+      },
+    }
+    const { answer, deltas } = await ask(fallback(broken, scripted(['whole'], 'b')))
+    expect(answer).toMatchObject({ type: 'failure', class: 'network' })
+    expect(deltas).toHaveLength(1)
+  })
+
+  it('B-ROUTE-4: a model that cannot take the request is skipped; if none can, that is said (AC-79)', async () => {
+    const output = { mode: 'native', name: 'final_result', schema: {}, strict: false } as const
+    const chain = fallback(priced('a', ['a'], { native: 'no' }), priced('b', ['b']))
+    expect((await ask(chain, { output })).answer).toMatchObject({ route: 'b' })
+    const image = { type: 'data', media: 'image/png', data: 'AAAA' } as const
+    const messages = [{ role: 'user', seq: 1, parts: [image] }] as const
+    const blind = priced('a', ['a'], { images: false })
+    expect((await ask(fallback(blind, priced('b', ['b'])), { messages })).answer).toMatchObject({ route: 'b' })
+    expect((await ask(fallback(blind), { messages })).answer).toMatchObject({ type: 'failure', class: 'bad_request' })
+  })
+
+  it('B-ROUTE-5: a name that comes twice ends the chain (AC-79)', async () => {
+    const a = scripted([{ error: 'server' }, 'again'], 'a')
+    const { answer } = await ask(fallback(a, a, scripted(['never'], 'c')))
+    expect(answer).toMatchObject({ type: 'failure', class: 'server' })
+    expect(() => fallback()).toThrow(/at least one model/)
+  })
+
+  it('B-ROUTE-6: a refused key is not tried again, unless somebody else in the chain may answer later (AC-78)', async () => {
+    const both = await ask(fallback(scripted(fails('auth'), 'a'), scripted(fails('auth'), 'b')))
+    expect(both.answer).toMatchObject({ class: 'auth', retryable: false })
+    const busy = await ask(fallback(scripted(fails('rate_limit', 70), 'a'), scripted(fails('auth'), 'b')))
+    expect(busy.answer).toMatchObject({ class: 'rate_limit', retryable: true, retryAfterMs: 70 })
+    const late = await ask(fallback(scripted(fails('auth'), 'a'), scripted(fails('server'), 'b')))
+    expect(late.answer).toMatchObject({ class: 'server', retryable: true })
+  })
+
+  it('B-ROUTE-7: money is held for the dearest of the chain, and a model that names no price counts as dear', async () => {
+    const cheap = priced('a', ['a'], { price: { input: 1, output: 9, cacheWrite: 4 } })
+    const dear = priced('b', ['b'], { price: { input: 2, output: 5 } })
+    expect(await fallback(cheap, dear).profile()).toMatchObject({
+      price: { input: 2, output: 9, cacheWrite: 4 },
+      known: true,
+      contextTokens: 1_000,
+    })
+    const mixed = fallback(cheap, scripted(['x'], 'c'))
+    expect(await mixed.profile()).toMatchObject({ price: { input: CAUTIOUS.input, output: 15 }, known: false })
+    expect(mixed.outputTokensMax).toBe(8_192)
+    expect(mixed.able.native).toBe('no')
+    expect(fallback(cheap, dear).secrets).toEqual({ a: 'key of a', b: 'key of b' })
+  })
+
+  it('B-ROUTE-8: a workload without a model of its own goes to its neighbour, and has it behind its own', async () => {
+    const [big, small] = [scripted(fails('server'), 'big'), scripted(['small says'], 'small')]
+    expect(route({ chat: small }, 'burst').name).toBe('small')
+    expect(route({ chat: small }, 'summarization').name).toBe('small')
+    expect(route({ agentic: small }, 'coding').name).toBe('small')
+    expect((await ask(route({ reasoning: big, agentic: small }, 'reasoning'))).answer).toMatchObject({ route: 'small' })
+    expect(() => route({ chat: small }, 'vision')).toThrow(/No model is set for "vision"/)
+    expect(() => route({ vision: small }, 'coding')).toThrow(/"coding" or "agentic"/)
+  })
+
+  it('B-ROUTE-9: an abort ends the chain', async () => {
+    const heard = callContext()
+    const first: Model = {
+      name: 'a',
+      call: async () => {
+        heard.stop()
+        return failure('network', 'gone')
+      },
+    }
+    const answer = await fallback(first, scripted(['late'], 'b')).call(request(), heard.context)
+    expect(answer).toMatchObject({ type: 'failure', class: 'network' })
+  })
+})
+
+describe('the limiter', () => {
+  it('B-ROUTE-10: when a provider says not before, nobody asks before: short waits are sat out, long ones given back', async () => {
+    const limiter = new Limiter()
+    const { context, slept } = callContext()
+    expect(await limiter.pass('p', context)).toBeNull()
+    limiter.told(failure('server', 'm', 900), context)
+    expect(await limiter.pass('p', context)).toBeNull()
+    expect(slept).toEqual([])
+    limiter.told(failure('rate_limit', 'm', 900), context)
+    limiter.told(failure('rate_limit', 'm', 300), context)
+    expect(await limiter.pass('p', context)).toBeNull()
+    expect(slept).toEqual([900])
+    limiter.told(failure('rate_limit', 'm', 60_000), context)
+    expect(await limiter.pass('p', context)).toMatchObject({
+      class: 'rate_limit',
+      retryable: true,
+      retryAfterMs: 60_000,
+    })
+  })
+
+  it('B-ROUTE-11: who waits looks again, since others may have been told to wait longer, and does not outstay an abort', async () => {
+    const limiter = new Limiter()
+    const { context, slept } = callContext()
+    limiter.told(failure('rate_limit', 'm', 1_000), context)
+    const sleep = async (ms: number): Promise<void> => {
+      if (slept.length === 0) limiter.told(failure('rate_limit', 'm', 1_500), context)
+      await context.sleep(ms)
+    }
+    expect(await limiter.pass('p', { ...context, sleep })).toBeNull()
+    expect(slept).toEqual([1_000, 500])
+    const stopped = callContext()
+    limiter.told(failure('rate_limit', 'm', 4_000), stopped.context)
+    stopped.stop()
+    expect(await limiter.pass('p', stopped.context)).toBeNull()
+    expect(stopped.slept).toEqual([])
+  })
+})

@@ -1,0 +1,208 @@
+// The provider boundary over random logs: whatever happened to a session, what is sent is a conversation that providers take.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Json } from '../../src/kernel/content.ts'
+import type { Request } from '../../src/kernel/ports.ts'
+import type { Message } from '../../src/kernel/transcript.ts'
+import { endpoints } from '../../src/models/endpoints.ts'
+import type { Protocol, Settings, Target } from '../../src/models/protocol.ts'
+import { chat } from '../../src/models/protocols/chat.ts'
+import { messages as anthropic } from '../../src/models/protocols/messages.ts'
+import { responses } from '../../src/models/protocols/responses.ts'
+import { sound, type Turn } from '../../src/models/sound.ts'
+import { refusals as chatRefusals } from './chat-rules.ts'
+import { logs } from './logs.ts'
+import { refusals as messagesRefusals } from './messages-rules.ts'
+import { refusals as responsesRefusals } from './responses-rules.ts'
+
+const WORD = /^[A-Za-z0-9_-]{1,64}$/
+const patterns = [WORD, /^[A-Za-z0-9]{9}$/, /^[A-Za-z0-9_-]{1,40}$/, /^[\w.:-]{1,64}$/]
+const runs = { numRuns: 400 }
+
+/** The same conversation as a log would have it, had nothing been wrong. */
+function asLog(turns: readonly Turn[]): readonly Message[] {
+  return turns.flatMap((turn): readonly Message[] => {
+    if (turn.type === 'user') return [{ role: 'user', seq: turn.of.seq, parts: turn.parts }]
+    const { of, parts, calls, results } = turn
+    const keys = calls.map((_, i) => `${of.seq}.${i}`)
+    const shown = calls.map((call, i) => ({ ...call, key: keys[i] ?? '' }))
+    const answers = results.map((result, i): Message => ({ role: 'tool', seq: of.seq, call: keys[i] ?? '', ...result }))
+    return [{ role: 'assistant', seq: of.seq, parts, calls: shown }, ...answers]
+  })
+}
+
+const plain = (turns: readonly Turn[]): unknown => turns.map(({ of, ...rest }) => ({ seq: of.seq, ...rest }))
+
+function request(messages: readonly Message[]): Request {
+  const tools = [{ name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} } }]
+  return { session: 's', seq: 99, instructions: '', tools, allow: 'all', boost: false, messages }
+}
+
+type Host = readonly [
+  name: string,
+  protocol: Protocol<never>,
+  target: Target,
+  refused: (body: string) => readonly string[],
+]
+
+const settings: readonly Settings[] = [{}, { reasoning: 'off' }, { reasoning: 'high' }, { chain: true, cache: false }]
+
+function hosts(): readonly Host[] {
+  const all: Host[] = []
+  for (const set of settings) {
+    for (const { name, protocol, quirks } of Object.values(endpoints)) {
+      const models = { messages: ['claude-sonnet-4-5', 'claude-opus-4-6'], responses: ['gpt-5.2'], chat: ['m'] }[
+        protocol
+      ]
+      for (const model of models) {
+        const target = { endpoint: name, model, settings: set, quirks }
+        const pair = { messages: anthropic, responses, chat }[protocol] as unknown as Protocol<never>
+        const refused = {
+          messages: messagesRefusals,
+          responses: responsesRefusals,
+          chat: (body: string) => chatRefusals(body, name),
+        }[protocol]
+        all.push([`${name}:${model} ${JSON.stringify(set)}`, pair, target, refused])
+      }
+    }
+  }
+  return all
+}
+
+describe('a sound conversation', () => {
+  it('B-SOUND-1: each call has exactly one result, in order; ids are unique and fit; names, arguments and texts can be sent', () => {
+    fc.assert(
+      fc.property(logs, fc.constantFrom(...patterns), (log, pattern) => {
+        const { turns } = sound(log, pattern)
+        const calls = turns.flatMap((turn) => (turn.type === 'assistant' ? turn.calls : []))
+        expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length)
+        for (const { id, tool, args } of calls) {
+          expect(id).toMatch(pattern)
+          expect(tool).toMatch(WORD)
+          expect(Object.prototype.toString.call(args)).toBe('[object Object]')
+        }
+        for (const turn of turns) {
+          expect(turn.parts.every((part) => part.type !== 'text' || part.text.trim() !== '')).toBe(true)
+          if (turn.type === 'user') expect(turn.parts).not.toHaveLength(0)
+          else {
+            expect(turn.results.map(({ id, tool }) => ({ id, tool }))).toEqual(
+              turn.calls.map(({ id, tool }) => ({ id, tool })),
+            )
+            expect(turn.results.every(({ content }) => content.trim() !== '')).toBe(true)
+            expect(turn.parts.length + turn.calls.length).toBeGreaterThan(0)
+          }
+        }
+      }),
+      runs,
+    )
+  })
+
+  it('B-SOUND-2: it is the same for the same log, and a conversation that is sound is left as it is', () => {
+    fc.assert(
+      fc.property(logs, fc.constantFrom(...patterns), (log, pattern) => {
+        const once = sound(log, pattern)
+        expect(sound(structuredClone(log), pattern)).toEqual(once)
+        const twice = sound(asLog(once.turns), pattern)
+        expect(twice.mended).toEqual([])
+        expect(plain(twice.turns)).toEqual(plain(once.turns))
+      }),
+      runs,
+    )
+  })
+
+  it('B-SOUND-3: it only grows: the turns of a start of the log are the start of its turns', () => {
+    fc.assert(
+      fc.property(logs, fc.nat(), (log, at) => {
+        // Results belong to the turn before them, so a start ends where somebody begins to speak.
+        const starts = log.flatMap((message, i) => (message.role === 'tool' ? [] : [i]))
+        const end = starts[at % Math.max(1, starts.length)] ?? 0
+        const start = sound(log.slice(0, end)).turns
+        expect(plain(sound(log).turns.slice(0, start.length))).toEqual(plain(start))
+      }),
+      runs,
+    )
+  })
+
+  it('B-SOUND-4: what was wrong is named with the event it stands in (AC-70)', () => {
+    const user: Message = { role: 'user', seq: 1, parts: [{ type: 'text', text: 'Look.' }] }
+    const call = (i: number, id: string, tool = 'look', args: Json = {}) => {
+      return { key: `2.${i}`, id, tool, args }
+    }
+    const calls = [
+      call(0, ''),
+      call(1, 'a'),
+      call(2, 'a'),
+      call(3, 'é'),
+      call(4, 'd', 'made up'),
+      call(5, 'e', 'look', [1]),
+    ]
+    const result = (seq: number, key: string): Message => {
+      return { role: 'tool', seq, call: key, id: '', tool: 'look', ok: true, content: 'seen' }
+    }
+    const log: readonly Message[] = [
+      user,
+      { role: 'assistant', seq: 2, parts: [], calls },
+      ...[0, 1, 2, 3, 4].map((i) => result(3 + i, `2.${i}`)),
+      result(8, '2.0'),
+      result(9, '77.0'),
+      { role: 'user', seq: 10, parts: [{ type: 'text', text: ' ' }] },
+      { role: 'assistant', seq: 11, parts: [], calls: [] },
+    ]
+    const { turns, mended } = sound(log)
+    expect(mended).toEqual([
+      { seq: 8, what: 'stray_result', call: '2.0' },
+      { seq: 9, what: 'stray_result', call: '77.0' },
+      { seq: 2, what: 'blank_id', call: '2.0' },
+      { seq: 2, what: 'repeated_id', call: '2.2' },
+      { seq: 2, what: 'odd_id', call: '2.3' },
+      { seq: 2, what: 'odd_name', call: '2.4' },
+      { seq: 2, what: 'odd_arguments', call: '2.5' },
+      { seq: 2, what: 'missing_result', call: '2.5' },
+      { seq: 10, what: 'empty_message' },
+      { seq: 11, what: 'empty_message' },
+    ])
+    expect(turns).toHaveLength(2)
+    expect(turns[1]).toMatchObject({
+      calls: [
+        { id: 'call_2_0' },
+        { id: 'a' },
+        { id: 'call_2_2' },
+        { id: 'call_2_3' },
+        { tool: 'made_up' },
+        { args: { arguments: [1] } },
+      ],
+      results: [
+        {},
+        {},
+        {},
+        {},
+        {},
+        { ok: false, content: expect.stringContaining('missing_tool_result_recovered') as string },
+      ],
+    })
+  })
+
+  it('B-SOUND-5: an id that a model wrote and that would be ours is not given twice', () => {
+    const call = (seq: number, id: string) => [{ key: `${seq}.0`, id, tool: 'look', args: {} }]
+    const log = (own: string): readonly Message[] => [
+      { role: 'assistant', seq: 1, parts: [], calls: call(1, own) },
+      { role: 'assistant', seq: 2, parts: [], calls: call(2, '') },
+      { role: 'assistant', seq: 3, parts: [], calls: call(3, own) },
+    ]
+    const given = (own: string, pattern?: RegExp) =>
+      sound(log(own), pattern).turns.flatMap((turn) =>
+        turn.type === 'assistant' ? turn.calls.map(({ id }) => id) : [],
+      )
+    expect(given('call_2_0')).toEqual(['call_2_0', 'call_2_0_1', 'call_3_0'])
+    expect(given('000002000', /^[A-Za-z0-9]{9}$/)).toEqual(['000002000', '000002001', '000003000'])
+  })
+
+  it.each(hosts())('B-SOUND-6: no random log brings %s to refuse a request', (_name, protocol, target, refused) => {
+    fc.assert(
+      fc.property(logs, (log) => {
+        expect(refused(protocol.encode(request(log), target).body)).toEqual([])
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
