@@ -1,6 +1,35 @@
 // The published JavaScript: one file per entry and shared chunks, because loading an ES module costs about a millisecond
 // of CPU each, and `import 'terret'` must stay cheap. Types come from tsc (tsconfig.build.json).
-import { defineConfig } from 'rolldown'
+// Small packages that are loaded lazily are bundled, with their licenses; those that bring binaries or data are dependencies.
+import { readFileSync } from 'node:fs'
+import { defineConfig, type Plugin } from 'rolldown'
+
+// biome-ignore format: a list
+const bundled = [
+  'ajv', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'require-from-string',
+  'yaml', 'turndown', '@mixmark-io/domino', 'web-tree-sitter', '@vscode/tree-sitter-wasm',
+]
+const wasm = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm']
+
+const assets: Plugin = {
+  name: 'assets',
+  generateBundle() {
+    for (const path of wasm) {
+      const source = readFileSync(`node_modules/${path}`)
+      this.emitFile({ type: 'asset', fileName: `wasm/${path.split('/').at(-1)}`, source })
+    }
+    this.emitFile({ type: 'asset', fileName: 'THIRD-PARTY-LICENSES.txt', source: bundled.map(licenseOf).join('\n\n') })
+  },
+}
+
+function licenseOf(name: string): string {
+  for (const file of ['LICENSE', 'license']) {
+    try {
+      return `== ${name}\n\n${readFileSync(`node_modules/${name}/${file}`, 'utf8').trim()}\n`
+    } catch {}
+  }
+  throw new Error(`${name} is bundled and has no license file`)
+}
 
 export default defineConfig({
   input: {
@@ -8,9 +37,20 @@ export default defineConfig({
     'kernel/index': 'src/kernel/index.ts',
     'stores/sqlite': 'src/stores/sqlite.ts',
     'tools/index': 'src/tools/index.ts',
+    'chaos/index': 'src/chaos/index.ts',
+    'models/aisdk': 'src/models/aisdk.ts',
     'cli/main': 'src/cli/main.ts',
   },
   platform: 'node',
-  external: [/^node:/, /^@photostructure\/sqlite/, /^@vscode\/ripgrep/],
+  external: [
+    /^node:/,
+    /^@photostructure\/sqlite/,
+    /^@vscode\/ripgrep/,
+    /^@modelcontextprotocol\/client/,
+    /^@pydantic\/genai-prices/,
+  ],
+  plugins: [assets],
+  // web-tree-sitter evaluates what its own grammars bring along.
+  checks: { eval: false },
   output: { dir: 'dist', format: 'esm', chunkFileNames: 'chunks/[name]-[hash].js' },
 })

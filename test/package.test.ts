@@ -105,6 +105,7 @@ describe('the examples', () => {
     ['01-hello', 'completed: It is 4 °C and raining in Oslo.'],
     ['02-approval', 'completed: The news are online.'],
     ['03-files', 'The meeting is on Tuesday.\nSigned.'],
+    ['04-mcp', 'The sum of 19 and 23 is 42.'],
   ]
 
   it('B-PACK-6: every example is in the list of those that are run here, and npm start runs the first', () => {

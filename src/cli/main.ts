@@ -2,6 +2,7 @@
 // The `terret` command. A thin shell over the library: it parses words, calls a verb, prints, and sets the exit code.
 import { parseArgs } from 'node:util'
 import { Fault, Harness, scripted, VERSION } from '../index.ts'
+import { doctor } from './doctor.ts'
 
 const HELP = `terret ${VERSION} · a durable agent harness
 
@@ -9,18 +10,24 @@ Usage: terret <command>
 
 Commands:
   demo        run one scripted session and show its events
+  doctor      say what is wrong with a session: --session ID --store FILE [--json]
   version     print the version
 
 Options:
   -h, --help     show this help
   -v, --version  print the version
 
-Exit codes: 0 done, 1 failed, 2 the command line was wrong.`
+Exit codes: 0 done, 1 failed (doctor: something is wrong), 2 the command line was wrong.`
 
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(args: readonly string[]): Promise<number> {
   try {
+    if (args[0] === 'doctor' && !args.includes('--help') && !args.includes('-h')) {
+      const { text, code } = await doctor(args.slice(1))
+      print(text)
+      return code
+    }
     const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'v' } } as const
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
     const [command, ...rest] = positionals

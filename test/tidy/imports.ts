@@ -14,6 +14,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   stores: ['kernel'],
   context: ['kernel'],
   tracing: ['kernel'],
+  // The machine's clock, which only the stores and the runtime may touch.
+  chaos: ['kernel', 'stores'],
   runtime: ['kernel', 'tools', 'models', 'stores', 'context'],
   agents: ['kernel', 'runtime'],
   memory: ['kernel', 'runtime'],
@@ -44,6 +46,7 @@ const toolFrame = new Set([
   'run',
   'output',
   'policy',
+  'policy-file',
   'pattern',
   'invalid',
   'reading',
@@ -51,17 +54,29 @@ const toolFrame = new Set([
   'truncated',
   'schema',
   'paths',
+  'protected',
+  'surroundings',
+  'standard',
   'disk',
   'diff',
   'bound',
   'ripgrep',
   'sandbox',
   'sandbox-check',
+  'seccomp',
   'spawn',
   'capture',
+  'json-schema',
+  'budget',
+  'undo',
+  'address',
+  'invisible',
+  'confined',
+  'risk',
+  'isolate',
 ])
 /** The files that make several tools at once, and nothing else. Only they may import tools. */
-const toolSets = new Set(['files', 'index'])
+const toolSets = new Set(['files', 'builtin', 'index'])
 
 export function importDirection(files: readonly SourceFile[]): readonly Violation[] {
   return files.flatMap((file) => {
