@@ -1,5 +1,6 @@
 // The other side of `stream` and `http`: a provider of Chat Completions in a process of its own, so that its CPU is not counted.
-// Plain node:http and bytes made beforehand; it reads no request. What it says: a long reply, a short one, or call after call.
+// Plain node:http and bytes made beforehand; it reads no request. What it says: a short reply, a long one in large or in small
+// chunks, or so many calls and then a short reply, again and again.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -23,7 +24,7 @@ export const provider: Case = async () => {
     '/short/chat/completions': () => short,
     '/long/chat/completions': () => long,
     '/apart/chat/completions': () => apart,
-    '/turns/chat/completions': () => (turns++ < TURNS ? chunked([callReply(turns)]) : short),
+    '/turns/chat/completions': () => (turns++ % (TURNS + 1) < TURNS ? chunked([callReply(turns)]) : short),
   }
   const server = createServer((request, out) => {
     request.resume().on('end', () => {

@@ -106,6 +106,7 @@ describe('the examples', () => {
     ['02-approval', 'completed: The news are online.'],
     ['03-files', 'The meeting is on Tuesday.\nSigned.'],
     ['04-mcp', 'The sum of 19 and 23 is 42.'],
+    ['05-models', 'completed {"city":"Oslo","celsius":4} $0.0195\nlimit usd 1 request was made'],
   ]
 
   it('B-PACK-6: every example is in the list of those that are run here, and npm start runs the first', () => {

@@ -37,9 +37,15 @@ export async function exchange<State>(
   const { protocol, target, transport } = order
   const begun = context.clock.now()
   const stop = new AbortController()
-  const onAbort = (): void => stop.abort(context.signal.reason)
+  // A client that ignores the signal is not waited for.
+  const { promise: stopped, reject } = rejectable()
+  const end = (why: unknown): void => {
+    stop.abort(why)
+    reject(why)
+  }
+  const onAbort = (): void => end(context.signal.reason)
   context.signal.addEventListener('abort', onAbort, { once: true })
-  const watch = new Watch(context.clock, order.deadlines, (why) => stop.abort(why))
+  const watch = new Watch(context.clock, order.deadlines, end)
   const answer = new Answer(order, watch, context.emit)
   try {
     if (context.signal.aborted) return failure('other', 'The call was stopped before it was made.')
@@ -47,16 +53,15 @@ export async function exchange<State>(
     const url = new URL(order.url + path)
     const all = { 'content-type': 'application/json', accept: 'text/event-stream', 'accept-encoding': 'identity' }
     const sent = { url, headers: { ...all, ...headers, ...order.headers }, body, signal: stop.signal }
-    // A client that ignores the signal is not waited for.
-    await Promise.race([transport(sent, answer), aborted(stop.signal)])
+    await Promise.race([transport(sent, answer), stopped])
     return answer.result()
   } catch (error) {
+    stop.abort(error)
     return answer.broken(error, { elapsedMs: context.clock.now() - begun, stopped: context.signal.aborted })
   } finally {
     watch.end()
     answer.close()
     context.signal.removeEventListener('abort', onAbort)
-    stop.abort(new Error('The call is over.'))
   }
 }
 
@@ -254,10 +259,10 @@ function hostOf(location: string | undefined): string {
   }
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const fail = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error('The call was stopped.'))
-    if (signal.aborted) fail()
-    else signal.addEventListener('abort', fail, { once: true })
+function rejectable(): { readonly promise: Promise<never>; readonly reject: (why: unknown) => void } {
+  let reject = (_why: unknown): void => {}
+  const promise = new Promise<never>((_resolve, fail) => {
+    reject = fail
   })
+  return { promise, reject }
 }

@@ -39,30 +39,50 @@ const WORD = /^[A-Za-z0-9_-]{1,64}$/
 /** What the protocols take as an id. OpenAI takes up to 40 characters in Chat Completions, and no host less unless it says so. */
 export const idPatterns = { messages: WORD, responses: WORD, chat: /^[A-Za-z0-9_-]{1,40}$/ } as const
 
-/** `idPattern` is what this provider takes as an id. */
+/** `idPattern` is what this provider takes as an id. A list that has grown since is read on from where it was. */
 export function sound(messages: readonly Message[], idPattern: RegExp = WORD): Sound {
-  const turns: Turn[] = []
-  const mended: Mended[] = []
-  const used = new Set<string>()
-  for (let at = 0; at < messages.length; at++) {
+  const reading = begunOf(messages, idPattern)
+  readings.delete(messages)
+  if (readOn(reading, messages)) readings.set(messages, reading)
+  return { turns: reading.turns.slice(), mended: reading.mended.slice() }
+}
+
+/** How far a list was read. A session's list only grows, and all of it is sent with every request. */
+type Reading = Ledger & { readonly seen: Message[]; readonly turns: Turn[] }
+const readings = new WeakMap<readonly Message[], Reading>()
+
+function begunOf(messages: readonly Message[], idPattern: RegExp): Reading {
+  const known = readings.get(messages)
+  // A compaction changes the list itself.
+  const same = known?.idPattern === idPattern && known.seen.every((message, at) => message === messages[at])
+  return same ? known : { idPattern, seen: [], turns: [], mended: [], used: new Set() }
+}
+
+/** False if the end may still change: results of the last calls are missing. */
+function readOn(reading: Reading, messages: readonly Message[]): boolean {
+  const { seen, turns, mended } = reading
+  let whole = true
+  for (let at = seen.length; at < messages.length; at = seen.length) {
     const message = messages[at] as Message
+    const found = mended.length
+    seen.push(message)
     if (message.role === 'tool') {
       mended.push({ seq: message.seq, what: 'stray_result', call: message.call })
       continue
     }
     const parts = message.parts.filter(isSomething)
-    if (message.role === 'user') {
-      if (parts.length === 0) mended.push({ seq: message.seq, what: 'empty_message' })
-      else turns.push({ type: 'user', of: message, parts })
-      continue
-    }
-    const { results, end } = resultsAfter(messages, at)
-    at = end
-    const turn = assistantTurn(message, parts, results, { used, mended, idPattern })
+    const results = message.role === 'assistant' ? resultsAfter(messages, at) : []
+    for (const result of results) seen.push(result)
+    const turn = message.role === 'user' ? userTurn(message, parts) : assistantTurn(message, parts, results, reading)
     if (turn) turns.push(turn)
     else mended.push({ seq: message.seq, what: 'empty_message' })
+    whole = !mended.slice(found).some(({ what }) => what === 'missing_result')
   }
-  return { turns, mended }
+  return whole
+}
+
+function userTurn(of: Message, parts: readonly Part[]): Turn | null {
+  return parts.length === 0 ? null : { type: 'user', of, parts }
 }
 
 type Assistant = Extract<Message, { role: 'assistant' }>
@@ -70,14 +90,10 @@ type Tool = Extract<Message, { role: 'tool' }>
 type Ledger = { readonly used: Set<string>; readonly mended: Mended[]; readonly idPattern: RegExp }
 
 /** The results that directly follow, up to the next message of anybody else. */
-function resultsAfter(messages: readonly Message[], at: number) {
+function resultsAfter(messages: readonly Message[], at: number): readonly Tool[] {
   const results: Tool[] = []
-  let end = at
-  for (; ; end++) {
-    const next = messages[end + 1]
-    if (next?.role !== 'tool') return { results, end }
-    results.push(next)
-  }
+  for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1 + results.length]) results.push(next)
+  return results
 }
 
 function assistantTurn(of: Assistant, parts: readonly Part[], found: readonly Tool[], ledger: Ledger): Turn | null {

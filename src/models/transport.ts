@@ -22,24 +22,22 @@ const CONNECT_MS = 15_000
 const KEEP_ALIVE_MS = 60_000
 
 type Door = { readonly request: typeof request; readonly agent: Agent }
-const doors = new Map<string, Promise<Door>>()
+const doors = new Map<string, Door>()
 
-/** Loaded when the first call is made: many processes only name a model. */
-function doorOf(protocol: string): Promise<Door> {
+/** Made for the first call: many processes only name a model. Not by `import`, which would also load Node's own fetch. */
+function doorOf(protocol: string): Door {
   const known = doors.get(protocol)
   if (known) return known
-  const options = { keepAlive: true, timeout: KEEP_ALIVE_MS }
-  const loading = (protocol === 'http:' ? import('node:http') : import('node:https')).then((module): Door => {
-    return { request: module.request, agent: new module.Agent(options) }
-  })
-  doors.set(protocol, loading)
-  return loading
+  const http = process.getBuiltinModule(protocol === 'http:' ? 'node:http' : 'node:https')
+  const door = { request: http.request, agent: new http.Agent({ keepAlive: true, timeout: KEEP_ALIVE_MS }) }
+  doors.set(protocol, door)
+  return door
 }
 
-export const httpTransport: Transport = async ({ url, headers, body, signal }, sink) => {
-  const door = await doorOf(url.protocol)
-  signal.throwIfAborted()
+export const httpTransport: Transport = ({ url, headers, body, signal }, sink) => {
   return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    const door = doorOf(url.protocol)
     const sent = door.request(url, { method: 'POST', headers, agent: door.agent })
     const end = (settle: () => void): void => {
       signal.removeEventListener('abort', stop)

@@ -26,10 +26,11 @@ export class Book {
   sent: Sent | null = null
   /** The request being asked now. */
   started: Extract<Event, { type: 'model.started' }> | null = null
-  /** How many characters a model must read of what is in the log. Right once `transcript` was read. */
+  /** How many characters a model must read of what is in the log; counted only once `count` asked for it. */
   chars = 0
   readonly #store: Store
   #transcript: Transcript | null = null
+  #counts = false
   /** The whole log so far, until a model must read it. */
   #kept: Event[] | null = null
 
@@ -47,7 +48,6 @@ export class Book {
       this.#kept = null
     } else {
       this.session = open(EMPTY)
-      if (!this.#transcript) this.chars = 0
       this.#kept = this.#transcript ? null : []
     }
     await this.catchUp()
@@ -70,10 +70,17 @@ export class Book {
     return this.#transcript
   }
 
+  /** From now on `chars` is right. Most sessions have no budget, and pay nothing for one. */
+  async count(): Promise<void> {
+    if (!this.#counts) this.#transcript = null
+    this.#counts = true
+    await this.transcript()
+  }
+
   /** The transcript up to now. Its first use reads the whole log; after that it grows with each commit. */
   async transcript(): Promise<Transcript> {
     if (this.#transcript) return this.#transcript
-    const wanted = { id: this.id, upTo: this.session.seq, known: this.#kept ?? [] }
+    const wanted = { id: this.id, upTo: this.session.seq, known: this.#kept ?? [], count: this.#counts }
     this.#kept = null
     const { transcript, chars } = await readTranscript(this.#store, wanted)
     this.chars = chars
@@ -85,7 +92,7 @@ export class Book {
   keep(event: Event): void {
     if (event.type === 'model.started') this.started = event
     // What the transcript has read already is counted already.
-    else if (event.seq > (this.#transcript?.seq ?? 0)) this.chars += charsOf(event)
+    else if (this.#counts && this.#transcript && event.seq > this.#transcript.seq) this.chars += charsOf(event)
     this.#transcript?.take(event)
     if (!this.#kept) return
     this.#kept.push(event)

@@ -22,10 +22,12 @@ export type Wanted = {
   readonly upTo: number
   /** The beginning of the log, if it is in hand. */
   readonly known?: readonly Event[]
+  /** Also count the characters. */
+  readonly count?: boolean
 }
 
 export async function readTranscript(store: Store, wanted: Wanted, depth = 0): Promise<History> {
-  const { id, upTo, known = [] } = wanted
+  const { id, upTo, known = [], count = false } = wanted
   const transcript = new Transcript()
   let chars = 0
   const takeAll = async (events: readonly Event[]): Promise<void> => {
@@ -33,13 +35,13 @@ export async function readTranscript(store: Store, wanted: Wanted, depth = 0): P
       if (event.seq > upTo) return
       if (event.type === 'session.created' && event.fork && depth < FORKS_MAX) {
         const { session, seq } = event.fork
-        const before = await readTranscript(store, { id: session, upTo: seq }, depth + 1)
+        const before = await readTranscript(store, { id: session, upTo: seq, count }, depth + 1)
         for (const message of before.transcript.messages) transcript.messages.push(message)
         transcript.hasBlobs ||= before.transcript.hasBlobs
         chars += before.chars
       }
       transcript.take(event)
-      chars += charsOf(event)
+      if (count) chars += charsOf(event)
     }
   }
   await takeAll(known)

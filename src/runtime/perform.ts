@@ -5,7 +5,7 @@ import type { OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
-import type { Blob, Model, ModelFailure, Reply } from '../kernel/ports.ts'
+import type { Blob, ModelFailure, Reply } from '../kernel/ports.ts'
 import { project } from '../kernel/project.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import { admit, type Asking } from '../tools/admit.ts'
@@ -15,7 +15,7 @@ import { NO_METADATA } from '../tools/output.ts'
 import type { Book } from './book.ts'
 import type { AbortReason, Abandon, Fail, FlightContext, Landing, Perform } from './flight.ts'
 import { detach } from './detach.ts'
-import { isPriced, OUTPUT_TOKENS } from '../models/hosted.ts'
+import { isPriced, OUTPUT_TOKENS, type Priced } from '../models/hosted.ts'
 import { looksLikeCall } from '../models/leaked.ts'
 import { judgeOutput } from '../models/output.ts'
 import { CAUTIOUS } from '../models/price.ts'
@@ -80,7 +80,9 @@ export class Performer {
       talk.finish()
     }
     if (answer.type === 'failure') return { events: [await this.#failure(answer, book, flight.reason, talk.spoke)] }
-    const miss = await this.#missed(book, { frame, messages: transcript.messages, answer, model: agent.model })
+    const { model } = agent
+    const { messages } = transcript
+    const miss = isPriced(model) ? await this.#missed(book, { frame, messages, answer, model }) : undefined
     const tools = agent.tools.seen ?? (await agent.tools.open(flight.signal))
     const admitted = admit(answer.calls, this.#offered(frame, tools), this.#asking(agent))
     const read = admitted instanceof Promise ? await admitted : admitted
@@ -104,9 +106,8 @@ export class Performer {
       messages,
       answer,
       model,
-    }: Pick<Sent, 'frame' | 'messages'> & { readonly answer: Reply; readonly model: Model },
+    }: Pick<Sent, 'frame' | 'messages'> & { readonly answer: Reply; readonly model: Priced },
   ): Promise<Json | undefined> {
-    if (!isPriced(model)) return undefined
     const { route, usage } = answer
     // Whoever spoke before may have been asked by another process.
     const spoke = messages.some((message) => message.role === 'assistant')
@@ -139,7 +140,7 @@ export class Performer {
     if (book.session.agent === '') return UNPRICED
     const agent = this.#world.agent(book.session.agent)
     if (agent.budget === null) return UNPRICED
-    await book.transcript()
+    await book.count()
     const rate = this.#rates.get(agent) ?? (await rateOf(agent))
     this.#rates.set(agent, rate)
     const { id, session } = book
@@ -215,6 +216,7 @@ export class Performer {
   /** Nothing is cut silently: whoever looks is told how full it is, and what can be done. */
   async #full(failure: ModelFailure, book: Book): Promise<string> {
     const { model } = this.#world.agent(book.session.agent)
+    await book.count()
     const tokens = Math.ceil(book.chars / CHARS_A_TOKEN)
     const most = isPriced(model) ? ` of ${(await model.profile()).contextTokens}` : ''
     return `The context is full: about ${tokens}${most} tokens. Fork the session from an earlier event, or go on with a model that takes more. (${failure.message})`

@@ -26,12 +26,12 @@ export class Queue<T> {
   /** `leave` is called when the consumer stops before the end. */
   iterate(leave: () => Promise<void>): AsyncIterableIterator<T> {
     let left = false
-    const next = (): Promise<IteratorResult<T, undefined>> => {
+    const step = (): Promise<IteratorResult<T, undefined>> => {
       if (left) return Promise.resolve(OVER)
       if (this.#at < this.#items.length) return Promise.resolve({ done: false, value: this.#take() })
-      if (!this.#ended) return this.#wait().then(next)
+      if (!this.#ended) return this.#wait().then(() => step())
       left = true
-      return this.#error ? Promise.reject(this.#error.reason as Error) : Promise.resolve(OVER)
+      return this.#error ? failed(this.#error.reason) : Promise.resolve(OVER)
     }
     const stop = async (): Promise<IteratorResult<T, undefined>> => {
       if (!left) {
@@ -40,7 +40,7 @@ export class Queue<T> {
       }
       return OVER
     }
-    const iterator: AsyncIterableIterator<T> = { next, return: stop, [Symbol.asyncIterator]: () => iterator }
+    const iterator: AsyncIterableIterator<T> = { next: step, return: stop, [Symbol.asyncIterator]: () => iterator }
     return iterator
   }
 
@@ -69,3 +69,8 @@ export class Queue<T> {
 }
 
 const OVER = { done: true, value: undefined } as const
+
+/** As it was thrown, whatever it is. */
+async function failed(reason: unknown): Promise<never> {
+  throw reason
+}

@@ -32,6 +32,8 @@ export class Redactor {
   /** Each spelling a secret may appear in, and its name. */
   readonly #spellings = new Map<string, string>()
   readonly #any: RegExp | null
+  /** The same, to be asked whether there is any. */
+  readonly #some: RegExp | null
   readonly #longest: number
   /** The spellings by their first character, and whether a text has any such character. */
   readonly #begun: ReadonlyMap<string, readonly string[]>
@@ -52,6 +54,7 @@ export class Redactor {
     // Longer spellings first: of two that begin alike the whole one is taken.
     const all = [...this.#spellings.keys()].sort((a, b) => b.length - a.length)
     this.#any = all.length > 0 ? new RegExp(all.map(escaped).join('|'), 'g') : null
+    this.#some = this.#any && new RegExp(this.#any.source)
     this.#longest = all[0]?.length ?? 0
     this.#begun = groupedByFirst(all)
     this.#beginning = all.length > 0 ? new RegExp([...this.#begun.keys()].map(escaped).join('|')) : null
@@ -67,7 +70,7 @@ export class Redactor {
   }
 
   text(text: string): string {
-    if (this.#any === null || text.length < SECRET_CHARS_MIN) return text
+    if (this.#any === null || !this.#holds(text)) return text
     return text.replace(this.#any, (spelling) => markOf(this.#spellings.get(spelling) ?? ''))
   }
 
@@ -89,13 +92,26 @@ export class Redactor {
 
   /** The event as it may be written. The very same object if it holds no secret. */
   body<Body extends OwnerBody | InboxBody>(body: Body): Body {
-    if (this.#any === null) return body
     // Sound: only texts are replaced, and none of them is one that the kernel reads.
-    return this.#json(body) as unknown as Body
+    return this.json(body) as unknown as Body
   }
 
   json(value: Json): Json {
-    return this.#any === null ? value : this.#json(value)
+    if (value === null || !this.#holds(value)) return value
+    if (typeof value === 'string') return this.text(value)
+    if (Array.isArray(value)) return value.map((item: Json) => this.json(item))
+    // What is signed is never edited: with a secret in it, it loses its signature and is plain text from then on.
+    if (isReasoning(value)) return { type: 'reasoning', text: this.text(value.text) }
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.text(key), this.json(item as Json)]))
+  }
+
+  /** Is there a secret anywhere in it? All that is written is looked at, so nothing is made for it. */
+  #holds(value: Json): boolean {
+    if (typeof value === 'string') return value.length >= SECRET_CHARS_MIN && this.#some?.test(value) === true
+    if (this.#some === null || value === null || typeof value !== 'object') return false
+    if (Array.isArray(value)) return value.some((item: Json) => this.#holds(item))
+    const fields = value as Readonly<Record<string, Json>>
+    return Object.keys(fields).some((key) => this.#holds(key) || this.#holds(fields[key] ?? null))
   }
 
   /** For text that comes in pieces: what could still become a secret is held back until more is known. */
@@ -127,33 +143,6 @@ export class Redactor {
       if (begun.some((spelling) => spelling.startsWith(tail))) return from
     }
     return text.length
-  }
-
-  #json(value: Json): Json {
-    if (typeof value === 'string') return this.text(value)
-    if (value === null || typeof value !== 'object') return value
-    if (Array.isArray(value)) {
-      const items = value as readonly Json[]
-      const clean = items.map((item) => this.#json(item))
-      return clean.some((item, i) => item !== items[i]) ? clean : items
-    }
-    return isReasoning(value) ? this.#reasoning(value) : this.#object(value as Readonly<Record<string, Json>>)
-  }
-
-  #object(value: Readonly<Record<string, Json>>): Json {
-    let changed = false
-    const clean = Object.entries(value).map(([key, item]): [string, Json] => {
-      const entry: [string, Json] = [this.text(key), this.#json(item)]
-      changed ||= entry[0] !== key || entry[1] !== item
-      return entry
-    })
-    return changed ? Object.fromEntries(clean) : value
-  }
-
-  /** What is signed is never edited: with a secret in it, it loses its signature and is plain text from then on. */
-  #reasoning(part: Extract<Part, { type: 'reasoning' }>): Json {
-    if (this.find(part.opaque ?? null) === null && this.find(part.text) === null) return part
-    return { type: 'reasoning', text: this.text(part.text) }
   }
 }
 

@@ -59,6 +59,7 @@ export type Ran = {
 }
 
 export const HARD_MS_MAX = 600_000
+const STARTS_MAX = 4
 const PREVIEW_BYTES_MAX = 50_000
 const WHOLE_BYTES_MAX = 8_000_000
 const CONTENT_CHARACTERS_MAX = 4 * PREVIEW_BYTES_MAX
@@ -83,10 +84,22 @@ export function warning({ sandbox, attended }: Ground): string | null {
 
 /** A program that fails is a result. Throws only if it was not run, or was stopped from outside. */
 export async function runConfined(errand: Errand, ground: Ground, context: ToolContext): Promise<Ran> {
-  const { order, watched } = await prepare(errand, ground, context)
-  const before = watched.map(sandboxes.glimpse)
-  const end = await runChild(order, context.clock)
-  const changed = watched.filter((path, i) => sandboxes.glimpse(path) !== before[i])
+  for (let starts = 1; ; starts++) {
+    const { order, watched } = await prepare(errand, ground, context)
+    const before = watched.map(sandboxes.glimpse)
+    const end = await runChild(order, context.clock)
+    const changed = watched.filter((path, i) => sandboxes.glimpse(path) !== before[i])
+    // A socket that was to be hidden may be gone by now, and then the walls do not stand. Nothing of the command has run.
+    const again = end.how.type === 'unstarted' && ground.sandbox.type !== 'none' && starts < STARTS_MAX
+    if (!again) return ran(end, changed, { errand, ground })
+  }
+}
+
+function ran(
+  end: ChildEnd,
+  changed: readonly string[],
+  { errand, ground }: { readonly errand: Errand; readonly ground: Ground },
+): Ran {
   const { how } = end
   if (how.type === 'unstarted') {
     throw new ToolFailure('Unavailable', `The command was not run: ${how.message || 'it did not start.'}`)

@@ -3,6 +3,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 
+/** As the kernel writes it: somebody accepts connections; and sockets that need none. */
+const LISTENS = '00010000'
+const DATAGRAM = '0002'
 const FOLDERS_MAX = 1_000
 const DEPTH_MAX = 5
 const SKIPPED = new Set(['node_modules', '.venv', 'venv', 'vendor', 'target', 'dist', 'build', '__pycache__', '.next'])
@@ -11,8 +14,12 @@ const SKIPPED = new Set(['node_modules', '.venv', 'venv', 'vendor', 'target', 'd
 export function hostSockets(): readonly string[] {
   try {
     const lines = readFileSync('/proc/net/unix', 'utf8').split('\n').slice(1)
-    const paths = lines.map((line) => line.trim().split(/\s+/).slice(7).join(' '))
-    return [...new Set(paths.filter(isAbsolute))]
+    const reached = lines
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , , flags, type]) => {
+        return flags === LISTENS || type === DATAGRAM
+      })
+    return [...new Set(reached.map((fields) => fields.slice(7).join(' ')).filter(isAbsolute))]
   } catch {
     return []
   }

@@ -35,7 +35,7 @@ export function modelOf(dialect: Dialect, fetch: typeof globalThis.fetch): Langu
   return createOpenAICompatible({ name: 'host', baseURL: 'http://host/v1', fetch, includeUsage: true }).chatModel('m')
 }
 
-export const usage: LanguageModelV3Usage = {
+const usage: LanguageModelV3Usage = {
   inputTokens: { total: 100, noCache: 60, cacheRead: 40, cacheWrite: undefined },
   outputTokens: { total: 10, text: 10, reasoning: undefined },
 }

@@ -1,5 +1,6 @@
 // The bash tool: its structured result, its timeouts, its bounds, and when a person must be asked. The walls are in sandbox.test.ts.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Harness, scripted } from '../../src/index.ts'
@@ -241,6 +242,37 @@ describe('bash', () => {
     expect(Math.max(...lines.map(({ line }) => line.length))).toBe(2_000)
     expect(lines).toHaveLength(5_000)
   })
+
+  it.skipIf(noBubblewrap)(
+    'B-BASH-23: walls that do not stand the first time are raised again, and the command runs once',
+    async () => {
+      const [shim, marker] = [join(box.root, 'bwrap'), join(box.root, 'stumble')]
+      const stumble = `[ -e ${marker} ] && rm ${marker} && echo 'a file to hide is gone' >&2 && exit 1`
+      writeFileSync(shim, `#!/bin/sh\n${stumble}\nexec /usr/bin/bwrap "$@"\n`, { mode: 0o755 })
+      const options = { sandbox: { type: 'bwrap', path: shim } } as const
+      await box.run('true', {}, options)
+      writeFileSync(marker, '')
+      expect(await box.run('echo once >> ran; cat ran', {}, options)).toMatchObject({ stdout: 'once\n' })
+      expect(existsSync(marker)).toBe(false)
+    },
+  )
+
+  it.skipIf(noBubblewrap)(
+    'B-BASH-24: a socket of the host in no hidden folder is not reached, and hooks of a repository within are not written',
+    async () => {
+      const path = join(box.root, 'daemon.sock')
+      let met = 0
+      const server = createServer(() => void (met += 1))
+      await new Promise<void>((resolve) => server.listen(path, resolve))
+      const hook = box.write('ws/sub/.git/hooks/pre-commit', 'ours')
+      const connect = `node -e 'require("net").connect(process.argv[1]).on("error", () => {})' ${path}`
+      await box.run(`${connect}; echo evil > sub/.git/hooks/pre-commit; echo fine > sub/.git/index`)
+      expect(met).toBe(0)
+      expect(readFileSync(hook, 'utf8')).toBe('ours')
+      expect(readFileSync(join(box.workspace, 'sub/.git/index'), 'utf8')).toBe('fine\n')
+      server.close()
+    },
+  )
 
   it('B-BASH-1: gives the envelope every tool gives', async () => {
     const tool = bashTool({ workspace: box.workspace, sandbox: open })

@@ -33,14 +33,15 @@ export function encode(request: Request, target: Target): Encoded {
   if (request.output?.mode === 'native' && !lacks.has('native_output')) {
     set('response_format', formatOf(request.output, !lacks.has('strict')))
   }
-  const system = systemMessage(request.instructions, marks)
-  fields.set('messages', `[${[...system, ...messageList(turns, target)].join(',')}]`)
+  fields.set('messages', `[${systemMessage(request.instructions, marks)}${messageList(turns, target)}]`)
   for (const [name, value] of Object.entries(settings.body ?? {})) {
     fields.delete(name)
     set(name, value)
   }
-  const body = [...fields].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')
-  return { path: '/chat/completions', headers: {}, body: `{${body}}` }
+  // Not by join, which would copy the whole history once more.
+  let body = ''
+  for (const [name, text] of fields) body += `${body === '' ? '{' : ','}${JSON.stringify(name)}:${text}`
+  return { path: '/chat/completions', headers: {}, body: `${body}}` }
 }
 
 type Asked = NonNullable<Settings['reasoning']>

@@ -3,7 +3,7 @@
 import type { Json, Part } from '../../kernel/content.ts'
 import type { Message } from '../../kernel/transcript.ts'
 import type { Target } from '../protocol.ts'
-import type { SoundCall, SoundResult, Turn } from '../sound.ts'
+import type { SoundCall, Turn } from '../sound.ts'
 import { type Fields, isFields } from './chat-wire.ts'
 import { json } from './messages-json.ts'
 
@@ -17,10 +17,10 @@ export function marked({ model, settings, quirks }: Target): boolean {
 }
 
 /** The mark is always there or never, so the message does not change. */
-export function systemMessage(instructions: string, marks: boolean): readonly string[] {
-  if (instructions.trim() === '') return []
+export function systemMessage(instructions: string, marks: boolean): string {
+  if (instructions.trim() === '') return ''
   const text: Json = { type: 'text', text: instructions, cache_control: { type: 'ephemeral' } }
-  return [json({ role: 'system', content: marks ? [text] : instructions })]
+  return `${json({ role: 'system', content: marks ? [text] : instructions })},`
 }
 
 /** What the bytes of a turn depend on besides the turn. */
@@ -31,6 +31,8 @@ type Sending = {
   readonly files: boolean
   /** Thoughts go back as they came. */
   readonly thinks: boolean
+  /** Nobody may speak right after a tool but the assistant. */
+  readonly bridges: boolean
   readonly field: Target['quirks']['reasoningField']
 }
 
@@ -40,44 +42,61 @@ const BRIDGE = '{"role":"assistant","content":"(The results are noted.)"}'
 /** No host takes a conversation in which nobody spoke. */
 const NOTHING_SAID = '{"role":"user","content":"(no message)"}'
 
-export function messageList(turns: readonly Turn[], target: Target): readonly string[] {
+type Listed = {
+  readonly key: string
+  readonly turns: readonly Turn[]
+  readonly text: string
+  /** It ends with results. */
+  readonly results: boolean
+}
+/** By the first turn: the list as it was last sent. The next one nearly always begins with it. */
+const listed = new WeakMap<Turn, Listed>()
+
+/** The messages, with commas between them. */
+export function messageList(turns: readonly Turn[], target: Target): string {
   const sending = sendingTo(target)
-  const bridges = target.quirks.lacks?.includes('user_after_tool') === true
-  const list: string[] = []
-  let results = false
-  for (const turn of turns) {
-    const text = writtenOf(turn, sending)
-    if (text === '') continue
-    if (bridges && results && turn.type === 'user') list.push(BRIDGE)
+  const [first] = turns
+  if (first === undefined) return NOTHING_SAID
+  const before = listed.get(first)
+  const same = before?.key === sending.key && before.turns.every((turn, at) => turn === turns[at])
+  let { text, results } = same ? before : { text: '', results: false }
+  for (let at = same ? before.turns.length : 0; at < turns.length; at++) {
+    const turn = turns[at] as Turn
+    const more = writtenOf(turn, sending)
+    if (more === '') continue
+    const bridge = sending.bridges && results && turn.type === 'user' ? `${BRIDGE},` : ''
+    text = text === '' ? more : `${text},${bridge}${more}`
     results = turn.type === 'assistant' && turn.results.length > 0
-    list.push(text)
   }
-  return list.length === 0 ? [NOTHING_SAID] : list
+  listed.set(first, { key: sending.key, turns, text, results })
+  return text === '' ? NOTHING_SAID : text
 }
 
 function sendingTo({ endpoint, settings, quirks }: Target): Sending {
   const [images, files] = [!quirks.lacks?.includes('images'), !quirks.lacks?.includes('files')]
   const thinks = settings.reasoning !== 'off'
   const field = quirks.reasoningField
-  return { key: JSON.stringify([endpoint, images, files, thinks, field]), endpoint, images, files, thinks, field }
+  const bridges = quirks.lacks?.includes('user_after_tool') === true
+  const key = JSON.stringify([endpoint, images, files, thinks, bridges, field])
+  return { key, endpoint, images, files, thinks, bridges, field }
 }
 
-type Written = { readonly key: string; readonly results: readonly SoundResult[]; readonly text: string }
+type Written = { readonly key: string; readonly turn: Turn; readonly text: string }
 const written = new WeakMap<Message, Written>()
 
 function writtenOf(turn: Turn, sending: Sending): string {
-  const results = turn.type === 'assistant' ? turn.results : []
   const before = written.get(turn.of)
-  if (before?.key === sending.key && sameResults(before.results, results)) return before.text
+  if (before?.key === sending.key && isSame(before.turn, turn)) return before.text
   const text = turn.type === 'user' ? userMessage(turn.parts, sending) : assistantMessages(turn, sending)
-  written.set(turn.of, { key: sending.key, results, text })
+  written.set(turn.of, { key: sending.key, turn, text })
   return text
 }
 
 /** Results have the ids of their calls, so an id that was mapped anew shows here too. */
-function sameResults(left: readonly SoundResult[], right: readonly SoundResult[]): boolean {
-  if (left.length !== right.length) return false
-  return left.every(({ id, content }, i) => id === right[i]?.id && content === right[i]?.content)
+function isSame(before: Turn, now: Turn): boolean {
+  if (before === now || before.type === 'user' || now.type === 'user') return before.type === now.type
+  if (before.results.length !== now.results.length) return false
+  return before.results.every(({ id, content }, i) => id === now.results[i]?.id && content === now.results[i]?.content)
 }
 
 function userMessage(parts: readonly Part[], sending: Sending): string {

@@ -50,10 +50,8 @@ function stepWhole(state: ChatState, { event, data }: WireEvent): Step {
 function lookAlike(draft: Draft, before: ChatState, data: string, deltas: readonly Delta[]): void {
   const [only] = deltas
   if (draft.alikeTries === 0 || deltas.length !== 1 || only?.kind !== 'text') return
-  const { text, textPart, stopped, usage, failed, refused, broken } = draft
-  const same = textPart === before.textPart && stopped === before.stopped && usage === before.usage
-  const more = text.length === before.text.length + only.text.length
-  if (!same || !more || failed !== null || refused || broken) return
+  const fields = Object.keys(before) as (keyof ChatState)[]
+  if (fields.some((name) => name !== 'text' && draft[name] !== before[name])) return
   draft.alikeTries -= 1
   draft.alike = alikeOf(data, only.text)
 }
