@@ -31,6 +31,9 @@ describe('the bench', () => {
       import: { unit: 'CPU ms', target: 40 },
       install: { unit: 'MB', target: 60 },
       watch: { unit: 'CPU ms a second', target: 1 },
+      fanout: { unit: 'CPU µs a call', target: 15 },
+      stream: { unit: 'CPU µs a delta', target: 8 },
+      http: { unit: 'CPU ms a turn', target: 1.2 },
     })
   })
 

@@ -1,7 +1,7 @@
 // The reading end of the live socket: one subscriber, following one session from owner to owner. It has no timer and
 // never polls: it looks for the owner when it starts, when the session grows, and when a connection that was of use
 // ends. Nothing that goes wrong here is told to anybody; the log says everything again.
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Store } from '../kernel/ports.ts'
 import type { LiveDelta } from './live.ts'
 import { type Listener, tell } from './live.ts'
@@ -75,7 +75,7 @@ export class Follower {
     if (this.#closed || address === null || address === this.#wire?.address) return
     this.#detach()
     if (address === this.#following.own() || !address.startsWith(UNIX)) return
-    const socket = connect(address.slice(UNIX.length))
+    const socket = process.getBuiltinModule('node:net').connect(address.slice(UNIX.length))
     const wire: Wire = { address, socket, rest: '', useful: false }
     this.#wire = wire
     socket.unref()

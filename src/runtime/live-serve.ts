@@ -3,7 +3,7 @@
 // part, then every delta, one JSON LiveDelta a line. It reads nothing from the store and knows nothing of leases.
 import { rmSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type Server, type Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../kernel/ports.ts'
 import type { LiveDelta } from './live.ts'
@@ -50,7 +50,8 @@ export class LiveServer {
     this.#local = local
     this.#clock = clock
     this.address = `${UNIX}${join(home, 'live')}`
-    this.#server = createServer((socket) => this.#accept(socket))
+    // Loaded here: a process with a store of its own never listens.
+    this.#server = process.getBuiltinModule('node:net').createServer((socket) => this.#accept(socket))
   }
 
   /** A call of this session is over: whoever is behind gets a last chance, for a write that waits holds the process. */

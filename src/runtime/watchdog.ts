@@ -1,6 +1,6 @@
 // The watchdog: a thread that notices when the event loop of this process stands still, and says on stderr which calls are open.
 // It stops nobody: a handler that blocks in this process cannot be stopped, only one that runs in a thread of its own can.
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { Fault } from '../kernel/failure.ts'
 
 export type OpenCall = { readonly tool: string; readonly call: string; readonly session: string }
@@ -26,7 +26,13 @@ export class Watchdog {
       throw new Fault('invalid_config', `watchdogMs must be a whole number of milliseconds from ${MS_MIN} on.`)
     }
     this.#write()
-    this.#worker = new Worker(ENTRY, { eval: true, workerData: { shared: this.#shared, blockedMs }, execArgv: [] })
+    // Loaded here: most processes have no watchdog, and all would pay for it.
+    const threads = process.getBuiltinModule('node:worker_threads')
+    this.#worker = new threads.Worker(ENTRY, {
+      eval: true,
+      workerData: { shared: this.#shared, blockedMs },
+      execArgv: [],
+    })
     // Answering is all that the loop has to do: while it stands still, it does not.
     this.#worker.on('message', () => {
       Atomics.add(this.#head, 0, 1)

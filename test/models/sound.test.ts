@@ -9,7 +9,7 @@ import type { Protocol, Settings, Target } from '../../src/models/protocol.ts'
 import { chat } from '../../src/models/protocols/chat.ts'
 import { messages as anthropic } from '../../src/models/protocols/messages.ts'
 import { responses } from '../../src/models/protocols/responses.ts'
-import { sound, type Turn } from '../../src/models/sound.ts'
+import { sound, type Sound, type Turn } from '../../src/models/sound.ts'
 import { refusals as chatRefusals } from './chat-rules.ts'
 import { logs } from './logs.ts'
 import { refusals as messagesRefusals } from './messages-rules.ts'
@@ -118,6 +118,33 @@ describe('a sound conversation', () => {
         const end = starts[at % Math.max(1, starts.length)] ?? 0
         const start = sound(log.slice(0, end)).turns
         expect(plain(sound(log).turns.slice(0, start.length))).toEqual(plain(start))
+      }),
+      runs,
+    )
+  })
+
+  it('B-SOUND-7: a list that grows, or is changed in its place, is read as if it were new', () => {
+    const cuts = fc.array(fc.nat(12), { maxLength: 4 })
+    fc.assert(
+      fc.property(logs, cuts, fc.constantFrom(...patterns), (log, sizes, pattern) => {
+        const list: Message[] = []
+        // A stray result that comes later is also found later.
+        const told = ({ turns, mended }: Sound) => ({
+          turns,
+          mended: new Set(mended.map((each) => JSON.stringify(each))),
+        })
+        const check = (): void => expect(told(sound(list, pattern))).toEqual(told(sound(list.slice(), pattern)))
+        for (const size of [...sizes, log.length]) {
+          list.push(...log.slice(list.length, list.length + size))
+          check()
+        }
+        // As a compaction does: the same array, with less in it and something else at its start.
+        list.splice(0, Math.ceil(list.length / 2), {
+          role: 'user',
+          seq: 1,
+          parts: [{ type: 'text', text: 'Summary.' }],
+        })
+        check()
       }),
       runs,
     )

@@ -1,0 +1,49 @@
+// The queue between a run and whoever iterates over its events.
+import { describe, expect, it } from 'vitest'
+import { Queue } from '../../src/runtime/queue.ts'
+
+function filled(...items: readonly string[]) {
+  const queue = new Queue<string>()
+  for (const item of items) queue.push(item)
+  const left: string[] = []
+  return { queue, left, iterator: queue.iterate(async () => void left.push('left')) }
+}
+
+describe('the queue', () => {
+  it('B-STREAM-1: what was pushed comes out in order, also to several who ask before it is there', async () => {
+    const { queue, iterator } = filled('a')
+    const asked = [iterator.next(), iterator.next(), iterator.next(), iterator.next()]
+    queue.push('b')
+    await Promise.resolve()
+    queue.push('c')
+    queue.end()
+    const values = (await Promise.all(asked)).map(({ value }) => value as unknown)
+    expect(values).toEqual(['a', 'b', 'c', undefined])
+  })
+
+  it('B-STREAM-2: an error comes after what was pushed before it, once, and what is pushed after the end is dropped', async () => {
+    const { queue, iterator, left } = filled('a')
+    queue.fail(new Error('broken'))
+    queue.push('late')
+    expect((await iterator.next()).value).toBe('a')
+    await expect(iterator.next()).rejects.toThrow('broken')
+    expect(await iterator.next()).toEqual({ done: true, value: undefined })
+    await iterator.return?.()
+    expect(left).toEqual([])
+  })
+
+  it('B-STREAM-3: who stops early leaves once, who reads to the end does not', async () => {
+    const early = filled('a', 'b')
+    for await (const item of early.iterator) {
+      expect(item).toBe('a')
+      break
+    }
+    await early.iterator.return?.()
+    expect(early.left).toEqual(['left'])
+    const whole = filled('a')
+    whole.queue.end()
+    const read: string[] = []
+    for await (const item of whole.iterator) read.push(item)
+    expect([read, whole.left]).toEqual([['a'], []])
+  })
+})
