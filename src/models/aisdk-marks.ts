@@ -3,6 +3,7 @@
 import type { LanguageModelV3, SharedV3ProviderMetadata } from '@ai-sdk/provider'
 import type { Json, Part } from '../kernel/content.ts'
 import type { Opaque } from './protocol.ts'
+import { isObject } from './json.ts'
 
 export type Origin = Pick<LanguageModelV3, 'provider' | 'modelId'>
 
@@ -37,8 +38,4 @@ export function markOf(part: Part, origin: Origin): Mark | null {
 /** Not the name of an endpoint of ours: those keep something else. */
 function nameOf({ provider }: Origin): string {
   return `ai-sdk:${provider}`
-}
-
-function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

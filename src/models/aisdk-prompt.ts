@@ -9,13 +9,14 @@ import type {
   SharedV3ProviderMetadata,
   SharedV3ProviderOptions,
 } from '@ai-sdk/provider'
-import type { Json, Part } from '../kernel/content.ts'
+import type { Part } from '../kernel/content.ts'
 import type { Request, ToolSchema } from '../kernel/ports.ts'
 import { familyOf, markOf, type Origin } from './aisdk-marks.ts'
 import { endpoints } from './endpoints.ts'
 import type { PriceTable } from './price.ts'
 import { idPatterns, type SoundCall, sound, type Turn } from './sound.ts'
 import { isStrict } from './strict.ts'
+import { isObject } from './json.ts'
 
 /** What is absent is left to the provider. */
 export type AiSdkSettings = {
@@ -145,8 +146,4 @@ function callPart({ id, tool, args }: SoundCall, metadata: SharedV3ProviderMetad
 
 function wanted(metadata: SharedV3ProviderMetadata | null): { readonly providerOptions?: SharedV3ProviderOptions } {
   return metadata === null ? {} : { providerOptions: metadata }
-}
-
-function isObject(value: Json): boolean {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -8,6 +8,7 @@ import { FINAL_RESULT, PROMPTED } from './output.ts'
 import { FREE } from './price.ts'
 import { sound, type Turn } from './sound.ts'
 import { readJson } from './tolerant.ts'
+import { isObject } from './json.ts'
 
 const NAME = 'offline'
 /** How every answer begins. */
@@ -169,8 +170,4 @@ function textOf(parts: readonly Part[]): string {
 
 function clipped(text: string): string {
   return text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}…` : text
-}
-
-function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -5,6 +5,7 @@ import { Fault } from '../kernel/failure.ts'
 import type { OutputSchema, Reply } from '../kernel/ports.ts'
 import { isStrict, tightened } from './strict.ts'
 import { readJson } from './tolerant.ts'
+import { isObject } from './json.ts'
 
 export type OutputMode = 'text' | 'native' | 'tool' | 'prompted' | 'auto'
 
@@ -125,7 +126,7 @@ function problemOf(
 }
 
 function isObjectSchema(schema: Json): boolean {
-  return isRecord(schema) && schema['type'] === 'object'
+  return isObject(schema) && schema['type'] === 'object'
 }
 
 /** Providers want an object at the root; definitions stay at the root, where references look for them. */
@@ -141,15 +142,11 @@ function wrap(schema: Json): Json {
 
 /** A model that forgets the wrapping has still answered. */
 function unwrap(value: Json): Json {
-  const isWrapped = isRecord(value) && 'value' in value && Object.keys(value).length === 1
+  const isWrapped = isObject(value) && 'value' in value && Object.keys(value).length === 1
   return isWrapped ? (value as { readonly value: Json }).value : value
 }
 
 /** What a schema made of the answer, as the log keeps it. */
 function asJson(value: unknown): Json {
   return JSON.parse(JSON.stringify(value) ?? 'null') as Json
-}
-
-function isRecord(value: Json): value is { readonly [key: string]: Json } {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -1,6 +1,7 @@
 // May a provider be told to keep to this schema to the letter? Only if every object in it requires all its properties and
 // forbids others, and it uses nothing that OpenAI's strict mode refuses. A refused schema costs the whole request.
 import type { Json } from '../kernel/content.ts'
+import { isObject } from './json.ts'
 
 /** https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas, and what explains a schema. */
 // biome-ignore format: a list of words
@@ -60,8 +61,4 @@ function isClosed({ properties, required, additionalProperties }: JsonObject): b
   if (additionalProperties !== false || properties === undefined || !isObject(properties)) return false
   const names = Array.isArray(required) ? (required as readonly Json[]) : []
   return Object.keys(properties).every((name) => names.includes(name))
-}
-
-function isObject(value: Json): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -11,6 +11,7 @@ import { exclusive, type Guard, locate, type Place } from './paths.ts'
 import { flag, type Infer, integer, list, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 import { changeIn, undoChanges } from './undo.ts'
+import { isObject } from './shape.ts'
 
 const one = object({
   path: text('The file, from the workspace root or absolute.', { min: 1 }),
@@ -56,12 +57,12 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
 
 /** The flat form is a list of one; a path beside the list is the path of those that have none; `all` is `replace_all`. */
 function normalise(args: Json): Json {
-  if (!isRecord(args)) return args
+  if (!isObject(args)) return args
   const { edits, path, ...rest } = args
   if (edits === undefined) return 'old_string' in args ? { edits: [renamed(args)] } : args
   if (!Array.isArray(edits) || Object.keys(rest).length > 0) return args
   return {
-    edits: edits.map((edit: Json) => (isRecord(edit) ? renamed(path === undefined ? edit : { path, ...edit }) : edit)),
+    edits: edits.map((edit: Json) => (isObject(edit) ? renamed(path === undefined ? edit : { path, ...edit }) : edit)),
   }
 }
 
@@ -70,10 +71,6 @@ type Fields = { readonly [key: string]: Json }
 function renamed(edit: Fields): Fields {
   const { all, ...rest } = edit
   return all === undefined || 'replace_all' in rest ? edit : { ...rest, replace_all: all }
-}
-
-function isRecord(value: Json): value is Fields {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 async function apply(guarded: Guard, edit: Edit, index: number, context: ToolContext): Promise<Applied> {

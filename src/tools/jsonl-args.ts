@@ -2,6 +2,7 @@
 import type { Json } from '../kernel/content.ts'
 import { COMPARED_AS, OPERATORS } from './jsonl-filter.ts'
 import { type Field, flag, type Infer, integer, list, object, optional, text } from './schema.ts'
+import { isObject } from './shape.ts'
 
 const where = object({
   field: text('Field path: a.b, a[0], a[-1] or a["any key"].', { min: 1 }),
@@ -35,21 +36,17 @@ export type Args = Infer<typeof input>
 
 /** Models like to write numbers and truth values as such. Those that a double holds exactly become the text they are. */
 export function writtenValues(args: Json): Json {
-  if (!isRecord(args) || !Array.isArray(args['where'])) return args
+  if (!isObject(args) || !Array.isArray(args['where'])) return args
   return { ...args, where: args['where'].map((one) => writtenValue(one as Json)) }
 }
 
 function writtenValue(filter: Json): Json {
-  if (!isRecord(filter)) return filter
+  if (!isObject(filter)) return filter
   const { value } = filter
   const exact =
     typeof value === 'boolean' ||
     (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value)))
   return exact ? { ...filter, value: String(value) } : filter
-}
-
-function isRecord(value: Json): value is { readonly [key: string]: Json } {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 /** An object from any key to a length: the one shape that schema.ts has no word for. */

@@ -5,7 +5,7 @@ import type { Message } from '../../kernel/transcript.ts'
 import type { Target } from '../protocol.ts'
 import type { SoundCall, Turn } from '../sound.ts'
 import { type Fields, isFields } from './chat-wire.ts'
-import { json } from './messages-json.ts'
+import { json } from '../json.ts'
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
 type Data = Extract<Part, { type: 'data' }>

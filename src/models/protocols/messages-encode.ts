@@ -4,7 +4,7 @@ import type { Request, ToolSchema } from '../../kernel/ports.ts'
 import type { Encoded, Target } from '../protocol.ts'
 import { sound } from '../sound.ts'
 import { readerOf, textBlock } from './messages-blocks.ts'
-import { isObject, json } from './messages-json.ts'
+import { isObject, json } from '../json.ts'
 import { type Thinking, thinkingOf, unthinking } from './messages-thinking.ts'
 import { linesOf, loopThinks, messageList, withMark } from './messages-turns.ts'
 

@@ -3,7 +3,7 @@ import type { Frozen, Json, Mutable, Part, Usage } from '../../kernel/content.ts
 import type { ModelFailure, Reply, ReplyCall } from '../../kernel/ports.ts'
 import { failure } from '../failures.ts'
 import type { Opaque, Target } from '../protocol.ts'
-import { isObject } from './messages-json.ts'
+import { isObject } from '../json.ts'
 
 export type Block = Frozen<{
   index: number

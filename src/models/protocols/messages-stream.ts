@@ -4,7 +4,7 @@ import type { Json } from '../../kernel/content.ts'
 import type { Delta } from '../../kernel/ports.ts'
 import { failureOf } from '../failures.ts'
 import type { WireEvent } from '../protocol.ts'
-import { isObject } from './messages-json.ts'
+import { isObject } from '../json.ts'
 import { type Block, counted, type Heard } from './messages-reply.ts'
 
 /** `text` is what the block that is being said holds so far. */

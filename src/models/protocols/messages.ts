@@ -4,7 +4,7 @@ import type { Json } from '../../kernel/content.ts'
 import { failure } from '../failures.ts'
 import type { Protocol } from '../protocol.ts'
 import { encode } from './messages-encode.ts'
-import { isObject } from './messages-json.ts'
+import { isObject } from '../json.ts'
 import { counted, nothingHeard, replyOf } from './messages-reply.ts'
 import { begun, failureIn, type State, settled, step } from './messages-stream.ts'
 

@@ -4,7 +4,7 @@ import type { Part } from '../../kernel/content.ts'
 import type { Message } from '../../kernel/transcript.ts'
 import type { Target } from '../protocol.ts'
 import type { SoundCall, SoundResult, Turn } from '../sound.ts'
-import { json } from './messages-json.ts'
+import { json } from '../json.ts'
 import { markOf } from './responses-marks.ts'
 
 type Assistant = Extract<Turn, { type: 'assistant' }>

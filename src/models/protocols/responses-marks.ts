@@ -2,6 +2,7 @@
 // was, and which response the provider stored. Sent back only to the endpoint it came from.
 import type { Json, Part } from '../../kernel/content.ts'
 import type { Opaque } from '../protocol.ts'
+import { isObject } from '../json.ts'
 
 /** Where a reply came from, and whether the provider was asked to store it. */
 export type Origin = { readonly by: string; readonly model: string; readonly chain: boolean }
@@ -38,8 +39,4 @@ export function markOf(part: Part, endpoint: string): Mark | null {
   if (typeof response === 'string') return { type: 'response', at, model, response }
   if (phase === undefined) return null
   return { type: 'message', at, model, phase: typeof phase === 'string' ? phase : null }
-}
-
-function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -1,6 +1,6 @@
-// JSON that Anthropic's parser takes: half of a surrogate pair makes the whole body invalid there, so it becomes U+FFFD.
+// JSON for every provider: half of a surrogate pair makes the whole body invalid for some parsers, so it becomes U+FFFD.
 // Signed blocks are not written by this, they go back as they came.
-import type { Json } from '../../kernel/content.ts'
+import type { Json } from '../kernel/content.ts'
 
 const HALF_PAIR = /\p{Surrogate}/gu
 
