@@ -1,6 +1,6 @@
 // The store in memory: the same contract as the durable ones, for tests, simulation and runs that need no file.
 // Nothing survives the process. Events are kept as JSON, so that nobody can change the log through an object they hold.
-import type { Card } from '../kernel/card.ts'
+import type { Card } from '../kernel/ports.ts'
 import type { Event } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Snapshot, Store, Write } from '../kernel/ports.ts'
@@ -10,7 +10,7 @@ import type { Hold } from './charges.ts'
 import { systemClock } from './clock.ts'
 import { checkId, compareIds } from './id.ts'
 import { Listeners } from './listeners.ts'
-import { type Draft, type Head, type Plan, planCommit, stirs, type View } from './plan.ts'
+import { claimedFrom, type Draft, type Head, type Plan, planCommit, releasedFrom, stirs, type View } from './plan.ts'
 
 export function memory(options: { readonly clock?: Clock } = {}): Store {
   return new MemoryStore(options.clock ?? systemClock)
@@ -36,8 +36,9 @@ class MemoryStore implements Store {
   /** By id, when `#ordered`. */
   readonly #list: Log[] = []
   #ordered = true
-  /** The due times of the logs nobody drives. The others are found through their workers. */
-  readonly #agenda = new Agenda<Log>()
+  /** The due times of the logs nobody drives: the urgent ones, and the others. Those that are driven are found through their workers. */
+  readonly #urgent = new Agenda<Log>()
+  readonly #calm = new Agenda<Log>()
   readonly #workers = new Map<string, Worker>()
   readonly #accounts = new Map<string, AccountRow>()
   readonly #holds = new Map<string, Hold>()
@@ -105,9 +106,11 @@ class MemoryStore implements Store {
     const log = this.#find(session)
     if (log.worker !== worker && this.#leased(log, now)) return null
     const claimant = this.#extend(worker, ttlMs, now)
-    this.#place(log, worker, log.due)
+    const failed = log.tries
+    Object.assign(log, claimedFrom(log, now))
+    this.#place(log, { worker, due: log.due, urgent: log.urgent })
     log.epoch += 1
-    return { epoch: log.epoch, until: claimant.until }
+    return { epoch: log.epoch, until: claimant.until, failed }
   }
 
   async extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
@@ -115,11 +118,17 @@ class MemoryStore implements Store {
     return new Map([...held].map((log) => [log.id, log.epoch]))
   }
 
-  async release(session: string, epoch: number): Promise<void> {
+  async release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void> {
     this.#check()
     const log = this.#logs.get(session)
     if (log?.epoch !== epoch || log.worker === null) return
-    this.#place(log, null, log.due)
+    const { worker } = log
+    const { due, ...rest } = releasedFrom(log, trouble)
+    Object.assign(log, rest)
+    this.#place(log, { worker: null, due, urgent: log.urgent })
+    // Whoever claims once, under a name for this once, is not remembered.
+    const known = this.#workers.get(worker)
+    if (known?.held.size === 0 && known.address === null) this.#workers.delete(worker)
     if (log.due !== null) this.#listeners.tellDue()
   }
 
@@ -131,17 +140,18 @@ class MemoryStore implements Store {
 
   async due(limit: number): Promise<readonly string[]> {
     const now = this.#check()
-    const found = this.#agenda.upTo(now, limit).map(({ item }) => item)
+    const found = [this.#urgent, this.#calm].flatMap((agenda) => agenda.upTo(now, limit).map(({ item }) => item))
     for (const { until, held } of this.#workers.values()) {
       if (until <= now) for (const log of held) if (log.due !== null && log.due <= now) found.push(log)
     }
-    found.sort((a, b) => (a.due ?? 0) - (b.due ?? 0) || a.n - b.n)
+    found.sort((a, b) => Number(b.urgent) - Number(a.urgent) || (a.due ?? 0) - (b.due ?? 0) || a.n - b.n)
     return found.slice(0, limit).map((log) => log.id)
   }
 
   async nextDue(): Promise<number | null> {
     this.#check()
-    let next = this.#agenda.first()?.due ?? Number.POSITIVE_INFINITY
+    const [urgent, calm] = [this.#urgent.first(), this.#calm.first()]
+    let next = Math.min(urgent?.due ?? Number.POSITIVE_INFINITY, calm?.due ?? Number.POSITIVE_INFINITY)
     for (const { until, held } of this.#workers.values()) {
       for (const { due } of held) if (due !== null) next = Math.min(next, Math.max(due, until))
     }
@@ -213,37 +223,39 @@ class MemoryStore implements Store {
     return known
   }
 
-  #place(log: Log, worker: string | null, due: number | null): void {
-    if (log.worker === worker && log.due === due) return
+  #place(log: Log, { worker, due, urgent }: Pick<Head, 'worker' | 'due' | 'urgent'>): void {
+    if (log.worker === worker && log.due === due && log.urgent === urgent) return
     if (log.worker !== worker) {
       if (log.worker !== null) this.#workers.get(log.worker)?.held.delete(log)
       if (worker !== null) this.#workers.get(worker)?.held.add(log)
     }
-    const free = worker === null && due !== null
-    if (free) this.#agenda.put(log, due)
-    else if (log.worker === null && log.due !== null) this.#agenda.remove(log)
+    if (log.worker === null && log.due !== null) (log.urgent ? this.#urgent : this.#calm).remove(log)
+    if (worker === null && due !== null) (urgent ? this.#urgent : this.#calm).put(log, due)
     log.worker = worker
     log.due = due
+    log.urgent = urgent
   }
 
   #applyDraft(draft: Draft, now: number): void {
     const log = this.#logs.get(draft.session) ?? this.#create(draft)
     if (draft.owner !== null) this.#prove(draft.owner, now)
-    this.#place(log, draft.worker, draft.due)
+    this.#place(log, draft)
     for (const body of draft.bodies) log.bodies.push(body)
     for (const { id, seq } of draft.ids) log.ids.set(id, seq)
     log.seq = draft.seq
     log.at = draft.at
     log.status = draft.status
+    log.tries = draft.tries
+    log.trouble = draft.trouble
     if (draft.card) log.card = draft.card
     if (draft.snapshot) log.snapshot = draft.snapshot
   }
 
   #create(draft: Draft): Log {
-    const { session: id, seq, at, epoch, worker, status, card } = draft
+    const { session: id, seq, at, epoch, worker, status, tries, trouble, card } = draft
     assert(card, 'a session is created with a card')
     const n = this.#logs.size
-    const head = { id, n, turn: 0, seq, at, epoch, worker, due: null, status }
+    const head = { id, n, turn: 0, seq, at, epoch, worker, due: null, urgent: false, status, tries, trouble }
     const log: Log = { ...head, card, bodies: [], ids: new Map(), snapshot: null }
     this.#logs.set(id, log)
     this.#list.push(log)
@@ -270,7 +282,8 @@ class MemoryStore implements Store {
 }
 
 function cardOf(log: Log): Card {
-  return { ...log.card, seq: log.seq, at: log.at, due: log.due }
+  const { card, seq, at, due, trouble } = log
+  return { ...card, seq, at, due, ...(trouble ? { trouble } : {}) }
 }
 
 /** How many of these, ordered by id, are not after `id`. */

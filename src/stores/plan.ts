@@ -1,7 +1,7 @@
 // What a commit may do: order, fencing, idempotency and money, decided before anything changes. Pure; every store applies the same plan.
 // It is not a store: it sees the present through a View and returns what must be written, or throws the refusing Fault.
 import { isDeepStrictEqual } from 'node:util'
-import type { Card } from '../kernel/card.ts'
+import type { Card } from '../kernel/ports.ts'
 import type { Event, InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../kernel/ports.ts'
@@ -15,8 +15,16 @@ export type Head = {
   readonly epoch: number
   readonly worker: string | null
   readonly due: number | null
+  /** Something was sent or begun: it comes before wakes. */
+  readonly urgent: boolean
   readonly status: Card['status']
+  /** Attempts in a row that wrote nothing, with the one that holds the session now. */
+  readonly tries: number
+  readonly trouble: Trouble | null
 }
+
+/** Why a session is left alone: how often it failed in a row, why, and until when. Null: until somebody sends or wakes it. */
+export type Trouble = NonNullable<Card['trouble']>
 
 /** What the plan needs to know of the present. */
 export interface View extends Ledger {
@@ -36,7 +44,10 @@ export type Draft = {
   epoch: number
   worker: string | null
   due: number | null
+  urgent: boolean
   status: Card['status']
+  tries: number
+  trouble: Trouble | null
   /** The card this commit writes, or null: an inbox event changes only when the session is due. */
   card: Card | null
   /** Who wrote as the owner, and so proved to be alive. */
@@ -56,6 +67,13 @@ export type Plan = {
   readonly receipts: Receipt[]
 }
 
+/**
+ * The write that creates a session may bring the log it had in another store, from its first event on, as it was stamped there:
+ * every event in order, those of the inbox with epoch 0 and ids of their own, those of the owner with epochs that never go back.
+ * The session's next epoch is greater than all of them.
+ */
+export type Restoration = OwnerWrite & { readonly history: readonly Event[] }
+
 export function planCommit(writes: readonly Write[], view: View): Plan {
   const plan: Plan = { drafts: [], book: null, blobs: [], receipts: [] }
   for (const write of writes) {
@@ -73,6 +91,26 @@ export function stirs(draft: Draft): boolean {
   return was.worker !== null && draft.worker === null
 }
 
+const LOST = 'The worker was lost before it had written anything.'
+
+/** How a claim leaves its session. The attempt counts at once and until it writes something: so one that dies has counted. */
+export function claimedFrom({ worker, tries, trouble }: Head, now: number): Pick<Head, 'tries' | 'trouble'> {
+  const lost = worker !== null && tries > 0
+  return { tries: tries + 1, trouble: lost ? { attempts: tries, reason: LOST, until: now } : trouble }
+}
+
+/** How a session is given back without a commit: as if nobody had looked, or with trouble, and then put off or left alone. */
+export function releasedFrom(
+  { due, tries, trouble: known }: Head,
+  trouble: Trouble | undefined,
+): Pick<Head, 'due' | 'tries' | 'trouble'> {
+  // Somebody sent something while the last attempt failed: that is no reason to leave it alone.
+  const lifted = trouble?.until === null && tries === 0
+  if (trouble === undefined || lifted) return { due, tries: Math.max(0, tries - 1), trouble: known }
+  const { until, attempts } = trouble
+  return { due: until === null || due === null ? null : Math.max(due, until), tries: attempts, trouble }
+}
+
 function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
   const known = draftOf(plan, view, write.session)
   if (known !== null) checkOwner(known, write)
@@ -88,6 +126,8 @@ function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
   draft.card = write.card
   draft.status = write.card.status
   draft.due = since(draft.due, write.card.due, view.now)
+  draft.urgent = write.card.status === 'running'
+  if (write.events.length > 0 || write.release) forgive(draft)
   draft.owner = draft.worker
   if (write.snapshot) draft.snapshot = write.snapshot
   if (write.release) draft.worker = null
@@ -99,7 +139,8 @@ function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
 /** Fencing comes first: a worker that lost its lease must hear that, and not a conflict it could try to settle. */
 function checkOwner(draft: Draft, write: OwnerWrite): void {
   const { session, epoch, expectedSeq } = write
-  if (epoch === 0 && expectedSeq === 0) throw new Fault('session_exists', `Session ${session} exists already.`)
+  if ((epoch === 0 && expectedSeq === 0) || isRestoration(write))
+    throw new Fault('session_exists', `Session ${session} exists already.`)
   if (epoch !== draft.epoch || draft.worker === null) {
     const detail = `epoch ${epoch}, the store has ${draft.epoch}${draft.worker === null ? ', released' : ''}`
     throw new Fault('lease_lost', `This worker no longer holds session ${session}.`, detail)
@@ -120,11 +161,44 @@ function create(plan: Plan, write: OwnerWrite): Draft {
   const { session, card } = write
   checkId('session id', session)
   if (write.epoch !== 0 || write.expectedSeq !== 0) throw missing(session)
-  if (write.events.length === 0) throw misstamped(write, 'a session begins with an event')
-  const fresh = { seq: 0, at: 0, epoch: 0, worker: null, due: null, owner: null, snapshot: null }
+  const history = isRestoration(write) ? write.history : []
+  if (write.events.length + history.length === 0) throw misstamped(write, 'a session begins with an event')
+  if (write.events.length > 0 && history.length > 0) throw misstamped(write, 'a history is the whole log')
+  const fresh = { seq: 0, at: 0, epoch: 0, worker: null, due: null, owner: null, snapshot: null, ...CALM }
   const draft: Draft = { session, was: null, ...fresh, status: card.status, card, events: [], bodies: [], ids: [] }
+  const ids = new Set<string>()
+  for (const event of history) restore(draft, write, event, ids)
   plan.drafts.push(draft)
   return draft
+}
+
+const CALM = { urgent: false, tries: 0, trouble: null } as const
+
+/** Who gets on, or hears something new, begins again. */
+function forgive(draft: Draft): void {
+  draft.tries = 0
+  draft.trouble = null
+}
+
+function isRestoration(write: OwnerWrite): write is Restoration {
+  return 'history' in write
+}
+
+/** Everything a commit would have asked of this event when it was written. */
+function restore(draft: Draft, write: OwnerWrite, event: Event, ids: Set<string>): void {
+  const { seq, at, epoch } = event
+  if (seq !== draft.seq + 1) throw misstamped(write, `event ${seq} follows ${draft.seq}`)
+  if (!(at >= draft.at)) throw misstamped(write, `event ${seq} is at ${at}, before ${draft.at}`)
+  const inbox = epoch === 0 && 'id' in event
+  if (!inbox && !(Number.isSafeInteger(epoch) && epoch >= draft.epoch))
+    throw misstamped(write, `event ${seq} carries epoch ${epoch} after ${draft.epoch}`)
+  if (inbox) {
+    checkId('event id', event.id)
+    if (ids.has(event.id)) throw misstamped(write, `event ${seq} repeats the id ${event.id}`)
+    ids.add(event.id)
+    draft.ids.push({ id: event.id, seq })
+  } else draft.epoch = epoch
+  append(draft, event)
 }
 
 function planInbox(plan: Plan, view: View, write: InboxWrite): Receipt {
@@ -181,6 +255,8 @@ function admit(draft: Draft, view: View, body: InboxBody): number {
   append(draft, { ...body, seq, at, epoch: 0 })
   draft.ids.push({ id: body.id, seq })
   draft.due = Math.min(draft.due ?? at, at)
+  draft.urgent = true
+  forgive(draft)
   return seq
 }
 
@@ -200,9 +276,9 @@ function draftOf(plan: Plan, view: View, session: string): Draft | null {
   for (const draft of plan.drafts) if (draft.session === session) return draft
   const was = view.head(session)
   if (was === null) return null
-  const { seq, at, epoch, worker, due, status } = was
+  const { seq, at, epoch, worker, due, urgent, status, tries, trouble } = was
   const fresh = { card: null, owner: null, snapshot: null, events: [], bodies: [], ids: [] }
-  const draft: Draft = { session, was, seq, at, epoch, worker, due, status, ...fresh }
+  const draft: Draft = { session, was, seq, at, epoch, worker, due, urgent, status, tries, trouble, ...fresh }
   plan.drafts.push(draft)
   return draft
 }

@@ -6,7 +6,7 @@ import type { AccountRow, Claim, Receipt, Write } from '../kernel/ports.ts'
 import type { Hold } from './charges.ts'
 import { addSum, seedOf } from './checksum.ts'
 import { checkId } from './id.ts'
-import { type Draft, type Plan, planCommit, stirs, type View } from './plan.ts'
+import { claimedFrom, type Draft, type Plan, planCommit, releasedFrom, stirs, type Trouble, type View } from './plan.ts'
 import type { SqlValue } from './sqlite-driver.ts'
 import { readAccount } from './sqlite-read.ts'
 import { insertAll, insertEvents, type Row, type WorkerRow, writeSession } from './sqlite-rows.ts'
@@ -24,6 +24,12 @@ export type Ground = {
 }
 
 type Place = Pick<Row, 'pos' | 'tail' | 'tailSpans'>
+/** A row as it lies in the file. */
+type Found = Omit<Row, 'sum' | 'card' | 'tailSpans' | 'urgent' | 'trouble'> & {
+  readonly sum: number | null
+  readonly urgent: number
+  readonly trouble: string | null
+}
 type Change = { row: Row; readonly was: Row | null }
 
 const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
@@ -88,12 +94,12 @@ export class Batch implements View {
   }
 
   #load(session: string): Row | null {
-    const found = this.#sql.head.get(session) as
-      | (Omit<Row, 'sum' | 'card' | 'tailSpans'> & { sum: number | null })
-      | undefined
+    const found = this.#sql.head.get(session) as Found | undefined
     if (!found) return null
     if (found.sum === null) this.#ground.damaged.set(session, `its last event, ${found.seq}, is missing`)
-    const row = { ...found, sum: found.sum ?? 0, card: null, tailSpans: found.tail.split(',').length >> 1 }
+    const rest = { sum: found.sum ?? 0, card: null, tailSpans: found.tail.split(',').length >> 1 }
+    const trouble = found.trouble === null ? null : (JSON.parse(found.trouble) as Trouble)
+    const row = { ...found, ...rest, urgent: found.urgent === 1, trouble }
     this.#ground.rows.set(session, row)
     return row
   }
@@ -126,8 +132,8 @@ export class Batch implements View {
     if (leased && row.worker !== worker) return null
     const { until } = this.extend(worker, ttlMs)
     const epoch = row.epoch + 1
-    this.#change(session, { ...row, worker, epoch })
-    return { epoch, until }
+    this.#change(session, { ...row, worker, epoch, ...claimedFrom(row, this.now) })
+    return { epoch, until, failed: row.tries }
   }
 
   /** Also how a worker becomes known. */
@@ -151,15 +157,16 @@ export class Batch implements View {
     return held
   }
 
-  release(session: string, epoch: number): void {
+  release(session: string, epoch: number, trouble?: Trouble): void {
     const row = this.#row(session)
     if (row?.epoch !== epoch || row.worker === null) return
-    this.#change(session, { ...row, worker: null })
-    this.stirred ||= row.due !== null
+    const released = { ...row, worker: null, ...releasedFrom(row, trouble) }
+    this.#change(session, released)
+    this.stirred ||= released.due !== null
   }
 
   #grow(draft: Draft): void {
-    const { session, seq, at, epoch, worker, due, status, bodies } = draft
+    const { session, seq, at, epoch, worker, due, urgent, status, tries, trouble, bodies } = draft
     // Everything it wanted was there already.
     if (bodies.length === 0 && draft.card === null) return
     const was = this.#row(session)
@@ -186,7 +193,9 @@ export class Batch implements View {
     const place = bodies.length > 0 ? this.#place(n, was, first) : was
     assert(place, `session ${session} begins without an event`)
     const { pos, tail, tailSpans } = place
-    this.#change(session, { n, seq, at, epoch, worker, due, status, pos, sum, tail, tailSpans, root, card })
+    // biome-ignore format: one literal, because an object made of another is much slower
+    const row: Row = { n, seq, at, epoch, worker, due, urgent, status, tries, trouble, pos, sum, tail, tailSpans, root, card }
+    this.#change(session, row)
     if (bodies.length > 0) this.grown.push(draft)
     this.stirred ||= stirs(draft)
   }

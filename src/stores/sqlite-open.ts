@@ -3,7 +3,7 @@
 import { Fault } from '../kernel/failure.ts'
 import { checkVersion, type Database, type Driver } from './sqlite-driver.ts'
 import { identify } from './sqlite-file.ts'
-import { APPLICATION_ID, prepareAll, SCHEMA, SCHEMA_VERSION, type Statements } from './sqlite-schema.ts'
+import { APPLICATION_ID, MIGRATIONS, prepareAll, SCHEMA, SCHEMA_VERSION, type Statements } from './sqlite-schema.ts'
 
 export type Connection = {
   readonly db: Database
@@ -60,12 +60,16 @@ function enterWal(db: Database, file: string): void {
   throw new Fault('store_unsupported', `${file} is on a file system without shared memory (WAL).`)
 }
 
-/** One transaction: another process sees no schema, or all of it. */
+/** One transaction: another process sees no schema, the one before, or all of this one. */
 function ensureSchema(db: Database, file: string): void {
   if (versionOf(db, file) === SCHEMA_VERSION) return
   db.exec('BEGIN IMMEDIATE')
   try {
-    if (versionOf(db, file) === 0) {
+    const version = versionOf(db, file)
+    if (version > 0) {
+      for (let to = version + 1; to <= SCHEMA_VERSION; to++) db.exec(MIGRATIONS[to] ?? '')
+      db.exec(`UPDATE meta SET version = ${SCHEMA_VERSION}`)
+    } else {
       db.exec(SCHEMA)
       db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
       db.exec(`INSERT INTO meta (version, store) VALUES (${SCHEMA_VERSION}, lower(hex(randomblob(16))))`)

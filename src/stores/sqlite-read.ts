@@ -1,12 +1,13 @@
 // Reads an SQLite store: logs, verified against their checksums in large pieces, and the rows that indexes serve.
 // It writes nothing, and an event that fails its checksum never leaves it.
 import { crc32 } from 'node:zlib'
-import type { Card } from '../kernel/card.ts'
+import type { Card } from '../kernel/ports.ts'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { AccountRow, Blob, Page, Snapshot, Store } from '../kernel/ports.ts'
 import { upcast } from '../kernel/upcast.ts'
 import { addSum, seedOf } from './checksum.ts'
+import type { Trouble } from './plan.ts'
 import { primaryCode } from './sqlite-fault.ts'
 import type { Statements } from './sqlite-schema.ts'
 import { countIn, cut, type End, findSpans, positionsOf, type Span } from './sqlite-spans.ts'
@@ -139,7 +140,13 @@ export function readSnapshot(sql: Statements, session: string): Snapshot | null 
   return { seq: row.seq, version: row.version, body: row.body }
 }
 
-type CardRow = { readonly seq: number; readonly at: number; readonly due: number | null; readonly card: string }
+type CardRow = {
+  readonly seq: number
+  readonly at: number
+  readonly due: number | null
+  readonly trouble: string | null
+  readonly card: string
+}
 
 export function readCard(sql: Statements, session: string): Card | null {
   const row = sql.card.get(session) as CardRow | undefined
@@ -156,25 +163,31 @@ export function readList(sql: Statements, filter: Parameters<Store['list']>[0]):
   return (rows() as CardRow[]).map(cardOf)
 }
 
-function cardOf({ seq, at, due, card }: CardRow): Card {
-  return { ...(JSON.parse(card) as Card), seq, at, due }
+function cardOf({ seq, at, due, trouble, card }: CardRow): Card {
+  const present = { ...(JSON.parse(card) as Card), seq, at, due }
+  return trouble === null ? present : { ...present, trouble: JSON.parse(trouble) as Trouble }
 }
 
-type DueRow = { readonly id: string; readonly due: number; readonly n: number }
+type DueRow = { readonly id: string; readonly due: number; readonly n: number; readonly urgent: number }
 
 /** Sessions nobody drives come from one index, those of lost workers from another; neither reads a log. */
 export function readDue(sql: Statements, now: number, limit: number): readonly string[] {
-  const free = sql.dueFree.all(now, limit) as DueRow[]
+  const urgent = sql.dueFree.all(1, now, limit) as DueRow[]
+  const calm = (urgent.length < limit ? sql.dueFree.all(0, now, limit - urgent.length) : []) as DueRow[]
   const lost = sql.dueLost.all(now, now, limit) as DueRow[]
-  const rows = lost.length === 0 ? free : [...free, ...lost].sort((a, b) => a.due - b.due || a.n - b.n).slice(0, limit)
-  return rows.map((row) => row.id)
+  const rows = [...urgent, ...calm, ...lost]
+  if (lost.length > 0) rows.sort((a, b) => b.urgent - a.urgent || a.due - b.due || a.n - b.n)
+  return rows.slice(0, limit).map((row) => row.id)
 }
 
 /** When `due` will find something: a session's time, or the end of the lease that hides it. */
 export function readNextDue(sql: Statements, skip: ReadonlyMap<string, unknown>): number | null {
-  const free = (sql.nextFree.all(skip.size + 1) as DueRow[]).find((row) => !skip.has(row.id))?.due
+  const free = [1, 0].map((urgent) => {
+    const rows = sql.nextFree.all(urgent, skip.size + 1) as DueRow[]
+    return rows.find((row) => !skip.has(row.id))?.due ?? Number.POSITIVE_INFINITY
+  })
   const leased = (sql.nextLeased.get() as { due: number | null }).due
-  const next = Math.min(free ?? Number.POSITIVE_INFINITY, leased ?? Number.POSITIVE_INFINITY)
+  const next = Math.min(...free, leased ?? Number.POSITIVE_INFINITY)
   return Number.isFinite(next) ? next : null
 }
 

@@ -1,6 +1,6 @@
 // Rows of an SQLite store as objects, and how they are written: many at once, and the narrowest change that will do.
 // It decides nothing: sqlite-batch.ts does.
-import type { Card } from '../kernel/card.ts'
+import type { Card } from '../kernel/ports.ts'
 import type { Head } from './plan.ts'
 import type { SqlValue, Statement } from './sqlite-driver.ts'
 import type { Bulk, Statements } from './sqlite-schema.ts'
@@ -45,17 +45,19 @@ type Insert = (statement: Statement, part: readonly SqlValue[]) => void
 
 /** The narrowest statement that will do: a column that is not named costs no index. */
 export function writeSession(sql: Statements, session: string, row: Row, was: Row | null): void {
-  const { n, due, epoch, worker, status, root, card } = row
+  const { n, due, urgent, tries, trouble, epoch, worker, status, root, card } = row
+  const turn = [due, urgent ? 1 : 0, tries, trouble && JSON.stringify(trouble)] as const
   if (was === null) {
-    sql.create.get(due, epoch, worker, status, root, JSON.stringify(card), session, n)
+    sql.create.get(...turn, epoch, worker, status, root, JSON.stringify(card), session, n)
     return
   }
   const leased = epoch === was.epoch && worker === was.worker
+  const waits = due === was.due && urgent === was.urgent && tries === was.tries && trouble === was.trouble
   if (sameCard(card, was.card)) {
-    if (!leased) sql.lease.get(due, epoch, worker, n)
-    else if (due !== was.due) sql.wake.get(due, n)
-  } else if (leased && status === was.status && root === was.root) sql.describe.get(due, JSON.stringify(card), n)
-  else sql.replace.get(due, epoch, worker, status, root, JSON.stringify(card), n)
+    if (!leased) sql.lease.get(...turn, epoch, worker, n)
+    else if (!waits) sql.wake.get(...turn, n)
+  } else if (leased && status === was.status && root === was.root) sql.describe.get(...turn, JSON.stringify(card), n)
+  else sql.replace.get(...turn, epoch, worker, status, root, JSON.stringify(card), n)
 }
 
 /** But for seq, at and due, which are kept apart from it. */

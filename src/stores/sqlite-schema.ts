@@ -2,7 +2,7 @@
 import type { Database, Statement } from './sqlite-driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
 
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
@@ -28,9 +28,10 @@ export const SCHEMA = `
   CREATE TABLE spans (key INTEGER PRIMARY KEY, pos INTEGER NOT NULL) STRICT;
   CREATE TABLE sessions (
     n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL, worker TEXT, due REAL,
-    status TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL
+    status TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL,
+    urgent INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, trouble TEXT
   ) STRICT;
-  CREATE INDEX sessions_due ON sessions (due) WHERE worker IS NULL AND due IS NOT NULL;
+  CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
   CREATE INDEX sessions_worker ON sessions (worker) WHERE worker IS NOT NULL;
   CREATE INDEX sessions_status ON sessions (status, id);
   CREATE INDEX sessions_root ON sessions (root, id);
@@ -52,7 +53,23 @@ export const SCHEMA = `
   ) STRICT;
 `
 
-const CARD = 'SELECT h.seq, h.at, s.due, s.card FROM sessions s JOIN heads h ON h.n = s.n'
+/** From the schema before it to each schema, by number. */
+export const MIGRATIONS: Readonly<Record<number, string>> = {
+  // What was due before anybody knew how urgent it is: only wakes and questions that expire may have to wait.
+  2: `
+    ALTER TABLE sessions ADD COLUMN urgent INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN trouble TEXT;
+    UPDATE sessions SET urgent = 1 WHERE due IS NOT NULL AND status IN ('idle', 'running');
+    DROP INDEX sessions_due;
+    CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
+  `,
+}
+
+const CARD = 'SELECT h.seq, h.at, s.due, s.trouble, s.card FROM sessions s JOIN heads h ON h.n = s.n'
+
+/** When somebody should look, and how earlier looks went. */
+const TURN = 'due = ?, urgent = ?, tries = ?, trouble = ?'
 
 const SQL = {
   // Transactions.
@@ -61,17 +78,19 @@ const SQL = {
   commit: 'COMMIT',
   dataVersion: 'PRAGMA data_version',
   // Sessions.
-  head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, e.sum, s.epoch, s.worker, s.due, s.status, s.root FROM sessions s
+  head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, e.sum, s.epoch, s.worker, s.due, s.urgent, s.status, s.tries, s.trouble,
+    s.root FROM sessions s
     JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos AND e.session = s.n WHERE s.id = ?`,
   end: `SELECT s.n, h.seq, h.tail, e.sum FROM sessions s JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos WHERE s.id = ?`,
   seq: 'SELECT h.seq FROM sessions s JOIN heads h ON h.n = s.n WHERE s.id = ?',
   last: 'SELECT coalesce(max(pos), 0) AS pos FROM events',
   count: 'SELECT coalesce(max(n), 0) AS n FROM sessions',
-  create: 'INSERT INTO sessions (due, epoch, worker, status, root, card, id, n) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-  wake: 'UPDATE sessions SET due = ? WHERE n = ?',
-  lease: 'UPDATE sessions SET due = ?, epoch = ?, worker = ? WHERE n = ?',
-  describe: 'UPDATE sessions SET due = ?, card = ? WHERE n = ?',
-  replace: 'UPDATE sessions SET due = ?, epoch = ?, worker = ?, status = ?, root = ?, card = ? WHERE n = ?',
+  create: `INSERT INTO sessions (due, urgent, tries, trouble, epoch, worker, status, root, card, id, n)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  wake: `UPDATE sessions SET ${TURN} WHERE n = ?`,
+  lease: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ? WHERE n = ?`,
+  describe: `UPDATE sessions SET ${TURN}, card = ? WHERE n = ?`,
+  replace: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ?, status = ?, root = ?, card = ? WHERE n = ?`,
   // Events.
   spans: `SELECT group_concat((key - ?) || ',' || pos) AS text FROM (SELECT key, pos FROM spans
     WHERE key BETWEEN coalesce((SELECT max(key) FROM spans WHERE key BETWEEN ? AND ?), 0) AND ? AND key >= ? ORDER BY key)`,
@@ -91,10 +110,11 @@ const SQL = {
   held: 'SELECT id, epoch FROM sessions WHERE worker = ?',
   address: 'SELECT w.address FROM sessions s JOIN workers w ON w.id = s.worker WHERE s.id = ? AND w.until > ?',
   // Due.
-  dueFree: 'SELECT id, due, n FROM sessions WHERE worker IS NULL AND due <= ? ORDER BY due, n LIMIT ?',
-  dueLost: `SELECT s.id, s.due, s.n FROM workers w CROSS JOIN sessions s ON s.worker = w.id
-    WHERE w.until <= ? AND s.due <= ? ORDER BY s.due, s.n LIMIT ?`,
-  nextFree: 'SELECT id, due FROM sessions WHERE worker IS NULL AND due IS NOT NULL ORDER BY due LIMIT ?',
+  dueFree:
+    'SELECT id, due, n, urgent FROM sessions WHERE worker IS NULL AND urgent = ? AND due <= ? ORDER BY due, n LIMIT ?',
+  dueLost: `SELECT s.id, s.due, s.n, s.urgent FROM workers w CROSS JOIN sessions s ON s.worker = w.id
+    WHERE w.until <= ? AND s.due <= ? ORDER BY s.urgent DESC, s.due, s.n LIMIT ?`,
+  nextFree: 'SELECT id, due FROM sessions WHERE worker IS NULL AND urgent = ? AND due IS NOT NULL ORDER BY due LIMIT ?',
   nextLeased: `SELECT min(CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE worker = w.id AND due <= w.until) THEN w.until
     ELSE (SELECT min(due) FROM sessions WHERE worker = w.id) END) AS due FROM workers w`,
   // Cards.

@@ -1,6 +1,6 @@
 // The store in an SQLite file: durable, and shared by any number of processes on one machine. This file ties its parts together.
 // Admission is plan.ts, transactions sqlite-writer.ts, reading sqlite-read.ts, other processes sqlite-watch.ts.
-import type { Card } from '../kernel/card.ts'
+import type { Card } from '../kernel/ports.ts'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Snapshot, Store, Write } from '../kernel/ports.ts'
@@ -109,8 +109,8 @@ export class SqliteStore implements Store {
     })
   }
 
-  release(session: string, epoch: number): Promise<void> {
-    return this.#write((batch) => batch.release(session, epoch))
+  release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void> {
+    return this.#write((batch) => batch.release(session, epoch, trouble))
   }
 
   card(session: string): Promise<Card | null> {

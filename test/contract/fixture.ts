@@ -1,5 +1,5 @@
 // What the store's contract is tested with: a clock that stands still, and short ways to write. No expectations here.
-import type { Card } from '../../src/kernel/card.ts'
+import type { Card } from '../../src/kernel/ports.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { Fault } from '../../src/kernel/failure.ts'
 import type { Clock, OwnerWrite, Receipt, Store } from '../../src/kernel/ports.ts'

@@ -35,11 +35,11 @@ export function describeLeases(make: MakeFixture): void {
       const { store, clock } = await make()
       await create(store, 's')
       const first = await store.claim('s', 'w1', TTL)
-      expect(first).toEqual({ epoch: 1, until: clock.time + TTL })
+      expect(first).toEqual({ epoch: 1, until: clock.time + TTL, failed: 0 })
       clock.advance(TTL - 1)
       expect(await store.claim('s', 'w2', TTL)).toBeNull()
       clock.advance(1)
-      expect(await store.claim('s', 'w2', TTL)).toEqual({ epoch: 2, until: clock.time + TTL })
+      expect(await store.claim('s', 'w2', TTL)).toMatchObject({ epoch: 2, until: clock.time + TTL })
       expect(await outcome(store.claim('none', 'w2', TTL))).toBe('session_missing')
     })
 

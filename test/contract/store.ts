@@ -1,20 +1,24 @@
 // The contract of a Store, as one suite for every implementation. What only one of them promises is in test/stores.
 import { describe } from 'vitest'
 import type { MakeFixture } from './fixture.ts'
+import { describeHistory } from './store-history.ts'
 import { describeInbox } from './store-inbox.ts'
 import { describeIndexes } from './store-index.ts'
 import { describeLeases } from './store-lease.ts'
 import { describeLog } from './store-log.ts'
 import { describeMoney } from './store-money.ts'
 import { describeNews } from './store-news.ts'
+import { describeTrouble } from './store-trouble.ts'
 
 export function describeStore(name: string, make: MakeFixture): void {
   describe(`${name} as a store`, () => {
     describeLog(make)
+    describeHistory(make)
     describeLeases(make)
     describeInbox(make)
     describeMoney(make)
     describeIndexes(make)
+    describeTrouble(make)
     describeNews(make)
   })
 }

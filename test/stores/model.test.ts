@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Card } from '../../src/kernel/card.ts'
+import type { Card } from '../../src/kernel/ports.ts'
 import type { Charge, Claim, Store, Write } from '../../src/kernel/ports.ts'
 import { memory } from '../../src/stores/memory.ts'
 import { sqlite } from '../../src/stores/sqlite.ts'
@@ -29,7 +29,18 @@ const charge: fc.Arbitrary<Charge> = fc.oneof(
   fc.record({ type: just('limit'), account: fc.constantFrom('x', 'y'), limit: often<number | null>(15, null) }),
 )
 
+const trouble = fc.option(
+  fc.record({
+    attempts: fc.integer({ min: 1, max: 3 }),
+    reason: just('why'),
+    until: fc.option(fc.integer({ min: START - 20, max: START + 60 })),
+  }),
+  { nil: undefined },
+)
+
 const letter = fc.record({ session, id: fc.constantFrom('i1', 'i2', 'i3', 'i4', 'i5'), text: often('p', 'q') })
+
+const living = fc.constantFrom<Card['status']>('running', 'running', 'idle', 'rescheduling')
 
 const owned = fc.record({
   type: just('owned'),
@@ -37,7 +48,7 @@ const owned = fc.record({
   texts: fc.array(fc.string({ unit: 'grapheme', maxLength: 5 }), { maxLength: 3 }),
   stale: often(0, 1),
   behind: often(0, 1),
-  status: often<Card['status']>('running', 'terminated'),
+  status: fc.oneof({ weight: 7, arbitrary: living }, { weight: 1, arbitrary: fc.constant('terminated' as const) }),
   due: fc.option(fc.integer({ min: START - 20, max: START + 60 })),
   charges: fc.array(charge, { maxLength: 2 }),
   sends: fc.array(letter, { maxLength: 1 }),
@@ -58,7 +69,7 @@ const ask = fc.oneof(
   },
   { weight: 4, arbitrary: fc.record({ type: just('claim'), session, worker }) },
   { weight: 1, arbitrary: fc.record({ type: just('extend'), worker }) },
-  { weight: 1, arbitrary: fc.record({ type: just('release'), session }) },
+  { weight: 2, arbitrary: fc.record({ type: just('release'), session, trouble }) },
   { weight: 1, arbitrary: fc.record({ type: just('announce'), worker }) },
 )
 
@@ -94,7 +105,7 @@ class Known {
     if (a.type === 'commit') return store.commit(a.writes.map((w) => this.writeOf(store, w)))
     if (a.type === 'claim') return store.claim(a.session, a.worker, 25)
     if (a.type === 'extend') return store.extend(a.worker, 25).then((held) => new Map(held))
-    if (a.type === 'release') return store.release(a.session, this.#epochs.get(a.session) ?? 0)
+    if (a.type === 'release') return store.release(a.session, this.#epochs.get(a.session) ?? 0, a.trouble)
     return store.announce(a.worker, `at ${a.worker}`, 10)
   }
 

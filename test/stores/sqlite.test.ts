@@ -18,6 +18,9 @@ import {
 import { describeStore } from '../contract/store.ts'
 import { makeFile, meddle, open } from './folder.ts'
 
+/** Of SQLite's word on how it will answer. */
+type Step = { readonly detail: string }
+
 describeStore('sqlite', async () => {
   const clock = new StillClock()
   return { clock, store: open(makeFile(), { clock }) }
@@ -160,15 +163,43 @@ describe('a healthy SQLite file', () => {
   it('B-STORE-77: questions about due times read an index and no log', async () => {
     const file = makeFile()
     await create(open(file), 's')
-    const plan = meddle(file, (db) =>
-      (
-        db
-          .prepare('EXPLAIN QUERY PLAN SELECT id FROM sessions WHERE worker IS NULL AND due <= 5 ORDER BY due, n')
-          .all() as { detail: string }[]
-      ).map((row) => row.detail),
-    )
-    expect(plan.join()).toContain('sessions_due')
-    expect(plan.join()).not.toContain('TEMP B-TREE')
+    const idle = 'FROM sessions WHERE worker IS NULL AND urgent = 1 AND'
+    for (const question of [
+      `id ${idle} due <= 5 ORDER BY due, n`,
+      `due ${idle} due IS NOT NULL ORDER BY due LIMIT 1`,
+    ]) {
+      const steps = meddle(file, (db) => db.prepare(`EXPLAIN QUERY PLAN SELECT ${question}`).all() as Step[])
+      const plan = steps.map(({ detail }) => detail).join()
+      expect(plan).toContain('SEARCH sessions USING INDEX sessions_due')
+      expect(plan).not.toContain('TEMP B-TREE')
+    }
+  })
+
+  it('B-STORE-88: a file of the first schema is brought up to date when it is opened, with all that is due in it', async () => {
+    const file = makeFile()
+    const clock = new StillClock()
+    const first = sqlite(file, { clock })
+    for (const [id, status, due] of [
+      ['wake', 'rescheduling', 9],
+      ['sent', 'idle', 5],
+      ['begun', 'running', 4],
+    ] as const)
+      await create(first, id, { status, due: clock.time - due })
+    await first.close()
+    meddle(file, (db) => {
+      db.exec(
+        'DROP INDEX sessions_due; CREATE INDEX sessions_due ON sessions (due) WHERE worker IS NULL AND due IS NOT NULL',
+      )
+      for (const column of ['urgent', 'tries', 'trouble']) db.exec(`ALTER TABLE sessions DROP COLUMN ${column}`)
+      db.exec('UPDATE meta SET version = 1')
+    })
+    const store = open(file, { clock })
+    expect(await store.due(9)).toEqual(['sent', 'begun', 'wake'])
+    expect(await store.claim('sent', 'w1', 9)).toMatchObject({ failed: 0 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 2 })
+    // Others opened it before, and go on.
+    const other = open(file, { clock })
+    expect(await other.card('wake')).toMatchObject({ status: 'rescheduling' })
   })
 
   it('B-STORE-78: importing the store loads no SQLite, and making one touches no disk', async () => {
