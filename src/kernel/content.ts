@@ -28,18 +28,21 @@ export type CallKey = string
 
 /** Why a call does not simply run. */
 export type Gate = Frozen<
-  | { type: 'ask'; class: string; n: number; roles: readonly string[]; expiresAt: number | null }
-  | { type: 'refuse'; failure: Failure; retryKind?: string; metadata?: Json }
-  /** Answered from outside: a host tool, a person, a child session. */
-  | { type: 'outside' }
+  | { type: 'ask'; class: string; n: number; roles: readonly string[]; expiresAt: number | null; outside?: Outside }
+  | { type: 'refuse'; failure: Failure; retryKind?: string; metadata?: Json; ends?: string }
+  | Outside
 >
+/** Answered from outside: a host tool, a person, or a child: a new one of this agent, or one whose question this answers. */
+export type Outside = Frozen<{ type: 'outside'; child?: string; answers?: Frozen<{ session: string; call: CallKey }> }>
 
 /** One call as admitted: what is stored, shown, approved and executed are these same bytes. */
 // biome-ignore format: related fields share a line
 export type Proposal = Frozen<{
-  /** Without a gate it runs as soon as there is room. */
-  id: string; tool: string; args: Json; gate?: Gate; digest?: string
-  effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: number
+  /** Without a gate it runs as soon as there is room. `raw` is the model's own spelling; `blocks` is not aborted by an interrupt. */
+  id: string; tool: string; args: Json; gate?: Gate; digest?: string; raw?: string
+  effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: number; blocks?: true
+  /** Somebody has a last word before it starts: a hook, or the policy as it is then. */
+  clear?: true
 }>
 
 /** What a reply means, computed outside with user code and recorded here. */
@@ -48,7 +51,7 @@ export type Verdict = Frozen<
   | { type: 'continue' }
   | { type: 'retry_tool_output'; call: number; text: string }
   | { type: 'retry_user_message'; text: string }
-  | { type: 'stop'; reason: string }
+  | { type: 'stop'; reason: string; as?: Outcome }
   | { type: 'unexpected'; reason: string }
   | { type: 'empty'; boost?: true }
 >
@@ -63,6 +66,8 @@ export type Limits = Frozen<{
   modelRequests: number; modelAttempts: number; modelMs: number
   activeMs: number; lossesMax: number; hold: number
   toolCalls: number | null; toolRetries: number; outputRetries: number; parallel: number
+  /** Of input and output together; how deep children may be; retries of a cut, empty answer. Older logs have none of them. */
+  tokens?: number | null; depth?: number; emptyRetries?: number
 }>
 
 export type ProviderFailureClass =
@@ -70,16 +75,18 @@ export type ProviderFailureClass =
   | ('server' | 'network' | 'timeout' | 'other')
 export type ModelFailureClass = ProviderFailureClass | 'lost' | 'superseded' | 'interrupted'
 
+export type NoteKind = 'limit' | 'nudge' | 'correction' | 'learning' | 'undo' | 'context'
+
 export type CallStatus = 'ok' | 'error' | 'denied' | 'aborted' | 'timeout' | 'unknown'
 
 export type FailedReason =
   | ('provider_error' | 'output_validation_failed' | 'tool_retries_exceeded' | 'unexpected_model_behavior')
-  | ('empty_answer' | 'crashed_too_often' | 'prepare_failed')
+  | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed')
 
 export type Outcome = Frozen<
   | { type: 'completed' }
-  | { type: 'interrupted' }
-  | { type: 'limit'; limit: 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' }
+  | { type: 'interrupted'; hook?: string }
+  | { type: 'limit'; limit: 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' | 'tokens' }
   | { type: 'halted'; reason: string }
   | { type: 'failed'; reason: FailedReason; failure: Failure }
 >

@@ -3,17 +3,19 @@
 // - inbox events may be appended by anyone, at any time, and must be harmless in any interleaving;
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
 import type { Failure } from './failure.ts'
-import type { Allow, BlobRef, CallKey, CallStatus, Frozen, Json, Limits } from './content.ts'
+import type { Allow, BlobRef, CallKey, CallStatus, Frozen, Json, Limits, NoteKind } from './content.ts'
 import type { ModelFailureClass, Outcome, Part, Proposal, Usage, Verdict } from './content.ts'
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
   | { type: 'user.message'; id: string; parts: readonly Part[]; when: 'next' | 'after' | 'now'; by?: string }
   | ({ type: 'user.tool_confirmation'; id: string; call: CallKey; digest: string; allow: boolean } & Frozen<Decider>)
-  | { type: 'user.custom_tool_result'; id: string; call: CallKey; ok: boolean; content: string; by?: string }
-  | { type: 'user.interrupt'; id: string; mode: 'stop' | 'pause'; run?: number }
+  | ({ type: 'user.custom_tool_result'; id: string; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
+  | { type: 'user.interrupt'; id: string; mode: 'stop' | 'pause' | 'resume'; run?: number }
 >
 type Decider = { by: string; role?: string; why?: string; remember?: Json }
+/** `parent` is the call of the parent session that waits for this one from now on. */
+type Answerer = { by?: string; metadata?: Json; parent?: CallKey }
 
 export type OwnerBody = Frozen<
   | ({ type: 'session.created'; agent: string; planner: string } & Frozen<Origin>)
@@ -26,21 +28,22 @@ export type OwnerBody = Frozen<
   | { type: 'agent.custom_tool_use'; call: CallKey }
   | ({ type: 'agent.tool_result'; call: CallKey; status: CallStatus; content: string | BlobRef } & Frozen<Evidence>)
   | { type: 'context.compacted'; cut?: number; summary?: string; cleared?: number; cost?: number }
-  | { type: 'note.added'; kind: 'limit' | 'nudge' | 'correction' | 'learning' | 'undo'; text: string }
+  | { type: 'note.added'; kind: NoteKind; text: string }
   | { type: 'wake.scheduled'; due: number; reason: string; key: string }
   | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[] }
   | { type: 'session.closed' }
 >
-type Origin = { parent?: Parent; environment?: string; attachments?: readonly string[]; fork?: Fork }
-type Parent = Frozen<{ session: string; call: CallKey }>
+type Origin = { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork }
+/** `root` is the session at the top, `depth` how far this is below it. One that `parks` hears ends, and no questions. */
+export type Parent = Frozen<{ session: string; call: CallKey; root: string; depth: number; parks?: true }>
 type Fork = Frozen<{ session: string; seq: number }>
-/** The frozen toolset, instructions and policy, by hash; what hooks and recall added; the code that ran. */
-type Setup = { toolset: string; instructions: string; policy?: string; context?: readonly string[]; code?: string }
+/** The frozen toolset, instructions and policy, by hash; the code that ran. */
+type Setup = { toolset: string; instructions: string; policy?: string; code?: string }
 /** What is absent is nothing: bytes are stored for ever. */
 type Paid = { usage?: Usage; cost?: number; route?: string; missed?: Json }
 type Again = { route?: string; retryAt?: number; partial?: string }
-/** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks. */
-type Evidence = { from?: number; failure?: Failure; retryKind?: string; metadata?: Json }
+/** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks; `ends` says why the run must end. */
+type Evidence = { from?: number; failure?: Failure; retryKind?: string; metadata?: Json; ends?: string }
 
 export type EventBody = InboxBody | OwnerBody
 

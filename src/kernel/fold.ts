@@ -38,7 +38,7 @@ function apply(s: OpenSession, e: Event): void {
     case 'session.created':
       s.created = true
       s.agent = e.agent
-      s.root = e.parent?.session ?? null
+      s.parent = e.parent ?? null
       return
     case 'user.message':
       if (s.closed) return
@@ -50,6 +50,7 @@ function apply(s: OpenSession, e: Event): void {
       return
     case 'user.custom_tool_result':
       if (s.run?.turn) answer(s.run.turn, e)
+      if (s.parent && e.parent !== undefined) s.parent = { ...s.parent, call: e.parent }
       return
     case 'user.interrupt':
       return interrupt(s, e)
@@ -92,8 +93,8 @@ function apply(s: OpenSession, e: Event): void {
 
 function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
   if (e.run !== undefined && e.run !== s.run?.seq) return
-  s.wakes = []
-  if (e.mode === 'pause') s.paused = s.run !== null
+  if (e.mode !== 'resume') s.wakes = []
+  if (e.mode !== 'stop') s.paused = e.mode === 'pause' && s.run !== null
   else if (s.run || s.inputs.length > 0) s.stop = e.seq
 }
 
@@ -154,11 +155,14 @@ function fail(s: OpenSession, e: Of<'model.failed'>): void {
 
 function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
   const run = runOf(s)
-  const { tool, retries } = settle(turnOf(s), e.call, e.seq)
+  const { state, proposal } = settle(turnOf(s), e.call, e.seq)
+  if (e.ends !== undefined) run.ends = e.ends
+  // What a hook held back was not a call.
+  if (e.status === 'denied' && state.type === 'ready' && proposal.clear) run.toolCalls -= 1
   if (e.retryKind === undefined) return
-  const used = (run.toolRetries[tool] ?? 0) + 1
-  run.toolRetries = { ...run.toolRetries, [tool]: used }
-  if (used > (retries ?? run.limits.toolRetries)) run.exhausted = tool
+  const used = (run.toolRetries[proposal.tool] ?? 0) + 1
+  run.toolRetries = { ...run.toolRetries, [proposal.tool]: used }
+  if (used > (proposal.retries ?? run.limits.toolRetries)) run.exhausted = proposal.tool
 }
 
 function conclude(s: OpenSession, e: Of<'run.settled'>): void {

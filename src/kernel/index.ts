@@ -1,5 +1,4 @@
 // The pure kernel as one import: for the browser, for tests, and for anyone who wants to fold a log.
-export * from './card.ts'
 export type * from './content.ts'
 export * from './event.ts'
 export * from './failure.ts'
@@ -8,7 +7,6 @@ export type { Call, CallState, Turn } from './ledger.ts'
 export { DEFAULT_LIMITS, type Here } from './limits.ts'
 export * from './next.ts'
 export type * from './ports.ts'
-export * from './project.ts'
 export { EMPTY, FOLD_VERSION, type Input, type Run, type Session } from './session.ts'
 export * from './transcript.ts'
 export * from './upcast.ts'

@@ -1,5 +1,5 @@
 // The ledger of calls: how one proposed action moves from proposal to result. Pure transitions, no decisions.
-import type { CallKey, Frozen, Mutable, Proposal, Verdict } from './content.ts'
+import type { CallKey, Frozen, Mutable, Outside, Proposal, Verdict } from './content.ts'
 import { callKey, type InboxEvent, type OwnerEvent } from './event.ts'
 import { assert, Bug } from './failure.ts'
 
@@ -44,8 +44,7 @@ export function openTurn(e: Reply, over: boolean): OpenTurn {
 }
 
 export function copyTurn(turn: Turn): OpenTurn {
-  const { seq, verdict, over } = turn
-  return { seq, verdict, open: turn.open.slice(), results: turn.results.slice(), over }
+  return { ...turn, open: turn.open.slice(), results: turn.results.slice() }
 }
 
 /** Only an open question can be decided, only for the exact action shown, only in time, and the first decision stands. */
@@ -84,12 +83,17 @@ export function hand(turn: OpenTurn, key: CallKey): void {
   move(turn, i, { type: 'outside' })
 }
 
-export function settle(turn: OpenTurn, key: CallKey, seq: number): Proposal {
+/** Who answers a call that does not run here. */
+export function outsideOf({ gate }: Proposal): Outside | undefined {
+  return gate?.type === 'ask' ? gate.outside : gate?.type === 'outside' ? gate : undefined
+}
+
+export function settle(turn: OpenTurn, key: CallKey, seq: number): Call {
   const i = find(turn, key)
-  const { index, proposal } = turn.open[i] as Call
+  const call = turn.open[i] as Call
   turn.open.splice(i, 1)
-  turn.results[index] = seq
-  return proposal
+  turn.results[call.index] = seq
+  return call
 }
 
 const READY: CallState = { type: 'ready' }

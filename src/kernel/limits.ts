@@ -5,7 +5,15 @@ import type { Run, Session } from './session.ts'
 export type Here = Frozen<{ now: number; epoch: number }>
 
 const COUNTS = { modelRequests: 64, modelAttempts: 4, lossesMax: 8, toolCalls: null, toolRetries: 1, outputRetries: 1 }
-export const DEFAULT_LIMITS: Limits = { ...COUNTS, parallel: 16, modelMs: 120_000, activeMs: 600_000, hold: 0 }
+export const DEFAULT_LIMITS: Limits = {
+  ...COUNTS,
+  parallel: 16,
+  modelMs: 120_000,
+  activeMs: 600_000,
+  hold: 0,
+  tokens: null,
+  depth: 3,
+}
 
 /** How often may a call that is safe to repeat be lost with its worker before it is given up? */
 export const CALL_LOSSES_MAX = 3
@@ -19,6 +27,7 @@ export function deadline(s: Session, run: Run, here: Here): number | null {
 /** Why the run must stop now, whatever it is doing; null when it may go on. */
 export function stopping(s: Session, run: Run, here: Here): Outcome | null {
   if (s.stop > 0) return { type: 'interrupted' }
+  if (run.ends !== null) return failed('hook_error', run.ends)
   if (run.turn?.over) return { type: 'limit', limit: 'tool_calls' }
   const at = deadline(s, run, here)
   return at !== null && here.now >= at ? { type: 'limit', limit: 'active_ms' } : null

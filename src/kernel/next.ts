@@ -15,7 +15,7 @@
 //   turn done, or run just begun                 record model.started (promotion)
 import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
-import type { Call, Turn } from './ledger.ts'
+import { type Call, outsideOf, type Turn } from './ledger.ts'
 import { CALL_LOSSES_MAX, deadline, type Here, refusal, stopping } from './limits.ts'
 import { closing, expiry, refused, resultOf, unknown } from './result.ts'
 import { opening, type Run, type Session, steering } from './session.ts'
@@ -23,8 +23,10 @@ import { opening, type Run, type Session, steering } from './session.ts'
 export type Effect = Frozen<
   | { type: 'prepare'; key: string; inputs: readonly number[]; wakes: readonly string[] }
   | { type: 'call'; key: string; seq: number; deadline: number }
-  | { type: 'run'; key: string; call: Call; mode: 'execute' | 'reconcile' }
+  | { type: 'run'; key: string; call: Call; mode: RunMode }
 >
+/** `clear` asks whether the call may start: it lands as its intent, or as a denial. It has no intent of its own. */
+type RunMode = 'clear' | 'execute' | 'reconcile'
 export type StopReason = 'interrupted' | 'superseded' | 'limit'
 export type Waiting = 'input' | 'approval' | 'answer' | 'retry' | 'resume' | 'nothing'
 
@@ -61,12 +63,8 @@ function idle(s: Session, here: Here): Decision {
 function losses(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
   const events: OwnerBody[] = []
   if (run.model && run.model.epoch < here.epoch) {
-    events.push({
-      type: 'model.failed',
-      class: 'lost',
-      message: 'The worker was lost during the call.',
-      retryable: true,
-    })
+    const message = 'The worker was lost during the call.'
+    events.push({ type: 'model.failed', class: 'lost', message, retryable: true })
   }
   for (const { key, state, proposal } of run.turn?.open ?? []) {
     if (state.type !== 'running' || state.epoch >= here.epoch) continue
@@ -100,38 +98,47 @@ function listen(s: Session, run: Run, model: NonNullable<Run['model']>, here: He
 function act(s: Session, run: Run, turn: Turn, here: Here): Decision {
   const decided: OwnerBody[] = []
   const asked: Call[] = []
+  let away = 0
   for (const call of turn.open) {
     const result = resultOf(turn, call, here.now)
     if (result) decided.push(result)
     else if (call.state.type === 'asked') asked.push(call)
+    else if (call.state.type === 'outside' && outsideOf(call.proposal)?.child) away += 1
   }
   if (decided.length > 0) return record(decided)
   const runs = runsOf(turn, here)
-  const intents = asked.length > 0 || s.paused ? [] : wave(run, turn, runs.length)
+  const starts = asked.length > 0 || s.paused ? [] : wave(run, turn, runs.length + away)
+  const intents: OwnerBody[] = []
+  for (const call of starts) if (!call.proposal.clear) intents.push(intentOf(call))
   if (intents.length > 0) return record(intents)
+  for (const call of starts) runs.push({ type: 'run', key: `clear:${call.key}`, call, mode: 'clear' })
   if (runs.length > 0) return perform(runs, deadline(s, run, here))
   if (s.paused) return rest('resume')
   return asked.length > 0 ? rest('approval', earliest(asked.map((call) => expiry(call) + 1))) : rest('answer')
 }
 
-/** The intents that may be written now: one at a time if any called tool is sequential, else up to the limit at once. */
-function wave(run: Run, turn: Turn, running: number): readonly OwnerBody[] {
+/** What may start now: one call if any is sequential, else up to the limit. Children count, questions to others do not. */
+function wave(run: Run, turn: Turn, running: number): readonly Call[] {
   const width = turn.open.some((call) => call.proposal.sequential) ? 1 : run.limits.parallel
-  let free = Math.max(0, width - running)
-  const intents: OwnerBody[] = []
-  for (const { key, state, proposal } of turn.open) {
-    if (state.type !== 'ready') continue
-    if (proposal.gate?.type === 'outside') intents.push({ type: 'agent.custom_tool_use', call: key })
-    else if (free-- > 0) intents.push({ type: 'agent.tool_use', call: key })
+  let free = width - running
+  const starts: Call[] = []
+  for (const call of turn.open) {
+    if (call.state.type !== 'ready') continue
+    const outside = outsideOf(call.proposal)
+    if ((outside && !outside.child) || free-- > 0) starts.push(call)
   }
-  return intents
+  return starts
+}
+
+export function intentOf({ key, proposal }: Call): OwnerBody {
+  return { type: outsideOf(proposal) ? 'agent.custom_tool_use' : 'agent.tool_use', call: key }
 }
 
 function think(s: Session, run: Run, here: Here): Decision {
   const verdict = run.turn?.verdict
   const inputs = steering(s)
   if (verdict?.type === 'final' && inputs.length === 0) return record([settlement(s, { type: 'completed' })])
-  if (verdict?.type === 'stop') return record([settlement(s, { type: 'halted', reason: verdict.reason })])
+  if (verdict?.type === 'stop') return record([settlement(s, verdict.as ?? { type: 'halted', reason: verdict.reason })])
   const no = refusal(run)
   if (no) return record([settlement(s, no)])
   if (s.paused) return rest('resume')
@@ -162,7 +169,7 @@ function callOf(model: NonNullable<Run['model']>, run: Run): Effect {
   return { type: 'call', key: `call:${model.seq}`, seq: model.seq, deadline: model.at + run.limits.modelMs }
 }
 
-function runsOf(turn: Turn | null, here: Here): readonly Effect[] {
+function runsOf(turn: Turn | null, here: Here): Effect[] {
   const effects: Effect[] = []
   for (const call of turn?.open ?? []) {
     if (call.state.type !== 'running') continue

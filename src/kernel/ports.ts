@@ -1,8 +1,19 @@
 // The doors to the world, as types only: whoever needs a model, a store or a clock gets it handed in and imports nobody.
-import type { Card } from './card.ts'
-import type { Allow, Frozen, Json, Part, ProviderFailureClass, Usage } from './content.ts'
+import type { Allow, CallKey, Frozen, Json, Outcome, Part, ProviderFailureClass, Usage } from './content.ts'
 import type { Event, InboxBody, OwnerEvent } from './event.ts'
 import type { Message } from './transcript.ts'
+
+/** The status of a session, and its card: the one derived row of it that indexes read. Made by runtime/card.ts. */
+export type Status = 'idle' | 'running' | 'rescheduling' | 'requires_action' | 'terminated'
+
+// biome-ignore format: related fields share a line
+export type Card = Frozen<{
+  session: string; agent: string; root: string; status: Status
+  /** When somebody should look: now while work is open (so a crash is found), later for a wake, null for nobody. */
+  due: number | null
+  seq: number; at: number; cost: number; trouble?: Frozen<{ attempts: number; reason: string; until: number | null }>
+  asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; outcome: Outcome['type'] | null
+}>
 
 /** Money moves in the same commit as the event that causes it. Amounts are millionths of a dollar. */
 export type Charge = Frozen<
@@ -52,7 +63,7 @@ export type Receipt = Frozen<{ seqs: readonly number[]; duplicate: boolean }>
 /** `damaged` names the first event that failed its checksum; everything before it is good. */
 export type Page = Frozen<{ events: readonly Event[]; damaged?: Frozen<{ seq: number; reason: string }> }>
 
-export type Claim = Frozen<{ epoch: number; until: number }>
+export type Claim = Frozen<{ epoch: number; until: number; failed: number }>
 export type AccountRow = Frozen<{ id: string; limit: number | null; held: number; spent: number; assumed: number }>
 
 export type CardFilter = Frozen<{ status?: Card['status']; root?: string; after?: string; limit: number }>
@@ -75,13 +86,13 @@ export interface Store {
   watch(session: string, listener: (news: readonly Event[] | null) => void): () => void
   /** Called when some session may have become due, in this process or in another. */
   watchDue(listener: () => void): () => void
-  /** A lease, or null while another worker's lease lives. The epoch only grows. */
+  /** A lease, or null while another worker's lives. The epoch only grows. `failed`: attempts before it that wrote nothing. */
   claim(session: string, worker: string, ttlMs: number): Promise<Claim | null>
   /** One heartbeat for all of a worker's sessions; returns what it still holds. */
   extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
-  release(session: string, epoch: number): Promise<void>
+  release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void>
   card(session: string): Promise<Card | null>
-  /** Sessions whose time has come and whom nobody drives, most urgent first. */
+  /** Whose time has come and whom nobody drives: what was sent or begun before wakes, each the longest waiting first. */
   due(limit: number): Promise<readonly string[]>
   /** When the next session becomes due, or null. */
   nextDue(): Promise<number | null>
@@ -146,7 +157,6 @@ export interface Clock {
 }
 
 export interface Random {
-  /** A new unguessable id. */
   id(): string
   /** From 0 up to, but not including, 1. For jitter, never for secrets. */
   fraction(): number

@@ -8,20 +8,18 @@ type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
 const REJECTED = 'Tool call was rejected by a human reviewer.'
 
 /** The result of a call that needs no effect, if it has one by now. */
-export function resultOf(turn: Turn, call: Call, now: number): Result | null {
+export function resultOf({ verdict }: Turn, call: Call, now: number): Result | null {
   const { state, key } = call
+  const { gate } = call.proposal
   if (state.type === 'answered') return answered(call, state)
   if (state.type === 'denied') return refused(key, 'denied', `${REJECTED}${state.why ? `\nReason: ${state.why}` : ''}`)
   if (state.type === 'running' || state.type === 'outside') return null
-  if (turn.verdict.type === 'retry_tool_output' && turn.verdict.call === call.index) {
-    return refused(key, 'error', turn.verdict.text)
-  }
-  if (turn.verdict.type === 'final') return { type: 'agent.tool_result', call: key, status: 'ok', content: 'accepted' }
-  if (turn.verdict.type !== 'continue') return refused(key, 'aborted', 'Not run: the reply as a whole was not valid.')
-  if (call.proposal.gate?.type === 'refuse') {
-    const { gate } = call.proposal
+  if (verdict.type === 'retry_tool_output' && verdict.call === call.index) return refused(key, 'error', verdict.text)
+  if (verdict.type === 'final') return { type: 'agent.tool_result', call: key, status: 'ok', content: 'accepted' }
+  if (verdict.type === 'stop') return refused(key, 'aborted', `Not run: ${verdict.reason}`)
+  if (verdict.type !== 'continue') return refused(key, 'aborted', 'Not run: the reply as a whole was not valid.')
+  if (gate?.type === 'refuse')
     return { ...gate, type: 'agent.tool_result', call: key, status: 'error', content: gate.failure.message }
-  }
   const expired = state.type === 'asked' && expiry(call) < now
   return expired ? refused(key, 'denied', 'The approval expired before anyone decided.') : null
 }
@@ -34,13 +32,8 @@ export function closing(call: Call, text: string): Result {
 /** A `once` call that was lost between its intent and its result: it may have happened, and is never run again. */
 export function unknown(key: CallKey): Result {
   const message = 'The worker was lost while this ran. It may or may not have taken effect; check before repeating it.'
-  return {
-    type: 'agent.tool_result',
-    call: key,
-    status: 'unknown',
-    content: message,
-    failure: { kind: 'Unknown', message },
-  }
+  const failure = { kind: 'Unknown', message } as const
+  return { type: 'agent.tool_result', call: key, status: 'unknown', content: message, failure }
 }
 
 export function refused(key: CallKey, status: Exclude<CallStatus, 'ok' | 'unknown'>, message: string): Result {

@@ -1,11 +1,11 @@
 // What `next` needs to know of a session: plain JSON, bounded by what is open, replaced and never mutated.
 // Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
 import type { Frozen, Limits, Outcome } from './content.ts'
-import type { Event } from './event.ts'
+import type { Event, Parent } from './event.ts'
 import type { Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 2
+export const FOLD_VERSION = 3
 
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' }>
 export type Wake = Frozen<{ seq: number; due: number; key: string }>
@@ -17,8 +17,8 @@ export type Run = Frozen<{
   toolset: string; instructions: string
   requests: number; toolCalls: number; outputRetries: number; boosted: boolean
   toolRetries: Readonly<Record<string, number>>; exhausted: string | null
-  /** Provider failures since the last reply; `fatal` when the last one will not get better. */
-  failures: number; fatal: string | null; retryAt: number; losses: number
+  /** Provider failures since the last reply; `fatal` when the last will not get better; `ends` when a strict hook failed. */
+  failures: number; fatal: string | null; retryAt: number; losses: number; ends: string | null
   /** Time spent working, without parked time and without the time nobody drove. `since` is null while parked. */
   activeMs: number; since: number | null; cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
@@ -28,7 +28,7 @@ export type Run = Frozen<{
 // biome-ignore format: related fields share a line
 export type Session = Frozen<{
   seq: number; at: number; epoch: number
-  created: boolean; closed: boolean; agent: string; root: string | null
+  created: boolean; closed: boolean; agent: string; parent: Parent | null
   /** Admitted, not yet promoted. */
   inputs: readonly Input[]
   /** What an earlier run left that no request has shown yet: results, notes, and inputs an interrupt swallowed. */
@@ -42,7 +42,7 @@ export type Session = Frozen<{
   run: Run | null; began: number; last: Outcome | null; cost: number
 }>
 
-const NOBODY = { created: false, closed: false, agent: '', root: null, run: null, last: null, paused: false } as const
+const NOBODY = { created: false, closed: false, agent: '', parent: null, run: null, last: null, paused: false } as const
 const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
@@ -68,7 +68,17 @@ export function parked(s: Session, run: Run): boolean {
 }
 
 const FRESH = { requests: 0, toolCalls: 0, outputRetries: 0, boosted: false, toolRetries: {}, exhausted: null }
-const CLEAN = { failures: 0, fatal: null, retryAt: 0, losses: 0, activeMs: 0, cost: 0, model: null, turn: null }
+const CLEAN = {
+  failures: 0,
+  fatal: null,
+  retryAt: 0,
+  losses: 0,
+  ends: null,
+  activeMs: 0,
+  cost: 0,
+  model: null,
+  turn: null,
+}
 
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run {
   const { seq, at, limits, toolset, instructions } = e

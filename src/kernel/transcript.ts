@@ -4,7 +4,7 @@
 import type { BlobRef, CallKey, Frozen, Json, Part } from './content.ts'
 import { callKey, type Event } from './event.ts'
 
-export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json }>
+export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
 
 export type Message = Frozen<
   | { role: 'user'; seq: number; parts: readonly Part[] }
@@ -38,8 +38,7 @@ export class Transcript {
         this.#answers.set(e.seq, e.content)
         return
       case 'note.added':
-        this.#held.set(e.seq, said(e.seq, tagged('harness_notice', ` kind="${e.kind}"`, e.text)))
-        return
+        return void this.#held.set(e.seq, said(e.seq, noteText(e)))
       case 'agent.tool_result':
         return this.#result(e)
       case 'model.started':
@@ -62,8 +61,8 @@ export class Transcript {
 
   #reply(e: Extract<Event, { type: 'agent.message' }>): void {
     const calls: ShownCall[] = []
-    for (const { id, tool, args } of e.calls) {
-      const call: ShownCall = { key: callKey(e.seq, calls.length), id, tool, args }
+    for (const { id, tool, args, raw } of e.calls) {
+      const call: ShownCall = { key: callKey(e.seq, calls.length), id, tool, args, raw }
       this.#calls.set(call.key, call)
       calls.push(call)
     }
@@ -94,6 +93,12 @@ export class Transcript {
 
 function said(seq: number, text: string): Message {
   return { role: 'user', seq, parts: [{ type: 'text', text }] }
+}
+
+function noteText({ kind, text }: Extract<Event, { type: 'note.added' }>): string {
+  return kind === 'context'
+    ? tagged('hook_context', '', text)
+    : tagged('harness_notice', ` kind="${kind === 'limit' ? 'limit_warning' : kind}"`, text)
 }
 
 function callSeq(key: CallKey): number {
