@@ -1,37 +1,34 @@
-// The harness: wires a model, tools and a store into sessions one can talk to. The verbs live on SessionHandle
+// The harness: wires agents, tools, models and a store into sessions one can talk to. The verbs live on SessionHandle
 // (session-handle.ts); what happens to a session is decided by the kernel alone.
-import type { Json, Limits } from './kernel/content.ts'
+import { graphAgents } from './graphs/agent.ts'
+import type { Graph } from './graphs/definition.ts'
 import { Fault } from './kernel/failure.ts'
-import { DEFAULT_LIMITS } from './kernel/limits.ts'
-import type { Clock, Model, Random, Store } from './kernel/ports.ts'
+import type { Card, CardFilter, Clock, Model, Random, Store } from './kernel/ports.ts'
 import { isPriced } from './models/hosted.ts'
-import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from './models/output.ts'
-import { resolveModel } from './models/resolve.ts'
+import { AGENT, type AgentOptions, agentsOf, type SubagentOptions } from './runtime/agent.ts'
+import { type BreakerOptions, Guard } from './runtime/guard.ts'
+import { type Hook, Hooks } from './runtime/hooks.ts'
+import type { Input } from './runtime/input.ts'
 import { LocalLive } from './runtime/live.ts'
 import { SocketLive } from './runtime/live-socket.ts'
+import { Observer, type RunTracer } from './runtime/observer.ts'
 import { systemClock, systemRandom } from './runtime/platform.ts'
-import { type Budget, checkBudget } from './runtime/purse.ts'
+import { type OriginOptions, originOf } from './runtime/origin.ts'
+import type { Beginning } from './runtime/owner.ts'
+import type { Worked, WorkOptions } from './runtime/patrol.ts'
+import type { Budget } from './runtime/purse.ts'
 import { environmentSecrets, Redactor, SECRET_CHARS_MIN, type Secrets } from './runtime/redact.ts'
 import type { Result } from './runtime/result.ts'
-import { Toolbox } from './runtime/toolbox.ts'
 import { Watchdog } from './runtime/watchdog.ts'
-import { Worker, type WorkerOptions } from './runtime/worker.ts'
+import { type Looked, Worker, type WorkerOptions } from './runtime/worker.ts'
 import type { Agent, World } from './runtime/world.ts'
-import type { Input } from './runtime/input.ts'
-import { type RunStream, SessionHandle, type StreamOptions } from './session-handle.ts'
+import { type RunOptions, type RunStream, SessionHandle, type StreamOptions } from './session-handle.ts'
+import { holdProcess } from './stores/clock.ts'
 import { memory } from './stores/memory.ts'
-import { parsePolicy, type Policy } from './tools/policy.ts'
-import { anyJsonSchema, type JsonSchema } from './tools/json-schema.ts'
-import type { StandardSchema, Tool, ToolSource } from './tools/tool.ts'
+import type { Policy } from './tools/policy.ts'
 import { VERSION } from './version.ts'
 
-export type HarnessOptions = {
-  /** A model, or the name of one: `provider:model`. */
-  readonly model: Model | string
-  /** Tools, and sources of tools such as MCP servers. The sources are closed with the harness. */
-  readonly tools?: readonly (Tool | ToolSource)[]
-  readonly instructions?: string
-  readonly limits?: Partial<Limits>
+export type HarnessOptions = AgentOptions & {
   /** Where sessions live. Without one they live in memory and end with the process. */
   readonly store?: Store
   /** How long a question to a person stays open. Default: for ever. */
@@ -40,82 +37,135 @@ export type HarnessOptions = {
   readonly policy?: Policy
   /** The name that rules call this place by, such as `production`. */
   readonly environment?: string
-  /** Plan mode: the model sees only tools that change nothing, and those that a person answers. */
-  readonly plan?: boolean
   /** Values that must never be written, shown or sent, by name. Default: what the environment names like a secret. */
   readonly secrets?: Secrets
-  /** What a final answer must be. Without it any text is one. */
-  readonly output?: HarnessOutput
   /** In dollars: calls that could go over are not made. */
   readonly budget?: Budget
+  /** `true`: the agent may start children like itself. Or the agents it may start, by name. */
+  readonly subagents?: true | Readonly<Record<string, SubagentOptions>>
+  /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
+  readonly graphs?: readonly Graph[]
+  /** Your own code around runs and calls, in this order. */
+  readonly hooks?: readonly Hook[]
+  /** A hook that throws ends its run. Without it, it is reported and the run goes on. */
+  readonly strictHooks?: boolean
+  /** When a run that gets nowhere is nudged and halted. `false`: never. */
+  readonly breaker?: BreakerOptions | false
+  /** Makes spans of runs that settled: `tracing` of `terret/tracing`. It is closed with the harness. */
+  readonly tracing?: (place: {
+    readonly store: Store
+    readonly clock: Clock
+    readonly report: (error: unknown) => void
+  }) => RunTracer
   /** Say on stderr which call blocks the event loop for longer than this. A thread of its own; off unless set. */
   readonly watchdogMs?: number
+  /** Told of what went wrong beside a run: a hook that threw, an exporter that failed. Default: a warning of the process. */
+  readonly onError?: (where: string, error: unknown) => void
   readonly worker?: Omit<WorkerOptions, 'id'>
   readonly clock?: Clock
   readonly random?: Random
 }
 
-/** A schema for the final answer, and how it is asked for. Default mode: `auto`. */
-export type HarnessOutput = {
-  readonly schema: StandardSchema | JsonSchema
-  readonly mode?: OutputMode
-}
+export type OpenOptions = AgentChoice & OriginOptions & { readonly id?: string }
 
-const AGENT = 'default'
+/** Which agent's session it is. Default: the harness's own. */
+export type AgentChoice = { readonly agent?: string }
 
 export class Harness {
   readonly #world: World
   readonly #worker: Worker
   readonly #ownsStore: boolean
-  readonly #tools: Toolbox
+  readonly #agents: ReadonlyMap<string, Agent>
   #closed = false
 
   constructor(options: HarnessOptions) {
     const clock = options.clock ?? systemClock
     const random = options.random ?? systemRandom
     const store = options.store ?? memory({ clock })
-    const agent = agentOf(options)
+    const shared = { ...options, clock }
+    const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
+    const onError = options.onError ?? warn
     this.#ownsStore = options.store === undefined
-    this.#tools = agent.tools
+    this.#agents = agents
     const live = store.shared ? new SocketLive({ store, clock }) : new LocalLive()
-    const watchdog = options.watchdogMs === undefined ? null : new Watchdog(options.watchdogMs)
+    const hooks = hooksOf({ ...options, clock }, [...agents.keys()], onError)
+    const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
+    const report = (error: unknown): void => onError('observer', error)
+    const keys = [...agents.values()].map(({ model }) => keysOf(model))
     this.#world = {
-      watchdog,
+      watchdog: options.watchdogMs === undefined ? null : new Watchdog(options.watchdogMs),
       store,
       live,
       clock,
       random,
       code: `terret@${VERSION}`,
-      agent: (name) => named(agent, name),
-      redactor: new Redactor({ ...(options.secrets ?? environmentSecrets()), ...keysOf(agent.model) }),
+      agent: (name) => named(agents, name),
+      redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
+      hooks,
+      breaker: checkBreaker(options.breaker ?? {}),
+      observer: hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null,
     }
     this.#worker = new Worker(this.#world, { ...options.worker, id: `worker-${random.id()}` })
   }
 
   /** A new session, on disk when this resolves. */
-  async open(options: { readonly id?: string } = {}): Promise<SessionHandle> {
-    const handle = this.session(options.id ?? this.#world.random.id())
-    await handle.create(AGENT)
+  async open(options: OpenOptions = {}): Promise<SessionHandle> {
+    const { id = this.#world.random.id(), agent = AGENT } = options
+    const handle = this.session(id)
+    const { origin, blobs } = originOf(options)
+    await handle.create({ ...this.#beginning(agent), ...origin, blobs })
     return handle
+  }
+
+  /** In the environment of the harness, unless somebody says another. */
+  #beginning(agent: string = AGENT): Beginning {
+    const { environment } = this.#world.agent(agent)
+    return environment === null ? { agent } : { agent, environment }
   }
 
   /** The session with this id. Nothing is read or written until a verb is used. */
   session(id: string): SessionHandle {
-    if (this.#closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
+    this.#check()
     if (id.trim() === '') throw new Fault('invalid_input', 'A session id must not be empty.')
     return new SessionHandle(id, this.#world, this.#worker)
   }
 
   /** One input in a new session, to its end. */
-  async run(input: Input): Promise<Result> {
+  async run(input: Input, options: RunOptions & AgentChoice = {}): Promise<Result> {
     const session = this.session(this.#world.random.id())
-    return session.begin(AGENT, input)
+    return session.begin(this.#beginning(options.agent), input, options)
   }
 
   /** The same, as it happens. */
-  stream(input: Input, options: StreamOptions = {}): RunStream {
+  stream(input: Input, options: StreamOptions & AgentChoice = {}): RunStream {
     const session = this.session(this.#world.random.id())
-    return session.streamFrom(options, () => session.createWith(AGENT, input))
+    return session.streamFrom(options, () => session.createWith(this.#beginning(options.agent), input))
+  }
+
+  /** Sessions of the store, by their cards. */
+  async list(filter: Partial<CardFilter> = {}): Promise<readonly Card[]> {
+    this.#check()
+    return this.#world.store.list({ limit: 100, ...filter })
+  }
+
+  /** Looks at a session and drives it until it rests: the only way work is begun. With nothing to do it leaves no trace. */
+  async wake(session: string): Promise<Looked> {
+    this.#check()
+    return this.#worker.wake(session)
+  }
+
+  /**
+   * Drives whatever is due in the store, whoever made it so, until nothing was due for `idleMs`, `signal` is aborted or the
+   * harness is closed. Any number of processes may do so on one store. The process stays alive meanwhile.
+   */
+  async work(options: WorkOptions = {}): Promise<Worked> {
+    this.#check()
+    const release = holdProcess()
+    try {
+      return await this.#worker.work(options)
+    } finally {
+      release()
+    }
   }
 
   /** Stops what runs, writes down how far it came, and gives the sessions back. A store passed in stays open. */
@@ -123,43 +173,38 @@ export class Harness {
     if (this.#closed) return
     this.#closed = true
     await this.#worker.close()
-    await this.#tools.close()
+    const sources = new Set([...this.#agents.values()].flatMap(({ tools }) => tools.sources))
+    await Promise.allSettled([...sources].map((source) => source.close()))
+    await this.#world.observer?.close()
     await this.#world.watchdog?.close()
     await this.#world.live.close()
     if (this.#ownsStore) await this.#world.store.close()
   }
-}
 
-function agentOf(options: HarnessOptions): Agent {
-  const model = resolveModel(options.model)
-  const limits = { ...DEFAULT_LIMITS, ...options.limits }
-  const output = options.output ? outputOf(options.output, model) : null
-  return {
-    name: AGENT,
-    model,
-    tools: new Toolbox({
-      tools: options.tools ?? [],
-      plan: options.plan ?? false,
-      clock: options.clock ?? systemClock,
-      reserved: output ? [FINAL_RESULT] : [],
-    }),
-    instructions: options.instructions ?? '',
-    limits,
-    approvalMs: options.approvalMs ?? null,
-    policy: parsePolicy(options.policy ?? { rules: [] }),
-    environment: options.environment ?? null,
-    budget: options.budget ? checkBudget(options.budget) : null,
-    output,
+  #check(): void {
+    if (this.#closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
   }
 }
 
-function outputOf({ schema, mode }: HarnessOutput, model: Model): OutputPlan | null {
-  const standard = '~standard' in schema ? (schema as StandardSchema) : anyJsonSchema(schema, FINAL_RESULT)
-  const shape = standard['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
-  if (!shape) throw new Fault('invalid_config', 'The output schema cannot say its JSON Schema. Use a library that can.')
-  const able = isPriced(model) ? model.able : { name: model.name, native: 'no' as const }
-  const validate = (value: unknown) => standard['~standard'].validate(value)
-  return planOutput({ schema: shape as Json, validate, ...(mode === undefined ? {} : { mode }) }, able)
+/** A threshold that makes no sense is a mistake of the caller, not of a run. */
+function checkBreaker(breaker: BreakerOptions | false): BreakerOptions | false {
+  new Guard({ breaker })
+  return breaker
+}
+
+function hooksOf(
+  { hooks = [], strictHooks = false, clock }: HarnessOptions & { readonly clock: Clock },
+  agents: readonly string[],
+  onError: (where: string, error: unknown) => void,
+): Hooks | null {
+  if (hooks.length === 0) return null
+  const report = (hook: string, error: unknown): void => onError(`hook ${hook}`, error)
+  return new Hooks({ hooks, strict: strictHooks, agents, clock, report })
+}
+
+function warn(where: string, error: unknown): void {
+  const text = error instanceof Error ? error.message || error.name : String(error)
+  process.emitWarning(`${where}: ${text}`, 'TerretWarning')
 }
 
 /** A key that was handed over in code is a secret like one of the environment. */
@@ -168,7 +213,8 @@ function keysOf(model: Model): Secrets {
   return Object.fromEntries(keys.filter(([, key]) => key.length >= SECRET_CHARS_MIN))
 }
 
-function named(agent: Agent, name: string): Agent {
-  if (name === agent.name) return agent
+function named(agents: ReadonlyMap<string, Agent>, name: string): Agent {
+  const agent = agents.get(name)
+  if (agent) return agent
   throw new Fault('invalid_config', `This session belongs to agent "${name}", which this harness does not have.`)
 }

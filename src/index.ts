@@ -1,5 +1,5 @@
 // The public names of terret, and nothing else.
-export { Harness, type HarnessOptions, type HarnessOutput } from './harness.ts'
+export { Harness, type HarnessOptions, type OpenOptions } from './harness.ts'
 export type { BlobRef, EffectClass, Json, Limits, Outcome, Part, Usage } from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, type Failure, type FailureKind, Fault, type FaultCode } from './kernel/failure.ts'
@@ -15,15 +15,23 @@ export { fallback, route, type Workload } from './models/router.ts'
 export type { OutputMode } from './models/output.ts'
 export type { Price, PriceTable, Profile } from './models/price.ts'
 export { type Script, type ScriptedCall, scripted, type Step } from './models/scripted.ts'
-export type { Pending, Result } from './runtime/result.ts'
+export type { AgentOptions, HarnessOutput, SubagentOptions } from './runtime/agent.ts'
+export { type ClassifiedFailure, classify, type FailureCategory, type FailureClass } from './runtime/classify.ts'
+export type { StreamEvent } from './runtime/feed.ts'
+export type { BreakerOptions } from './runtime/guard.ts'
+export { type Hook, type HookEvents, stopAtRequests, stopAtUsd } from './runtime/hooks.ts'
+export { type CallRecord, type Completed, orThrow, type Pending, type Result, RunFailed } from './runtime/result.ts'
+export type { Attachment } from './runtime/origin.ts'
+export type { Worked, WorkOptions } from './runtime/patrol.ts'
 export { Worker, type WorkerOptions } from './runtime/worker.ts'
 export type {
+  Command,
   Decision,
+  RunOptions,
   RunStream,
   SendOptions,
   SentReceipt,
   SessionHandle,
-  StreamEvent,
   StreamOptions,
 } from './session-handle.ts'
 export { memory } from './stores/memory.ts'
@@ -44,6 +52,7 @@ export { environmentSecrets, type Secrets } from './runtime/redact.ts'
 export type { FilePart, Input } from './runtime/input.ts'
 export type { Budget } from './runtime/purse.ts'
 export type { UndoneCall } from './runtime/undo.ts'
+export { workspaceInstructions } from './agents/prompts.ts'
 export { VERSION } from './version.ts'
 export { ModelRetry, type Output, output, ToolFailure } from './tools/output.ts'
 export { loadPolicy } from './tools/policy-file.ts'

@@ -1,32 +1,28 @@
 // One session, as a caller holds it: the verbs. Each verb either appends to the inbox or reads; the worker does the rest.
-import { cardOf } from './kernel/card.ts'
 import type { CallKey } from './kernel/content.ts'
-import { type Event, eventId, type InboxBody, type OwnerBody, type OwnerEvent } from './kernel/event.ts'
+import { type Event, eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
-import { fold } from './kernel/fold.ts'
 import type { Call } from './kernel/ledger.ts'
-import { next } from './kernel/next.ts'
-import type { Blob, Charge, OwnerWrite, Page } from './kernel/ports.ts'
-import type { LiveDelta } from './runtime/live.ts'
-import { EMPTY, type Session } from './kernel/session.ts'
-import { Book } from './runtime/book.ts'
-import { Follower } from './runtime/follow.ts'
-import { type Input, readInput } from './runtime/input.ts'
+import type { Page, Receipt } from './kernel/ports.ts'
+import { opening, type Session, steering } from './kernel/session.ts'
+import type { Message } from './kernel/transcript.ts'
+import { type Command, commandsOf, messageOf, type Said, type SendOptions } from './runtime/command.ts'
+import { headOf, pendingOf, settle } from './runtime/family.ts'
+import { Feed, type StreamEvent } from './runtime/feed.ts'
+import { Follower, sentBefore } from './runtime/follow.ts'
+import { readTranscript } from './runtime/history.ts'
+import type { Input } from './runtime/input.ts'
+import { readOrigin } from './runtime/origin.ts'
+import { asOwner, type Beginning, creation, type Owned } from './runtime/owner.ts'
 import { raiseOf, wasRaised } from './runtime/purse.ts'
-import { Queue } from './runtime/queue.ts'
-import { Collector, type Pending, type Result } from './runtime/result.ts'
+import { Collector, type Completed, orThrow, type Pending, type Result } from './runtime/result.ts'
 import { sleep } from './runtime/sleep.ts'
 import { type UndoneCall, undoRun, undoText } from './runtime/undo.ts'
 import type { Looked, Worker } from './runtime/worker.ts'
 import type { World } from './runtime/world.ts'
 
-export type SendOptions = {
-  /** `next` steers at the next request (default), `after` starts its own run later, `now` supersedes the open request. */
-  readonly when?: 'next' | 'after' | 'now'
-  /** Your own id: sending the same one twice is one message. */
-  readonly id?: string
-  readonly by?: string
-}
+export type { Command, SendOptions } from './runtime/command.ts'
+
 export type SentReceipt = {
   readonly eventId: string
   readonly seq: number
@@ -34,8 +30,14 @@ export type SentReceipt = {
   /** The session waits for a person: the message is kept and comes after the decision. */
   readonly queued: boolean
 }
+export type RunOptions = {
+  /** The result also has each reply of the model, as the log has it. */
+  readonly raw?: boolean
+}
 export type Decision = {
   readonly callId: CallKey
+  /** The session that asked, as `pending` names it. Default: this one. */
+  readonly sessionId?: string
   readonly allow: boolean
   readonly by: string
   readonly why?: string
@@ -45,19 +47,23 @@ export type Decision = {
   /** For `callId: 'budget'`: how many dollars more. */
   readonly usd?: number
 }
-export type StreamOptions = {
+export type StreamOptions = RunOptions & {
   /** Events after this seq. Default: from the beginning, or from the input that the stream sends. */
   readonly after?: number
   readonly deltas?: boolean
+  /** Also what children do. Default: true. */
+  readonly subagents?: boolean
+  /** Leaving a stream that started a run interrupts it, unless this is set. */
+  readonly detach?: boolean
 }
-export type StreamEvent =
-  | (Event & { readonly session: string })
-  | ({ readonly type: 'delta'; readonly session: string } & LiveDelta)
-export type RunStream = AsyncIterable<StreamEvent> & { readonly result: Promise<Result> }
+export type RunStream = AsyncIterable<StreamEvent> & {
+  readonly result: Promise<Result>
+  /** The result of a run that completed; rejects with `RunFailed` for any other end. */
+  orThrow(): Promise<Completed>
+}
 
 /** What `decide` takes for a session that ended at its budget. */
 const BUDGET = 'budget'
-const ASKS_FOR_MORE: Pending = { callId: BUDGET, tool: BUDGET, args: {}, needs: 'approval' }
 
 export class SessionHandle {
   readonly id: string
@@ -72,25 +78,82 @@ export class SessionHandle {
 
   /** Admits a message durably. It resolves when the message is on disk; the work goes on by itself. */
   async send(input: Input, options: SendOptions = {}): Promise<SentReceipt> {
-    const receipt = await this.#admit(...this.#message(input, options))
+    const receipt = await this.#enter(input, options)
     this.#kick()
     return receipt
   }
 
+  /** Several words at once, in order. One that is not valid leaves none of them said. */
+  async steer(commands: readonly Command[]): Promise<void> {
+    this.#check()
+    const { store, random, redactor } = this.#world
+    const said = commandsOf(commands, random)
+    const events = said.map(({ event }) => redactor.body(event))
+    await store.commit([{ session: this.id, lane: 'inbox', events, blobs: said.flatMap(({ blobs }) => blobs) }])
+    this.#kick()
+  }
+
+  /** The message is on disk when this resolves. */
+  async #enter(input: Input, options: SendOptions): Promise<SentReceipt> {
+    const said = messageOf(input, options, this.#world.random)
+    if (options.when !== 'idle') return this.#admit(said)
+    try {
+      return await this.#enterIdle(said)
+    } catch (error) {
+      // Who was let in and asks again, not knowing it, is no second caller.
+      const again = error instanceof Fault && error.code === 'session_busy' && options.id !== undefined
+      const seq = again ? await sentBefore(this.#world.store, this.id, this.#world.redactor.body(said.event)) : null
+      if (seq === null) throw error
+      return { eventId: eventId(this.id, seq), seq, duplicate: true, queued: false }
+    }
+  }
+
+  /** Decided as the owner, so that of two callers one gets in: who had to wait for another's message was not alone. */
+  async #enterIdle({ event, blobs }: Said): Promise<SentReceipt> {
+    const { seq: seen } = await headOf(this.#world.store, this.id)
+    const { sent } = await this.#asOwner(async (session) => {
+      if (session.run !== null || session.inputs.length > 0 || session.seq !== seen)
+        throw new Fault('session_busy', `Session ${this.id} has an open run. Wait for it, or send with another "when".`)
+      return { value: null, events: [], sends: [event], blobs }
+    })
+    const { seqs: [seq = 0] = [], duplicate = false } = sent ?? {}
+    return { eventId: eventId(this.id, seq), seq, duplicate, queued: false }
+  }
+
   /** Sends and drives until that run settles or somebody else is needed. With nothing to send: the last run, driven to rest. */
-  async run(input?: Input, options: SendOptions = {}): Promise<Result> {
-    if (input === undefined) return this.#follow(null, Math.max(0, (await this.#head()).began - 1))
-    const { seq } = await this.#admit(...this.#message(input, options))
-    return this.#follow(seq, seq)
+  async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
+    this.#check()
+    if (input === undefined) {
+      const { began } = await headOf(this.#world.store, this.id)
+      return this.#follow({ input: null, after: Math.max(0, began - 1), ...options })
+    }
+    const { seq } = await this.#enter(input, options)
+    return this.#follow({ input: seq, after: seq - 1, ...options })
   }
 
   stream(input?: Input, options: StreamOptions & SendOptions = {}): RunStream {
     if (input === undefined) return this.streamFrom(options, async () => null)
-    return this.streamFrom(options, async () => (await this.#admit(...this.#message(input, options))).seq)
+    return this.streamFrom(options, async () => (await this.#enter(input, options)).seq)
+  }
+
+  /** The whole conversation: what the model was shown, and what it will be shown next. */
+  async messages(): Promise<readonly Message[]> {
+    const { store } = this.#world
+    const session = await headOf(store, this.id)
+    const { seq, unshown, notes, run } = session
+    const { transcript } = await readTranscript(store, { id: this.id, upTo: seq })
+    const inputs = run === null ? opening(session) : steering(session).map((input) => input.seq)
+    const shows = [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
+    transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
+    return transcript.messages
   }
 
   /** Allow or deny one pending call. The first decision stands. */
   async decide(decision: Decision): Promise<SentReceipt> {
+    // Whoever is not checked by a compiler may say "no" in a word that counts as yes.
+    if (typeof decision.allow !== 'boolean') throw new Fault('invalid_input', 'Say true or false: allow.')
+    const other = await this.#other(decision)
+    if (other) return other.decide(decision)
     if (decision.callId === BUDGET) return this.#raise(decision)
     const call = await this.#open(decision.callId, 'asked', 'approval')
     const digest = call.proposal.digest ?? ''
@@ -101,9 +164,30 @@ export class SessionHandle {
       )
     }
     const { callId, allow, by, role, why } = decision
-    const id = `decision:${callId}:${by}`
+    const { gate } = call.proposal
+    const { n = 1, roles = [], expiresAt = null } = gate?.type === 'ask' ? gate : {}
+    if (roles.length > 0 && !roles.includes(role ?? ''))
+      throw new Fault(
+        'invalid_input',
+        `Call ${callId} must be decided by somebody whose role is ${roles.join(' or ')}.`,
+      )
+    if (expiresAt !== null && this.#world.store.now() > expiresAt)
+      throw new Fault('decision_stale', `Call ${callId} waited for a decision too long. It is refused by now.`)
+    // One id for all who may decide alone: of two at the same moment the store takes the first, and the second hears it.
+    const id = n > 1 ? `decision:${callId}:${by}` : `decision:${callId}`
     const optional = { ...(role === undefined ? {} : { role }), ...(why === undefined ? {} : { why }) }
     return this.#answered({ type: 'user.tool_confirmation', id, call: callId, digest, allow, by, ...optional }, callId)
+  }
+
+  /** The child that a decision or an answer is for, if it is one. */
+  async #other({ sessionId = this.id }: { readonly sessionId?: string }): Promise<SessionHandle | null> {
+    if (sessionId === this.id) return null
+    const { store } = this.#world
+    const [own, other] = await Promise.all([store.card(this.id), store.card(sessionId)])
+    // Whoever opens a session may give it any name; only what hangs in the same tree is a child.
+    if (!sessionId.startsWith(`${this.id}~`) || other === null || other.root !== own?.root)
+      throw new Fault('invalid_input', `Session ${sessionId} is no child of session ${this.id}.`)
+    return new SessionHandle(sessionId, this.#world, this.#worker)
   }
 
   /** More money for a session whose last run ended at its budget: the work goes on in a new run. A denial is noted. */
@@ -112,8 +196,8 @@ export class SessionHandle {
     if (allow && !(amount > 0 && Number.isFinite(amount)))
       throw new Fault('invalid_input', 'Say how much more the session may spend, in dollars: usd.')
     const { store, random } = this.#world
-    const seq = await this.#asOwner(async (session) => {
-      const payer = { session: this.id, root: session.root ?? this.id, run: session.began, at: store.now() }
+    const { value: seq } = await this.#asOwner(async (session) => {
+      const payer = { session: this.id, root: session.parent?.root ?? this.id, run: session.began, at: store.now() }
       const waits = session.run === null && session.last?.type === 'limit' && session.last.limit === 'usd'
       if (!waits || (await wasRaised(session.agent, payer, store)))
         throw new Fault('decision_stale', `Session ${this.id} does not wait for a budget.`)
@@ -129,7 +213,6 @@ export class SessionHandle {
       const charges = raiseOf(session.agent, payer, amount)
       return { value: session.seq + 2, events: [note], charges, sends: [go] }
     })
-    if (allow) this.#kick()
     return { eventId: eventId(this.id, seq), seq, duplicate: false, queued: false }
   }
 
@@ -139,8 +222,14 @@ export class SessionHandle {
     readonly content: string
     readonly ok?: boolean
     readonly by?: string
+    /** The session that asked, as `pending` names it. Default: this one. */
+    readonly sessionId?: string
   }): Promise<SentReceipt> {
     const { callId, content, ok = true, by } = answer
+    if (typeof ok !== 'boolean' || typeof content !== 'string')
+      throw new Fault('invalid_input', 'An answer has a text as content, and true or false as ok.')
+    const other = await this.#other(answer)
+    if (other) return other.answer(answer)
     await this.#open(callId, 'outside', 'an answer')
     const id = `answer:${callId}`
     return this.#answered(
@@ -150,7 +239,10 @@ export class SessionHandle {
   }
 
   async interrupt(mode: 'stop' | 'pause' = 'stop'): Promise<SentReceipt> {
-    const receipt = await this.#admit({ type: 'user.interrupt', id: this.#world.random.id(), mode })
+    const receipt = await this.#admit({
+      event: { type: 'user.interrupt', id: this.#world.random.id(), mode },
+      blobs: [],
+    })
     this.#kick()
     return receipt
   }
@@ -160,14 +252,16 @@ export class SessionHandle {
    * What somebody changed since is left alone. The model is told at its next request.
    */
   async undo(run?: number): Promise<readonly UndoneCall[]> {
-    return this.#asOwner(async (session) => {
+    let undone: readonly UndoneCall[] | null = null
+    const { value } = await this.#asOwner(async (session) => {
       if (session.run !== null)
         throw new Fault('session_busy', `Session ${this.id} has an open run. Interrupt it before you undo one.`)
       const what = { session: this.id, agent: session.agent, run: run ?? session.began }
-      const calls = await undoRun(this.#world, what, new AbortController().signal)
+      const calls = (undone ??= await undoRun(this.#world, what, new AbortController().signal))
       const event = { type: 'note.added', kind: 'undo', text: this.#world.redactor.text(undoText(calls)) } as const
       return { value: calls, events: calls.length > 0 ? [event] : [] }
     })
+    return value
   }
 
   /**
@@ -175,12 +269,14 @@ export class SessionHandle {
    * the new session reads this log up to that event.
    */
   async fork(options: { readonly at?: number; readonly id?: string } = {}): Promise<SessionHandle> {
-    const { seq, agent } = await this.#head()
+    this.#check()
+    const { seq, agent } = await headOf(this.#world.store, this.id)
     const at = options.at ?? seq
     if (!(Number.isInteger(at) && at >= 1 && at <= seq))
       throw new Fault('invalid_input', `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${at}.`)
     const forked = new SessionHandle(options.id ?? this.#world.random.id(), this.#world, this.#worker)
-    await this.#world.store.commit([forked.#creation(agent, { session: this.id, seq: at })])
+    const origin = await readOrigin(this.#world.store, this.id)
+    await forked.create({ agent, ...origin, fork: { session: this.id, seq: at } })
     return forked
   }
 
@@ -196,128 +292,165 @@ export class SessionHandle {
     await this.#asOwner(async () => ({ value: null, events: [{ type: 'session.closed' }] }))
   }
 
-  /** What only the owner may do, outside of any run: claim, look, act, write it down and give the session back. */
-  async #asOwner<T>(
-    act: (session: Session) => Promise<{
-      readonly value: T
-      readonly events: readonly OwnerBody[]
-      readonly charges?: readonly Charge[]
-      /** For its own inbox, in the same commit. */
-      readonly sends?: readonly InboxBody[]
-    }>,
-  ): Promise<T> {
-    const { store, redactor } = this.#world
-    const claim = await store.claim(this.id, this.#worker.id, 30_000)
-    if (!claim)
-      throw new Fault('session_busy', `Session ${this.id} is being driven by another worker. Try again when it rests.`)
-    const { epoch } = claim
+  /** What only the owner may do, outside of any run. Whoever wanted to look meanwhile could not, so somebody looks after it. */
+  async #asOwner<T>(act: (session: Session) => Promise<Owned<T>>): Promise<{ value: T; sent: Receipt | null }> {
+    this.#check()
     try {
-      const session = await this.#head()
-      const { value, events, charges = [], sends = [] } = await act(session)
-      const at = Math.max(session.at, store.now())
-      const stamped = events.map((body, i): OwnerEvent => {
-        return { seq: session.seq + 1 + i, at, epoch, ...redactor.body(body) }
-      })
-      if (stamped.length === 0) return value
-      const inbox = { session: this.id, lane: 'inbox', events: sends.map((body) => redactor.body(body)) } as const
-      const write = { ...this.#ownerWrite(session, stamped, epoch), charges }
-      await store.commit(sends.length > 0 ? [write, inbox] : [write])
-      return value
+      return await asOwner(this.#world, this.id, act)
     } finally {
-      await store.release(this.id, epoch)
+      const { due = null } = (await this.#world.store.card(this.id)) ?? {}
+      if (due !== null) this.#kick()
     }
   }
 
-  async create(agent: string): Promise<void> {
-    await this.#world.store.commit([this.#creation(agent)])
+  async create(beginning: Beginning): Promise<void> {
+    await this.#world.store.commit([creation(this.#world, this.id, beginning)])
   }
 
   /** Creates the session and admits its first message in one commit. */
-  async createWith(agent: string, input: Input): Promise<number> {
-    const [event, blobs] = this.#message(input, {})
-    const message = { session: this.id, lane: 'inbox', events: [this.#world.redactor.body(event)], blobs } as const
-    const [, receipt] = await this.#world.store.commit([this.#creation(agent), message])
+  async createWith(beginning: Beginning, input: Input): Promise<number> {
+    const { store, random, redactor } = this.#world
+    const { event, blobs } = messageOf(input, {}, random)
+    const message = { session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs } as const
+    const [, receipt] = await store.commit([creation(this.#world, this.id, beginning), message])
     return receipt?.seqs[0] ?? 0
   }
 
-  async begin(agent: string, input: Input): Promise<Result> {
-    const seq = await this.createWith(agent, input)
-    return this.#follow(seq, seq)
+  async begin(beginning: Beginning, input: Input, options: RunOptions): Promise<Result> {
+    const seq = await this.createWith(beginning, input)
+    return this.#follow({ input: seq, after: seq - 1, ...options })
   }
 
   /** One reader: history, then live, no gap and no duplicate. With an input of its own, leaving early interrupts its run. */
   streamFrom(options: StreamOptions, send: () => Promise<number | null>): RunStream {
-    const { world, id } = { world: this.#world, id: this.id }
-    const queue = new Queue<StreamEvent>()
-    let settled = 0
-    // Across processes a delta may come after the event that settles its call: then the event has said it all.
-    const hear = (delta: LiveDelta): void => {
-      const { seq, kind, part, offset, text } = delta
-      if (seq > settled) queue.push({ type: 'delta', session: id, seq, kind, part, offset, text })
+    const feed = new Feed(this.#world, options)
+    const gone = new AbortController()
+    const begun = this.#begin(options, send)
+    let [wanted, done] = [false, false]
+    const follow = async (live: boolean): Promise<Result> => {
+      const { input, from, after, agent } = await begun
+      const followed = { input, after: from, raw: options.raw ?? false }
+      if (!live) return this.#follow(followed)
+      return this.#follow({ ...followed, see: feed.root(this.id, { agent, after }), gone: gone.signal })
     }
-    const unlive = options.deltas ? world.live.subscribe(id, hear) : () => {}
-    let sent: number | null = null
-    let done = false
-    const see = (event: Event): void => {
-      if (event.type === 'agent.message' || event.type === 'model.failed') settled = event.seq
-      queue.push({ session: id, ...event })
-    }
-    const result = send()
-      .then((seq) => {
-        sent = seq
-        return this.#follow(seq, options.after ?? (seq === null ? 0 : seq - 1), see)
-      })
-      .finally(() => {
-        done = true
-        unlive()
-      })
-    result.then(
-      () => queue.end(),
-      (error: unknown) => queue.fail(error),
+    const followed = follow(true).finally(() => {
+      done = true
+    })
+    followed.then(
+      () => feed.end(),
+      (error: unknown) => feed.fail(error),
     )
     const leave = async (): Promise<void> => {
-      if (!done && sent !== null) await this.interrupt()
+      feed.close()
+      if (done) return
+      if (!wanted) gone.abort()
+      const { input } = await begun
+      if (input !== null && !options.detach) await this.#stopRunOf(input)
     }
-    return { result, [Symbol.asyncIterator]: () => queue.iterate(leave) }
+    let again: Promise<Result> | null = null
+    /** Who left before anybody asked for it was not waited for: then the log is asked. */
+    const result = (): Promise<Result> => {
+      wanted = true
+      if (!gone.signal.aborted) return followed
+      again ??= follow(false)
+      return again
+    }
+    return {
+      get result() {
+        return result()
+      },
+      orThrow: () => result().then(orThrow),
+      [Symbol.asyncIterator]: () => feed.iterate(leave),
+    }
   }
 
-  /** Waits until the input's run has settled, or until the session rests for somebody else. */
-  async #follow(input: number | null, after: number, onEvent?: (event: Event) => void): Promise<Result> {
-    const collector = new Collector(this.id, input)
-    let wake: (() => void) | null = null
-    const event = (e: Event): void => {
-      onEvent?.(e)
-      collector.take(e)
-      wake?.()
+  /** What a stream is of: its input, what its reader has already, and from where its run must be followed. */
+  async #begin({ after }: StreamOptions, send: () => Promise<number | null>) {
+    this.#check()
+    const { store } = this.#world
+    const input = await send()
+    if (input === null) {
+      const { agent, began } = await headOf(store, this.id)
+      return { input, agent, after: after ?? 0, from: Math.min(after ?? 0, Math.max(0, began - 1)) }
     }
-    const follower = new Follower(this.#world.store, this.id, after, { event, error: () => wake?.() })
+    const { agent = '' } = (await store.card(this.id)) ?? {}
+    return { input, agent, after: after ?? input - 1, from: Math.min(after ?? input - 1, input - 1) }
+  }
+
+  /** Stops the run that this input opened, or is about to open. One that somebody else opened goes on. */
+  async #stopRunOf(input: number): Promise<void> {
+    const { store, random } = this.#world
+    const { run, inputs } = await headOf(store, this.id)
+    if (run === null) {
+      if (inputs.some(({ seq }) => seq === input)) await this.interrupt()
+      return
+    }
+    const [start] = (await store.read(this.id, run.seq - 1, 1)).events
+    if (start?.type !== 'run.started' || !start.inputs.includes(input)) return
+    await this.#admit({ event: { type: 'user.interrupt', id: random.id(), mode: 'stop', run: run.seq }, blobs: [] })
+    this.#kick()
+  }
+
+  /** Waits until the input's run has settled, or until the session and its children rest for somebody else. */
+  async #follow({ input, after, raw = false, see, gone }: Followed): Promise<Result> {
+    const { store, clock } = this.#world
+    const collector = new Collector(this.id, input, raw)
+    let wake = (): void => {}
+    const event = (e: Event): void => {
+      see?.(e)
+      collector.take(e)
+      wake()
+    }
+    const follower = new Follower(store, this.id, after, { event, error: () => wake() })
+    const leave = (): void => {
+      follower.close()
+      wake()
+    }
+    gone?.addEventListener('abort', leave, { once: true })
     try {
       await follower.catchUp()
       for (;;) {
-        const looked = await this.#worker.wake(this.id)
+        const looked = await settle(this.#worker, store, this.id)
         await follower.catchUp()
-        if (collector.outcome || looked.type === 'rested' || looked.type === 'stopped')
+        if (looked.type === 'rested' || looked.type === 'stopped' || gone?.aborted)
+          return await this.#result(collector, looked)
+        // Whoever drives it may be about to begin a newer run than the last that was seen.
+        if (collector.outcome && (input !== null || (await store.card(this.id))?.due === null))
           return await this.#result(collector, looked)
         // Another worker drives it, or ours was lost: wait for news, or for a lease to run out.
         const news = new Promise<void>((resolve) => {
           wake = resolve
         })
-        await Promise.race([news, sleep(this.#world.clock, 500)])
+        await Promise.race([news, sleep(clock, 500)])
       }
     } finally {
+      gone?.removeEventListener('abort', leave)
       follower.close()
     }
   }
 
-  async #result(collector: Collector, looked: Looked): Promise<Result> {
+  async #result(seen: Collector, looked: Looked): Promise<Result> {
     const rest = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
+    const { store } = this.#world
+    const collector = await seen.whole(store)
     const { outcome } = collector
-    if (outcome?.type === 'limit' && outcome.limit === 'usd') return collector.result([ASKS_FOR_MORE], rest)
+    if (outcome?.type === 'limit' && outcome.limit === 'usd') {
+      const pending: Pending = {
+        callId: BUDGET,
+        tool: BUDGET,
+        args: {},
+        needs: 'approval',
+        sessionId: this.id,
+        path: [this.id],
+      }
+      return collector.result([pending], rest)
+    }
     if (outcome) return collector.result([], rest)
-    return collector.result(pendingOf(await this.#head()), rest)
+    return collector.result(await pendingOf(store, this.id), rest)
   }
 
-  async #admit(event: InboxBody, blobs: readonly Blob[] = []): Promise<SentReceipt> {
+  async #admit({ event, blobs }: Said): Promise<SentReceipt> {
+    this.#check()
     const { store, redactor } = this.#world
     const [receipt] = await store.commit([{ session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs }])
     const seq = receipt?.seqs[0] ?? 0
@@ -327,7 +460,7 @@ export class SessionHandle {
 
   async #answered(event: InboxBody, callId: CallKey): Promise<SentReceipt> {
     try {
-      const receipt = await this.#admit(event)
+      const receipt = await this.#admit({ event, blobs: [] })
       this.#kick()
       return receipt
     } catch (error) {
@@ -337,7 +470,7 @@ export class SessionHandle {
   }
 
   async #open(callId: CallKey, state: 'asked' | 'outside', what: string): Promise<Call> {
-    const session = await this.#head()
+    const session = await headOf(this.#world.store, this.id)
     const call = session.run?.turn?.open.find((c) => c.key === callId)
     if (call?.state.type === state) return call
     const code = Number(callId.split('.')[0]) <= session.seq ? 'decision_stale' : 'call_unknown'
@@ -349,51 +482,16 @@ export class SessionHandle {
     this.#worker.wake(this.id).catch(() => {})
   }
 
-  async #head(): Promise<Session> {
-    const book = new Book(this.id, this.#world.store)
-    await book.open()
-    if (book.session.seq === 0)
-      throw new Fault('session_missing', `There is no session ${this.id}. Check the id, or open a new one.`)
-    return book.session
-  }
-
-  #message(input: Input, options: SendOptions): [Extract<InboxBody, { type: 'user.message' }>, readonly Blob[]] {
-    const { parts, blobs } = readInput(input)
-    const empty = parts.every((part) => part.type === 'text' && part.text.trim() === '')
-    if (empty) throw new Fault('invalid_input', 'A message must not be empty.')
-    const id = options.id ?? this.#world.random.id()
-    const by = options.by === undefined ? {} : { by: options.by }
-    return [{ type: 'user.message', id, parts, when: options.when ?? 'next', ...by }, blobs]
-  }
-
-  #creation(agent: string, fork?: { readonly session: string; readonly seq: number }): OwnerWrite {
-    const at = this.#world.store.now()
-    const created = { seq: 1, at, epoch: 0, type: 'session.created', agent, planner: 'model' } as const
-    return this.#ownerWrite(EMPTY, [fork === undefined ? created : { ...created, fork }], 0)
-  }
-
-  #ownerWrite(before: Session, events: readonly OwnerEvent[], epoch: number): OwnerWrite {
-    const after = events.reduce(fold, before)
-    const card = cardOf(this.id, after, next(after, { now: this.#world.store.now(), epoch }))
-    return { session: this.id, lane: 'owner', epoch, expectedSeq: before.seq, events, card }
+  #check(): void {
+    if (this.#worker.closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
   }
 }
 
-function pendingOf(session: Session): readonly Pending[] {
-  const open = session.run?.turn?.open ?? []
-  return open.flatMap((call): readonly Pending[] => {
-    const { tool, args, gate, digest } = call.proposal
-    if (call.state.type === 'outside') return [{ callId: call.key, tool, args, needs: 'answer' }]
-    if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
-    return [
-      {
-        callId: call.key,
-        tool,
-        args,
-        needs: 'approval',
-        expiresAt: gate.expiresAt,
-        ...(digest === undefined ? {} : { digest }),
-      },
-    ]
-  })
+type Followed = RunOptions & {
+  /** The message whose run is followed; null for the last run. */
+  readonly input: number | null
+  readonly after: number
+  readonly see?: (event: Event) => void
+  /** Nobody waits for the result any more. */
+  readonly gone?: AbortSignal
 }

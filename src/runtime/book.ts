@@ -1,10 +1,12 @@
 // The book of one session as this process has read it: the folded session, and the transcript once a model must read it.
 // A cache of the log and nothing more: dropping it loses nothing.
 import type { Event } from '../kernel/event.ts'
+import { assert } from '../kernel/failure.ts'
 import { type OpenSession, open, take } from '../kernel/fold.ts'
 import type { Store } from '../kernel/ports.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
+import type { Guard } from './guard.ts'
 import { charsOf, damaged, readTranscript } from './history.ts'
 import type { Sent } from './prefix.ts'
 import type { Frame } from './world.ts'
@@ -33,19 +35,31 @@ export class Book {
   #counts = false
   /** The whole log so far, until a model must read it. */
   #kept: Event[] | null = null
+  readonly #newGuard: (() => Guard) | null
+  #guard: Guard | null = null
 
-  constructor(id: string, store: Store) {
+  /** Who only looks needs no guard. */
+  constructor(id: string, store: Store, guard: (() => Guard) | null = null) {
     this.id = id
     this.#store = store
+    this.#newGuard = guard
+  }
+
+  /** It has seen every event of the open run. */
+  get guard(): Guard {
+    assert(this.#guard, 'a book without a guard is driven')
+    return this.#guard
   }
 
   /** Reads to the end of the log, from the newest usable snapshot on. */
   async open(): Promise<void> {
     const snapshot = await this.#store.snapshot(this.id)
+    this.#guard = this.#newGuard?.() ?? null
     if (snapshot?.version === FOLD_VERSION) {
       this.session = open(JSON.parse(snapshot.body) as Session)
       this.snapshotSeq = snapshot.seq
       this.#kept = null
+      await this.#brief()
     } else {
       this.session = open(EMPTY)
       this.#kept = this.#transcript ? null : []
@@ -58,10 +72,23 @@ export class Book {
       const page = await this.#store.read(this.id, this.session.seq, PAGE)
       for (const event of page.events) {
         take(this.session, event)
+        this.#guard?.take(event)
         this.keep(event)
       }
       if (page.damaged) throw damaged(this.id, page.damaged)
       if (page.events.length < PAGE) return
+    }
+  }
+
+  /** The open run as far as the snapshot covers it, for the guard: it is no part of the snapshot. */
+  async #brief(): Promise<void> {
+    const { run, began, seq } = this.session
+    for (let at = began - 1; this.#guard !== null && run !== null && at < seq; ) {
+      const { events } = await this.#store.read(this.id, at, Math.min(PAGE, seq - at))
+      for (const event of events) this.#guard.take(event)
+      const last = events.at(-1)
+      if (last === undefined) return
+      at = last.seq
     }
   }
 

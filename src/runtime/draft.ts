@@ -1,17 +1,22 @@
 // One commit of an attempt, drafted: what landed, what `next` records on top, and the card, charges and snapshot beside it.
 // Nothing is written here; the driver (drive.ts) commits the draft or drops it.
-import { cardOf } from '../kernel/card.ts'
 import type { Mutable } from '../kernel/content.ts'
 import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import { take } from '../kernel/fold.ts'
-import { type Decision, next, settlement } from '../kernel/next.ts'
-import type { Blob, Charge, Clock, OwnerWrite, Store } from '../kernel/ports.ts'
-import { FOLD_VERSION } from '../kernel/session.ts'
+import type { Call } from '../kernel/ledger.ts'
+import { type Here, stopping } from '../kernel/limits.ts'
+import { type Decision, type Effect, next, settlement } from '../kernel/next.ts'
+import type { Blob, Charge, Clock, OwnerWrite, Store, Write } from '../kernel/ports.ts'
+import { FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Book } from './book.ts'
+import { cardOf } from './card.ts'
 import { chargesOf } from './charges.ts'
-import type { FlightOptions, Flights } from './flight.ts'
+import { answered, awaits, dismissed, type End, endOf, type Family, handed } from './children.ts'
+import { type FlightOptions, type Flights, hasIntent } from './flight.ts'
+import type { Traits } from './guard.ts'
 import { charsOf } from './history.ts'
+import { spokenIn } from './result.ts'
 import type { Purse } from './purse.ts'
 import type { Redactor } from './redact.ts'
 
@@ -23,6 +28,12 @@ export type Job = {
   readonly flights: FlightOptions
   readonly purse: Purse
   readonly redactor: Redactor
+  /** What the guard must know of the tools. Null: no language model is guarded here. */
+  readonly traits: (() => Traits) | null
+  /** Who answers the turns of an agent's sessions. */
+  readonly plannerOf: (agent: string) => string
+  /** These events are on disk, and these other sessions have something to look at. */
+  readonly committed: (plan: Plan) => void
   /** A commit succeeded that was begun at this time: the lease was ours then. */
   readonly renewed: (at: number) => void
   /** Stay for a wait as short as this instead of giving the session back. */
@@ -41,6 +52,11 @@ export type Plan = {
   readonly decision: Decision
   readonly landed: number
   readonly write: OwnerWrite
+  /** The whole commit: the session itself, and the children it makes. */
+  readonly writes: readonly Write[]
+  readonly stirred: readonly string[]
+  /** The run that this commit settles, by the seq of its start; null if it settles none. */
+  readonly ended: number | null
   readonly broke: boolean
   /** When it was drafted: the lease is ours at this time if the commit goes through. */
   readonly at: number
@@ -54,34 +70,47 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
   const here = { now: job.store.now(), epoch }
   const at = Math.max(s.at, here.now)
   const expectedSeq = s.seq
-  const spending = { id: book.id, root: s.root ?? book.id, run: s.began, open: s.run?.model ?? null }
+  const spending = { id: book.id, root: s.parent?.root ?? book.id, run: s.began, open: s.run?.model ?? null }
   const events: OwnerEvent[] = []
   const blobs: Blob[] = []
   const spent: Charge[] = []
+  const family: Family = { sends: [], births: [] }
+  let end: End | null = null
   const add = (body: OwnerBody): void => {
+    if (body.type === 'agent.tool_result' && body.status === 'aborted') {
+      const call = openCall(s, body.call)
+      if (call?.state.type === 'outside') dismissed(family, book.id, call)
+    }
     const clean = job.redactor.idle ? body : job.redactor.body(body)
+    // As the log will have it: what a child tells its parent holds no more than that.
+    if (clean.type === 'run.settled') end = endOf(s, clean.outcome, events)
     const held =
       body.type === 'model.started' ? job.purse.hold(() => charsAfter(book, events), body.boost === true) : null
     const event: OwnerEvent = { seq: s.seq + 1, at, epoch, ...clean }
     if (held !== null) Object.assign(event, { held })
     take(s, event)
+    book.guard.take(event)
     events.push(event)
+    if (event.type === 'agent.custom_tool_use') {
+      const call = openCall(s, event.call)
+      if (call) handed(family, book, call, { at, plannerOf: job.plannerOf })
+    }
   }
   const landed = flights.landed()
   for (const { effect, landing } of landed) {
     assert(landing, 'a flight landed without a landing')
-    if (effect.type === 'prepare' && !wants(next(s, here), effect.key)) continue
+    if (!hasIntent(effect) && !wanted(effect, s, here)) continue
     for (const body of landing.events) add(body)
     if (landing.blobs) blobs.push(...landing.blobs)
     if (landing.charges) spent.push(...landing.charges)
   }
   let decision = next(s, here)
   while (decision.type === 'record' && leash.pull === null) {
-    const asks = broke && decision.events.some((body) => body.type === 'model.started')
-    if (asks) add(settlement(s, { type: 'limit', limit: 'usd' }))
-    else for (const body of decision.events) add(body)
+    advance(job, decision.events, broke, add)
     decision = next(s, here)
   }
+  if (end !== null) answered(family, book, end, spokenIn(book.shown?.messages ?? [], events))
+  else if (s.parent !== null) awaits(family, book, decision)
   const over = leash.pull === 'stopped' && flights.size === landed.length
   const write: Mutable<OwnerWrite> = {
     session: book.id,
@@ -94,11 +123,47 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
   const charges = chargesOf(spending, events, job.purse)
   if (charges.length + spent.length > 0) write.charges = [...charges, ...spent]
   if (blobs.length > 0) write.blobs = blobs
+  if (family.sends.length > 0 && events.length > 0) write.sends = family.sends
   if (over || (decision.type === 'rest' && leaves(job, decision))) write.release = true
   if (s.seq - book.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY)) {
     write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: JSON.stringify(s) }
   }
-  return { events, decision, landed: landed.length, write, broke, at: here.now }
+  const writes = family.births.length > 0 ? [write, ...family.births] : [write]
+  const stirred = family.births.length + family.sends.length > 0 ? namesOf(family) : NOBODY
+  const ended = end === null ? null : beganOf(end)
+  return { events, decision, landed: landed.length, write, writes, stirred, ended, broke, at: here.now }
+}
+
+const NOBODY: readonly string[] = []
+
+function namesOf({ births, sends }: Family): readonly string[] {
+  return [...births, ...sends].map(({ session }) => session)
+}
+
+function beganOf({ began }: End): number {
+  return began
+}
+
+/** What `next` records, unless it is a request that must not be made, or before which something must be said. */
+function advance(job: Job, events: readonly OwnerBody[], broke: boolean, add: (body: OwnerBody) => void): void {
+  const { book } = job
+  const asks = events.some((body) => body.type === 'model.started')
+  if (asks && broke) return add(settlement(book.session, { type: 'limit', limit: 'usd' }))
+  // A run that got nowhere and is out of requests says why it got nowhere.
+  const word = asks || events.some(isCapped) ? job.traits && book.guard.word(book.session, job.traits()) : null
+  if (word?.type === 'settle' && (asks || word.outcome.type === 'halted'))
+    return add(settlement(book.session, word.outcome))
+  if (asks && word?.type === 'note') return add({ type: 'note.added', kind: word.kind, text: word.text })
+  const allow = asks && job.traits ? book.guard.allow(book.session, job.traits()) : 'all'
+  for (const body of events) add(body.type === 'model.started' && allow !== 'all' ? { ...body, allow } : body)
+}
+
+function isCapped(body: OwnerBody): boolean {
+  return body.type === 'run.settled' && body.outcome.type === 'limit' && body.outcome.limit === 'model_requests'
+}
+
+function openCall(s: Session, key: string): Call | undefined {
+  return s.run?.turn?.open.find((call) => call.key === key)
 }
 
 /** What the request will carry, with what this very commit adds. */
@@ -111,6 +176,12 @@ export function leaves(job: Job, rest: Extract<Decision, { type: 'rest' }>): boo
   return rest.waiting !== 'retry' || rest.until === null || rest.until - job.store.now() > job.lingerMs
 }
 
-function wants(decision: Decision, key: string): boolean {
-  return decision.type === 'perform' && decision.effects.some((effect) => effect.key === key)
+/** What has no intent counts only if it is still wanted when it lands. */
+function wanted(effect: Effect, s: Session, here: Here): boolean {
+  if (effect.type === 'run') {
+    const ready = openCall(s, effect.call.key)?.state.type === 'ready'
+    return ready && s.run !== null && !s.paused && stopping(s, s.run, here) === null
+  }
+  const decision = next(s, here)
+  return decision.type === 'perform' && decision.effects.some(({ key }) => key === effect.key)
 }

@@ -4,7 +4,8 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Decision, Waiting } from '../kernel/next.ts'
 import { Bell } from './bell.ts'
-import { draft, type Job, type Leash, leaves } from './draft.ts'
+import { draft, type Job, type Leash, leaves, type Plan } from './draft.ts'
+import { owed } from './family.ts'
 import { Flights } from './flight.ts'
 import { sleep } from './sleep.ts'
 
@@ -57,9 +58,11 @@ async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision
   for (let giveUpAt = 0; ; ) {
     if (plan.events.length === 0 && !plan.write.release) break
     try {
-      await store.commit([plan.write])
+      if (book.session.parent) plan = await indebted(job, plan)
+      await store.commit(plan.writes)
       job.renewed(plan.at)
       for (const event of plan.events) book.keep(event)
+      job.committed(plan)
       if (plan.write.snapshot) book.snapshotSeq = plan.write.snapshot.seq
       break
     } catch (error) {
@@ -77,4 +80,17 @@ async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision
   }
   flights.written(plan.landed)
   return plan.decision
+}
+
+/**
+ * A child with nothing to do may owe its parent a word all the same. It is in the commit that gives the session back: after that
+ * nobody looks at it any more.
+ */
+async function indebted({ book, store }: Job, plan: Plan): Promise<Plan> {
+  const { events, write, decision, stirred } = plan
+  if (events.length > 0 || !write.release || decision.type !== 'rest') return plan
+  const send = await owed(store, book, decision.waiting)
+  if (send === null) return plan
+  const paid = { ...write, sends: [send] }
+  return { ...plan, write: paid, writes: [paid], stirred: [...stirred, send.session] }
 }

@@ -69,6 +69,11 @@ export class Flight implements FlightContext {
   }
 }
 
+/** Does the log say that it started? */
+export function hasIntent(effect: Effect): boolean {
+  return effect.type === 'call' || (effect.type === 'run' && effect.mode !== 'clear')
+}
+
 export class Flights {
   readonly #options: FlightOptions
   readonly #ring: () => void
@@ -89,7 +94,7 @@ export class Flights {
     const { effects, stop, reason } = decision
     for (const effect of stop) this.#stop(effect, reason ?? 'interrupted', now)
     for (const [key, flight] of this.#open) {
-      if (flight.effect.type === 'prepare' && !effects.some((e) => e.key === key)) this.#drop(flight, now)
+      if (!hasIntent(flight.effect) && !effects.some((e) => e.key === key)) this.#drop(flight, now)
     }
     for (const effect of effects) if (!this.#open.has(effect.key)) this.#start(effect, now)
   }
@@ -123,7 +128,7 @@ export class Flights {
   abortAll(reason: AbortReason, now: number): void {
     const graceAt = now + this.#options.graceMs
     for (const flight of this.#open.values()) {
-      if (flight.effect.type === 'prepare') this.#drop(flight, graceAt)
+      if (!hasIntent(flight.effect)) this.#drop(flight, graceAt)
       else if (!flight.landing) flight.abort(reason, graceAt)
     }
   }
@@ -146,6 +151,8 @@ export class Flights {
 
   #stop(effect: Effect, reason: StopReason, now: number): void {
     const flight = this.#open.get(effect.key)
+    // A call that must not be cut in two is waited for, as long as its own time lasts.
+    if (flight && effect.type === 'run' && effect.call.proposal.blocks && reason !== 'limit') return
     if (flight) return flight.abort(reason, now + this.#options.graceMs)
     // The intent is on disk and its effect never started: say so, truthfully, for every class of effect.
     const never = new Flight(effect, now, this.#options.held)
@@ -153,7 +160,7 @@ export class Flights {
     this.#land(never, this.#options.abandon(effect, reason, false))
   }
 
-  /** A prepare has no intent on disk: when it is no longer wanted it is aborted and forgotten. */
+  /** What has no intent on disk is aborted and forgotten when it is no longer wanted. */
   #drop(flight: Flight, now: number): void {
     flight.abort('unwanted', now)
     this.#open.delete(flight.effect.key)

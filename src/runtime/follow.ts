@@ -1,5 +1,6 @@
 // Following a log: every event after a point, in order, exactly once: first what is there, then what comes.
-import type { Event } from '../kernel/event.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { Event, InboxBody } from '../kernel/event.ts'
 import type { Store } from '../kernel/ports.ts'
 
 const PAGE = 1_000
@@ -31,15 +32,13 @@ export class Follower {
   /** Resolves when everything committed before this call has been delivered. */
   async catchUp(): Promise<void> {
     this.#stale = true
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = null
-    })
+    this.#reading ??= Promise.resolve().then(() => this.#read())
     await this.#reading
   }
 
+  /** No more news. What was asked for by `catchUp` is still delivered. */
   close(): void {
     this.#unwatch()
-    this.#stale = false
   }
 
   /** News of this process are delivered as they are; anything else is read from the store. */
@@ -55,13 +54,18 @@ export class Follower {
   }
 
   async #read(): Promise<void> {
-    while (this.#stale) {
-      this.#stale = false
-      for (;;) {
-        const page = await this.#store.read(this.#session, this.#seq, PAGE)
-        for (const event of page.events) this.#deliver(event)
-        if (page.events.length < PAGE) break
+    try {
+      while (this.#stale) {
+        this.#stale = false
+        for (;;) {
+          const page = await this.#store.read(this.#session, this.#seq, PAGE)
+          for (const event of page.events) this.#deliver(event)
+          if (page.events.length < PAGE) break
+        }
       }
+    } finally {
+      // In the same breath as the last look at `stale`: whoever comes a moment later starts another reading.
+      this.#reading = null
     }
   }
 
@@ -69,5 +73,15 @@ export class Follower {
     if (event.seq !== this.#seq + 1) return
     this.#seq = event.seq
     this.#onEvent(event)
+  }
+}
+
+/** Where the inbox has this very event already; null if nowhere. */
+export async function sentBefore(store: Store, session: string, sent: InboxBody): Promise<number | null> {
+  for (let after = 0; ; ) {
+    const { events } = await store.read(session, after, PAGE)
+    for (const { seq, at: _at, epoch: _epoch, ...body } of events) if (isDeepStrictEqual(body, sent)) return seq
+    if (events.length < PAGE) return null
+    after += events.length
   }
 }

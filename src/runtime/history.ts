@@ -3,7 +3,9 @@
 import type { Json, Part } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
+import { open, take } from '../kernel/fold.ts'
 import type { Store } from '../kernel/ports.ts'
+import { EMPTY } from '../kernel/session.ts'
 import { Transcript } from '../kernel/transcript.ts'
 
 const PAGE = 1_000
@@ -24,24 +26,28 @@ export type Wanted = {
   readonly known?: readonly Event[]
   /** Also count the characters. */
   readonly count?: boolean
+  /** Also what no request has shown: who goes on from there must be shown it. */
+  readonly unshown?: boolean
 }
 
 export async function readTranscript(store: Store, wanted: Wanted, depth = 0): Promise<History> {
-  const { id, upTo, known = [], count = false } = wanted
+  const { id, upTo, known = [], count = false, unshown = false } = wanted
   const transcript = new Transcript()
   let chars = 0
+  const session = open(EMPTY)
   const takeAll = async (events: readonly Event[]): Promise<void> => {
     for (const event of events) {
       if (event.seq > upTo) return
       if (event.type === 'session.created' && event.fork && depth < FORKS_MAX) {
         const { session, seq } = event.fork
-        const before = await readTranscript(store, { id: session, upTo: seq, count }, depth + 1)
+        const before = await readTranscript(store, { id: session, upTo: seq, count, unshown: true }, depth + 1)
         for (const message of before.transcript.messages) transcript.messages.push(message)
         transcript.hasBlobs ||= before.transcript.hasBlobs
         chars += before.chars
       }
       transcript.take(event)
       if (count) chars += charsOf(event)
+      if (unshown) take(session, event)
     }
   }
   await takeAll(known)
@@ -51,7 +57,20 @@ export async function readTranscript(store: Store, wanted: Wanted, depth = 0): P
     if (page.damaged) throw damaged(id, page.damaged)
     if (page.events.length === 0) break
   }
+  // What still waits to be promoted stays with its session.
+  const shows = [...session.unshown, ...(session.run?.turn?.results ?? []), ...session.notes]
+  if (unshown) transcript.take({ seq: upTo + 1, at: 0, epoch: 0, type: 'model.started', shows })
   return { transcript, chars }
+}
+
+/** What these inputs say, as text. */
+export async function inputText(store: Store, id: string, seqs: readonly number[]): Promise<string> {
+  const texts = seqs.map(async (seq) => {
+    const [event] = (await store.read(id, seq - 1, 1)).events
+    if (event?.type !== 'user.message') return ''
+    return event.parts.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('')
+  })
+  return (await Promise.all(texts)).join('\n')
 }
 
 /** A rough measure, cheap enough for every event: what a request will carry of it. */

@@ -1,5 +1,5 @@
 // What a caller sends: text, pictures and files. Bytes go beside the log, by hash; the message holds the reference.
-import type { Part } from '../kernel/content.ts'
+import type { Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../kernel/ports.ts'
 import { bytesBlob, refOf } from './world.ts'
@@ -12,12 +12,15 @@ export type FilePart = {
   readonly name?: string
 }
 
-export type Input = string | readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart)[]
+/** Text, or parts. An object is sent as its JSON: that is what graphs read. */
+export type Input = string | InputParts | { readonly [name: string]: Json }
+type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart)[]
 
 const FILE_BYTES_MAX = 32 * 1024 * 1024
 
 export function readInput(input: Input): { readonly parts: readonly Part[]; readonly blobs: readonly Blob[] } {
   if (typeof input === 'string') return { parts: [{ type: 'text', text: input }], blobs: [] }
+  if (!isParts(input)) return { parts: [{ type: 'text', text: JSON.stringify(input) }], blobs: [] }
   const blobs: Blob[] = []
   const parts = input.map((part): Part => {
     if (part.type === 'text' || part.type === 'blob') return part
@@ -26,6 +29,10 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
     return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }
   })
   return { parts, blobs }
+}
+
+function isParts(input: InputParts | { readonly [name: string]: Json }): input is InputParts {
+  return Array.isArray(input)
 }
 
 /** Each look goes over the text once, however long and odd it is. */

@@ -1,40 +1,49 @@
 // The three effects on the world: prepare a run, call the model, run a call. What goes wrong is part of the landing.
 // Nothing is decided here; admission and the verdict are recorded with the reply.
-import type { Json, Mutable, Proposal, Verdict } from '../kernel/content.ts'
+import type { Json, Proposal } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
-import type { Call } from '../kernel/ledger.ts'
-import type { Effect } from '../kernel/next.ts'
-import type { Blob, ModelFailure, Reply } from '../kernel/ports.ts'
+import { outsideOf } from '../kernel/ledger.ts'
+import { type Effect, intentOf } from '../kernel/next.ts'
+import type { Charge, ModelFailure, Reply } from '../kernel/ports.ts'
 import { project } from '../kernel/project.ts'
 import { refused, unknown } from '../kernel/result.ts'
-import { admit, type Asking } from '../tools/admit.ts'
-import { actionAccount, withinBudget } from '../tools/budget.ts'
-import { type Done, execute, reconcile } from '../tools/run.ts'
-import { NO_METADATA } from '../tools/output.ts'
-import type { Book } from './book.ts'
-import type { AbortReason, Abandon, Fail, FlightContext, Landing, Perform } from './flight.ts'
-import { detach } from './detach.ts'
 import { isPriced, OUTPUT_TOKENS, type Priced } from '../models/hosted.ts'
-import { looksLikeCall } from '../models/leaked.ts'
 import { judgeOutput } from '../models/output.ts'
 import { CAUTIOUS } from '../models/price.ts'
+import { admit, type Asking } from '../tools/admit.ts'
+import { type HourBudget, hourAccount, withinBudget } from '../tools/budget.ts'
+import { judge } from '../tools/policy.ts'
+import { execute, reconcile } from '../tools/run.ts'
+import { type Admitting, admitted } from './admitted.ts'
+import type { Book } from './book.ts'
+import { detach } from './detach.ts'
+import type { AbortReason, Fail, FlightContext, Landing, Perform } from './flight.ts'
+import type { Traits } from './guard.ts'
+import { HookFailed } from './hooks.ts'
+import {
+  abandon,
+  failedLanding,
+  heldBack,
+  inTime,
+  type Message,
+  messageOf,
+  resultOf,
+  stoppedCall,
+  uncut,
+  verdictOf,
+  WITHHELD,
+} from './landings.ts'
 import { missed, missOf, recalled, type Sent } from './prefix.ts'
 import { Preparer } from './prepare.ts'
 import { CHARS_A_TOKEN, Purse, raisedOf, type Rate } from './purse.ts'
-import type { Redactor } from './redact.ts'
 import { Talk, ToolTalk } from './talk.ts'
 import type { Tools } from './toolbox.ts'
-import { type Agent, type Frame, Frames, refOf, resolved, textBlob, type World } from './world.ts'
+import { type Agent, type Frame, Frames, resolved, type World } from './world.ts'
 
-/** Longer texts live beside the log, by hash. */
-const INLINE_BYTES_MAX = 64 * 1024
-const PREPARE_MS = 60_000
 const BACKOFF_MS = 200
 const BACKOFF_MS_MAX = 30_000
 const RETRY_MS_MAX = 120_000
-/** A million dollars. */
-const COST_MAX = 1e12
 
 export class Performer {
   readonly #world: World
@@ -42,6 +51,7 @@ export class Performer {
   readonly #preparer: Preparer
   readonly #rates = new WeakMap<Agent, Omit<Rate, 'baseChars'>>()
   readonly #told = new WeakMap<object, number>()
+  readonly #traits = new WeakMap<Tools, Traits>()
   readonly #offers = new WeakMap<Frame, { readonly of: Tools; readonly offered: Tools }>()
 
   constructor(world: World) {
@@ -54,8 +64,8 @@ export class Performer {
   for(book: Book): { readonly perform: Perform; readonly fail: Fail } {
     const perform: Perform = (effect, flight) => {
       if (effect.type === 'call') return this.#call(book, effect, flight)
-      if (effect.type === 'run') return this.#run(book, effect, flight)
-      return this.#preparer.prepare(effect, book.session.agent, flight.signal)
+      if (effect.type === 'prepare') return this.#preparer.prepare(effect, book, flight.signal)
+      return effect.mode === 'clear' ? this.#clear(book, effect, flight) : this.#run(book, effect, flight)
     }
     return { perform, fail: (effect, error) => failedLanding(effect, book, error) }
   }
@@ -84,18 +94,24 @@ export class Performer {
     const { messages } = transcript
     const miss = isPriced(model) ? await this.#missed(book, { frame, messages, answer, model }) : undefined
     const tools = agent.tools.seen ?? (await agent.tools.open(flight.signal))
-    const admitted = admit(answer.calls, this.#offered(frame, tools), this.#asking(agent))
-    const read = admitted instanceof Promise ? await admitted : admitted
-    const calls = answer.finish === 'length' ? read.map((call, i) => uncut(call, answer.calls[i]?.args ?? '')) : read
-    const judged = agent.output ? await judgeOutput(agent.output, answer) : verdictOf(answer, frame)
-    const perHour = agent.policy.actionsPerHour
-    const message = messageOf(answer, calls, judged, miss)
-    if (perHour === undefined || calls.length === 0) return { events: [message] }
-    return this.#budgeted(message, {
-      perHour,
-      agent: agent.name,
-      key: `${book.id}:${effect.seq}`,
-    })
+    const offered = this.#offered(frame, tools)
+    const proposed = admit(answer.calls, offered, this.#asking(agent))
+    const read = proposed instanceof Promise ? await proposed : proposed
+    const whole = answer.finish === 'length' ? read.map((call, i) => uncut(call, answer.calls[i]?.args ?? '')) : read
+    const { planner, output, limits } = agent
+    const judged = planner
+      ? planner.verdict(answer)
+      : output
+        ? await judgeOutput(output, answer)
+        : verdictOf(answer, frame, limits.emptyRetries)
+    const admitting: Admitting = { world: this.#world, agent, book, tools: offered, allow: request.allow, flight }
+    const settled = admitted(admitting, whole, judged, answer)
+    const { calls, verdict, nudge } = settled instanceof Promise ? await settled : settled
+    const { actionsPerHour, asksPerHour } = agent.policy
+    const message = messageOf(answer, calls, verdict, miss)
+    if (nudge !== undefined) return { events: [message, { type: 'note.added', kind: 'nudge', text: nudge }] }
+    if ((actionsPerHour === undefined && asksPerHour === undefined) || calls.length === 0) return { events: [message] }
+    return this.#budgeted(message, agent, `${book.id}:${effect.seq}`)
   }
 
   /** Did this request begin with the bytes of the one before? Only models that are paid for have a cache worth watching. */
@@ -120,19 +136,26 @@ export class Performer {
     return miss ? missed(miss, sent, (await model.profile()).price) : undefined
   }
 
-  /** What acts is counted in the same commit as the reply that asks for it. */
-  async #budgeted(
-    message: Message,
-    { perHour, agent, key }: { readonly perHour: number; readonly agent: string; readonly key: string },
-  ): Promise<Landing> {
+  /** What acts, and what is asked, is counted in the same commit as the reply that wants it. */
+  async #budgeted(message: Message, { name, policy }: Agent, key: string): Promise<Landing> {
     const { store } = this.#world
-    const account = actionAccount(agent, store.now())
-    const used = (await store.account(account))?.spent ?? 0
-    const { calls, spent } = withinBudget(message.calls, perHour - used, perHour)
-    const events = [{ ...message, calls }]
-    if (spent === 0) return { events }
-    const hold = { type: 'hold', key: `${key}:actions`, accounts: [account], amount: spent } as const
-    return { events, charges: [hold, { type: 'settle', key: hold.key, amount: spent }] }
+    const charges: Charge[] = []
+    let { calls } = message
+    const most: readonly (readonly [HourBudget, number | undefined])[] = [
+      ['asks', policy.asksPerHour],
+      ['actions', policy.actionsPerHour],
+    ]
+    for (const [of, perHour] of most) {
+      if (perHour === undefined) continue
+      const account = hourAccount(of, name, store.now())
+      const used = (await store.account(account))?.spent ?? 0
+      const within = withinBudget(of, calls, perHour - used, perHour)
+      calls = within.calls
+      if (within.spent === 0) continue
+      const hold = { type: 'hold', key: `${key}:${of}`, accounts: [account], amount: within.spent } as const
+      charges.push(hold, { type: 'settle', key: hold.key, amount: within.spent })
+    }
+    return { events: [{ ...message, calls }], ...(charges.length > 0 ? { charges } : {}) }
   }
 
   /** What calls of this session's model may cost. Only with a budget does anything have to be found out for it. */
@@ -145,9 +168,25 @@ export class Performer {
     this.#rates.set(agent, rate)
     const { id, session } = book
     if (session.run && !this.#frozen(book)) await this.#freeze(book)
-    const payer = { session: id, root: session.root ?? id, run: session.began, at: this.#world.store.now() }
+    const payer = { session: id, root: session.parent?.root ?? id, run: session.began, at: this.#world.store.now() }
     const raised = await raisedOf(agent.name, payer, this.#world.store)
     return new Purse(agent.name, agent.budget, { ...rate, baseChars: () => this.#baseChars(book, agent) }, raised)
+  }
+
+  /** What the guard must know of an agent's tools. The same object while they are the same. */
+  traits(name: string): Traits {
+    if (name === '') return NO_TRAITS
+    const { tools, output } = this.#world.agent(name)
+    const { seen } = tools
+    const finalResult = output?.asked?.mode === 'tool'
+    if (seen === null) return { ...NO_TRAITS, finalResult }
+    const known = this.#traits.get(seen)
+    if (known) return known
+    const named = (trait: 'deliverable' | 'polling'): ReadonlySet<string> =>
+      new Set([...seen.values()].filter((tool) => tool[trait]).map((tool) => tool.name))
+    const traits = { writers: named('deliverable'), pollers: named('polling'), finalResult }
+    this.#traits.set(seen, traits)
+    return traits
   }
 
   /** What stands before the conversation: as the run froze it, or as the run that begins just now will. */
@@ -168,9 +207,10 @@ export class Performer {
     return offered
   }
 
-  #asking({ approvalMs, policy, environment }: Agent): Asking {
+  #asking({ approvalMs, policy, environment, model }: Agent): Asking {
     const { store, redactor } = this.#world
-    return { now: store.now(), approvalMs, policy, environment, redactor }
+    const verbatim = isPriced(model) && model.verbatim === true
+    return { now: store.now(), approvalMs, policy, environment, redactor, verbatim }
   }
 
   #frozen(book: Book): Frame | null {
@@ -222,6 +262,44 @@ export class Performer {
     return `The context is full: about ${tokens}${most} tokens. Fork the session from an earlier event, or go on with a model that takes more. (${failure.message})`
   }
 
+  /** The last word before a call starts: it lands as the call's intent, or as a denial, and so it is asked for once. */
+  async #clear(book: Book, effect: Extract<Effect, { type: 'run' }>, flight: FlightContext): Promise<Landing> {
+    const { call } = effect
+    const { hooks, agent: agentOf } = this.#world
+    const { key, proposal } = call
+    const agent = agentOf(book.session.agent)
+    const denied = this.#secondLook(agent, proposal)
+    if (denied !== null) return { events: [refused(key, 'denied', denied)] }
+    const child = outsideOf(proposal)?.child
+    const at = { session: book.id, agent: agent.name, call: key, tool: proposal.tool, args: detach(proposal.args) }
+    let dropped = false
+    // Once it was not ours it stays so, lest a hook be passed over.
+    const wanted = (): boolean => {
+      dropped ||= !flight.clear()
+      return !dropped
+    }
+    try {
+      const tool = (await hooks?.held('before_tool_call', at, wanted)) ?? null
+      if (tool !== null) return { events: [heldBack(key, tool, false)] }
+      const run = child === undefined ? null : await hooks?.held('before_subagent_run', { ...at, child }, wanted)
+      if (typeof run === 'string') return { events: [heldBack(key, run, true)] }
+    } catch (error) {
+      if (!(error instanceof HookFailed)) throw error
+      return { events: [{ ...refused(key, 'error', error.message), ends: error.message }] }
+    }
+    // Asked for longer than it may be, and let go at last: it would be asked again and again.
+    if (flight.reason === 'timeout') return abandon(effect, flight.reason, false)
+    // The word is kept also where the lease is in doubt: it starts nothing, and the commit finds out.
+    return dropped || flight.reason !== null ? { events: [] } : { events: [intentOf(call)] }
+  }
+
+  /** The policy as it is now may say more no's than when the call was admitted, and nothing else. */
+  #secondLook({ policy, environment }: Agent, { tool, args, effect }: Proposal): string | null {
+    const action = { tool, args, effect, approval: 'auto', ...(environment === null ? {} : { environment }) } as const
+    const judged = judge(policy, action)
+    return judged.type === 'deny' ? judged.reason : null
+  }
+
   async #run(book: Book, effect: Extract<Effect, { type: 'run' }>, flight: FlightContext): Promise<Landing> {
     const { call, mode } = effect
     const agent = this.#world.agent(book.session.agent)
@@ -242,11 +320,27 @@ export class Performer {
     leave?.()
     if (done.type === 'undecided') return { events: [unknown(call.key)] }
     if (done.type === 'failed' && flight.reason !== null) return abandon(effect, flight.reason, true)
-    return resultOf(call, done, context.kept, this.#world.redactor)
+    const { hooks, redactor } = this.#world
+    if (!hooks?.has('after_tool_call', agent.name, tool.name)) return resultOf(call, done, context.kept, redactor)
+    const withheld = { ...done, output: WITHHELD }
+    if (flight.reason !== null) return resultOf(call, withheld, [], redactor)
+    const at = { session: book.id, agent: agent.name, call: call.key, tool: tool.name, args: call.proposal.args }
+    try {
+      const said = await inTime(hooks.rewritten(at, done.output), flight, WITHHELD)
+      // A hook has its say on the result. What the call adds beside it stands, unless nobody may see what it did.
+      const { follows } = done.output
+      const output = follows && said !== WITHHELD ? { ...said, follows } : said
+      return resultOf(call, { ...done, output }, context.kept, redactor)
+    } catch (error) {
+      if (!(error instanceof HookFailed)) throw error
+      const { events } = resultOf(call, withheld, [], redactor)
+      return { events: events.map((event) => ({ ...event, ends: error.message }) as OwnerBody) }
+    }
   }
 }
 
 const UNPRICED = new Purse('', {}, null)
+const NO_TRAITS: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
 /** For a model that does not say what it costs. */
 const UNKNOWN_RATE = { price: CAUTIOUS, outputTokensMax: OUTPUT_TOKENS }
 
@@ -263,109 +357,4 @@ function baseOf(told: Frame | Tools, { instructions, output }: Agent): number {
     return name.length + description.length + JSON.stringify(parameters).length + said.length
   })
   return tools.reduce((sum, chars) => sum + chars, asked + instructions.length)
-}
-
-/** What is written for an effect that was stopped before it started, or did not land in time. */
-export const abandon: Abandon = (effect, reason, started) => {
-  if (effect.type === 'call') return { events: [stoppedCall(reason)] }
-  if (effect.type === 'prepare') {
-    const failure = { kind: 'Timeout', message: 'Preparing the run took too long.' } as const
-    const outcome = { type: 'failed', reason: 'prepare_failed', failure } as const
-    return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs }] }
-  }
-  const { key, proposal } = effect.call
-  const never = !started && effect.mode === 'execute'
-  if (never) return { events: [refused(key, 'aborted', 'Stopped before it started: it did not run.')] }
-  if (proposal.effect === 'once') return { events: [unknown(key)] }
-  const late = reason === 'timeout'
-  const text = late ? `Timed out after ${proposal.timeoutMs} ms.` : 'Stopped while it ran.'
-  return { events: [refused(key, late ? 'timeout' : 'aborted', text)] }
-}
-
-export function deadlineOf(effect: Effect, now: number): number {
-  if (effect.type === 'call') return effect.deadline
-  return now + (effect.type === 'run' ? effect.call.proposal.timeoutMs : PREPARE_MS)
-}
-
-function stoppedCall(reason: AbortReason, spoke = false): Extract<OwnerBody, { type: 'model.failed' }> {
-  if (reason === 'timeout') {
-    return { type: 'model.failed', class: 'timeout', message: 'The model did not answer in time.', retryable: !spoke }
-  }
-  const kind = reason === 'superseded' ? 'superseded' : 'interrupted'
-  return { type: 'model.failed', class: kind, message: `The call was stopped: ${reason}.`, retryable: true }
-}
-
-function failedLanding(effect: Effect, book: Book, error: unknown): Landing {
-  const message =
-    error instanceof Error && error.message ? error.message : String(error) || 'an error without a message'
-  if (effect.type === 'run') return { events: [refused(effect.call.key, 'error', message)] }
-  if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable: false }] }
-  const outcome = { type: 'failed', reason: 'prepare_failed', failure: { kind: 'Failed', message } } as const
-  return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs.filter((seq) => seq <= book.session.seq) }] }
-}
-
-/** An envelope becomes the event: long content goes beside the log, metadata only if there is any. */
-type Ended = Exclude<Done, { type: 'undecided' }>
-
-function resultOf(call: Call, done: Ended, kept: readonly Blob[], redactor: Redactor): Landing {
-  const { ok, metadata } = done.output
-  const content = redactor.text(done.output.content)
-  const long = content.length > INLINE_BYTES_MAX / 4 && Buffer.byteLength(content) > INLINE_BYTES_MAX
-  const blob = long ? textBlob(content, 'text/plain') : null
-  const event: Mutable<Extract<OwnerBody, { type: 'agent.tool_result' }>> = {
-    type: 'agent.tool_result',
-    call: call.key,
-    status: ok ? 'ok' : 'error',
-    content: blob ? refOf(blob) : content,
-  }
-  const kind = done.type === 'failed' ? done.kind : 'Failed'
-  if (!ok) event.failure = { kind, message: content.slice(0, 500) || kind }
-  if (done.type === 'failed' && done.retryKind !== undefined) event.retryKind = done.retryKind
-  if (done.attempts > 1) event.metadata = { ...metadata, attempts: done.attempts }
-  else if (metadata !== NO_METADATA) event.metadata = metadata
-  const blobs = blob ? [...kept, blob] : kept
-  return blobs.length > 0 ? { events: [event], blobs } : { events: [event] }
-}
-
-type Message = Extract<OwnerBody, { type: 'agent.message' }>
-
-function messageOf(reply: Reply, calls: readonly Proposal[], verdict: Verdict, miss: Json | undefined): Message {
-  const message: Mutable<Message> = { type: 'agent.message', parts: reply.parts, calls, verdict }
-  if (reply.usage) message.usage = reply.usage
-  // What is no amount of money is not counted as one: then it is what was held.
-  if (reply.cost && reply.cost > 0 && reply.cost < COST_MAX) message.cost = reply.cost
-  if (reply.route) message.route = reply.route
-  if (miss !== undefined) message.missed = miss
-  return message
-}
-
-/** A call that ran out of room is not run: what did not come any more may be what mattered. */
-function uncut(call: Proposal, args: string): Proposal {
-  if (call.gate?.type === 'refuse' || isWhole(args)) return call
-  const { gate: _gate, digest: _digest, ...rest } = call
-  const message = `The call of "${call.tool}" was cut off by the limit of the answer and was not run. Make it shorter, or split it.`
-  const failure = { kind: 'InvalidInput', message, recoverable: true } as const
-  const retryKind = 'InvalidArguments'
-  return { ...rest, gate: { type: 'refuse', failure, retryKind, metadata: { retry: true, error_type: retryKind } } }
-}
-
-function isWhole(args: string): boolean {
-  try {
-    JSON.parse(args)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function verdictOf(reply: Reply, frame: Frame): Verdict {
-  if (reply.calls.length > 0) return { type: 'continue' }
-  let text = ''
-  for (const part of reply.parts) if (part.type === 'text') text += part.text
-  if (text.trim() === '') return reply.finish === 'length' ? { type: 'empty', boost: true } : { type: 'empty' }
-  if (frame.tools.length === 0 || !looksLikeCall(text, [...frame.definitions.keys()])) return { type: 'final' }
-  return {
-    type: 'retry_user_message',
-    text: 'That was a tool call written as text, and nothing was run. Call the tool itself.',
-  }
 }

@@ -1,28 +1,42 @@
 // The first effect: prepare a run. Asks the sources of tools, freezes what the run will use and lands as `run.started`.
+import type { OwnerBody } from '../kernel/event.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob } from '../kernel/ports.ts'
+import type { Book } from './book.ts'
 import type { Landing } from './flight.ts'
+import { HookFailed, type Hooks } from './hooks.ts'
+import { inputText } from './history.ts'
+import { originText, readOrigin } from './origin.ts'
 import type { Tools } from './toolbox.ts'
 import { type Agent, textBlob, toolsetBlob, type World } from './world.ts'
 
-type Frozen = { readonly toolset: Blob; readonly instructions: Blob; readonly policy: Blob | null }
+type Frozen = {
+  readonly toolset: Blob
+  readonly said: string
+  readonly instructions: Blob
+  readonly policy: Blob | null
+}
 
 export class Preparer {
   readonly #world: World
   /** A set of tools does not change; when an agent's tools do, it gets another set. So each is hashed once. */
   readonly #frozen = new WeakMap<Tools, Frozen>()
+  /** What is said of where a session was opened, which never changes. */
+  readonly #places = new WeakMap<Book, string>()
 
   constructor(world: World) {
     this.#world = world
   }
 
-  async prepare(
-    effect: Extract<Effect, { type: 'prepare' }>,
-    agentName: string,
-    signal: AbortSignal,
-  ): Promise<Landing> {
-    const agent = this.#world.agent(agentName)
-    const { toolset, instructions, policy } = this.#freeze(agent, await agent.tools.open(signal))
+  async prepare(effect: Extract<Effect, { type: 'prepare' }>, book: Book, signal: AbortSignal): Promise<Landing> {
+    const agent = this.#world.agent(book.session.agent)
+    const { hooks } = this.#world
+    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, book)
+    if ('events' in said) return said
+    const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, book) : []
+    const contexts = [...told, ...said.contexts]
+    const { toolset, policy, ...frozen } = this.#freeze(agent, await agent.tools.open(signal))
+    const instructions = await this.#placed(book, frozen)
     return {
       events: [
         {
@@ -35,9 +49,52 @@ export class Preparer {
           ...(policy ? { policy: policy.hash } : {}),
           code: this.#world.code,
         },
+        ...contexts.map((text): OwnerBody => ({ type: 'note.added', kind: 'context', text })),
       ],
       blobs: policy ? [toolset, instructions, policy] : [toolset, instructions],
     }
+  }
+
+  /** A run that nobody's message began must know what it is for. */
+  async #woken({ wakes }: Extract<Effect, { type: 'prepare' }>, { id, session }: Book): Promise<readonly string[]> {
+    const found = session.wakes
+      .filter(({ key }) => wakes.includes(key))
+      .map(async ({ seq, key }) => {
+        const [event] = (await this.#world.store.read(id, seq - 1, 1)).events
+        return event?.type === 'wake.scheduled' ? event.reason : key
+      })
+    return (await Promise.all(found)).map((reason) => `It is time for what was scheduled: ${reason}`)
+  }
+
+  /** What the hooks say of a run that is about to begin: nothing, more for the model to read, or that it must not. */
+  async #ask(
+    hooks: Hooks,
+    { inputs }: Extract<Effect, { type: 'prepare' }>,
+    { id, session }: Book,
+  ): Promise<Landing | { readonly contexts: readonly string[] }> {
+    const { agent } = session
+    if (!hooks.has('run_start', agent) && !hooks.has('user_prompt_submit', agent)) return NOTHING
+    const prompt = await inputText(this.#world.store, id, inputs)
+    const at = { session: id, agent, prompt }
+    try {
+      await hooks.tell('run_start', at)
+      const said = inputs.length > 0 ? await hooks.prompt(at) : NOTHING
+      if ('contexts' in said) return said
+      return { events: [{ type: 'run.settled', outcome: { type: 'interrupted', hook: said.cancel }, inputs }] }
+    } catch (error) {
+      if (!(error instanceof HookFailed)) throw error
+      const failure = { kind: 'Failed', message: error.message } as const
+      return { events: [{ type: 'run.settled', outcome: { type: 'failed', reason: 'hook_error', failure }, inputs }] }
+    }
+  }
+
+  /** What the session was opened with is said last: what comes before is the same for every session of the agent. */
+  async #placed(book: Book, { said, instructions }: Pick<Frozen, 'said' | 'instructions'>): Promise<Blob> {
+    const { store, redactor } = this.#world
+    const place = this.#places.get(book) ?? originText(await readOrigin(store, book.id))
+    this.#places.set(book, place)
+    if (place === '') return instructions
+    return textBlob(redactor.text([said, place].filter((text) => text !== '').join('\n\n')), 'text/plain')
   }
 
   #freeze(agent: Agent, tools: Tools): Frozen {
@@ -49,6 +106,7 @@ export class Preparer {
     const none = rules.length === 0 && Object.keys(rest).length === 0
     const frozen = {
       toolset: toolsetBlob(tools, redactor),
+      said,
       instructions: textBlob(said, 'text/plain'),
       policy: none ? null : textBlob(redactor.text(JSON.stringify(agent.policy)), 'application/json'),
     }
@@ -56,6 +114,8 @@ export class Preparer {
     return frozen
   }
 }
+
+const NOTHING: { readonly contexts: readonly string[] } = { contexts: [] }
 
 /** The agent's own words, then what each of its tools wants said; a tool that is not there says nothing. */
 function instructionsOf({ instructions, output }: Agent, tools: Tools): string {

@@ -1,7 +1,20 @@
 // What became of one run, collected from its events. It reads the log and adds nothing to it.
-import type { CallKey, FailedReason, Frozen, Json, Outcome, Part, Usage } from '../kernel/content.ts'
-import type { Event } from '../kernel/event.ts'
+import type {
+  BlobRef,
+  CallKey,
+  CallStatus,
+  FailedReason,
+  Frozen,
+  Json,
+  Outcome,
+  Part,
+  Usage,
+} from '../kernel/content.ts'
+import { callKey, type Event } from '../kernel/event.ts'
 import type { Failure } from '../kernel/failure.ts'
+import type { Store } from '../kernel/ports.ts'
+import { type Message, Transcript } from '../kernel/transcript.ts'
+import { type ClassifiedFailure, classify } from './classify.ts'
 
 export type Pending = Frozen<{
   callId: CallKey
@@ -11,117 +24,390 @@ export type Pending = Frozen<{
   needs: 'approval' | 'answer'
   digest?: string
   expiresAt?: number | null
+  /** The session that waits, and the sessions from the top down to it: this one, or children below it. */
+  sessionId: string
+  path: readonly string[]
 }>
+
+/** One call of the run and what became of it. */
+export type CallRecord = Frozen<{
+  callId: CallKey
+  tool: string
+  args: Json
+  /** Null while it is open. */
+  status: CallStatus | null
+  content: string | BlobRef
+  /** How long the content is. */
+  chars: number
+  failure?: ClassifiedFailure
+  approved?: Frozen<{ allow: boolean; by: string; why?: string }>
+}>
+
+type Counts = {
+  inputTokens: number
+  outputTokens: number
+  modelRequests: number
+  toolCalls: number
+  cancelledToolCalls: number
+  outputRetries: number
+  toolRetries: Readonly<Record<string, number>>
+}
+
+/** The ends that must never be taken for one another. */
+type Flags = Frozen<{ paused: boolean; capped: boolean; halted: boolean; empty: boolean }>
 
 type Common = {
   sessionId: string
   text: string
-  usage: Frozen<{ inputTokens: number; outputTokens: number; modelRequests: number; toolCalls: number }>
+  usage: Frozen<Counts>
   /** Millionths of a dollar. */
   cost: number
   pending: readonly Pending[]
+  flags: Flags
+  calls: readonly CallRecord[]
+  /** What the run added to the conversation, whole: also results that no request has shown. */
+  messages: readonly Message[]
+  /** With `raw: true`: each reply of the model as the log has it. */
+  responses?: readonly Response[]
 }
+export type Response = Extract<Event, { type: 'agent.message' }>
 
 export type Result = Frozen<
   | (Common & { status: 'completed'; stopReason: 'end_turn'; output: Json })
   | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' | 'paused' })
   | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null })
-  | (Common & { status: 'interrupted'; stopReason: 'cancelled' })
+  | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
   | (Common & { status: 'limit'; stopReason: 'limit_reached'; limit: Extract<Outcome, { type: 'limit' }>['limit'] })
   | (Common & { status: 'halted'; stopReason: 'halted'; reason: string })
-  | (Common & { status: 'failed'; stopReason: FailedReason; failure: Failure })
+  | (Common & {
+      status: 'failed'
+      stopReason: FailedReason
+      failure: Failure & { classified: ClassifiedFailure | null }
+    })
 >
+export type Completed = Extract<Result, { status: 'completed' }>
+
+/** A run that did not complete, thrown by `orThrow`. Its result has everything. */
+export class RunFailed extends Error {
+  readonly result: Exclude<Result, Completed>
+  constructor(result: Exclude<Result, Completed>) {
+    super(`The run ended as ${result.status} (${result.stopReason}): ${causeOf(result)}`)
+    this.name = 'RunFailed'
+    this.result = result
+  }
+}
+
+/** The result if the run completed. Throws otherwise. */
+export function orThrow(result: Result): Completed {
+  if (result.status !== 'completed') throw new RunFailed(result)
+  return result
+}
+
+function causeOf(result: Exclude<Result, Completed>): string {
+  if (result.status === 'failed') return result.failure.message
+  if (result.status === 'halted') return result.reason
+  if (result.status === 'limit') return result.limit
+  if (result.status === 'interrupted') return result.reason ?? 'somebody stopped it'
+  return result.status === 'sleeping' ? 'it goes on later' : 'it waits for somebody'
+}
+
+const PAGE = 1_000
+
+const ZERO: Counts = {
+  inputTokens: 0,
+  outputTokens: 0,
+  modelRequests: 0,
+  toolCalls: 0,
+  cancelledToolCalls: 0,
+  outputRetries: 0,
+  toolRetries: {},
+}
 
 /** Follows one input to the run that took it, or, without an input, the last run. */
 export class Collector {
   outcome: Outcome | null = null
   readonly #sessionId: string
   readonly #input: number | null
-  #inside = false
+  readonly #raw: boolean
+  /** Its start was seen, and not yet its end. */
+  #open = false
+  /** It is the run that is asked for. */
+  #ours: boolean
   #text = ''
   #output: Json = null
-  #usage = { inputTokens: 0, outputTokens: 0, modelRequests: 0, toolCalls: 0 }
-  #cost = 0
+  /** Of the run alone. What they say is worked out once, at the end. */
+  #events: Event[] = []
+  /** What no run that was seen has taken yet. */
+  #queued: Event[] = []
+  /** The run was open before anything of it was seen. */
+  #late = false
+  #last = 0
 
-  constructor(sessionId: string, input: number | null) {
+  constructor(sessionId: string, input: number | null, raw = false) {
     this.#sessionId = sessionId
     this.#input = input
-    this.#inside = input === null
+    this.#raw = raw
+    this.#ours = input === null
   }
 
   take(event: Event): void {
-    if (this.#input === null && event.type === 'run.started') this.#reset()
-    if (this.outcome) return
-    if (event.type === 'agent.message') {
-      if (this.#inside) this.#reply(event)
-    } else if (event.type === 'run.settled') {
-      if (this.#inside || this.#opens(event.inputs ?? [])) this.outcome = event.outcome
-    } else if (this.#inside) return
-    else if (event.type === 'run.started') this.#inside = this.#opens(event.inputs)
-    else if (event.type === 'model.started') this.#inside = this.#opens(event.shows)
+    const { type } = event
+    if (this.outcome && this.#input !== null) return
+    this.#last = event.seq
+    // A run that was held back, or could not be prepared, ends without a start.
+    if (type === 'run.started' || (type === 'run.settled' && !this.#open)) this.#reset()
+    if (type === 'run.started') this.#open = true
+    if (type === 'user.message' || (!this.#open && type !== 'run.settled')) this.#queued.push(event)
+    else this.#events.push(event)
+    if (type === 'run.started' || type === 'model.started' || type === 'run.settled') this.#promote(event)
+    else if (type === 'agent.message') this.#reply(event)
+    if (type === 'run.settled') this.#settle(event.outcome)
   }
 
+  /** What the event takes in is the run's from now on. */
+  #promote(event: Extract<Event, { type: 'run.started' | 'model.started' | 'run.settled' }>): void {
+    const taken = (event.type === 'model.started' ? event.shows : event.inputs) ?? []
+    if (this.#input !== null && taken.includes(this.#input)) {
+      this.#late = event.type === 'model.started' && !this.#open
+      this.#open = this.#ours = true
+    }
+    if (this.#queued.length === 0 || taken.length === 0) return
+    this.#events.push(...this.#queued.filter(({ seq }) => taken.includes(seq)))
+    this.#queued = this.#queued.filter(({ seq }) => !taken.includes(seq))
+  }
+
+  #settle(outcome: Outcome): void {
+    this.#open = false
+    if (this.#ours) this.outcome = outcome
+    this.#queued = this.#queued.filter(({ type }) => type === 'user.message')
+  }
+
+  /** With what this one could not see, because it came late: how the run began, and what else began it. */
+  async whole(store: Store): Promise<Collector> {
+    const from = this.#late ? 0 : this.#before()
+    if (from === null) return this
+    const whole = new Collector(this.#sessionId, this.#input, this.#raw)
+    for (let after = from; after < this.#last; ) {
+      const { events } = await store.read(this.#sessionId, after, Math.min(PAGE, this.#last - after))
+      for (const event of events) whole.take(event)
+      if (events.length === 0) break
+      after += events.length
+    }
+    return whole
+  }
+
+  /** What lies before the first input that began the run and was not seen; null when all were. */
+  #before(): number | null {
+    if (!this.#ours) return null
+    const start = this.#events.find(({ type }) => type === 'run.started' || type === 'run.settled')
+    const inputs = start && 'inputs' in start ? (start.inputs ?? []) : []
+    const unseen = inputs.filter((input) => !this.#events.some(({ seq }) => seq === input))
+    return unseen.length > 0 ? Math.min(...unseen) - 1 : null
+  }
+
+  /** `calls` and `messages` are worked out when somebody looks: most look at neither. */
   result(pending: readonly Pending[], waiting: { readonly waiting: string; readonly until: number | null }): Result {
-    const common = { sessionId: this.#sessionId, text: this.#text, usage: this.#usage, cost: this.#cost, pending }
+    const events = this.#own()
+    const result = this.#ended(events, pending, waiting)
+    lazily(result, 'calls', () => callsOf(events))
+    lazily(result, 'messages', () => messagesOf(events))
+    return result
+  }
+
+  #ended(
+    events: readonly Event[],
+    pending: readonly Pending[],
+    waiting: { readonly waiting: string; readonly until: number | null },
+  ): Result {
     const { outcome } = this
+    const common = this.#common(events, pending, waiting.waiting)
     if (!outcome) return unsettled(common, waiting)
     switch (outcome.type) {
       case 'completed':
         return { ...common, status: 'completed', stopReason: 'end_turn', output: this.#output }
       case 'interrupted':
-        return { ...common, status: 'interrupted', stopReason: 'cancelled' }
+        if (outcome.hook === undefined) return { ...common, status: 'interrupted', stopReason: 'cancelled' }
+        return { ...common, status: 'interrupted', stopReason: 'cancelled_by_hook', reason: outcome.hook }
       case 'limit':
         return { ...common, status: 'limit', stopReason: 'limit_reached', limit: outcome.limit }
       case 'halted':
         return { ...common, status: 'halted', stopReason: 'halted', reason: outcome.reason }
-      case 'failed':
-        return { ...common, status: 'failed', stopReason: outcome.reason, failure: outcome.failure }
+      case 'failed': {
+        const failure = { ...outcome.failure, classified: classify(outcome) }
+        return { ...common, status: 'failed', stopReason: outcome.reason, failure }
+      }
     }
   }
 
-  /** Without an input of its own it is the last run that counts. */
+  #own(): readonly Event[] {
+    // Until a run takes the input there is nothing but the input.
+    const own = this.#ours ? this.#events : this.#queued.filter(({ seq }) => seq === this.#input)
+    return own.toSorted((a, b) => a.seq - b.seq)
+  }
+
+  #common(events: readonly Event[], pending: readonly Pending[], waiting: string): Common {
+    const { outcome } = this
+    const cost = events.reduce((sum, event) => sum + (event.type === 'agent.message' ? (event.cost ?? 0) : 0), 0)
+    const responses = this.#raw ? events.filter((event) => event.type === 'agent.message') : null
+    return {
+      sessionId: this.#sessionId,
+      text: this.#ours ? this.#text : '',
+      usage: usageOf(events),
+      cost,
+      pending,
+      flags: {
+        paused: outcome === null && waiting === 'resume',
+        capped: outcome?.type === 'limit',
+        halted: outcome?.type === 'halted',
+        empty: outcome?.type === 'failed' && outcome.reason === 'empty_answer',
+      },
+      calls: NO_CALLS,
+      messages: NO_MESSAGES,
+      ...(responses ? { responses } : {}),
+    }
+  }
+
+  /** Another run begins. */
   #reset(): void {
     this.outcome = null
     this.#text = ''
     this.#output = null
-    this.#usage = { inputTokens: 0, outputTokens: 0, modelRequests: 0, toolCalls: 0 }
-    this.#cost = 0
+    this.#events = []
   }
 
-  #opens(seqs: readonly number[]): boolean {
-    return this.#input !== null && seqs.includes(this.#input)
-  }
-
-  #reply(event: Extract<Event, { type: 'agent.message' }>): void {
+  #reply(event: Response): void {
     this.#text = textOf(event.parts)
     const { verdict } = event
     if (verdict.type !== 'final') this.#output = null
     else this.#output = verdict.output === undefined ? this.#text : verdict.output
-    this.#cost += event.cost ?? 0
-    // What only gives the answer is no call of a tool, and a reply that is not valid calls none.
-    this.#usage = add(this.#usage, event.usage ?? null, verdict.type === 'continue' ? event.calls.length : 0)
   }
+}
+
+const NO_CALLS: readonly CallRecord[] = []
+const NO_MESSAGES: readonly Message[] = []
+
+/** Own and enumerable, so that whoever copies or prints the result has it too. */
+function lazily<T extends object, K extends keyof T & string>(of: T, name: K, make: () => T[K]): void {
+  const get = (): T[K] => {
+    const value = make()
+    Object.defineProperty(of, name, { value, enumerable: true })
+    return value
+  }
+  Object.defineProperty(of, name, { get, enumerable: true, configurable: true })
 }
 
 function unsettled(
   common: Common,
   { waiting, until }: { readonly waiting: string; readonly until: number | null },
 ): Result {
-  if (waiting === 'approval') return { ...common, status: 'requires_action', stopReason: 'approval_required' }
+  const asks = common.pending.some(({ needs }) => needs === 'approval')
+  if (waiting === 'approval' || (waiting === 'answer' && asks))
+    return { ...common, status: 'requires_action', stopReason: 'approval_required' }
   if (waiting === 'answer') return { ...common, status: 'requires_action', stopReason: 'answer_required' }
   if (waiting === 'resume') return { ...common, status: 'requires_action', stopReason: 'paused' }
   return { ...common, status: 'sleeping', stopReason: 'rescheduling', until }
+}
+
+/** The conversation as far as these events tell it. What no request has shown comes last. */
+function messagesOf(events: readonly Event[]): readonly Message[] {
+  const transcript = new Transcript()
+  for (const event of events) transcript.take(event)
+  const shows = shownOrder(events)
+  transcript.take({ seq: Number.MAX_SAFE_INTEGER, at: 0, epoch: 0, type: 'model.started', shows })
+  return transcript.messages
+}
+
+/** The order in which a request shows these: a result stands where its call stood, everything else where it came. */
+function shownOrder(events: readonly Event[]): readonly number[] {
+  const placed = events.map((event) => {
+    const [reply = event.seq, index = 0] = event.type === 'agent.tool_result' ? event.call.split('.').map(Number) : []
+    return { seq: event.seq, reply, index }
+  })
+  return placed.sort((a, b) => a.reply - b.reply || a.index - b.index).map(({ seq }) => seq)
+}
+
+function callsOf(events: readonly Event[]): readonly CallRecord[] {
+  const records = new Map<CallKey, { -readonly [K in keyof CallRecord]: CallRecord[K] }>()
+  const answers = new Map<number, string>()
+  for (const event of events) {
+    if (event.type === 'agent.message' && event.verdict.type === 'continue') {
+      event.calls.forEach(({ tool, args }, index) => {
+        const callId = callKey(event.seq, index)
+        records.set(callId, { callId, tool, args, status: null, content: '', chars: 0 })
+      })
+    } else if (event.type === 'user.custom_tool_result') answers.set(event.seq, event.content)
+    else if (event.type === 'user.tool_confirmation') {
+      const record = records.get(event.call)
+      const { allow, by, why } = event
+      if (record) record.approved = why === undefined ? { allow, by } : { allow, by, why }
+    } else if (event.type === 'agent.tool_result') {
+      const record = records.get(event.call)
+      if (!record) continue
+      record.status = event.status
+      record.content = event.from === undefined ? event.content : (answers.get(event.from) ?? '')
+      record.chars = typeof record.content === 'string' ? record.content.length : record.content.bytes
+      const failure = classify({ ...event, content: record.content })
+      if (failure) record.failure = failure
+    }
+  }
+  return [...records.values()]
+}
+
+/** What only gives the answer is no call of a tool, and a reply that is not valid calls none. */
+function usageOf(events: readonly Event[]): Frozen<Counts> {
+  const counts = { ...ZERO }
+  const tools = new Map<CallKey, string>()
+  const retries: Record<string, number> = {}
+  let corrected = false
+  let batch = 0
+  for (const event of events) {
+    if (event.type === 'agent.message') {
+      addUsage(counts, event.usage ?? null)
+      counts.modelRequests += 1
+      batch = event.verdict.type === 'continue' ? event.calls.length : 0
+      counts.toolCalls += batch
+      corrected = event.verdict.type === 'retry_tool_output' || event.verdict.type === 'retry_user_message'
+      event.calls.forEach(({ tool }, index) => tools.set(callKey(event.seq, index), tool))
+    } else if (event.type === 'run.settled' && event.outcome.type === 'limit' && event.outcome.limit === 'tool_calls') {
+      // The batch that was too large: none of it ran.
+      counts.toolCalls -= batch
+    } else if (event.type === 'model.started' && corrected) {
+      counts.outputRetries += 1
+      corrected = false
+    } else if (event.type === 'agent.tool_result') {
+      const tool = tools.get(event.call) ?? ''
+      if (event.retryKind !== undefined) retries[tool] = (retries[tool] ?? 0) + 1
+      if (isHeldBack(event)) {
+        counts.cancelledToolCalls += 1
+        counts.toolCalls -= 1
+      }
+    }
+  }
+  return { ...counts, toolRetries: retries }
+}
+
+const HELD_BACK = ['CancelledByHook', 'SubAgentCancelled']
+
+function isHeldBack({ status, metadata }: Extract<Event, { type: 'agent.tool_result' }>): boolean {
+  if (status !== 'denied' || metadata === undefined) return false
+  const { error_type } = metadata as { readonly error_type?: Json }
+  return typeof error_type === 'string' && HELD_BACK.includes(error_type)
 }
 
 function textOf(parts: readonly Part[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-function add(sum: Common['usage'], usage: Usage | null, calls: number): Common['usage'] {
-  return {
-    inputTokens: sum.inputTokens + (usage?.inputTokens ?? 0),
-    outputTokens: sum.outputTokens + (usage?.outputTokens ?? 0),
-    modelRequests: sum.modelRequests + 1,
-    toolCalls: sum.toolCalls + calls,
-  }
+/** The last thing said by the model, in these messages or in what is just being written. Who only calls tools says nothing. */
+export function spokenIn(messages: readonly Message[], events: readonly Event[]): string {
+  const spoken = (parts: readonly Part[]): boolean => textOf(parts).trim() !== ''
+  const last = events.findLast((event) => event.type === 'agent.message' && spoken(event.parts))
+  if (last?.type === 'agent.message') return textOf(last.parts)
+  const said = messages.findLast((message) => message.role === 'assistant' && spoken(message.parts))
+  return said?.role === 'assistant' ? textOf(said.parts) : ''
+}
+
+function addUsage(counts: Counts, usage: Usage | null): void {
+  counts.inputTokens += usage?.inputTokens ?? 0
+  counts.outputTokens += usage?.outputTokens ?? 0
 }

@@ -13,6 +13,12 @@ export type ToolboxOptions = {
   readonly clock: Clock
   /** More names that mean something to the harness here. */
   readonly reserved?: readonly string[]
+  /** The harness's own: they may have its names. */
+  readonly own?: readonly Tool[]
+  /** Of all tools, only these; an empty list is none. Null: all. */
+  readonly allow?: readonly string[] | null
+  /** None of these, whatever is allowed. */
+  readonly deny?: readonly string[]
 }
 
 /** Names that mean something to the harness itself. */
@@ -24,15 +30,21 @@ export class Toolbox {
   readonly #plan: boolean
   readonly #clock: Clock
   readonly #reserved: ReadonlySet<string>
+  readonly #own: readonly Tool[]
+  readonly #allow: readonly string[] | null
+  readonly #deny: readonly string[]
   /** Null until the sources were asked for the first time. */
   #now: Tools | null = null
 
-  constructor({ tools, plan, clock, reserved = [] }: ToolboxOptions) {
+  constructor({ tools, plan, clock, reserved = [], own = [], allow = null, deny = [] }: ToolboxOptions) {
     this.#given = tools.filter((tool): tool is Tool => !isSource(tool))
     this.#sources = tools.filter(isSource)
     this.#plan = plan
     this.#clock = clock
     this.#reserved = new Set([...RESERVED, ...reserved])
+    this.#own = own
+    this.#allow = allow
+    this.#deny = deny
     if (this.#sources.length === 0) this.#now = this.#gather(this.#given)
     // A bad name among those that are known already is a mistake of the caller, not of a run.
     else this.#gather(this.#given)
@@ -52,8 +64,14 @@ export class Toolbox {
     return this.#now
   }
 
-  async close(): Promise<void> {
-    await Promise.allSettled(this.#sources.map((source) => source.close()))
+  /** To be closed by whoever closes the agents: several of them may share one. */
+  get sources(): readonly ToolSource[] {
+    return this.#sources
+  }
+
+  #offers({ name, effect, outside }: Tool): boolean {
+    if (this.#deny.includes(name) || this.#allow?.includes(name) === false) return false
+    return !this.#plan || effect === 'read' || outside
   }
 
   #gather(all: readonly Tool[]): Tools {
@@ -65,8 +83,8 @@ export class Toolbox {
         throw new Fault('invalid_config', `Two tools are named "${tool.name}". Rename one of them.`)
       tools.set(tool.name, tool)
     }
-    if (!this.#plan) return tools
-    return new Map([...tools].filter(([, tool]) => tool.effect === 'read' || tool.outside))
+    for (const tool of this.#own) tools.set(tool.name, tool)
+    return new Map([...tools].filter(([, tool]) => this.#offers(tool)))
   }
 }
 

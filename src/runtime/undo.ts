@@ -1,8 +1,8 @@
 // Undo: takes back what the calls of one run changed, newest first, by asking the tools that made them. It finds out what there
 // is to take back from the log; it does not decide how.
-import type { CallKey, Json } from '../kernel/content.ts'
+import type { CallKey } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
-import type { Metadata } from '../tools/output.ts'
+import { isMetadata, type Metadata } from '../tools/output.ts'
 import type { Undone } from '../tools/tool.ts'
 import { ToolTalk } from './talk.ts'
 import type { World } from './world.ts'
@@ -57,10 +57,6 @@ function madeBy(event: Extract<Event, { type: 'agent.tool_result' }>, tools: Rea
   const { call, metadata } = event
   const tool = tools.get(call)
   return tool !== undefined && isMetadata(metadata) ? [{ call, tool, metadata }] : []
-}
-
-function isMetadata(value: Json | undefined): value is Metadata {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 /** What the model is told at its next request: what it believed to be there may be gone. */

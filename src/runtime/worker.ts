@@ -1,14 +1,17 @@
 // The worker: holds leases and drives sessions, one attempt a session at a time. It decides nothing about a session;
-// it only looks when asked (`wake`) or when something is due (`start`).
+// it only looks when asked (`wake`) or when something is due (`work`: patrol.ts).
 import { Fault } from '../kernel/failure.ts'
 import type { Waiting } from '../kernel/next.ts'
-import { Bell } from './bell.ts'
+import type { Claim } from '../kernel/ports.ts'
 import { Book } from './book.ts'
-import type { Leash } from './draft.ts'
+import type { Job, Leash, Plan } from './draft.ts'
 import { drive, type Ended } from './drive.ts'
-import { abandon, deadlineOf, Performer } from './perform.ts'
-import { sleep } from './sleep.ts'
-import type { World } from './world.ts'
+import { Guard, type Traits } from './guard.ts'
+import { abandon, deadlineOf } from './landings.ts'
+import { Patrol, type Seen, type Worked, type WorkOptions } from './patrol.ts'
+import { Performer } from './perform.ts'
+import { isElsewhere, lostTrouble, troubleOf } from './quarantine.ts'
+import { plannerName, type World } from './world.ts'
 
 export type WorkerOptions = {
   readonly id: string
@@ -18,6 +21,8 @@ export type WorkerOptions = {
   readonly patienceMs?: number
   /** How many sessions this worker drives at once when it looks for due ones itself. */
   readonly width?: number
+  /** After so many attempts in a row that failed and wrote nothing, nobody tries any more until somebody sends or wakes. */
+  readonly attemptsMax?: number
   /** Called with what an attempt threw: a Fault of the store, or a Bug. */
   readonly onError?: (session: string, error: unknown) => void
 }
@@ -29,11 +34,29 @@ export type Looked =
   | { readonly type: 'lost' }
   | { readonly type: 'stopped' }
 
-type Attempt = { readonly leash: Leash; epoch: number; again: boolean; readonly ended: Promise<Looked> }
+type Attempt = {
+  readonly leash: Leash
+  epoch: number
+  again: boolean
+  /** Somebody asked for it, or it was found to be due; `alone` if it failed before. */
+  why: 'asked' | 'found' | 'alone'
+  /** It failed before, and comes back alone. */
+  later: boolean
+  /** It failed, and the session says so. */
+  noted: boolean
+  readonly ended: Promise<Looked>
+}
 
+const DEFAULTS = {
+  leaseMs: 30_000,
+  graceMs: 5_000,
+  lingerMs: 30_000,
+  patienceMs: 60_000,
+  width: 64,
+  attemptsMax: 5,
+}
 const BOOKS_KEPT = 32
-/** How long a claim may take before the same session is looked at again. */
-const CLAIM_MS = 100
+const LEFT_ALONE: Looked = { type: 'rested', waiting: 'nothing', until: null }
 
 export class Worker {
   readonly id: string
@@ -46,57 +69,103 @@ export class Worker {
   #cancelBeat: (() => void) | null = null
   #extending = false
   #closing = false
-  #loop: { readonly bell: Bell; readonly done: Promise<void> } | null = null
+  #patrol: Patrol | null = null
 
   constructor(world: World, options: WorkerOptions) {
     this.id = options.id
     this.#world = world
     this.#performer = new Performer(world)
-    this.#options = { leaseMs: 30_000, graceMs: 5_000, lingerMs: 30_000, patienceMs: 60_000, width: 64, ...options }
+    this.#options = { ...DEFAULTS, ...options }
+  }
+
+  get closed(): boolean {
+    return this.#closing
   }
 
   /** Look at a session, and drive it until it rests. Coalescing: a look during an attempt is part of that attempt. */
   wake(session: string): Promise<Looked> {
     if (this.#closing) return Promise.resolve({ type: 'stopped' })
     const running = this.#attempts.get(session)
-    if (running) {
-      running.again = true
-      return running.ended
-    }
-    const leash: Leash = { pull: null, ring: () => {} }
-    const ended = this.#attempt(session, leash).finally(() => this.#left(session))
-    this.#attempts.set(session, { leash, epoch: 0, again: false, ended })
-    return ended
+    if (!running) return this.#begin(session, 'asked').ended
+    running.again = true
+    running.why = 'asked'
+    return running.ended
   }
 
-  /** Drive whatever becomes due, until `close`. Sleeps exactly to the next due time. */
+  #begin(session: string, why: Attempt['why']): Attempt {
+    const leash: Leash = { pull: null, ring: () => {} }
+    const ended = this.#attempt(session, leash).finally(() => this.#left(session))
+    const attempt: Attempt = { leash, epoch: 0, again: false, why, later: false, noted: false, ended }
+    this.#attempts.set(session, attempt)
+    return attempt
+  }
+
+  /** Drive whatever becomes due, until `close`. */
   start(): void {
-    if (this.#loop) return
-    const bell = new Bell(this.#world.clock)
-    const unwatch = this.#world.store.watchDue(bell.ring)
-    const done = this.#patrol(bell).finally(() => {
-      unwatch()
-      bell.close()
+    if (!this.#patrol) this.work().catch(() => {})
+  }
+
+  /** Drive whatever becomes due. Sleeps exactly to the next due time. */
+  async work({
+    width = this.#options.width,
+    idleMs = Number.POSITIVE_INFINITY,
+    signal,
+  }: WorkOptions = {}): Promise<Worked> {
+    if (this.#patrol) throw new Fault('invalid_input', 'This worker looks for due sessions already.')
+    if (!(width >= 1) || !(idleMs >= 0))
+      throw new Fault('invalid_config', 'Say a width of at least 1, and an idleMs that is not below 0.')
+    if (this.#closing || signal?.aborted) return { type: 'stopped', looks: 0 }
+    const { store, clock } = this.#world
+    const patrol = new Patrol({
+      store,
+      clock,
+      width,
+      idleMs,
+      driving: () => this.#attempts.size,
+      look: (session, alone) => this.#look(session, alone),
+      report: (error) => this.#options.onError?.('', error),
     })
-    this.#loop = { bell, done }
+    this.#patrol = patrol
+    const stop = (): void => patrol.stop()
+    signal?.addEventListener('abort', stop, { once: true })
+    try {
+      return await patrol.done
+    } finally {
+      signal?.removeEventListener('abort', stop)
+      this.#patrol = null
+    }
+  }
+
+  async #look(session: string, alone: boolean): Promise<Seen> {
+    if (this.#closing) return 'seen'
+    const attempt = this.#attempts.get(session) ?? this.#begin(session, alone ? 'alone' : 'found')
+    try {
+      await attempt.ended
+      return attempt.later ? 'later' : 'seen'
+    } catch (error) {
+      this.#options.onError?.(session, error)
+      return attempt.noted ? 'seen' : 'failed'
+    }
   }
 
   /** Abort what is in flight, write down what it came to, and give every session back. */
   async close(): Promise<void> {
     this.#closing = true
-    this.#loop?.bell.ring()
+    const patrolled = this.#patrol?.done
+    this.#patrol?.stop()
     for (const { leash } of this.#attempts.values()) {
       leash.pull ??= 'stopped'
       leash.ring()
     }
     await Promise.allSettled([...this.#attempts.values()].map((attempt) => attempt.ended))
     this.#cancelBeat?.()
-    await this.#loop?.done
+    await patrolled
   }
 
   /** A worker that drives nothing has no heartbeat, and keeps no process alive. */
   #left(session: string): void {
     this.#attempts.delete(session)
+    this.#patrol?.ring()
     if (this.#attempts.size > 0) return
     this.#cancelBeat?.()
     this.#cancelBeat = null
@@ -114,7 +183,10 @@ export class Worker {
       if (attempt) attempt.epoch = claim.epoch
       this.#renew(begun + this.#options.leaseMs)
       this.#beat()
-      const ended = await this.#drive(session, claim.epoch, leash)
+      if (attempt && (await this.#leaves(session, claim, attempt))) return LEFT_ALONE
+      const ended = await this.#drive(session, claim, leash)
+      if (ended.type === 'rested') this.#world.observer?.rested(session, ended.waiting)
+      await this.#world.observer?.told(session)
       if (ended.type !== 'rested' || !attempt?.again || this.#closing) return ended
       // Somebody looked while this attempt was ending: go on only if there is something to see.
       attempt.again = false
@@ -124,10 +196,21 @@ export class Worker {
     }
   }
 
-  async #drive(session: string, epoch: number, leash: Leash): Promise<Ended> {
+  /** Whether a session that failed before is given back untouched: it failed too often, or must be looked at alone. */
+  async #leaves(session: string, claim: Claim, attempt: Attempt): Promise<boolean> {
+    const over = claim.failed >= this.#options.attemptsMax
+    attempt.later = attempt.why === 'found' && claim.failed > 0 && !over
+    if (attempt.why === 'asked' || !(over || attempt.later)) return false
+    await this.#world.store.release(session, claim.epoch, over ? lostTrouble(claim) : undefined)
+    return true
+  }
+
+  async #drive(session: string, claim: Claim, leash: Leash): Promise<Ended> {
     const { store, clock, redactor } = this.#world
     const { graceMs, lingerMs, patienceMs, leaseMs } = this.#options
+    const { epoch } = claim
     let book: Book | null = null
+    let wrote = false
     try {
       book = await this.#open(session)
       const held = (): boolean => store.now() < this.#until
@@ -135,25 +218,60 @@ export class Worker {
       const flights = { perform, fail, abandon, deadlineOf, graceMs, held }
       const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
       const purse = await this.#performer.purse(book)
-      const job = { book, epoch, store, clock, flights, purse, redactor, renewed, lingerMs, patienceMs }
+      // A child must be able to say what it said last, whatever ends it.
+      if (book.session.parent) await book.transcript()
+      const { id } = book
+      const { agent } = book.session
+      const plannerOf = (name: string): string => plannerName(this.#world, name)
+      const guarded = agent !== '' && this.#world.agent(agent).planner === null
+      const traits = guarded ? (): Traits => this.#performer.traits(agent) : null
+      const committed = (plan: Plan): void => {
+        wrote ||= plan.events.length > 0
+        this.#committed(id, agent, plan)
+      }
+      const around = { traits, plannerOf, committed, renewed, lingerMs, patienceMs }
+      const job: Job = { book, epoch, store, clock, flights, purse, redactor, ...around }
       const ended = await drive(job, leash)
       // Only a clean rest leaves the book as the log is; anything else may have taken what was never committed.
       if (ended.type !== 'rested') this.#books.delete(session)
       return ended
     } catch (error) {
       this.#books.delete(session)
-      await store.release(session, epoch).catch(() => {})
+      await this.#fail(session, claim, error, wrote)
       throw error
     } finally {
       if (book && this.#books.size > BOOKS_KEPT) this.#books.delete(this.#books.keys().next().value ?? session)
     }
   }
 
+  /** Gives back a session whose attempt threw, with the reason on it if it is the session's own. */
+  async #fail(session: string, claim: Claim, error: unknown, wrote: boolean): Promise<void> {
+    const { store, redactor } = this.#world
+    const failing = { claim, wrote, now: store.now(), attemptsMax: this.#options.attemptsMax }
+    const { reason, ...trouble } = troubleOf(error, failing)
+    const noted = !isElsewhere(error)
+    try {
+      await store.release(session, claim.epoch, noted ? { ...trouble, reason: redactor.text(reason) } : undefined)
+    } catch {
+      // The store is in trouble itself. The lease ends by the clock, and the attempt has counted when it was claimed.
+      return
+    }
+    const attempt = this.#attempts.get(session)
+    if (attempt) attempt.noted = noted
+  }
+
+  /** Other sessions have something to look at: children that were made, parents that were answered. */
+  #committed(session: string, agent: string, { events, ended, stirred }: Plan): void {
+    this.#world.observer?.committed(session, agent, ended, events)
+    for (const other of stirred) this.wake(other).catch((error) => this.#options.onError?.(other, error))
+  }
+
   /** The book this process has read before is only brought up to date: the log never changes behind it. */
   async #open(session: string): Promise<Book> {
     const known = this.#books.get(session)
     this.#books.delete(session)
-    const book = known ?? new Book(session, this.#world.store)
+    const { store, breaker } = this.#world
+    const book = known ?? new Book(session, store, () => new Guard({ breaker }))
     await (known ? book.catchUp() : book.open())
     this.#books.set(session, book)
     return book
@@ -201,35 +319,5 @@ export class Worker {
       leash.pull ??= 'lost'
       leash.ring()
     }
-  }
-
-  async #patrol(bell: Bell): Promise<void> {
-    const { store, clock } = this.#world
-    while (!this.#closing) {
-      try {
-        const free = this.#options.width - this.#attempts.size
-        const due = free > 0 ? await store.due(free) : []
-        for (const session of due) this.#look(session, bell)
-        await bell.wait(free > 0 ? await this.#nextLook(due.length > 0) : Number.POSITIVE_INFINITY)
-      } catch (error) {
-        this.#options.onError?.('', error)
-        await sleep(clock, 1_000)
-      }
-    }
-  }
-
-  /** The next due time. What was just looked at may still stand there as due: it gets a moment to be claimed. */
-  async #nextLook(busy: boolean): Promise<number> {
-    const { store } = this.#world
-    const next = await store.nextDue()
-    if (next === null) return Number.POSITIVE_INFINITY
-    return busy ? Math.max(next, store.now() + CLAIM_MS) : next
-  }
-
-  #look(session: string, bell: Bell): void {
-    this.wake(session).then(bell.ring, (error) => {
-      this.#options.onError?.(session, error)
-      if (!(error instanceof Fault && error.code === 'store_closed')) bell.ring()
-    })
   }
 }

@@ -1,16 +1,27 @@
 // What an attempt may touch: the doors, and the agents by name. Types and small lookups; nothing happens here.
 import { hash } from 'node:crypto'
-import type { BlobRef, Json, Limits, Part } from '../kernel/content.ts'
+import type { BlobRef, Json, Limits, Part, Verdict } from '../kernel/content.ts'
+import type { OwnerEvent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Blob, Clock, Model, Random, Store, ToolSchema } from '../kernel/ports.ts'
+import type { Waiting } from '../kernel/next.ts'
+import type { Blob, Clock, Model, Random, Store, ToolSchema, Reply } from '../kernel/ports.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { OutputPlan } from '../models/output.ts'
+import type { BreakerOptions } from './guard.ts'
+import type { Hooks } from './hooks.ts'
 import type { Live } from './live.ts'
 import type { Budget } from './purse.ts'
 import type { Redactor } from './redact.ts'
 import type { Toolbox, Tools } from './toolbox.ts'
 import type { Watchdog } from './watchdog.ts'
 import type { Policy } from '../tools/policy.ts'
+
+/** What answers turns instead of a language model, and says itself what its replies mean. Its `call` is the agent's model. */
+export type Planner = {
+  /** Recorded in `session.created`, such as `graph:report`. */
+  readonly name: string
+  verdict(reply: Reply): Verdict
+}
 
 export type Agent = {
   readonly name: string
@@ -25,6 +36,21 @@ export type Agent = {
   readonly output: OutputPlan | null
   /** Null: nothing is bounded by money. */
   readonly budget: Budget | null
+  /** The agents it may start as children, by name. */
+  readonly children: readonly string[]
+  /** Null: a language model. Notices, breakers and prefix rules are for those alone. */
+  readonly planner: Planner | null
+}
+
+/** Is told what is on disk. */
+export type Watcher = {
+  /** `run` is the start of the run that these events settle, if they settle one. */
+  committed(session: string, agent: string, run: number | null, events: readonly OwnerEvent[]): void
+  /** Nothing is left to do for now. */
+  rested(session: string, waiting: Waiting): void
+  /** Everything that may delay an answer has been told. */
+  told(session: string): Promise<void>
+  close(): Promise<void>
 }
 
 export type World = {
@@ -35,7 +61,17 @@ export type World = {
   readonly agent: (name: string) => Agent
   readonly redactor: Redactor
   readonly watchdog: Watchdog | null
+  /** Null: there are none. */
+  readonly hooks: Hooks | null
+  readonly breaker: BreakerOptions | false
+  /** Null: nobody watches what runs come to. */
+  readonly observer: Watcher | null
   readonly code: string
+}
+
+/** Who answers the turns of an agent's sessions, as it is recorded. */
+export function plannerName(world: Pick<World, 'agent'>, agent: string): string {
+  return world.agent(agent).planner?.name ?? 'model'
 }
 
 /** What a run froze: the instructions, and per tool what the model was told and which definition it had. */

@@ -2,7 +2,7 @@
 // the same file, and keeps a journal of what it was promised. It drives nothing and runs no tool.
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Card } from '../../src/kernel/card.ts'
+import type { Card } from '../../src/kernel/ports.ts'
 import type { InboxBody } from '../../src/kernel/event.ts'
 import { Fault } from '../../src/kernel/failure.ts'
 import type { Receipt, Write } from '../../src/kernel/ports.ts'

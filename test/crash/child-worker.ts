@@ -25,6 +25,9 @@ const world = {
   agent: () => agent,
   redactor: new Redactor({}),
   watchdog: null,
+  hooks: null,
+  breaker: false as const,
+  observer: null,
 }
 const worker = new Worker(world, {
   id: `worker-${process.pid}-${systemRandom.id()}`,
@@ -85,7 +88,7 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
     watch: (session, listener) => inner.watch(session, listener),
     watchDue: (listener) => inner.watchDue(listener),
     extend: (id, ttlMs) => inner.extend(id, ttlMs),
-    release: (session, epoch) => inner.release(session, epoch),
+    release: (session, epoch, trouble) => inner.release(session, epoch, trouble),
     card: (session) => inner.card(session),
     due: (limit) => inner.due(limit),
     nextDue: () => inner.nextDue(),

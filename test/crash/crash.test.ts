@@ -54,6 +54,9 @@ describe('the comparison', () => {
       agent: () => agent,
       redactor: new Redactor({}),
       watchdog: null,
+      hooks: null,
+      breaker: false as const,
+      observer: null,
     }
     const turn = { thinkMs: 0, flaky: false, calls: ['pay', 'put'].map((tool) => ({ tool, ms: 0, bytes: 9 })) }
     const sent = [message('c1', { turns: [turn] }), message('c2', { turns: [] })]

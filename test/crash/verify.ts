@@ -1,7 +1,8 @@
 // The comparison after the last kill: every log, the client's journal, the oracle of effects, and what was read after earlier
 // kills. Only reads. What must hold in one log is log-check.ts; this file brings the parts together.
 import { isDeepStrictEqual } from 'node:util'
-import { type Card, cardOf } from '../../src/kernel/card.ts'
+import type { Card } from '../../src/kernel/ports.ts'
+import { cardOf } from '../../src/runtime/card.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { next } from '../../src/kernel/next.ts'
 import type { Store } from '../../src/kernel/ports.ts'

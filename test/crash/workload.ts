@@ -100,6 +100,8 @@ export function agentOf(oracle: Appender<OracleLine>, oraclePath: string): Agent
     environment: null,
     budget: null,
     output: null,
+    children: [],
+    planner: null,
   }
 }
 

@@ -14,6 +14,7 @@ const look = defineTool({
   execute: () => 'It is cold.',
 })
 const harness = new Harness({
+  breaker: false,
   model: model('anthropic:claude-x', { baseUrl: url, key: 'test-key-123', outputTokensMax: 500 }),
   tools: [look],
   store,

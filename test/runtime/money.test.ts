@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { overloaded } from '../../src/chaos/index.ts'
 import { type Budget, defineTool, Fault, Harness, type Price, scripted, type Store } from '../../src/index.ts'
 import type { Clock, Write } from '../../src/kernel/ports.ts'
-import { cardOf } from '../../src/kernel/card.ts'
+import { cardOf } from '../../src/runtime/card.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
@@ -89,7 +89,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     const chaos = await chaosOf([{ text: 'Fine.', usage: USAGE }])
     const harness = harnessOf({ model: hosted(chaos, 'messages', HOSTED), store, budget: { treeUsd: TIGHT } })
     const parent = await harness.open()
-    const parents = { session: parent.id, call: '4.0' }
+    const parents = { session: parent.id, call: '4.0', root: parent.id, depth: 1 }
     for (const id of ['child-1', 'child-2']) {
       const created = {
         seq: 1,

@@ -1,0 +1,31 @@
+// Canonical JSON: equal values have equal bytes, whatever the order of their keys. For comparing and for checksums.
+import type { Json } from '../kernel/content.ts'
+
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(sorted(value as Json))
+}
+
+export function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (value === null || typeof value !== 'object') return value
+  const entries = Object.entries(value as Readonly<Record<string, Json>>)
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, sorted(item)]))
+}
+
+export type Gap = { readonly path: string; readonly expected: Json; readonly found: Json }
+
+/** The first place where two values differ; null if they are the same. What is not there is null. */
+export function firstGap(expected: Json, found: Json, path = ''): Gap | null {
+  if (canonicalJson(expected) === canonicalJson(found)) return null
+  if (!isKeyed(expected) || !isKeyed(found) || Array.isArray(expected) !== Array.isArray(found))
+    return { path, expected, found }
+  for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
+    const gap = firstGap(expected[key] ?? null, found[key] ?? null, path === '' ? key : `${path}.${key}`)
+    if (gap) return gap
+  }
+  return { path, expected, found }
+}
+
+function isKeyed(value: Json): value is Readonly<Record<string, Json>> {
+  return value !== null && typeof value === 'object'
+}

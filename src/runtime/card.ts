@@ -1,0 +1,40 @@
+// The card of a session, derived: the one row that indexes read. It can be made again from the log at any time.
+import type { CallKey } from '../kernel/content.ts'
+import type { Call } from '../kernel/ledger.ts'
+import type { Decision } from '../kernel/next.ts'
+import type { Card, Status } from '../kernel/ports.ts'
+import type { Session } from '../kernel/session.ts'
+
+export function cardOf(session: string, s: Session, decision: Decision): Card {
+  const open = s.run?.turn?.open ?? []
+  return {
+    session,
+    agent: s.agent,
+    root: s.parent?.root ?? session,
+    status: statusOf(s, decision),
+    due: decision.type === 'rest' ? decision.until : s.at,
+    seq: s.seq,
+    at: s.at,
+    cost: s.cost,
+    asks: keysOf(open, 'asked'),
+    waits: keysOf(open, 'outside'),
+    wakes: s.wakes.length,
+    outcome: s.last?.type ?? null,
+  }
+}
+
+const NONE: readonly CallKey[] = []
+
+function keysOf(open: readonly Call[], state: Call['state']['type']): readonly CallKey[] {
+  if (!open.some((call) => call.state.type === state)) return NONE
+  return open.filter((call) => call.state.type === state).map((call) => call.key)
+}
+
+function statusOf(s: Session, decision: Decision): Status {
+  if (s.closed) return 'terminated'
+  if (decision.type !== 'rest') return 'running'
+  if (decision.waiting === 'retry') return 'rescheduling'
+  if (decision.waiting === 'approval' || decision.waiting === 'answer' || decision.waiting === 'resume')
+    return 'requires_action'
+  return s.wakes.length > 0 ? 'rescheduling' : 'idle'
+}

@@ -1,0 +1,210 @@
+// Children: sessions that a call of another session opened. A child is made in the commit that hands its call over, and answers in
+// the commit that settles its run; so none is lost, none is made twice, and the parent gets one result.
+import type { CallKey, Frozen, Json, Outcome } from '../kernel/content.ts'
+import type { InboxBody, OwnerEvent } from '../kernel/event.ts'
+import { fold } from '../kernel/fold.ts'
+import { type Call, outsideOf } from '../kernel/ledger.ts'
+import { type Decision, next } from '../kernel/next.ts'
+import type { InboxWrite, OwnerWrite } from '../kernel/ports.ts'
+import { EMPTY, type Session } from '../kernel/session.ts'
+import type { Book } from './book.ts'
+import { cardOf } from './card.ts'
+
+export type Send = Frozen<{ session: string; event: InboxBody }>
+/** What a commit must also write for the children of a session. */
+export type Family = { readonly sends: Send[]; readonly births: (OwnerWrite | InboxWrite)[] }
+
+/** What the end of a child begins with that is no answer. */
+export const INCOMPLETE = 'The subagent did not finish: '
+/** A longer answer of a child is cut: its session has the whole. */
+const ANSWER_CHARS_MAX = 32_000
+
+export function childId(session: string, call: CallKey): string {
+  return `${session}~${call}`
+}
+
+/** The child that works on a call of this session, if one does. */
+export function childOf(session: string, { key, proposal }: Call): string | null {
+  const { child, answers } = outsideOf(proposal) ?? {}
+  return answers?.session ?? (child === undefined ? null : childId(session, key))
+}
+
+/** The call with which a session asks somebody who is no child of its own. */
+export function questionIn({ run }: Session): Call | undefined {
+  return run?.turn?.open.find(({ state, proposal }) => state.type === 'outside' && !isChild(proposal))
+}
+
+/** A call was handed out: to a new child, or to one that waits for an answer. Nothing if it is somebody else's. */
+export function handed(
+  family: Family,
+  { id, session }: Pick<Book, 'id' | 'session'>,
+  call: Call,
+  { at, plannerOf }: { readonly at: number; readonly plannerOf: (agent: string) => string },
+): void {
+  const { child, answers } = outsideOf(call.proposal) ?? {}
+  const task = taskOf(call)
+  if (answers) {
+    const { session: to, call: question } = answers
+    const event: InboxBody = {
+      type: 'user.custom_tool_result',
+      id: `answer:${question}:${call.key}`,
+      call: question,
+      ok: true,
+      content: task,
+      by: `session:${id}`,
+      parent: call.key,
+    }
+    family.sends.push({ session: to, event })
+  } else if (child !== undefined) family.births.push(...birth({ id, session, call, child, task, at, plannerOf }))
+}
+
+type Born = {
+  readonly id: string
+  readonly session: Session
+  readonly call: Call
+  readonly child: string
+  readonly task: string
+  readonly at: number
+  readonly plannerOf: (agent: string) => string
+}
+
+function birth({ id, session, call, child, task, at, plannerOf }: Born): readonly (OwnerWrite | InboxWrite)[] {
+  const { root = id, depth = 0 } = session.parent ?? {}
+  // A model can be told of a question and answer it; what is no model can only wait.
+  const parks = plannerOf(session.agent) === 'model' ? {} : ({ parks: true } as const)
+  const parent = { session: id, call: call.key, root, depth: depth + 1, ...parks }
+  const planner = plannerOf(child)
+  const created: OwnerEvent = { seq: 1, at, epoch: 0, type: 'session.created', agent: child, planner, parent }
+  const after = fold(EMPTY, created)
+  const born = childId(id, call.key)
+  const card = cardOf(born, after, next(after, { now: at, epoch: 0 }))
+  const parts = [{ type: 'text', text: task }] as const
+  const message: InboxBody = { type: 'user.message', id: 'task', parts, when: 'next', by: `session:${id}` }
+  return [
+    { session: born, lane: 'owner', epoch: 0, expectedSeq: 0, events: [created], card },
+    { session: born, lane: 'inbox', events: [message] },
+  ]
+}
+
+function taskOf({ proposal }: Call): string {
+  const { task } = proposal.args as { readonly task?: Json }
+  return typeof task === 'string' ? task : JSON.stringify(proposal.args)
+}
+
+/** A call that a child works on was closed: the child is told to stop. */
+export function dismissed(family: Family, id: string, call: Call): void {
+  const to = childOf(id, call)
+  if (to === null) return
+  const event = { type: 'user.interrupt', id: `parent:${call.key}`, mode: 'stop' } as const
+  // One that this very commit makes is there only after it was made.
+  if (family.births.some(({ session }) => session === to)) {
+    family.births.push({ session: to, lane: 'inbox', events: [event] })
+  } else family.sends.push({ session: to, event })
+}
+
+/** How a run ended, as its child tells it. */
+export type End = {
+  readonly outcome: Outcome
+  /** What its schema made of the answer. */
+  readonly output: Json | undefined
+  readonly requests: number
+  readonly toolCalls: number
+  /** The provider refuses: no key, no access, no money there. What may pass, or what only this request met, is no such word. */
+  readonly barred: boolean
+  /** seq of the run's start, and of its end. A run that was held back before it began has only an end. */
+  readonly began: number
+  readonly seq: number
+}
+
+/** The end of the open run, right before it is taken, with what the same commit took before it. */
+export function endOf({ run, seq }: Session, outcome: Outcome, events: readonly OwnerEvent[]): End {
+  const { requests = 0, toolCalls = 0, turn = null } = run ?? {}
+  const output = turn?.verdict.type === 'final' ? turn.verdict.output : undefined
+  const failed = events.findLast((event) => event.type === 'model.failed')
+  const barred = failed?.type === 'model.failed' && failed.class === 'auth'
+  return { outcome, output, requests, toolCalls, barred, began: run?.seq ?? seq + 1, seq: seq + 1 }
+}
+
+type Whose = { readonly id: string; readonly session: Session }
+
+/** A child's run ended: its parent's call gets its one result. */
+export function answered(family: Family, { id, session }: Whose, end: End, text: string): void {
+  const { parent, agent } = session
+  if (!parent) return
+  const { outcome, output } = end
+  const common = { agent, session: id, model_requests: end.requests, tool_calls: end.toolCalls }
+  const done = outcome.type === 'completed'
+  const said = output === undefined ? text : JSON.stringify(output)
+  const { reason, cause } = reasonOf(outcome)
+  const event: InboxBody = {
+    type: 'user.custom_tool_result',
+    id: `child:${id}:${end.seq}`,
+    call: parent.call,
+    ok: done,
+    content: done ? cut(said, id) : cut(incompleteText(id, cause, text), id),
+    by: `session:${id}`,
+    metadata: done
+      ? { ...common, status: 'completed', ...(output === undefined ? {} : { structured_output: true }) }
+      : { ...common, status: 'incomplete', reason, error_type: 'SubAgentIncomplete', ...permanent(end) },
+  }
+  family.sends.push({ session: parent.session, event })
+}
+
+/** A child that asks somebody outside: its parent's call gets the question, and the parent may go on. */
+export function awaits(family: Family, { id, session }: Whose, decision: Decision): void {
+  const { parent, agent } = session
+  if (!parent || parent.parks || decision.type !== 'rest' || decision.waiting !== 'answer') return
+  const asked = questionIn(session)
+  if (!asked) return
+  const { question } = asked.proposal.args as { readonly question?: Json }
+  const what = typeof question === 'string' ? question : `${asked.proposal.tool} ${JSON.stringify(asked.proposal.args)}`
+  const content = [
+    `The subagent cannot go on without an answer to this question: ${what}`,
+    `Do not start this task again. When you know the answer, call subagent with "session": "${id}" and the answer as "task".`,
+  ].join('\n')
+  const event: InboxBody = {
+    type: 'user.custom_tool_result',
+    id: `child:${id}:${asked.key}:${parent.call}`,
+    call: parent.call,
+    ok: true,
+    content,
+    by: `session:${id}`,
+    metadata: { agent, session: id, status: 'awaiting', call: asked.key, question: what },
+  }
+  family.sends.push({ session: parent.session, event })
+}
+
+/** Was this answer given by a child? */
+export function isChildKey(id: string): boolean {
+  return id.startsWith('child:')
+}
+
+function isChild(proposal: Call['proposal']): boolean {
+  const outside = outsideOf(proposal)
+  return outside?.child !== undefined || outside?.answers !== undefined
+}
+
+/** Trying the same again cannot help: no money, no access. Only the harness itself says so. */
+function permanent({ outcome, barred }: End): { readonly permanent?: true } {
+  const broke = outcome.type === 'limit' && outcome.limit === 'usd'
+  const refused = outcome.type === 'failed' && outcome.reason === 'provider_error' && barred
+  return broke || refused ? { permanent: true } : {}
+}
+
+function reasonOf(outcome: Outcome): { readonly reason: string; readonly cause: string } {
+  if (outcome.type === 'failed') return { reason: outcome.reason, cause: outcome.failure.message }
+  if (outcome.type === 'limit')
+    return { reason: `limit:${outcome.limit}`, cause: `it reached its limit (${outcome.limit})` }
+  if (outcome.type === 'halted') return { reason: 'halted', cause: outcome.reason }
+  return { reason: 'interrupted', cause: 'it was interrupted' }
+}
+
+function incompleteText(id: string, cause: string, text: string): string {
+  const progress = text.trim() === '' ? 'It left no text.' : `What it had so far:\n${text}`
+  return `${INCOMPLETE}${cause}\n${progress}\nIts record is session ${id}.`
+}
+
+function cut(text: string, id: string): string {
+  if (text.length <= ANSWER_CHARS_MAX) return text
+  return `${text.slice(0, ANSWER_CHARS_MAX)}\n[cut: the whole answer has ${text.length} characters and is in session ${id}]`
+}

@@ -1,0 +1,68 @@
+// What may be said to a session: messages and commands, read into inbox events. What is not understood is refused here, before
+// anything is written; nothing is written here.
+import type { InboxBody } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Blob, Random } from '../kernel/ports.ts'
+import { type Input, readInput } from './input.ts'
+
+export type SendOptions = {
+  /**
+   * What happens while a run is open: `next` steers it at its next request (default), `after` starts a run of its own later,
+   * `now` supersedes the open request, `idle` is refused.
+   */
+  readonly when?: 'next' | 'after' | 'now' | 'idle'
+  /** Your own id: sending the same one twice is one message. */
+  readonly id?: string
+  readonly by?: string
+}
+
+/** What may be said to a session while it works. A batch is taken whole or not at all. */
+export type Command =
+  | { readonly type: 'message'; readonly input: Input; readonly when?: 'next' | 'after' | 'now' }
+  /** A message that changes the task: it supersedes the open request, and says so to the model. */
+  | { readonly type: 'redirect'; readonly text: string }
+  | { readonly type: 'pause' }
+  | { readonly type: 'resume' }
+  | { readonly type: 'cancel' }
+
+export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; readonly blobs: readonly Blob[] }
+type MessageBody = Extract<InboxBody, { type: 'user.message' }>
+
+export function messageOf(input: Input, options: SendOptions, random: Random): Said<MessageBody> {
+  const { when = 'next', id = random.id(), by } = options
+  // Whoever is not checked by a compiler may ask for a time that there is not, and it would stand in the log for ever.
+  if (!['next', 'after', 'now', 'idle'].includes(when))
+    throw new Fault('invalid_input', `A message cannot come "${String(when)}": say next, after, now or idle.`)
+  const { parts, blobs } = readInput(input)
+  if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
+    throw new Fault('invalid_input', 'A message must not be empty.')
+  const event = { type: 'user.message', id, parts, when: when === 'idle' ? 'next' : when } as const
+  return { event: by === undefined ? event : { ...event, by }, blobs }
+}
+
+/** In order. Who cancels means all of it, wherever it stands among the others. */
+export function commandsOf(commands: readonly Command[], random: Random): readonly Said[] {
+  if (commands.length === 0) throw new Fault('invalid_input', 'There is nothing to say: give at least one command.')
+  const said = commands.map((command) => commandOf(command, random))
+  const cancels = commands.some(({ type }) => type === 'cancel')
+  return cancels ? said.filter((_, i) => commands[i]?.type === 'cancel') : said
+}
+
+function commandOf(command: Command, random: Random): Said {
+  const id = random.id()
+  switch (command.type) {
+    case 'message':
+      return messageOf(command.input, { when: command.when ?? 'next' }, random)
+    case 'redirect':
+      if (typeof command.text !== 'string' || command.text.trim() === '')
+        throw new Fault('invalid_input', 'Say what to do instead: a redirect has a text.')
+      return messageOf(`[steering:redirect] ${command.text}`, { when: 'now' }, random)
+    case 'cancel':
+      return { event: { type: 'user.interrupt', id, mode: 'stop' }, blobs: [] }
+    case 'pause':
+    case 'resume':
+      return { event: { type: 'user.interrupt', id, mode: command.type }, blobs: [] }
+    default:
+      throw new Fault('invalid_input', `There is no command ${JSON.stringify(command)}.`)
+  }
+}

@@ -1,0 +1,132 @@
+// A session and the children below it, seen from outside: driven until they rest, what they wait for, and what a child still owes
+// its parent. Read from logs; what a session does is decided by the kernel alone.
+import { Fault } from '../kernel/failure.ts'
+import type { Call } from '../kernel/ledger.ts'
+import type { Waiting } from '../kernel/next.ts'
+import type { Store } from '../kernel/ports.ts'
+import type { Session } from '../kernel/session.ts'
+import { Book } from './book.ts'
+import { answered, awaits, childOf, type End, type Family, questionIn, type Send } from './children.ts'
+import { Collector, type Pending } from './result.ts'
+
+type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
+type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
+/** Whoever looks at a session when asked: the worker. */
+type Driver = { wake(session: string): Promise<Looked> }
+
+/** Drives a session until it rests, and so do its children: a parent that waits for one rests only if that one does. */
+export async function settle(worker: Driver, store: Store, id: string): Promise<Looked> {
+  for (;;) {
+    const looked = await worker.wake(id)
+    if (looked.type !== 'rested' || looked.waiting !== 'answer') return looked
+    const before = await headOf(store, id)
+    const waits = waitsOf(before)
+    // It was answered right after it was left: look again.
+    if (waits.length === 0) continue
+    const children = childrenOf(id, before)
+    if (children.length === 0) return looked
+    const rested = await Promise.all(children.map((child) => settle(worker, store, child)))
+    const stuck = rested.find(({ type }) => type !== 'rested')
+    if (stuck) return stuck
+    // A child that answered is due news for its parent: look again.
+    const after = await store.card(id)
+    if (after?.seq === before.seq && after.due === null)
+      return waits.length > children.length ? looked : restOf(rested as Rested[], looked)
+  }
+}
+
+/** Nobody needs to do anything for children that only wait for their time, or for being resumed: so does their parent. */
+function restOf(children: readonly Rested[], own: Rested): Rested {
+  if (children.some(({ waiting }) => waiting !== 'retry' && waiting !== 'resume')) return own
+  const sleeping = children.filter(({ waiting }) => waiting === 'retry')
+  const first = sleeping.sort((a, b) => (a.until ?? 0) - (b.until ?? 0))[0]
+  return first ?? children[0] ?? own
+}
+
+/** What is answered from outside, by a child or by somebody else. */
+function waitsOf({ run }: Session): readonly Call[] {
+  return (run?.turn?.open ?? []).filter(({ state }) => state.type === 'outside')
+}
+
+function childrenOf(id: string, session: Session): readonly string[] {
+  return waitsOf(session).flatMap((call) => childOf(id, call) ?? [])
+}
+
+/** What a session waits for, and what its children do: people decide at the top. */
+export async function pendingOf(store: Store, id: string, above: readonly string[] = []): Promise<readonly Pending[]> {
+  const path = [...above, id]
+  const session = await headOf(store, id)
+  const below = await Promise.all(childrenOf(id, session).map((child) => pendingOf(store, child, path)))
+  return [...ownPending(session, path), ...below.flat()]
+}
+
+function ownPending(session: Session, path: readonly string[]): readonly Pending[] {
+  const id = path.at(-1) ?? ''
+  const open = session.run?.turn?.open ?? []
+  return open.flatMap((call): readonly Pending[] => {
+    const { tool, args, gate, digest } = call.proposal
+    const common = { callId: call.key, tool, args, sessionId: id, path }
+    if (call.state.type === 'outside') return childOf(id, call) === null ? [{ ...common, needs: 'answer' }] : []
+    if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
+    const { expiresAt } = gate
+    return [{ ...common, needs: 'approval', expiresAt, ...(digest === undefined ? {} : { digest }) }]
+  })
+}
+
+/** The question that a child of this session waits with, and which agent it is; null if it is no child or waits for nothing. */
+export async function questionOf(
+  store: Store,
+  id: string,
+  child: string,
+): Promise<{ readonly agent: string; readonly call: string } | null> {
+  const card = child.startsWith(`${id}~`) ? await store.card(child) : null
+  if (card === null) return null
+  const session = await headOf(store, child)
+  const asked = questionIn(session)
+  return session.parent?.session === id && asked ? { agent: session.agent, call: asked.key } : null
+}
+
+/**
+ * What a child owes its parent, when a look at it found nothing to do. The parent's answer to its question may have come after
+ * somebody else's: then no end of a run and no new question is left that would answer the parent's call.
+ */
+export async function owed(store: Store, { id, session }: Book, waiting: Waiting): Promise<Send | null> {
+  const { parent } = session
+  if (!parent) return null
+  const above = await headOf(store, parent.session)
+  const call = waitsOf(above).find((open) => childOf(parent.session, open) === id)
+  if (!call) return null
+  const family: Family = { sends: [], births: [] }
+  const whose = { id, session: { ...session, parent: { ...parent, call: call.key } } }
+  if (session.run) awaits(family, whose, { type: 'rest', waiting, until: null })
+  else if (session.last) {
+    const { end, text } = await lastEnd(store, id, session, session.last)
+    answered(family, whose, end, text)
+  }
+  return family.sends[0] ?? null
+}
+
+/** How the last run of a session ended, read again. */
+async function lastEnd(
+  store: Store,
+  id: string,
+  { began, seq }: Session,
+  outcome: End['outcome'],
+): Promise<{ readonly end: End; readonly text: string }> {
+  const collector = new Collector(id, null)
+  for (const event of (await store.read(id, Math.max(0, began - 1))).events) collector.take(event)
+  const result = collector.result([], { waiting: 'nothing', until: null })
+  const { text, usage } = result
+  const output = result.status === 'completed' && result.output !== text ? result.output : undefined
+  const counts = { requests: usage.modelRequests, toolCalls: usage.toolCalls }
+  return { end: { outcome, output, ...counts, barred: false, began, seq }, text }
+}
+
+/** A session as its log is now. */
+export async function headOf(store: Store, id: string): Promise<Session> {
+  const book = new Book(id, store)
+  await book.open()
+  if (book.session.seq === 0)
+    throw new Fault('session_missing', `There is no session ${id}. Check the id, or open a new one.`)
+  return book.session
+}

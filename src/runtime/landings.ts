@@ -1,0 +1,184 @@
+// What effects come to, as events: results, replies, failures, and what is written for an effect that never came back.
+// Nothing here touches the world.
+import type { CallKey, Json, Mutable, Proposal, Verdict } from '../kernel/content.ts'
+import type { OwnerBody } from '../kernel/event.ts'
+import type { Call } from '../kernel/ledger.ts'
+import type { Effect } from '../kernel/next.ts'
+import type { Blob, Reply } from '../kernel/ports.ts'
+import { refused, unknown } from '../kernel/result.ts'
+import { looksLikeCall } from '../models/leaked.ts'
+import { bound } from '../tools/bound.ts'
+import { NO_METADATA, type Output } from '../tools/output.ts'
+import type { Done } from '../tools/run.ts'
+import type { Book } from './book.ts'
+import type { Abandon, AbortReason, FlightContext, Landing } from './flight.ts'
+import type { Redactor } from './redact.ts'
+import { type Frame, refOf, textBlob } from './world.ts'
+
+/** Longer texts live beside the log, by hash. */
+const INLINE_BYTES_MAX = 64 * 1024
+const PREPARE_MS = 60_000
+/** Tools bound what they say themselves. This is for those that do not. */
+const CLIPPED_CHARS_MIN = 200_000
+const CLIPPED_CHARS = 50_000
+/** A million dollars. */
+const COST_MAX = 1e12
+
+/** What is written for an effect that was stopped before it started, or did not land in time. */
+export const abandon: Abandon = (effect, reason, started) => {
+  if (effect.type === 'call') return { events: [stoppedCall(reason)] }
+  if (effect.type === 'prepare') {
+    const failure = { kind: 'Timeout', message: 'Preparing the run took too long.' } as const
+    const outcome = { type: 'failed', reason: 'prepare_failed', failure } as const
+    return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs }] }
+  }
+  const { key, proposal } = effect.call
+  if (effect.mode === 'clear') {
+    return { events: [heldBack(key, 'it did not say in time whether this may run', false)] }
+  }
+  const never = !started && effect.mode === 'execute'
+  if (never) return { events: [refused(key, 'aborted', 'Stopped before it started: it did not run.')] }
+  if (proposal.effect === 'once') return { events: [unknown(key)] }
+  const late = reason === 'timeout'
+  const text = late ? timedOut(proposal.timeoutMs) : 'Stopped while it ran.'
+  return { events: [refused(key, late ? 'timeout' : 'aborted', text)] }
+}
+
+/** What a call says that took too long. */
+export function timedOut(timeoutMs: number): string {
+  return `Timed out after ${timeoutMs} ms.`
+}
+
+/** A hook said no. It has no intent, and its place among the calls of the run is given back. */
+export function heldBack(key: CallKey, why: string, child: boolean): Extract<OwnerBody, { type: 'agent.tool_result' }> {
+  const error_type = child ? 'SubAgentCancelled' : 'CancelledByHook'
+  return { ...refused(key, 'denied', `Not run: a hook held it back: ${why}`), metadata: { error_type } }
+}
+
+/** The call ran, and nobody may see its result before a hook has. */
+export const WITHHELD: Output = {
+  ok: false,
+  content: 'The call ran, but a hook that must see its result did not do so, and the result is withheld.',
+  metadata: { error_type: 'InvalidToolOutput' },
+}
+
+/** `late` if the flight was aborted first; with `only`, if it was for this reason. */
+export function inTime<T>(work: Promise<T>, flight: FlightContext, late: T, only?: AbortReason): Promise<T> {
+  const { signal } = flight
+  const aborted = new Promise<T>((resolve) => {
+    const look = (): void => {
+      if (flight.reason === (only ?? flight.reason)) resolve(late)
+    }
+    if (signal.aborted) look()
+    else signal.addEventListener('abort', look, { once: true })
+  })
+  return Promise.race([work, aborted])
+}
+
+export function deadlineOf(effect: Effect, now: number): number {
+  if (effect.type === 'call') return effect.deadline
+  const runs = effect.type === 'run' && effect.mode !== 'clear'
+  return now + (runs ? effect.call.proposal.timeoutMs : PREPARE_MS)
+}
+
+export function stoppedCall(reason: AbortReason, spoke = false): Extract<OwnerBody, { type: 'model.failed' }> {
+  if (reason === 'timeout') {
+    return { type: 'model.failed', class: 'timeout', message: 'The model did not answer in time.', retryable: !spoke }
+  }
+  const kind = reason === 'superseded' ? 'superseded' : 'interrupted'
+  return { type: 'model.failed', class: kind, message: `The call was stopped: ${reason}.`, retryable: true }
+}
+
+export function failedLanding(effect: Effect, book: Book, error: unknown): Landing {
+  const message =
+    error instanceof Error && error.message ? error.message : String(error) || 'an error without a message'
+  if (effect.type === 'run') return { events: [refused(effect.call.key, 'error', message)] }
+  if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable: false }] }
+  const outcome = { type: 'failed', reason: 'prepare_failed', failure: { kind: 'Failed', message } } as const
+  return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs.filter((seq) => seq <= book.session.seq) }] }
+}
+
+/** No tool may fill a context by itself: of what is far too long the model sees both ends, and can read the rest. */
+function clippedOf(text: string) {
+  const whole = textBlob(text, 'text/plain')
+  const { content, metadata } = bound(text, () => refOf(whole), CLIPPED_CHARS)
+  return { content, metadata: { ...metadata, tool_output_clipped: true }, whole }
+}
+
+/** An envelope becomes the event: long content goes beside the log, metadata only if there is any. */
+type Ended = Exclude<Done, { type: 'undecided' }>
+
+export function resultOf(call: Call, done: Ended, kept: readonly Blob[], redactor: Redactor): Landing {
+  const { ok } = done.output
+  const said = redactor.text(done.output.content)
+  const clipped = said.length > CLIPPED_CHARS_MIN ? clippedOf(said) : null
+  const content = clipped?.content ?? said
+  const metadata = clipped ? { ...done.output.metadata, ...clipped.metadata } : done.output.metadata
+  const long = content.length > INLINE_BYTES_MAX / 4 && Buffer.byteLength(content) > INLINE_BYTES_MAX
+  const blob = long ? textBlob(content, 'text/plain') : null
+  const event: Mutable<Extract<OwnerBody, { type: 'agent.tool_result' }>> = {
+    type: 'agent.tool_result',
+    call: call.key,
+    status: ok ? 'ok' : 'error',
+    content: blob ? refOf(blob) : content,
+  }
+  const kind = done.type === 'failed' ? done.kind : 'Failed'
+  if (!ok) event.failure = { kind, message: content.slice(0, 500) || kind }
+  if (done.type === 'failed' && done.retryKind !== undefined) event.retryKind = done.retryKind
+  if (done.attempts > 1) event.metadata = { ...metadata, attempts: done.attempts }
+  else if (metadata !== NO_METADATA) event.metadata = metadata
+  const all = clipped ? [...kept, clipped.whole] : kept
+  const blobs = blob ? [...all, blob] : all
+  const { follows } = done.output
+  const events = follows ? [event, ...follows] : [event]
+  return blobs.length > 0 ? { events, blobs } : { events }
+}
+
+export type Message = Extract<OwnerBody, { type: 'agent.message' }>
+
+export function messageOf(reply: Reply, calls: readonly Proposal[], verdict: Verdict, miss: Json | undefined): Message {
+  const message: Mutable<Message> = { type: 'agent.message', parts: reply.parts, calls, verdict }
+  if (reply.usage) message.usage = reply.usage
+  const cost = costOf(reply)
+  if (cost > 0) message.cost = cost
+  if (reply.route) message.route = reply.route
+  if (miss !== undefined) message.missed = miss
+  return message
+}
+
+/** What is no amount of money is not counted as one: then it is what was held. */
+export function costOf({ cost = 0 }: Reply): number {
+  return cost > 0 && cost < COST_MAX ? cost : 0
+}
+
+/** A call that ran out of room is not run: what did not come any more may be what mattered. */
+export function uncut(call: Proposal, args: string): Proposal {
+  if (call.gate?.type === 'refuse' || isWhole(args)) return call
+  const { gate: _gate, digest: _digest, ...rest } = call
+  const message = `The call of "${call.tool}" was cut off by the limit of the answer and was not run. Make it shorter, or split it.`
+  const failure = { kind: 'InvalidInput', message, recoverable: true } as const
+  const retryKind = 'InvalidArguments'
+  return { ...rest, gate: { type: 'refuse', failure, retryKind, metadata: { retry: true, error_type: retryKind } } }
+}
+
+function isWhole(args: string): boolean {
+  try {
+    JSON.parse(args)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export function verdictOf(reply: Reply, frame: Frame, emptyRetries = 1): Verdict {
+  if (reply.calls.length > 0) return { type: 'continue' }
+  let text = ''
+  for (const part of reply.parts) if (part.type === 'text') text += part.text
+  if (text.trim() === '')
+    return reply.finish === 'length' && emptyRetries > 0 ? { type: 'empty', boost: true } : { type: 'empty' }
+  if (frame.tools.length === 0 || !looksLikeCall(text, [...frame.definitions.keys()])) return { type: 'final' }
+  return {
+    type: 'retry_user_message',
+    text: 'That was a tool call written as text, and nothing was run. Call the tool itself.',
+  }
+}

@@ -1,0 +1,56 @@
+// Where a session was opened: the name of its environment, and files that may be read and not changed. How they are given, how
+// `session.created` has them, and what a model is told of them. The files lie beside the log, by hash.
+import type { BlobRef, Frozen } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Blob, Store } from '../kernel/ports.ts'
+import { type FilePart, readInput } from './input.ts'
+
+export type Attachment = FilePart & { readonly name: string }
+
+export type OriginOptions = {
+  /** Default: the harness's own. */
+  readonly environment?: string
+  /** Files for the whole life of the session. A model is told of them, and reads them with `read`. */
+  readonly attachments?: readonly Attachment[]
+}
+
+/** As `session.created` has it. */
+export type Origin = Frozen<{ environment?: string; attachments?: readonly BlobRef[] }>
+
+const NAME_CHARS_MAX = 200
+
+export function originOf(options: OriginOptions): { readonly origin: Origin; readonly blobs: readonly Blob[] } {
+  const { environment, attachments = [] } = options
+  if (environment !== undefined) checkName('An environment', environment)
+  for (const [i, { name }] of attachments.entries()) {
+    checkName('An attachment', name)
+    if (attachments.findIndex((other) => other.name === name) < i)
+      throw new Fault('invalid_input', `Two attachments are called "${name}". Give each a name of its own.`)
+  }
+  const { parts, blobs } = readInput(attachments)
+  const refs = parts.filter((part): part is BlobRef => part.type === 'blob')
+  const named = environment === undefined ? {} : { environment }
+  return { origin: refs.length > 0 ? { ...named, attachments: refs } : named, blobs }
+}
+
+/** Its session's own, as the log has it. */
+export async function readOrigin(store: Store, session: string): Promise<Origin> {
+  const [created] = (await store.read(session, 0, 1)).events
+  if (created?.type !== 'session.created') return {}
+  const { environment, attachments } = created
+  return { ...(environment === undefined ? {} : { environment }), ...(attachments ? { attachments } : {}) }
+}
+
+/** For the model: the same bytes in every run of a session. Empty when there is nothing to say. */
+export function originText({ environment, attachments = [] }: Origin): string {
+  const lines = environment === undefined ? [] : [`Environment: ${environment}`]
+  if (attachments.length > 0) lines.push('Attached files (read-only; read one by its path):')
+  for (const { name = 'a file', media, bytes, hash } of attachments)
+    lines.push(`- ${name} (${media}, ${bytes} bytes): blob:${hash}`)
+  return lines.join('\n')
+}
+
+function checkName(what: string, name: unknown): void {
+  const good = typeof name === 'string' && name.trim() !== '' && name.length <= NAME_CHARS_MAX && !/\p{Cc}/u.test(name)
+  if (!good) throw new Fault('invalid_input', `${what} has a name: one line of 1 to ${NAME_CHARS_MAX} characters.`)
+}

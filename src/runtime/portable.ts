@@ -1,0 +1,189 @@
+// One session as a file: exported from one store, checked, and imported into another, where it goes on. Forks bring the logs they
+// read through. It is a copy: what happens to the session later, on either side, the other does not see.
+import { hash } from 'node:crypto'
+import type { Event } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import { outsideOf } from '../kernel/ledger.ts'
+import { next } from '../kernel/next.ts'
+import type { Blob, Card, Store } from '../kernel/ports.ts'
+import type { Session } from '../kernel/session.ts'
+import type { Restoration } from '../stores/plan.ts'
+import { canonicalJson } from './canonical.ts'
+import { cardOf } from './card.ts'
+import { invalid } from './portable-fields.ts'
+import { type Portable, type PortableBlob, type PortableLog, portable } from './portable-shape.ts'
+import { bytesOf, mentionsIn, needs, soundLog } from './portable-sound.ts'
+import { readLog } from './replay.ts'
+
+export type { Portable } from './portable-shape.ts'
+
+/** A fork of a fork of a fork: further than this nobody looks. */
+const PARENTS_MAX = 64
+
+export async function exportSession(store: Store, session: string): Promise<Portable> {
+  const events = await readLog(store, session)
+  const parents = await parentsOf(store, events)
+  const blobs = await blobsOf(store, [events, ...parents.map((parent) => parent.events)].flat())
+  const rest = { session, events, blobs, ...(parents.length > 0 ? { parents } : {}) }
+  const whole = { format: 'terret.session', version: 1, ...rest } as const
+  return { ...whole, checksum: checksumOf(whole) }
+}
+
+/**
+ * Under `id`, or under the id it had. Everything is checked before anything is written, and all of it is written or nothing.
+ * Calls that ran when it was exported are lost calls here. Money that was spent elsewhere is not counted here.
+ */
+export async function importSession(
+  store: Store,
+  value: unknown,
+  options: { readonly id?: string } = {},
+): Promise<Card> {
+  const copy = copied(value)
+  const blobs = Object.entries(copy.blobs).map(([hashed, blob]): Blob => {
+    return { hash: hashed, media: blob.media, data: bytesOf(hashed, blob) }
+  })
+  const state = soundLog(copy, copy.blobs)
+  checkAlone(copy, state)
+  checkParents(copy)
+  await checkBlobs(copy)
+  const id = options.id ?? copy.session
+  const { parents = [], events } = copy
+  const missing: PortableLog[] = []
+  for (const parent of parents) if (!(await isThere(store, parent))) missing.push(parent)
+  const stubs = missing.map((parent) => {
+    const log = closed(parent)
+    return restoration(store, log, soundLog(log, copy.blobs), [])
+  })
+  const write = restoration(store, { session: id, events }, state, blobs)
+  await store.commit([...stubs, write])
+  return write.card
+}
+
+function restoration(
+  store: Store,
+  { session, events: history }: PortableLog,
+  state: Session,
+  blobs: readonly Blob[],
+): Restoration {
+  const card = cardOf(session, state, next(state, { now: store.now(), epoch: state.epoch }))
+  return { session, lane: 'owner', epoch: 0, expectedSeq: 0, events: [], history, card, blobs }
+}
+
+/** A copy that nobody else holds, of the right shape and with the right checksum. */
+function copied(value: unknown): Portable {
+  try {
+    const copy: unknown = JSON.parse(JSON.stringify(value) ?? 'null')
+    portable(copy, '')
+    const { checksum, ...rest } = copy as Portable
+    if (checksum !== checksumOf(rest)) throw invalid('it was changed or damaged: its checksum does not match.')
+    return copy as Portable
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    // Circles, numbers that JSON does not have, and what is nested so deeply that nobody can walk it.
+    throw invalid(`it is no JSON (${error instanceof Error ? error.message : String(error)}).`)
+  }
+}
+
+function checksumOf(rest: Omit<Portable, 'checksum'>): string {
+  return hash('sha256', canonicalJson(rest))
+}
+
+/** What is a part of a tree of sessions cannot go on without the others. */
+function checkAlone({ session, events }: Portable, state: Session): void {
+  const [created] = events
+  if (created?.type === 'session.created' && created.parent)
+    throw invalid(`session ${session} is a child of session ${created.parent.session}, and cannot go on without it.`)
+  const child = state.run?.turn?.open.find((call) => {
+    const outside = outsideOf(call.proposal)
+    return outside?.answers !== undefined || (outside?.child !== undefined && call.state.type === 'outside')
+  })
+  if (child)
+    throw invalid(`session ${session} waits for a child (call ${child.key}). Export it when the child has settled.`)
+}
+
+/** A fork brings exactly the logs it reads through, each up to the event it was forked at. */
+function checkParents({ session, events, parents = [], blobs }: Portable): void {
+  let below: PortableLog = { session, events }
+  for (const parent of parents) {
+    const fork = forkOf(below.events)
+    if (fork?.session !== parent.session || fork.seq !== parent.events.length)
+      throw invalid(`session ${below.session} was not forked from event ${parent.events.length} of ${parent.session}.`)
+    soundLog(parent, blobs)
+    below = parent
+  }
+  const missing = forkOf(below.events)
+  if (missing) throw invalid(`the log of ${missing.session}, from which ${below.session} was forked, is missing.`)
+  if (new Set([session, ...parents.map((parent) => parent.session)]).size !== parents.length + 1)
+    throw invalid('a session was forked from itself.')
+}
+
+async function checkBlobs({ events, parents = [], blobs }: Portable): Promise<void> {
+  const there = await referred([events, ...parents.map((parent) => parent.events)].flat(), async (hashed) =>
+    Object.hasOwn(blobs, hashed) ? (blobs[hashed] ?? null) : null,
+  )
+  const stray = Object.keys(blobs).find((hashed) => !there.has(hashed))
+  if (stray !== undefined) throw invalid(`no event refers to the blob ${stray}.`)
+}
+
+/** The blobs that events refer to, and those that their texts refer to, as far as they can be found. */
+async function referred(
+  events: readonly Event[],
+  find: (hashed: string) => Promise<PortableBlob | null>,
+): Promise<ReadonlyMap<string, PortableBlob>> {
+  const found = new Map<string, PortableBlob>()
+  const wanted = new Set(events.flatMap((event) => mentionsIn(JSON.stringify(event))))
+  // A set may grow while it is walked: what is added comes later.
+  for (const hashed of wanted) {
+    const blob = await find(hashed)
+    if (!blob) continue
+    found.set(hashed, blob)
+    if (!blob.media.startsWith('text/')) continue
+    for (const mentioned of mentionsIn(Buffer.from(blob.data, 'base64').toString())) wanted.add(mentioned)
+  }
+  return found
+}
+
+/** The log it was forked from is only read here: nobody goes on with it. */
+function closed({ session, events }: PortableLog): PortableLog {
+  const last = events.at(-1)
+  if (!last) return { session, events }
+  const epoch = events.reduce((highest, event) => Math.max(highest, event.epoch), 0)
+  return { session, events: [...events, { seq: last.seq + 1, at: last.at, epoch, type: 'session.closed' }] }
+}
+
+/** The same log is there already, perhaps with more after it. Another one under that id is refused. */
+async function isThere(store: Store, { session, events }: PortableLog): Promise<boolean> {
+  if ((await store.card(session)) === null) return false
+  const { events: known } = await store.read(session, 0, events.length)
+  if (canonicalJson(known) === canonicalJson(events)) return true
+  throw new Fault(
+    'session_exists',
+    `Session ${session}, from which this one was forked, is another one here. Import it into another store.`,
+  )
+}
+
+async function parentsOf(store: Store, events: readonly Event[]): Promise<readonly PortableLog[]> {
+  const parents: PortableLog[] = []
+  for (let fork = forkOf(events); fork; fork = forkOf(parents.at(-1)?.events ?? [])) {
+    if (parents.length === PARENTS_MAX) throw invalid(`it is a fork of more than ${PARENTS_MAX} others.`)
+    const { session, seq } = fork
+    const known = (await readLog(store, session)).slice(0, seq)
+    parents.push({ session, events: known })
+  }
+  return parents
+}
+
+function forkOf([created]: readonly Event[]): { readonly session: string; readonly seq: number } | null {
+  return created?.type === 'session.created' ? (created.fork ?? null) : null
+}
+
+async function blobsOf(store: Store, events: readonly Event[]): Promise<Portable['blobs']> {
+  const found = await referred(events, async (hashed) => {
+    const blob = await store.blob(hashed)
+    return blob && { media: blob.media, data: Buffer.from(blob.data).toString('base64') }
+  })
+  const missing = events.flatMap(needs).find((hashed) => !found.has(hashed))
+  if (missing !== undefined)
+    throw new Fault('store_damaged', `A stored part of this session is missing (${missing}). Restore a backup first.`)
+  return Object.fromEntries(found)
+}

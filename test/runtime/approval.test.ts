@@ -1,0 +1,241 @@
+// Approvals through the harness: what waits, what a decision may be, and what is counted before and after it. Which calls are
+// asked about is the policy's matter (test/tools/policy.test.ts), and the state machine is the kernel's (test/kernel/approval.test.ts).
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import {
+  defineTool,
+  Harness,
+  type HarnessOptions,
+  memory,
+  ModelRetry,
+  type Result,
+  type Script,
+  scripted,
+  type SessionHandle,
+  type Store,
+  type Tool,
+  type ToolSource,
+} from '../../src/index.ts'
+import type { Request } from '../../src/kernel/ports.ts'
+
+const open: Harness[] = []
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness.close()
+})
+
+function make(script: Script, tools: HarnessOptions['tools'], more: Partial<HarnessOptions> = {}): Harness {
+  const harness = new Harness({ model: scripted(script), ...(tools === undefined ? {} : { tools }), ...more })
+  open.push(harness)
+  return harness
+}
+
+type Extra = Partial<Parameters<typeof defineTool<{ n: number }>>[0]>
+const input = z.object({ n: z.number() })
+
+function noting(ran: string[]): (name: string, extra?: Extra) => Tool {
+  return (name, extra = {}) =>
+    defineTool({
+      name,
+      description: name,
+      input,
+      effect: 'once',
+      execute: ({ n }) => {
+        ran.push(`${name} ${n}`)
+        return `${name} ${n}`
+      },
+      ...extra,
+    })
+}
+
+const call = (name: string, n: number) => ({ tool: name, args: { n }, id: `${name}-${n}` })
+const callIds = (parked: Result): readonly string[] => parked.pending.map(({ callId }) => callId)
+const allow = (session: SessionHandle, callId = '') => session.decide({ callId, allow: true, by: 'ana' })
+const results = (request: Request) =>
+  request.messages.flatMap((m) => (m.role === 'tool' && typeof m.content === 'string' ? [m.content] : []))
+const told: Script = (request) => results(request).join(' | ')
+
+describe('a turn with a call that is asked about', () => {
+  it('B-KERNEL-6: runs nothing of itself before every question is decided, and then in model order (AC-30, AC-31)', async () => {
+    const ran: string[] = []
+    const tool = noting(ran)
+    const store = memory()
+    const calls = [call('look', 1), call('pay', 2), call('look', 3), call('pay', 4)]
+    const tools = [tool('look'), tool('pay', { approval: 'ask' })]
+    const parked = await make([{ calls }], tools, { store }).run('Go.')
+    expect(parked).toMatchObject({ status: 'requires_action', pending: [{ args: { n: 2 } }, { args: { n: 4 } }] })
+    const session = make(told, tools, { store }).session(parked.sessionId)
+    await allow(session, callIds(parked)[1])
+    expect(await session.run()).toMatchObject({ status: 'requires_action', pending: [{ args: { n: 2 } }] })
+    expect(ran).toEqual([])
+    await session.decide({ callId: callIds(parked)[0] ?? '', allow: false, by: 'ana', why: 'too dear' })
+    const refused = 'Tool call was rejected by a human reviewer.\nReason: too dear'
+    expect(await session.run()).toMatchObject({ text: `look 1 | ${refused} | look 3 | pay 4` })
+    expect(ran.toSorted()).toEqual(['look 1', 'look 3', 'pay 4'])
+  })
+
+  it('B-APPROVE-3: a decision on a call that is unknown, was not asked about or is decided is refused, and nothing runs by it (AC-32, AC-33)', async () => {
+    const ran: string[] = []
+    const tool = noting(ran)
+    const tools = [tool('look'), tool('pay', { approval: 'ask' })]
+    const harness = make([{ calls: [call('look', 1), call('pay', 2), call('pay', 3)] }, told], tools)
+    const parked = await harness.run('Go.')
+    const session = harness.session(parked.sessionId)
+    const [first = '', second = ''] = callIds(parked)
+    const sibling = first.replace(/\d+$/, '0')
+    const no = (callId: string, more = {}) =>
+      expect(session.decide({ callId, allow: true, by: 'eve', ...more })).rejects.toMatchObject({
+        code: expect.stringMatching(/decision_stale|call_unknown/) as string,
+      })
+    await no('99.0')
+    await no('nonsense')
+    await no(sibling)
+    await no(first, { digest: 'of something else' })
+    await allow(session, first)
+    await no(first)
+    expect(await session.run()).toMatchObject({ status: 'requires_action', pending: [{ callId: second }] })
+    expect(ran).toEqual([])
+  })
+
+  it('B-APPROVE-2: of decisions that come at once the first in the log stands, and of answers only one is taken (AC-113)', async () => {
+    const ran: string[] = []
+    const host = defineTool({ name: 'host', description: 'host', input, effect: 'once' })
+    const store = memory()
+    const tools = [noting(ran)('pay', { approval: 'ask' }), host]
+    const [here, there] = [1, 2].map(() => make(told, tools, { store })) as [Harness, Harness]
+    const parked = await make([{ calls: [call('pay', 1)] }], tools, { store }).run('Go.')
+    const session = here.session(parked.sessionId)
+    const other = there.session(parked.sessionId)
+    const [callId = ''] = callIds(parked)
+    await Promise.allSettled([
+      session.decide({ callId, allow: false, by: 'ana' }),
+      ...['bob', 'eve', 'bob'].map((by) => other.decide({ callId, allow: true, by })),
+    ])
+    expect(await session.run()).toMatchObject({ status: 'completed' })
+    const decisions = (await session.read()).events.filter((event) => event.type === 'user.tool_confirmation')
+    expect(ran).toEqual(decisions[0]?.allow ? ['pay 1'] : [])
+    const asked = await make([{ calls: [call('host', 1)] }], tools, { store }).run('Go.')
+    const answers = await Promise.allSettled(
+      [here, there, here].map((harness, i) =>
+        harness.session(asked.sessionId).answer({ callId: callIds(asked)[0] ?? '', content: `answer ${i}` }),
+      ),
+    )
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    const { events } = await here.session(asked.sessionId).read()
+    expect(events.filter((event) => event.type === 'user.custom_tool_result')).toHaveLength(1)
+  })
+
+  it('B-KERNEL-10: an interrupt takes the question back: a decision after it is stale and runs nothing (AC-115)', async () => {
+    const ran: string[] = []
+    const harness = make([{ calls: [call('pay', 1)] }, 'Fine.'], [noting(ran)('pay', { approval: 'ask' })])
+    const parked = await harness.run('Go.')
+    const session = harness.session(parked.sessionId)
+    await session.interrupt()
+    expect(await session.run()).toMatchObject({ status: 'interrupted', pending: [] })
+    await expect(allow(session, callIds(parked)[0])).rejects.toMatchObject({ code: 'decision_stale' })
+    expect(await session.run('Something else.')).toMatchObject({ status: 'completed', text: 'Fine.' })
+    expect(ran).toEqual([])
+  })
+
+  it('B-APPROVE-1: what is changed in a result that was handed out changes nothing of what runs (AC-42)', async () => {
+    const ran: string[] = []
+    const harness = make([{ calls: [call('pay', 1)] }, 'Paid.'], [noting(ran)('pay', { approval: 'ask' })])
+    const parked = await harness.run('Go.')
+    const session = harness.session(parked.sessionId)
+    for (const pending of [parked.pending, (await session.run()).pending]) {
+      const args = pending[0]?.args as { n: number }
+      Reflect.set(args, 'n', 1_000_000)
+    }
+    for (const event of (await session.read()).events) Reflect.set(event, 'calls', [])
+    await allow(session, callIds(parked)[0])
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'Paid.' })
+    expect(ran).toEqual(['pay 1'])
+  })
+})
+
+describe('what is counted around an approval', () => {
+  it('B-TOOL-3: an approved call that asks for a correction uses up retries, and the corrected one is asked about again (AC-35)', async () => {
+    let ran = 0
+    const picky = noting([])('pay', {
+      approval: 'ask',
+      retries: 1,
+      execute: () => {
+        ran += 1
+        throw new ModelRetry('Give an amount in euros.')
+      },
+    })
+    const harness = make([{ calls: [call('pay', 1)] }, { calls: [call('pay', 2)] }, 'never'], [picky])
+    let result = await harness.run('Go.')
+    const session = harness.session(result.sessionId)
+    for (const n of [1, 2]) {
+      expect(result).toMatchObject({ status: 'requires_action', pending: [{ args: { n } }] })
+      expect(ran).toBe(n - 1)
+      await allow(session, callIds(result)[0])
+      result = await session.run()
+    }
+    expect(result).toMatchObject({ status: 'failed', stopReason: 'tool_retries_exceeded' })
+    expect(ran).toBe(2)
+  })
+
+  it('B-LIMIT-2: a call counts once however long it waited and whoever drives on, and the limit holds across the pause (AC-36)', async () => {
+    const ran: string[] = []
+    const store: Store = memory()
+    const tools = [noting(ran)('pay', { approval: 'ask' }), noting(ran)('look')]
+    const limits = { toolCalls: 2 }
+    const parked = await make([{ calls: [call('pay', 1)] }], tools, { store, limits }).run('Go.')
+    expect(parked.usage).toMatchObject({ modelRequests: 1, toolCalls: 1 })
+    const script = [{ calls: [call('look', 2)] }, { calls: [call('look', 3)] }, 'never']
+    const session = make(script, tools, { store, limits }).session(parked.sessionId)
+    await allow(session, callIds(parked)[0])
+    expect(await session.run()).toMatchObject({ status: 'limit', limit: 'tool_calls', usage: { modelRequests: 3 } })
+    expect(ran).toEqual(['pay 1', 'look 2'])
+  })
+
+  it('B-LIMIT-2: a batch over the limit fails before anybody is asked (AC-37)', async () => {
+    const ran: string[] = []
+    const tools = [noting(ran)('pay', { approval: 'ask' })]
+    const harness = make([{ calls: [call('pay', 1), call('pay', 2)] }, 'never'], tools, { limits: { toolCalls: 1 } })
+    expect(await harness.run('Go.')).toMatchObject({ status: 'limit', limit: 'tool_calls', pending: [] })
+    expect(ran).toEqual([])
+  })
+})
+
+describe('after an approval', () => {
+  it('B-OUTPUT-14: a run gives its value of the schema, also in another harness (AC-39)', async () => {
+    const ran: string[] = []
+    const store = memory()
+    const options = { store, output: { schema: z.object({ paid: z.boolean() }) } }
+    const tools = [noting(ran)('pay', { approval: 'ask' })]
+    const parked = await make([{ calls: [call('pay', 1)] }], tools, options).run('Go.')
+    const final = { calls: [{ tool: 'final_result', args: { paid: true } }] }
+    const session = make([final], tools, options).session(parked.sessionId)
+    await allow(session, callIds(parked)[0])
+    expect(await session.run()).toMatchObject({ status: 'completed', output: { paid: true } })
+    expect(ran).toEqual(['pay 1'])
+  })
+
+  it('B-TOOLBOX-1: a source is asked for its tools before the approved call runs, and an unknown sibling stays unknown (AC-40)', async () => {
+    const ran: string[] = []
+    const store = memory()
+    const asked: string[] = []
+    const source = (name: string): ToolSource => ({
+      type: 'source',
+      name,
+      tools: () => {
+        asked.push(name)
+        return Promise.resolve([noting(ran)('far', { approval: 'ask' })])
+      },
+      close: () => Promise.resolve(),
+    })
+    const calls = [call('far', 1), call('nowhere', 2)]
+    const parked = await make([{ calls }], [source('first')], { store }).run('Go.')
+    expect(parked).toMatchObject({ status: 'requires_action', pending: [{ tool: 'far' }] })
+    const session = make(told, [source('second')], { store }).session(parked.sessionId)
+    await allow(session, callIds(parked)[0])
+    expect(await session.run()).toMatchObject({
+      status: 'completed',
+      text: expect.stringMatching(/^far 1 \| unknown tool "nowhere"/) as string,
+    })
+    expect(ran).toEqual(['far 1'])
+    expect(asked).toEqual(['first', 'second'])
+  })
+})

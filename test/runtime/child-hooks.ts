@@ -1,0 +1,115 @@
+// A process that runs one session with hooks until it rests, for hooks-kill.test.ts, which kills it where it says it is. Every
+// hook and handler that is entered adds a line to a file, so that what happened can be counted over all processes.
+import { closeSync, constants, openSync, writeSync } from 'node:fs'
+import { z } from 'zod'
+import { defineTool, Fault, Harness, type Hook, scripted, sqlite, type Store } from '../../src/index.ts'
+import type { OwnerWrite } from '../../src/kernel/ports.ts'
+
+const [file = '', session = '', lines = '', place = '', effect = 'once', verdict = 'allow'] = process.argv.slice(2)
+
+/** Appended whole, whoever else writes: what was noted is there, also when the next instant is the last. */
+function note(line: string): void {
+  const fd = openSync(lines, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT)
+  writeSync(fd, `${line}\n`)
+  closeSync(fd)
+}
+
+/** Says where it is and goes no further, if this is where it is to be killed. */
+function stopAt(here: string): Promise<void> | undefined {
+  if (place !== here) return undefined
+  process.stdout.write(`${here}\n`)
+  // A promise alone keeps no process alive.
+  return new Promise(() => setInterval(() => {}, 60_000))
+}
+
+/** The events of the commit after which it is killed, before anything can follow from it. */
+const committed: Readonly<Record<string, (event: OwnerWrite['events'][number]) => boolean>> = {
+  'intent written': ({ type }) => type === 'agent.tool_use',
+  'denial written': (event) => event.type === 'agent.tool_result' && event.status === 'denied',
+  'end written': ({ type }) => type === 'run.settled',
+}
+
+function killable(inner: Store): Store {
+  const commit: Store['commit'] = async (writes) => {
+    const receipts = await inner.commit(writes)
+    const last = writes.some((write) => write.lane === 'owner' && write.events.some(committed[place] ?? (() => false)))
+    if (last) await stopAt(place)
+    return receipts
+  }
+  return new Proxy(inner, {
+    get(target, name) {
+      if (name === 'commit') return commit
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+}
+
+const hooks: readonly Hook[] = [
+  {
+    type: 'user_prompt_submit',
+    run: async () => {
+      note('prompt')
+      await stopAt('in prompt hook')
+      return { context: 'It is Monday.' }
+    },
+  },
+  {
+    type: 'before_tool_call',
+    run: async ({ call }) => {
+      note(`before ${call}`)
+      await stopAt('in before hook')
+      return verdict === 'deny' ? { cancel: 'not today' } : undefined
+    },
+  },
+  {
+    type: 'after_tool_call',
+    run: async ({ call }) => {
+      note(`after ${call}`)
+      await stopAt('in after hook')
+    },
+  },
+  {
+    type: 'run_end',
+    run: async () => {
+      note('end')
+      await stopAt('in end hook')
+    },
+  },
+]
+
+const publish = defineTool({
+  name: 'publish',
+  description: 'publishes',
+  input: z.object({}),
+  effect: effect === 'read' ? 'read' : 'once',
+  execute: (_args, { key }) => {
+    note(`ran ${key.split(':').at(-1) ?? ''}`)
+    return 'published'
+  },
+})
+
+const inner = sqlite(file)
+const store = killable(inner)
+const harness = new Harness({
+  model: scripted(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'Done.' : { calls: [{ tool: 'publish' }] })),
+  tools: [publish],
+  hooks,
+  store,
+  worker: { leaseMs: 1_000 },
+})
+const result = await started()
+process.stdout.write(`${JSON.stringify({ status: result.status, calls: result.calls.map(({ status }) => status) })}\n`)
+await harness.close()
+await inner.close()
+
+/** The first process opens the session; the next one goes on with it. */
+async function started() {
+  try {
+    await harness.open({ id: session })
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return harness.session(session).run()
+  }
+  return harness.session(session).run('Publish it.')
+}

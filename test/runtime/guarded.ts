@@ -1,0 +1,107 @@
+// A log in the making with a guard beside it, as the driver has one: asked right before each request, its word is recorded first.
+import type { Limits, Proposal } from '../../src/kernel/content.ts'
+import type { Event, OwnerBody } from '../../src/kernel/event.ts'
+import { type Decision, settlement } from '../../src/kernel/next.ts'
+import { type BreakerOptions, Guard, type Traits, type Word } from '../../src/runtime/guard.ts'
+import { call, Logbook } from '../kernel/logbook.ts'
+
+const PLAIN: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
+
+type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
+/** Text is a success. */
+export type Ended = string | Omit<Result, 'type' | 'call'>
+export type Said = Extract<Event, { type: 'note.added' }>
+type Options = { limits?: Partial<Limits>; breaker?: BreakerOptions | false; traits?: Partial<Traits> }
+
+export class Guarded {
+  readonly log = new Logbook()
+  readonly traits: Traits
+  /** Every word of the guard, also null for nothing. */
+  readonly words: (Word | null)[] = []
+  readonly breaker: BreakerOptions | false
+  guard: Guard
+  /** What becomes of a note on its way to the log. */
+  redact = (text: string): string => text
+  #fed = 0
+
+  constructor({ limits = {}, breaker = {}, traits = {} }: Options = {}) {
+    this.traits = { ...PLAIN, ...traits }
+    this.breaker = breaker
+    this.guard = new Guard({ breaker })
+    this.log.say('go')
+    this.log.begin(limits)
+    this.settle()
+  }
+
+  /** As the driver does: what `next` records, and before a request what the guard says. */
+  settle(): Decision {
+    for (;;) {
+      this.#feed()
+      const decision = this.log.next()
+      if (decision.type !== 'record') return decision
+      const asks = decision.events.some((body) => body.type === 'model.started')
+      const word = asks ? this.guard.word(this.log.session, this.traits) : null
+      if (asks) this.words.push(word)
+      if (word?.type === 'settle') this.log.owner(settlement(this.log.session, word.outcome))
+      else if (word) this.log.owner({ type: 'note.added', kind: word.kind, text: this.redact(word.text) })
+      else this.#record(decision.events)
+    }
+  }
+
+  /** One turn: these calls, and what each came to. Calls that the kernel itself settles have nothing to come to. */
+  turn(calls: readonly Proposal[], ended: readonly (Ended | null)[]): Decision {
+    const seq = this.log.reply(calls)
+    this.settle()
+    ended.forEach((end, i) => {
+      if (end !== null) this.log.owner({ type: 'agent.tool_result', call: `${seq}.${i}`, ...fields(end) })
+    })
+    return this.settle()
+  }
+
+  one(tool: string, args: Proposal['args'], end: Ended, extra: Partial<Proposal> = {}): Decision {
+    return this.turn([call(tool, { args, ...extra })], [end])
+  }
+
+  /** A new process: a guard that has seen the same log. */
+  restart(): void {
+    this.guard = new Guard({ breaker: this.breaker })
+    this.#fed = 0
+    this.#feed()
+  }
+
+  get notes(): readonly Said[] {
+    return this.log.events.filter((event) => event.type === 'note.added')
+  }
+
+  get nudges(): readonly string[] {
+    return this.notes.filter(({ kind }) => kind === 'nudge').map(({ text }) => text)
+  }
+
+  get limits(): readonly string[] {
+    return this.notes.filter(({ kind }) => kind === 'limit').map(({ text }) => text)
+  }
+
+  /** Why the breaker stopped the run; null while it runs. */
+  get halted(): string | null {
+    const { run, last } = this.log.session
+    return run === null && last?.type === 'halted' ? last.reason : null
+  }
+
+  #record(events: readonly OwnerBody[]): void {
+    const allow = this.guard.allow(this.log.session, this.traits)
+    for (const body of events)
+      this.log.owner(body.type === 'model.started' && allow !== 'all' ? { ...body, allow } : body)
+  }
+
+  #feed(): void {
+    while (this.#fed < this.log.events.length) this.guard.take(this.log.events[this.#fed++] as Event)
+  }
+}
+
+function fields(end: Ended): Omit<Result, 'type' | 'call'> {
+  return typeof end === 'string' ? { status: 'ok', content: end } : end
+}
+
+export function failed(message: string, kind: NonNullable<Result['failure']>['kind'] = 'Failed'): Ended {
+  return { status: 'error', content: message, failure: { kind, message: message.slice(0, 500) || kind } }
+}

@@ -1,0 +1,343 @@
+// Replay: a log means what it meant, would be decided as it was, and can be run again. Every check also finds a planted fault.
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { simulate } from '../../sim/simulate.ts'
+import { defineTool, Harness, memory, type Script, scripted, type SessionHandle, type Store } from '../../src/index.ts'
+import type { Event } from '../../src/kernel/event.ts'
+import { fold, take } from '../../src/kernel/fold.ts'
+import { next } from '../../src/kernel/next.ts'
+import { FOLD_VERSION, type Session } from '../../src/kernel/session.ts'
+import { redecide, unwritten } from '../../src/runtime/replay-decide.ts'
+import { recordingOf, type RerunOptions } from '../../src/runtime/replay-run.ts'
+import { readLog, refold } from '../../src/runtime/replay.ts'
+
+const open: Harness[] = []
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness.close()
+})
+
+function harnessOf(options: ConstructorParameters<typeof Harness>[0]): Harness {
+  const harness = new Harness({ secrets: {}, worker: { graceMs: 50 }, ...options })
+  open.push(harness)
+  return harness
+}
+
+const n = z.object({ n: z.number() })
+
+function tools(ran: string[] = []) {
+  const say = (name: string) => {
+    return ({ n: given }: { n: number }) => {
+      ran.push(`${name} ${given}`)
+      if (given < 0) throw new Error('less than nothing')
+      return `${name} gave ${given}`
+    }
+  }
+  return [
+    defineTool({ name: 'look', description: 'looks', input: n, effect: 'read', execute: say('look') }),
+    defineTool({ name: 'pay', description: 'pays', input: n, approval: 'ask', execute: say('pay') }),
+    defineTool({ name: 'host', description: 'answered by the host', input: n }),
+  ]
+}
+
+const look = (value: number) => ({ tool: 'look', args: { n: value } })
+
+/** A session with a bit of everything: refusals, failures, questions, answers, a correction of course, an interrupt, an empty answer. */
+async function eventful(): Promise<{ readonly store: Store; readonly session: SessionHandle; readonly ran: string[] }> {
+  const store = memory()
+  const ran: string[] = []
+  let session: SessionHandle | null = null
+  const script: Script = [
+    { text: 'Looking.', calls: [look(1), look(2), { tool: 'none' }, look(-1)] },
+    { calls: [{ tool: 'pay', args: { n: 5 } }, look(3), { tool: 'pay', args: { n: 6 } }] },
+    { calls: [{ tool: 'host', args: { n: 7 } }, look(4)] },
+    async () => {
+      await session?.send('And hurry.')
+      return { calls: [look(8)] }
+    },
+    { text: '', finish: 'length' },
+    'All is done.',
+    async () => {
+      await session?.send('This instead.', { when: 'now' })
+      return { stall: true }
+    },
+    'This, then.',
+    async () => {
+      await session?.interrupt()
+      return { stall: true }
+    },
+    'After all.',
+  ]
+  const harness = harnessOf({ model: scripted(script), tools: tools(ran), store })
+  session = await harness.open({ id: 'eventful' })
+  for (let result = await session.run('Go.'); result.pending.length > 0; result = await session.run()) {
+    for (const { callId, needs, args } of result.pending) {
+      if (needs === 'answer') await session.answer({ callId, content: 'from the host' })
+      else await session.decide({ callId, allow: (args as { n: number }).n === 5, by: 'ann', why: 'because' })
+    }
+  }
+  await session.run('Stall.')
+  await session.run('Stall again.')
+  await session.run('Last.', { when: 'after' })
+  return { store, session, ran }
+}
+
+/** Long enough that its snapshot is stored. */
+async function long(): Promise<{ readonly store: Store; readonly id: string }> {
+  const store = memory()
+  const model = scripted((_request, taken) => (taken % 20 === 19 ? 'Enough.' : { calls: [look(taken)] }))
+  const session = await harnessOf({ model, tools: tools(), store }).open()
+  for (const text of ['One.', 'Two.', 'Three.']) await session.run(text)
+  return { store, id: session.id }
+}
+
+describe('refold', () => {
+  it('B-REPLAY-1: a log folds to the same bytes by copy, in place, and from its snapshot on', async () => {
+    const { store, id } = await long()
+    const folded = await refold(store, id)
+    expect(folded).toMatchObject({ snapshot: 'compared', difference: null, events: (await store.card(id))?.seq })
+    expect((JSON.parse(folded.state) as Session).seq).toBe(folded.events)
+    const { store: other } = await eventful()
+    expect(await refold(other, 'eventful')).toMatchObject({ snapshot: 'none', difference: null })
+  })
+
+  it('B-REPLAY-2: a planted fault in one of the folds is found at its first event', async () => {
+    const { store } = await eventful()
+    const events = await readLog(store, 'eventful')
+    const first = events.find((event) => event.type === 'agent.tool_result')?.seq
+    const forgetful: typeof take = (session, event) => {
+      take(session, event)
+      if (event.type === 'agent.tool_result' && session.run) session.run.exhausted = 'planted'
+    }
+    const { difference } = await refold(store, 'eventful', { fold, take: forgetful })
+    expect(difference).toMatchObject({
+      seq: first,
+      type: 'copy',
+      path: 'run.exhausted',
+      expected: 'planted',
+      found: null,
+    })
+    // A fold that changes what it was given.
+    const shared: typeof fold = (session, event) => {
+      if (event.type === 'run.settled') Object.assign(session, { cost: -1 })
+      return fold(session, event)
+    }
+    const settled = events.find((event) => event.type === 'run.settled')?.seq
+    expect((await refold(store, 'eventful', { fold: shared, take })).difference).toMatchObject({ seq: settled })
+  })
+
+  it('B-REPLAY-3: a snapshot that is not what its log folds to is found; one of an older fold is not looked at', async () => {
+    const { store, id } = await long()
+    const stored = await store.snapshot(id)
+    const body = stored?.body ?? ''
+    const withSnapshot = (over: object) => {
+      const snapshot = { seq: stored?.seq ?? 0, version: FOLD_VERSION, body, ...over }
+      return { read: store.read.bind(store), snapshot: async () => snapshot }
+    }
+    const state = JSON.parse(body) as Session
+    const bent = withSnapshot({ body: JSON.stringify({ ...state, cost: 1 }) })
+    expect((await refold(bent, id)).difference).toMatchObject({
+      seq: stored?.seq,
+      type: 'snapshot',
+      path: 'cost',
+      found: 1,
+    })
+    const beyond = withSnapshot({ body: JSON.stringify({ ...state, seq: 9_999 }) })
+    expect((await refold(beyond, id)).difference).toMatchObject({ type: 'snapshot', path: 'seq' })
+    expect(await refold(withSnapshot({ version: 0, body: '{}' }), id)).toMatchObject({
+      snapshot: 'old',
+      difference: null,
+    })
+  })
+
+  it('B-REPLAY-4: an event that cannot follow is named, and so is a session that is not there', async () => {
+    const { store } = await eventful()
+    const events = await readLog(store, 'eventful')
+    const at = events.findIndex((event) => event.type === 'agent.message')
+    const cut = events.filter((_, i) => i !== at).map((event, i) => ({ ...event, seq: i + 1 }))
+    const log = { read: async () => ({ events: cut }), snapshot: async () => null }
+    const { difference } = await refold(log, 'cut')
+    expect(difference).toMatchObject({ type: 'unfoldable' })
+    await expect(refold(store, 'nobody')).rejects.toMatchObject({ code: 'session_missing' })
+  })
+})
+
+describe('redecide', () => {
+  it('B-REPLAY-5: today decides what stands in the log, at every prefix at which the owner wrote', async () => {
+    for (const events of [await readLog((await eventful()).store, 'eventful'), await logOf(long())]) {
+      expect(redecide(events)).toEqual([])
+      expect(unwritten(events)).toEqual([])
+    }
+  })
+
+  it('B-REPLAY-6: a changed rule is found where it first matters, with what it says and what stands there', async () => {
+    const events = await readLog((await eventful()).store, 'eventful')
+    const stricter: typeof next = (session, here) => {
+      const { run } = session
+      return next(run ? { ...session, run: { ...run, limits: { ...run.limits, modelRequests: 2 } } } : session, here)
+    }
+    const [first] = redecide(events, stricter)
+    const third = events.filter((event) => event.type === 'model.started')[2]
+    expect(first).toMatchObject({
+      seq: third?.seq,
+      expected: {
+        type: 'record',
+        events: [{ type: 'run.settled', outcome: { type: 'limit', limit: 'model_requests' } }],
+      },
+      found: { type: 'model.started' },
+    })
+    const reordered: typeof next = (session, here) => {
+      const decision = next(session, here)
+      if (decision.type !== 'record') return decision
+      const turned = decision.events.map((e) =>
+        e.type === 'model.started' ? { ...e, shows: e.shows.toReversed() } : e,
+      )
+      return { ...decision, events: turned }
+    }
+    expect(redecide(events, reordered).length).toBeGreaterThan(0)
+    const resting: typeof next = (session, here) => {
+      const decision = next(session, here)
+      return decision.type === 'perform' ? { type: 'rest', waiting: 'nothing', until: null } : decision
+    }
+    expect(redecide(events, resting).map(({ found }) => found.type)).toContain('agent.message')
+  })
+
+  it('B-REPLAY-7: a rule that would have gone on where the owner waited is found by what nobody wrote', async () => {
+    const events = await readLog((await eventful()).store, 'eventful')
+    const hasty: typeof next = (session, here) => {
+      const { run } = session
+      if (!run?.turn) return next(session, here)
+      const asked = run.turn.open.filter((call) => call.state.type !== 'asked')
+      return next({ ...session, run: { ...run, turn: { ...run.turn, open: asked } } }, here)
+    }
+    expect(unwritten(events, hasty)[0]).toMatchObject({
+      expected: { events: expect.arrayContaining([expect.objectContaining({ type: 'agent.tool_use' })]) as unknown },
+    })
+  })
+
+  it('B-REPLAY-8: what the runtime decides outside of next is no difference: budgets, undoing, closing, forks', async () => {
+    const store = memory()
+    const model = scripted(() => ({ text: 'Dear.', cost: 900_000, usage: { inputTokens: 1, outputTokens: 1 } }))
+    const session = await harnessOf({ model, store, budget: { sessionUsd: 1 } }).open()
+    await session.run('One.')
+    while ((await session.run('More.')).status === 'completed');
+    await session.decide({ callId: 'budget', allow: false, by: 'ann' })
+    const fork = await session.fork()
+    await session.close()
+    const events = await readLog(store, session.id)
+    expect(events.map((event) => event.type)).toEqual(expect.arrayContaining(['note.added', 'session.closed']))
+    expect(events.flatMap((e) => (e.type === 'run.settled' ? [e.outcome] : [])).at(-1)).toMatchObject({ limit: 'usd' })
+    expect([redecide(events), redecide(await readLog(store, fork.id))]).toEqual([[], []])
+    // But an end with other inputs than next would give it is one.
+    const bent = events.map((e) => (e.type === 'run.settled' && e.outcome.type === 'limit' ? { ...e, inputs: [] } : e))
+    expect(redecide(bent)).toHaveLength(1)
+  })
+
+  it('B-REPLAY-9: sessions that workers crashed over, froze over and fought for refold and redecide the same', async () => {
+    for (const seed of [1, 2, 3, 4, 5]) {
+      await simulate(seed, async (store) => {
+        for (const { session } of await store.list({ limit: 10 })) {
+          expect((await refold(store, session)).difference).toBeNull()
+          expect(redecide(await readLog(store, session))).toEqual([])
+        }
+      })
+    }
+  })
+})
+
+describe('rerun', () => {
+  async function again(events: readonly Event[], options: RerunOptions) {
+    const recording = recordingOf(events, options)
+    const store = memory()
+    const harness = harnessOf({ model: recording.model, tools: recording.tools, store })
+    return recording.run(await harness.open(), store)
+  }
+
+  it('B-REPLAY-10: with recorded results a session happens again as it was, and no tool runs', async () => {
+    const { store } = await eventful()
+    const ran: string[] = []
+    const rerun = await again(await readLog(store, 'eventful'), { tools: tools(ran), results: 'recorded' })
+    expect(rerun).toMatchObject({ sameTypes: true, sameCalls: true, sameResults: true, divergence: null })
+    expect(ran).toEqual([])
+  })
+
+  it('B-REPLAY-11: with live tools they run again, and the first thing that came out otherwise is named', async () => {
+    const { store, ran } = await eventful()
+    const events = await readLog(store, 'eventful')
+    const live: string[] = []
+    expect(await again(events, { tools: tools(live), results: 'live' })).toMatchObject({ divergence: null })
+    expect(live.sort()).toEqual(ran.sort())
+    const other = tools().map((tool) => (tool.name === 'look' ? { ...tool, execute: () => 'now it says this' } : tool))
+    const rerun = await again(events, { tools: other, results: 'live' })
+    expect(rerun).toMatchObject({ sameTypes: true, sameCalls: true, sameResults: false })
+    expect(rerun.divergence).toMatchObject({
+      seq: events.find((event) => event.type === 'agent.tool_result' && event.status === 'ok')?.seq,
+      expected: { type: 'agent.tool_result', content: 'look gave 1' },
+      found: { type: 'agent.tool_result', content: 'now it says this' },
+    })
+  })
+
+  it('B-REPLAY-12: a stand-in is asked with the call and what was recorded for it', async () => {
+    const events = await readLog((await eventful()).store, 'eventful')
+    const asked: string[] = []
+    const rerun = await again(events, {
+      tools: tools(),
+      results: ({ tool, recorded }) => {
+        asked.push(tool)
+        return recorded?.content
+      },
+    })
+    expect(rerun.divergence?.expected).toMatchObject({ ok: false, content: 'Error: less than nothing' })
+    expect(asked.sort()).toEqual(['look', 'look', 'look', 'look', 'look', 'look', 'pay'])
+  })
+
+  it('B-REPLAY-13: a call that the recording does not have is an error result, and the recording ends with its last reply', async () => {
+    const events = await readLog((await eventful()).store, 'eventful')
+    const first = events.findIndex((event) => event.type === 'agent.tool_result' && event.status === 'ok')
+    const cut = events.slice(0, first)
+    const rerun = await again(cut, { tools: tools() })
+    const results = rerun.events.flatMap((e) => (e.type === 'agent.tool_result' ? [e.content] : []))
+    expect(results).toContain('The recording has no result for this call.')
+    expect(rerun.events.find((event) => event.type === 'model.failed')).toMatchObject({ class: 'bad_request' })
+    expect(rerun.sameTypes).toBe(false)
+  })
+
+  it('B-REPLAY-14: changed tools are a divergence at the call: an approval of another action does not count', async () => {
+    const events = await readLog((await eventful()).store, 'eventful')
+    const changed = tools().map((tool) => (tool.name === 'pay' ? { ...tool, definition: 'another' } : tool))
+    const rerun = await again(events, { tools: changed })
+    expect(rerun.sameCalls).toBe(false)
+    const proposed = rerun.events.flatMap((e) =>
+      e.type === 'agent.message' ? e.calls.map((call, i) => ({ ...call, key: `${e.seq}.${i}` })) : [],
+    )
+    const begun = rerun.events.flatMap((e) => (e.type === 'agent.tool_use' ? [e.call] : []))
+    expect(begun.map((key) => proposed.find((call) => call.key === key)?.tool)).not.toContain('pay')
+    expect(rerun.divergence?.expected).toMatchObject({ type: 'agent.message' })
+  })
+
+  it('B-REPLAY-15: failures of the model happen again, and a session that lost its worker is told without the loss', async () => {
+    const store = memory()
+    const script: Script = [{ error: 'server' }, { calls: [look(1)] }, 'Done.']
+    const session = await harnessOf({ model: scripted(script), tools: tools(), store }).open()
+    await session.run('Go.')
+    const events = await readLog(store, session.id)
+    expect(await again(events, { tools: tools() })).toMatchObject({ divergence: null })
+    expect(events.map((event) => event.type)).toContain('model.failed')
+    expect(await again(withLoss(events), { tools: tools() })).toMatchObject({ divergence: null })
+  })
+})
+
+async function logOf(made: ReturnType<typeof long>): Promise<readonly Event[]> {
+  const { store, id } = await made
+  return readLog(store, id)
+}
+
+/** The same log, as if the worker had been lost during its last request and another had asked again. */
+function withLoss(events: readonly Event[]): readonly Event[] {
+  const asked = events.findLastIndex((event) => event.type === 'model.started')
+  const started = events[asked]
+  if (!started) return events
+  const lost = { type: 'model.failed', class: 'lost', message: 'lost', retryable: true, epoch: 2 } as const
+  const after = events.slice(asked + 1).map((event) => ({ ...event, epoch: event.epoch > 0 ? 2 : 0 }))
+  const all = [...events.slice(0, asked + 1), { ...started, ...lost }, { ...started, epoch: 2, shows: [] }, ...after]
+  return all.map((event, i) => ({ ...event, seq: i + 1 }))
+}

@@ -1,0 +1,414 @@
+// What a run comes to, as its caller gets it: the ends and how they are told apart, what is counted, and what was said. How runs end
+// is settle.test.ts; that failures are classified right is classify.test.ts.
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import {
+  Bug,
+  type HarnessOptions,
+  type Limits,
+  memory,
+  ModelRetry,
+  orThrow,
+  type Result,
+  RunFailed,
+  type Script,
+  type SessionHandle,
+  type Store,
+  ToolFailure,
+} from '../../src/index.ts'
+import { calls, lines, make, moment, STORAGES, storeOf, tool, users, waiting } from './scene.ts'
+
+const broken = tool('broken', {
+  execute: () => {
+    throw new ToolFailure('NotFound', 'There is no file news.html.')
+  },
+})
+const look = tool('look')
+const picky = tool('picky', {
+  retries: 3,
+  execute: ({ n }) => {
+    if (n === 0) throw new ModelRetry('Give a number above 0.')
+    return `picky ${n}`
+  },
+})
+
+type End = readonly [what: string, script: Script, options: Partial<HarnessOptions>, end: object, flag: string | null]
+const ENDS: readonly End[] = [
+  ['an answer', ['Done.'], {}, { status: 'completed', stopReason: 'end_turn', output: 'Done.' }, null],
+  [
+    'a question to a person',
+    [calls('pay')],
+    { tools: [tool('pay', { approval: 'ask' })] },
+    { status: 'requires_action', stopReason: 'approval_required' },
+    null,
+  ],
+  [
+    'a cap',
+    [calls('look'), calls('look')],
+    { tools: [look], limits: { modelRequests: 1 } },
+    { status: 'limit', stopReason: 'limit_reached', limit: 'model_requests' },
+    'capped',
+  ],
+  [
+    'a halt of the breaker',
+    () => calls('broken'),
+    { tools: [broken] },
+    { status: 'halted', stopReason: 'halted', reason: expect.stringContaining('no file news.html') as string },
+    'halted',
+  ],
+  ['an empty answer', [''], {}, { status: 'failed', stopReason: 'empty_answer' }, 'empty'],
+  ['a refused key', [{ error: 'auth', message: 'No.' }], {}, { status: 'failed', stopReason: 'provider_error' }, null],
+]
+
+describe('the result', () => {
+  it.each(ENDS)(
+    'B-VERB-1: %s has its own status, reason and flag, the same from run and from a stream, and nothing is thrown but by orThrow (TRAP-8, AC-52, AC-83)',
+    async (_what, script, options, end, flag) => {
+      const ran = await make(script, options).run('Go.')
+      const stream = make(script, options).stream('Go.')
+      const types: string[] = []
+      for await (const event of stream) types.push(event.type)
+      const streamed = await stream.result
+      for (const result of [ran, streamed]) {
+        expect(result).toMatchObject(end)
+        expect(Object.entries(result.flags).filter(([, on]) => on)).toEqual(flag === null ? [] : [[flag, true]])
+      }
+      expect({ ...streamed, sessionId: '', pending: [] }).toEqual({ ...ran, sessionId: '', pending: [] })
+      if (ran.status !== 'requires_action') expect(types.at(-1)).toBe('run.settled')
+      if (ran.status === 'completed') {
+        expect([orThrow(ran).output, (await stream.orThrow()).output]).toEqual(['Done.', 'Done.'])
+        return
+      }
+      expect(() => orThrow(ran)).toThrow(RunFailed)
+      await expect(stream.orThrow()).rejects.toMatchObject({ name: 'RunFailed', result: { status: ran.status } })
+    },
+  )
+
+  it('B-VERB-1: a paused run has its own flag, and no other end has it (TRAP-8, AC-83)', async () => {
+    const { tool: slow, runs, go } = waiting('slow')
+    const session = await make([calls('slow'), 'Done.'], { tools: [slow] }).open()
+    const stream = session.stream('Go.')
+    await runs.here
+    await session.interrupt('pause')
+    go()
+    const flags = { paused: true, capped: false, halted: false, empty: false }
+    expect(await stream.result).toMatchObject({ status: 'requires_action', stopReason: 'paused', flags, pending: [] })
+    expect(await session.run()).toMatchObject({ stopReason: 'paused', flags })
+    await session.steer([{ type: 'resume' }])
+    expect(await session.run()).toMatchObject({ status: 'completed', flags: { ...flags, paused: false } })
+  })
+
+  it('B-VERB-2: counts requests, calls, retries of each tool and of the output, calls a hook held back, and tokens where they are said (AC-12, S0-20)', async () => {
+    const script: Script = [
+      { ...calls('look', 'picky 0'), usage: { inputTokens: 10, outputTokens: 5 } },
+      calls('held', 'picky 1'),
+      { text: 'no JSON', usage: { inputTokens: 20, outputTokens: 1 } },
+      { calls: [{ tool: 'final_result', args: { ok: true } }] },
+    ]
+    const harness = make(script, {
+      tools: [look, picky, tool('held')],
+      output: { schema: z.object({ ok: z.boolean() }), mode: 'tool' },
+      hooks: [{ type: 'before_tool_call', tools: ['held'], run: () => ({ cancel: 'not today' }) }],
+    })
+    expect(await harness.run('Go.')).toMatchObject({
+      status: 'completed',
+      output: { ok: true },
+      usage: {
+        modelRequests: 4,
+        toolCalls: 3,
+        cancelledToolCalls: 1,
+        outputRetries: 1,
+        toolRetries: { picky: 1 },
+        inputTokens: 30,
+        outputTokens: 6,
+      },
+    })
+  })
+
+  it('B-VERB-2: a batch over the limit of calls counts none of its calls, and a failed request is no request (TRAP-1)', async () => {
+    const script: Script = [calls('look'), { error: 'server' }, calls('look', 'look'), 'never']
+    const result = await make(script, { tools: [look], limits: { toolCalls: 2 } }).run('Go.')
+    expect(result).toMatchObject({ status: 'limit', usage: { modelRequests: 2, toolCalls: 1 } })
+    expect(result.calls.map(({ status }) => status)).toEqual(['ok', 'aborted', 'aborted'])
+  })
+
+  it('B-VERB-3: has every call with its arguments, status, content, and what went wrong in words for people', async () => {
+    const store = memory()
+    const tools = [look, broken, tool('pay', { approval: 'ask', effect: 'once' })]
+    const parked = await make([calls('look 1', 'broken 2', 'pay 3', 'pay 4')], { tools, store }).run('Go.')
+    expect(parked.calls.map(({ tool: name, status }) => [name, status])).toEqual([
+      ['look', null],
+      ['broken', null],
+      ['pay', null],
+      ['pay', null],
+    ])
+    const session = make(['Done.'], { tools, store }).session(parked.sessionId)
+    const [first = '', second = ''] = parked.pending.map(({ callId }) => callId)
+    await session.decide({ callId: first, allow: true, by: 'ana' })
+    await session.decide({ callId: second, allow: false, by: 'bob', why: 'too dear' })
+    const { calls: done } = await session.run()
+    expect(done).toMatchObject([
+      { tool: 'look', args: { n: 1 }, status: 'ok', content: 'look 1', chars: 6 },
+      { tool: 'broken', args: { n: 2 }, status: 'error', failure: { class: expect.any(String) as string } },
+      { tool: 'pay', args: { n: 3 }, status: 'ok', content: 'pay 3', approved: { allow: true, by: 'ana' } },
+      { tool: 'pay', args: { n: 4 }, status: 'denied', approved: { allow: false, by: 'bob', why: 'too dear' } },
+    ])
+    expect(done[1]?.failure).toMatchObject({ recoverable: expect.any(Boolean) as boolean })
+    expect(done[3]?.failure).toMatchObject({ class: 'Denied', nextAction: expect.any(String) as string })
+  })
+
+  it('B-VERB-6: has the replies as the log has them only when they are asked for', async () => {
+    const harness = make([calls('look'), 'Done.', calls('look'), 'Done.'], { tools: [look] })
+    const session = await harness.open()
+    expect(await session.run('Go.')).not.toHaveProperty('responses')
+    const { responses } = await session.run('Again.', { raw: true })
+    const replies = (await session.read()).events.filter((event) => event.type === 'agent.message')
+    expect(responses).toEqual(replies.slice(2))
+  })
+})
+
+describe('the glossary', () => {
+  it('B-VERB-7: has a row for every stop reason and every limit that a result can have', () => {
+    const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+    const kernel = read('src/kernel/content.ts')
+    const blocks = [
+      /FailedReason =([\s\S]*?)\n\n/.exec(kernel)?.[1],
+      /type: 'limit'; limit: ([^}]*)/.exec(kernel)?.[1],
+      ...[...read('src/runtime/result.ts').matchAll(/stopReason: ('[^;}]*)/g)].map(([, reasons]) => reasons),
+    ]
+    const reasons = [...blocks.join(' ').matchAll(/'(\w+)'/g)].map(([, reason = '']) => reason)
+    const table = read('docs/glossary.md').split('## Session status')[1] ?? ''
+    expect(reasons.length).toBeGreaterThan(20)
+    expect(reasons.filter((reason) => !table.includes(`\`${reason}\``))).toEqual([])
+  })
+})
+
+describe('what a run added', () => {
+  const texts = (result: Result): readonly string[] => lines(result.messages)
+
+  it('B-VERB-4: is in its result, whole: what was said, every call and every result, of this run alone (AC-69)', async () => {
+    const session = await make([calls('look 1', 'look 2'), 'One.', 'Two.'], { tools: [look] }).open()
+    const first = ['user: Go.', 'assistant:  look() look()', 'tool: look 1', 'tool: look 2', 'assistant: One.']
+    expect(texts(await session.run('Go.'))).toEqual(first)
+    expect(texts(await session.run('And?'))).toEqual(['user: And?', 'assistant: Two.'])
+    expect(texts(await session.run())).toEqual(['user: And?', 'assistant: Two.'])
+  })
+
+  it('B-VERB-4: is whole also for a run that was limited, failed or parked: results no request has shown come last, in model order (AC-11, AC-69)', async () => {
+    const slow = tool('slow', { execute: () => new Promise((resolve) => setTimeout(resolve, 20, 'slow')) })
+    const limited = await make([calls('slow', 'look 2'), 'never'], {
+      tools: [slow, look],
+      limits: { modelRequests: 1 },
+    }).run('Go.')
+    expect(limited.status).toBe('limit')
+    expect(texts(limited).filter((text) => !text.includes('harness_notice'))).toEqual([
+      'user: Go.',
+      'assistant:  slow() look()',
+      'tool: slow',
+      'tool: look 2',
+    ])
+    const failed = await make([calls('look 1'), { error: 'auth', message: 'No.' }], { tools: [look] }).run('Go.')
+    expect(failed.status).toBe('failed')
+    expect(texts(failed)).toEqual(['user: Go.', 'assistant:  look()', 'tool: look 1'])
+    const parked = await make([calls('pay')], { tools: [tool('pay', { approval: 'ask' })] }).run('Go.')
+    expect(texts(parked)).toEqual(['user: Go.', 'assistant:  pay()'])
+  })
+
+  it('B-VERB-4: has all that opened the run, also for whoever only drives it on, and for a run that never began', async () => {
+    const store = memory()
+    const host = make(['Both.', 'Next.'], { store })
+    const session = await host.open()
+    await store.commit([{ session: session.id, lane: 'inbox', events: [message('one'), message('two')] }])
+    expect(texts(await session.run())).toEqual(['user: one', 'user: two', 'assistant: Both.'])
+    expect(await session.run('three')).toMatchObject({ status: 'completed' })
+    const held = make(['never'], { store, hooks: [{ type: 'user_prompt_submit', run: () => ({ cancel: 'no' }) }] })
+    await held.session(session.id).send('four')
+    const result = await held.session(session.id).run()
+    expect(result).toMatchObject({ status: 'interrupted', stopReason: 'cancelled_by_hook', reason: 'no', text: '' })
+    expect(texts(result)).toEqual(['user: four'])
+  })
+
+  it('B-VERB-11: whoever steers an open run gets the result of that run, whole', async () => {
+    const { tool: slow, runs, go } = waiting('slow')
+    const script: Script = [
+      { ...calls('look 1'), usage: { inputTokens: 3, outputTokens: 1 } },
+      calls('slow 2'),
+      (request) => users(request).join(' + '),
+    ]
+    const session = await make(script, { tools: [slow, look] }).open()
+    const first = session.run('one')
+    await runs.here
+    const second = session.run('two')
+    await admitted(session, 'two')
+    go()
+    const [one, two] = await Promise.all([first, second])
+    expect(one).toMatchObject({ status: 'completed', text: 'one + two', usage: { modelRequests: 3, toolCalls: 2 } })
+    expect(two).toEqual(one)
+  })
+
+  it('B-VERB-5: the whole conversation is there after several runs: what was shown, and what will be shown next (AC-69)', async () => {
+    const { tool: slow, runs, go } = waiting('slow')
+    const seen: (readonly string[])[] = []
+    const session = await make(
+      (request, n) => {
+        seen.push(lines(request.messages))
+        return n === 1 ? calls('slow 7') : `answer ${n}`
+      },
+      { tools: [slow] },
+    ).open()
+    await session.run('one')
+    const running = session.run('two')
+    await runs.here
+    await session.send('three')
+    expect(lines(await session.messages())).toEqual([
+      'user: one',
+      'assistant: answer 0',
+      'user: two',
+      'assistant:  slow()',
+      'user: three',
+    ])
+    go()
+    await running
+    const all = lines(await session.messages())
+    expect(all).toEqual([...(seen.at(-1) ?? []), 'assistant: answer 2'])
+    expect(all).toContain('tool: slow 7')
+  })
+
+  it('B-VERB-5: a fork has the conversation up to its event, also what no request had shown; what still waits stays behind', async () => {
+    const harness = make([calls('look 1', 'look 2'), (request) => lines(request.messages).join(' | ')], {
+      tools: [look],
+      limits: { modelRequests: 1 },
+      breaker: false,
+    })
+    const session = await harness.open()
+    expect(await session.run('one')).toMatchObject({ status: 'limit' })
+    const fork = await session.fork()
+    const before = ['user: one', 'assistant:  look() look()', 'tool: look 1', 'tool: look 2']
+    const plain = async (of: SessionHandle) => lines(await of.messages()).filter((text) => !text.includes('notice'))
+    expect(await plain(session)).toEqual(before)
+    expect(await plain(fork)).toEqual(before)
+    const { text } = await fork.run('two')
+    expect(text.split(' | ').filter((line) => !line.includes('notice'))).toEqual([...before, 'user: two'])
+    expect(await plain(session)).toEqual(before)
+  })
+
+  it('B-VERB-5: a fork has a message that an interrupt swallowed, and none that is still to come', async () => {
+    const { tool: slow, runs, go } = waiting('slow')
+    const session = await make([calls('slow'), 'Later.', 'Forked.'], { tools: [slow] }).open()
+    const running = session.run('one')
+    await runs.here
+    await session.send('two')
+    await session.interrupt()
+    await session.send('three', { when: 'after' })
+    go()
+    await running
+    const settled = (await session.read()).events.find(({ type }) => type === 'run.settled')
+    const fork = await session.fork({ at: settled?.seq ?? 0 })
+    const texts = lines(await fork.messages()).filter((line) => line.startsWith('user'))
+    expect(texts).toEqual(['user: one', 'user: two'])
+  })
+})
+
+describe('what is thrown', () => {
+  it('B-VERB-8: every verb of a closed harness, also of sessions it gave out, says that it is closed, and nothing is written', async () => {
+    const store = memory()
+    const harness = make(['One.'], { store })
+    const session = await harness.open()
+    await session.run('one')
+    await harness.close()
+    const before = (await session.read()).events.length
+    const closed = { name: 'Fault', code: 'harness_closed' }
+    await expect(harness.run('two')).rejects.toMatchObject(closed)
+    expect(() => harness.stream('two')).toThrow('closed')
+    for (const verb of [
+      () => session.send('two'),
+      () => session.run('two'),
+      () => session.run(),
+      () => session.stream('two').result,
+      () => session.steer([{ type: 'pause' }]),
+      () => session.interrupt(),
+      () => session.fork(),
+      () => session.undo(),
+      () => session.send('two', { when: 'idle' }),
+    ])
+      await expect(verb()).rejects.toMatchObject(closed)
+    expect((await session.read()).events).toHaveLength(before)
+  })
+
+  it.each([
+    [{ modelRequests: Number.NaN }, 'The limit "modelRequests" must be a whole number from 0, not NaN.'],
+    [{ modelRequests: -1 }, 'from 0, not -1'],
+    [{ parallel: 0 }, 'The limit "parallel" must be a whole number from 1, not 0.'],
+    [{ activeMs: null }, 'not null'],
+    [{ activeMs: Number.POSITIVE_INFINITY }, 'not Infinity'],
+    [{ tokens: '9' }, 'The limit "tokens"'],
+    [{ modelRequest: 5 }, 'There is no limit "modelRequest".'],
+  ])('B-VERB-9: limits that make no sense are refused when the harness is made: %j', (limits, said) => {
+    expect(() => make([], { limits: limits as unknown as Limits })).toThrow(said)
+  })
+
+  it('B-VERB-9: a limit that is left undefined is the default, and what may be unlimited may be null', async () => {
+    const limits = { modelRequests: undefined, toolCalls: null, tokens: null }
+    const harness = make(['Done.'], { limits: limits as unknown as Limits })
+    const { sessionId } = await harness.run('Go.')
+    const started = (await harness.session(sessionId).read()).events.find((event) => event.type === 'run.started')
+    expect(started).toMatchObject({ limits: { modelRequests: 64, toolCalls: null, tokens: null, activeMs: 600_000 } })
+  })
+
+  it('B-VERB-8: a log that cannot be is a Bug for whoever runs it, and the log stays as it is', async () => {
+    const inner = memory()
+    let bent = false
+    const store: Store = new Proxy(inner, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name)
+        if (typeof member !== 'function') return member
+        if (name !== 'read' || !bent) return member.bind(target) as unknown
+        return async (...args: Parameters<Store['read']>) => {
+          const { events } = await target.read(...args)
+          return { events: events.filter(({ type }) => type !== 'run.started') }
+        }
+      },
+    })
+    const first = await make(['One.'], { store }).run('one')
+    bent = true
+    const again = make(['Two.'], { store }).session(first.sessionId)
+    await expect(again.run('two')).rejects.toThrow(Bug)
+    expect((await inner.read(first.sessionId, 0)).events.at(-1)?.type).toBe('user.message')
+  })
+})
+
+describe.each(STORAGES)('one model object on %s', (storage) => {
+  it('B-VERB-10: serves several runs and harnesses at once, and carries no message from one to another (AC-10)', async () => {
+    const seen: (readonly string[])[] = []
+    const all = moment()
+    let n = 0
+    const model = {
+      name: 'shared',
+      call: async (request: Parameters<typeof users>[0]) => {
+        seen.push(users(request))
+        n += 1
+        if (n === 3) all.come()
+        await all.here
+        const parts = [{ type: 'text', text: users(request).join() }] as const
+        return { type: 'reply', parts, calls: [], finish: 'stop', usage: null } as const
+      },
+    }
+    const [one, two] = [make(model, { store: storeOf(storage) }), make(model, { store: storeOf(storage) })]
+    const results = await Promise.all([one.run('a'), one.run('b'), two.run('c')])
+    expect(results.map(({ text }) => text)).toEqual(['a', 'b', 'c'])
+    expect(seen.map((texts) => texts.join()).sort()).toEqual(['a', 'b', 'c'])
+  })
+})
+
+const message = (text: string) =>
+  ({ type: 'user.message', id: text, parts: [{ type: 'text', text }], when: 'next' }) as const
+
+/** The message is in the log. */
+async function admitted(session: SessionHandle, text: string): Promise<void> {
+  for (;;) {
+    const { events } = await session.read()
+    if (JSON.stringify(events.filter(({ type }) => type === 'user.message')).includes(`"${text}"`)) return
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}

@@ -1,0 +1,118 @@
+// How runs end that did not end well: each for its own reason, with everything in the log, and the session goes on.
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { defineTool, Harness, type HarnessOptions, ModelRetry, type Script, scripted } from '../../src/index.ts'
+import { stage } from './stage.ts'
+
+const act = (execute: () => unknown, retries = 0) =>
+  defineTool({ name: 'act', description: 'acts', input: z.object({}), effect: 'read', retries, execute })
+const calls = [{ tool: 'act' }]
+const pair = [{ tool: 'act' }, { tool: 'final_result', args: { city: 'Oslo' } }]
+const output = { schema: z.object({ city: z.string() }) }
+const picky = act(() => {
+  throw new ModelRetry('Once more.')
+})
+
+type Ending = readonly [what: string, script: Script, end: object, options: Partial<HarnessOptions>, events: object[]]
+const asked = { type: 'agent.message' }
+const ENDINGS: readonly Ending[] = [
+  ['provider_error', [{ error: 'auth', message: 'No.' }, 'On.'], { stopReason: 'provider_error' }, {}, []],
+  ['empty_answer', ['', 'On.'], { stopReason: 'empty_answer' }, {}, [asked]],
+  ['tool_retries_exceeded', [{ calls }, 'On.'], { stopReason: 'tool_retries_exceeded' }, { tools: [picky] }, [asked]],
+  [
+    'output_validation_failed',
+    ['Oslo.', { calls: [{ tool: 'final_result', args: { city: 'Oslo' } }] }],
+    { stopReason: 'output_validation_failed' },
+    { output, limits: { outputRetries: 0 } },
+    [asked],
+  ],
+  [
+    'unexpected_model_behavior',
+    [{ calls: pair }, { calls: [{ tool: 'final_result', args: { city: 'Oslo' } }] }],
+    { stopReason: 'unexpected_model_behavior' },
+    { output, tools: [act(() => 1)] },
+    [{ ...asked, calls: [{ tool: 'act' }, { tool: 'final_result' }] }],
+  ],
+  [
+    'limit_reached',
+    [{ calls: [...calls, ...calls] }, 'On.'],
+    { stopReason: 'limit_reached', limit: 'tool_calls' },
+    { tools: [act(() => 1)], limits: { toolCalls: 1 } },
+    [{ ...asked, calls: [{ tool: 'act' }, { tool: 'act' }] }],
+  ],
+]
+
+describe('a run that did not end well', () => {
+  it.each(ENDINGS)(
+    'B-SETTLE-1: keeps its reason, %s, and its last reply in the log; each call has a result, and the session goes on (AC-9, AC-11, AC-45)',
+    async (_what, script, end, options, said) => {
+      const harness = new Harness({ model: scripted(script), ...options })
+      const session = await harness.open()
+      expect(await session.run('Go.')).toMatchObject(end)
+      const { events } = await session.read()
+      expect(events.at(-1)?.type).toBe('run.settled')
+      const replies = events.filter((event) => event.type === 'agent.message')
+      expect(replies).toMatchObject(said)
+      const results = events.filter((event) => event.type === 'agent.tool_result')
+      expect(results).toHaveLength(replies.flatMap((reply) => reply.calls).length)
+      expect(await session.run('Go on.')).toMatchObject({ status: 'completed' })
+      await harness.close()
+    },
+  )
+
+  it('B-SETTLE-2: cancelled in the middle of a tool it is interrupted, the tool is told, and the harness goes on (AC-8, AC-45)', async () => {
+    let begun = (): void => {}
+    const running = new Promise<void>((resolve) => {
+      begun = resolve
+    })
+    let told = false
+    const slow = defineTool({
+      name: 'slow',
+      description: 'slow',
+      input: z.object({}),
+      effect: 'read',
+      execute: (_args, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            told = true
+            reject(new Error('stopped'))
+          })
+          begun()
+        }),
+    })
+    const { session, harness } = await stage([{ calls: [{ tool: 'slow' }] }, 'Back.', 'And another.'], {
+      tools: [slow],
+    })
+    const run = session.run('Go.')
+    await running
+    await session.interrupt()
+    expect(await run).toMatchObject({ status: 'interrupted', stopReason: 'cancelled' })
+    expect(told).toBe(true)
+    expect(await session.run('Again.')).toMatchObject({ status: 'completed', text: 'Back.' })
+    expect(await harness.run('Somebody else.')).toMatchObject({ status: 'completed', text: 'And another.' })
+    await harness.close()
+  })
+
+  it('B-KERNEL-13: a paused run is told apart from an empty answer, and goes on with the next message (AC-83)', async () => {
+    let begun = (): void => {}
+    const running = new Promise<void>((resolve) => {
+      begun = resolve
+    })
+    let go = (): void => {}
+    const paused = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    const slow = act(async () => {
+      begun()
+      await paused
+    })
+    const { session, harness } = await stage([{ calls }, 'Done.'], { tools: [slow] })
+    const run = session.run('Go.')
+    await running
+    await session.interrupt('pause')
+    go()
+    expect(await run).toMatchObject({ status: 'requires_action', stopReason: 'paused', pending: [] })
+    expect(await session.run('Go on.')).toMatchObject({ status: 'completed', text: 'Done.' })
+    await harness.close()
+  })
+})

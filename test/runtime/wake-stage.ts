@@ -1,0 +1,98 @@
+// What the tests of waking share: sessions with wakes in their log, stores that fail for one session, and a clock that is moved
+// by hand. Nothing is asserted here.
+import type { OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
+import { fold } from '../../src/kernel/fold.ts'
+import { next } from '../../src/kernel/next.ts'
+import { EMPTY } from '../../src/kernel/session.ts'
+import { Bug, type Clock, type Store } from '../../src/index.ts'
+import { AGENT } from '../../src/runtime/agent.ts'
+import { cardOf } from '../../src/runtime/card.ts'
+import { START } from '../contract/fixture.ts'
+
+type Wake = { readonly due: number; readonly key?: string }
+
+/** A session that nobody has said anything to, with wakes at these times. */
+export async function asleep(store: Store, session: string, wakes: readonly Wake[], agent = AGENT): Promise<void> {
+  const at = store.now()
+  const bodies: OwnerBody[] = [
+    { type: 'session.created', agent, planner: 'model' },
+    ...wakes.map(({ due, key = 'w' }) => ({ type: 'wake.scheduled', due, key, reason: `woken by ${key}` }) as const),
+  ]
+  const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))
+  const state = events.reduce(fold, EMPTY)
+  // As its owner left it, before the first of them was due.
+  const now = Math.min(at, ...wakes.map(({ due }) => due - 1))
+  const card = cardOf(session, state, next(state, { now, epoch: 0 }))
+  await store.commit([{ session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card }])
+}
+
+/** Said by somebody who does not drive. */
+export async function say(store: Store, session: string, text: string): Promise<void> {
+  const parts = [{ type: 'text', text }] as const
+  const events = [{ type: 'user.message', id: text, parts, when: 'next' }] as const
+  await store.commit([{ session, lane: 'inbox', events }])
+}
+
+/** The same store, with some of its members replaced. */
+export function changed(inner: Store, members: (inner: Store) => Partial<Store>): Store {
+  const own = members(inner)
+  return new Proxy(inner, {
+    get(target, name) {
+      const member: unknown = Reflect.get(name in own ? own : target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+}
+
+/** A store in which no attempt gets far with these sessions, and which counts how often one tried. */
+export function poisoned(inner: Store, sessions: Set<string>): { readonly store: Store; readonly tries: string[] } {
+  const tries: string[] = []
+  const store = changed(inner, () => ({
+    read: (session, after, limit) => {
+      if (!sessions.has(session)) return inner.read(session, after, limit)
+      tries.push(session)
+      return Promise.reject(new Bug('the sky is blue'))
+    },
+  }))
+  return { store, tries }
+}
+
+/** A clock that is moved by hand, and says when the next of its timers will fire. */
+export class HandClock implements Clock {
+  time = START
+  readonly #timers = new Map<() => void, number>()
+
+  now(): number {
+    return this.time
+  }
+
+  timer(ms: number, fire: () => void): () => void {
+    const own = (): void => fire()
+    this.#timers.set(own, this.time + ms)
+    return () => void this.#timers.delete(own)
+  }
+
+  get next(): number | null {
+    return this.#timers.size > 0 ? Math.min(...this.#timers.values()) : null
+  }
+
+  advance(ms: number): void {
+    this.time += ms
+    for (const [fire, at] of this.#timers) {
+      if (at > this.time) continue
+      this.#timers.delete(fire)
+      fire()
+    }
+  }
+
+  /** The machine sleeps: time goes on, and no timer fires for it. */
+  suspend(ms: number): void {
+    this.time += ms
+    for (const [fire, at] of this.#timers) this.#timers.set(fire, at + ms)
+  }
+}
+
+/** Everything that can happen without the clock has happened. */
+export async function quiet(): Promise<void> {
+  for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,231 @@
+// Waking and working: how sessions are found, in which order, when nobody looks, and how a worker ends.
+import { describe, expect, it, vi } from 'vitest'
+import { Fault, memory, scripted } from '../../src/index.ts'
+import { calls, make, STORAGES, storeOf, typesIn, waiting } from './scene.ts'
+import { asleep, changed, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+
+describe.each(STORAGES)('what is due, on %s', (storage) => {
+  it('B-WAKE-1: a look with nothing pending leaves no trace: no event, no due time, no later look (S4-17, AC-110)', async () => {
+    const store = storeOf(storage)
+    const harness = make(['never asked'], { store })
+    const session = await harness.open({ id: 's' })
+    const before = await store.card('s')
+    expect(await harness.wake('s')).toEqual({ type: 'rested', waiting: 'input', until: null })
+    expect(await store.card('s')).toEqual(before)
+    expect(await typesIn(session)).toEqual(['session.created'])
+    expect(await store.nextDue()).toBeNull()
+  })
+
+  it('B-WAKE-2: what is pending and what is due are one run, and a wake of the future stays (S4-21, S4-22, AC-117)', async () => {
+    const store = storeOf(storage)
+    const harness = make(['done', 'again'], { store })
+    const later = store.now() + 60_000
+    const now = { due: store.now(), key: 'now' }
+    await asleep(store, 's', [now, now, { due: later, key: 'later' }])
+    const session = harness.session('s')
+    expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'done' })
+    const starts = async () => (await session.read()).events.filter(({ type }) => type === 'run.started')
+    expect(await starts()).toMatchObject([{ wakes: ['now'] }])
+    expect(await store.card('s')).toMatchObject({ status: 'rescheduling', due: later, wakes: 1 })
+    expect(await harness.wake('s')).toMatchObject({ type: 'rested', until: later })
+    expect(await starts()).toHaveLength(1)
+  })
+
+  it('B-WAKE-3: work drives what was sent before wakes, the longest waiting first, and asks again after each (S4-21, AC-118)', async () => {
+    const store = storeOf(storage)
+    const order: string[] = []
+    const model = scripted(async ({ session }) => {
+      order.push(session)
+      if (session === 'sent') await say(store, 'urgent', 'me first')
+      return 'done'
+    })
+    const harness = make(model, { store })
+    await asleep(store, 'old', [{ due: store.now() - 9_000 }])
+    await asleep(store, 'older', [{ due: store.now() - 99_000 }])
+    for (const id of ['sent', 'urgent']) await asleep(store, id, [])
+    await say(store, 'sent', 'hello')
+    expect(await harness.work({ width: 1, idleMs: 0 })).toEqual({ type: 'idle', looks: 4 })
+    expect(order).toEqual(['sent', 'urgent', 'older', 'old'])
+  })
+
+  it('B-WAKE-4: one session whose attempts fail does not stop the others (S4-21, AC-118)', async () => {
+    const { store, tries } = poisoned(storeOf(storage), new Set(['bad']))
+    const failed: string[] = []
+    const onError = (session: string): number => failed.push(session)
+    const harness = make(
+      scripted(() => 'done'),
+      { store, worker: { onError } },
+    )
+    for (const id of ['a', 'bad', 'b', 'c']) {
+      await asleep(store, id, [])
+      await say(store, id, 'hello')
+    }
+    expect(await harness.work({ width: 2, idleMs: 0 })).toEqual({ type: 'idle', looks: 4 })
+    expect([tries, failed]).toEqual([['bad'], ['bad']])
+    for (const id of ['a', 'b', 'c']) expect(await store.card(id)).toMatchObject({ outcome: 'completed', due: null })
+    expect(await store.card('bad')).toMatchObject({ outcome: null, trouble: { attempts: 1 } })
+  })
+
+  it('B-WAKE-5: a session of an agent that this worker does not have is left for one that has it', async () => {
+    const store = storeOf(storage)
+    const script = scripted(() => 'done')
+    await asleep(store, 'theirs', [], 'editor')
+    await say(store, 'theirs', 'hello')
+    const stranger = make(script, { store, worker: { attemptsMax: 1 } })
+    for (let i = 0; i < 2; i++) expect(await stranger.work({ idleMs: 0 })).toMatchObject({ type: 'idle' })
+    expect(await store.card('theirs')).not.toHaveProperty('trouble')
+    const editor = { description: 'edits', model: script }
+    expect(await make(script, { store, subagents: { editor } }).work({ idleMs: 0 })).toMatchObject({ looks: 1 })
+    expect(await store.card('theirs')).toMatchObject({ outcome: 'completed' })
+  })
+})
+
+describe('a worker', () => {
+  const scene = () => {
+    const clock = new HandClock()
+    const store = memory({ clock })
+    const harness = make(
+      scripted(() => 'done'),
+      { store, clock },
+    )
+    const ended = async (id: string) => (await store.card(id))?.outcome
+    return { clock, store, harness, ended }
+  }
+
+  it('B-WAKE-6: sleeps exactly to the next due wake, and is told of an earlier one (S4-20, AC-118)', async () => {
+    const { clock, store, harness, ended } = scene()
+    await asleep(store, 'first', [{ due: clock.time + 5_000 }])
+    const working = harness.work()
+    await quiet()
+    expect(clock.next).toBe(clock.time + 5_000)
+    await asleep(store, 'sooner', [{ due: clock.time + 3_000 }])
+    await quiet()
+    expect(clock.next).toBe(clock.time + 3_000)
+    clock.advance(2_999)
+    await quiet()
+    expect(await ended('sooner')).toBeNull()
+    clock.advance(1)
+    await vi.waitFor(async () => expect(await ended('sooner')).toBe('completed'))
+    expect(await ended('first')).toBeNull()
+    clock.advance(2_000)
+    await vi.waitFor(async () => expect(await ended('first')).toBe('completed'))
+    await quiet()
+    // Looks for claims that might have been lost, and then there is nothing to wait for.
+    for (let i = 0; i < 4; i++) {
+      clock.advance(30_000)
+      await quiet()
+    }
+    expect(clock.next).toBeNull()
+    await harness.close()
+    expect(await working).toEqual({ type: 'stopped', looks: 2 })
+  })
+
+  it('B-WAKE-7: is not fooled by a machine that slept, or a clock that jumped: a wake is late by a minute at most (F21, F22)', async () => {
+    const { clock, store, harness, ended } = scene()
+    await asleep(store, 's', [{ due: clock.time + 8 * 3_600_000 }])
+    harness.work().catch(() => {})
+    await quiet()
+    clock.suspend(8 * 3_600_000)
+    await quiet()
+    expect(await ended('s')).toBeNull()
+    clock.advance(60_000)
+    await vi.waitFor(async () => expect(await ended('s')).toBe('completed'))
+    const started = (await harness.session('s').read()).events.filter(({ type }) => type === 'run.started')
+    expect(started).toHaveLength(1)
+  })
+
+  it('B-WAKE-8: with idleMs it ends when nothing was due for so long, and looks once more before (S4-20, AC-118)', async () => {
+    const { clock, store, harness, ended } = scene()
+    let over: unknown = null
+    const working = harness.work({ idleMs: 1_000 }).then((worked) => {
+      over = worked
+    })
+    await quiet()
+    // It comes due in the very moment in which the worker would go.
+    await asleep(store, 's', [{ due: clock.time + 1_000 }])
+    await quiet()
+    clock.advance(1_000)
+    await vi.waitFor(async () => expect(await ended('s')).toBe('completed'))
+    await quiet()
+    clock.advance(999)
+    await quiet()
+    expect(over).toBeNull()
+    clock.advance(1)
+    await working
+    expect(over).toEqual({ type: 'idle', looks: 1 })
+  })
+
+  it('B-WAKE-9: begins nothing more when its signal is aborted, and what runs comes to its rest', async () => {
+    const store = memory()
+    const slow = waiting('slow')
+    const model = scripted(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : calls('slow')))
+    const harness = make(model, { store, tools: [slow.tool] })
+    for (const id of ['one', 'two']) {
+      await asleep(store, id, [])
+      await say(store, id, 'hello')
+    }
+    const stop = new AbortController()
+    const working = harness.work({ width: 1, signal: stop.signal })
+    await slow.runs.here
+    stop.abort()
+    slow.go()
+    expect(await working).toEqual({ type: 'stopped', looks: 1 })
+    expect(await store.card('one')).toMatchObject({ outcome: 'completed' })
+    expect(await typesIn(harness.session('two'))).toEqual(['session.created', 'user.message'])
+    // Whoever stopped may begin again.
+    expect(await harness.work({ idleMs: 0 })).toEqual({ type: 'idle', looks: 1 })
+  })
+
+  it('B-WAKE-10: uses a place that somebody else left free', async () => {
+    const store = memory()
+    const slow = waiting('slow')
+    const model = scripted(({ session, messages }) =>
+      session === 'asked' && messages.at(-1)?.role !== 'tool' ? calls('slow') : 'done',
+    )
+    const harness = make(model, { store, tools: [slow.tool] })
+    for (const id of ['asked', 'due']) await asleep(store, id, [])
+    const asked = harness.session('asked').run('go')
+    await slow.runs.here
+    await say(store, 'due', 'hello')
+    harness.work({ width: 1 }).catch(() => {})
+    await quiet()
+    expect(await store.card('due')).toMatchObject({ outcome: null })
+    slow.go()
+    await asked
+    await vi.waitFor(async () => expect(await store.card('due')).toMatchObject({ outcome: 'completed' }))
+  })
+
+  it('B-WAKE-11: works once at a time, and refuses a width and a time that make no sense', async () => {
+    const { harness } = scene()
+    const code = (error: unknown): unknown => (error instanceof Fault ? error.code : error)
+    expect(await harness.work({ width: 0 }).catch(code)).toBe('invalid_config')
+    expect(await harness.work({ idleMs: -1 }).catch(code)).toBe('invalid_config')
+    const working = harness.work()
+    expect(await harness.work().catch(code)).toBe('invalid_input')
+    await harness.close()
+    expect(await working).toEqual({ type: 'stopped', looks: 0 })
+    expect(await harness.work().catch(code)).toBe('harness_closed')
+  })
+
+  it('B-WAKE-12: waits and goes on when the store cannot say what is due', async () => {
+    const clock = new HandClock()
+    const inner = memory({ clock })
+    let asked = 0
+    const store = changed(inner, () => ({
+      due: (limit) => (asked++ < 2 ? Promise.reject(new Fault('io_error', 'The disk is gone.')) : inner.due(limit)),
+    }))
+    const errors: string[] = []
+    const worker = { onError: (session: string, error: unknown) => void errors.push(`${session}${String(error)}`) }
+    const harness = make(['done'], { store, clock, worker })
+    await asleep(store, 's', [{ due: clock.time }])
+    harness.work().catch(() => {})
+    await quiet()
+    expect(errors).toEqual(['Fault: The disk is gone.'])
+    for (let i = 0; i < 2; i++) {
+      clock.advance(1_000)
+      await quiet()
+    }
+    await vi.waitFor(async () => expect(await store.card('s')).toMatchObject({ outcome: 'completed' }))
+    expect(asked).toBeLessThan(6)
+  })
+})
