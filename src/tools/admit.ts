@@ -2,7 +2,7 @@
 // so history, wire and execution agree: parse, the tool's own normaliser, repair (only if something is wrong), validate, gate.
 // Nothing runs here, and no call that is wrong ends a run.
 import { hash } from 'node:crypto'
-import type { Gate, Json, Mutable, Proposal } from '../kernel/content.ts'
+import type { Gate, Json, Mutable, Outside, Proposal } from '../kernel/content.ts'
 import type { Failure } from '../kernel/failure.ts'
 import type { ReplyCall } from '../kernel/ports.ts'
 import { bounded, clipped, invalidText } from './invalid.ts'
@@ -23,6 +23,8 @@ export type Asking = {
   readonly policy: Policy
   readonly environment: string | null
   readonly redactor: SecretFinder
+  /** The model reads its calls as text: what is not repaired is shown to it again exactly as it wrote it. */
+  readonly verbatim?: boolean
 }
 
 /** The name of a known secret somewhere in a value, or null. */
@@ -39,12 +41,21 @@ export function admit(
 ): readonly Proposal[] | Promise<readonly Proposal[]> {
   const admitted: (Proposal | Promise<Proposal>)[] = []
   let waits = false
+  let serial = false
   for (const call of calls) {
     const proposal = admitOne(call, tools, asking)
     waits ||= proposal instanceof Promise
+    serial ||= tools.get(call.tool)?.sequential === true
     admitted.push(proposal)
   }
-  return waits ? Promise.all(admitted.map((proposal) => Promise.resolve(proposal))) : (admitted as Proposal[])
+  if (!waits) return serial ? (admitted as Proposal[]).map(inSeries) : (admitted as Proposal[])
+  const all = Promise.all(admitted.map((proposal) => Promise.resolve(proposal)))
+  return serial ? all.then((proposals) => proposals.map(inSeries)) : all
+}
+
+/** One sequential tool makes the whole batch wait for each other, also what comes after it. */
+function inSeries(proposal: Proposal): Proposal {
+  return { ...proposal, sequential: true }
 }
 
 function admitOne(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Promise<Proposal> {
@@ -104,10 +115,20 @@ function accept(tool: Tool, call: ReplyCall, args: Json, asking: Asking): Propos
   const secret = asking.redactor.idle ? null : asking.redactor.find(args)
   if (secret !== null) return refuse(call, tool, { kind: 'Denied', message: secretText(tool.name, secret) })
   const approval = tool.approval(args)
+  const raw = asking.verbatim ? rawOf(call.args, args) : undefined
   if (approval instanceof Promise)
-    return approval.then((said) => propose(call, tool, args, gateOf(tool, args, said, asking)))
-  return propose(call, tool, args, gateOf(tool, args, approval, asking))
+    return approval.then((said) => propose(call, tool, { args, raw }, gateOf(tool, args, said, asking)))
+  return propose(call, tool, { args, raw }, gateOf(tool, args, approval, asking))
 }
+
+/** The model's own spelling, where it is another than ours and means the same. */
+function rawOf(text: string, args: Json): string | undefined {
+  if (JSON.stringify(args) === text) return undefined
+  const written = parse(text) ?? null
+  return JSON.stringify(canonical(written)) === JSON.stringify(canonical(args)) ? text : undefined
+}
+
+type Written = { readonly args: Json; readonly raw: string | undefined }
 
 /** What is stored must also be written and read again, by parsers that recurse. Loops, because this stands in every long call. */
 function nests(value: Json, levels: number): boolean {
@@ -129,8 +150,7 @@ function nests(value: Json, levels: number): boolean {
 function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gate | null {
   const { now, approvalMs, policy, environment } = asking
   // Most harnesses have no rules, and this stands in every turn.
-  if (policy.rules.length === 0 && approval === 'auto' && !policy.writeRoots)
-    return tool.outside ? { type: 'outside' } : null
+  if (policy.rules.length === 0 && approval === 'auto' && !policy.writeRoots) return outsideOf(tool, args)
   const action = {
     tool: tool.name,
     args,
@@ -140,15 +160,25 @@ function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gat
   }
   const judged = judge(policy, action)
   if (judged.type === 'deny') return { type: 'refuse', failure: { kind: 'Denied', message: judged.reason } }
-  if (judged.type === 'allow') return tool.outside ? { type: 'outside' } : null
+  const outside = outsideOf(tool, args)
+  if (judged.type === 'allow') return outside
   const openMs = judged.expiresMs ?? approvalMs
-  return { ...judged.gate, expiresAt: openMs === null ? null : now + openMs }
+  const gate = { ...judged.gate, expiresAt: openMs === null ? null : now + openMs }
+  return outside ? { ...gate, outside } : gate
 }
 
-function propose(call: ReplyCall, tool: Tool, args: Json, gate: Gate | null): Proposal {
+/** Who answers, if nothing runs here. */
+function outsideOf(tool: Tool, args: Json): Outside | null {
+  if (!tool.outside) return null
+  return tool.child ? { type: 'outside', child: tool.child(args) } : { type: 'outside' }
+}
+
+function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate | null): Proposal {
   const { name, effect, timeoutMs } = tool
   const proposal: Mutable<Proposal> = { id: call.id, tool: name, args, effect, timeoutMs }
   if (gate) proposal.gate = gate
+  if (raw !== undefined) proposal.raw = raw
+  if (tool.blocks) proposal.blocks = true
   if (tool.sequential) proposal.sequential = true
   if (tool.reconcile) proposal.reconcile = true
   if (tool.retries !== null) proposal.retries = tool.retries

@@ -21,6 +21,7 @@ export type BashArgs = {
   readonly timeout_ms?: number
   readonly soft_timeout_ms?: number
   readonly network?: boolean
+  readonly max_chars?: number
 }
 
 export type BashOptions = ConfinedOptions & {
@@ -83,7 +84,9 @@ async function execute(args: BashArgs, context: ToolContext, ground: Settled): P
     ...(lines ? { onChunk: (stream: Stream, chunk: Uint8Array) => lines.push(stream, chunk) } : {}),
   }
   const asked = { command: args.command, shell }
-  return resultOf(await runConfined(errand, ground, context), { asked, timeoutText: timeoutText(args) }, context)
+  const { max_chars: charsMax = null } = args
+  const told = { asked, timeoutText: timeoutText(args), charsMax }
+  return resultOf(await runConfined(errand, ground, context), told, context)
 }
 
 function timeoutText(args: BashArgs): (kind: 'soft' | 'hard') => string {
@@ -137,6 +140,7 @@ const schema = {
     timeout_ms: { ...milliseconds, description: `Stop after this long. Default ${HARD_MS}.` },
     soft_timeout_ms: { ...milliseconds, description: `Stop after this long without output. Default ${SOFT_MS}.` },
     network: { type: 'boolean', description: 'Needs the network. A person is asked.' },
+    max_chars: { type: 'integer', minimum: 1, description: 'Show less of each stream. It cannot show more.' },
   },
   required: ['command'],
   additionalProperties: false,
@@ -163,6 +167,8 @@ function trouble(name: string, value: unknown): { readonly message: string; read
     const bytes = Buffer.byteLength(value)
     return bytes > COMMAND_BYTES_MAX ? wrong(`has ${bytes} bytes, at most ${COMMAND_BYTES_MAX}: use a file`) : []
   }
+  if (name === 'max_chars')
+    return Number.isInteger(value) && Number(value) >= 1 ? [] : wrong('must be a whole number from 1 on')
   if (name === 'network') return typeof value === 'boolean' ? [] : wrong('must be true or false')
   if (name !== 'timeout_ms' && name !== 'soft_timeout_ms') return wrong('is not a field of this tool')
   const whole = Number.isInteger(value) && (value as number) >= 1 && (value as number) <= HARD_MS_MAX

@@ -4,6 +4,7 @@ import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Json } from '../kernel/content.ts'
+import { bound } from './bound.ts'
 import type { Captured } from './capture.ts'
 import { type Metadata, type Output, output, ToolFailure } from './output.ts'
 import { PROTECTED_PATHS } from './protected.ts'
@@ -163,6 +164,8 @@ export type Told = {
   /** What was run, in the tool's own words: the first fields of the result. */
   readonly asked: Readonly<Record<string, Json>>
   readonly timeoutText: (kind: 'soft' | 'hard') => string
+  /** How much of each stream is shown at most, if less than always. */
+  readonly charsMax?: number | null
 }
 
 /** The one shape of a result: JSON for the model with both streams and the exit code; metadata for people and programs. */
@@ -170,8 +173,8 @@ export function resultOf({ end, changed, confined, network }: Ran, told: Told, c
   const { how, durationMs } = end
   const timedOut = how.type === 'timeout'
   const code = how.type === 'exited' ? how.code : null
-  const stdout = bounded(end.stdout, context)
-  const stderr = bounded(end.stderr, context)
+  const stdout = lowered(bounded(end.stdout, context), told, context)
+  const stderr = lowered(bounded(end.stderr, context), told, context)
   const noticed = changed.length > 0 ? { protected_changed: changed } : {}
   const late = timedOut ? { timed_out: true, timeout_kind: how.kind, message: told.timeoutText(how.kind) } : {}
   const streams = { stdout: stdout.text, stderr: stderr.text }
@@ -204,7 +207,16 @@ function contentOf(result: { readonly stdout: string; readonly stderr: string })
   return JSON.stringify({ ...result, stdout: plain(result.stdout), stderr: plain(result.stderr) })
 }
 
-function bounded(captured: Captured, context: ToolContext): { readonly text: string; readonly blob: Json | null } {
+type Shown = { readonly text: string; readonly blob: Json | null }
+
+/** Asked for less: what is left out can still be read. */
+function lowered(shown: Shown, { charsMax = null }: Told, context: ToolContext): Shown {
+  if (charsMax === null || shown.text.length <= charsMax) return shown
+  const { content, metadata } = bound(shown.text, context.keep, charsMax)
+  return { text: content, blob: shown.blob ?? metadata['blob'] ?? null }
+}
+
+function bounded(captured: Captured, context: ToolContext): Shown {
   const { head, tail, bytes, omittedBytes, whole, lostBytes } = captured
   if (whole === null) return { text: head, blob: null }
   const blob = context.keep(whole)

@@ -41,6 +41,7 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
     normalise,
     undo: ({ results }, context) =>
       undoChanges(guarded, Array.isArray(results) ? results.flatMap(changeIn) : [], context),
+    reconcile: ({ edits }) => verified(guarded, edits),
     execute: async ({ edits }, context) => {
       const done: Applied[] = []
       for (const [index, edit] of edits.entries()) done.push(await apply(guarded, edit, index, context))
@@ -53,6 +54,18 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
       return output({ ok: failed.length === 0, content: said.content, metadata })
     },
   })
+}
+
+/** After a crash: the files say whether all of it happened. Anything less is no answer. */
+async function verified(guarded: Guard, edits: readonly Edit[]) {
+  for (const { path, old_string, new_string } of edits) {
+    const place = await locate(guarded, path, 'write')
+    const text = (await look(guarded, place))?.bytes.toString() ?? ''
+    const gone = !text.includes(old_string) || new_string.includes(old_string)
+    if (new_string === '' || !text.includes(new_string) || !gone) return undefined
+  }
+  const content = `Verified after a restart: the files hold ${edits.length === 1 ? 'the edit' : 'all edits'}.`
+  return output({ content, metadata: { verified: true, applied: edits.length, failed: 0 } })
 }
 
 /** The flat form is a list of one; a path beside the list is the path of those that have none; `all` is `replace_all`. */

@@ -177,8 +177,8 @@ async function run() {
   if (typeof execute !== 'function') return { type: 'missing' }
   const value = await execute(args, context)
   if (!isOutput(value)) return { type: 'value', value }
-  const { ok, content, metadata } = value
-  return { type: 'output', value: { ok, content, metadata } }
+  const { ok, content, metadata, follows } = value
+  return { type: 'output', value: { ok, content, metadata, ...(follows ? { follows } : {}) } }
 }
 run()
   .catch(threw)

@@ -1,13 +1,23 @@
 // What a handler may give back: an envelope of content and metadata, or a failure the model can read. Data only.
 import type { Frozen, Json } from '../kernel/content.ts'
+import type { OwnerBody } from '../kernel/event.ts'
 import type { FailureKind } from '../kernel/failure.ts'
+
+/** What a call adds to its session beside its result, in the same commit: a later look at it, or something learned. */
+export type Follow =
+  | Extract<OwnerBody, { type: 'wake.scheduled' }>
+  | (Extract<OwnerBody, { type: 'note.added' }> & { readonly kind: 'learning' })
 
 /** The one shape every result has. `metadata` is for people and programs; the model reads `content`. */
 export type Metadata = { readonly [key: string]: Json }
-export type Output = Frozen<{ ok: boolean; content: string; metadata: Metadata }>
+export type Output = Frozen<{ ok: boolean; content: string; metadata: Metadata; follows?: readonly Follow[] }>
 
 /** One object for all that have none, so that it is cheap to tell. */
 export const NO_METADATA: Metadata = Object.freeze({})
+
+export function isMetadata(value: unknown): value is Metadata {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
 
 const MARK = Symbol('terret.output')
 
@@ -16,9 +26,27 @@ export function output(envelope: {
   readonly ok?: boolean
   readonly content: string
   readonly metadata?: Metadata
+  readonly follows?: readonly Follow[]
 }): Output {
-  const { ok = true, content, metadata = NO_METADATA } = envelope
-  return Object.defineProperty({ ok, content, metadata }, MARK, { value: true })
+  const { ok = true, content, metadata = NO_METADATA, follows = [] } = envelope
+  const more = follows.length > 0 ? { follows: follows.map(followOf) } : {}
+  return Object.defineProperty({ ok, content, metadata, ...more }, MARK, { value: true })
+}
+
+/** As the log will have it, and nothing else of it. Only what has the mark is looked at for these, so all are checked here. */
+function followOf(follow: Follow): Follow {
+  if (follow.type === 'wake.scheduled') {
+    const { type, due, reason, key } = follow
+    if (Number.isFinite(due) && isText(reason) && isText(key)) return { type, due, reason, key }
+    throw new TypeError('A wake has a time, a reason and a key.')
+  }
+  const { type, kind, text } = follow
+  if (type === 'note.added' && kind === 'learning' && isText(text)) return { type, kind, text }
+  throw new TypeError('A call may add wakes and learnings to its session, and nothing else.')
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
 }
 
 /** Text is content as it is; any other value is JSON with sorted keys, so that equal values read equal. */

@@ -33,6 +33,8 @@ export type Policy = Frozen<{
   onAsk?: 'park' | 'deny'
   /** How many calls that change something may start in an hour, over all sessions of this agent in the store. */
   actionsPerHour?: number
+  /** How many questions people may be asked in an hour, over all sessions of this agent in the store. More are refused. */
+  asksPerHour?: number
   /** Folders, absolute. A call of a tool that is no `read` and names a path outside of all of them is denied. */
   writeRoots?: readonly string[]
   /** What relative paths of calls start from, absolute. Needed with `writeRoots`. */
@@ -199,18 +201,21 @@ export function parsePolicy(value: unknown): Policy {
   const bad = (what: string): Fault => new Fault('invalid_config', `The policy is not valid: ${what}.`)
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     throw bad('it must be an object with "rules"')
-  const { rules, onAsk, actionsPerHour, writeRoots, base, ...rest } = value as Record<string, unknown>
+  const { rules, onAsk, actionsPerHour, asksPerHour, writeRoots, base, ...rest } = value as Record<string, unknown>
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) throw bad(`"${unknown}" is not known`)
   if (!Array.isArray(rules)) throw bad('"rules" must be a list')
   if (onAsk !== undefined && onAsk !== 'park' && onAsk !== 'deny') throw bad('"onAsk" must be "park" or "deny"')
-  if (actionsPerHour !== undefined && !(Number.isInteger(actionsPerHour) && Number(actionsPerHour) >= 0))
-    throw bad('"actionsPerHour" must be a whole number from 0 on')
+  for (const [name, count] of Object.entries({ actionsPerHour, asksPerHour })) {
+    if (count !== undefined && !(Number.isInteger(count) && Number(count) >= 0))
+      throw bad(`"${name}" must be a whole number from 0 on`)
+  }
   for (const [i, rule] of (rules as unknown[]).entries()) checkRule(rule, `rule ${i + 1}`, bad)
   return {
     rules: rules as Rule[],
     ...(onAsk === undefined ? {} : { onAsk }),
     ...(actionsPerHour === undefined ? {} : { actionsPerHour: Number(actionsPerHour) }),
+    ...(asksPerHour === undefined ? {} : { asksPerHour: Number(asksPerHour) }),
     ...(writeRoots === undefined ? {} : rootsOf(writeRoots, base, bad)),
   }
 }

@@ -5,6 +5,7 @@ import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../kernel/ports.ts'
 import { fromJsonSchema, type JsonSchema } from './json-schema.ts'
 import type { Metadata } from './output.ts'
+import { supply } from './injected.ts'
 import type { StandardSchema, Validation } from './standard.ts'
 
 export type { StandardSchema } from './standard.ts'
@@ -66,6 +67,14 @@ export type Tool = Frozen<{
   instructions: string
   /** Answered from outside with `session.answer`; nothing is executed here. */
   outside: boolean
+  /** Answered by a child session of the agent this names. */
+  child?: (args: Json) => string
+  /** It writes what the run is for: near the end of a run it stays when other tools are withdrawn. */
+  deliverable?: true
+  /** It is called again and again by its nature: no breaker counts it. */
+  polling?: true
+  /** An interrupt waits for it instead of aborting it. Its timeout still holds. */
+  blocks?: true
   /** Changes whenever what the model was told about the tool changes. */
   definition: string
   /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
@@ -97,6 +106,12 @@ export type ToolDefinition<Args> = {
   readonly attempts?: number
   readonly instructions?: string
   readonly normalise?: (args: Json) => Json
+  readonly deliverable?: boolean
+  readonly polling?: boolean
+  /** Values the host supplies: the model is not told of them and cannot set them; the handler gets them with its arguments. */
+  readonly injected?: { readonly [name: string]: Json | (() => Json) }
+  /** What an interrupt does to a call that runs: `cancel` it (the default), or wait for it (`block`). */
+  readonly onInterrupt?: 'cancel' | 'block'
   readonly secrets?: readonly string[]
   readonly undo?: Tool['undo']
   /** "Did call K happen?" Asked after a crash, before anyone is bothered. Returns the result, or undefined for "I cannot say". */
@@ -136,7 +151,9 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   }
   const execute = handlerOf(definition)
   const input = isStandard(definition.input) ? definition.input : fromJsonSchema(definition.input, name)
-  const parameters = (input['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }) as Json
+  const whole = (input['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }) as Json
+  const supplied = supply(definition.injected)
+  const parameters = supplied ? supplied.hidden(whole) : whole
   const asks = typeof approval === 'function' ? approval : () => approval
   const told = [name, description, parameters, effect, sequential, timeoutMs, instructions]
   if (typeof approval === 'string') told.push(approval)
@@ -155,12 +172,17 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     outside: execute === undefined,
     definition: hash('sha256', JSON.stringify(told)),
     normalise,
-    validate: (args) => input['~standard'].validate(args),
+    validate: supplied ? supplied.validate(input) : (args) => input['~standard'].validate(args),
     checkOutput: output ? (value) => output['~standard'].validate(value) : null,
     secrets,
     undo,
-    execute: (args, context) => execute?.(args as Args, context),
-    reconcile: reconcile ? (args, context) => reconcile(args as Args, context) : null,
+    ...(definition.deliverable ? { deliverable: true } : {}),
+    ...(definition.polling ? { polling: true } : {}),
+    ...(definition.onInterrupt === 'block' ? { blocks: true } : {}),
+    execute: (args, context) => execute?.((supplied ? supplied.whole(args) : args) as Args, context),
+    reconcile: reconcile
+      ? (args, context) => reconcile((supplied ? supplied.whole(args) : args) as Args, context)
+      : null,
   }
 }
 

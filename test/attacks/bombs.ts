@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Case, Row } from './case.ts'
-import { naiveBash } from './naive.ts'
+import { handedOver, naiveBash } from './naive.ts'
 import { raw, textOf, type World } from './world.ts'
 
 const FLOOD_BYTES = 8_000_000
@@ -15,7 +15,7 @@ function flood(name: string, command: string): Case {
   return {
     name,
     needs: ['bubblewrap'],
-    attack: (world) => world.run(world.defended ? world.bash(null) : naiveBash(world), command),
+    attack: (world) => world.run(world.defended ? world.bash(null) : handedOver(world, naiveBash(world)), command),
     harmed: (world) => world.shown.length + world.log.length > HELD_BYTES_MAX,
   }
 }

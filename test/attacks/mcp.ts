@@ -7,6 +7,7 @@ import { filePins, type McpOptions, mcpServer, type Pins } from '../../src/tools
 import type { ToolSource } from '../../src/tools/tool.ts'
 import type { Case, Row } from './case.ts'
 import { hostileServer, type Mode, POISON, TAGS } from './hostile-server.ts'
+import { handedOver } from './naive.ts'
 import { NaiveMcp } from './naive-mcp.ts'
 import { sleep, type World } from './world.ts'
 
@@ -125,12 +126,15 @@ export const rugPulls: Row = {
 }
 
 /** The same source, and nobody is asked. */
-function unasked(source: ToolSource): ToolSource {
+function unasked(source: ToolSource, world: World | null = null): ToolSource {
   return {
     type: 'source',
     name: source.name,
     tools: async (signal, clock) =>
-      (await source.tools(signal, clock)).map((tool) => ({ ...tool, approval: () => 'auto' })),
+      (await source.tools(signal, clock)).map((tool) => ({
+        ...(world ? handedOver(world, tool) : tool),
+        approval: () => 'auto',
+      })),
     close: () => source.close(),
   }
 }
@@ -242,7 +246,7 @@ function measured(name: string, mode: Mode, harmed: Case['harmed'], more?: (worl
       const tools = [
         world.defended
           ? shop(world, mode, extra)
-          : unasked(new NaiveMcp(world, 'shop', hostileServer(world, mode, extra))),
+          : unasked(new NaiveMcp(world, 'shop', hostileServer(world, mode, extra)), world),
       ]
       let over = false
       const end = run(world, tools).finally(() => (over = true))

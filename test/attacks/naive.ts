@@ -152,6 +152,16 @@ export function naiveBash(world: World, env: NodeJS.ProcessEnv = {}): Tool {
   })
 }
 
+/** As in a harness that bounds nothing either: what the tool hands over is what the model would be shown. */
+export function handedOver(world: World, tool: Tool): Tool {
+  const execute: Tool['execute'] = async (args, context) => {
+    const given: unknown = await tool.execute(args, context)
+    world.shown += typeof given === 'string' ? given : JSON.stringify(given)
+    return given
+  }
+  return { ...tool, execute }
+}
+
 /** Reads to the end, however far that is. */
 export function naiveReader(world: World): Tool {
   return defineTool({

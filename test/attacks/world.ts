@@ -101,7 +101,8 @@ export class World {
 
   /** The hostile model plays its script in a real harness. */
   async play(tools: readonly Tool[], script: Script, options: Partial<HarnessOptions> = {}): Promise<Result> {
-    const harness = new Harness({ model: this.model(script), tools, ...options })
+    // The breaker is off: a hostile model that is halted early shows nothing about the wall it runs against.
+    const harness = new Harness({ model: this.model(script), tools, breaker: false, ...options })
     try {
       const result = await harness.run('go')
       const { events } = await harness.session(result.sessionId).read()

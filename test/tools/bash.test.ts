@@ -46,6 +46,20 @@ describe.each([
     expect(metadata['sandboxed']).toBe(!('sandbox' in options))
   })
 
+  it.skipIf(skipped)(
+    'B-BASH-25: a call can ask to see less of each stream and never more, and the rest can be read (AC-28)',
+    async () => {
+      const command = 'for i in $(seq 1 20000); do echo line $i; done'
+      const { content: always } = await box.output({ command }, options)
+      const { content: less, metadata } = await box.output({ command, max_chars: 200 }, options)
+      const { content: more } = await box.output({ command, max_chars: 10_000_000 }, options)
+      const shown = (content: string): string => (JSON.parse(content) as { readonly stdout: string }).stdout
+      expect(shown(less).length).toBeLessThan(500)
+      expect(shown(more)).toHaveLength(shown(always).length)
+      expect(metadata['stdout_blob']).toBeDefined()
+    },
+  )
+
   it.skipIf(skipped)('B-BASH-2: a command that exits with another code is a result and not a failure', async () => {
     const { content, ok, metadata } = await box.output({ command: 'exit 3' }, options)
     expect(JSON.parse(content)).toMatchObject({ exit_code: 3, success: false })

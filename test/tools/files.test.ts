@@ -96,6 +96,21 @@ describe('a long result', () => {
     expect(body(page.content)).toBe('151\tfile-150.txt')
   })
 
+  it('B-FILES-45: long results of calls that run at once are kept apart (AC-26)', async () => {
+    const names = ['a', 'b', 'c', 'd']
+    for (const name of names) bench.put(`${name}.txt`, lines(500).replaceAll('line', `line of ${name}`))
+    const call = bench.tools({ contentCharsMax: 600 })
+    const found = await Promise.all(
+      names.map((path) => call('search', { pattern: 'line', path: `${path}.txt`, max_matches_per_file: 500 })),
+    )
+    for (const [i, { metadata }] of found.entries()) {
+      const whole = bench.blobs.get(metadata['blob'] as string) ?? ''
+      const others = names.filter((name) => name !== names[i])
+      expect(whole).toContain(`line of ${names[i]}`)
+      for (const other of others) expect(whole).not.toContain(`line of ${other}`)
+    }
+  })
+
   it('B-FILES-46: a blob that is not kept, or is no hash but a path, is NotFound', async () => {
     const call = bench.tools()
     for (const hash of ['0'.repeat(64), '', '../../ws-evil/canary.txt', join(bench.outside, 'canary.txt')]) {
