@@ -4,9 +4,9 @@ import type { CallKey, Frozen } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 import type { Protocol, Target } from './protocol.ts'
-import { chat } from './protocols/chat.ts'
-import { messages as anthropic } from './protocols/messages.ts'
-import { responses } from './protocols/responses.ts'
+import { encode as chat } from './protocols/chat-encode.ts'
+import { encode as anthropic } from './protocols/messages-encode.ts'
+import { encode as responses } from './protocols/responses-encode.ts'
 import { idPatterns, type Mended, sound, type Turn } from './sound.ts'
 
 type ProtocolName = Protocol<unknown>['name']
@@ -36,8 +36,9 @@ export type Examination = Frozen<{
   view: readonly Message[]
 }>
 
-const protocols = { messages: anthropic, responses, chat } as const
-const names = Object.keys(protocols) as ProtocolName[]
+/** Only how requests are written: what reads answers is loaded with the first call of a model, and is no matter here. */
+const encoders = { messages: anthropic, responses, chat } as const
+const names = Object.keys(encoders) as ProtocolName[]
 
 export function examine(messages: readonly Message[]): Examination {
   const open = openIn(messages)
@@ -120,7 +121,7 @@ function sendable(
     messages,
   } as const
   try {
-    protocols[protocol].encode(request, TARGET)
+    encoders[protocol](request, TARGET)
     return { protocol, as: wrong > 0 ? 'mended' : 'recorded' }
   } catch (error) {
     return { protocol, as: 'refused', why: error instanceof Error ? error.message : String(error) }

@@ -102,11 +102,13 @@ export function troubleIn(body: string): Pick<Trouble, 'code' | 'message'> {
 
 const RETRY_MS_MAX = 120_000
 
-/** In seconds, in milliseconds, or not at all. Dates would need a clock that agrees with theirs. */
+/** In milliseconds, in seconds, or as a date: then it counts from the date of the answer, by the provider's own clock. */
 export function retryAfter(headers: Readonly<Record<string, string>>): { readonly retryAfterMs?: number } {
-  const ms = Number(headers['retry-after-ms'] ?? Number.NaN)
-  const seconds = Number(headers['retry-after'] ?? Number.NaN)
-  const wait = Number.isFinite(ms) ? ms : seconds * 1_000
+  const { 'retry-after-ms': inMs = '', 'retry-after': after = '', date = '' } = headers
+  const ms = inMs === '' ? Number.NaN : Number(inMs)
+  const seconds = after === '' ? Number.NaN : Number(after)
+  const until = Date.parse(after) - Date.parse(date)
+  const wait = [ms, seconds * 1_000, until].find(Number.isFinite) ?? Number.NaN
   return wait >= 0 ? { retryAfterMs: Math.min(wait, RETRY_MS_MAX) } : {}
 }
 

@@ -2,13 +2,13 @@
 // exchange.ts; this is who is asked, and what it costs.
 import type { CallContext, Model, ModelFailure, Reply, Request } from '../kernel/ports.ts'
 import type { Endpoint } from './endpoints.ts'
-import { DEADLINES, type Deadlines, exchange } from './exchange.ts'
+import type { Deadlines, Exchange } from './exchange.ts'
 import { failure } from './failures.ts'
 import { Limiter } from './limiter.ts'
 import type { Able } from './output.ts'
 import { FREE, priceIn, type PriceTable, type Profile, profileOf } from './price.ts'
 import type { Protocol, Settings, Target } from './protocol.ts'
-import { fetchTransport, httpTransport, type Transport } from './transport.ts'
+import type * as Wire from './wire.ts'
 
 /** A model whose price, size and abilities are known, as far as anybody knows them. */
 export interface Priced extends Model {
@@ -18,6 +18,8 @@ export interface Priced extends Model {
   profile(): Promise<Profile>
   /** The keys it uses, by name, so that they are never written anywhere. */
   readonly secrets: Readonly<Record<string, string>>
+  /** It reads the arguments of its calls as text, so they should come back exactly as it wrote them. */
+  readonly verbatim?: boolean
 }
 
 export type HostedOptions = Settings & {
@@ -32,6 +34,9 @@ export type HostedOptions = Settings & {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
+/** What the first call loads and puts together, and all later ones use. */
+type Client = { readonly exchange: typeof Wire.exchange; readonly order: Exchange<unknown> }
+
 /** How many tokens an answer may have where nobody said. */
 export const OUTPUT_TOKENS = 8_192
 
@@ -40,15 +45,18 @@ export class HostedModel implements Priced {
   readonly able: Able
   readonly outputTokensMax: number
   readonly secrets: Readonly<Record<string, string>>
+  readonly verbatim: boolean
   readonly #endpoint: Endpoint
   readonly #key: string | null
-  readonly #protocol: Protocol<unknown>
+  readonly #load: () => Promise<Protocol<unknown>>
   readonly #target: Target
   readonly #options: HostedOptions
-  readonly #transport: Transport
+  readonly #limiter: Limiter
+  /** Null until the first call. */
+  #client: Client | null = null
   #profile: Promise<Profile> | null = null
 
-  constructor(endpoint: Endpoint, model: string, protocol: Protocol<unknown>, options: HostedOptions = {}) {
+  constructor(endpoint: Endpoint, model: string, load: () => Promise<Protocol<unknown>>, options: HostedOptions = {}) {
     const { outputTokensMax, temperature, reasoning, chain, cache, body, env = process.env } = options
     const given = { outputTokensMax, temperature, reasoning, chain, cache, body }
     const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Settings
@@ -57,14 +65,15 @@ export class HostedModel implements Priced {
     this.able = { name: this.name, native: nativeOf(endpoint), images }
     this.outputTokensMax = outputTokensMax ?? OUTPUT_TOKENS + thinkingTokens(reasoning)
     this.#endpoint = endpoint
-    this.#protocol = protocol
+    this.verbatim = endpoint.protocol !== 'messages'
+    this.#load = load
     this.#options = options
     this.#target = { endpoint: endpoint.name, model, settings, quirks: endpoint.quirks }
     const variable = endpoint.keys.find((name) => env[name]) ?? ''
     this.#key = options.key || env[variable] || null
     const key = this.#key === null ? {} : { [options.key ? nameOf(endpoint, 'key') : variable]: this.#key }
     this.secrets = { ...headerSecrets(endpoint, options.headers), ...key }
-    this.#transport = options.fetch ? fetchTransport(options.fetch) : httpTransport
+    this.#limiter = limiterOf([endpoint.name, options.baseUrl ?? '', this.#key ?? ''].join(' '))
   }
 
   async call(request: Request, context: CallContext): Promise<Reply | ModelFailure> {
@@ -72,17 +81,18 @@ export class HostedModel implements Priced {
     if (this.#key === null && keys.length > 0) {
       return failure('auth', `There is no key for ${name}. Set ${keys.join(' or ')}.`)
     }
-    const limiter = limiterOf([name, this.#options.baseUrl ?? '', this.#key ?? ''].join(' '))
-    const held = await limiter.pass(name, context)
+    const held = await this.#limiter.pass(name, context)
     if (held) return held
-    const answer = await this.#exchange(request, context)
+    const { exchange, order } = (this.#client ??= await this.#open())
+    const answer = await exchange(order, request, context)
     if (answer.type === 'reply') return this.#costed(answer)
-    limiter.told(answer, context)
+    this.#limiter.told(answer, context)
+    const { target } = order
     // A conversation the provider no longer has is told again from the start.
-    const forgotten = this.#target.settings.chain === true && answer.message.includes('previous_response_not_found')
-    return forgotten
-      ? this.#costed(await this.#exchange(request, context, { ...this.#target.settings, chain: false }))
-      : answer
+    const forgotten = target.settings.chain === true && answer.message.includes('previous_response_not_found')
+    if (!forgotten) return answer
+    const anew = { ...order, target: { ...target, settings: { ...target.settings, chain: false } } }
+    return this.#costed(await exchange(anew, request, context))
   }
 
   profile(): Promise<Profile> {
@@ -94,22 +104,21 @@ export class HostedModel implements Priced {
     return this.#profile
   }
 
-  #exchange(request: Request, context: CallContext, settings = this.#target.settings): Promise<Reply | ModelFailure> {
-    const { baseUrl, keyHeader, headers } = this.#endpoint
+  async #open(): Promise<Client> {
+    const [protocol, wire] = await Promise.all([this.#load(), import('./wire.ts')])
+    const { fetch: send, baseUrl, deadlines } = this.#options
+    const { keyHeader, headers } = this.#endpoint
     const auth =
       this.#key === null ? {} : { [keyHeader]: keyHeader === 'authorization' ? `Bearer ${this.#key}` : this.#key }
-    return exchange(
-      {
-        protocol: this.#protocol,
-        target: { ...this.#target, settings },
-        url: this.#options.baseUrl ?? baseUrl,
-        headers: { ...headers, ...auth, ...this.#options.headers },
-        transport: this.#transport,
-        deadlines: { ...DEADLINES, ...this.#options.deadlines },
-      },
-      request,
-      context,
-    )
+    const order = {
+      protocol,
+      target: this.#target,
+      url: baseUrl ?? this.#endpoint.baseUrl,
+      headers: { ...headers, ...auth, ...this.#options.headers },
+      transport: send ? wire.fetchTransport(send) : wire.httpTransport,
+      deadlines: { ...wire.DEADLINES, ...deadlines },
+    }
+    return { exchange: wire.exchange, order }
   }
 
   /** What the provider charged, if it says so; else what its prices say. */

@@ -1,16 +1,18 @@
-// From `provider:model` to a Model. Naming one opens nothing: its client is loaded with the first call.
+// From `provider:model` to a Model. Naming one opens nothing: its protocol and its client are loaded with the first call, because
+// no program speaks all of them, and some speak none.
 import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../kernel/ports.ts'
 import { type Endpoint, endpoints } from './endpoints.ts'
 import { HostedModel, type HostedOptions, type Priced } from './hosted.ts'
 import { offline } from './offline.ts'
 import type { Protocol } from './protocol.ts'
-import { chat } from './protocols/chat.ts'
-import { messages } from './protocols/messages.ts'
-import { responses } from './protocols/responses.ts'
 
-/** Sound: each protocol only ever gets back the states it made itself. */
-const protocols = { chat, messages, responses } as unknown as Readonly<Record<Endpoint['protocol'], Protocol<unknown>>>
+/** Sound, though states are unknown here: each protocol only ever gets back those it made itself. */
+const loaders: Readonly<Record<Endpoint['protocol'], () => Promise<Protocol<unknown>>>> = {
+  chat: async () => (await import('./protocols/chat.ts')).chat,
+  messages: async () => (await import('./protocols/messages.ts')).messages,
+  responses: async () => (await import('./protocols/responses.ts')).responses,
+}
 
 /** A model by name, such as `anthropic:claude-sonnet-4-5` or `ollama:qwen3`. `offline:any` needs neither key nor network. */
 export function model(
@@ -30,7 +32,7 @@ export function model(
     const names = [...own.map((each) => each.name), ...Object.keys(endpoints), 'offline']
     throw new Fault('invalid_config', `There is no provider "${provider}". Known are: ${names.join(', ')}.`)
   }
-  return new HostedModel(known, id, protocols[known.protocol], options)
+  return new HostedModel(known, id, loaders[known.protocol], options)
 }
 
 export function resolveModel(given: string | Model): Model {

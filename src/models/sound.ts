@@ -5,7 +5,13 @@ import type { CallKey, Json, Part } from '../kernel/content.ts'
 import type { Message, ShownCall } from '../kernel/transcript.ts'
 
 type Fields = { readonly [key: string]: Json }
-export type SoundCall = { readonly id: string; readonly tool: string; readonly args: Fields }
+/** `raw` are the same arguments as the model itself wrote them. */
+export type SoundCall = {
+  readonly id: string
+  readonly tool: string
+  readonly args: Fields
+  readonly raw?: string | undefined
+}
 export type SoundResult = { readonly id: string; readonly tool: string; readonly ok: boolean; readonly content: string }
 
 export type Turn =
@@ -124,13 +130,13 @@ function contentOf(result: Tool | undefined): string {
   return content.trim() === '' ? EMPTY_RESULT : content
 }
 
-function callOf({ key, id: given, tool: name, args: written }: ShownCall, seq: number, ledger: Ledger): SoundCall {
+function callOf({ key, id: given, tool: name, args: written, raw }: ShownCall, seq: number, ledger: Ledger): SoundCall {
   const id = idOf(given, key, seq, ledger)
   const tool = WORD.test(name) ? name : cleaned(name)
   const args = isFields(written) ? written : written === null ? {} : { arguments: written }
   if (tool !== name) ledger.mended.push({ seq, what: 'odd_name', call: key })
   if (args !== written) ledger.mended.push({ seq, what: 'odd_arguments', call: key })
-  return { id, tool, args }
+  return args === written && raw !== undefined ? { id, tool, args, raw } : { id, tool, args }
 }
 
 /** A name that the model made up may hold characters that are refused when it comes back. */

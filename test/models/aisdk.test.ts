@@ -248,7 +248,7 @@ describe('a model of the AI SDK', () => {
     open.push(harness)
     const result = await harness.run('Where?')
     expect(result).toMatchObject({ status: 'completed', output: { city: 'Oslo' }, cost: 400 })
-    expect(result.usage).toEqual({ inputTokens: 200, outputTokens: 20, modelRequests: 2, toolCalls: 1 })
+    expect(result.usage).toMatchObject({ inputTokens: 200, outputTokens: 20, modelRequests: 2, toolCalls: 1 })
   })
 
   it('B-AISDK-9: a provider that nobody knows is not free, and one that tells its own price is believed', async () => {

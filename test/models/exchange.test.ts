@@ -223,6 +223,7 @@ describe('answers', () => {
     [{ 'retry-after': '7' }, 7_000],
     [{ 'retry-after': '0.5' }, 500],
     [{ 'retry-after-ms': '250', 'retry-after': '7' }, 250],
+    [{ 'retry-after': 'Sun, 15 Nov 2026 10:00:09 GMT', date: 'Sun, 15 Nov 2026 10:00:00 GMT' }, 9_000],
     [{ 'retry-after': '99999' }, 120_000],
     [{ 'retry-after-ms': '1e12' }, 120_000],
     [{ 'retry-after': '-1' }, undefined],

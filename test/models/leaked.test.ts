@@ -1,6 +1,8 @@
 // Texts that are calls which a host failed to parse, and texts that are not.
 import { describe, expect, it } from 'vitest'
+import { Harness, scripted } from '../../src/index.ts'
 import { looksLikeCall } from '../../src/models/leaked.ts'
+import { noting } from './hosted-stage.ts'
 
 const tools = ['read', 'web_search', 'wind']
 const looks = (text: string): boolean => looksLikeCall(text, tools)
@@ -90,6 +92,22 @@ describe('Leaked calls', () => {
     ]) {
       const text = `a ${piece.repeat(Math.ceil(long / piece.length))}`
       expect(looksLikeCall(text, ['read'])).toBe(false)
+    }
+  })
+})
+
+describe('Leaked calls in a run', () => {
+  it('B-OUTPUT-26: a call that came as text is no answer: the model is told so, and the run fails when it goes on like that (TRAP-10)', async () => {
+    const leak = '<tool_call>\n{"name": "look", "arguments": {"city": "Oslo"}}\n</tool_call>'
+    for (const [script, end] of [
+      [[leak, 'It is cold.'], { status: 'completed', text: 'It is cold.', usage: { modelRequests: 2, toolCalls: 0 } }],
+      [[leak, leak], { status: 'failed', stopReason: 'output_validation_failed' }],
+    ] as const) {
+      const { tool, calls } = noting()
+      const harness = new Harness({ model: scripted([...script]), tools: [tool] })
+      expect(await harness.run('How is Oslo?')).toMatchObject(end)
+      expect(calls).toEqual([])
+      await harness.close()
     }
   })
 })

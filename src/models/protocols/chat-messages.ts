@@ -180,7 +180,7 @@ function ownData({ opaque }: Reasoning, endpoint: string): { readonly at: number
   return { at: typeof opaque['at'] === 'number' ? opaque['at'] : 0, data: opaque['data'] }
 }
 
-function toolCall({ id, tool, args }: SoundCall, extra: Json | undefined): string {
-  const called = json({ id, type: 'function', function: { name: tool, arguments: json(args) } })
+function toolCall({ id, tool, args, raw = json(args) }: SoundCall, extra: Json | undefined): string {
+  const called = json({ id, type: 'function', function: { name: tool, arguments: raw } })
   return extra === undefined ? called : `${called.slice(0, -1)},"extra_content":${JSON.stringify(extra)}}`
 }

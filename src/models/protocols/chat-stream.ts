@@ -24,11 +24,13 @@ export function step(state: ChatState, wire: WireEvent): Step {
 }
 
 function stepWhole(state: ChatState, { event, data }: WireEvent): Step {
+  // Looked for first: it ends every stream, and as an error of the parser it costs three times as much.
+  if (data.trim() === '[DONE]') return [{ ...state, done: true }, NOTHING]
   let chunk: unknown
   try {
     chunk = JSON.parse(data)
   } catch {
-    return [data.trim() === '[DONE]' ? { ...state, done: true } : { ...state, broken: true }, NOTHING]
+    return [{ ...state, broken: true }, NOTHING]
   }
   if (!isFields(chunk)) return [state, NOTHING]
   const draft = draftOf(state)

@@ -157,8 +157,8 @@ function messageItem(texts: readonly string[], phase: string | null): string {
   return `{"type":"message","role":"assistant","content":[${content}]${label}}`
 }
 
-function callItem({ id, tool, args }: SoundCall): string {
-  return json({ type: 'function_call', call_id: id, name: tool, arguments: json(args) })
+function callItem({ id, tool, args, raw = json(args) }: SoundCall): string {
+  return json({ type: 'function_call', call_id: id, name: tool, arguments: raw })
 }
 
 function resultItem({ id, content }: SoundResult): string {

@@ -1,0 +1,82 @@
+// What is loaded when: importing the package, naming a model, calling one. Real processes, and the files they say they loaded.
+// Not how long it takes: that is the figure `import` of the bench.
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+
+const root = resolve(import.meta.dirname, '..', '..')
+const built = join(root, '.build', 'src')
+const published = join(root, 'dist')
+
+/** The files below a folder that a process loads when it runs this code, as its coverage names them. */
+async function loaded(folder: string, code: string): Promise<readonly string[]> {
+  const scratch = mkdtempSync(join(tmpdir(), 'terret-lazy-'))
+  try {
+    const program = join(scratch, 'program.mjs')
+    const coverage = join(scratch, 'coverage')
+    writeFileSync(program, code.replace('ENTRY', pathToFileURL(join(folder, 'index.js')).href))
+    await promisify(execFile)(process.execPath, [program], { env: { NODE_V8_COVERAGE: coverage } })
+    const prefix = `${pathToFileURL(folder).href}/`
+    return readdirSync(coverage)
+      .flatMap((file) => (JSON.parse(readFileSync(join(coverage, file), 'utf8')) as Coverage).result)
+      .filter(({ url }) => url.startsWith(prefix))
+      .map(({ url }) => url.slice(prefix.length))
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+type Coverage = { readonly result: readonly { readonly url: string }[] }
+
+/** What reads answers, and what brings them. */
+const READERS = /^models\/(exchange|framing|transport|wire|protocols\/(\w+|\w+-(stream|step|reply|calls|usage)))\.js$/
+
+function readersIn(files: readonly string[]): readonly string[] {
+  return files.filter((file) => READERS.test(file))
+}
+
+describe('what is loaded', () => {
+  it('B-LAZY-1: importing the package and naming a model of each protocol loads nothing that calls one', async () => {
+    const files = await loaded(
+      built,
+      `import { Harness, model } from 'ENTRY'
+for (const name of ['openai:a', 'anthropic:b', 'groq:c']) new Harness({ model: model(name, { key: 'k' }) })`,
+    )
+    expect(files).toContain('harness.js')
+    expect(readersIn(files)).toEqual([])
+  })
+
+  it('B-LAZY-2: the first call of a model loads the protocol it speaks and no other', async () => {
+    const server = createServer((request, out) => request.resume().on('end', () => out.writeHead(401).end()))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      const files = await loaded(
+        built,
+        `import { Harness, model } from 'ENTRY'
+const harness = new Harness({ model: model('anthropic:b', { key: 'k', baseUrl: '${baseUrl}' }) })
+await harness.run('go')
+await harness.close()`,
+      )
+      expect(files).toEqual(expect.arrayContaining(['models/exchange.js', 'models/protocols/messages-stream.js']))
+      expect(readersIn(files).filter((file) => /protocols\/(chat|responses)/.test(file))).toEqual([])
+    } finally {
+      server.close()
+    }
+  })
+
+  it('B-LAZY-3: as published, importing the package loads five files', async () => {
+    const files = await loaded(published, `import 'ENTRY'`)
+    expect(files.map((file) => file.replace(/-.{8}\.js$/, ''))).toEqual(
+      expect.arrayContaining(['index.js', 'chunks/core', 'chunks/kernel', 'chunks/stores']),
+    )
+    expect(files.length).toBeLessThanOrEqual(5)
+  })
+})
