@@ -1,0 +1,10 @@
+// Tracing as one import: the projection of the log to spans, the tracer that exports them, and the sinks.
+export type { DropReport, LaneStats } from './lane.ts'
+export { type LocalOptions, type LocalTraces, localTraces, readTrace } from './local.ts'
+export { CONTENT, ERROR_TYPE, GEN_AI, TERRET } from './names.ts'
+export { type OtlpOptions, otlp } from './otlp.ts'
+export { spansOf } from './project.ts'
+export type { SpanRecord } from './record.ts'
+export type { Attributes, Capture, Exception, ExportContext, SessionLog, Sink, Span } from './span.ts'
+export { Tracer, type TracerOptions, type TracingPlace, tracing } from './tracer.ts'
+export { readTree } from './tree.ts'

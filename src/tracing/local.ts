@@ -1,0 +1,123 @@
+// Traces on this machine: one file of JSON lines per trace, in a folder per project that only its owner can read.
+// Nothing leaves the machine here, and nothing is ever deleted.
+import { hash } from 'node:crypto'
+import { chmod, constants, type FileHandle, lstat, mkdir, open, readFile, rename, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { basename, join } from 'node:path'
+import { Fault } from '../kernel/failure.ts'
+import { recordOf, recordsIn, type SpanRecord } from './record.ts'
+import type { Capture, Sink, Span } from './span.ts'
+
+export type LocalOptions = {
+  /** Default: `~/.terret/traces`. */
+  readonly dir?: string
+  /** What the project's folder is named after. Default: the current folder. */
+  readonly name?: string
+  readonly capture?: Capture
+  /** Where `TERRET_DISABLE_LOCAL_TRACING` is looked up. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+export type LocalTraces = Sink & {
+  /** `<dir>/<name>-<hash>`. In it `<trace id>.jsonl`, and with content `prompts/<hash>.txt`. */
+  readonly folder: string
+}
+
+/** With `TERRET_DISABLE_LOCAL_TRACING` set to 1, true or yes it writes nothing. */
+export function localTraces(options: LocalOptions = {}): LocalTraces {
+  const { dir = join(homedir(), '.terret', 'traces'), name = process.cwd(), capture = 'none' } = options
+  const folder = join(dir, `${slug(name)}-${hash('sha1', name).slice(0, 10)}`)
+  const off = /^(1|true|yes)$/i.test((options.env ?? process.env)['TERRET_DISABLE_LOCAL_TRACING']?.trim() ?? '')
+  const written = new Set<string>()
+  const write = async (spans: readonly Span[], texts: ReadonlyMap<string, string>): Promise<void> => {
+    await ownFolder(folder)
+    for (const [traceId, of] of groupedByTrace(spans)) await append(join(folder, `${traceId}.jsonl`), of)
+    if (texts.size > 0) await ownFolder(join(folder, 'prompts'))
+    for (const [hashed, text] of texts) {
+      if (!written.has(hashed)) await keepText(join(folder, 'prompts'), hashed, text)
+      written.add(hashed)
+    }
+  }
+  return {
+    name: 'local traces',
+    capture,
+    folder,
+    export: (spans, { texts }) => (off ? Promise.resolve() : write(spans, texts)),
+    close: () => Promise.resolve(),
+  }
+}
+
+/** The spans in one file of a trace. What a crash left half written is passed over. */
+export async function readTrace(file: string): Promise<readonly SpanRecord[]> {
+  return recordsIn(await readFile(file))
+}
+
+function slug(name: string): string {
+  const short = basename(name)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 48)
+  return short.replace(/^-+|-+$/g, '') || 'project'
+}
+
+function groupedByTrace(spans: readonly Span[]): ReadonlyMap<string, readonly Span[]> {
+  const groups = new Map<string, Span[]>()
+  for (const span of spans) {
+    const group = groups.get(span.traceId)
+    if (group) group.push(span)
+    else groups.set(span.traceId, [span])
+  }
+  return groups
+}
+
+/** A folder that somebody else prepared could be read by them. */
+async function ownFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  const found = await lstat(path)
+  const foreign = process.getuid !== undefined && found.uid !== process.getuid()
+  if (!found.isDirectory() || foreign)
+    throw new Fault('io_error', `Traces are not written to ${path}: it is not a folder of one's own.`)
+  if ((found.mode & 0o077) !== 0) await chmod(path, 0o700)
+}
+
+/** One write for the whole batch. If an earlier one was cut short, also within a character, its line is ended first. */
+async function append(path: string, spans: readonly Span[]): Promise<void> {
+  const file = await openOwn(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT)
+  try {
+    const lines = spans.map((span) => `${JSON.stringify(recordOf(span))}\n`).join('')
+    await file.appendFile(`${(await isTorn(file)) ? '\n' : ''}${lines}`)
+  } finally {
+    await file.close()
+  }
+}
+
+async function isTorn(file: FileHandle): Promise<boolean> {
+  const { size } = await file.stat()
+  if (size === 0) return false
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+  return buffer[0] !== 0x0a
+}
+
+/** Complete or not there: it is written beside its place and moved. */
+async function keepText(folder: string, hashed: string, text: string): Promise<void> {
+  if (!/^[0-9a-f]{64}$/.test(hashed)) return
+  const path = join(folder, `${hashed}.txt`)
+  if (await stat(path).catch(() => null)) return
+  const beside = `${path}.${process.pid}`
+  const file = await openOwn(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC)
+  try {
+    await file.writeFile(text)
+  } finally {
+    await file.close()
+  }
+  await rename(beside, path)
+}
+
+/** Never through a link, and never into a pipe that somebody waits at. */
+async function openOwn(path: string, flags: number): Promise<FileHandle> {
+  const file = await open(path, flags | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0), 0o600)
+  const found = await file.stat()
+  if (found.isFile() && found.nlink === 1) return file
+  await file.close()
+  throw new Fault('io_error', `Traces are not written to ${path}: it is not a file of one's own.`)
+}

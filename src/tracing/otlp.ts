@@ -1,0 +1,164 @@
+// Traces to a collector, as OTLP over HTTP with JSON. It speaks only that: no gRPC, no protobuf, no sampling.
+import { Fault } from '../kernel/failure.ts'
+import type { Clock } from '../kernel/ports.ts'
+import { encodeSpans } from './otlp-encode.ts'
+import { type Answer, type Door, openDoor, post } from './post.ts'
+import type { Capture, ExportContext, Sink } from './span.ts'
+
+export type OtlpOptions = {
+  /** Address of the collector; `/v1/traces` is added. Default: the variables of OpenTelemetry, then `http://localhost:4318`. */
+  readonly endpoint?: string
+  /** On top of those in `OTEL_EXPORTER_OTLP_HEADERS`. Here belongs the key of whoever keeps the traces. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly capture?: Capture
+  /** For one request. Default: 10,000. */
+  readonly timeoutMs?: number
+  /** Default: `OTEL_SERVICE_NAME`, or `terret`. */
+  readonly service?: string
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+const DEFAULT_ENDPOINT = 'http://localhost:4318'
+const TRACES_PATH = '/v1/traces'
+const BODY_BYTES_MAX = 4 * 1_024 * 1_024
+const TRIES_MAX = 5
+const BACKOFF_MS = 1_000
+const WAIT_MS_MAX = 30_000
+const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
+export function otlp(options: OtlpOptions = {}): Sink {
+  const env = options.env ?? process.env
+  const { capture = 'none', timeoutMs = 10_000, service = env['OTEL_SERVICE_NAME'] || 'terret' } = options
+  const url = urlOf(options.endpoint, env)
+  const headers = { ...headersOf(env), ...lowerCased(options.headers ?? {}), 'content-type': 'application/json' }
+  for (const [name, value] of Object.entries(headers)) checkHeader(name, value)
+  let door: Door | null = null
+  return {
+    name: `collector at ${url.host}`,
+    capture,
+    async export(spans, context) {
+      door ??= openDoor(url.protocol)
+      for (const body of encodeSpans(spans, { service, texts: context.texts, bytesMax: BODY_BYTES_MAX })) {
+        await deliver({ door, url, headers, body, timeoutMs, jitter: jitterOf(spans[0]?.traceId ?? '') }, context)
+      }
+    },
+    async close() {
+      door?.agent.destroy()
+    },
+  }
+}
+
+type Delivery = {
+  readonly door: Door
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly timeoutMs: number
+  readonly jitter: number
+}
+
+/** Sends until it is taken, refused for good, or tried often enough. */
+async function deliver(delivery: Delivery, { clock, signal }: ExportContext): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const heard = await attempt(delivery, clock, signal)
+    if (heard.type === 'taken') return
+    signal.throwIfAborted()
+    if (heard.type === 'refused' || tries >= TRIES_MAX)
+      throw new Fault('io_error', `The collector at ${delivery.url.host} ${heard.why} (tried ${tries} times).`)
+    const backoff = BACKOFF_MS * 2 ** (tries - 1) * delivery.jitter
+    await sleep(clock, Math.min(heard.afterMs ?? backoff, WAIT_MS_MAX), signal)
+  }
+}
+
+type Heard =
+  | { readonly type: 'taken' }
+  | { readonly type: 'refused'; readonly why: string }
+  | { readonly type: 'again'; readonly why: string; readonly afterMs: number | null }
+
+async function attempt({ door, url, headers, body, timeoutMs }: Delivery, clock: Clock, signal: AbortSignal) {
+  const late = new AbortController()
+  const cancel = clock.timer(timeoutMs, () => late.abort())
+  try {
+    return meaningOf(await post(door, { url, headers, body, signal: AbortSignal.any([signal, late.signal]) }))
+  } catch {
+    const why = late.signal.aborted ? `did not answer within ${timeoutMs} ms` : 'could not be reached'
+    return { type: 'again', why, afterMs: null } as const
+  } finally {
+    cancel()
+  }
+}
+
+function meaningOf({ status, retryAfterMs, body }: Answer): Heard {
+  const why = `answered ${status}`
+  if (RETRYABLE.has(status)) return { type: 'again', why, afterMs: retryAfterMs }
+  if (status < 200 || status >= 300) return { type: 'refused', why }
+  const rejected = rejectedIn(body)
+  return rejected > 0 ? { type: 'refused', why: `rejected ${rejected} spans` } : { type: 'taken' }
+}
+
+/** What was taken in part must not be sent again. */
+function rejectedIn(body: string): number {
+  try {
+    const said = JSON.parse(body) as { readonly partialSuccess?: { readonly rejectedSpans?: string | number } } | null
+    return Number(said?.partialSuccess?.rejectedSpans ?? 0)
+  } catch {
+    return 0
+  }
+}
+
+/** So that not everybody who was sent away comes back at once. From the trace's id: it is as good as chance. */
+function jitterOf(traceId: string): number {
+  return 0.5 + (Number.parseInt(traceId.slice(0, 4), 16) || 0) / 0x1_ffff
+}
+
+function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      cancel()
+      reject(new Error('The export was stopped.'))
+    }
+    const cancel = clock.timer(ms, () => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    })
+    signal.addEventListener('abort', stop, { once: true })
+  })
+}
+
+function urlOf(endpoint: string | undefined, env: Readonly<Record<string, string | undefined>>): URL {
+  const exact = endpoint === undefined ? env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] : undefined
+  const given = exact || endpoint || env['OTEL_EXPORTER_OTLP_ENDPOINT'] || DEFAULT_ENDPOINT
+  const url = URL.canParse(given) ? new URL(given) : null
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new Fault('invalid_config', 'The address of the collector must begin with http:// or https://.')
+  if (!exact && !url.pathname.endsWith(TRACES_PATH)) url.pathname = `${url.pathname.replace(/\/+$/, '')}${TRACES_PATH}`
+  return url
+}
+
+/** `name=value,name=value`, as OpenTelemetry writes them; those for traces replace those for everything. */
+function headersOf(env: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
+  const text = env['OTEL_EXPORTER_OTLP_TRACES_HEADERS'] || env['OTEL_EXPORTER_OTLP_HEADERS'] || ''
+  const pairs = text.split(',').flatMap((pair) => {
+    const at = pair.indexOf('=')
+    return at > 0 ? [[pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())] as const] : []
+  })
+  return lowerCased(Object.fromEntries(pairs))
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
+}
+
+function lowerCased(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+/** The value is not repeated: it may be a key. */
+function checkHeader(name: string, value: string): void {
+  if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) && !/[^\t\x20-\x7e\x80-\xff]/.test(value)) return
+  throw new Fault('invalid_config', `The header ${JSON.stringify(name)} for the collector cannot be sent over HTTP.`)
+}

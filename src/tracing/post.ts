@@ -1,0 +1,48 @@
+// One POST over node:http and the little of its answer that matters. No retry and no meaning here: otlp.ts has those.
+import type { Agent, IncomingMessage, request } from 'node:http'
+
+export type Answer = { readonly status: number; readonly retryAfterMs: number | null; readonly body: string }
+
+export type Parcel = {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly signal: AbortSignal
+}
+
+export type Door = { readonly request: typeof request; readonly agent: Agent }
+
+/** More of an answer is not read. */
+const ANSWER_BYTES_MAX = 65_536
+
+/** Not by `import`, which would load it for everybody who never sends a trace. */
+export function openDoor(protocol: string): Door {
+  const http = process.getBuiltinModule(protocol === 'http:' ? 'node:http' : 'node:https')
+  return { request: http.request, agent: new http.Agent({ keepAlive: true }) }
+}
+
+/** Rejects when there is no answer. Redirects are answers: nothing is sent to a place that nobody named. */
+export function post(door: Door, { url, headers, body, signal }: Parcel): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = door.request(url, { method: 'POST', headers, agent: door.agent, signal })
+    sent.on('error', reject)
+    sent.once('response', (response) => {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      const answer = (): void => resolve(answerOf(response, Buffer.concat(chunks).toString()))
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes <= ANSWER_BYTES_MAX) chunks.push(chunk)
+        else response.destroy()
+      })
+      response.once('close', answer)
+      response.on('error', () => {})
+    })
+    sent.end(body)
+  })
+}
+
+function answerOf({ statusCode, headers }: IncomingMessage, body: string): Answer {
+  const seconds = Number(headers['retry-after'] ?? Number.NaN)
+  return { status: statusCode ?? 0, retryAfterMs: seconds >= 0 ? seconds * 1_000 : null, body }
+}

@@ -1,0 +1,148 @@
+// The projection: from the logs of a session and its children to spans. Pure, so the same logs give the same bytes, at any
+// time and anywhere. It knows no store and no sink.
+import { callKey, type Event } from '../kernel/event.ts'
+import { saidBy } from './content.ts'
+import * as draft from './draft.ts'
+import type { Draft, RunDraft } from './draft.ts'
+import { type Capture, callSpanIdOf, childIdOf, type SessionLog, type Span, spanIdOf, traceIdOf } from './span.ts'
+
+/** One run and its spans, its own first. `settledAt` is null while it is open: some spans have no end then. */
+export type TracedRun = {
+  readonly session: string
+  readonly run: number
+  readonly settledAt: number | null
+  readonly spans: readonly Span[]
+}
+
+/** The spans of these logs. Give a root session with all its children: a log whose parent is missing counts as a root. */
+export function spansOf(logs: readonly SessionLog[], options: { readonly capture?: Capture } = {}): readonly Span[] {
+  return runsOf(logs, options.capture ?? 'none').flatMap((run) => run.spans)
+}
+
+/** The same, run by run: parents before children, and each session's runs in order. */
+export function runsOf(logs: readonly SessionLog[], capture: Capture): readonly TracedRun[] {
+  const given = new Set(logs.map((log) => log.session))
+  const children = new Map<string, SessionLog>()
+  const roots: SessionLog[] = []
+  for (const log of logs) {
+    const parent = createdOf(log)?.parent
+    if (parent && given.has(parent.session)) children.set(childIdOf(parent.session, parent.call), log)
+    else roots.push(log)
+  }
+  const runs: TracedRun[] = []
+  const visit = (log: SessionLog, above: Above | null): void => {
+    const walk = newWalk(log, above, capture)
+    for (const event of log.events) take(walk, event)
+    for (const run of walk.runs) runs.push(finished(log.session, run))
+    for (const [call, traceId] of walk.handed) {
+      const child = children.get(childIdOf(log.session, call))
+      if (child) visit(child, { traceId, spanId: callSpanIdOf(log.session, call) })
+    }
+  }
+  for (const log of roots.toSorted((a, b) => (a.session < b.session ? -1 : 1))) visit(log, null)
+  return runs
+}
+
+/** The parent's call that a child works for, and the trace of that call. */
+type Above = { readonly traceId: string; readonly spanId: string }
+
+type Walk = {
+  readonly session: string
+  readonly above: Above | null
+  readonly capture: Capture
+  created: Of<'session.created'> | null
+  run: RunDraft | null
+  readonly runs: RunDraft[]
+  /** Calls that were given to somebody outside, perhaps to a child, and the trace they are in. */
+  readonly handed: Map<string, string>
+  readonly answers: Map<number, string>
+  /** What was said and no request has shown yet. Kept only if content is captured. */
+  readonly unshown: Map<number, NonNullable<ReturnType<typeof saidBy>>>
+}
+type Of<T extends Event['type']> = Extract<Event, { type: T }>
+
+function newWalk({ session }: SessionLog, above: Above | null, capture: Capture): Walk {
+  const kept = { handed: new Map(), answers: new Map(), unshown: new Map() }
+  return { session, above, capture, created: null, run: null, runs: [], ...kept }
+}
+
+function take(walk: Walk, e: Event): void {
+  if (walk.capture === 'content') hear(walk, e)
+  if (e.type === 'session.created') walk.created = e
+  else if (e.type === 'run.started') begin(walk, e)
+  else if (walk.run) within(walk, walk.run, e)
+}
+
+function hear(walk: Walk, e: Event): void {
+  const said = saidBy(e)
+  if (said) walk.unshown.set(e.seq, said)
+}
+
+function begin(walk: Walk, e: Of<'run.started'>): void {
+  const { session, above, created, capture } = walk
+  const ids = { traceId: above?.traceId ?? traceIdOf(session, e.seq), spanId: spanIdOf(session, e.seq) }
+  walk.run = draft.openRun({ ...ids, parentId: above?.spanId ?? null, session, created, capture }, e)
+  walk.runs.push(walk.run)
+}
+
+function within(walk: Walk, run: RunDraft, e: Event): void {
+  if (e.epoch > 0) run.epochs.add(e.epoch)
+  switch (e.type) {
+    case 'model.started':
+      return ask(walk, run, e)
+    case 'agent.message':
+      draft.replied(run, e)
+      return e.calls.forEach((proposal, i) => run.proposals.set(callKey(e.seq, i), proposal))
+    case 'model.failed':
+      return draft.failed(run, e)
+    case 'agent.tool_use':
+      return void draft.openCall(run, e.call, callSpanIdOf(walk.session, e.call), e.at)
+    case 'agent.custom_tool_use':
+      walk.handed.set(e.call, run.traceId)
+      return void draft.openCall(run, e.call, callSpanIdOf(walk.session, e.call), e.at)
+    case 'user.custom_tool_result':
+      return void walk.answers.set(e.seq, e.content)
+    case 'agent.tool_result':
+      return result(walk, run, e)
+    case 'context.compacted':
+      run.cost += e.cost ?? 0
+      return
+    case 'run.settled':
+      draft.settled(run, e)
+      walk.run = null
+      return
+    default:
+      return
+  }
+}
+
+function ask(walk: Walk, run: RunDraft, e: Of<'model.started'>): void {
+  const shown = e.shows.flatMap((seq) => {
+    const said = walk.unshown.get(seq)
+    walk.unshown.delete(seq)
+    return said ? [said] : []
+  })
+  draft.openModel(run, e, spanIdOf(walk.session, e.seq), shown)
+}
+
+/** A call that never ran has no length: it came about and was over with its result. */
+function result(walk: Walk, run: RunDraft, e: Of<'agent.tool_result'>): void {
+  const call = run.calls.get(e.call) ?? draft.openCall(run, e.call, callSpanIdOf(walk.session, e.call), e.at, 0)
+  if (!call) return
+  const content = e.from === undefined ? e.content : (walk.answers.get(e.from) ?? e.content)
+  draft.closeCall(run, call, e, content)
+}
+
+function createdOf(log: SessionLog): Of<'session.created'> | null {
+  const first = log.events[0]
+  return first?.type === 'session.created' ? first : null
+}
+
+function finished(session: string, run: RunDraft): TracedRun {
+  const own = draft.totalled(run)
+  const spans = [own, ...run.drafts].map(({ traceId, spanId, parentId, name, kind, ...rest }: Draft): Span => {
+    const { startedAt, endedAt, attributes, status, exceptions } = rest
+    return { traceId, spanId, parentId, name, kind, startedAt, endedAt, attributes, status, exceptions }
+  })
+  return { session, run: run.seq, settledAt: own.endedAt, spans }
+}

@@ -1,0 +1,65 @@
+// What a span is, where spans go, and how ids come about. Types and small pure functions; making spans is project.ts.
+import { hash } from 'node:crypto'
+import type { CallKey, Frozen } from '../kernel/content.ts'
+import { type Event, eventId } from '../kernel/event.ts'
+import type { Clock } from '../kernel/ports.ts'
+
+/** `none`: no prompt, argument or result. `content`: their texts too, bounded. */
+export type Capture = 'none' | 'content'
+
+export type Attributes = Readonly<Record<string, string | number | boolean>>
+
+/** `message` only when content is captured: it may repeat an argument. */
+export type Exception = Frozen<{ at: number; type: string; message?: string }>
+
+// biome-ignore format: related fields share a line
+export type Span = Frozen<{
+  traceId: string; spanId: string; parentId: string | null
+  name: string; kind: 'internal' | 'client'
+  /** Milliseconds. `endedAt` is null while it is open. */
+  startedAt: number; endedAt: number | null
+  attributes: Attributes
+  status: 'unset' | 'error'; exceptions: readonly Exception[]
+}>
+
+export type ExportContext = Frozen<{
+  /** Texts that spans name by hash: instructions and toolsets. Empty unless the sink captures content. */
+  texts: ReadonlyMap<string, string>
+  clock: Clock
+  /** Aborted when nobody waits for this export any more. */
+  signal: AbortSignal
+}>
+
+/**
+ * A place where spans go. `export` gets the spans of one run tree, once, and rejects when they could not be kept: they are
+ * then counted and given up. It is never called twice at a time.
+ */
+export interface Sink {
+  /** For reports. */
+  readonly name: string
+  /** Default: `none`. What a sink did not ask for, it is not given. */
+  readonly capture?: Capture
+  export(spans: readonly Span[], context: ExportContext): Promise<void>
+  close(): Promise<void>
+}
+
+/** The events of one session, in order: all of them, or `session.created` and the runs one wants. */
+export type SessionLog = Frozen<{ session: string; events: readonly Event[] }>
+
+/** One trace per run of a root session, and of everything below it. */
+export function traceIdOf(root: string, run: number): string {
+  return hash('sha256', eventId(root, run)).slice(0, 32)
+}
+
+export function spanIdOf(session: string, seq: number): string {
+  return hash('sha256', eventId(session, seq)).slice(-16)
+}
+
+/** By the call's key, which a child session knows: so a child finds its parent span without the parent's log. */
+export function callSpanIdOf(session: string, call: CallKey): string {
+  return hash('sha256', `${session}:${call}`).slice(-16)
+}
+
+export function childIdOf(session: string, call: CallKey): string {
+  return `${session}~${call}`
+}

@@ -1,0 +1,63 @@
+// The tracer: a consumer of the log that turns runs into traces after they have settled. It adds nothing to the log, and
+// nobody waits for it. What it loses it counts; the log loses nothing, so every trace can be made again with `spansOf`.
+import type { Clock, Store } from '../kernel/ports.ts'
+import { type DropReport, Lane, type LaneStats } from './lane.ts'
+import type { Sink } from './span.ts'
+
+export type TracerOptions = {
+  readonly store: Store
+  readonly clock: Clock
+  /** Any number. Each has its own queue: a slow one does not hold the others back. */
+  readonly sinks: readonly Sink[]
+  /** How many settled runs may wait for a sink. Default: 1,024. */
+  readonly queueMax?: number
+  /** Told when something was lost: at once for the first time, then at most every five minutes for each sink. */
+  readonly onDrop?: (report: DropReport) => void
+}
+
+const QUEUE_MAX = 1_024
+const CLOSE_MS = 5_000
+
+export class Tracer {
+  readonly #lanes: readonly Lane[]
+
+  constructor({ store, clock, sinks, queueMax = QUEUE_MAX, onDrop = () => {} }: TracerOptions) {
+    this.#lanes = sinks.map((sink) => new Lane({ store, clock, sink, queueMax, onDrop }))
+  }
+
+  /** How many runs each sink was given, and how many were lost on the way. */
+  get stats(): readonly LaneStats[] {
+    return this.#lanes.map((lane) => lane.stats)
+  }
+
+  /** To be called after the commit that holds `run.settled`, of roots and of children. Returns at once and never throws. */
+  settled(session: string, run: number): void {
+    if (run > 0) for (const lane of this.#lanes) lane.push({ session, run })
+  }
+
+  /** Resolves when everything that settled before has been exported or given up. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => lane.flush()))
+  }
+
+  /** Exports what is left, for a bounded time, and closes the sinks. To be called while the store is still open. */
+  async close(timeoutMs = CLOSE_MS): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => lane.close(timeoutMs)))
+  }
+}
+
+/** What a harness hands to its tracer. */
+export type TracingPlace = {
+  readonly store: Store
+  readonly clock: Clock
+  readonly report: (error: unknown) => void
+}
+
+/** Tracing for a harness: `new Harness({ model, tracing: tracing({ sinks: [localTraces()] }) })`. It reports what it loses. */
+export function tracing(options: Omit<TracerOptions, 'store' | 'clock'>): (place: TracingPlace) => Tracer {
+  return ({ store, clock, report }) => {
+    const onDrop = ({ sink, dropped, failed, message }: DropReport): void =>
+      report(new Error(`${dropped + failed} traces were lost on the way to the ${sink}. ${message}`))
+    return new Tracer({ onDrop, ...options, store, clock })
+  }
+}
