@@ -1,0 +1,80 @@
+// A graph as an agent: its model is the planner, its tools are the nodes. Everything else (admission, intents, approvals, recovery,
+// children, forks) is what every agent has.
+import type { Outcome } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Reply, Request } from '../kernel/ports.ts'
+import type { Shared } from '../runtime/agent.ts'
+import { canonicalJson } from '../runtime/canonical.ts'
+import { limitsOf } from '../runtime/limits.ts'
+import { Toolbox } from '../runtime/toolbox.ts'
+import type { Agent } from '../runtime/world.ts'
+import { parsePolicy } from '../tools/policy.ts'
+import { toJson } from './draw.ts'
+import type { Graph } from './definition.ts'
+import { type Machine, type Planned, plan } from './plan.ts'
+import { pointOf } from './point.ts'
+
+/** A graph goes further in one run than a model should. */
+const TURNS_MAX = 1_000
+
+/** The agents of these graphs, beside the others of a harness. */
+export function graphAgents(
+  graphs: readonly Graph[],
+  shared: Shared,
+  others: ReadonlyMap<string, Agent>,
+): ReadonlyMap<string, Agent> {
+  const agents = new Map(others)
+  for (const graph of graphs) {
+    if (agents.has(graph.name))
+      throw new Fault('invalid_config', `There is an agent "${graph.name}" already. Give the graph another name.`)
+    agents.set(graph.name, graphAgent(graph, shared))
+  }
+  for (const { name, children } of agents.values()) {
+    const missing = children.find((child) => !agents.has(child))
+    if (missing !== undefined)
+      throw new Fault('invalid_config', `Graph "${name}" starts agent "${missing}", which this harness does not have.`)
+  }
+  return agents
+}
+
+function graphAgent(graph: Graph, shared: Shared): Agent {
+  const { name, nodes } = graph
+  const limits = limitsOf({ modelRequests: TURNS_MAX, ...graph.limits })
+  const tools = new Map([...nodes].map(([node, step]) => [node, step.tool(node)]))
+  const machine: Machine = { graph, width: limits.parallel, timeoutMs: (node) => tools.get(node)?.timeoutMs ?? 0 }
+  const planner = `graph:${name}`
+  return {
+    name,
+    model: { name: planner, call: async (request) => replyOf(plan(machine, request.messages), request) },
+    tools: new Toolbox({ tools: [...tools.values()], plan: false, clock: shared.clock }),
+    // Frozen with each run, so a log says which graph it was.
+    instructions: canonicalJson(toJson(graph)),
+    limits,
+    approvalMs: shared.approvalMs ?? null,
+    policy: parsePolicy(shared.policy ?? { rules: [] }),
+    environment: shared.environment ?? null,
+    output: null,
+    // Planning costs nothing. What its children cost is theirs, and the tree's.
+    budget: null,
+    children: [...new Set([...nodes.values()].flatMap(({ child }) => child ?? []))],
+    planner: { name: planner, verdict },
+  }
+}
+
+function replyOf({ point, calls }: Planned, { seq }: Request): Reply {
+  return {
+    type: 'reply',
+    parts: [{ type: 'text', text: canonicalJson(point) }],
+    calls: calls.map(({ tool, args }, i) => ({ id: `call_${seq}_${i}`, tool, args: JSON.stringify(args) })),
+    finish: calls.length > 0 ? 'calls' : 'stop',
+    usage: null,
+  }
+}
+
+function verdict({ parts, calls }: Reply): ReturnType<NonNullable<Agent['planner']>['verdict']> {
+  if (calls.length > 0) return { type: 'continue' }
+  const { failed, state } = pointOf(parts)
+  if (failed === undefined) return { type: 'final', output: state }
+  const outcome: Outcome = { type: 'failed', reason: 'planner_failed', failure: { kind: 'Failed', message: failed } }
+  return { type: 'stop', reason: failed, as: outcome }
+}

@@ -1,0 +1,80 @@
+// A graph as its author writes it: a state, nodes, edges. What is wrong with it is said here, before anything runs.
+import type { Limits } from '../kernel/content.ts'
+import type { Channels, StateOf, UpdateOf } from './channel.ts'
+import type { Edge, Graph } from './definition.ts'
+import {
+  type AgentNodeOptions,
+  agentNode,
+  type MapOptions,
+  mapNode,
+  type Node,
+  type NodeOptions,
+  node,
+  type QuestionOptions,
+  question,
+} from './node.ts'
+import type { END, START, Step, Target } from './step.ts'
+import { checkGraph } from './validate.ts'
+
+type To<Name extends string> = Name | typeof END
+type From<Name extends string> = Name | typeof START
+export type EdgeOption<S, Name extends string> =
+  | readonly [From<Name>, To<Name>]
+  | readonly [readonly Name[], To<Name>]
+  | {
+      readonly from: From<Name>
+      /** All that it may choose. */
+      readonly to: readonly To<Name>[]
+      readonly by: (state: S) => Target<Name> | typeof END | readonly (Target<Name> | typeof END)[]
+    }
+
+export type GraphOptions<C extends Channels, Name extends string> = {
+  /** Also the name of its agent. */
+  readonly name: string
+  /** When to use it: with one, models that may start subagents may start it. */
+  readonly description?: string
+  readonly nodes: { readonly [N in Name]: Node<C, NoInfer<Name> | typeof END> }
+  readonly edges: readonly EdgeOption<StateOf<C>, NoInfer<Name>>[]
+  /** Those of a run. `modelRequests` counts turns, which are supersteps and retries; its default here is 1,000. */
+  readonly limits?: Partial<Limits>
+  /** How often one node may run between two messages. Default: as often as it likes. */
+  readonly visitsMax?: number
+  /** What a message means that is no JSON object. Must be pure. Without it such a message is refused. */
+  readonly input?: (text: string) => UpdateOf<C>
+}
+
+/** The ways to make a graph over these channels: each knows the state's type. */
+export function withState<C extends Channels>(channels: C): Ways<C> {
+  return { node, question, agentNode, mapNode, graph: (options) => graphOf(channels, options) }
+}
+
+/** `NoInfer`: where a node may go is what it says, and not what the graph around it would like. */
+type Ways<C extends Channels> = {
+  /** Runs code. */
+  node: <Args = Record<string, never>, const Name extends string = never>(
+    options: NodeOptions<C, Args, Name>,
+  ) => Node<C, NoInfer<Name>>
+  /** Waits for an answer from outside: a person, or a tool of the host. */
+  question: <Args, const Name extends string = never>(options: QuestionOptions<C, Args, Name>) => Node<C, NoInfer<Name>>
+  /** Gives a task to a child session. */
+  agentNode: <const Name extends string = never>(options: AgentNodeOptions<C, Name>) => Node<C, NoInfer<Name>>
+  /** Does the same with many items at once. */
+  mapNode: <Of, Value, const Name extends string = never>(
+    options: MapOptions<C, Of, Value, Name>,
+  ) => Node<C, NoInfer<Name>>
+  graph: <Name extends string>(options: GraphOptions<C, Name>) => Graph
+}
+
+function graphOf<C extends Channels, Name extends string>(channels: C, options: GraphOptions<C, Name>): Graph {
+  const { name, description = '', nodes, edges, limits = {}, visitsMax = null, input = null } = options
+  const steps = new Map(Object.entries<Step>(nodes))
+  const graph = { name, description, channels, nodes: steps, edges: edges.map(edgeOf), limits, visitsMax, input }
+  checkGraph(graph)
+  return graph
+}
+
+function edgeOf<S>(edge: EdgeOption<S, string>): Edge {
+  if ('by' in edge) return { type: 'route', from: edge.from, to: edge.to, by: edge.by }
+  const [from, to] = edge
+  return typeof from === 'string' ? { type: 'edge', from, to } : { type: 'join', from, to }
+}

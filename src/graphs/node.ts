@@ -1,0 +1,187 @@
+// The kinds of nodes, typed by the state of their graph: code that runs, a question to somebody outside, a child session, and the
+// same work on many items.
+import type { Json } from '../kernel/content.ts'
+import type { Approval, ToolContext } from '../tools/tool.ts'
+import type { Channels, State, StateOf, UpdateOf } from './channel.ts'
+import { plainJson } from './plain.ts'
+import {
+  type Command,
+  decoded,
+  encoded,
+  type GateKind,
+  type Item,
+  type MapPolicy,
+  type Step,
+  toolOf,
+  type Ways,
+  writtenOf,
+} from './step.ts'
+
+declare const OF: unique symbol
+/** A node of a graph with these channels, whose commands go to these names. */
+export type Node<C extends Channels, Name extends string = never> = Step & {
+  readonly [OF]?: { readonly channels: C; readonly to: Name }
+}
+
+type Said<C extends Channels, Name extends string> = UpdateOf<C> | Command<UpdateOf<C>, Name> | undefined | void
+
+type Described<Name extends string> = {
+  /** For people who approve, answer or draw. */
+  readonly description?: string
+  /** Where its commands may go. */
+  readonly to?: readonly Name[]
+  /** How often it is tried again after an error or a timeout of its own, or of its child. Each try is a new call. Default 0. */
+  readonly retries?: number
+}
+type Guarded<Args> = Pick<Ways, 'effect' | 'timeoutMs' | 'secrets' | 'sequential'> & {
+  /** Must somebody say yes before it runs? They see the arguments, and those are what runs. */
+  readonly approval?: Approval | ((args: Args) => Approval | Promise<Approval>)
+}
+
+export type NodeOptions<C extends Channels, Args, Name extends string> = Described<Name> &
+  Guarded<Args> & {
+    /** The arguments, from the state. Must be pure. Without it: none, or what a `send` brings. */
+    readonly reads?: (state: StateOf<C>) => Args
+    readonly run: (args: Args, context: ToolContext) => Said<C, NoInfer<Name>> | Promise<Said<C, NoInfer<Name>>>
+  }
+
+export type QuestionOptions<C extends Channels, Args, Name extends string> = Omit<Described<Name>, 'retries'> &
+  Pick<Guarded<Args>, 'approval'> & {
+    /** What is asked. A field `question` is what people are shown first. */
+    readonly reads: (state: StateOf<C>) => Args
+    /** What the answer means. Must be pure; when it throws, the answer is refused and the node has failed. */
+    readonly take: (answer: string, state: StateOf<C>) => Said<C, NoInfer<Name>>
+  }
+
+export type AgentNodeOptions<C extends Channels, Name extends string> = Described<Name> &
+  Pick<Guarded<{ readonly task: string }>, 'approval'> & {
+    /** An agent of the harness, or another graph, by its name. */
+    readonly agent: string
+    readonly task: (state: StateOf<C>) => string
+    readonly take: (answer: string, state: StateOf<C>) => Said<C, NoInfer<Name>>
+  }
+
+/** What became of one item, at its place in the input. */
+export type Mapped<Value> =
+  | { readonly index: number; readonly ok: true; readonly value: Value }
+  | { readonly index: number; readonly ok: false; readonly error: string }
+
+export type MapOptions<C extends Channels, Of, Value, Name extends string> = Described<Name> &
+  Guarded<{ readonly index: number; readonly item: Of }> & {
+    readonly over: (state: StateOf<C>) => readonly Of[]
+    readonly run: (item: Of, context: ToolContext) => Value | Promise<Value>
+    /** The results in the order of the input. With `best-effort` and `quorum`, those that failed or did not run are not among them. */
+    readonly take: (results: readonly Mapped<Value>[], state: StateOf<C>) => Said<C, NoInfer<Name>>
+    /** Default `collect-all`: all run, and `take` is told of each. */
+    readonly policy?: MapPolicy
+  }
+
+export function node<C extends Channels, Args, Name extends string>(
+  options: NodeOptions<C, Args, Name>,
+): Node<C, Name> {
+  const { reads, run } = options
+  const ways = waysOf(options)
+  return {
+    type: 'run',
+    ...commonOf(options),
+    policy: null,
+    child: null,
+    args: (state) => [reads ? reads(state as StateOf<C>) : {}],
+    // Sound: these arguments are what `reads` returned, or what a `send` brought.
+    tool: (name) =>
+      toolOf(name, options.description ?? '', ways, async (args, context) =>
+        encoded(writtenOf(await run(args as Args, context))),
+      ),
+    read: (content) => encoded(decoded(JSON.parse(content) as Json)),
+    take: ([item]) => decoded(item?.value ?? {}),
+  }
+}
+
+export function question<C extends Channels, Args, Name extends string>(
+  options: QuestionOptions<C, Args, Name>,
+): Node<C, Name> {
+  const { reads, take, description = '' } = options
+  const ways = waysOf(options)
+  return {
+    type: 'question',
+    ...commonOf(options),
+    policy: null,
+    child: null,
+    args: (state) => [reads(state as StateOf<C>)],
+    tool: (name) => toolOf(name, description, ways, null),
+    ...answeredBy(take),
+  }
+}
+
+export function agentNode<C extends Channels, Name extends string>(options: AgentNodeOptions<C, Name>): Node<C, Name> {
+  const { agent, task, take, description = '' } = options
+  const ways = waysOf(options)
+  return {
+    type: 'agent',
+    ...commonOf(options),
+    policy: null,
+    child: agent,
+    args: (state) => [{ task: task(state as StateOf<C>) }],
+    tool: (name) => ({ ...toolOf(name, description, ways, null), child: () => agent }),
+    ...answeredBy(take),
+  }
+}
+
+export function mapNode<C extends Channels, Of, Value, Name extends string>(
+  options: MapOptions<C, Of, Value, Name>,
+): Node<C, Name> {
+  const { over, run, take, policy = 'collect-all', description = '' } = options
+  const ways = waysOf(options)
+  const all = policy === 'collect-all'
+  return {
+    type: 'map',
+    ...commonOf(options),
+    policy,
+    child: null,
+    args: (state) => over(state as StateOf<C>).map((item, index) => ({ index, item })),
+    tool: (name) =>
+      toolOf(name, description, ways, async ({ item }, context) =>
+        plainJson((await run(item as Of, context)) ?? null, 'the result'),
+      ),
+    read: (content) => JSON.parse(content) as Json,
+    take: (items, state) => {
+      const results = items.flatMap((item, index) => mapped<Value>(item, index)).filter(({ ok }) => ok || all)
+      return writtenOf(take(results, state as StateOf<C>))
+    },
+  }
+}
+
+function mapped<Value>({ value, error }: Item, index: number): readonly Mapped<Value>[] {
+  if (error !== undefined) return [{ index, ok: false, error }]
+  // Sound: it is what `run` returned, as JSON has it.
+  return value === undefined ? [] : [{ index, ok: true, value: value as Value }]
+}
+
+function answeredBy<C extends Channels, Name extends string>(
+  take: (answer: string, state: StateOf<C>) => Said<C, Name>,
+): Pick<Step, 'read' | 'take'> {
+  return {
+    read: (content) => content,
+    take: ([item], state: State) => {
+      const answer = typeof item?.value === 'string' ? item.value : ''
+      return writtenOf(take(answer, state as StateOf<C>))
+    },
+  }
+}
+
+function commonOf({ description = '', to = [], retries = 0, approval }: Described<string> & { approval?: unknown }) {
+  const gate: GateKind = typeof approval === 'function' ? 'by_arguments' : ((approval ?? 'auto') as Approval)
+  return { description, to, retries, gate }
+}
+
+function waysOf<Args>(options: Guarded<Args>): Ways {
+  const { effect, timeoutMs, secrets, sequential, approval } = options
+  return {
+    ...(effect === undefined ? {} : { effect }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(secrets === undefined ? {} : { secrets }),
+    ...(sequential === undefined ? {} : { sequential }),
+    // Sound: the arguments are those that `reads` returned.
+    ...(approval === undefined ? {} : { approval: approval as NonNullable<Ways['approval']> }),
+  }
+}

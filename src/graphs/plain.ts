@@ -1,0 +1,29 @@
+// What goes into the log must come out of it as it was: plain JSON, and nothing that JSON would change in silence.
+import type { Json } from '../kernel/content.ts'
+
+const DEPTH_MAX = 200
+
+/** The same value as JSON has it. Throws, and names the place, for what JSON does not have. Fields that are undefined are left out. */
+export function plainJson(value: unknown, place: string, depth = 0): Json {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number') {
+    if (Number.isFinite(value)) return value
+    throw new TypeError(`${place} is ${value}, which JSON does not have`)
+  }
+  if (depth > DEPTH_MAX) throw new TypeError(`${place} is nested deeper than ${DEPTH_MAX} levels`)
+  if (Array.isArray(value)) return value.map((item: unknown, i) => plainJson(item ?? null, `${place}[${i}]`, depth + 1))
+  const prototype: unknown = typeof value === 'object' ? Object.getPrototypeOf(value) : undefined
+  if (prototype !== Object.prototype && prototype !== null)
+    throw new TypeError(`${place} is ${nameOf(value)}, which JSON does not have`)
+  const entries = Object.entries(value as object).filter(([, item]) => item !== undefined)
+  return Object.fromEntries(entries.map(([key, item]) => [key, plainJson(item, `${place}.${key}`, depth + 1)]))
+}
+
+export function isRecord(value: unknown): value is { readonly [key: string]: Json } {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || typeof value !== 'object') return `a ${typeof value}`
+  return `a ${value.constructor?.name ?? 'strange object'}`
+}

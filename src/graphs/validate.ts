@@ -1,0 +1,122 @@
+// What can be known to be wrong with a graph before it runs. Each is a Fault of the configuration that says what to do.
+import { Fault } from '../kernel/failure.ts'
+import type { Edge, Graph } from './definition.ts'
+import { END, START } from './step.ts'
+
+/** They have a meaning in a message to a graph. */
+const WORDS = ['retry', 'edit']
+
+export function checkGraph(graph: Graph): void {
+  const { name, nodes, edges } = graph
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
+    throw new Fault('invalid_config', `Graph name "${name}" is not valid: use 1 to 64 letters, digits, "_" or "-".`)
+  checkChannels(graph)
+  for (const node of nodes.keys()) checkNode(graph, node)
+  const missing = edges.find(({ from }) => sourcesOf(from).some((node) => node !== START && !nodes.has(node)))
+  if (missing)
+    throw wrong(graph, 'MissingNode', `an edge comes from "${namesOf(missing.from)}", and there is no such node`)
+  for (const edge of edges) for (const to of targetsOf(edge)) checkTarget(graph, namesOf(edge.from), to)
+  for (const [node, { to }] of nodes) for (const target of to) checkTarget(graph, node, target)
+  checkEdges(graph)
+  checkPaths(graph)
+  const { visitsMax } = graph
+  if (visitsMax !== null && !(Number.isSafeInteger(visitsMax) && visitsMax >= 1))
+    throw wrong(graph, 'InvalidLimit', `visitsMax must be a whole number from 1, not ${visitsMax}`)
+}
+
+function checkChannels(graph: Graph): void {
+  for (const channel of Object.keys(graph.channels)) {
+    if (WORDS.includes(channel) || !/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(channel))
+      throw wrong(
+        graph,
+        'InvalidChannel',
+        `"${channel}" cannot be a channel: use letters, digits and "_", and not ${WORDS.join(' or ')}`,
+      )
+  }
+}
+
+function checkNode(graph: Graph, node: string): void {
+  const step = graph.nodes.get(node)
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(node) || node === START || node === END || node === 'subagent')
+    throw wrong(
+      graph,
+      'InvalidNode',
+      `"${node}" cannot be a node: use 1 to 64 letters, digits, "_" or "-", and no name of the harness`,
+    )
+  if (!Number.isSafeInteger(step?.retries) || Number(step?.retries) < 0)
+    throw wrong(graph, 'InvalidNode', `the retries of "${node}" must be a whole number from 0`)
+  const { policy = null } = step ?? {}
+  if (policy !== null && typeof policy === 'object' && !(Number.isSafeInteger(policy.quorum) && policy.quorum >= 1))
+    throw wrong(graph, 'InvalidNode', `the quorum of "${node}" must be a whole number from 1`)
+}
+
+function checkTarget(graph: Graph, from: string, to: string): void {
+  if (to !== END && !graph.nodes.has(to))
+    throw wrong(graph, 'MissingEdgeTarget', `"${from}" leads to "${to}", and there is no such node`)
+}
+
+function checkEdges(graph: Graph): void {
+  const seen = new Set<string>()
+  for (const edge of graph.edges) {
+    if (edge.type === 'join' && (edge.from.length < 2 || new Set(edge.from).size < edge.from.length))
+      throw wrong(graph, 'InvalidEdge', `"${edge.to}" must wait for two different nodes or more`)
+    if (edge.type === 'route' && edge.to.length === 0)
+      throw wrong(graph, 'InvalidEdge', `the route of "${edge.from}" must name what it may choose`)
+    // Two routes of one node are two decisions; the same edge twice is a mistake.
+    const key = edge.type === 'route' ? '' : JSON.stringify([edge.from, edge.to])
+    if (key !== '' && seen.has(key))
+      throw wrong(
+        graph,
+        'DuplicateEdge',
+        `the edge from "${namesOf(edge.from)}" to "${targetsOf(edge).join()}" is there twice`,
+      )
+    seen.add(key)
+  }
+}
+
+function checkPaths(graph: Graph): void {
+  const { nodes, edges } = graph
+  if (!edges.some(({ from }) => from === START))
+    throw wrong(graph, 'MissingStart', 'no edge comes from START. Add one such as [START, "first"]')
+  const ways = waysOf(graph)
+  const reached = closure(START, ways)
+  const back = closure(
+    END,
+    ways.map(([from, to]) => [to, from] as const),
+  )
+  for (const node of nodes.keys()) {
+    if (!reached.has(node)) throw wrong(graph, 'UnreachableNode', `no path leads from START to "${node}"`)
+    if (!back.has(node)) throw wrong(graph, 'NoPathToEnd', `no path leads from "${node}" to END`)
+  }
+}
+
+function waysOf({ nodes, edges }: Graph): readonly (readonly [string, string])[] {
+  const drawn = edges.flatMap((edge) =>
+    sourcesOf(edge.from).flatMap((from) => targetsOf(edge).map((to) => [from, to] as const)),
+  )
+  const told = [...nodes].flatMap(([from, { to }]) => to.map((target) => [from, target] as const))
+  return [...drawn, ...told]
+}
+
+function closure(first: string, ways: readonly (readonly [string, string])[]): ReadonlySet<string> {
+  const reached = new Set([first])
+  // A set grows while it is walked over, and each is visited once.
+  for (const at of reached) for (const [from, to] of ways) if (from === at) reached.add(to)
+  return reached
+}
+
+function sourcesOf(from: Edge['from']): readonly string[] {
+  return typeof from === 'string' ? [from] : from
+}
+
+function targetsOf(edge: Edge): readonly string[] {
+  return edge.type === 'route' ? edge.to : [edge.to]
+}
+
+function namesOf(from: Edge['from']): string {
+  return sourcesOf(from).join('", "')
+}
+
+function wrong({ name }: Graph, what: string, why: string): Fault {
+  return new Fault('invalid_config', `${what}: in graph "${name}" ${why}.`)
+}

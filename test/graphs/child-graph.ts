@@ -1,0 +1,118 @@
+// A process that runs a graph until it rests, for kill.test.ts, which kills it on the way. It says a line when it comes to the place
+// where it is to be killed, and stays there; without a place it says how the run ended.
+import { appendFileSync } from 'node:fs'
+import { append, END, last, START, send, withState } from '../../src/graphs/index.ts'
+import { Fault, Harness, type Result, scripted, type Store } from '../../src/index.ts'
+import type { Write } from '../../src/kernel/ports.ts'
+import { sqlite } from '../../src/stores/sqlite.ts'
+import { moment } from './moment.ts'
+
+const [file = '', journal = '', session = '', place = '', word = ''] = process.argv.slice(2)
+
+/** Of the first superstep, and of the other two branches. */
+const fourResults = moment()
+let results = 0
+
+const { node, graph } = withState({ facts: append<string>(), draft: last<string>() })
+
+/** Writes down that it ran, under its key; at its place it stays there. */
+async function done(name: string, key: string): Promise<void> {
+  appendFileSync(journal, `${name} ${key}\n`)
+  if (place !== name) return
+  process.stdout.write(`${place}\n`)
+  await new Promise(() => {})
+}
+
+const report = graph({
+  name: 'report',
+  nodes: {
+    plan: node({
+      run: async (_args, { key }) => {
+        await done('plan', key)
+        return { facts: ['planned'] }
+      },
+    }),
+    left: node({
+      run: async (_args, { key }) => {
+        await done('left', key)
+        return { facts: ['left'] }
+      },
+    }),
+    fetch: node({
+      effect: 'idempotent',
+      run: async ({ n }: { readonly n: number }, { key }) => {
+        // The one that is killed waits until the results of the others are on disk.
+        if (place === `fetch-${n}`) await fourResults.here
+        await done(`fetch-${n}`, key)
+        return { facts: [`fetched ${n}`] }
+      },
+    }),
+    write: node({
+      reads: ({ facts }) => ({ facts }),
+      run: async ({ facts }, { key }) => {
+        await done('write', key)
+        return { draft: facts.join(', ') }
+      },
+    }),
+  },
+  edges: [
+    [START, 'plan'],
+    [START, 'left'],
+    { from: 'plan', to: ['fetch'], by: () => [0, 1, 2].map((n) => send('fetch', { n })) },
+    [['left', 'fetch'], 'write'],
+    ['write', END],
+  ],
+})
+
+const store = sqlite(file)
+const harness = new Harness({
+  model: scripted([]),
+  graphs: [report],
+  store: halting(store),
+  secrets: {},
+  worker: { leaseMs: 1_000 },
+})
+const result = await started(session)
+const failure = result.status === 'failed' ? result.failure.message : ''
+process.stdout.write(
+  `${JSON.stringify({ status: result.status, output: 'output' in result ? result.output : null, failure })}\n`,
+)
+await harness.close()
+await store.close()
+
+/** The first process opens the session; those that follow go on with it, or say a word to it. */
+async function started(id: string): Promise<Result> {
+  try {
+    await harness.open({ id, agent: 'report' })
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return harness.session(id).run(word === '' ? undefined : word)
+  }
+  return harness.session(id).run({})
+}
+
+/** A store whose commit at the place is on disk, and never comes back to whoever made it. */
+function halting(inner: Store): Store {
+  const commit: Store['commit'] = async (writes) => {
+    const receipts = await inner.commit(writes)
+    for (const write of writes) results += write.events.filter(({ type }) => type === 'agent.tool_result').length
+    if (results === 4) fourResults.come()
+    if (place !== 'reply' || !writes.some(asksForFetch)) return receipts
+    process.stdout.write('reply\n')
+    return new Promise(() => {})
+  }
+  return new Proxy(inner, {
+    get(target, name) {
+      if (name === 'commit') return commit
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+}
+
+function asksForFetch(write: Write): boolean {
+  if (write.lane !== 'owner') return false
+  return write.events.some(
+    (event) => event.type === 'agent.message' && event.calls.some(({ tool }) => tool === 'fetch'),
+  )
+}
