@@ -1,0 +1,64 @@
+// 12 · Memory: one session learns something and schedules a look, a later one recalls it, and the files are projections of the log.
+// Run it: npm run -s build:all && node .build/examples/12-memory.js
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Harness, scripted, sqlite } from '../src/index.ts'
+import { directiveTool, memoryHooks, openMemory } from '../src/memory/index.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'terret-memory-'))
+const store = sqlite(join(home, 'terret.db'))
+const memory = openMemory({ file: join(home, 'learnings.db'), store })
+const dir = join(home, 'sessions')
+
+const model = scripted([
+  {
+    calls: [
+      {
+        tool: 'loop_directive',
+        args: {
+          outcome: 'sleep',
+          summary: 'Deployed to staging; the smoke tests run.',
+          wakes: [{ reason: 'did the smoke tests pass?', delay_seconds: 600, key: 'smoke' }],
+          learnings: [
+            {
+              kind: 'lesson',
+              title: 'Staging needs the VPN',
+              detail: 'Deploys to staging fail without it.',
+              promote: true,
+            },
+          ],
+        },
+      },
+    ],
+  },
+  'Deployed. I will look at the smoke tests in ten minutes.',
+  ({ messages }) => {
+    const [note] = messages[0]?.role === 'user' ? messages[0].parts : []
+    console.log(`\nthe model reads before the question:\n${note?.type === 'text' ? note.text : ''}`)
+    return 'Switch the VPN on first.'
+  },
+])
+const harness = new Harness({ model, store, tools: [directiveTool({ store })], hooks: memoryHooks(memory, { dir }) })
+
+const first = await harness.run('Deploy the server to staging.')
+console.log(`first: ${first.text}`)
+console.log(readFileSync(join(dir, first.sessionId, 'working-buffer.md'), 'utf8'))
+
+// Another session of the same agent knows what the first one learned, and nothing of what it is doing.
+const second = await harness.run('How do I deploy to staging?')
+console.log(`second: ${second.text}`)
+
+// The files are made from the log: delete them, wake the session, and they are the same again.
+const before = readFileSync(join(dir, first.sessionId, 'checkpoint.json'), 'utf8')
+rmSync(join(dir, first.sessionId), { recursive: true })
+await harness.wake(first.sessionId)
+console.log(`the same bytes again: ${readFileSync(join(dir, first.sessionId, 'checkpoint.json'), 'utf8') === before}`)
+
+await memory.promote('default', { file: join(home, 'MEMORY.md') })
+console.log(readFileSync(join(home, 'MEMORY.md'), 'utf8'))
+
+await harness.close()
+await memory.close()
+await store.close()
+rmSync(home, { recursive: true })

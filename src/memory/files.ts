@@ -1,0 +1,93 @@
+// The runtime files on disk: written when a session rests, each whole or not at all. Nobody reads them back: delete them, wake
+// the session, and they are there again.
+import { hash } from 'node:crypto'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Fault } from '../kernel/failure.ts'
+import type { Store } from '../kernel/ports.ts'
+import { damaged } from '../runtime/history.ts'
+import type { Hook } from '../runtime/hooks.ts'
+import { runtimeFiles } from './render.ts'
+import { View } from './view.ts'
+
+type Log = Pick<Store, 'read' | 'card'>
+
+const PAGE = 1_000
+/** How many sessions are kept in hand, so that a long log is not folded anew at every rest. */
+const VIEWS_KEPT = 32
+
+/** Writes the three files of a session into its folder below `dir`, and returns the folder. */
+export function writeRuntimeFiles(store: Log, session: string, dir: string): Promise<string> {
+  return new Folder(store, dir).write(session)
+}
+
+/** A hook that writes them each time a session rests. */
+export function runtimeFilesHook({ store, dir }: { readonly store: Log; readonly dir: string }): Hook {
+  const folder = new Folder(store, dir)
+  return { type: 'session_rest', run: async ({ session }) => void (await folder.write(session)) }
+}
+
+class Folder {
+  readonly #store: Log
+  readonly #dir: string
+  readonly #views = new Map<string, View>()
+
+  constructor(store: Log, dir: string) {
+    this.#store = store
+    this.#dir = dir
+  }
+
+  /** Two at once, here or in two processes, end with the files of the longer log. */
+  async write(session: string): Promise<string> {
+    const folder = join(this.#dir, folderName(session))
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    for (;;) {
+      const view = await this.#view(session)
+      const { seq } = view.state
+      for (const [name, text] of Object.entries(runtimeFiles(view))) await replace(join(folder, name), text)
+      // Another process may have gone on, and its files may be the ones that were just replaced.
+      const { seq: now = seq } = (await this.#store.card(session)) ?? {}
+      if (now <= seq) return folder
+    }
+  }
+
+  async #view(session: string): Promise<View> {
+    const view = this.#views.get(session) ?? new View(session)
+    // Taken out while it grows: one that broke halfway is not kept.
+    this.#views.delete(session)
+    for (;;) {
+      const page = await this.#store.read(session, view.state.seq, PAGE)
+      for (const event of page.events) view.take(event)
+      if (page.damaged) throw damaged(session, page.damaged)
+      if (page.events.length < PAGE) break
+    }
+    if (view.state.seq === 0) throw new Fault('session_missing', `There is no session ${session}.`)
+    this.#views.set(session, view)
+    if (this.#views.size > VIEWS_KEPT) this.#views.delete(this.#views.keys().next().value ?? '')
+    return view
+  }
+}
+
+const NAME_BYTES_MAX = 200
+
+/** Whoever opens a session may give it any name. As a folder it has one of its own, below `dir` and nowhere else. */
+export function folderName(session: string): string {
+  const name = encodeURIComponent(Buffer.from(session).toString()).replace(/^\.+/, (dots) => '%2E'.repeat(dots.length))
+  return name.length <= NAME_BYTES_MAX ? name : `${name.slice(0, 100)}-${hash('sha256', session)}`
+}
+
+let written = 0
+
+async function replace(path: string, text: string): Promise<void> {
+  // What is right already is left alone: a wake that finds nothing to do leaves no trace here either.
+  if ((await readFile(path, 'utf8').catch(() => null)) === text) return
+  written += 1
+  const beside = `${path}.${process.pid}-${written}.tmp`
+  try {
+    await writeFile(beside, text, { mode: 0o600 })
+    await rename(beside, path)
+  } catch (error) {
+    await rm(beside, { force: true }).catch(() => {})
+    throw error
+  }
+}

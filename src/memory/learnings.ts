@@ -1,0 +1,194 @@
+// The learnings of agents in an SQLite file of their own, with a full-text index. A projection of the logs: who takes the same
+// events in any order has the same rows, so the file can be deleted, and is when it is damaged.
+import { renameSync, rmSync } from 'node:fs'
+import { Fault } from '../kernel/failure.ts'
+import { checkVersion, type Database, loadDriver, type Statement } from '../stores/sqlite-driver.ts'
+import { prepareFile, realFileSystemOf } from '../stores/sqlite-file.ts'
+import type { Learning, LearningKind } from '../tools/directive.ts'
+
+/** A learning and where it was learned: `session` and `seq` name its event. */
+export type Row = {
+  readonly kind: LearningKind
+  readonly title: string
+  readonly detail: string
+  readonly session: string
+  readonly seq: number
+  readonly at: number
+  readonly promote: 0 | 1
+}
+
+export type Taken = { readonly learning: Learning; readonly seq: number; readonly at: number }
+
+/** Marks the file as ours ("Trrl"). */
+const APPLICATION_ID = 0x5472726c
+const SCHEMA_VERSION = 1
+/** SQLite's own waiting stops the whole process, so it is short; longer waits go through the clock. */
+const BUSY_MS = 25
+
+const SCHEMA = `
+  CREATE TABLE learnings (
+    id INTEGER PRIMARY KEY, agent TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL,
+    detail TEXT NOT NULL, promote INTEGER NOT NULL DEFAULT 0, session TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL,
+    UNIQUE (agent, key)
+  ) STRICT;
+  CREATE VIRTUAL TABLE words USING fts5(
+    title, detail, content = 'learnings', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+  );
+  CREATE TRIGGER words_add AFTER INSERT ON learnings BEGIN
+    INSERT INTO words (rowid, title, detail) VALUES (new.id, new.title, new.detail);
+  END;
+  CREATE TRIGGER words_change AFTER UPDATE OF title, detail ON learnings BEGIN
+    INSERT INTO words (words, rowid, title, detail) VALUES ('delete', old.id, old.title, old.detail);
+    INSERT INTO words (rowid, title, detail) VALUES (new.id, new.title, new.detail);
+  END;
+  CREATE TABLE cursors (session TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`
+
+const ROW = 'kind, learnings.title, learnings.detail, session, seq, at, promote'
+/** As one text: the errors of a driver's `all` do not say whether the file is damaged or busy, and those of its `get` do. */
+const ROWS = `SELECT json_group_array(json_object('kind', kind, 'title', title, 'detail', detail, 'session', session,
+  'seq', seq, 'at', at, 'promote', promote)) AS rows FROM (`
+const SQL = {
+  // Of those with one key the earliest stands, whatever the order they are taken in.
+  keep: `INSERT INTO learnings (agent, key, kind, title, detail, session, seq, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (agent, key) DO UPDATE SET kind = excluded.kind, title = excluded.title, detail = excluded.detail,
+    session = excluded.session, seq = excluded.seq, at = excluded.at
+    WHERE (excluded.at, excluded.session, excluded.seq) < (learnings.at, learnings.session, learnings.seq)`,
+  ask: 'UPDATE learnings SET promote = 1 WHERE agent = ? AND key = ? AND promote = 0',
+  move: `INSERT INTO cursors (session, seq) VALUES (?, ?)
+    ON CONFLICT (session) DO UPDATE SET seq = max(seq, excluded.seq)`,
+  cursor: 'SELECT seq FROM cursors WHERE session = ?',
+  cursors: `SELECT json_group_array(json_array(session, seq)) AS rows FROM cursors`,
+  list: `${ROWS} SELECT ${ROW} FROM learnings WHERE agent = ? ORDER BY at, session, seq)`,
+  find: `${ROWS} SELECT ${ROW} FROM words JOIN learnings ON learnings.id = words.rowid
+    WHERE words MATCH ? AND learnings.agent = ? ORDER BY bm25(words, 4.0, 1.0), at DESC, session, seq LIMIT ?)`,
+} as const
+
+export class Learnings {
+  readonly #db: Database
+  readonly #sql: Readonly<Record<keyof typeof SQL, Statement>>
+
+  constructor(db: Database) {
+    this.#db = db
+    const prepared = Object.entries(SQL).map(([name, sql]) => [name, db.prepare(sql)] as const)
+    this.#sql = Object.fromEntries(prepared) as Record<keyof typeof SQL, Statement>
+  }
+
+  /** What a session taught its agent, and how far its log was read, in one transaction. */
+  take(session: string, agent: string, taken: readonly Taken[], seq: number): void {
+    this.atOnce(() => {
+      for (const { learning, seq: at, at: time } of taken) {
+        const { kind, title, detail, promote } = learning
+        const key = keyOf(learning)
+        this.#sql.keep.run(agent, key, kind, title, detail, session, at, time)
+        if (promote) this.#sql.ask.run(agent, key)
+      }
+      this.#sql.move.run(session, seq)
+    })
+  }
+
+  /** One at a time, also among processes. */
+  atOnce<T>(act: () => T): T {
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      const value = act()
+      this.#db.exec('COMMIT')
+      return value
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  cursor(session: string): number {
+    return (this.#sql.cursor.get(session) as { readonly seq: number } | undefined)?.seq ?? 0
+  }
+
+  cursors(): ReadonlyMap<string, number> {
+    return new Map(rowsOf<readonly [string, number]>(this.#sql.cursors.get()))
+  }
+
+  list(agent: string): readonly Row[] {
+    return rowsOf(this.#sql.list.get(agent))
+  }
+
+  find(agent: string, match: string, limit: number): readonly Row[] {
+    return rowsOf(this.#sql.find.get(match, agent, limit))
+  }
+
+  /** One driver keeps the file open until its statements are collected, so what is beside it is moved into it first. */
+  close(): void {
+    try {
+      this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // Others use it, or it is damaged.
+    }
+    this.#db.close()
+  }
+}
+
+function rowsOf<T>(found: unknown): readonly T[] {
+  return JSON.parse((found as { readonly rows: string }).rows) as readonly T[]
+}
+
+/** What makes two learnings of one agent the same. */
+function keyOf({ key, kind, title, detail }: Learning): string {
+  return key === undefined ? `text:${kind}::${title}::${detail}` : `key:${key}`
+}
+
+/** Opens or makes the file. It does not wait: a busy file is an error here, and the caller tries again. */
+export function openLearnings(path: string): Learnings {
+  const driver = loadDriver()
+  const file = prepareFile(path, realFileSystemOf)
+  const db = new driver(file)
+  try {
+    checkVersion(ask(db, 'SELECT sqlite_version()') as string)
+    db.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`)
+    checkOwner(db, file)
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+    if (ask(db, 'PRAGMA user_version') !== SCHEMA_VERSION) createSchema(db)
+    return new Learnings(db)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+function createSchema(db: Database): void {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    // Another process may have made it meanwhile.
+    if (ask(db, 'PRAGMA user_version') === 0) db.exec(SCHEMA)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function checkOwner(db: Database, file: string): void {
+  const version = Number(ask(db, 'PRAGMA user_version'))
+  const id = ask(db, 'PRAGMA application_id')
+  const fresh = id === 0 && ask(db, 'SELECT count(*) FROM sqlite_schema') === 0
+  if (!fresh && id !== APPLICATION_ID)
+    throw new Fault('store_unsupported', `${file} is a database of another program. Choose another path.`)
+  if (version > SCHEMA_VERSION)
+    throw new Fault('store_newer', `${file} was written by a newer version. Upgrade, or open another file.`)
+}
+
+function ask(db: Database, sql: string): unknown {
+  return Object.values(db.prepare(sql).get() as Readonly<Record<string, unknown>>)[0]
+}
+
+/** A damaged file is put aside, under one name: whoever wants to look at it can, and it does not pile up. */
+export function putAside(file: string): void {
+  for (const part of [`${file}-wal`, `${file}-shm`]) rmSync(part, { force: true })
+  try {
+    renameSync(file, `${file}.damaged`)
+  } catch (error) {
+    // Another process was faster.
+    if ((error as { readonly code?: unknown }).code !== 'ENOENT') throw error
+  }
+}

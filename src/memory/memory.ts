@@ -1,0 +1,286 @@
+// What an agent learned, shared by all its sessions: taken from their logs, searched, recalled with citations, promoted. The
+// logs are the truth; the file is made again from them when it is gone or damaged. What a session is doing is not here.
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import type { Frozen } from '../kernel/content.ts'
+import { type Event, eventId } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Clock, Store } from '../kernel/ports.ts'
+import { damaged } from '../runtime/history.ts'
+import { systemClock } from '../runtime/platform.ts'
+import { whenFree } from '../stores/sqlite-writer.ts'
+import { type LearningKind, readLearning } from '../tools/directive.ts'
+import { type Learnings, openLearnings, putAside, type Row, type Taken } from './learnings.ts'
+import { type Citation, citationsOf, type CiteOptions } from './cite.ts'
+import { matchOf, wordsOf } from './relevance.ts'
+
+export type MemoryOptions = {
+  /** An SQLite file of its own. Made when it is first used. */
+  readonly file: string
+  /** Where the logs are. */
+  readonly store: Pick<Store, 'read' | 'card' | 'list'>
+  readonly clock?: Clock
+  /** Told, in one line, when the file had to be made again or a log cannot be read. Default: a warning of the process. */
+  readonly report?: (line: string) => void
+}
+
+/** `id` names the event that holds it, and `promote` says that it asks to stand in MEMORY.md. */
+export type Learned = Frozen<{
+  id: string
+  kind: LearningKind
+  title: string
+  detail: string
+  at: number
+  promote: boolean
+}>
+
+export type RecallOptions = CiteOptions & {
+  /** How long to look, in milliseconds. Default: 500. */
+  readonly timeoutMs?: number
+}
+
+export type Promotion = {
+  /** The file to add them to, such as MEMORY.md in the agent's folder. What stands there is left as it is. */
+  readonly file: string
+  /** Which ones. Default: those that ask for it. */
+  readonly ids?: readonly string[]
+}
+
+const PAGE = 1_000
+const CARDS = 500
+const CANDIDATES = 50
+const RECALL_MS = 500
+
+export function openMemory(options: MemoryOptions): Memory {
+  return new Memory(options)
+}
+
+export class Memory {
+  readonly store: MemoryOptions['store']
+  readonly #file: string
+  readonly #clock: Clock
+  readonly #report: (line: string) => void
+  /** The open file, also while it catches up. */
+  #learnings: Learnings | null = null
+  #opening: Promise<Learnings> | null = null
+  #closed = false
+
+  constructor({ file, store, clock = systemClock, report = warn }: MemoryOptions) {
+    this.#file = file
+    this.store = store
+    this.#clock = clock
+    this.#report = report
+  }
+
+  /** What this agent learned that is about the query, nearest first. Rejects when it fails, or takes longer than it may. */
+  async recall(agent: string, query: string, options: RecallOptions = {}): Promise<readonly Citation[]> {
+    const { timeoutMs = RECALL_MS, ...cite } = options
+    const words = wordsOf(query)
+    const match = matchOf(words)
+    if (match === null) return []
+    const found = await this.#within(
+      timeoutMs,
+      this.#use((learnings) => learnings.find(agent, match, CANDIDATES)),
+    )
+    return citationsOf(words, found, cite)
+  }
+
+  /** All that this agent learned, in the order it did. */
+  async list(agent: string): Promise<readonly Learned[]> {
+    return (await this.#use((learnings) => learnings.list(agent))).map(learnedOf)
+  }
+
+  /** Takes in what a session has taught since it was last looked at. */
+  async learn(session: string): Promise<void> {
+    await this.#take(session, (act) => this.#use(act))
+  }
+
+  /** Adds learnings to a file for people and agents to read. What is there already is not added again. Returns what was added. */
+  promote(agent: string, { file, ids }: Promotion): Promise<readonly Learned[]> {
+    return this.#use((learnings) =>
+      learnings.atOnce(() => {
+        const all = learnings.list(agent).map(learnedOf)
+        const unknown = ids?.find((id) => !all.some((one) => one.id === id))
+        if (unknown !== undefined)
+          throw new Fault('invalid_input', `Agent "${agent}" has no learning ${unknown}. List them to see their ids.`)
+        return addTo(
+          file,
+          all.filter((one) => ids?.includes(one.id) ?? one.promote),
+        )
+      }),
+    )
+  }
+
+  /** What is still being taken in is left: the next to open the file goes on there. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#learnings?.close()
+    this.#learnings = null
+  }
+
+  /** A file that is found damaged on the way is made again, once. */
+  async #use<T>(act: (learnings: Learnings) => T): Promise<T> {
+    const learnings = await this.#opened(() => this.#open())
+    try {
+      return await whenFree(this.#clock, () => act(learnings))
+    } catch (error) {
+      if (!isDamaged(error)) throw error
+      const anew = await this.#mended(learnings)
+      return whenFree(this.#clock, () => act(anew))
+    }
+  }
+
+  /** Opened once, by whoever comes first. A failed opening is tried again by the next call. */
+  #opened(open: () => Promise<Learnings>): Promise<Learnings> {
+    if (this.#closed) return Promise.reject(new Fault('store_closed', 'This memory is closed.'))
+    if (this.#opening) return this.#opening
+    const opening = open()
+    this.#opening = opening
+    opening.catch(() => {
+      if (this.#opening === opening) this.#opening = null
+    })
+    return opening
+  }
+
+  async #mended(broken: Learnings): Promise<Learnings> {
+    // Of several that find it damaged one makes it again.
+    if (this.#learnings === broken) {
+      this.#opening = null
+      this.#learnings = null
+      broken.close()
+    }
+    return this.#opened(() => this.#anew())
+  }
+
+  async #open(): Promise<Learnings> {
+    try {
+      return await this.#start()
+    } catch (error) {
+      if (!isDamaged(error)) throw error
+      return this.#anew()
+    }
+  }
+
+  async #anew(): Promise<Learnings> {
+    putAside(this.#file)
+    const learnings = await this.#start()
+    this.#report(`The learnings in ${this.#file} were damaged; they have been taken from the logs again.`)
+    return learnings
+  }
+
+  async #start(): Promise<Learnings> {
+    const learnings = await whenFree(this.#clock, () => openLearnings(this.#file))
+    try {
+      if (this.#closed) throw new Fault('store_closed', 'This memory is closed.')
+      this.#learnings = learnings
+      await this.#catchUp(learnings)
+      return learnings
+    } catch (error) {
+      if (this.#learnings === learnings || this.#closed) {
+        this.#learnings = null
+        learnings.close()
+      }
+      throw error
+    }
+  }
+
+  /** Every log that grew since it was last looked at. With an empty file that is all of them. */
+  async #catchUp(learnings: Learnings): Promise<void> {
+    const known = await whenFree(this.#clock, () => learnings.cursors())
+    for (let after = ''; ; ) {
+      const cards = await this.store.list({ after, limit: CARDS })
+      for (const { session, seq } of cards) {
+        if (seq <= (known.get(session) ?? 0) || this.#closed) continue
+        try {
+          await this.#take(session, (act) => whenFree(this.#clock, () => act(learnings)))
+        } catch (error) {
+          // One log that cannot be read must not keep the others from being read.
+          if (!(error instanceof Fault) || error.code !== 'session_damaged') throw error
+          this.#report(`What session ${session} taught cannot be read: ${error.message}`)
+        }
+      }
+      if (cards.length < CARDS) return
+      after = cards.at(-1)?.session ?? ''
+    }
+  }
+
+  async #take(session: string, use: <T>(act: (learnings: Learnings) => T) => Promise<T>): Promise<void> {
+    const agent = (await this.store.card(session))?.agent
+    if (agent === undefined) throw new Fault('session_missing', `There is no session ${session}.`)
+    for (let after = await use((learnings) => learnings.cursor(session)); ; ) {
+      const { events, damaged: broken } = await this.store.read(session, after, PAGE)
+      const last = events.at(-1)?.seq ?? after
+      if (last > after) await use((learnings) => learnings.take(session, agent, learningsIn(events), last))
+      if (broken) throw damaged(session, broken)
+      if (events.length < PAGE) return
+      after = last
+    }
+  }
+
+  async #within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+    let cancel = (): void => {}
+    const late = new Promise<never>((_resolve, reject) => {
+      const fault = new Fault('store_busy', `Nothing was recalled: it took longer than ${timeoutMs} ms.`)
+      cancel = this.#clock.timer(timeoutMs, () => reject(fault))
+    })
+    try {
+      return await Promise.race([work, late])
+    } finally {
+      cancel()
+    }
+  }
+}
+
+function learningsIn(events: readonly Event[]): readonly Taken[] {
+  return events.flatMap((event) => {
+    const learning = event.type === 'note.added' && event.kind === 'learning' ? readLearning(event.text) : null
+    return learning ? [{ learning, seq: event.seq, at: event.at }] : []
+  })
+}
+
+function learnedOf({ kind, title, detail, session, seq, at, promote }: Row): Learned {
+  return { id: eventId(session, seq), kind, title, detail, at, promote: promote === 1 }
+}
+
+/** Whoever calls this is alone with the file. */
+function addTo(file: string, wanted: readonly Learned[]): readonly Learned[] {
+  const text = read(file)
+  const missing = wanted.filter((one) => !text.includes(markOf(one)) && !text.includes(lineOf(one)))
+  if (missing.length === 0) return []
+  const before = text === '' ? '# Memory\n\n' : text.endsWith('\n') ? text : `${text}\n`
+  const beside = `${file}.${process.pid}.tmp`
+  try {
+    writeFileSync(beside, `${before}${missing.map((one) => `${lineOf(one)} ${markOf(one)}\n`).join('')}`, {
+      mode: 0o600,
+    })
+    renameSync(beside, file)
+  } catch (error) {
+    rmSync(beside, { force: true })
+    throw new Fault('io_error', `${file} cannot be written: check its directory.`, String(error))
+  }
+  return missing
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === 'ENOENT') return ''
+    throw new Fault('io_error', `${file} cannot be read: check its permissions.`, String(error))
+  }
+}
+
+function lineOf({ kind, title, detail }: Learned): string {
+  return `- **${title}** (${kind}): ${detail}`.replace(/\s+/g, ' ')
+}
+
+function markOf({ id }: Learned): string {
+  return `<!-- ${encodeURIComponent(id)} -->`
+}
+
+function isDamaged(error: unknown): boolean {
+  return error instanceof Fault && error.code === 'store_damaged'
+}
+
+function warn(line: string): void {
+  process.emitWarning(line, 'TerretWarning')
+}

@@ -1,0 +1,52 @@
+// How near a learning is to what somebody asks: the share of words they have in common, from 0 to 1. Pure, and bounded by what
+// it is given. It says the same for one learning as for a million, which a rank of a search index does not.
+
+/** More words than this are an essay: its first ones say what it is about. */
+const WORDS_MAX = 32
+const QUERY_CHARS_MAX = 4_000
+
+/** The words that matter, each once, in the order they come. */
+export function wordsOf(text: string): readonly string[] {
+  const words = text
+    .slice(0, QUERY_CHARS_MAX)
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu)
+  return [...new Set(words)].filter((word) => !COMMON.has(word) && (word.length > 1 || /\p{N}/u.test(word)))
+}
+
+/** Any of the words, as the full-text index reads a query; null if nothing is asked. */
+export function matchOf(query: readonly string[]): string | null {
+  const words = query.slice(0, WORDS_MAX)
+  return words.length === 0 ? null : words.map((word) => `"${word}"`).join(' OR ')
+}
+
+export function relevance(query: readonly string[], { title, detail }: Text): number {
+  const asked = query.slice(0, WORDS_MAX)
+  return Math.max(shared(asked, wordsOf(title)), shared(asked, wordsOf(`${title} ${detail}`)))
+}
+
+type Text = { readonly title: string; readonly detail: string }
+
+function shared(asked: readonly string[], said: readonly string[]): number {
+  const least = Math.min(asked.length, said.length)
+  if (least === 0) return 0
+  const found = asked.filter((word) => said.some((other) => isAlike(word, other))).length
+  return Math.min(1, found / least)
+}
+
+/** The same word, or another form of it. */
+function isAlike(a: string, b: string): boolean {
+  if (a === b) return true
+  const [short, long] = a.length < b.length ? [a, b] : [b, a]
+  return short.length >= 4 && long.length - short.length <= 3 && long.startsWith(short)
+}
+
+/** Words that are in every text of English, and say nothing of what it is about. */
+const COMMON: ReadonlySet<string> = new Set(
+  `the an and or but if then than of to in on at by for with from as into about is are was were be been being do does did done
+  has have had not no yes it its this that these those there here you your we our they their he she his her me my us them i
+  what which who when where why how can could should would will shall may might must please let get got just also very more
+  most some any all each only own same so too up down out over under again once`.split(/\s+/),
+)

@@ -1,0 +1,146 @@
+// The loop directive of a model that has no tools: a tagged block of JSON at the end of its text. The block becomes the same call
+// that a model with tools makes, so it is checked, run and recorded in one way. What is not understood is part of the answer.
+import type { Json, Part } from '../kernel/content.ts'
+import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../kernel/ports.ts'
+import type { Message } from '../kernel/transcript.ts'
+import { isPriced, type Priced } from '../models/hosted.ts'
+import { resolveModel } from '../models/resolve.ts'
+import { readJson } from '../models/tolerant.ts'
+import { type Directive, directive, LOOP_DIRECTIVE } from '../tools/directive.ts'
+
+type Assistant = Extract<Message, { role: 'assistant' }>
+
+/** The model, asked without tools. The agent must have `directiveTool` among its own; other tools are asked for in the block. */
+export function taggedDirective(given: string | Model): Model {
+  const model = resolveModel(given)
+  const { name } = model
+  const call = (request: Request, context: CallContext) => callTagged(model, request, context)
+  if (!isPriced(model)) return { name, call }
+  const { able, outputTokensMax, secrets } = model
+  const priced: Priced = { name, call, able, outputTokensMax, secrets, profile: () => model.profile() }
+  return priced
+}
+
+async function callTagged(model: Model, request: Request, context: CallContext): Promise<Reply | ModelFailure> {
+  const others = request.tools.filter((tool) => tool.name !== LOOP_DIRECTIVE)
+  // Nobody would take the call.
+  if (others.length === request.tools.length) return model.call(request, context)
+  const said = answered(request.messages)
+  if (said !== null) return { type: 'reply', parts: said, calls: [], finish: 'stop', usage: null }
+  const instructions = [request.instructions, instructionsOf(others)].filter((text) => text !== '').join('\n\n')
+  const plain = { ...request, tools: [], instructions, messages: request.messages.flatMap(plainly) }
+  const reply = await model.call(plain, context)
+  return reply.type === 'reply' ? withCalls(reply, request) : reply
+}
+
+/** After the directive's result nothing is left to say but what was said with it, unless somebody else spoke since. */
+function answered(messages: readonly Message[]): readonly Part[] | null {
+  const at = messages.findLastIndex(({ role }) => role === 'assistant')
+  const last = messages[at]
+  if (last?.role !== 'assistant' || last.calls.length === 0) return null
+  const rest = messages.slice(at + 1)
+  const settled = rest.every((message) => message.role === 'tool' || isNotice(message))
+  return settled && last.calls.every(({ tool }) => tool === LOOP_DIRECTIVE) ? textsOf(last, last.calls[0]?.args) : null
+}
+
+function isNotice(message: Message): boolean {
+  const [first] = message.role === 'user' ? message.parts : []
+  return first?.type === 'text' && first.text.startsWith('<harness_notice kind="')
+}
+
+/** Who only wrote the block has said what its summary says. */
+function textsOf({ parts }: Pick<Assistant, 'parts'>, args: Json | undefined): readonly Part[] {
+  const texts = parts.filter((part) => part.type === 'text')
+  if (texts.some(({ text }) => text.trim() !== '')) return texts
+  return [{ type: 'text', text: (args as Directive | undefined)?.summary ?? '' }]
+}
+
+function withCalls(reply: Reply, { tools, seq }: Request): Reply {
+  const text = reply.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const block = blockIn(text, reply.finish === 'length')
+  if (block === null) return reply
+  const asked = block.toolRequest
+  if (asked && !tools.some(({ name }) => name === asked.name)) return reply
+  const call = (tool: string, args: Json): ReplyCall => ({
+    id: `block-${seq}-${tool}`,
+    tool,
+    args: JSON.stringify(args),
+  })
+  const calls = [call(LOOP_DIRECTIVE, block.directive), ...(asked ? [call(asked.name, asked.input)] : [])]
+  const rest = reply.parts.filter((part) => part.type !== 'text')
+  const parts = block.before === '' ? rest : [...rest, { type: 'text', text: block.before } as const]
+  return { ...reply, parts, calls, finish: 'calls' }
+}
+
+type ToolRequest = { readonly name: string; readonly input: Json }
+type Block = { readonly before: string; readonly directive: Directive; readonly toolRequest: ToolRequest | null }
+
+const OPENING = `<${LOOP_DIRECTIVE}>`
+const CLOSING = `</${LOOP_DIRECTIVE}>`
+
+/** The last block of a text: read tolerantly, then checked strictly. Null if there is none, or it is not one. */
+export function blockIn(text: string, cut = false): Block | null {
+  const at = text.lastIndexOf(OPENING)
+  if (at < 0) return null
+  const end = text.indexOf(CLOSING, at)
+  // A block that broke off may lack what mattered.
+  if (end < 0 && cut) return null
+  const after = end < 0 ? '' : text.slice(end + CLOSING.length).replace(/^\s*```\s*$/, '')
+  const value = readJson(text.slice(at + OPENING.length, end < 0 ? text.length : end))
+  if (after.trim() !== '' || value === null || typeof value !== 'object' || Array.isArray(value)) return null
+  const { tool_request, ...rest } = value as { readonly [key: string]: Json }
+  const checked = directive.check(rest)
+  const toolRequest = requestIn(tool_request)
+  if (!('value' in checked) || toolRequest === undefined) return null
+  // Some put a fence around it.
+  const before = text.slice(0, at).replace(/```\w*\s*$/, '')
+  return { before: before.trimEnd(), directive: checked.value, toolRequest }
+}
+
+/** Undefined if it is none. */
+function requestIn(value: Json | undefined): ToolRequest | null | undefined {
+  if (value === undefined || value === null) return null
+  const { name, input = {} } = value as { readonly name?: Json; readonly input?: Json }
+  return typeof name === 'string' && typeof input === 'object' && input !== null ? { name, input } : undefined
+}
+
+/** As the model wrote it: its calls are its block again, and results are told as text. */
+function plainly(message: Message, i: number, all: readonly Message[]): readonly Message[] {
+  if (message.role === 'user') return [message]
+  if (message.role === 'tool') {
+    if (message.tool === LOOP_DIRECTIVE && message.ok) return []
+    const { tool, ok, content } = message
+    const said = typeof content === 'string' ? content : JSON.stringify(content)
+    const text = `<tool_result tool="${tool}" ok="${ok}">\n${said}\n</tool_result>`
+    return [{ role: 'user', seq: message.seq, parts: [{ type: 'text', text }] }]
+  }
+  const before = all.slice(0, i).findLast(({ role }) => role === 'assistant')
+  if (repeats(message, before)) return []
+  if (message.calls.length === 0) return [message]
+  const parts: readonly Part[] = [...message.parts, { type: 'text', text: blockOf(message) }]
+  return [{ role: 'assistant', seq: message.seq, parts, calls: [] }]
+}
+
+/** The answer that was given again after the directive's result. */
+function repeats({ parts, calls }: Assistant, before: Message | undefined): boolean {
+  if (calls.length > 0 || before?.role !== 'assistant' || before.calls.length === 0) return false
+  if (!before.calls.every(({ tool }) => tool === LOOP_DIRECTIVE)) return false
+  return JSON.stringify(parts) === JSON.stringify(textsOf(before, before.calls[0]?.args))
+}
+
+function blockOf({ calls }: Assistant): string {
+  const said = calls.find(({ tool }) => tool === LOOP_DIRECTIVE)?.args ?? {}
+  const other = calls.find(({ tool }) => tool !== LOOP_DIRECTIVE)
+  const asked = other ? { tool_request: { name: other.tool, input: other.args } } : {}
+  return `\n\n${OPENING}${JSON.stringify({ ...(said as object), ...asked })}${CLOSING}`
+}
+
+function instructionsOf(others: Request['tools']): string {
+  const listed = others.map(
+    ({ name, description, parameters }) => `- ${name}: ${description} ${JSON.stringify(parameters)}`,
+  )
+  const asks = `\nTo use one tool, add "tool_request": {"name": …, "input": {…}}; its result comes with the next message. Tools:\n${listed.join('\n')}`
+  return `You may end your answer with one block, and nothing after it: ${OPENING}{"outcome": "sleep", "summary": "…"}${CLOSING}
+It is JSON of this schema: ${JSON.stringify(directive.schema)}
+Without it the session sleeps after your answer.${others.length > 0 ? asks : ''}`
+}

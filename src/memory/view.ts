@@ -1,0 +1,149 @@
+// What the runtime files say of a session, folded from its log: the same events, the same view. No clock, no I/O; how it reads
+// as text is render.ts.
+import type { CallKey, Part } from '../kernel/content.ts'
+import type { Event } from '../kernel/event.ts'
+import { type OpenSession, open, take } from '../kernel/fold.ts'
+import { next } from '../kernel/next.ts'
+import type { Status } from '../kernel/ports.ts'
+import { EMPTY } from '../kernel/session.ts'
+import { cardOf } from '../runtime/card.ts'
+import { type Directive, directivesIn, followUpsOf, type Learning, readLearning } from '../tools/directive.ts'
+
+export type PendingWake = { readonly key: string; readonly due: number; readonly reason: string }
+export type Waiting = { readonly call: CallKey; readonly tool: string; readonly needs: 'approval' | 'answer' }
+
+type Started = Extract<Event, { type: 'run.started' }>
+type Said = { readonly seq: number; readonly text: string }
+type Counts = { runs: number; requests: number; calls: number; failed: number }
+
+/** Grows with the log, event by event. Of what was said it keeps the last run's. */
+export class View {
+  readonly session: string
+  /** The last run, open or settled. */
+  run: Started | null = null
+  /** What the last run was about: the messages it took in, or what woke it. */
+  focus: readonly string[] = []
+  response: Said | null = null
+  /** What the last run said should come next. A run that says nothing sleeps. */
+  outcome: Directive['outcome'] = 'sleep'
+  /** Stays until another is given. */
+  summary: Said | null = null
+  learnings: readonly Learning[] = []
+  notes: readonly string[] = []
+  /** The last event of each kind: that a request showed, that a run took in, that a worker wrote. */
+  readonly cursor = { shown: 0, processed: 0, produced: 0 }
+  readonly counts: Counts = { runs: 0, requests: 0, calls: 0, failed: 0 }
+  readonly #state: OpenSession = open(EMPTY)
+  readonly #inputs = new Map<number, string>()
+  readonly #reasons = new Map<number, string>()
+  #directives = new Map<CallKey, Directive>()
+
+  constructor(session: string, events: readonly Event[] = []) {
+    this.session = session
+    for (const event of events) this.take(event)
+  }
+
+  get state(): Readonly<OpenSession> {
+    return this.#state
+  }
+
+  /** As its card would say at the moment of its last event. */
+  get status(): Status {
+    const { at, epoch } = this.#state
+    return cardOf(this.session, this.#state, next(this.#state, { now: at, epoch })).status
+  }
+
+  get wakes(): readonly PendingWake[] {
+    const pending = this.#state.wakes.map(({ seq, key, due }) => ({ key, due, reason: this.#reasons.get(seq) ?? key }))
+    return pending.toSorted((a, b) => a.due - b.due || (a.key < b.key ? -1 : 1))
+  }
+
+  get waiting(): readonly Waiting[] {
+    return (this.#state.run?.turn?.open ?? []).flatMap(({ key, proposal, state }): readonly Waiting[] => {
+      if (state.type === 'asked') return [{ call: key, tool: proposal.tool, needs: 'approval' }]
+      return state.type === 'outside' ? [{ call: key, tool: proposal.tool, needs: 'answer' }] : []
+    })
+  }
+
+  get followUps(): number {
+    return this.run ? followUpsOf(this.run) : 0
+  }
+
+  take(event: Event): void {
+    const { wakes } = this.#state
+    take(this.#state, event)
+    if (event.epoch > 0) this.cursor.produced = event.seq
+    switch (event.type) {
+      case 'user.message':
+        return void this.#inputs.set(event.seq, textOf(event.parts))
+      case 'run.started':
+        return this.#begin(event, wakes)
+      case 'model.started':
+        this.cursor.shown = Math.max(this.cursor.shown, ...event.shows)
+        return this.#focusOn(event.shows)
+      case 'agent.message':
+        return this.#reply(event)
+      case 'agent.tool_result':
+        return this.#result(event)
+      case 'note.added':
+        return this.#note(event)
+      case 'wake.scheduled':
+        return void this.#reasons.set(event.seq, event.reason)
+      case 'run.settled':
+        return this.#focusOn(event.inputs ?? [])
+      default:
+        return
+    }
+  }
+
+  #begin(event: Started, wakes: OpenSession['wakes']): void {
+    this.run = event
+    this.counts.runs += 1
+    this.outcome = 'sleep'
+    this.learnings = []
+    this.notes = []
+    this.#directives.clear()
+    const woken = wakes.filter(({ key }) => event.wakes.includes(key))
+    this.focus = woken.map(({ seq, key }) => this.#reasons.get(seq) ?? key)
+    for (const { seq } of woken) this.#reasons.delete(seq)
+    this.#focusOn(event.inputs)
+  }
+
+  #focusOn(seqs: readonly number[]): void {
+    for (const seq of seqs) {
+      const text = this.#inputs.get(seq)
+      if (text === undefined) continue
+      this.#inputs.delete(seq)
+      this.cursor.processed = Math.max(this.cursor.processed, seq)
+      this.focus = [...this.focus, text]
+    }
+  }
+
+  #reply(event: Extract<Event, { type: 'agent.message' }>): void {
+    const text = textOf(event.parts)
+    if (text.trim() !== '') this.response = { seq: event.seq, text }
+    this.counts.requests += 1
+    this.counts.calls += event.calls.length
+    for (const [key, directive] of directivesIn(event)) this.#directives.set(key, directive)
+  }
+
+  #result({ call, status, seq }: Extract<Event, { type: 'agent.tool_result' }>): void {
+    if (status !== 'ok') this.counts.failed += 1
+    const directive = this.#directives.get(call)
+    if (!directive || status !== 'ok') return
+    this.outcome = directive.outcome
+    this.summary = { seq, text: directive.summary }
+  }
+
+  #note({ kind, text }: Extract<Event, { type: 'note.added' }>): void {
+    const learning = kind === 'learning' ? readLearning(text) : null
+    if (learning) this.learnings = [...this.learnings, learning]
+    else if (kind !== 'context') this.notes = [...this.notes, `${kind}: ${text}`]
+  }
+}
+
+function textOf(parts: readonly Part[]): string {
+  return parts
+    .map((part) => (part.type === 'text' ? part.text : part.type === 'reasoning' ? '' : `[${part.type}]`))
+    .join('')
+}

@@ -1,0 +1,74 @@
+// A harness with memory on real files for the tests of memory: a scripted model, an SQLite store, and everything closed after.
+import { join } from 'node:path'
+import { afterEach, expect } from 'vitest'
+import { type Event, Harness, type HarnessOptions, type Script, scripted, sqlite, type Store } from '../../src/index.ts'
+import type { Request } from '../../src/kernel/ports.ts'
+import {
+  directiveTool,
+  type Learning,
+  type Memory,
+  memoryHooks,
+  type MemoryHooksOptions,
+  openMemory,
+} from '../../src/memory/index.ts'
+import { makeFolder } from '../stores/folder.ts'
+
+const open: { close(): Promise<void> }[] = []
+
+/** What went wrong beside a run, where no test expected it. */
+const unexpected: string[] = []
+
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close()
+  expect(unexpected.splice(0)).toEqual([])
+})
+
+export function closing<T extends { close(): Promise<void> }>(one: T): T {
+  open.push(one)
+  return one
+}
+
+export type Place = {
+  readonly store: Store
+  readonly memory: Memory
+  readonly file: string
+  readonly dir: string
+  readonly reports: string[]
+}
+
+/** A store and a memory in a folder of their own. */
+export function place(): Place {
+  const folder = makeFolder()
+  const store = closing(sqlite(join(folder, 'terret.db')))
+  const file = join(folder, 'learnings.db')
+  const reports: string[] = []
+  const memory = closing(openMemory({ file, store, report: (line) => void reports.push(line) }))
+  return { store, memory, file, dir: join(folder, 'sessions'), reports }
+}
+
+type Given = Partial<Omit<HarnessOptions, 'model' | 'store'>> & { readonly recall?: Omit<MemoryHooksOptions, 'dir'> }
+
+export function staged({ store, memory, dir }: Place, script: Script, { recall = {}, ...given }: Given = {}) {
+  const requests: Request[] = []
+  const inner = scripted(script)
+  const model = {
+    name: inner.name,
+    call: (request: Request, context: Parameters<typeof inner.call>[1]) => {
+      requests.push({ ...request, messages: request.messages.slice() })
+      return inner.call(request, context)
+    },
+  }
+  // A long limit: a machine under load must not change what a test sees.
+  const onError = (where: unknown, error?: unknown): void => void unexpected.push(`${String(where)} ${String(error)}`)
+  const hooks = memoryHooks(memory, { timeoutMs: 20_000, onError, ...recall, dir })
+  const harness = closing(new Harness({ hooks, tools: [directiveTool({ store })], onError, ...given, model, store }))
+  return { harness, requests }
+}
+
+export const learns = (...learnings: readonly Learning[]) => ({
+  calls: [{ tool: 'loop_directive', args: { outcome: 'sleep', summary: 'learned', learnings }, id: 'd' }],
+})
+
+export async function logOf(store: Store, session: string): Promise<readonly Event[]> {
+  return (await store.read(session, 0)).events
+}
