@@ -1,64 +1,77 @@
 #!/usr/bin/env node
-// The `terret` command. A thin shell over the library: it parses words, calls a verb, prints, and sets the exit code.
-import { parseArgs } from 'node:util'
-import { Fault, Harness, scripted, VERSION } from '../index.ts'
-import { doctor } from './doctor.ts'
+// The `terret` command. A thin shell over the library: it reads words, loads the one command that is meant, and sets the exit
+// code. Commands are files of their own and are loaded when they are used.
+import { type Call, readCall, unknownCommand } from './args.ts'
+import { endOf, EXIT, Refusal } from './exit.ts'
+import { clean } from './clean.ts'
+import { helpOn, overview } from './help.ts'
+import { print, warn } from './print.ts'
+import { TABLE } from './table.ts'
 
-const HELP = `terret ${VERSION} · a durable agent harness
+type Command = (call: Call) => Promise<number>
+type Commands = Readonly<Record<string, () => Promise<Command>>>
 
-Usage: terret <command>
+const COMMANDS: Commands = {
+  init: async () => (await import('./commands/init.ts')).init,
+  run: async () => (await import('./commands/run.ts')).run,
+  list: async () => (await import('./commands/list.ts')).list,
+  inspect: async () => (await import('./commands/inspect.ts')).inspect,
+  pending: async () => (await import('./commands/pending.ts')).pending,
+  approve: async () => (await import('./commands/decide.ts')).approve,
+  reject: async () => (await import('./commands/decide.ts')).reject,
+  answer: async () => (await import('./commands/answer.ts')).answer,
+  resume: async () => (await import('./commands/resume.ts')).resume,
+  tail: async () => (await import('./commands/tail.ts')).tail,
+  history: async () => (await import('./commands/history.ts')).history,
+  wake: async () => (await import('./commands/wake.ts')).wake,
+  worker: async () => (await import('./commands/worker.ts')).worker,
+  interrupt: async () => (await import('./commands/interrupt.ts')).interrupt,
+  undo: async () => (await import('./commands/undo.ts')).undo,
+  fork: async () => (await import('./commands/fork.ts')).fork,
+  replay: async () => (await import('./commands/replay.ts')).replay,
+  export: async () => (await import('./commands/export.ts')).exportTo,
+  import: async () => (await import('./commands/import.ts')).importFrom,
+  policy: async () => (await import('./commands/policy.ts')).policy,
+  mcp: async () => (await import('./commands/mcp.ts')).mcp,
+  trust: async () => (await import('./commands/trust.ts')).trust,
+  doctor: async () => (await import('./commands/doctor.ts')).examine,
+  completion: async () => (await import('./commands/completion.ts')).completion,
+  demo: async () => (await import('./commands/demo.ts')).demo,
+  version: async () => version,
+  help: async () => async (call) => help(call.words[0]),
+}
 
-Commands:
-  demo        run one scripted session and show its events
-  doctor      say what is wrong with a session: --session ID --store FILE [--json]
-  version     print the version
-
-Options:
-  -h, --help     show this help
-  -v, --version  print the version
-
-Exit codes: 0 done, 1 failed (doctor: something is wrong), 2 the command line was wrong.`
-
+// Who reads no more, such as `head`, is no error.
+process.stdout.on('error', () => process.exit(EXIT.ok))
 process.exitCode = await main(process.argv.slice(2))
 
-async function main(args: readonly string[]): Promise<number> {
+async function main([command = 'help', ...args]: readonly string[]): Promise<number> {
   try {
-    if (args[0] === 'doctor' && !args.includes('--help') && !args.includes('-h')) {
-      const { text, code } = await doctor(args.slice(1))
-      print(text)
-      return code
-    }
-    const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'v' } } as const
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    const [command, ...rest] = positionals
-    if (values.version || command === 'version') return print(VERSION)
-    if (values.help || command === undefined) return print(HELP)
-    if (command === 'demo' && rest.length === 0) return await demo()
-    return complain(`There is no command "${positionals.join(' ')}". Run \`terret --help\` to see what there is.`)
+    if (command === '--help' || command === '-h') return help()
+    if (command === '--version' || command === '-v') return await version()
+    const load = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
+    if (!load && command.startsWith('-'))
+      throw new Refusal(EXIT.usage, `There is no flag ${command}. Run \`terret --help\` to see what there is.`)
+    if (!load) throw new Refusal(EXIT.usage, unknownCommand(command))
+    const call = readCall(command, args)
+    if (call.is('help')) return help(command)
+    return await (await load())(call)
   } catch (error) {
-    if (error instanceof Fault) return complain(`${error.message} (${error.code})`, 1)
-    return complain(
-      `${error instanceof Error ? error.message : String(error)} Run \`terret --help\` to see the options.`,
-    )
+    const { exit, text } = endOf(error)
+    warn(`terret: ${clean(text).replace(/\s*\n\s*/g, ' ')}`)
+    return exit
   }
 }
 
-async function demo(): Promise<number> {
-  const harness = new Harness({ model: scripted(['This answer was scripted: the demo has no language model.']) })
-  const stream = harness.stream('Say something.')
-  for await (const event of stream) print(`${String(event.seq).padStart(3)}  ${event.type}`)
-  const result = await stream.result
-  print(`\n${result.status}: ${result.text}`)
-  await harness.close()
-  return result.status === 'completed' ? 0 : 1
+function help(name?: string): number {
+  const entry = name === undefined ? undefined : TABLE[name]
+  if (name !== undefined && !entry) throw new Refusal(EXIT.usage, unknownCommand(name))
+  print(name !== undefined && entry ? helpOn(name, entry) : overview())
+  return EXIT.ok
 }
 
-function print(text: string): number {
-  process.stdout.write(`${text}\n`)
-  return 0
-}
-
-function complain(text: string, code = 2): number {
-  process.stderr.write(`terret: ${text}\n`)
-  return code
+async function version(): Promise<number> {
+  const { VERSION } = await import('../version.ts')
+  print(VERSION)
+  return EXIT.ok
 }

@@ -1,0 +1,202 @@
+// The agent that works in a folder, made from its setup: a model with a key, tools on this folder, a policy, and what is told
+// about it. `--mode` is what each tool asks for; rules of the policy may still allow or deny.
+import type { Approval, Endpoint, HarnessOptions, Json, Model, Secrets, Tool } from '../index.ts'
+import type { BuiltInName, McpOptions, McpServer } from '../tools/index.ts'
+import type { EndpointEntry, McpEntry } from './config.ts'
+import { EXIT, Refusal } from './exit.ts'
+import type { Environment } from './home.ts'
+import { DEFAULT_TOOLS, type Setup } from './setup.ts'
+
+export type AgentWishes = {
+  /** Instead of those of the configuration. */
+  readonly models?: readonly string[]
+  /** Told of each request as it is sent. */
+  readonly onRequest?: ((text: string) => void) | undefined
+}
+
+export type AgentParts = {
+  readonly options: Omit<HarnessOptions, 'store'>
+  /** Among the tools of the options: who they are, to be asked how they are. */
+  readonly servers: readonly McpServer[]
+}
+
+export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<AgentParts> {
+  const { workspaceInstructions, environmentSecrets } = await import('../index.ts')
+  const { settings, policy, env, guidance } = setup
+  const { limits, budget, instructions = '' } = settings
+  const models = await modelsFor(setup, wishes)
+  const said = [workspaceInstructions, instructions, guidance].filter((text) => text !== '').join('\n\n')
+  const [model] = models
+  const servers = await serversFor(setup)
+  const options = {
+    model: models.length === 1 && model ? model : await chained(models),
+    tools: [...(await toolsFor(setup, models)), ...servers],
+    plan: setup.mode === 'plan',
+    instructions: said,
+    policy,
+    secrets: environmentSecrets(env),
+    ...(limits ? { limits } : {}),
+    ...(budget ? { budget } : {}),
+    ...(await tracingFor(setup)),
+  }
+  return { options, servers }
+}
+
+async function chained(models: readonly Model[]): Promise<Model> {
+  const { fallback } = await import('../index.ts')
+  return fallback(...models)
+}
+
+/** Each with its key. What is missing is said before anything is begun. */
+export async function modelsFor(setup: Setup, { models, onRequest }: AgentWishes): Promise<readonly Model[]> {
+  const { settings, env } = setup
+  const names = models && models.length > 0 ? models : (settings.model ?? [])
+  if (names.length === 0) throw new Refusal(EXIT.config, `No model is chosen. ${WAYS}`)
+  const { endpoints: table, model } = await import('../index.ts')
+  const own = Object.entries(settings.endpoints ?? {}).map(([name, entry]) => endpointOf(name, entry, table[name]))
+  return names.map((name) => {
+    const provider = name.split(':')[0] ?? ''
+    const { keys = [] } = own.find((each) => each.name === provider) ?? table[provider] ?? {}
+    if (keys.length > 0 && !keys.some((key) => env[key])) throw new Refusal(EXIT.config, keyText(setup, provider, keys))
+    return model(name, { endpoints: own, env, ...(onRequest ? { fetch: told(onRequest, env) } : {}) })
+  })
+}
+
+const WAYS =
+  'Run `terret init --model PROVIDER:MODEL`, or say --model PROVIDER:MODEL. To try it without a key: --model offline:any.'
+
+function keyText({ home, trusted }: Setup, provider: string, keys: readonly string[]): string {
+  const key = keys[0] ?? ''
+  const workspace = trusted ? ', or the same line into .env of this folder' : ''
+  return `There is no key for ${provider}. Set ${keys.join(' or ')}, or put ${key}=… into ${home.config}/.env${workspace}. To try it without a key: --model offline:any.`
+}
+
+function endpointOf(name: string, entry: EndpointEntry, known: Endpoint | undefined): Endpoint {
+  const plain = { protocol: 'chat', keys: [], keyHeader: 'authorization', quirks: {}, headers: {} } as const
+  const { baseUrl, protocol, keys } = entry
+  return { ...plain, ...known, name, baseUrl, ...(protocol ? { protocol } : {}), ...(keys ? { keys } : {}) }
+}
+
+/** Shows what goes over the wire: the address and the body. Headers are not shown, as one of them is the key. */
+function told(onRequest: (text: string) => void, env: Environment): typeof fetch {
+  return async (url, init) => {
+    const { environmentSecrets } = await import('../index.ts')
+    const body = typeof init?.body === 'string' ? init.body : '(no text)'
+    const address = url instanceof Request ? url.url : String(url)
+    onRequest(withoutSecrets(`${init?.method ?? 'GET'} ${address}\n${body}`, environmentSecrets(env)))
+    return fetch(url, init)
+  }
+}
+
+function withoutSecrets(text: string, secrets: Secrets): string {
+  return Object.entries(secrets).reduce((said, [name, value]) => said.replaceAll(value, `⟦secret:${name}⟧`), text)
+}
+
+/** Tools of which one yes counts for all calls of the run: they change files of the workspace, and can be taken back. */
+export const WRITERS: ReadonlySet<string> = new Set(['write', 'edit'])
+const ASKED: ReadonlySet<string> = new Set([...WRITERS, 'bash', 'web_fetch', 'skill_run'])
+
+async function toolsFor(setup: Setup, models: readonly Model[]): Promise<readonly Tool[]> {
+  const { settings, folder, mode, home, policy } = setup
+  const { bashTool, builtInTools } = await import('../tools/index.ts')
+  const [model] = models
+  const made = await builtInTools({
+    root: folder,
+    // Names that are not known are refused there, with those that are.
+    names: (settings.tools ?? DEFAULT_TOOLS) as readonly BuiltInName[],
+    ...(settings.skills ? { skills: { folders: settings.skills } } : {}),
+    ...(model ? { parallel: { model } } : {}),
+  })
+  const hidden = { workspace: folder, dataFolder: home.folder, masked: [home.config] }
+  // A question waits for a person, here or elsewhere, unless it counts as a no.
+  const attended = policy.onAsk !== 'deny'
+  const bash = settings.bash ? [bashTool({ ...hidden, attended, risk: settings.bash.risk })] : []
+  const tools = [...made, ...bash]
+  return mode === 'ask' ? tools.map((tool) => (ASKED.has(tool.name) ? asking(tool) : tool)) : tools
+}
+
+/** The files of a folder alone: what taking back changes needs. */
+export async function fileToolsOf(folder: string): Promise<readonly Tool[]> {
+  const { fileTools } = await import('../tools/index.ts')
+  return fileTools({ root: folder })
+}
+
+/** A tool of this folder by its name, as the agent would have it. Servers are not asked for theirs. */
+export async function toolNamed(setup: Setup, name: string): Promise<Tool> {
+  const tools = await toolsFor(setup, [])
+  const found = tools.find((tool) => tool.name === name)
+  if (found) return found
+  const names = tools.map((tool) => tool.name).join(', ')
+  throw new Refusal(EXIT.missing, `There is no tool "${name}" here. There are: ${names}.`)
+}
+
+/** What the tool itself asks for with these arguments. Arguments it would not take are refused. */
+export async function approvalOf(tool: Tool, args: Json): Promise<Approval> {
+  const checked = await tool.validate(args)
+  if (!checked.issues) return tool.approval(checked.value as Json)
+  const why = checked.issues.map(({ message }) => message).join('; ')
+  throw new Refusal(EXIT.usage, `These are no arguments for ${tool.name}: ${why}.`)
+}
+
+/** At least a question. What the tool refuses, or always asks, it still does. */
+function asking(tool: Tool): Tool {
+  const stricter = (said: Approval): Approval => (said === 'auto' ? 'ask' : said)
+  return {
+    ...tool,
+    approval: (args) => {
+      const said = tool.approval(args)
+      return said instanceof Promise ? said.then(stricter) : stricter(said)
+    },
+  }
+}
+
+/** The server of this name, as runs would use it. */
+export async function serverNamed(setup: Setup, name: string): Promise<McpServer> {
+  const server = (await serversFor(setup)).find((each) => each.name === name)
+  if (server) return server
+  throw new Refusal(EXIT.missing, `There is no MCP server "${name}".`)
+}
+
+/** Only the user names servers. In mode `ask` every call of theirs is asked, whatever a server says of itself. */
+async function serversFor({ settings, mode, env, home }: Setup): Promise<readonly McpServer[]> {
+  const entries = Object.entries(settings.mcp ?? {})
+  if (entries.length === 0) return []
+  const { filePins, mcpServer } = await import('../tools/index.ts')
+  const pins = filePins(home.pins)
+  return entries.map(([name, entry]) => {
+    return mcpServer(placed(entry, { name, pins, ...(mode === 'ask' ? { approval: 'ask' } : {}) }, env))
+  })
+}
+
+type Shared = Pick<McpOptions, 'name' | 'pins' | 'approval'>
+
+/** `${NAME}` in variables and headers stands for that variable, so that no secret has to stand in the file. */
+function placed(entry: McpEntry, shared: Shared, env: Environment): McpOptions {
+  const valueOf = (_: string, variable: string): string => {
+    const value = env[variable]
+    if (value !== undefined) return value
+    throw new Refusal(EXIT.config, `MCP server "${shared.name}" needs the variable ${variable}, which is not set.`)
+  }
+  const fill = (record: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+    Object.fromEntries(Object.entries(record).map(([key, text]) => [key, text.replace(/\$\{(\w+)\}/g, valueOf)]))
+  const { env: variables, headers, ...rest } = entry
+  const given = {
+    ...rest,
+    ...(variables ? { env: fill(variables) } : {}),
+    ...(headers ? { headers: fill(headers) } : {}),
+  }
+  // Sound: the check of the file lets through a command or a url, and never both.
+  return { ...shared, ...given } as McpOptions
+}
+
+async function tracingFor({ settings, env, home, folder }: Setup): Promise<Pick<HarnessOptions, 'tracing'>> {
+  const { local = false, otlp: endpoint, content = false } = settings.tracing ?? {}
+  if (!local && endpoint === undefined) return {}
+  const { localTraces, otlp, tracing } = await import('../tracing/index.ts')
+  const capture = content ? 'content' : 'none'
+  const sinks = [
+    ...(local ? [localTraces({ dir: `${home.folder}/traces`, name: folder, capture, env })] : []),
+    ...(endpoint === undefined ? [] : [otlp({ endpoint, capture, env })]),
+  ]
+  return { tracing: tracing({ sinks }) }
+}

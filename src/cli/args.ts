@@ -1,0 +1,89 @@
+// From words to a call: which command, its words and its flags. What is not understood is said in one line, with a suggestion.
+import { parseArgs } from 'node:util'
+import { EXIT, Refusal } from './exit.ts'
+import { type Entry, TABLE } from './table.ts'
+
+type Value = string | boolean | readonly (string | boolean)[] | undefined
+
+/** One call of one command, as its file gets it. */
+export type Call = {
+  readonly words: readonly string[]
+  text(flag: string): string | undefined
+  texts(flag: string): readonly string[]
+  is(flag: string): boolean
+  /** A whole number from `least` on. */
+  count(flag: string, least?: number): number | undefined
+}
+
+export function readCall(command: string, args: readonly string[]): Call {
+  const entry = TABLE[command]
+  if (!entry) throw new Refusal(EXIT.usage, unknownCommand(command))
+  const { values, positionals } = parsed(command, entry, args)
+  const help = values['help'] === true
+  const { least, most, words } = entry
+  if (!help && (positionals.length < least || positionals.length > most))
+    throw new Refusal(EXIT.usage, `Say it like this: terret ${command} ${words}`.trimEnd())
+  return {
+    words: positionals,
+    text: (flag) => (typeof values[flag] === 'string' ? values[flag] : undefined),
+    texts: (flag) => (Array.isArray(values[flag]) ? (values[flag] as readonly string[]) : []),
+    is: (flag) => values[flag] === true,
+    count: (flag, least = 1) => countOf(flag, values[flag], least),
+  }
+}
+
+type Parsed = { readonly values: Readonly<Record<string, Value>>; readonly positionals: readonly string[] }
+
+function parsed(command: string, { flags }: Entry, args: readonly string[]): Parsed {
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([name, { type, short, multiple }]) => {
+      return [name, { type, ...(short ? { short } : {}), ...(multiple ? { multiple } : {}) }]
+    }),
+  )
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true })
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    const unknown = /^Unknown option '(-{1,2}[^'\s]*)/.exec(text)?.[1]
+    if (unknown === undefined) throw new Refusal(EXIT.usage, `${(text.split('\n')[0] ?? text).split('. ')[0]}.`)
+    const near = nearest(unknown.replace(/^-+/, ''), Object.keys(flags))
+    const hint = near === null ? `Run \`terret ${command} --help\` to see what there is.` : `Did you mean --${near}?`
+    throw new Refusal(EXIT.usage, `\`terret ${command}\` has no flag ${unknown}. ${hint}`)
+  }
+}
+
+function countOf(flag: string, given: Value, least: number): number | undefined {
+  if (given === undefined) return undefined
+  const count = Number(given)
+  if (Number.isSafeInteger(count) && count >= least) return count
+  throw new Refusal(EXIT.usage, `--${flag} must be a whole number from ${least} on, not "${String(given)}".`)
+}
+
+export function unknownCommand(command: string): string {
+  const near = nearest(command, Object.keys(TABLE))
+  const hint = near === null ? 'Run `terret --help` to see what there is.' : `Did you mean \`terret ${near}\`?`
+  return `There is no command "${command}". ${hint}`
+}
+
+/** The closest name, if it is close enough to be meant. */
+export function nearest(word: string, names: readonly string[]): string | null {
+  const ranked = names.map((name) => ({ name, away: distance(word, name) })).sort((a, b) => a.away - b.away)
+  const [best] = ranked
+  return best && best.away <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : null
+}
+
+/** How many characters must be changed, added, removed or swapped to get from one word to the other. */
+function distance(from: string, to: string): number {
+  let [older, row]: [number[], number[]] = [[], [...Array(to.length + 1).keys()]]
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const change = from[i - 1] === to[j - 1] ? 0 : 1
+      const swap = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1]
+      const least = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + change)
+      next.push(swap ? Math.min(least, (older[j - 2] ?? 0) + 1) : least)
+    }
+    ;[older, row] = [row, next]
+  }
+  return row[to.length] ?? 0
+}

@@ -1,0 +1,46 @@
+// `terret answer`: the answer to a question of a session, or to a call that is owned outside.
+import type { Call } from '../args.ts'
+import { aside } from '../aside.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { pendingIn } from '../log.ts'
+import { inPlace, sessionOf, shortId } from '../place.ts'
+import { print, printJson, warn } from '../print.ts'
+import { person } from '../work.ts'
+import { resumeSession } from './resume.ts'
+
+export function answer(call: Call): Promise<number> {
+  return inPlace(async (place) => {
+    const [name = '', ...rest] = call.words
+    const content = rest.at(-1) ?? ''
+    const wanted = rest.length > 1 ? rest[0] : undefined
+    const { session, root } = await sessionOf(place, name)
+    const open = (await pendingIn(place.store, root)).filter(({ needs }) => needs === 'answer')
+    const found = open.filter(
+      ({ callId, sessionId }) =>
+        (wanted === undefined || callId === wanted) && (session === root || sessionId === session),
+    )
+    const [only] = found
+    if (found.length > 1)
+      throw new Refusal(
+        EXIT.usage,
+        `Several calls wait for an answer. Name one of them: ${found.map(({ callId }) => callId).join(', ')}`,
+      )
+    if (!only) {
+      const what = wanted === undefined ? 'Nothing waits' : `Call ${wanted} does not wait`
+      throw new Refusal(
+        EXIT.conflict,
+        `${what} for an answer in session ${shortId(session)}. \`terret pending\` shows what does.`,
+      )
+    }
+    const { callId, sessionId } = only
+    await aside(place, (harness) => harness.session(sessionId).answer({ callId, content, by: person(call) }))
+    const card = await place.store.card(root)
+    if (call.is('resume') && card) return resumeSession(place, card, call)
+    if (call.is('json')) printJson({ session: sessionId, callId, answered: true })
+    else {
+      print(`Answered call ${callId}.`)
+      warn(`Go on with: terret resume ${shortId(root)}`)
+    }
+    return EXIT.ok
+  })
+}

@@ -1,0 +1,155 @@
+// `terret doctor`: is everything there that a run needs: the store, the sandbox, ripgrep, and each model with one tiny call. Or, with
+// --session, what is wrong with a log.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Model, ModelFailure, Reply, Request } from '../../kernel/index.ts'
+import { modelsFor } from '../agent.ts'
+import type { Call } from '../args.ts'
+import { oneLine } from '../clean.ts'
+import { doctor } from '../doctor.ts'
+import { EXIT, endOf } from '../exit.ts'
+import { homeOf, makeHome, realFolder } from '../home.ts'
+import { inPlace, sessionOf } from '../place.ts'
+import { print, printJson } from '../print.ts'
+import { type Setup, setupFor } from '../setup.ts'
+
+type Status = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
+type Finding = { readonly what: string; readonly status: Status; readonly detail: string }
+
+export async function examine(call: Call): Promise<number> {
+  const session = call.text('session')
+  if (session !== undefined) return examineSession(call, session)
+  const findings: Finding[] = [await store(), await sandbox(), await ripgrep(), ...(await models(call))]
+  for (const { what, status, detail } of findings) {
+    if (call.is('json')) printJson({ what, status, detail })
+    else print(`${what.padEnd(28)}  ${status.padEnd(13)}  ${oneLine(detail, 400)}`.trimEnd())
+  }
+  const sound = findings.every(({ what, status }) => status === 'ok' || status === 'mock' || what === 'sandbox')
+  return sound ? EXIT.ok : EXIT.failed
+}
+
+async function examineSession(call: Call, name: string): Promise<number> {
+  const file = call.text('store')
+  const json = call.is('json') ? ['--json'] : []
+  const look = async (session: string, database: string): Promise<number> => {
+    const { text, code } = await doctor(['--session', session, '--store', database, ...json])
+    print(text)
+    return code
+  }
+  if (file !== undefined) return look(name, file)
+  const { session, database } = await inPlace(async (place) => {
+    return { session: (await sessionOf(place, name)).session, database: place.home.database }
+  })
+  return look(session, database)
+}
+
+async function store(): Promise<Finding> {
+  try {
+    const home = homeOf()
+    makeHome(home)
+    const count = await inPlace(async (place) => (await place.store.list({ limit: 1_000 })).length)
+    return {
+      what: 'store',
+      status: 'ok',
+      detail: `${home.database}, ${count === 1_000 ? '1000 or more' : count} sessions`,
+    }
+  } catch (error) {
+    return { what: 'store', status: 'misconfigured', detail: endOf(error).text }
+  }
+}
+
+/** Its walls are tried, not only looked for. Without one, `bash` asks a person for every command. */
+async function sandbox(): Promise<Finding> {
+  const what = 'sandbox'
+  const [{ findSandbox }, { tryWalls }] = await Promise.all([
+    import('../../tools/sandbox.ts'),
+    import('../../tools/sandbox-check.ts'),
+  ])
+  const found = findSandbox(realFolder(process.cwd()))
+  if (found.type === 'none') return { what, status: 'missing', detail: `${found.reason}; bash asks for every command` }
+  const verdict = await tryWalls(found.path, clock)
+  if (verdict.type === 'sound') return { what, status: 'ok', detail: found.path }
+  return { what, status: 'misconfigured', detail: verdict.reason }
+}
+
+const clock = {
+  now: () => Date.now(),
+  timer: (ms: number, fire: () => void) => {
+    const handle = setTimeout(fire, ms)
+    return () => clearTimeout(handle)
+  },
+}
+
+async function ripgrep(): Promise<Finding> {
+  const folder = mkdtempSync(join(tmpdir(), 'terret-doctor-'))
+  const found: string[] = []
+  try {
+    writeFileSync(join(folder, 'a.txt'), 'needle\n')
+    const { ripgrep: search } = await import('../../tools/ripgrep.ts')
+    const record = (text: string): boolean => found.push(text) < 10
+    const signal = AbortSignal.timeout(10_000)
+    await search({ file: null, args: ['needle', 'a.txt'], cwd: folder, stdin: null, separator: '\n', signal, record })
+    return {
+      what: 'ripgrep',
+      status: found.length > 0 ? 'ok' : 'misconfigured',
+      detail: found.length > 0 ? '' : 'it found nothing',
+    }
+  } catch (error) {
+    return { what: 'ripgrep', status: 'misconfigured', detail: error instanceof Error ? error.message : String(error) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function models(call: Call): Promise<readonly Finding[]> {
+  let setup: Setup
+  try {
+    setup = await setupFor(homeOf(), realFolder(process.cwd()))
+  } catch (error) {
+    return [{ what: 'configuration', status: 'misconfigured', detail: endOf(error).text }]
+  }
+  const wanted = call.texts('model')
+  const names = wanted.length > 0 ? wanted : (setup.settings.model ?? [])
+  if (names.length === 0)
+    return [{ what: 'model', status: 'misconfigured', detail: 'No model is chosen. Run `terret init`.' }]
+  return Promise.all(names.map((name) => modelFinding(setup, name)))
+}
+
+async function modelFinding(setup: Setup, name: string): Promise<Finding> {
+  const what = `model ${name}`
+  try {
+    const [model] = await modelsFor(setup, { models: [name] })
+    if (!model) throw new Error('There is no model.')
+    if (model.name === 'offline') return { what, status: 'mock', detail: 'answers by fixed rules, without a network' }
+    const answer = await tinyCall(model)
+    if (answer.type === 'reply') return { what, status: 'ok', detail: '' }
+    return { what, status: statusOf(answer), detail: answer.message }
+  } catch (error) {
+    return { what, status: 'misconfigured', detail: endOf(error).text }
+  }
+}
+
+const CALL_MS = 30_000
+
+function tinyCall(model: Model): Promise<Reply | ModelFailure> {
+  const signal = AbortSignal.timeout(CALL_MS)
+  const sleep = (ms: number): Promise<void> => new Promise((resolve) => void clock.timer(ms, resolve))
+  const request: Request = {
+    session: 'doctor',
+    seq: 1,
+    instructions: 'Answer with one word.',
+    tools: [],
+    allow: 'all',
+    boost: false,
+    messages: [{ role: 'user', seq: 1, parts: [{ type: 'text', text: 'Say ok.' }] }],
+  }
+  return model.call(request, { signal, emit: () => {}, sleep, clock })
+}
+
+/** A host that answers and does not have the model is told from one that does not answer or does not let us in. */
+function statusOf({ class: kind, message }: ModelFailure): Status {
+  const unknown =
+    /model/i.test(message) && /not[ _]found|does not exist|unknown|not supported|no such|invalid model/i.test(message)
+  return kind === 'bad_request' && (unknown || /HTTP 404/.test(message)) ? 'model_missing' : 'misconfigured'
+}

@@ -1,0 +1,150 @@
+// `terret export`: a session as JSON lines, as a page to read, as one file that can be imported, or as a folder to look through.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import type { Event } from '../../kernel/index.ts'
+import type { Call } from '../args.ts'
+import { clean, safeJson } from '../clean.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { allEvents, foldAll } from '../log.ts'
+import { inPlace, type Place, sessionOf } from '../place.ts'
+import { codeOf, isErrno } from '../plain-file.ts'
+import { print, printJson, warn } from '../print.ts'
+import { summaryOf } from './inspect.ts'
+
+const FORMATS = ['jsonl', 'md', 'json', 'folder'] as const
+
+export function exportTo(call: Call): Promise<number> {
+  const given = call.text('format') ?? 'jsonl'
+  const format = FORMATS.find((each) => each === given)
+  if (!format) throw new Refusal(EXIT.usage, `--format must be one of: ${FORMATS.join(', ')}, not "${given}".`)
+  const out = call.text('out')
+  if (format === 'folder' && out === undefined)
+    throw new Refusal(EXIT.usage, 'Say where to: --format folder --out PATH')
+  return inPlace(async (place) => {
+    const { session } = await sessionOf(place, call.words[0] ?? '')
+    if (format === 'folder') await writeFolder(place, session, out ?? '')
+    else {
+      const text = await textOf(place, session, format)
+      if (out === undefined) print(format === 'md' ? clean(text.trimEnd()) : text.trimEnd())
+      else writeNew(out, text)
+    }
+    if (out !== undefined && call.is('json')) printJson({ session, format, out })
+    else if (out !== undefined) warn(`Wrote ${clean(out)}.`)
+    return EXIT.ok
+  })
+}
+
+async function textOf({ store }: Place, session: string, format: 'jsonl' | 'md' | 'json'): Promise<string> {
+  if (format === 'json') {
+    const { exportSession } = await import('../../replay.ts')
+    return `${safeJson(await exportSession(store, session))}\n`
+  }
+  const events = await allEvents(store, session)
+  if (format === 'jsonl') return events.map((event) => `${safeJson(event)}\n`).join('')
+  return pageOf(session, events)
+}
+
+/** What was said and done, in order. Texts stand in fences that they cannot close. */
+function pageOf(session: string, events: readonly Event[]): string {
+  const names = new Map<string, string>()
+  const parts = events.flatMap((event): readonly string[] => {
+    if (event.type === 'user.message') return [`## ${event.by ?? 'User'}`, said(event.parts)]
+    if (event.type === 'agent.message') {
+      const calls = event.calls.map(({ tool, args }, index) => {
+        names.set(`${event.seq}.${index}`, tool)
+        return `**${clean(tool)}** (call ${event.seq}.${index})\n\n${fenced(JSON.stringify(args, null, 2))}`
+      })
+      return ['## Agent', said(event.parts), ...calls]
+    }
+    if (event.type === 'agent.tool_result') {
+      const content =
+        typeof event.content === 'string' ? event.content : `(${event.content.bytes} bytes, ${event.content.hash})`
+      return [`**${clean(names.get(event.call) ?? '')}** (call ${event.call}): ${event.status}`, fenced(content)]
+    }
+    if (event.type === 'user.tool_confirmation')
+      return [`*Call ${event.call} was ${event.allow ? 'allowed' : 'refused'} by ${clean(event.by)}.*`]
+    if (event.type === 'note.added') return [`*Note: ${clean(event.text)}*`]
+    if (event.type === 'run.settled') return [`*The run ended: ${event.outcome.type}.*`]
+    return []
+  })
+  return `${[`# Session ${session}`, ...parts.filter((part) => part !== '')].join('\n\n')}\n`
+}
+
+function said(parts: Extract<Event, { type: 'user.message' }>['parts']): string {
+  return clean(
+    parts
+      .map((part) => (part.type === 'text' ? part.text : part.type === 'reasoning' ? '' : `(${part.type})`))
+      .join('\n\n'),
+  )
+}
+
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))
+  const fence = '`'.repeat(longest + 1)
+  return `${fence}\n${clean(text)}\n${fence}`
+}
+
+/** `state.json`, `trace.json`, `events.jsonl`, `session.json` that can be imported, and what the log refers to, as files. */
+async function writeFolder({ store }: Place, session: string, folder: string): Promise<void> {
+  const [{ exportSession }, { spansOf }] = await Promise.all([
+    import('../../replay.ts'),
+    import('../../tracing/index.ts'),
+  ])
+  const portable = await exportSession(store, session)
+  const events = await allEvents(store, session)
+  const card = await store.card(session)
+  makeNew(folder)
+  const artifacts = Object.entries(portable.blobs).map(([hash, { media, data }]) => {
+    return {
+      hash,
+      media,
+      file: `artifacts/${hash.slice(0, 16)}${extensionOf(media)}`,
+      data: Buffer.from(data, 'base64'),
+    }
+  })
+  const listed = artifacts.map(({ hash, media, file, data }) => ({ hash, media, file, bytes: data.length }))
+  const state = { card, summary: summaryOf(events), state: foldAll(events), artifacts: listed }
+  writeNew(join(folder, 'state.json'), `${JSON.stringify(state, null, 2)}\n`)
+  const spans = spansOf([{ session, events }], { capture: 'content' })
+  writeNew(join(folder, 'trace.json'), `${JSON.stringify(spans, null, 2)}\n`)
+  writeNew(join(folder, 'events.jsonl'), events.map((event) => `${safeJson(event)}\n`).join(''))
+  writeNew(join(folder, 'session.json'), `${safeJson(portable)}\n`)
+  makeNew(join(folder, 'artifacts'))
+  for (const { file, data } of artifacts) writeNew(join(folder, file), data)
+}
+
+function extensionOf(media: string): string {
+  const known: Readonly<Record<string, string>> = {
+    'text/plain': '.txt',
+    'application/json': '.json',
+    'text/markdown': '.md',
+  }
+  const plain = media.split(';')[0] ?? ''
+  return (
+    known[plain] ??
+    (/^image\/(png|jpeg|gif|webp)$/.test(plain) ? extname(`.${plain.slice(6)}`) || `.${plain.slice(6)}` : '')
+  )
+}
+
+/** Never over what is there. */
+function writeNew(path: string, content: string | Uint8Array): void {
+  try {
+    writeFileSync(path, content, { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    throw unwritable(path, error)
+  }
+}
+
+function makeNew(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    throw unwritable(folder, error)
+  }
+}
+
+function unwritable(path: string, error: unknown): Refusal {
+  if (isErrno(error, 'EEXIST'))
+    return new Refusal(EXIT.conflict, `${path} is there already. Name another place, or remove it.`)
+  return new Refusal(EXIT.usage, `${path} cannot be written (${codeOf(error)}). Name a place that can.`)
+}

@@ -1,0 +1,21 @@
+// `terret fork`: a new session that goes on from an event of another. Nothing is copied and nothing there changes.
+import { randomUUID } from 'node:crypto'
+import type { Call } from '../args.ts'
+import { aside } from '../aside.ts'
+import { EXIT } from '../exit.ts'
+import { folderOf, recordFolder } from '../folders.ts'
+import { inPlace, sessionOf, shortId } from '../place.ts'
+import { print, printJson } from '../print.ts'
+
+export function fork(call: Call): Promise<number> {
+  const at = call.count('at')
+  return inPlace(async (place) => {
+    const { session } = await sessionOf(place, call.words[0] ?? '')
+    const id = randomUUID()
+    recordFolder(place.home, { session: id, folder: folderOf(place.home, session) ?? place.folder })
+    await aside(place, (harness) => harness.session(session).fork({ id, ...(at === undefined ? {} : { at }) }))
+    if (call.is('json')) printJson({ session: id, from: session, at: at ?? null })
+    else print(`${id}\nGo on with: terret run --continue --session ${shortId(id)} TASK`)
+    return EXIT.ok
+  })
+}

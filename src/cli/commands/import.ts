@@ -1,0 +1,38 @@
+// `terret import`: a session from an exported file. Everything is checked before anything is written.
+import { readFileSync } from 'node:fs'
+import type { Call } from '../args.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { recordFolder } from '../folders.ts'
+import { inPlace } from '../place.ts'
+import { codeOf } from '../plain-file.ts'
+import { print, printJson } from '../print.ts'
+
+export function importFrom(call: Call): Promise<number> {
+  const [file = ''] = call.words
+  const value = read(file)
+  const id = call.text('id')
+  return inPlace(async (place) => {
+    const { importSession } = await import('../../replay.ts')
+    const card = await importSession(place.store, value, id === undefined ? {} : { id })
+    // After it: an import that is refused leaves nothing, and this folder is only where it goes on.
+    recordFolder(place.home, { session: card.session, folder: place.folder })
+    if (call.is('json')) printJson(card)
+    else print(`Imported ${card.session}: ${card.seq} events.`)
+    return EXIT.ok
+  })
+}
+
+function read(file: string): unknown {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new Refusal(EXIT.missing, `${file} cannot be read (${codeOf(error)}).`)
+  }
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new Refusal(EXIT.usage, `${file} is no valid JSON: ${why}. Export it again with --format json.`)
+  }
+}

@@ -1,0 +1,82 @@
+// `terret inspect`: what a session is, what it did, what it cost, what it said last and what it waits for.
+import type { Event } from '../../kernel/index.ts'
+import type { Call } from '../args.ts'
+import { clean, oneLine } from '../clean.ts'
+import { pendingLines } from '../ending.ts'
+import { EXIT } from '../exit.ts'
+import { folderOf } from '../folders.ts'
+import { allEvents, foldAll, pendingIn } from '../log.ts'
+import { inPlace, sessionOf } from '../place.ts'
+import { print, printJson } from '../print.ts'
+import { stateOf, taskOf } from './list.ts'
+
+export function inspect(call: Call): Promise<number> {
+  return inPlace(async (place) => {
+    const card = await sessionOf(place, call.words[0] ?? '')
+    const { session } = card
+    const events = await allEvents(place.store, session)
+    const pending = await pendingIn(place.store, card.root)
+    const folder = folderOf(place.home, session)
+    const summary = summaryOf(events)
+    const task = await taskOf(place.store, session)
+    if (call.is('json')) {
+      printJson({ ...card, folder, task, summary, pending, state: foldAll(events) })
+      return EXIT.ok
+    }
+    const { created, runs, requests, calls, inputTokens, outputTokens, tools, text, last } = summary
+    print(`Session   ${session}`)
+    print(
+      `State     ${stateOf(card)}${last && last.type === 'failed' ? `: ${oneLine(last.failure.message, 400)}` : ''}`,
+    )
+    print(`Folder    ${oneLine(folder ?? 'not known', 400)}`)
+    print(`Task      ${oneLine(task, 400)}`)
+    print(
+      `Began     ${created === null ? '?' : new Date(created).toISOString()}, last event ${new Date(card.at).toISOString()}`,
+    )
+    print(`Events    ${events.length}; ${runs} runs, ${requests} requests, ${calls} calls`)
+    print(`Spent     ${inputTokens} tokens in, ${outputTokens} out, $${(card.cost / 1_000_000).toFixed(4)}`)
+    for (const [tool, ends] of Object.entries(tools)) {
+      print(
+        `Tool      ${oneLine(tool)}: ${Object.entries(ends)
+          .map(([status, n]) => `${n} ${status}`)
+          .join(', ')}`,
+      )
+    }
+    if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
+    const whole = call.is('whole') ? Number.POSITIVE_INFINITY : undefined
+    for (const each of pending) print(pendingLines(each, whole).join('\n'))
+    if (text.trim() !== '') print(`\n${clean(text.trim())}`)
+    return EXIT.ok
+  })
+}
+
+type Settled = Extract<Event, { type: 'run.settled' }>['outcome']
+
+/** Counted from the log alone. */
+export function summaryOf(events: readonly Event[]) {
+  const types: Record<string, number> = {}
+  const tools: Record<string, Record<string, number>> = {}
+  const names = new Map<string, string>()
+  const sum = { created: null as number | null, runs: 0, requests: 0, calls: 0, inputTokens: 0, outputTokens: 0 }
+  let text = ''
+  let last: Settled | null = null
+  for (const event of events) {
+    types[event.type] = (types[event.type] ?? 0) + 1
+    sum.created ??= event.at
+    if (event.type === 'run.started') sum.runs += 1
+    else if (event.type === 'run.settled') last = event.outcome
+    else if (event.type === 'agent.message') {
+      sum.requests += 1
+      sum.calls += event.calls.length
+      sum.inputTokens += event.usage?.inputTokens ?? 0
+      sum.outputTokens += event.usage?.outputTokens ?? 0
+      event.calls.forEach(({ tool }, index) => names.set(`${event.seq}.${index}`, tool))
+      const said = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+      if (said.trim() !== '') text = said
+    } else if (event.type === 'agent.tool_result') {
+      const ends = (tools[names.get(event.call) ?? '?'] ??= {})
+      ends[event.status] = (ends[event.status] ?? 0) + 1
+    }
+  }
+  return { ...sum, events: types, tools, text, last }
+}

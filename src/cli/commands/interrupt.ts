@@ -1,0 +1,17 @@
+// `terret interrupt`: stops or pauses what a session does, from anywhere. Whoever drives it sees it at once.
+import type { Call } from '../args.ts'
+import { aside } from '../aside.ts'
+import { EXIT } from '../exit.ts'
+import { inPlace, sessionOf, shortId } from '../place.ts'
+import { print, printJson } from '../print.ts'
+
+export function interrupt(call: Call): Promise<number> {
+  return inPlace(async (place) => {
+    const { session } = await sessionOf(place, call.words[0] ?? '')
+    const mode = call.is('pause') ? 'pause' : 'stop'
+    await aside(place, (harness) => harness.session(session).interrupt(mode))
+    if (call.is('json')) printJson({ session, mode })
+    else print(`Told it to ${mode}. Go on with: terret resume ${shortId(session)}`)
+    return EXIT.ok
+  })
+}

@@ -1,0 +1,123 @@
+// `terret mcp`: the MCP servers of the user configuration: add, list, remove, and approve what one says anew. Only `approve` starts
+// a server. Only names of variables are written down, never their values.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Call } from '../args.ts'
+import { serverNamed } from '../agent.ts'
+import { clean, oneLine, safeJson } from '../clean.ts'
+import { isFields, type McpEntry, parseFields, readSettings } from '../config.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { homeOf, makeFolder, realFolder, replaceFile } from '../home.ts'
+import { codeOf, readPlain } from '../plain-file.ts'
+import { print, printJson } from '../print.ts'
+import { setupFor } from '../setup.ts'
+
+export async function mcp(call: Call): Promise<number> {
+  const [verb, name, ...command] = call.words
+  const file = join(homeOf().config, 'config.json')
+  const servers = readSettings(file)?.mcp ?? {}
+  if (verb === 'list') return show(call, servers)
+  if (verb === 'approve' && name !== undefined) return approve(call, name)
+  if (name === undefined || (verb !== 'add' && verb !== 'remove'))
+    throw new Refusal(
+      EXIT.usage,
+      'Say it like this: terret mcp add NAME -- COMMAND…, list, approve NAME, or remove NAME',
+    )
+  const known = Object.hasOwn(servers, name)
+  if (verb === 'remove' && !known) throw new Refusal(EXIT.missing, `There is no MCP server "${name}".`)
+  if (verb === 'add' && known)
+    throw new Refusal(EXIT.conflict, `There is an MCP server "${name}" already. Remove it first.`)
+  const entry = verb === 'add' ? entryOf(call, name, command) : null
+  if (entry) await check(name, entry)
+  write(file, name, entry)
+  if (call.is('json')) printJson({ name, server: entry, config: file })
+  else
+    print(
+      entry
+        ? `Added ${oneLine(name)}. Each of its calls is asked, unless your policy allows it.`
+        : `Removed ${oneLine(name)}.`,
+    )
+  return EXIT.ok
+}
+
+/** What the server says now and did not say when it was first used: shown, and from now on what counts. */
+async function approve(call: Call, name: string): Promise<number> {
+  const setup = await setupFor(homeOf(), realFolder(process.cwd()))
+  const server = await serverNamed(setup, name)
+  try {
+    const look = () => server.tools(AbortSignal.timeout(60_000), { now: () => Date.now(), timer: after })
+    await look()
+    let changes = server.changes()
+    for (let round = 0; changes.length > 0 && round < ROUNDS_MAX; round++) {
+      for (const { tool, diff } of changes) {
+        if (call.is('json')) printJson({ server: name, tool, diff })
+        else print(`${tool === null ? 'The server itself' : oneLine(tool)}:\n${clean(diff)}`)
+        await server.approve(tool ?? undefined)
+      }
+      // A server that is reached another way is asked for its tools only now.
+      await look()
+      changes = server.changes()
+    }
+    const { state, troubles } = server.status()
+    if (state !== 'connected')
+      throw new Refusal(EXIT.failed, `MCP server "${name}" cannot be used: ${troubles.join(' ')}`)
+    if (!call.is('json')) print(`What ${oneLine(name)} says now is approved.`)
+    return EXIT.ok
+  } finally {
+    await server.close()
+  }
+}
+
+const ROUNDS_MAX = 3
+
+function after(ms: number, fire: () => void): () => void {
+  const handle = setTimeout(fire, ms)
+  return () => clearTimeout(handle)
+}
+
+function show(call: Call, servers: Readonly<Record<string, McpEntry>>): number {
+  for (const [name, entry] of Object.entries(servers)) {
+    if (call.is('json')) printJson({ name, ...entry })
+    else print(`${oneLine(name)}  ${entry.url ?? oneLine(safeJson([entry.command, ...(entry.args ?? [])]))}`)
+  }
+  return EXIT.ok
+}
+
+function entryOf(call: Call, name: string, [command, ...args]: readonly string[]): McpEntry {
+  const url = call.text('url')
+  const env = Object.fromEntries(call.texts('env').map((variable) => [variable, `\${${variable}}`]))
+  const headers = Object.fromEntries(call.texts('header').map(headerOf))
+  const some = <T extends object>(field: string, value: T): object =>
+    Object.keys(value).length > 0 ? { [field]: value } : {}
+  if ((url === undefined) === (command === undefined))
+    throw new Refusal(EXIT.usage, `Say how to reach it: terret mcp add ${name} -- COMMAND…, or --url URL`)
+  if (url !== undefined) return { url, ...some('headers', headers) }
+  return { command: command ?? '', ...(args.length > 0 ? { args } : {}), ...some('env', env) }
+}
+
+function headerOf(text: string): readonly [string, string] {
+  const [, name, variable] = /^([A-Za-z0-9-]+)=(\w+)$/.exec(text) ?? []
+  if (name === undefined || variable === undefined)
+    throw new Refusal(EXIT.usage, `--header is NAME=VARIABLE, such as authorization=MY_TOKEN, not "${text}".`)
+  return [name, `\${${variable}}`]
+}
+
+/** What the library would refuse later is refused now. Nothing is started by this. */
+async function check(name: string, { url, command, args }: McpEntry): Promise<void> {
+  const { mcpServer } = await import('../../tools/index.ts')
+  mcpServer(url === undefined ? { name, command: command ?? '', args: args ?? [] } : { name, url })
+}
+
+/** Every other field stays as it stands there. */
+function write(file: string, name: string, entry: McpEntry | null): void {
+  const fields = existsSync(file) ? parseFields(file, readPlain(file) ?? '{}') : {}
+  const servers = isFields(fields['mcp']) ? fields['mcp'] : {}
+  const { [name]: _gone, ...others } = servers
+  const next = { ...fields, mcp: entry ? { ...others, [name]: entry } : others }
+  try {
+    makeFolder(join(file, '..'))
+    replaceFile(file, `${JSON.stringify(next, null, 2)}\n`)
+  } catch (error) {
+    throw new Refusal(EXIT.config, `${file} cannot be written (${codeOf(error)}). Make it writable.`)
+  }
+}

@@ -1,0 +1,45 @@
+// `terret pending`: what waits for a person, each with its exact action and the command that decides it.
+import type { Call } from '../args.ts'
+import { pendingLines } from '../ending.ts'
+import { EXIT } from '../exit.ts'
+import { startedSessions } from '../folders.ts'
+import { pendingIn } from '../log.ts'
+import { hasStore, inPlace, type Place, sessionOf } from '../place.ts'
+import { print, printJson, warn } from '../print.ts'
+
+const PAGE = 1_000
+
+export async function pending(call: Call): Promise<number> {
+  const [name] = call.words
+  if (!hasStore() && name === undefined) return nothing(call)
+  return inPlace(async (place) => {
+    const roots = name === undefined ? await waiting(place, call.is('all')) : [(await sessionOf(place, name)).root]
+    const found = (await Promise.all(roots.map((root) => pendingIn(place.store, root)))).flat()
+    if (found.length === 0) return nothing(call)
+    for (const each of found) {
+      if (call.is('json')) printJson(each)
+      else print(pendingLines(each, call.is('whole') ? Number.POSITIVE_INFINITY : undefined).join('\n'))
+    }
+    return EXIT.ok
+  })
+}
+
+function nothing(call: Call): number {
+  if (!call.is('json')) warn('Nothing waits for you here.')
+  return EXIT.ok
+}
+
+/** The roots of all sessions that wait: of this folder, or of all. */
+async function waiting({ home, folder, store }: Place, all: boolean): Promise<readonly string[]> {
+  const here = all
+    ? null
+    : new Set(startedSessions(home).flatMap((each) => (each.folder === folder ? [each.session] : [])))
+  const roots = new Set<string>()
+  for (let after = ''; ; ) {
+    const cards = await store.list({ status: 'requires_action', after, limit: PAGE })
+    for (const { root } of cards) if (here === null || here.has(root)) roots.add(root)
+    const last = cards.at(-1)
+    if (last === undefined || cards.length < PAGE) return [...roots]
+    after = last.session
+  }
+}

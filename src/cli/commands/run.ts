@@ -1,0 +1,35 @@
+// `terret run`: an agent on a task in this folder, in a new session or in one that goes on.
+import { randomUUID } from 'node:crypto'
+import type { Call } from '../args.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { recordFolder } from '../folders.ts'
+import { inPlace, type Place, sessionOf, workplaceOf } from '../place.ts'
+import { setupOf, withHarness, work } from '../work.ts'
+
+export async function run(call: Call): Promise<number> {
+  const task = call.words.join(' ').trim()
+  const goesOn = call.is('continue')
+  if (task === '') throw new Refusal(EXIT.usage, 'Say what to do: terret run TASK')
+  if (!goesOn && call.text('session') !== undefined)
+    throw new Refusal(EXIT.usage, '--session goes with --continue: terret run --continue --session ID TASK')
+  return inPlace((place) => (goesOn ? goOn(place, call, task) : begin(place, call, task)))
+}
+
+async function begin(place: Place, call: Call, task: string): Promise<number> {
+  const setup = await setupOf(place, place.folder, call)
+  return withHarness(place, setup, call, async (harness) => {
+    const id = randomUUID()
+    recordFolder(place.home, { session: id, folder: place.folder })
+    const session = await harness.open({ id })
+    return work(call, { harness, setup, session }, (deltas) => session.stream(task, { deltas }))
+  })
+}
+
+async function goOn(place: Place, call: Call, task: string): Promise<number> {
+  const { session: id } = await sessionOf(place, call.text('session') ?? 'latest')
+  const setup = await setupOf(place, workplaceOf(place, id), call)
+  return withHarness(place, setup, call, async (harness) => {
+    const session = harness.session(id)
+    return work(call, { harness, setup, session }, (deltas) => session.stream(task, { deltas }))
+  })
+}

@@ -1,0 +1,32 @@
+// `terret undo`: takes back what the calls of a run changed in files. What somebody changed since is left alone.
+import type { Call } from '../args.ts'
+import { fileToolsOf } from '../agent.ts'
+import { oneLine } from '../clean.ts'
+import { EXIT } from '../exit.ts'
+import { inPlace, onlooking, sessionOf, workplaceOf } from '../place.ts'
+import { print, printJson, warn } from '../print.ts'
+
+const SAID = {
+  restored: 'put back as it was',
+  removed: 'removed, as it was new',
+  changed_since: 'left alone: it was changed since',
+  not_kept: 'left alone: the old content was not kept',
+} as const
+
+export function undo(call: Call): Promise<number> {
+  return inPlace(async (place) => {
+    const { session } = await sessionOf(place, call.words[0] ?? '')
+    const tools = await fileToolsOf(workplaceOf(place, session))
+    const { Harness, offline } = await import('../../index.ts')
+    const harness = new Harness({ model: offline(), tools, store: onlooking(place.store) })
+    try {
+      const undone = await harness.session(session).undo(call.count('run'))
+      if (call.is('json')) printJson({ session, undone })
+      else if (undone.length === 0) warn('There was nothing to take back.')
+      else for (const { what, result } of undone) print(`${oneLine(what)}: ${SAID[result]}`)
+      return undone.every(({ result }) => result === 'restored' || result === 'removed') ? EXIT.ok : EXIT.conflict
+    } finally {
+      await harness.close()
+    }
+  })
+}

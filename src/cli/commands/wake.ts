@@ -1,0 +1,31 @@
+// `terret wake`: looks at a session once and does what is due. With nothing to do it leaves no trace.
+import type { Call } from '../args.ts'
+import { EXIT } from '../exit.ts'
+import { inPlace, sessionOf, shortId, workplaceOf } from '../place.ts'
+import { print, printJson } from '../print.ts'
+import { setupOf, withHarness } from '../work.ts'
+
+export function wake(call: Call): Promise<number> {
+  return inPlace(async (place) => {
+    const { session } = await sessionOf(place, call.words[0] ?? '')
+    const setup = await setupOf(place, workplaceOf(place, session), call)
+    return withHarness(place, setup, call, async (harness) => {
+      const looked = await harness.wake(session)
+      if (call.is('json')) printJson({ session, ...looked })
+      else print(lookedText(shortId(session), looked))
+      if (looked.type !== 'rested') return EXIT.conflict
+      if (looked.until !== null) return EXIT.later
+      return ['approval', 'answer', 'resume'].includes(looked.waiting) ? EXIT.waits : EXIT.ok
+    })
+  })
+}
+
+export function lookedText(
+  id: string,
+  looked: { readonly type: string; readonly waiting?: string; readonly until?: number | null },
+): string {
+  if (looked.type === 'contended') return `${id}: another worker drives it.`
+  if (looked.type !== 'rested') return `${id}: ${looked.type}.`
+  const until = looked.until ? `, until ${new Date(looked.until).toISOString()}` : ''
+  return `${id}: rests, waiting for ${looked.waiting ?? 'nothing'}${until}.`
+}

@@ -1,0 +1,126 @@
+// What is said when a run rests: the answer on standard output, and beside it how it ended, what it cost and what to do next.
+import type { Pending, Result } from '../index.ts'
+import { clean, oneLine, shownArgs } from './clean.ts'
+import { EXIT } from './exit.ts'
+import { shortId } from './place.ts'
+import { print, printJson, warn } from './print.ts'
+
+function exitOf(result: Result): number {
+  switch (result.status) {
+    case 'completed':
+      return EXIT.ok
+    case 'requires_action':
+      return EXIT.waits
+    case 'limit':
+      return EXIT.limit
+    case 'interrupted':
+      return EXIT.interrupted
+    case 'sleeping':
+      return EXIT.later
+    case 'failed':
+    case 'halted':
+      return EXIT.failed
+  }
+}
+
+/** Says it, and gives the exit code. */
+export function tell(result: Result, options: { readonly json: boolean; readonly quiet: boolean }): number {
+  if (options.json) printJson(resultJson(result))
+  else {
+    if (result.text.trim() !== '') print(clean(result.text.trim()))
+    if (!options.quiet || result.status !== 'completed') for (const line of endLines(result)) warn(line)
+  }
+  return exitOf(result)
+}
+
+/** Stable: what scripts read. */
+function resultJson(result: Result): object {
+  const { sessionId, status, stopReason, text, usage, cost, pending, calls } = result
+  const more = Object.fromEntries(
+    (['output', 'until', 'reason', 'limit', 'failure'] as const).flatMap((name) => {
+      return name in result ? [[name, (result as Readonly<Record<string, unknown>>)[name]]] : []
+    }),
+  )
+  const made = calls.map(({ callId, tool, args, status: ended, approved }) => {
+    return { callId, tool, args, status: ended, ...(approved ? { approved } : {}) }
+  })
+  return {
+    session: sessionId,
+    status,
+    stopReason,
+    text,
+    ...more,
+    usage,
+    costUsd: cost / 1_000_000,
+    pending,
+    calls: made,
+  }
+}
+
+function endLines(result: Result): readonly string[] {
+  const id = shortId(result.sessionId)
+  const { usage, cost } = result
+  const tokens = usage.inputTokens + usage.outputTokens
+  const spent = [
+    counted(usage.modelRequests, 'request'),
+    counted(usage.toolCalls, 'call'),
+    ...(tokens > 0 ? [`${tokens} tokens`] : []),
+    ...(cost > 0 ? [`$${(cost / 1_000_000).toFixed(4)}`] : []),
+  ]
+  return [...causeLines(result, id), `${result.status} · ${spent.join(' · ')} · session ${id}`]
+}
+
+function causeLines(result: Result, id: string): readonly string[] {
+  switch (result.status) {
+    case 'completed':
+      return []
+    case 'failed': {
+      const next = result.failure.classified?.nextAction
+      return [
+        `${oneLine(result.failure.message, 600)}${next ? ` ${oneLine(next)}` : ''}`,
+        `Go on with: terret resume ${id}`,
+      ]
+    }
+    case 'halted':
+      return [oneLine(result.reason, 600)]
+    case 'limit':
+      return [limitText(result.limit, id)]
+    case 'interrupted':
+      return [`Interrupted. Nothing is lost. Go on with: terret resume ${id}`]
+    case 'sleeping': {
+      const when = result.until === null ? '' : ` at ${new Date(result.until).toISOString()}`
+      return [`It goes on${when}, when \`terret worker\` runs; or now: terret resume ${id}`]
+    }
+    case 'requires_action':
+      if (result.stopReason === 'paused') return [`It is paused. Go on with: terret resume ${id}`]
+      return result.pending.flatMap((pending) => pendingLines(pending))
+  }
+}
+
+function limitText(limit: string, id: string): string {
+  if (limit === 'usd') return `The budget is used up. Allow more with: terret approve ${id} budget --usd 1 --resume`
+  return `The limit ${limit} was met. Raise it in the configuration, and go on with: terret resume ${id}`
+}
+
+/** The exact action, and the command that decides it. */
+export function pendingLines(pending: Pending, charsMax?: number): readonly string[] {
+  const { tool, args, callId, sessionId, needs, expiresAt } = pending
+  const id = shortId(sessionId)
+  if (needs === 'answer') {
+    return [
+      `Session ${id} asks with ${oneLine(tool)} (call ${callId}):`,
+      shownArgs(args, charsMax),
+      `  Answer with: terret answer ${id} ${callId} TEXT`,
+    ]
+  }
+  const until = expiresAt ? `, until ${new Date(expiresAt).toISOString()}` : ''
+  return [
+    `Session ${id} wants to run ${oneLine(tool)} (call ${callId}${until}):`,
+    shownArgs(args, charsMax),
+    `  Decide with: terret approve ${id} ${callId}   or: terret reject ${id} ${callId}`,
+  ]
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}

@@ -1,0 +1,75 @@
+// How a command ends: the exit codes, and the one error a command throws on purpose. What is said is said by main.ts.
+// It imports nothing, so that `terret --help` loads almost nothing.
+
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  waits: 3,
+  limit: 4,
+  interrupted: 5,
+  missing: 6,
+  config: 7,
+  store: 8,
+  conflict: 9,
+  later: 10,
+} as const
+
+/** Shown by `terret help` and in docs/guide/cli.md. */
+export const EXIT_TEXT: Readonly<Record<number, string>> = {
+  0: 'done',
+  1: 'the run failed or got nowhere; a check found something wrong',
+  2: 'the command line or what was given with it is wrong',
+  3: 'it waits for a person: an approval, an answer, or a pause',
+  4: 'a limit or a budget was met',
+  5: 'it was interrupted',
+  6: 'there is no such session, call or file',
+  7: 'configuration: a file, a model, a key, or trust',
+  8: 'the store or the data folder cannot be used',
+  9: 'too late or not now: already decided, busy, or closed',
+  10: 'it goes on later by itself, when a worker looks',
+}
+
+/** One line that says what to do, and the exit code. */
+export class Refusal extends Error {
+  readonly exit: number
+  constructor(exit: number, message: string) {
+    super(message)
+    this.name = 'Refusal'
+    this.exit = exit
+  }
+}
+
+const FAULTS: Readonly<Record<string, number>> = {
+  invalid_config: EXIT.config,
+  invalid_input: EXIT.usage,
+  session_missing: EXIT.missing,
+  call_unknown: EXIT.missing,
+  decision_stale: EXIT.conflict,
+  session_busy: EXIT.conflict,
+  session_closed: EXIT.conflict,
+  session_exists: EXIT.conflict,
+  id_reused: EXIT.conflict,
+  conflict: EXIT.conflict,
+  lease_lost: EXIT.conflict,
+  over_budget: EXIT.limit,
+  disk_full: EXIT.store,
+  io_error: EXIT.store,
+  store_busy: EXIT.store,
+  store_closed: EXIT.store,
+  store_damaged: EXIT.store,
+  store_newer: EXIT.store,
+  store_unsupported: EXIT.store,
+  session_damaged: EXIT.store,
+}
+
+/** What to say about an error, and how to end. A Fault is known by its name: its class is not loaded for this. */
+export function endOf(error: unknown): { readonly exit: number; readonly text: string } {
+  if (error instanceof Refusal) return { exit: error.exit, text: error.message }
+  if (!(error instanceof Error)) return { exit: EXIT.failed, text: String(error) }
+  if (error.name === 'Fault' && 'code' in error) {
+    const code = String(error.code)
+    return { exit: FAULTS[code] ?? EXIT.failed, text: `${error.message} (${code})` }
+  }
+  return { exit: EXIT.failed, text: `${error.message || error.name} This is a bug of terret: please report it.` }
+}

@@ -1,0 +1,115 @@
+// Where the command line keeps things: the data folder with its one database, and the folder of the user's configuration.
+// Only places and permissions; what is in the files is elsewhere.
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, isAbsolute, join } from 'node:path'
+import { EXIT, Refusal } from './exit.ts'
+import { codeOf } from './plain-file.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export type Home = {
+  /** `TERRET_HOME`, or the user's data folder. */
+  readonly folder: string
+  readonly database: string
+  readonly trust: string
+  readonly folders: string
+  readonly pins: string
+  /** Where `config.json` and `.env` of the user are. */
+  readonly config: string
+}
+
+export function homeOf(env: Environment = process.env, platform = process.platform): Home {
+  const folder = chosen(env) ?? dataFolder(env, platform)
+  const configs = absolute(env['XDG_CONFIG_HOME']) ?? join(homedir(), '.config')
+  return {
+    folder,
+    database: join(folder, 'terret.db'),
+    trust: join(folder, 'trust.json'),
+    folders: join(folder, 'folders.jsonl'),
+    pins: join(folder, 'mcp-pins.json'),
+    config: join(configs, 'terret'),
+  }
+}
+
+function chosen(env: Environment): string | null {
+  const given = env['TERRET_HOME']
+  if (given === undefined || given === '') return null
+  if (isAbsolute(given)) return given
+  throw new Refusal(EXIT.config, `TERRET_HOME is "${given}", which is no absolute path. Set it to one, or unset it.`)
+}
+
+function dataFolder(env: Environment, platform: string): string {
+  const data = absolute(env['XDG_DATA_HOME'])
+  if (data !== null) return join(data, 'terret')
+  if (platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'terret')
+  return join(homedir(), '.local', 'share', 'terret')
+}
+
+/** A relative one counts as not set, as the XDG convention wants it. */
+function absolute(path: string | undefined): string | null {
+  return path !== undefined && isAbsolute(path) ? path : null
+}
+
+const OWN_FOLDER = 'Set TERRET_HOME to a folder of its own.'
+
+/** For nobody but its owner. */
+export function makeHome({ folder }: Home): void {
+  try {
+    makeFolder(folder)
+    if ((statSync(folder).mode & 0o077) === 0) return
+    // A folder of somebody else's things must not change for everybody because it was named by mistake.
+    const ours = existsSync(join(folder, 'terret.db')) || readdirSync(folder).length === 0
+    if (!ours) throw new Refusal(EXIT.store, `${folder} holds other things that others may read. ${OWN_FOLDER}`)
+    chmodSync(folder, 0o700)
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    const what = `The data folder ${folder} cannot be used (${codeOf(error)}).`
+    throw new Refusal(EXIT.store, `${what} Make it writable, or set TERRET_HOME to another folder.`)
+  }
+}
+
+/** One by one: where nothing can be made (`/proc`), Node's recursive mkdir asks the kernel for ever. */
+export function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
+  makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error
+  }
+}
+
+/** Whole or not at all: written beside its place, forced to disk, and moved. */
+export function replaceFile(path: string, text: string): void {
+  const beside = `${path}.${process.pid}.tmp`
+  const file = openSync(beside, 'w', 0o600)
+  try {
+    writeFileSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(beside, path)
+}
+
+/** The folder a command works on, with every link resolved. */
+export function realFolder(path: string): string {
+  try {
+    const real = realpathSync.native(path)
+    if (statSync(real).isDirectory()) return real
+  } catch {}
+  throw new Refusal(EXIT.missing, `There is no folder ${path}.`)
+}

@@ -1,0 +1,15 @@
+// One question to the person at the terminal. It only asks: what a word means is up to who asks.
+import { createInterface } from 'node:readline'
+
+/** What they typed; null if they left with Ctrl-C or Ctrl-D. */
+export function ask(question: string): Promise<string | null> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  return new Promise((resolve) => {
+    lines.once('SIGINT', () => lines.close())
+    lines.once('close', () => resolve(null))
+    lines.question(question, (text) => {
+      resolve(text)
+      lines.close()
+    })
+  })
+}

@@ -1,0 +1,121 @@
+// What holds for work in one folder: the user's configuration, narrowed by the folder's own if that folder is trusted, and keys.
+// Before the trust of a folder is known to be given, not one byte of it is read.
+import { realpathSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { Policy } from '../index.ts'
+import { type Mode, readSettings, type Settings } from './config.ts'
+import { EXIT, Refusal } from './exit.ts'
+import type { Environment, Home } from './home.ts'
+import { narrowed, narrowedPolicy, stricter } from './narrow.ts'
+import { isInside, readPlain } from './plain-file.ts'
+import { isTrusted } from './trust.ts'
+import { visible } from './clean.ts'
+
+/** What an agent gets unless the configuration names others. */
+export const DEFAULT_TOOLS: readonly string[] = ['read', 'write', 'edit', 'search', 'list', 'glob', 'ask_user']
+
+export type Setup = {
+  readonly home: Home
+  readonly folder: string
+  readonly trusted: boolean
+  readonly settings: Settings
+  readonly mode: Mode
+  readonly policy: Policy
+  /** What AGENTS.md of a trusted folder says, or nothing. */
+  readonly guidance: string
+  /** The environment, and below it what `.env` files say. */
+  readonly env: Environment
+  /** What whoever started it should know, a line each. */
+  readonly notes: readonly string[]
+}
+
+export type Wishes = { readonly mode?: string | undefined; readonly onAsk?: string | undefined }
+
+export async function setupFor(home: Home, folder: string, wishes: Wishes = {}): Promise<Setup> {
+  refuseOwnFolders(home, folder)
+  const userFile = join(home.config, 'config.json')
+  const user = readSettings(userFile) ?? {}
+  const trusted = isTrusted(home, folder)
+  const file = join(folder, '.terret', 'config.json')
+  const own = trusted ? readSettings(file, folder) : null
+  const settings = own ? narrowed(user, own, { file, userFile, defaultTools: DEFAULT_TOOLS }) : user
+  const guidance = trusted ? guidanceIn(folder) : { text: '', notes: [] }
+  const untrusted = `${folder} is not trusted: its .terret, AGENTS.md and .env are not read. \`terret trust\` changes that.`
+  return {
+    home,
+    folder,
+    trusted,
+    settings,
+    mode: modeOf(wishes.mode, settings.mode, own?.mode),
+    policy: await policyOf(user, own, { folder, onAsk: wishes.onAsk }),
+    guidance: guidance.text,
+    env: await environment(home, trusted ? folder : null),
+    notes: trusted ? guidance.notes : [untrusted],
+  }
+}
+
+/** An agent that may write here must not reach its own records, its own trust or the user's keys. */
+function refuseOwnFolders({ folder: data, config }: Home, folder: string): void {
+  const held = [data, config].map(realOr).find((own) => isInside(folder, own) || isInside(own, folder))
+  if (held === undefined) return
+  const text = `${folder} and Terret's own folder ${held} lie in each other. Work in a folder of its own.`
+  throw new Refusal(EXIT.config, text)
+}
+
+function realOr(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+/** A wish of the command line counts for the user's word; a workspace can still only narrow it. */
+function modeOf(wish: string | undefined, configured: Mode = 'ask', own?: Mode): Mode {
+  if (wish === undefined) return configured
+  if (wish !== 'plan' && wish !== 'ask' && wish !== 'auto')
+    throw new Refusal(EXIT.usage, `--mode must be plan, ask or auto, not "${wish}".`)
+  return own ? stricter(wish, own) : wish
+}
+
+async function policyOf(
+  user: Settings,
+  own: Settings | null,
+  { folder, onAsk }: { readonly folder: string; readonly onAsk: string | undefined },
+): Promise<Policy> {
+  if (onAsk !== undefined && onAsk !== 'park' && onAsk !== 'deny')
+    throw new Refusal(EXIT.usage, `--on-ask must be park or deny, not "${onAsk}".`)
+  const { loadPolicy } = await import('../index.ts')
+  const load = (file: string, within?: string): Policy => {
+    if (readPlain(file, within) === null) throw new Refusal(EXIT.config, `There is no policy file ${file}.`)
+    return loadPolicy(file)
+  }
+  const mine = user.policy === undefined ? { rules: [] } : load(user.policy)
+  const both = own?.policy === undefined ? mine : narrowedPolicy(mine, load(own.policy, folder), own.policy)
+  return onAsk === 'deny' ? { ...both, onAsk } : both
+}
+
+function guidanceIn(folder: string): { readonly text: string; readonly notes: readonly string[] } {
+  const found = readPlain(join(folder, 'AGENTS.md'), folder)
+  if (found === null) return { text: '', notes: [] }
+  const { text, removed } = visible(found)
+  const note = `AGENTS.md has ${removed} invisible characters; they were taken out before the model reads it.`
+  return { text: `Instructions of this workspace (AGENTS.md):\n\n${text}`, notes: removed > 0 ? [note] : [] }
+}
+
+/** What is set counts first, then the user's `.env`, then keys of a trusted workspace. Nothing else of a workspace is taken. */
+async function environment(home: Home, trustedFolder: string | null): Promise<Environment> {
+  const mine = variablesIn(join(home.config, '.env'))
+  const given = trustedFolder === null ? {} : variablesIn(join(trustedFolder, '.env'), trustedFolder)
+  if (Object.keys(given).length === 0) return { ...mine, ...process.env }
+  const { endpoints } = await import('../index.ts')
+  const keys = new Set(Object.values(endpoints).flatMap((endpoint) => endpoint.keys))
+  const theirs = Object.fromEntries(Object.entries(given).filter(([name]) => keys.has(name)))
+  return { ...theirs, ...mine, ...process.env }
+}
+
+function variablesIn(file: string, within?: string): Environment {
+  const text = readPlain(file, within)
+  return text === null ? {} : parseEnv(text)
+}

@@ -1,0 +1,140 @@
+// What the command line understands, as data: commands, the words they take, and their flags. Help, parsing, suggestions and
+// completion read this one table. It imports nothing but types and does nothing.
+
+export type Flag = {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+  /** What its value is called. */
+  readonly takes?: string
+  readonly says: string
+  readonly multiple?: true
+}
+
+export type Entry = {
+  /** The words it takes, as shown in its usage. */
+  readonly words: string
+  /** How few and how many words. */
+  readonly least: number
+  readonly most: number
+  readonly says: string
+  readonly flags: Readonly<Record<string, Flag>>
+}
+
+const flag = (says: string, short?: string): Flag => ({ type: 'boolean', says, ...(short ? { short } : {}) })
+const value = (takes: string, says: string, short?: string): Flag => {
+  return { type: 'string', takes, says, ...(short ? { short } : {}) }
+}
+
+const json = flag('print JSON: one object, or one a line')
+const help = flag('show this help', 'h')
+const common = { json, help }
+
+/** For commands that drive a session. */
+const driving = {
+  model: value('NAME', 'provider:model; may be given several times: the next one is asked when one fails'),
+  mode: value('MODE', 'plan: only look; ask: ask before changes (default); auto: as each tool itself asks'),
+  'on-ask': value('WHAT', 'park: wait for a person (default); deny: a question counts as a no'),
+  quiet: flag('no progress', 'q'),
+  verbose: flag('show each request as it is sent, without secrets'),
+}
+const drivingFlags = { ...driving, model: { ...driving.model, multiple: true } } satisfies Record<string, Flag>
+const deciding = {
+  by: value('WHO', 'who decides (default: your user name)'),
+  why: value('TEXT', 'the reason, kept in the log and told to the model'),
+  resume: flag('go on with the session at once'),
+  yes: flag('do not ask back at a terminal', 'y'),
+  whole: flag('show long arguments in full'),
+}
+
+const entry = (words: string, [least, most]: readonly [number, number], says: string, flags = {}): Entry => {
+  return { words, least, most, says, flags: { ...flags, ...common } }
+}
+
+const MANY = 1_000
+
+export const TABLE: Readonly<Record<string, Entry>> = {
+  init: entry('', [0, 0], 'write a user configuration and say where the key goes', {
+    model: value('NAME', 'the model to write down'),
+  }),
+  run: entry('TASK…', [0, MANY], 'work on a task in this folder', {
+    ...drivingFlags,
+    trust: flag('trust this folder from now on: read its .terret, AGENTS.md and .env'),
+    continue: flag('go on with the last session of this folder, or with --session', 'c'),
+    session: value('ID', 'with --continue: which session'),
+  }),
+  list: entry('', [0, 0], 'sessions of this folder, newest first', {
+    all: flag('of all folders', 'a'),
+    limit: value('N', 'at most so many (default 20)', 'n'),
+    status: value('STATUS', 'only idle, running, rescheduling, requires_action or terminated'),
+  }),
+  inspect: entry('ID', [1, 1], 'what a session is, did and waits for', { whole: deciding.whole }),
+  pending: entry('[ID]', [0, 1], 'what waits for a person, with the exact action', {
+    all: flag('in all folders', 'a'),
+    whole: deciding.whole,
+  }),
+  approve: entry('ID [CALL]', [1, 2], 'allow a pending call, exactly as shown', {
+    ...deciding,
+    ...drivingFlags,
+    role: value('ROLE', 'in which role, where a rule wants one'),
+    usd: value('DOLLARS', 'for CALL "budget": how much more the session may spend'),
+  }),
+  reject: entry('ID [CALL]', [1, 2], 'refuse a pending call', {
+    ...deciding,
+    ...drivingFlags,
+    role: value('ROLE', 'in which role'),
+  }),
+  answer: entry('ID [CALL] TEXT', [2, 3], 'answer a question of a session', {
+    by: deciding.by,
+    resume: deciding.resume,
+    ...drivingFlags,
+  }),
+  resume: entry('ID [MESSAGE…]', [1, MANY], 'go on with a session, wherever it stopped', drivingFlags),
+  tail: entry('ID', [1, 1], 'follow the events of a session', {
+    settled: flag('end when nothing is left to do'),
+    lines: value('N', 'begin with the last N events (default 10)', 'n'),
+  }),
+  history: entry('ID', [1, 1], 'the events of a session', {
+    event: value('TYPE', 'only events of this type'),
+    tail: value('N', 'only the last N'),
+  }),
+  wake: entry('ID', [1, 1], 'look at a session once, and do what is due', drivingFlags),
+  worker: entry('', [0, 0], 'do whatever becomes due, until stopped', {
+    ...drivingFlags,
+    idle: flag('end when nothing is due any more'),
+  }),
+  interrupt: entry('ID', [1, 1], 'stop what a session does', { pause: flag('only pause it; `resume` goes on') }),
+  undo: entry('ID', [1, 1], 'take back the file changes of its last run', {
+    run: value('SEQ', 'of the run that began with this event'),
+  }),
+  fork: entry('ID', [1, 1], 'a new session that goes on from an event of another', {
+    at: value('SEQ', 'the event (default: the last)'),
+  }),
+  replay: entry('ID', [1, 1], 'fold and decide its log again, and say where today differs'),
+  export: entry('ID', [1, 1], 'a session as a file', {
+    format: value('FORMAT', 'jsonl (default), md, json (can be imported), or folder'),
+    out: value('PATH', 'where to; without it, to standard output', 'o'),
+  }),
+  import: entry('FILE', [1, 1], 'a session from an exported json file', { id: value('ID', 'under another id') }),
+  policy: entry('[test TOOL JSON]', [0, 3], 'the policy that holds here; or what it says about a call', {
+    mode: driving.mode,
+    'on-ask': driving['on-ask'],
+  }),
+  mcp: entry('add|list|approve|remove [NAME] [-- COMMAND…]', [1, MANY], 'MCP servers of the user configuration', {
+    url: value('URL', 'add: a server that is reached by HTTP'),
+    env: { ...value('NAME', 'add: a variable the server gets from your environment'), multiple: true },
+    header: { ...value('NAME=VARIABLE', 'add: a header whose value is in this variable'), multiple: true },
+  }),
+  trust: entry('[PATH]', [0, 1], 'trust a folder: its configuration, AGENTS.md and keys are read', {
+    remove: flag('trust it no longer'),
+    list: flag('show the folders that are trusted'),
+  }),
+  doctor: entry('', [0, 0], 'check the store, the sandbox, ripgrep and each model; or a session', {
+    session: value('ID', 'look at the log of this session'),
+    store: value('FILE', 'in this file instead of the data folder'),
+    model: { ...driving.model, multiple: true },
+  }),
+  completion: entry('bash|zsh|fish', [1, 1], 'print a completion script'),
+  demo: entry('', [0, 0], 'run one scripted session and show its events'),
+  version: entry('', [0, 0], 'print the version'),
+  help: entry('[COMMAND]', [0, 1], 'show help'),
+}

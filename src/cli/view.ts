@@ -1,0 +1,132 @@
+// What a person sees while a session works: a line for each thing that happened, and at a terminal a spinner for what happens
+// now. Everything that models, tools and files say is cleaned first. It shows; it decides nothing.
+import type { Json, StreamEvent } from '../index.ts'
+import { clean, oneLine, safeJson } from './clean.ts'
+
+export interface View {
+  /** Whether it wants what the model says while it says it. */
+  readonly live: boolean
+  see(event: StreamEvent): void
+  /** A line of our own, between those of the session. */
+  note(text: string): void
+  /** Leaves the terminal as it was. What is seen later opens it again. */
+  close(): void
+}
+
+/** Nothing at all, for `--quiet` and `--json`. */
+export const blind: View = { live: false, see: () => {}, note: () => {}, close: () => {} }
+
+export function lines(out: NodeJS.WritableStream): View {
+  const seen = new Lines((text) => void out.write(`${text}\n`))
+  return { live: false, see: (event) => seen.take(event), note: (text) => void out.write(`${text}\n`), close: () => {} }
+}
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+const FRAME_MS = 100
+
+/** The last line is drawn again and again; everything else is written above it, once. */
+export function spinner(out: NodeJS.WriteStream): View {
+  let frame = 0
+  const clear = (): void => void out.write('\r\u001b[2K')
+  const seen = new Lines((text) => {
+    clear()
+    out.write(`${text}\n`)
+  })
+  const draw = (): void => {
+    frame = (frame + 1) % FRAMES.length
+    clear()
+    out.write(oneLine(`${FRAMES[frame] ?? ''} ${seen.now}`, Math.max(20, (out.columns || 80) - 1)))
+  }
+  let timer: NodeJS.Timeout | null = null
+  return {
+    live: true,
+    see: (event) => {
+      timer ??= setInterval(draw, FRAME_MS)
+      seen.take(event)
+    },
+    note: (text) => {
+      clear()
+      out.write(`${text}\n`)
+    },
+    close: () => {
+      if (timer === null) return
+      clearInterval(timer)
+      timer = null
+      clear()
+    },
+  }
+}
+
+/** Events as lines. */
+class Lines {
+  /** What it does right now. */
+  now = 'beginning'
+  readonly #write: (text: string) => void
+  readonly #tools = new Map<string, string>()
+  #said = ''
+  #tokens = 0
+  #cost = 0
+
+  constructor(write: (text: string) => void) {
+    this.#write = write
+  }
+
+  take(event: StreamEvent): void {
+    if (event.type === 'delta') {
+      if (event.kind === 'text') this.#said = (this.#said + event.text).slice(-200)
+      this.now = `${this.#spent()}${event.kind}: ${oneLine(this.#said.slice(-120))}`
+      return
+    }
+    const line = this.#lineOf(event)
+    const depth = event.source.parent ? '  ' : ''
+    if (line !== null) this.#write(`${depth}${line}`)
+  }
+
+  #lineOf(event: Exclude<StreamEvent, { type: 'delta' }>): string | null {
+    switch (event.type) {
+      case 'model.started':
+        this.#said = ''
+        this.now = `${this.#spent()}thinking`
+        return null
+      case 'agent.message':
+        return this.#reply(event)
+      case 'agent.tool_use':
+        this.now = `${this.#spent()}${this.#tools.get(`${event.session} ${event.call}`) ?? `call ${event.call}`}`
+        return null
+      case 'agent.tool_result': {
+        const tool = this.#tools.get(`${event.session} ${event.call}`) ?? `call ${event.call}`
+        const why = event.failure ? `: ${oneLine(event.failure.message)}` : ''
+        return event.status === 'ok' ? `  ✓ ${oneLine(tool)}` : `  ✗ ${oneLine(tool)} (${event.status})${why}`
+      }
+      case 'model.failed':
+        return `  ! the model did not answer (${event.class}): ${oneLine(event.message)}`
+      case 'user.tool_confirmation':
+        return `  ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
+      case 'note.added':
+        return `  note: ${oneLine(event.text)}`
+      default:
+        return null
+    }
+  }
+
+  #reply(event: Extract<StreamEvent, { type: 'agent.message' }>): string | null {
+    this.#tokens += (event.usage?.inputTokens ?? 0) + (event.usage?.outputTokens ?? 0)
+    this.#cost += event.cost ?? 0
+    if (event.verdict.type !== 'continue') return null
+    const said = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    const calls = event.calls.map(({ tool, args }, index) => {
+      this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
+      return `→ ${oneLine(tool)} ${callText(args)}`
+    })
+    return [...(said.trim() === '' ? [] : [clean(said.trim())]), ...calls].join('\n')
+  }
+
+  #spent(): string {
+    if (this.#tokens === 0) return ''
+    return `${this.#tokens} tokens${this.#cost > 0 ? `, $${(this.#cost / 1_000_000).toFixed(4)}` : ''} · `
+  }
+}
+
+function callText(args: Json): string {
+  return oneLine(safeJson(args))
+}

@@ -1,0 +1,189 @@
+// `terret run` and what follows it: list, inspect, pending, approve, resume, undo. Real processes on a real file.
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+
+let stage: Stage
+let chaos: Chaos | null = null
+beforeEach(() => {
+  stage = openStage()
+})
+afterEach(async () => {
+  await chaos?.close()
+  chaos = null
+  stage.close()
+})
+
+/** A model that says what a test wants it to say. */
+async function scriptedBy(script: ChaosScript, more: object = {}): Promise<Chaos> {
+  chaos = await startChaos({ script })
+  stage.configure({ ...endpoint(chaos.url), ...more })
+  return chaos
+}
+
+const write = (path: string, content: string) => ({ tool: 'write', args: { path, content } })
+
+describe('terret run', () => {
+  it('B-CLI-1: a task gives its answer on stdout, how it went on stderr, and exit code 0', async () => {
+    stage.write('work/a.txt', 'hello')
+    const { code, out, err } = await stage.terret('run', '--model', 'offline:any', 'read', 'a.txt')
+    expect(code).toBe(0)
+    expect(out).toContain('hello')
+    expect(err).toContain('→ read {"path":"a.txt"}')
+    expect(lastLine(err)).toMatch(/^completed · 2 requests · 1 call · session [0-9a-f]{8}$/)
+    expect(statSync(stage.home).mode & 0o777).toBe(0o700)
+  })
+
+  it('B-CLI-2: with --json there is one object of a stable shape on stdout, and nothing else', async () => {
+    const { code, out, err } = await stage.terret('run', '--json', '--model', 'offline:any', 'Say hello.')
+    expect([code, err]).toEqual([0, expect.stringMatching(/^\S+ is not trusted: [^\n]+\n$/)])
+    const fields = 'session status stopReason text output usage costUsd pending calls'
+    expect(Object.keys(JSON.parse(out) as object)).toEqual(fields.split(' '))
+  })
+
+  it('B-CLI-3: without a model, and without a key, nothing is begun and the ways to give one are named', async () => {
+    const none = await stage.terret('run', 'Hello.')
+    expect(none).toMatchObject({ code: 7, out: '' })
+    expect(lastLine(none.err)).toMatch(/terret init .*--model PROVIDER:MODEL.*offline:any/)
+    const keyless = await stage.terret('run', '--model', 'anthropic:claude-x', 'Hello.')
+    expect(keyless.code).toBe(7)
+    expect(lastLine(keyless.err)).toContain(
+      `Set ANTHROPIC_API_KEY, or put ANTHROPIC_API_KEY=… into ${stage.config}/.env`,
+    )
+    expect((await stage.terret('list', '--all')).out).toBe('')
+  })
+
+  it('B-CLI-4: by default reads run and writes are asked once a run; what was allowed once is recorded as such', async () => {
+    await scriptedBy([
+      { calls: [{ tool: 'list', args: { path: '.' } }] },
+      { calls: [write('one.txt', '1')] },
+      { calls: [write('two.txt', '2'), write('three.txt', '3')] },
+      'Done.',
+    ])
+    const parked = await stage.terret('run', 'Write three files.')
+    expect(parked.code).toBe(3)
+    expect(existsSync(join(stage.folder, 'one.txt'))).toBe(false)
+    expect((await stage.terret('approve', 'latest', '--by', 'ana')).code).toBe(0)
+    const done = await stage.terret('resume', 'latest')
+    expect(done).toMatchObject({ code: 0, out: 'Done.\n' })
+    expect(readFileSync(join(stage.folder, 'three.txt'), 'utf8')).toBe('3')
+    const { out } = await stage.terret('history', 'latest', '--event', 'user.tool_confirmation')
+    expect(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.replace(/^.*confirmation\s+\S+ /, '')),
+    ).toEqual([
+      'allowed by ana',
+      'allowed by terret: ana allowed writes for this run',
+      'allowed by terret: ana allowed writes for this run',
+    ])
+  })
+
+  it('B-CLI-5: a later run asks anew, and a rule of the policy asks each time', async () => {
+    stage.write('policy.json', JSON.stringify({ rules: [{ effect: 'ask', tool: 'write', path: 'sharp/**' }] }))
+    await scriptedBy(
+      [
+        { calls: [write('one.txt', '1')] },
+        { calls: [write('sharp/two.txt', '2')] },
+        'Done.',
+        { calls: [write('three.txt', '3')] },
+      ],
+      { policy: join(stage.folder, '..', 'policy.json') },
+    )
+    await stage.terret('run', 'Write.')
+    const sharp = await stage.terret('approve', 'latest', '--resume')
+    expect(sharp.code).toBe(3)
+    expect(sharp.err).toContain('path: sharp/two.txt')
+    expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(0)
+    expect((await stage.terret('run', '--continue', 'One more.')).code).toBe(3)
+    expect(existsSync(join(stage.folder, 'three.txt'))).toBe(false)
+  })
+
+  it('B-CLI-6: bash is there only if configured, and asks each time, also in a run where a write was allowed', async () => {
+    const bash = (command: string) => ({ calls: [{ tool: 'bash', args: { command } }] })
+    await scriptedBy([bash('echo one > one'), 'There is none.'])
+    expect((await stage.terret('run', 'Try.')).err).toContain('unknown tool "bash"')
+    await chaos?.close()
+    await scriptedBy([{ calls: [write('a', 'a')] }, bash('echo one'), bash('echo two'), 'Done.'], { bash: true })
+    await stage.terret('run', 'Try.')
+    expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(3)
+    expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(3)
+    expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(0)
+  })
+
+  it('B-CLI-7: in plan mode nothing that changes anything is offered; in auto mode writes run unasked', async () => {
+    const { requests } = await scriptedBy([{ calls: [write('a', 'a')] }, 'No.', { calls: [write('a', 'a')] }, 'Done.'])
+    expect((await stage.terret('run', '--mode', 'plan', 'Write.')).code).toBe(0)
+    expect(existsSync(join(stage.folder, 'a'))).toBe(false)
+    expect(JSON.stringify(requests[0]?.body)).not.toContain('"name":"write"')
+    expect((await stage.terret('run', '--mode', 'auto', 'Write.')).code).toBe(0)
+    expect(readFileSync(join(stage.folder, 'a'), 'utf8')).toBe('a')
+    expect((await stage.terret('run', '--mode', 'yolo', 'x')).err).toMatch(/terret: --mode must be plan, ask or auto/)
+  })
+
+  it('B-CLI-8: with --on-ask deny a question counts as a no, and the run goes on', async () => {
+    await scriptedBy([{ calls: [write('a', 'a')] }, 'Then not.'])
+    expect(await stage.terret('run', '--on-ask', 'deny', 'Write.')).toMatchObject({ code: 0, out: 'Then not.\n' })
+    expect(existsSync(join(stage.folder, 'a'))).toBe(false)
+  })
+
+  it('B-CLI-9: --continue goes on with the last session of the folder, and the model sees what was said before', async () => {
+    const { requests } = await scriptedBy(['First.', 'Second.'])
+    await stage.terret('run', 'My name is Ana.')
+    expect(await stage.terret('run', '-c', 'What is my name?')).toMatchObject({ code: 0, out: 'Second.\n' })
+    expect(JSON.stringify(requests[1]?.body)).toContain('My name is Ana.')
+    expect((await stage.terret('list', '--json')).out.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  it('B-CLI-10: --verbose shows the address and the body as sent, and no key', async () => {
+    await scriptedBy(['Done.'], {})
+    const { url } = chaos ?? { url: '' }
+    stage.configure({ model: 'fake:m', endpoints: { fake: { baseUrl: `${url}/v1`, keys: ['FAKE_API_KEY'] } } })
+    const secret = 'sk-0123456789abcdef'
+    stage.write('config/terret/.env', `FAKE_API_KEY=${secret}\n`)
+    const { code, err, out } = await stage.terret('run', '--verbose', `Never say ${secret}.`)
+    expect(code).toBe(0)
+    expect(err).toContain(`POST ${url}/v1/chat/completions`)
+    expect(err).toContain('"stream":true')
+    expect(err).toContain('⟦secret:FAKE_API_KEY⟧')
+    expect(err + out).not.toContain(secret)
+  })
+
+  it('B-CLI-11: a limit, a failed run and an unreachable model have exit codes of their own, and say what to do', async () => {
+    await scriptedBy([{ calls: [{ tool: 'list', args: {} }] }, 'x'], { limits: { modelRequests: 1 } })
+    expect(await stage.terret('run', 'Look.')).toMatchObject({ code: 4 })
+    await chaos?.close()
+    await scriptedBy([{ status: 'unauthorized' }])
+    const refused = await stage.terret('run', 'Look.')
+    expect(refused.code).toBe(1)
+    expect(refused.err).toMatch(/HTTP 401/)
+    expect(refused.err).toMatch(/Go on with: terret resume [0-9a-f]{8}/)
+    const { url } = chaos ?? { url: '' }
+    await chaos?.close()
+    stage.configure({ ...endpoint(url), limits: { modelAttempts: 1 } })
+    const unreachable = await stage.terret('run', 'Look.')
+    expect(unreachable.code).toBe(1)
+    expect(unreachable.err).toMatch(/Given up after 1 tries/)
+    // Nothing was lost: the same session goes on when the model is back.
+    await scriptedBy(['Back.'])
+    expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 0, out: 'Back.\n' })
+  })
+
+  it('B-CLI-12: undo takes back what a run wrote, and leaves alone what was changed since', async () => {
+    stage.write('work/kept.txt', 'old')
+    await scriptedBy([{ calls: [write('kept.txt', 'new'), write('made.txt', 'x')] }, 'Done.'])
+    await stage.terret('run', '--mode', 'auto', 'Write.')
+    stage.write('work/made.txt', 'mine')
+    const undone = await stage.terret('undo', 'latest')
+    expect(undone.code).toBe(9)
+    expect(undone.out.trimEnd().split('\n').toSorted()).toEqual([
+      'kept.txt: put back as it was',
+      'made.txt: left alone: it was changed since',
+    ])
+    expect(readFileSync(join(stage.folder, 'kept.txt'), 'utf8')).toBe('old')
+    expect(readFileSync(join(stage.folder, 'made.txt'), 'utf8')).toBe('mine')
+  })
+})

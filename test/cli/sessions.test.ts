@@ -1,0 +1,303 @@
+// Sessions from the outside: ids, lists, decisions, answers, events as they come, files to take along.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+
+let stage: Stage
+let chaos: Chaos | null = null
+beforeEach(() => {
+  stage = openStage()
+})
+afterEach(async () => {
+  await chaos?.close()
+  chaos = null
+  stage.close()
+})
+
+async function scriptedBy(script: ChaosScript, more: object = {}): Promise<Chaos> {
+  chaos = await startChaos({ script })
+  stage.configure({ ...endpoint(chaos.url), ...more })
+  return chaos
+}
+const write = (path: string, content: string) => ({ calls: [{ tool: 'write', args: { path, content } }] })
+type Ran = {
+  readonly session: string
+  readonly status: string
+  readonly pending: readonly { readonly callId: string }[]
+}
+const offline = ['--model', 'offline:any'] as const
+
+describe('ids and lists', () => {
+  it('B-CLI-30: a session is found by its id, by a unique beginning, and as latest; else it is said what to do', async () => {
+    const { session } = (await stage.json('run', ...offline, 'One.')) as Ran
+    for (const name of [session, session.slice(0, 8), 'latest']) {
+      expect(await stage.json('inspect', name)).toMatchObject({ session, task: 'One.', folder: stage.folder })
+    }
+    const missing = await stage.terret('inspect', 'zzz')
+    expect([missing.code, missing.err]).toEqual([
+      6,
+      'terret: There is no session "zzz". `terret list --all` shows those there are.\n',
+    ])
+    const elsewhere = await stage.start(['inspect', 'latest'], { cwd: stage.home }).ended
+    expect(elsewhere.code).toBe(6)
+  })
+
+  it('B-CLI-31: a beginning that several sessions share is refused, and names them', async () => {
+    const file = join(stage.folder, 'out.json')
+    await stage.terret('run', ...offline, 'One.')
+    await stage.terret('export', 'latest', '--format', 'json', '--out', file)
+    await stage.terret('import', file, '--id', 'abc-one')
+    await stage.terret('import', file, '--id', 'abc-two')
+    const { code, err } = await stage.terret('inspect', 'abc')
+    expect(code).toBe(6)
+    expect(err).toContain('could mean several sessions: abc-one, abc-two')
+    expect(await stage.json('inspect', 'abc-t')).toMatchObject({ session: 'abc-two' })
+  })
+
+  it('B-CLI-32: list shows the sessions of this folder, newest first; --all those of every folder', async () => {
+    expect(await stage.terret('list')).toMatchObject({ code: 0, out: '' })
+    expect(existsSync(stage.home)).toBe(false)
+    await stage.terret('run', ...offline, 'First of here.')
+    await stage.terret('run', ...offline, 'Second of here.')
+    stage.write('other/a.txt', '')
+    await stage.start(['run', ...offline, 'Elsewhere.'], { cwd: join(stage.folder, '..', 'other') }).ended
+    const tasks = (out: string): readonly string[] =>
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split(/\s{2,}/).at(-1) ?? '')
+    expect(tasks((await stage.terret('list')).out)).toEqual(['Second of here.', 'First of here.'])
+    expect(tasks((await stage.terret('list', '--all')).out)).toEqual([
+      'Elsewhere.',
+      'Second of here.',
+      'First of here.',
+    ])
+    const limited = await stage.terret('list', '--limit', '1')
+    expect([tasks(limited.out), limited.err]).toEqual([['Second of here.'], '… and 1 more: --limit N shows them.\n'])
+    expect((await stage.terret('list', '--status', 'requires_action')).out).toBe('')
+    const [first] = (await stage.terret('list', '--json')).out.split('\n')
+    expect(JSON.parse(first ?? '')).toMatchObject({ status: 'idle', outcome: 'completed', folder: stage.folder })
+  })
+})
+
+describe('decisions', () => {
+  it('B-CLI-33: approve shows the exact action, records who decided, and drives nothing', async () => {
+    const { requests } = await scriptedBy([write('a.txt', 'x'), 'Done.'])
+    const { session, pending } = (await stage.json('run', 'Write.')) as Ran
+    expect(pending).toHaveLength(1)
+    const shown = await stage.terret('pending')
+    expect(shown.out).toContain('path: a.txt')
+    const { code, out, err } = await stage.terret('approve', session, '--by', 'ana', '--why', 'fine')
+    expect([code, out]).toEqual([0, 'Approved write (call 5.0) as ana.\n'])
+    expect(err).toContain('content: x')
+    expect([requests.length, existsSync(join(stage.folder, 'a.txt'))]).toEqual([1, false])
+    expect((await stage.terret('history', session, '--tail', '1')).out).toContain('user.tool_confirmation')
+    expect(await stage.terret('pending')).toMatchObject({ code: 0, out: '' })
+    expect(await stage.terret('resume', session)).toMatchObject({ code: 0, out: 'Done.\n' })
+    expect(readFileSync(join(stage.folder, 'a.txt'), 'utf8')).toBe('x')
+  })
+
+  it('B-CLI-34: a second decision is refused with exit code 9, before and after the session went on', async () => {
+    await scriptedBy([write('a.txt', 'x'), 'Done.'])
+    await stage.terret('run', 'Write.')
+    expect((await stage.terret('approve', 'latest', '5.0')).code).toBe(0)
+    for (const verb of ['approve', 'reject']) {
+      const again = await stage.terret(verb, 'latest', '5.0')
+      expect([again.code, lastLine(again.err)]).toEqual([
+        9,
+        'terret: Call 5.0 does not wait for an approval any more. The first decision stands.',
+      ])
+    }
+    await stage.terret('resume', 'latest')
+    expect((await stage.terret('approve', 'latest')).code).toBe(9)
+    expect((await stage.terret('approve', 'latest', '99.0')).code).toBe(6)
+    const { out } = await stage.terret('history', 'latest', '--event', 'user.tool_confirmation', '--json')
+    expect(out.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  it('B-CLI-35: resume without a decision stays waiting, with exit code 3 (AC-106)', async () => {
+    await scriptedBy([write('a.txt', 'x'), 'Done.'])
+    await stage.terret('run', 'Write.')
+    expect((await stage.terret('resume', 'latest')).code).toBe(3)
+    expect((await stage.terret('wake', 'latest')).code).toBe(3)
+    expect((await stage.terret('reject', 'latest', '--why', 'no', '--resume')).code).toBe(0)
+    expect(existsSync(join(stage.folder, 'a.txt'))).toBe(false)
+  })
+
+  it('B-CLI-36: of several calls that wait one must be named', async () => {
+    const bash = (command: string) => ({ tool: 'bash', args: { command } })
+    await scriptedBy([{ calls: [bash('echo 1'), bash('echo 2')] }, 'Done.'], { bash: true })
+    await stage.terret('run', 'Do.')
+    const { code, err } = await stage.terret('approve', 'latest')
+    expect([code, err]).toEqual([
+      2,
+      expect.stringMatching(/Several calls wait\. Name one of them: \S+ 5\.0 \(bash\), \S+ 5\.1 \(bash\)/),
+    ])
+    expect((await stage.terret('approve', 'latest', '5.1')).code).toBe(0)
+    expect((await stage.terret('reject', 'latest', '5.0', '--resume')).code).toBe(0)
+  })
+
+  it('B-CLI-37: a question of the model is answered from another process, once', async () => {
+    const { requests } = await scriptedBy([
+      { calls: [{ tool: 'ask_user', args: { question: 'Which colour?' } }] },
+      'Blue it is.',
+    ])
+    const asked = await stage.terret('run', 'Paint.')
+    expect([asked.code, asked.err]).toEqual([3, expect.stringContaining('Which colour?')])
+    expect((await stage.terret('answer', 'latest', 'Blue')).code).toBe(0)
+    expect((await stage.terret('answer', 'latest', 'Red')).code).toBe(9)
+    expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 0, out: 'Blue it is.\n' })
+    expect(JSON.stringify(requests[1]?.body)).toContain('Blue')
+  })
+
+  it('B-CLI-38: a budget that is used up is raised by approving it', async () => {
+    await scriptedBy(['Done.'], { budget: { sessionUsd: 0 } })
+    const { url } = chaos ?? { url: '' }
+    stage.configure({
+      ...endpoint(url),
+      model: 'openai:gpt-5.1',
+      endpoints: { openai: { baseUrl: `${url}/v1`, protocol: 'chat' } },
+      budget: { sessionUsd: 0 },
+    })
+    stage.write('config/terret/.env', 'OPENAI_API_KEY=sk-0123456789abcdef\n')
+    expect((await stage.terret('run', 'Think.')).code).toBe(4)
+    expect((await stage.terret('approve', 'latest', 'budget', '--usd', 'much')).code).toBe(2)
+    expect((await stage.terret('approve', 'latest', 'budget', '--usd', '5', '--resume')).code).toBe(0)
+    expect((await stage.terret('approve', 'latest', 'budget', '--usd', '5')).code).toBe(9)
+  })
+})
+
+describe('what happened', () => {
+  it('B-CLI-39: inspect counts events, calls by tool and end, tokens and cost from the log (AC-109)', async () => {
+    await scriptedBy([
+      { calls: [{ tool: 'list', args: {} }], usage: { inputTokens: 10, outputTokens: 2 } },
+      { text: 'Done.', usage: { inputTokens: 20, outputTokens: 3 } },
+    ])
+    await stage.terret('run', 'Look.')
+    expect(await stage.json('inspect', 'latest')).toMatchObject({
+      status: 'idle',
+      outcome: 'completed',
+      summary: {
+        runs: 1,
+        requests: 2,
+        calls: 1,
+        inputTokens: 30,
+        outputTokens: 5,
+        text: 'Done.',
+        tools: { list: { ok: 1 } },
+        events: { 'user.message': 1, 'model.started': 2, 'agent.message': 2, 'agent.tool_result': 1, 'run.settled': 1 },
+      },
+      pending: [],
+    })
+    const { out } = await stage.terret('inspect', 'latest')
+    expect(out).toContain('Tool      list: 1 ok')
+  })
+
+  it('B-CLI-40: history has every event, by type and from the end; --json is the log itself', async () => {
+    await stage.terret('run', ...offline, 'One.')
+    const lines = (await stage.terret('history', 'latest', '--json')).out.trimEnd().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual([1, 2, 3, 4, 5, 6])
+    expect((await stage.terret('history', 'latest', '--tail', '1')).out).toMatch(/^ {4}6 .*run\.settled +completed\n$/)
+    expect((await stage.terret('history', 'latest', '--tail', 'x')).code).toBe(2)
+  })
+
+  it('B-CLI-41: tail shows events of another process as they come', async () => {
+    await scriptedBy([write('a.txt', 'x'), 'Done.'])
+    await stage.terret('run', 'Write.')
+    const tail = stage.start(['tail', 'latest', '--json'])
+    await tail.says('"agent.message"')
+    await stage.terret('approve', 'latest', '--resume')
+    await tail.says('"run.settled"')
+    tail.child.kill('SIGINT')
+    const { code, out } = await tail.ended
+    expect(code).toBe(0)
+    const seqs = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { seq: number }).seq)
+    expect(seqs).toEqual([...seqs.keys()].map((i) => i + 1))
+    expect((await stage.terret('tail', 'latest', '--settled', '-n', '1')).out).toContain('run.settled')
+  })
+
+  it('B-CLI-42: replay folds and decides the log as it was written', async () => {
+    await stage.terret('run', ...offline, 'use list')
+    expect(await stage.json('replay', 'latest')).toMatchObject({ same: true, fold: null, decisions: [], unwritten: [] })
+  })
+
+  it('B-CLI-43: fork goes on from an event of another session, which stays as it was', async () => {
+    const { requests } = await scriptedBy(['One.', 'Two.', 'Other.'])
+    await stage.terret('run', 'First.')
+    await stage.terret('run', '-c', 'Second.')
+    const before = (await stage.terret('history', 'latest', '--json')).out
+    const { session } = (await stage.json('fork', 'latest', '--at', '6')) as Ran
+    expect(await stage.terret('run', '-c', '--session', session, 'Third.')).toMatchObject({ code: 0, out: 'Other.\n' })
+    const body = JSON.stringify(requests[2]?.body)
+    expect([body.includes('First.'), body.includes('Second.')]).toEqual([true, false])
+    const origin = (
+      JSON.parse((await stage.terret('history', session, '--json')).out.split('\n')[0] ?? '') as { fork: Ran }
+    ).fork.session
+    expect((await stage.terret('history', origin, '--json')).out).toBe(before)
+  })
+})
+
+describe('files to take along', () => {
+  it('B-CLI-44: an exported file is imported into another home, and the session goes on there (AC-109)', async () => {
+    await scriptedBy(['One.', 'Two.'])
+    await stage.terret('run', 'First.')
+    const file = join(stage.folder, 'session.json')
+    expect((await stage.terret('export', 'latest', '--format', 'json', '-o', file)).code).toBe(0)
+    const log = (await stage.terret('history', 'latest', '--json')).out
+    const env = { TERRET_HOME: join(stage.folder, '..', 'second') }
+    const there = (...args: readonly string[]) => stage.start(args, { env }).ended
+    expect((await there('import', file)).code).toBe(0)
+    expect((await there('history', 'latest', '--json')).out).toBe(log)
+    expect(await there('run', '-c', 'Second.')).toMatchObject({ code: 0, out: 'Two.\n' })
+    expect((await there('import', file)).code).toBe(9)
+  })
+
+  it('B-CLI-45: a folder has the state, the trace, the events and the artifacts; nothing is written over', async () => {
+    stage.write('work/big.txt', 'old content')
+    await scriptedBy([write('big.txt', 'new'), 'Done.'])
+    await stage.terret('run', '--mode', 'auto', 'Write.')
+    const out = join(stage.folder, '..', 'out')
+    expect((await stage.terret('export', 'latest', '--format', 'folder', '--out', out)).code).toBe(0)
+    expect(readdirSync(out).toSorted()).toEqual([
+      'artifacts',
+      'events.jsonl',
+      'session.json',
+      'state.json',
+      'trace.json',
+    ])
+    const state = JSON.parse(readFileSync(join(out, 'state.json'), 'utf8')) as { artifacts: { file: string }[] }
+    expect(state).toMatchObject({ card: { outcome: 'completed' }, summary: { tools: { write: { ok: 1 } } } })
+    const texts = state.artifacts.map(({ file }) => readFileSync(join(out, file), 'utf8'))
+    expect(texts.some((text) => text.includes('old content'))).toBe(true)
+    expect(JSON.parse(readFileSync(join(out, 'trace.json'), 'utf8'))).not.toEqual([])
+    expect((await stage.terret('export', 'latest', '--format', 'folder', '--out', out)).code).toBe(9)
+  })
+
+  it('B-CLI-46: as JSON lines it is the log, and as a page what was said and done', async () => {
+    await stage.terret('run', ...offline, 'use list')
+    expect((await stage.terret('export', 'latest')).out).toBe((await stage.terret('history', 'latest', '--json')).out)
+    const page = (await stage.terret('export', 'latest', '--format', 'md')).out
+    expect(page).toMatch(/## User\n\nuse list\n\n## Agent\n[^]*\*\*list\*\* \(call 5\.0\)/)
+    expect((await stage.terret('export', 'latest', '--format', 'pdf')).code).toBe(2)
+  })
+
+  it('B-CLI-47: a file that is not there, is no JSON or was changed is refused, and nothing is written', async () => {
+    await stage.terret('run', ...offline, 'One.')
+    const file = join(stage.folder, 's.json')
+    await stage.terret('export', 'latest', '--format', 'json', '-o', file)
+    expect((await stage.terret('import', 'missing.json')).code).toBe(6)
+    const text = readFileSync(file, 'utf8')
+    writeFileSync(file, text.slice(0, -20))
+    expect((await stage.terret('import', file, '--id', 'x')).err).toMatch(
+      /^terret: \S+ is no valid JSON: [^\n]+ Export it again with --format json\.\n$/,
+    )
+    writeFileSync(file, text.replace('One.', 'Two.'))
+    expect((await stage.terret('import', file, '--id', 'x')).code).toBe(2)
+    expect((await stage.terret('inspect', 'x')).code).toBe(6)
+  })
+})

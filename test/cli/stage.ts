@@ -1,0 +1,121 @@
+// The built command line as real processes, in a home of its own. The test's process is the other side: a provider, a person.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../.build/src/cli/main.js', import.meta.url))
+
+export type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
+export type Started = {
+  readonly child: ChildProcess
+  /** Resolves when standard error or standard output has this text. */
+  readonly says: (text: string) => Promise<void>
+  readonly ended: Promise<Ended>
+}
+
+export type Stage = {
+  readonly folder: string
+  readonly home: string
+  readonly config: string
+  readonly env: Readonly<Record<string, string>>
+  write(path: string, content: string): string
+  /** Replaces the user configuration. */
+  configure(config: object): void
+  start(args: readonly string[], options?: Options): Started
+  terret(...args: readonly string[]): Promise<Ended>
+  json(...args: readonly string[]): Promise<unknown>
+  close(): void
+}
+type Options = { readonly cwd?: string; readonly env?: Readonly<Record<string, string>>; readonly main?: string }
+
+export function openStage(): Stage {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'terret-cli-')))
+  const folder = join(root, 'work')
+  const home = join(root, 'data')
+  const config = join(root, 'config', 'terret')
+  mkdirSync(folder)
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: root,
+    TERRET_HOME: home,
+    XDG_CONFIG_HOME: join(root, 'config'),
+    LANG: 'C.UTF-8',
+  }
+  const write = (path: string, content: string): string => {
+    const file = join(root, path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, content)
+    return file
+  }
+  const start: Stage['start'] = (args, options = {}) => {
+    const { cwd = folder, main = MAIN } = options
+    return started(
+      spawn(process.execPath, [main, ...args], {
+        cwd,
+        env: { ...env, ...options.env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    )
+  }
+  const terret: Stage['terret'] = (...args) => start(args).ended
+  return {
+    folder,
+    home,
+    config,
+    env,
+    write,
+    configure: (settings) => void write('config/terret/config.json', JSON.stringify(settings)),
+    start,
+    terret,
+    json: async (...args) => {
+      const { out, err } = await terret(...args, '--json')
+      if (out === '') throw new Error(err)
+      return JSON.parse(out) as unknown
+    },
+    close: () => rmSync(root, { recursive: true, force: true }),
+  }
+}
+
+function started(child: ChildProcess): Started {
+  let [out, err] = ['', '']
+  const waiting = new Set<() => void>()
+  const hear = (): void => {
+    for (const look of waiting) look()
+  }
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+    hear()
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+    hear()
+  })
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, out, err }))
+  })
+  const says = (text: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (!out.includes(text) && !err.includes(text)) return
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+      ended.then(
+        () => reject(new Error(`It ended before it said "${text}":\n${out}\n${err}`)),
+        (error: unknown) => reject(error instanceof Error ? error : new Error(String(error))),
+      )
+    })
+  return { child, says, ended }
+}
+
+/** A chaos provider as the user's endpoint. */
+export function endpoint(url: string): object {
+  return { model: 'fake:m', endpoints: { fake: { baseUrl: `${url}/v1`, protocol: 'chat' } } }
+}
+
+export const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1) ?? ''

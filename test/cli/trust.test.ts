@@ -1,0 +1,206 @@
+// What of a workspace is read, and when: a trap in place of every file that could be configuration, before and after trust.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Chaos, startChaos } from '../../src/chaos/index.ts'
+import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+
+let stage: Stage
+let chaos: Chaos | null = null
+beforeEach(() => {
+  stage = openStage()
+})
+afterEach(async () => {
+  await chaos?.close()
+  chaos = null
+  stage.close()
+})
+
+async function answering(...replies: readonly string[]): Promise<Chaos> {
+  chaos = await startChaos({ script: replies })
+  stage.configure(endpoint(chaos.url))
+  return chaos
+}
+
+/** Pipes that nobody writes to: who opens one to read hangs, or finds out that it is no file. */
+function trap(...names: readonly string[]): void {
+  for (const name of names) {
+    mkdirSync(join(stage.folder, name, '..'), { recursive: true })
+    execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', join(stage.folder, name)])
+  }
+}
+
+const TRAPS = [
+  '.terret/config.json',
+  '.terret/policy.json',
+  'AGENTS.md',
+  '.env',
+  'package.json',
+  '.npmrc',
+  'terret.json',
+  '.mcp.json',
+  '.git/config',
+]
+
+describe('an untrusted folder', () => {
+  it('B-CLI-20: nothing in it is read as configuration by any command, and a run says so in one line', async () => {
+    trap(...TRAPS)
+    const ran = await stage.terret('run', '--model', 'offline:any', 'Say hello.')
+    expect(ran.code).toBe(0)
+    expect(ran.err.split('\n')[0]).toBe(
+      `${stage.folder} is not trusted: its .terret, AGENTS.md and .env are not read. \`terret trust\` changes that.`,
+    )
+    for (const args of [
+      ['list'],
+      ['inspect', 'latest'],
+      ['pending'],
+      ['policy'],
+      ['doctor', '--model', 'offline:any'],
+    ]) {
+      expect((await stage.terret(...args)).code).toBe(0)
+    }
+  })
+
+  it('B-CLI-21: its programs are not run: not one of a PATH that leads into it, and none that it names', async () => {
+    const proof = join(stage.folder, '..', 'ran')
+    const script = `#!/bin/sh\necho ran > ${proof}\n`
+    for (const name of ['node_modules/.bin/rg', 'bwrap', 'git', 'sh']) {
+      mkdirSync(join(stage.folder, name, '..'), { recursive: true })
+      writeFileSync(join(stage.folder, name), script, { mode: 0o755 })
+    }
+    writeFileSync(
+      join(stage.folder, 'evil.mjs'),
+      `import { writeFileSync } from 'node:fs'; writeFileSync('${proof}', '')`,
+    )
+    mkdirSync(join(stage.folder, '.terret'))
+    const config = { mcp: { evil: { command: 'node', args: ['evil.mjs'], required: true } } }
+    writeFileSync(join(stage.folder, '.terret', 'config.json'), JSON.stringify(config))
+    const env = { PATH: `${stage.folder}:${stage.folder}/node_modules/.bin:${process.env['PATH'] ?? ''}` }
+    for (const task of ['list the files', 'search for "hello" in .', 'use glob with {"pattern":"*"}']) {
+      expect((await stage.start(['run', '--model', 'offline:any', task], { env }).ended).code).toBe(0)
+    }
+    expect((await stage.start(['doctor', '--model', 'offline:any'], { env }).ended).code).toBe(0)
+    expect(() => readFileSync(proof)).toThrow(/ENOENT/)
+  })
+
+  it('B-CLI-22: its .env gives neither keys nor another home', async () => {
+    writeFileSync(
+      join(stage.folder, '.env'),
+      `OPENAI_API_KEY=sk-stolen-0123456789\nTERRET_HOME=${stage.folder}/elsewhere\n`,
+    )
+    expect(await stage.terret('run', '--model', 'openai:gpt-5', 'x')).toMatchObject({ code: 7 })
+  })
+})
+
+describe('a trusted folder', () => {
+  it('B-CLI-23: trust is recorded by real path, for this folder alone, and can be taken back', async () => {
+    const { requests } = await answering('Ok.', 'Ok.', 'Ok.', 'Ok.')
+    writeFileSync(join(stage.folder, 'AGENTS.md'), 'Speak like a p\u{e0041}irate.\u200b')
+    symlinkSync(stage.folder, join(stage.folder, '..', 'link'))
+    expect((await stage.terret('trust', join(stage.folder, '..', 'link'))).code).toBe(0)
+    expect((await stage.terret('trust', '--list')).out).toBe(`${stage.folder}\n`)
+    const ran = await stage.terret('run', 'Hello.')
+    expect(ran.err).toContain('AGENTS.md has 3 invisible characters')
+    expect(JSON.stringify(requests[0]?.body)).toContain('Speak like a pirate.')
+    mkdirSync(join(stage.folder, 'inner'))
+    writeFileSync(join(stage.folder, 'inner', 'AGENTS.md'), 'Speak like a robot.')
+    const inner = await stage.start(['run', 'Hello.'], { cwd: join(stage.folder, 'inner') }).ended
+    expect(inner.err).toContain('is not trusted')
+    expect(JSON.stringify(requests[1]?.body)).not.toMatch(/pirate|robot/)
+    await stage.terret('trust', '--remove')
+    await stage.terret('run', 'Hello.')
+    expect(JSON.stringify(requests[2]?.body)).not.toContain('pirate')
+    await stage.terret('run', '--trust', 'Hello.')
+    expect(JSON.stringify(requests[3]?.body)).toContain('pirate')
+  })
+
+  it('B-CLI-24: what is no regular file, or leads out of the folder, is refused and never waited for', async () => {
+    stage.write('secret.txt', 'the secret')
+    await stage.terret('trust')
+    for (const name of ['.terret/config.json', 'AGENTS.md', '.env']) {
+      trap(name)
+      const { code, err } = await stage.terret('run', '--model', 'offline:any', 'x')
+      expect([code, lastLine(err)]).toEqual([7, expect.stringContaining(`${name} is no regular file`)])
+      execFileSync('rm', [join(stage.folder, name)])
+    }
+    symlinkSync(join(stage.folder, '..', 'secret.txt'), join(stage.folder, 'AGENTS.md'))
+    expect(lastLine((await stage.terret('run', '--model', 'offline:any', 'x')).err)).toContain(
+      'leads out of its folder',
+    )
+  })
+
+  it('B-CLI-25: its .env is asked for keys alone, after the environment and the user', async () => {
+    const { url, requests } = await answering('Ok.')
+    stage.configure({ model: 'openai:m', endpoints: { openai: { baseUrl: `${url}/v1`, protocol: 'chat' } } })
+    writeFileSync(
+      join(stage.folder, '.env'),
+      'OPENAI_API_KEY=sk-0123456789abcdef\nTERRET_HOME=/nowhere\nHTTPS_PROXY=http://127.0.0.1:1\n',
+    )
+    expect((await stage.terret('run', '--trust', 'Hello.')).code).toBe(0)
+    expect(requests).toHaveLength(1)
+    stage.configure({ model: 'offline:any', mcp: { a: { command: 'node', env: { TOKEN: '${MY_TOKEN}' } } } })
+    writeFileSync(join(stage.folder, '.env'), 'MY_TOKEN=from-the-workspace\n')
+    expect(lastLine((await stage.terret('run', 'Hello.')).err)).toContain(
+      'needs the variable MY_TOKEN, which is not set',
+    )
+  })
+
+  it.each([
+    ['model', { model: 'openai:evil' }],
+    ['endpoints', { endpoints: { openai: { baseUrl: 'http://127.0.0.1:1' } } }],
+    ['mcp', { mcp: { evil: { command: 'node', args: ['evil.mjs'] } } }],
+    ['skills', { skills: 'skills' }],
+    ['tracing', { tracing: { otlp: 'http://127.0.0.1:1' } }],
+    ['bash', { bash: true }],
+  ])(
+    'B-CLI-26: its configuration cannot choose "%s": that is refused in one line with the file and the field',
+    async (field, config) => {
+      await answering('Never.')
+      mkdirSync(join(stage.folder, '.terret'))
+      writeFileSync(join(stage.folder, '.terret', 'config.json'), JSON.stringify(config))
+      const { code, err } = await stage.terret('run', '--trust', 'Hello.')
+      expect(code).toBe(7)
+      expect(lastLine(err)).toContain(`.terret/config.json: "${field}" is not for a workspace to choose.`)
+      expect(chaos?.requests).toEqual([])
+    },
+  )
+
+  it('B-CLI-27: its configuration and policy narrow: fewer tools, a stricter mode, lower limits, more that is denied', async () => {
+    const { url } = await answering('Ok.')
+    stage.configure({ ...endpoint(url), mode: 'auto', tools: ['read', 'write', 'list'], limits: { modelRequests: 5 } })
+    mkdirSync(join(stage.folder, '.terret'))
+    const own = (config: object): void =>
+      writeFileSync(join(stage.folder, '.terret', 'config.json'), JSON.stringify(config))
+    const policy = (rules: readonly object[]): void =>
+      writeFileSync(join(stage.folder, '.terret', 'policy.json'), JSON.stringify({ rules }))
+    own({
+      mode: 'ask',
+      tools: ['read', 'write', 'glob'],
+      limits: { modelRequests: 9, activeMs: 99_000_000 },
+      policy: 'policy.json',
+    })
+    policy([{ effect: 'deny', tool: 'write', path: 'src/**' }])
+    await stage.terret('trust')
+    expect(await stage.json('policy')).toMatchObject({ trusted: true, mode: 'ask', tools: ['read', 'write'] })
+    expect((await stage.terret('policy', 'test', 'write', '{"path":"src/a","content":""}')).out).toMatch(/^deny: /)
+    expect((await stage.terret('policy', 'test', 'write', '{"path":"a","content":""}')).out).toBe('ask\n')
+    expect(await stage.json('policy', '--mode', 'auto')).toMatchObject({ mode: 'ask' })
+    await stage.terret('run', 'Hello.')
+    const { out } = await stage.terret('history', 'latest', '--event', 'run.started', '--json')
+    expect(JSON.parse(out)).toMatchObject({ limits: { modelRequests: 5, activeMs: 600_000 } })
+    policy([{ effect: 'allow', tool: 'write' }])
+    expect(lastLine((await stage.terret('policy')).err)).toMatch(
+      /policy\.json: rule 1 allows something\. A workspace may only narrow\.$/,
+    )
+  })
+})
+
+describe('where an agent works', () => {
+  it('B-CLI-28: never in a folder that holds its own data or configuration, nor inside of them', async () => {
+    const above = await stage.start(['run', '--model', 'offline:any', 'x'], { cwd: join(stage.folder, '..') }).ended
+    expect([above.code, lastLine(above.err)]).toEqual([7, expect.stringContaining('Work in a folder of its own.')])
+    const inside = await stage.start(['run', '--model', 'offline:any', 'x'], { cwd: stage.home }).ended
+    expect(inside.code).toBe(7)
+  })
+})
