@@ -1,47 +1,55 @@
-// The agent the simulator runs: a model whose replies the seed chooses, and tools of every class with every bad habit.
-import type { EffectClass, Json, Limits } from '../src/kernel/content.ts'
-import { DEFAULT_LIMITS } from '../src/kernel/limits.ts'
+// The agents the simulator runs: models whose replies the seed chooses, and tools of every class with every bad habit.
+import type { EffectClass, Json } from '../src/kernel/content.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../src/kernel/ports.ts'
+import { Toolbox } from '../src/runtime/toolbox.ts'
 import type { Agent } from '../src/runtime/world.ts'
+import { ToolFailure } from '../src/tools/output.ts'
+import { LIKE_PARENT, subagentTool } from '../src/tools/subagent.ts'
 import { defineTool, type StandardSchema, type Tool } from '../src/tools/tool.ts'
+import { type Cast, COST_MAX, type Role } from './cast.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
 import type { Chance } from './scheduler.ts'
-import { Toolbox } from '../src/runtime/toolbox.ts'
 
 const TOOL_MS = 60
-const MODEL_MS = 150
 
-export function simAgent(name: string, limits: Limits, process: SimProcess, oracle: Oracle): Agent {
-  const tools = new Toolbox({ tools: simTools(process, oracle), plan: false, clock: process.clock })
-  const approvalMs = name.endsWith('expiring') ? 120 : null
+/** The agents of one process, each made once. */
+export function simAgents(cast: Cast, process: SimProcess, oracle: Oracle): (name: string) => Agent {
+  const tools = simTools(process, oracle)
+  const agents = new Map<string, Agent>()
+  return (name) => {
+    const agent = agents.get(name) ?? simAgent(name, cast, tools, process, oracle)
+    agents.set(name, agent)
+    return agent
+  }
+}
+
+function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: SimProcess, oracle: Oracle): Agent {
+  const role = cast.roles.get(name) as Role
+  const { limits, approvalMs, children } = role
+  const own = children.length > 0 ? [subagentTool([{ name: 'clerk', description: 'clerk' }], LIKE_PARENT)] : []
+  const model = simModel(role, process, oracle)
   return {
     name,
-    model: simModel(process, oracle),
-    tools,
+    model: cast.budget === null ? model : { ...model, ...PRICED },
+    tools: new Toolbox({ tools, plan: false, clock: process.clock, own }),
     instructions: 'Simulate.',
     limits,
     approvalMs,
-    policy: { rules: [] },
+    policy: cast.policy,
     environment: null,
-    budget: null,
+    budget: cast.budget,
     output: null,
+    children,
+    planner: null,
   }
 }
 
-export function simLimits(chance: Chance): Limits {
-  return {
-    ...DEFAULT_LIMITS,
-    modelMs: MODEL_MS,
-    modelRequests: chance.between(2, 7),
-    modelAttempts: 3,
-    toolCalls: chance.yes(0.4) ? chance.between(2, 9) : null,
-    activeMs: chance.yes(0.3) ? chance.between(150, 900) : 60_000,
-    lossesMax: 6,
-    parallel: chance.pick([1, 2, 16]),
-    hold: chance.yes(0.3) ? 1_000 : 0,
-  }
-}
+/** What a model says of itself that has a price: so much is held for each request that no answer costs more. */
+const PRICE = { input: 0.05, output: 1 }
+const PROFILE = { price: PRICE, known: true, contextTokens: 1_000_000, cost: () => 0 }
+const ABLE = { name: 'simulated', native: 'no' }
+const PRICED = { able: ABLE, secrets: {}, outputTokensMax: COST_MAX, profile: async () => PROFILE }
 
 const anything: StandardSchema<{ readonly n: number }> = {
   '~standard': {
@@ -53,7 +61,8 @@ const anything: StandardSchema<{ readonly n: number }> = {
 }
 
 function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
-  const make = (name: string, effect: EffectClass, extra: { sequential?: boolean; approval?: 'ask' } = {}): Tool =>
+  type Extra = { sequential?: boolean; approval?: 'ask'; deliverable?: boolean; onInterrupt?: 'block' }
+  const make = (name: string, effect: EffectClass, extra: Extra = {}): Tool =>
     defineTool({
       name,
       description: name,
@@ -82,15 +91,28 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
       return oracle.executed(context.session, context.call) ? 'it happened' : undefined
     },
   })
+  const broken = defineTool({
+    name: 'broken',
+    description: 'never works',
+    input: anything,
+    effect: 'read',
+    timeoutMs: TOOL_MS,
+    execute: async (_args, context) => {
+      oracle.execute(context.session, context.call, 'read')
+      await process.sleep(process.chance.between(0, 15))
+      throw new ToolFailure('NotFound', 'There is no such thing.')
+    },
+  })
   return [
     make('look', 'read'),
-    make('put', 'idempotent'),
+    make('put', 'idempotent', { deliverable: true }),
     make('pay', 'once'),
-    make('slow', 'once', { sequential: true }),
+    make('slow', 'once', { sequential: true, onInterrupt: 'block' }),
     make('risky', 'once', { approval: 'ask' }),
     make('publish', 'idempotent', { approval: 'ask' }),
     outside,
     checked,
+    broken,
   ]
 }
 
@@ -105,10 +127,10 @@ async function work(process: SimProcess, oracle: Oracle, context: Context, effec
   oracle.execute(context.session, context.call, effect)
   await process.sleep(chance.yes(0.08) ? chance.between(100, 400) : chance.between(0, 25))
   if (chance.yes(0.15)) throw new Error('the tool failed')
-  return 'done'
+  return `done ${context.call}`
 }
 
-function simModel(process: SimProcess, oracle: Oracle): Model {
+function simModel(role: Role, process: SimProcess, oracle: Oracle): Model {
   return {
     name: 'simulated',
     async call(request, context) {
@@ -117,7 +139,7 @@ function simModel(process: SimProcess, oracle: Oracle): Model {
       if (chance.yes(0.04)) return stall(process, context)
       await process.sleep(chance.between(1, 40))
       if (chance.yes(0.06)) return failure(chance)
-      return reply(request, chance)
+      return role.stubborn ? said(request, [callOf(request, 0, 'broken', '{"n":1}')], chance) : reply(request, chance)
     },
   }
 }
@@ -147,24 +169,59 @@ const NAMES = [
 ] as const
 
 function reply(request: Request, chance: Chance): Reply {
-  const width = chance.yes(0.35) ? 0 : chance.between(1, 4)
+  const done = request.allow === 'none' ? 0.8 : 0.35
+  const width = chance.yes(done) ? 0 : chance.between(1, 4)
   const calls: ReplyCall[] = []
   // The first answer of the first session asks for every class of effect, so that no seed goes without one.
   const every = request.session === 's0' && !request.messages.some((message) => message.role === 'assistant')
-  if (every)
-    for (const tool of ['look', 'put', 'pay']) calls.push({ id: `e${request.seq}-${tool}`, tool, args: '{"n":1}' })
-  for (let i = 0; i < width; i++) {
-    const args = chance.yes(0.05) ? '{"n":"x"}' : '{"n":1}'
-    calls.push({ id: `c${request.seq}-${i}`, tool: chance.pick(NAMES), args })
+  const add = (tool: string, args: string): void => void calls.push(callOf(request, calls.length, tool, args))
+  if (every) for (const tool of ['look', 'put', 'pay']) add(tool, '{"n":1}')
+  const family = request.tools.some(({ name }) => name === 'subagent')
+  const question = family ? questionIn(request) : undefined
+  // Whoever reads a question of a child mostly answers it, now and then twice.
+  if (question !== undefined && chance.yes(0.75)) {
+    const answer = JSON.stringify({ task: 'The answer.', session: question })
+    for (let i = 0, n = chance.yes(0.15) ? 2 : 1; i < n; i++) add('subagent', answer)
   }
+  for (let i = 0; i < width; i++) {
+    if (family && chance.yes(0.25)) add('subagent', childArgs(chance))
+    else if (request.session.includes('~') && chance.yes(0.3)) add('outside', '{"n":1}')
+    else add(chance.pick(NAMES), chance.yes(0.05) ? '{"n":"x"}' : `{"n":${chance.between(1, 3)}}`)
+  }
+  return said(request, calls, chance)
+}
+
+function callOf({ seq }: Request, i: number, tool: string, args: string): ReplyCall {
+  return { id: `c${seq}-${i}`, tool, args }
+}
+
+function childArgs(chance: Chance): string {
+  const agent = chance.pick([undefined, undefined, 'clerk', 'clerk', 'default', 'nobody'])
+  const session = chance.yes(0.03) ? 's0~1.0' : undefined
+  return JSON.stringify({ task: 'Do it.', agent, session })
+}
+
+/** The child that asked in the results this request shows for the first time. */
+function questionIn({ messages }: Request): string | undefined {
+  const from = messages.findLastIndex((message) => message.role === 'assistant')
+  for (const message of messages.slice(from + 1)) {
+    if (message.role !== 'tool' || typeof message.content !== 'string') continue
+    const [, session] = /call subagent with "session": "([^"]+)"/.exec(message.content) ?? []
+    if (session !== undefined) return session
+  }
+  return undefined
+}
+
+function said(request: Request, calls: readonly ReplyCall[], chance: Chance): Reply {
   const silent = calls.length === 0 && chance.yes(0.08)
-  const cost = chance.between(100, 1_000)
-  return {
+  const usage = { inputTokens: chance.between(50, 300), outputTokens: chance.between(10, 200) }
+  const reply: Reply = {
     type: 'reply',
-    parts: silent ? [] : [{ type: 'text', text: 'said' }],
+    parts: silent ? [] : [{ type: 'text', text: `Said at ${request.seq} of ${request.session}.` }],
     calls,
     finish: silent ? 'length' : 'stop',
-    usage: null,
-    cost,
+    usage,
   }
+  // A reply that does not say what it cost is paid as it was held.
+  return chance.yes(0.1) ? reply : { ...reply, cost: chance.between(100, COST_MAX) }
 }

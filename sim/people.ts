@@ -6,8 +6,14 @@ import type { Store } from '../src/kernel/ports.ts'
 import type { Invariants } from './invariants.ts'
 import type { Disk } from './process.ts'
 import type { Chance, Scheduler } from './scheduler.ts'
+import { isForChild } from './watched.ts'
 
 export type Ack = { readonly session: string; readonly seq: number; readonly id: string }
+
+/** How long people come between parents and children. */
+const OVERSEEN_MS = 1_500
+const CARE_MS = 250
+const WHEN = ['next', 'next', 'after', 'now'] as const
 
 export type Stage = {
   readonly scheduler: Scheduler
@@ -24,6 +30,8 @@ export class People {
   readonly #chance: Chance
   /** How many are still going to send something. */
   busy = 0
+  /** How often a session that was left alone was taken up again. */
+  cared = 0
 
   constructor(stage: Stage) {
     this.#stage = stage
@@ -37,8 +45,7 @@ export class People {
     for (let i = 0, n = chance.between(2, 4); i < n; i++) {
       await this.#stage.scheduler.sleep(chance.between(0, 350))
       const id = `m${i}`
-      const when = chance.pick(['next', 'next', 'after', 'now'] as const)
-      const message: InboxBody = { type: 'user.message', id, parts: [{ type: 'text', text: `${session} ${id}` }], when }
+      const message = messageOf(id, `${session} ${id}`, chance.pick(WHEN))
       await this.#say(session, message)
       if (chance.yes(0.2)) await this.#say(session, message)
       // Nobody interrupts the first session: it is the one that is sure to run every class of effect.
@@ -59,12 +66,20 @@ export class People {
         if (!lost || session === 's0' || this.#chance.yes(0.5)) continue
         n += 1
         await this.#say(session, { type: 'user.interrupt', id: `meddle${n}`, mode: 'stop' })
-        await this.#say(session, {
-          type: 'user.message',
-          id: `instead${n}`,
-          parts: [{ type: 'text', text: 'this instead' }],
-          when: 'next',
-        })
+        await this.#say(session, messageOf(`instead${n}`, 'this instead', 'next'))
+      }
+    }
+  }
+
+  /** Somebody who finds the sessions that were left alone after too many lost workers, and wants them to go on. */
+  async caretaker(): Promise<void> {
+    const { scheduler, store, over } = this.#stage
+    for (let n = 0; !over(); n++) {
+      await scheduler.sleep(CARE_MS)
+      for (const { session, trouble } of await store.list({ limit: 1_000 })) {
+        if (trouble?.until !== null) continue
+        this.cared += 1
+        await this.#say(session, { type: 'user.interrupt', id: `care${n}`, mode: 'resume' })
       }
     }
   }
@@ -72,16 +87,32 @@ export class People {
   async #interrupt(session: string, id: string): Promise<void> {
     await this.#stage.scheduler.sleep(this.#chance.between(0, 120))
     const mode = this.#chance.yes(0.7) ? 'stop' : 'pause'
-    await this.#say(session, { type: 'user.interrupt', id, mode })
+    // Who means this very run may be too late.
+    const seen = this.#stage.invariants.sessions().get(session)?.fold.run?.seq
+    if (this.#chance.yes(0.2)) await this.#stage.scheduler.sleep(this.#chance.between(0, 60))
+    const run = seen !== undefined && this.#chance.yes(0.3) ? { run: seen } : {}
+    await this.#say(session, { type: 'user.interrupt', id, mode, ...run })
     if (mode === 'stop') return
-    // Somebody who pauses goes on later.
+    // Somebody who pauses goes on later: with a word of their own, or just so, now and then twice.
     await this.#stage.scheduler.sleep(this.#chance.between(0, 200))
-    await this.#say(session, {
-      type: 'user.message',
-      id: `go-${id}`,
-      parts: [{ type: 'text', text: 'go on' }],
-      when: 'next',
-    })
+    if (this.#chance.yes(0.5)) return this.#say(session, messageOf(`go-${id}`, 'go on', 'next'))
+    await this.#say(session, { type: 'user.interrupt', id: `go-${id}`, mode: 'resume' })
+    if (this.#chance.yes(0.2)) await this.#say(session, { type: 'user.interrupt', id: `on-${id}`, mode: 'resume' })
+  }
+
+  /** Somebody who looks over the shoulder of children: speaks to them, pauses them, stops them. */
+  async overseer(): Promise<void> {
+    const { scheduler, invariants, over } = this.#stage
+    this.busy += 1
+    for (let n = 0; !over() && scheduler.elapsed() < OVERSEEN_MS; n++) {
+      await scheduler.sleep(this.#chance.between(20, 90))
+      const children = [...invariants.sessions()].filter(([, { fold }]) => fold.parent !== null && fold.run !== null)
+      if (children.length === 0 || this.#chance.yes(0.5)) continue
+      const [session] = this.#chance.pick(children)
+      if (this.#chance.yes(0.6)) await this.#interrupt(session, `over${n}`)
+      else await this.#say(session, messageOf(`over${n}`, 'and this', this.#chance.pick(WHEN)))
+    }
+    this.busy -= 1
   }
 
   /** Decides what is asked and answers what is owned outside: late, twice, and sometimes for what is no longer there. */
@@ -91,14 +122,23 @@ export class People {
     while (!this.#stage.over()) {
       await this.#stage.scheduler.sleep(chance.between(5, 40))
       for (const [session, { fold }] of this.#stage.invariants.sessions()) {
-        const waiting = fold.run?.turn?.open.find((c) => c.state.type === 'asked' || c.state.type === 'outside')
+        const waiting = fold.run?.turn?.open.find(({ state, proposal }) => {
+          return state.type === 'asked' || (state.type === 'outside' && !isForChild(proposal))
+        })
         if (!waiting || chance.yes(0.4)) continue
+        if (waiting.state.type === 'outside' && fold.parent !== null && !this.#comesBetween(session)) continue
         const { key, state, proposal } = waiting
         click += 1
         if (state.type === 'outside') await this.#answer(session, key, click)
         else await this.#decide(session, key, proposal.digest ?? '', click)
       }
     }
+  }
+
+  /** What a child asks is its parent's to answer; people do it where the parent does not, and now and then before it can. */
+  #comesBetween(session: string): boolean {
+    const early = this.#stage.scheduler.elapsed() < OVERSEEN_MS
+    return this.#stage.invariants.awaited(session) ? early && this.#chance.yes(0.1) : this.#chance.yes(0.08)
   }
 
   async #decide(session: string, call: string, digest: string, click: number): Promise<void> {
@@ -128,4 +168,8 @@ export class People {
       this.refused.push(error instanceof Fault ? error.code : String(error))
     }
   }
+}
+
+function messageOf(id: string, text: string, when: (typeof WHEN)[number]): InboxBody {
+  return { type: 'user.message', id, parts: [{ type: 'text', text }], when }
 }

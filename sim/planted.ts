@@ -6,14 +6,14 @@ import { join, resolve } from 'node:path'
 
 export type Planted = { readonly name: string; readonly file: string; readonly find: string; readonly replace: string }
 
-const SEEDS = 200
+const SEEDS = 300
 
 export const FAULTS: readonly Planted[] = [
   {
     name: 'no write-ahead: effects start before their intent is on disk',
     file: 'src/runtime/drive.ts',
-    find: 'await store.commit([plan.write])',
-    replace: 'store.commit([plan.write]).catch(() => {})',
+    find: 'await store.commit(plan.writes)',
+    replace: 'store.commit(plan.writes).catch(() => {})',
   },
   {
     name: 'no fencing: a worker that lost its lease may write',
@@ -117,6 +117,127 @@ export const FAULTS: readonly Planted[] = [
     file: 'src/kernel/next.ts',
     find: "verdict?.type === 'final' && inputs.length === 0",
     replace: "verdict?.type === 'final'",
+  },
+  {
+    name: 'a child is not made in the commit that hands its call over',
+    file: 'src/runtime/draft.ts',
+    find: 'family.births.length > 0 ? [write, ...family.births] : [write]',
+    replace: '[write]',
+  },
+  {
+    name: 'the id of a child does not follow from its call',
+    file: 'src/runtime/children.ts',
+    find: 'const born = childId(id, call.key)',
+    replace: 'const born = childId(id, `${call.key}-${at}`)',
+  },
+  {
+    name: 'a child may be one deeper',
+    file: 'src/runtime/admitted.ts',
+    find: 'if (depth + 1 > most) {',
+    replace: 'if (depth > most) {',
+  },
+  {
+    name: 'the answer of a child is lost',
+    file: 'src/runtime/draft.ts',
+    find: 'if (family.sends.length > 0 && events.length > 0) write.sends',
+    replace: 'if (family.sends.length > 1 && events.length > 0) write.sends',
+  },
+  {
+    name: 'a child answers the call that asked it first, not the one that waits',
+    file: 'src/kernel/fold.ts',
+    find: 'if (s.parent && e.parent !== undefined)',
+    replace: "if (s.parent && e.parent === '')",
+  },
+  {
+    name: 'a child that was answered too late owes its parent nothing',
+    file: 'src/runtime/drive.ts',
+    find: 'if (book.session.parent) plan =',
+    replace: 'if (plan.at < 0) plan =',
+  },
+  {
+    name: 'two calls answer one question of a child',
+    file: 'src/runtime/admitted.ts',
+    find: 'if (answered.has(session))',
+    replace: 'if (answered.has(session) && calls.length > 100)',
+  },
+  {
+    name: 'a child is not told that nobody waits for it any more',
+    file: 'src/runtime/draft.ts',
+    find: "if (call?.state.type === 'outside') dismissed(",
+    replace: "if (call?.state.type === 'running') dismissed(",
+  },
+  {
+    name: 'a call that a hook holds back runs',
+    file: 'src/runtime/perform.ts',
+    find: 'if (tool !== null) return { events: [heldBack(key, tool, false)] }',
+    replace: "if (tool === '') return { events: [heldBack(key, tool, false)] }",
+  },
+  {
+    name: 'what a hook said is not written down, and it is asked again',
+    file: 'src/runtime/perform.ts',
+    find: 'return dropped || flight.reason !== null ? { events: [] } : { events: [intentOf(call)] }',
+    replace: 'return { events: [] }',
+  },
+  {
+    name: 'an attempt that is over goes on asking hooks',
+    file: 'src/runtime/hooks.ts',
+    find: 'if (!wanted()) return null',
+    replace: "if (event.session === '') return null",
+  },
+  {
+    name: 'nobody asks the hooks of a call',
+    file: 'src/runtime/admitted.ts',
+    find: '? { ...placed, clear: true } : placed',
+    replace: '? placed : placed',
+  },
+  {
+    name: 'a strict hook that fails ends nothing',
+    file: 'src/kernel/limits.ts',
+    find: 'if (run.ends !== null) return',
+    replace: "if (run.ends === '') return",
+  },
+  {
+    name: 'a result that its hook never saw is shown',
+    file: 'src/runtime/perform.ts',
+    find: 'if (flight.reason !== null) return resultOf(call, withheld, [], redactor)',
+    replace: 'if (flight.reason !== null) return resultOf(call, done, context.kept, redactor)',
+  },
+  {
+    name: 'what a hook lets go starts although the session is paused',
+    file: 'src/runtime/draft.ts',
+    find: 'ready && s.run !== null && !s.paused &&',
+    replace: 'ready && s.run !== null &&',
+  },
+  {
+    name: 'a budget counts what is spent, and not what is held',
+    file: 'src/stores/charges.ts',
+    find: 'account.held + account.spent + amount > account.limit',
+    replace: 'account.spent + amount > account.limit',
+  },
+  {
+    name: 'children are paid from no account of their tree',
+    file: 'src/runtime/purse.ts',
+    find: '[accounts.session] : Object.values(accounts)',
+    replace:
+      "[accounts.session] : Object.values(accounts).filter((id) => !id.startsWith('tree:') || !payer.session.includes('~'))",
+  },
+  {
+    name: 'a notice is told before every request',
+    file: 'src/runtime/guard.ts',
+    find: 'this.#progress?.asked()',
+    replace: 'this.#told = []\n        this.#progress?.asked()',
+  },
+  {
+    name: 'the breaker forgets what failed before its worker was lost',
+    file: 'src/runtime/book.ts',
+    find: 'this.#guard?.take(event)\n        this.keep(event)',
+    replace: "if (event.type !== 'agent.tool_result') this.#guard?.take(event)\n        this.keep(event)",
+  },
+  {
+    name: 'one request too many after the last token',
+    file: 'src/runtime/guard.ts',
+    find: 'this.#tokens >= tokens)',
+    replace: 'this.#tokens >= tokens * 2)',
   },
 ]
 

@@ -7,12 +7,15 @@ import type { Chance, Scheduler } from './scheduler.ts'
 export type Faults = {
   readonly crashBefore: number
   readonly crashAfter: number
+  readonly crashInside: number
   readonly stall: number
   readonly diskFull: number
 }
 
 export type Tally = {
   crashes: number
+  /** Those right after a commit that also made, answered or stopped another session. */
+  familyCrashes: number
   stalls: number
   fenced: number
   conflicts: number
@@ -42,6 +45,8 @@ export class SimProcess {
   /** Set while this process's own commit runs, so that its watchers see events and others only a hint. */
   committing = false
   readonly #shared: Shared
+  /** How often it froze. */
+  freezes = 0
   #frozenUntil = 0
   readonly clock: Clock
   readonly store: Store
@@ -62,6 +67,13 @@ export class SimProcess {
     this.alive = false
     this.#shared.tally.crashes += 1
     this.#shared.onCrash(this)
+  }
+
+  /** Dies here, now and then, while faults are on. */
+  falters(): boolean {
+    const faults = this.#shared.faults()
+    if (faults && this.chance.yes(faults.crashInside)) this.crash()
+    return !this.alive
   }
 
   /** Sleeps in virtual time; never returns if the process died, later if it froze. */
@@ -91,6 +103,7 @@ export class SimProcess {
     if (faults && writes && this.chance.yes(faults.crashBefore)) this.crash()
     if (faults && this.chance.yes(faults.stall)) {
       this.#shared.tally.stalls += 1
+      this.freezes += 1
       this.#frozenUntil = this.#shared.scheduler.now() + this.chance.between(130, 400)
     }
     await this.sleep(this.chance.between(0, 2))
@@ -108,8 +121,10 @@ export class SimProcess {
     this.committing = true
     try {
       const receipts = await store.commit(writes)
-      // Written, but the writer never learns.
-      if (faults && this.chance.yes(faults.crashAfter)) this.crash()
+      // Written, but the writer never learns. What several sessions share is where that hurts most.
+      const shared = writes.length > 1 || writes.some((write) => write.lane === 'owner' && write.sends !== undefined)
+      if (faults && this.chance.yes(faults.crashAfter * (shared ? 4 : 1))) this.crash()
+      if (shared && !this.alive) tally.familyCrashes += 1
       await this.sleep(this.chance.between(0, 1))
       return receipts
     } catch (error) {
@@ -145,7 +160,7 @@ export class SimProcess {
       watchDue: (listener) => store.watchDue(() => this.#timer(this.chance.between(0, 40), listener)),
       claim: (session, worker, ttlMs) => far(true, () => store.claim(session, worker, ttlMs)),
       extend: (worker, ttlMs) => far(true, () => store.extend(worker, ttlMs)),
-      release: (session, epoch) => far(true, () => store.release(session, epoch)),
+      release: (session, epoch, trouble) => far(true, () => store.release(session, epoch, trouble)),
       card: (session) => far(false, () => store.card(session)),
       due: (limit) => far(false, () => store.due(limit)),
       nextDue: () => far(false, () => store.nextDue()),

@@ -1,26 +1,29 @@
 // One seed, from nothing to rest: real kernel, real driver, real worker, real memory store; simulated everything else.
 // Two phases: safety (faults on), then liveness (faults off: everything must settle).
-import { cardOf } from '../src/kernel/card.ts'
-import type { Limits } from '../src/kernel/content.ts'
+import { cardOf } from '../src/runtime/card.ts'
 import type { OwnerBody, OwnerEvent } from '../src/kernel/event.ts'
 import { fold } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
 import type { Store } from '../src/kernel/ports.ts'
 import { EMPTY, type Session } from '../src/kernel/session.ts'
 import { LocalLive } from '../src/runtime/live.ts'
+import { Observer } from '../src/runtime/observer.ts'
 import { Worker } from '../src/runtime/worker.ts'
 import { memory } from '../src/stores/memory.ts'
-import { simAgent, simLimits } from './agent.ts'
+import { simAgents } from './agent.ts'
+import { type Cast, drawCast } from './cast.ts'
+import { simHooks } from './hooks.ts'
 import { Invariants, type Seen } from './invariants.ts'
 import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
 import { type Disk, type Faults, type Shared, SimProcess, type Tally } from './process.ts'
 import { Chance, Scheduler } from './scheduler.ts'
+import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/runtime/redact.ts'
 
 const FAULTY_MS = 1_500
 const PATIENCE_MS = 60_000
-const FAULTS: Faults = { crashBefore: 0.014, crashAfter: 0.02, stall: 0.005, diskFull: 0.008 }
+const FAULTS: Faults = { crashBefore: 0.014, crashAfter: 0.02, crashInside: 0.02, stall: 0.005, diskFull: 0.008 }
 
 export type Report = {
   readonly seed: number
@@ -30,15 +33,19 @@ export type Report = {
   readonly workers: number
   readonly acked: number
   readonly restarts: number
+  readonly cared: number
   /** A process died while some call of its was between intent and result. */
   readonly betweenIntentAndResult: boolean
   readonly seen: Seen
+  readonly hooks: Verdicts['tally']
   readonly tally: Tally
 }
 
-export async function simulate(seed: number): Promise<Report> {
+/** `look` sees the store when all is at rest. */
+export async function simulate(seed: number, look: (store: Store) => Promise<void> = async () => {}): Promise<Report> {
   const stage = new Simulation(seed)
   await stage.play()
+  await look(stage.store)
   return stage.report()
 }
 
@@ -47,14 +54,22 @@ class Simulation {
   readonly #scheduler: Scheduler
   readonly #store: Store
   readonly #oracle = new Oracle()
-  readonly #invariants = new Invariants(this.#oracle)
-  readonly #tally: Tally = { crashes: 0, stalls: 0, fenced: 0, conflicts: 0, diskFull: 0, overBudget: 0 }
+  readonly #cast: Cast
+  readonly #invariants: Invariants
+  readonly #tally: Tally = {
+    crashes: 0,
+    familyCrashes: 0,
+    stalls: 0,
+    fenced: 0,
+    conflicts: 0,
+    diskFull: 0,
+    overBudget: 0,
+  }
   readonly #disk: Disk = { fullUntil: 0 }
   readonly #people: People
-  readonly #limits = new Map<string, Limits>()
   readonly #errors: string[] = []
   readonly #workers: number
-  #sessions = 0
+  readonly #sessions: readonly string[]
   #restarts = 0
   #between = false
   #over = false
@@ -62,6 +77,10 @@ class Simulation {
   constructor(seed: number) {
     this.#seed = seed
     this.#scheduler = new Scheduler(new Chance(seed))
+    const { chance } = this.#scheduler
+    this.#sessions = Array.from({ length: chance.between(3, 5) }, (_, i) => `s${i}`)
+    this.#cast = drawCast(chance, this.#sessions)
+    this.#invariants = new Invariants(this.#oracle, this.#cast)
     this.#store = this.#observed(memory({ clock: this.#scheduler }))
     const over = (): boolean => this.#over
     this.#people = new People({
@@ -71,17 +90,17 @@ class Simulation {
       invariants: this.#invariants,
       over,
     })
-    this.#workers = this.#scheduler.chance.between(2, 3)
+    this.#workers = chance.between(2, 3)
   }
 
   async play(): Promise<void> {
-    const { chance } = this.#scheduler
-    this.#sessions = chance.between(3, 5)
-    for (let i = 0; i < this.#sessions; i++) await this.#create(`s${i}`)
+    for (const session of this.#sessions) await this.#create(session)
     for (let i = 0; i < this.#workers; i++) this.#boot(`w${i}`, 0)
-    for (let i = 0; i < this.#sessions; i++) this.#live(this.#people.user(`s${i}`))
+    for (const session of this.#sessions) this.#live(this.#people.user(session))
     this.#live(this.#people.approver())
     this.#live(this.#people.meddler())
+    this.#live(this.#people.overseer())
+    this.#live(this.#people.caretaker())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       if (this.#scheduler.elapsed() < PATIENCE_MS) continue
@@ -93,17 +112,23 @@ class Simulation {
     if (!this.#broken()) await this.#audit()
   }
 
+  get store(): Store {
+    return this.#store
+  }
+
   report(): Report {
     return {
       seed: this.#seed,
       violations: [...this.#oracle.violations, ...this.#invariants.violations, ...this.#errors],
       hash: this.#invariants.close(),
-      sessions: this.#sessions,
+      sessions: this.#sessions.length,
       workers: this.#workers,
       acked: this.#people.acks.length,
       restarts: this.#restarts,
+      cared: this.#people.cared,
       betweenIntentAndResult: this.#between,
       seen: this.#invariants.seen,
+      hooks: this.#invariants.verdicts.tally,
       tally: this.#tally,
     }
   }
@@ -126,7 +151,10 @@ class Simulation {
         watched.add(session)
         store.watch(session, (news) => this.#invariants.take(session, news ?? []))
       }
-      return store.commit(writes)
+      // The store in memory tells its listeners before it returns.
+      const receipts = store.commit(writes)
+      this.#invariants.committed()
+      return receipts
     }
     const claim: Store['claim'] = async (session, worker, ttlMs) => {
       const given = await store.claim(session, worker, ttlMs)
@@ -145,12 +173,7 @@ class Simulation {
 
   async #create(session: string): Promise<void> {
     const { chance } = this.#scheduler
-    // The first session may make the three calls of its first answer.
-    const drawn = simLimits(chance)
-    const limits = session === 's0' ? { ...drawn, toolCalls: null, activeMs: 60_000 } : drawn
-    this.#limits.set(session, limits)
-    const agent = chance.yes(0.3) ? `${session}-expiring` : session
-    const bodies: OwnerBody[] = [{ type: 'session.created', agent, planner: 'model' }]
+    const bodies: OwnerBody[] = [{ type: 'session.created', agent: session, planner: 'model' }]
     if (chance.yes(0.4)) {
       const due = this.#scheduler.now() + chance.between(100, 1_200)
       bodies.push(
@@ -162,7 +185,7 @@ class Simulation {
     const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))
     const state: Session = events.reduce(fold, EMPTY)
     const card = cardOf(session, state, next(state, { now: at, epoch: 0 }))
-    const limit = limits.hold > 0 ? limits.hold * chance.between(2, 8) : null
+    const limit = this.#cast.allowances.get(session) ?? null
     const charges = [{ type: 'limit', account: `session:${session}`, limit } as const]
     await this.#store.commit([{ session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card, charges }])
   }
@@ -176,11 +199,10 @@ class Simulation {
       id: () => `${process.name}-${this.#scheduler.chance.between(0, 1e9)}`,
       fraction: () => this.#scheduler.chance.fraction(),
     }
-    const agent = (agentName: string) => {
-      const session = agentName.replace('-expiring', '')
-      return simAgent(agentName, this.#limits.get(session) as Limits, process, this.#oracle)
-    }
+    const agent = simAgents(this.#cast, process, this.#oracle)
     const { store, clock } = process
+    const hooks = this.#cast.hooks ? simHooks(this.#cast.hooks, process, this.#invariants.verdicts) : null
+    const report = (error: unknown): void => this.#errored(process.name, 'observer', error)
     const world = {
       store,
       live: new LocalLive(),
@@ -190,6 +212,9 @@ class Simulation {
       code: 'sim',
       redactor: new Redactor({}),
       watchdog: null,
+      hooks,
+      breaker: this.#cast.breaker ? {} : (false as const),
+      observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),
     }
     const options = { leaseMs: 120, graceMs: 15, lingerMs: 2_000, patienceMs: 400, width: 8 }
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
@@ -240,7 +265,7 @@ class Simulation {
       if (!event || !('id' in event) || event.id !== id)
         this.#errors.push(`A1 ${session}@${seq}: acknowledged ${id} is not there`)
     }
-    for (const [session, { fold: live, spent }] of this.#invariants.sessions()) {
+    for (const [session, { fold: live }] of this.#invariants.sessions()) {
       const { events } = await this.#store.read(session, 0)
       const whole = JSON.stringify(events.reduce(fold, EMPTY))
       if (whole !== JSON.stringify(live)) this.#errors.push(`A2 ${session}: refolding the log gives another session`)
@@ -250,13 +275,8 @@ class Simulation {
         if (JSON.stringify(tail) !== whole)
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
-      const account = await this.#store.account(`session:${session}`)
-      const limit = account?.limit ?? Number.POSITIVE_INFINITY
-      if (account && account.held !== 0) this.#errors.push(`A4 ${session}: ${account.held} is still held`)
-      if (account && account.spent !== spent)
-        this.#errors.push(`A5 ${session}: spent ${account.spent}, the log says ${spent}`)
-      if (account && account.spent > limit) this.#errors.push(`A6 ${session}: spent ${account.spent} over ${limit}`)
     }
+    this.#errors.push(...(await this.#invariants.money.audit(this.#store)))
   }
 
   #live(actor: Promise<void>): void {

@@ -1,11 +1,35 @@
 // The simulator itself: it passes, it is deterministic, and it is hard enough to mean something.
 import { describe, expect, it } from 'vitest'
-import { simulate } from '../sim/simulate.ts'
 import { applies, FAULTS } from '../sim/planted.ts'
+import { type Report, simulate } from '../sim/simulate.ts'
+
+const SEEDS = Array.from({ length: 30 }, (_, i) => 201 + i)
+let played: Promise<readonly Report[]> | null = null
+
+/** The same seeds for every test that asks what happens in them. */
+function reports(): Promise<readonly Report[]> {
+  played ??= (async () => {
+    const done: Report[] = []
+    for (const seed of SEEDS) done.push(await simulate(seed))
+    return done
+  })()
+  return played
+}
+
+async function sum(of: (report: Report) => number): Promise<number> {
+  return (await reports()).reduce((n, report) => n + of(report), 0)
+}
+
+/** What happened in none of the seeds. */
+async function missing(of: (report: Report) => Readonly<Record<string, number>>): Promise<readonly string[]> {
+  const all = (await reports()).map(of)
+  return Object.keys(all[0] ?? {}).filter((name) => all.every((counts) => counts[name] === 0))
+}
 
 describe('the simulator', () => {
   it('B-SIM-1: no seed breaks an invariant while processes crash, freeze and find the disk full, and everything settles after', async () => {
     for (let seed = 1; seed <= 25; seed++) expect((await simulate(seed)).violations).toEqual([])
+    for (const { violations } of await reports()) expect(violations).toEqual([])
   })
 
   it('B-SIM-2: the same seed gives the same trace', async () => {
@@ -13,24 +37,29 @@ describe('the simulator', () => {
   })
 
   it('B-SIM-3: a seed has at least three sessions and two workers; faults and every class of effect occur', async () => {
-    const reports = await Promise.resolve([201, 202, 203, 204, 205, 206, 207, 208]).then(async (seeds) => {
-      const done = []
-      for (const seed of seeds) done.push(await simulate(seed))
-      return done
-    })
-    for (const { sessions, workers } of reports) expect([sessions >= 3, workers >= 2]).toEqual([true, true])
-    const sum = (of: (report: (typeof reports)[number]) => number): number =>
-      reports.reduce((n, report) => n + of(report), 0)
-    expect(sum((r) => r.tally.crashes + r.tally.stalls) / reports.length).toBeGreaterThan(2)
-    expect([sum((r) => r.seen.read) > 0, sum((r) => r.seen.idempotent) > 0, sum((r) => r.seen.once) > 0]).toEqual([
-      true,
-      true,
-      true,
-    ])
+    for (const { sessions, workers } of await reports()) expect([sessions >= 3, workers >= 2]).toEqual([true, true])
+    expect((await sum((r) => r.tally.crashes + r.tally.stalls)) / SEEDS.length).toBeGreaterThan(2)
+    expect(await missing((r) => ({ read: r.seen.read, idempotent: r.seen.idempotent, once: r.seen.once }))).toEqual([])
   })
 
   it.each(FAULTS.map((fault) => fault.name))('B-SIM-4: the planted fault still applies: %s', (name) => {
     const fault = FAULTS.find((f) => f.name === name)
     expect(fault && applies(fault)).toBe(true)
+  })
+
+  it('B-SIM-5: in the seeds are children of children, children that ask, and crashes right after what they share with their parents', async () => {
+    expect(Math.max(...(await reports()).map((r) => r.seen.deepest))).toBeGreaterThanOrEqual(2)
+    expect(await sum((r) => r.seen.children)).toBeGreaterThan(SEEDS.length)
+    expect(await sum((r) => r.seen.questions)).toBeGreaterThan(0)
+    expect(await sum((r) => r.tally.familyCrashes)).toBeGreaterThan(0)
+    expect(await sum((r) => r.seen.pauses)).toBeGreaterThan(0)
+  })
+
+  it('B-SIM-6: in the seeds hooks let go, hold back, rewrite and fail, and are asked again only where no word of theirs is on disk', async () => {
+    expect(await missing((r) => r.hooks)).toEqual([])
+  })
+
+  it('B-SIM-7: in the seeds runs run out of money, are told of their limits, and are halted where they get nowhere', async () => {
+    expect(await missing((r) => r.seen)).toEqual([])
   })
 })

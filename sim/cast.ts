@@ -1,0 +1,126 @@
+// Who plays in a seed, and by which rules: its agents, their limits, the money, the hooks, the breaker. Drawn once, so that every
+// process of the seed has the same.
+import type { Limits } from '../src/kernel/content.ts'
+import { DEFAULT_LIMITS } from '../src/kernel/limits.ts'
+import type { Budget } from '../src/runtime/purse.ts'
+import type { Policy } from '../src/tools/policy.ts'
+import { LIKE_PARENT } from '../src/tools/subagent.ts'
+import type { Chance } from './scheduler.ts'
+
+export type Role = {
+  readonly limits: Limits
+  readonly approvalMs: number | null
+  /** The agents it may start as children. */
+  readonly children: readonly string[]
+  /** Its model makes the same hopeless call again and again. */
+  readonly stubborn: boolean
+}
+
+/** Which hooks there are. A list of tools, or null for all. */
+export type HookPlan = {
+  readonly strict: boolean
+  /** They answer at once. */
+  readonly quick: boolean
+  readonly before: readonly (readonly string[] | null)[]
+  readonly after: readonly string[] | null
+  readonly subagent: boolean
+  readonly stop: boolean
+  readonly prompt: boolean
+}
+
+export type Cast = {
+  readonly roles: ReadonlyMap<string, Role>
+  /** What one session's account may spend where there is no budget, by session. */
+  readonly allowances: ReadonlyMap<string, number>
+  readonly budget: Budget | null
+  readonly hooks: HookPlan | null
+  readonly breaker: boolean
+  readonly policy: Policy
+}
+
+/** What a request of the simulated model costs at most, and what is held for one at most, in millionths of a dollar. */
+export const COST_MAX = 1_000
+export const HOLD_MAX = 2_500
+/** Most calls the stubborn model makes before the breaker must end its run. */
+export const STUBBORN_MAX = 3
+
+const MODEL_MS = 150
+const CLERK = 'clerk'
+const HOOKED = ['look', 'put', 'pay', 'slow', 'risky', 'publish', 'outside', 'checked', 'broken']
+
+export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
+  const budget = chance.yes(0.4) ? drawBudget(chance) : null
+  const breaker = chance.yes(0.5)
+  const roles = new Map<string, Role>()
+  const allowances = new Map<string, number>()
+  const children = [LIKE_PARENT, CLERK]
+  const stubborn = breaker && chance.yes(0.6) ? sessions.at(-1) : undefined
+  for (const session of sessions) {
+    const limits = limitsOf(chance, session, session === stubborn, budget === null)
+    if (limits.hold > 0) allowances.set(session, limits.hold * chance.between(2, 8))
+    roles.set(session, {
+      limits,
+      approvalMs: chance.yes(0.3) ? 120 : null,
+      children: session !== stubborn && chance.yes(0.7) ? children : [],
+      stubborn: session === stubborn,
+    })
+  }
+  for (const name of children) {
+    const { hold, ...drawn } = drawLimits(chance, budget === null)
+    const limits = { ...drawn, hold, modelRequests: chance.between(2, 4) }
+    roles.set(name, { limits, approvalMs: chance.yes(0.3) ? 120 : null, children, stubborn: false })
+  }
+  const hooks = chance.yes(0.55) ? drawHooks(chance) : null
+  const asks = { effect: 'ask', tool: 'subagent', class: 'child' } as const
+  const policy: Policy = { rules: chance.yes(0.15) ? [asks] : [] }
+  return { roles, allowances, budget, hooks, breaker, policy }
+}
+
+function drawBudget(chance: Chance): Budget {
+  const usd = (low: number, high: number): number => (COST_MAX * chance.between(low, high)) / 1_000_000
+  return {
+    ...(chance.yes(0.6) ? { runUsd: usd(2, 6) } : {}),
+    ...(chance.yes(0.5) ? { sessionUsd: usd(3, 12) } : {}),
+    ...(chance.yes(0.6) ? { treeUsd: usd(4, 20) } : {}),
+    ...(chance.yes(0.3) ? { dayUsd: usd(4, 20) } : {}),
+  }
+}
+
+function drawHooks(chance: Chance): HookPlan {
+  const some = (): readonly string[] | null => (chance.yes(0.4) ? null : HOOKED.filter(() => chance.yes(0.5)))
+  const tools = [some(), ...(chance.yes(0.5) ? [some()] : [])].filter((list) => list === null || list.length > 0)
+  const after = some()
+  return {
+    strict: chance.yes(0.5),
+    quick: chance.yes(0.5),
+    before: tools,
+    after: after?.length === 0 ? null : after,
+    subagent: chance.yes(0.6),
+    stop: chance.yes(0.5),
+    prompt: chance.yes(0.5),
+  }
+}
+
+function limitsOf(chance: Chance, session: string, stubborn: boolean, holds: boolean): Limits {
+  const drawn = drawLimits(chance, holds)
+  const free = { ...drawn, toolCalls: null, tokens: null, activeMs: 60_000 }
+  if (stubborn) return { ...free, modelRequests: STUBBORN_MAX + 4 }
+  // The first session may make the three calls of its first answer.
+  return session === 's0' ? free : drawn
+}
+
+function drawLimits(chance: Chance, holds: boolean): Limits {
+  return {
+    ...DEFAULT_LIMITS,
+    modelMs: MODEL_MS,
+    modelRequests: chance.between(2, 7),
+    modelAttempts: 3,
+    toolCalls: chance.yes(0.4) ? chance.between(2, 9) : null,
+    activeMs: chance.yes(0.3) ? chance.between(150, 900) : 60_000,
+    tokens: chance.yes(0.2) ? chance.between(500, 2_500) : null,
+    lossesMax: 6,
+    parallel: chance.pick([1, 2, 16]),
+    hold: holds && chance.yes(0.3) ? COST_MAX : 0,
+    depth: chance.between(1, 3),
+  }
+}

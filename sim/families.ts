@@ -1,0 +1,154 @@
+// Children and their parents: what one commit must write in both of their logs. Whoever is handed a task is made in that commit,
+// whoever ends tells its parent in that commit, and whoever is no longer waited for is told to stop in that commit.
+import type { CallKey } from '../src/kernel/content.ts'
+import type { Event, Parent } from '../src/kernel/event.ts'
+import { answererOf, type CallRecord, type Fail, type Of, type Watched } from './watched.ts'
+
+type Kin = {
+  parent: Parent | null
+  /** What its model said last. */
+  said: string
+  /** seq of the last interrupt by its parent, of its parent's last answer, and of the end of its last run. */
+  dismissed: number
+  reached: number
+  settled: number
+  /** How deep its children may be, by its last run. */
+  depthMax: number
+}
+type Entry = { readonly session: string; readonly e: Event }
+type Sessions = ReadonlyMap<string, Watched>
+
+export class Families {
+  readonly #kin = new Map<string, Kin>()
+  #commit: Entry[] = []
+
+  take(session: string, w: Watched, e: Event, fail: Fail): void {
+    const kin = this.#kin.get(session) ?? { parent: null, said: '', dismissed: 0, reached: 0, settled: 0, depthMax: 0 }
+    this.#kin.set(session, kin)
+    if (RELEVANT.has(e.type)) this.#commit.push({ session, e })
+    if (e.type === 'session.created') kin.parent = e.parent ?? null
+    else if (e.type === 'agent.message') kin.said = textOf(e)
+    else if (e.type === 'run.settled') kin.settled = e.seq
+    else if (e.type === 'run.started') this.#begun(kin, e, fail)
+    else if (e.type === 'user.custom_tool_result' && e.parent !== undefined && kin.parent) {
+      kin.parent = { ...kin.parent, call: e.parent }
+      kin.reached = e.seq
+    } else if (e.type === 'user.interrupt' && e.id.startsWith('parent:')) kin.dismissed = e.seq
+    else if ((e.type === 'model.started' || e.type === 'agent.tool_use') && (w.run?.seq ?? 0) < kin.dismissed)
+      fail('C10 a child works on after its parent let it go')
+  }
+
+  #begun(kin: Kin, e: Of<'run.started'>, fail: Fail): void {
+    kin.depthMax = e.limits.depth ?? 0
+    if (kin.dismissed > 0 && (e.inputs.length === 0 || e.inputs.some((seq) => seq < kin.dismissed)))
+      fail('C10 a child works on after its parent let it go')
+  }
+
+  /** What the commit wrote to one session must agree with what it wrote to the others. */
+  committed(sessions: Sessions): readonly string[] {
+    const commit = this.#commit
+    this.#commit = []
+    const wrong: string[] = []
+    for (const { session, e } of commit) {
+      const fail = (rule: string): void => void wrong.push(`${session}@${e.seq} ${e.type}: ${rule}`)
+      const call = 'call' in e ? sessions.get(session)?.calls.get(e.call) : undefined
+      if (e.type === 'agent.custom_tool_use' && call) handedOver(commit, session, e, call, fail)
+      else if (e.type === 'agent.tool_result' && call) letGo(commit, session, e, call, fail)
+      else if (e.type === 'session.created' && e.parent) this.#made(commit, e.parent, session, fail)
+      else if (e.type === 'run.settled') this.#ended(commit, session, e, fail)
+      else if (e.type === 'user.custom_tool_result') this.#told(commit, e, sessions, fail)
+    }
+    return wrong
+  }
+
+  #made(commit: readonly Entry[], parent: Parent, child: string, fail: Fail): void {
+    const handing = of(commit, parent.session, 'agent.custom_tool_use').find((e) => e.call === parent.call)
+    if (!handing || child !== `${parent.session}~${parent.call}`)
+      fail('C1 a child is made for a call nobody handed out')
+    const above = this.#kin.get(parent.session)?.parent
+    if (parent.depth !== (above?.depth ?? 0) + 1 || parent.root !== (above?.root ?? parent.session))
+      fail('C3 a child stands in another place than below its parent')
+    const most = this.#kin.get(parent.session)?.depthMax ?? 0
+    if (parent.depth > most) fail(`C4 a child is ${parent.depth} deep, and may be ${most}`)
+    const tasks = of(commit, child, 'user.message')
+    if (tasks.length !== 1) fail(`C2 a child is made with ${tasks.length} tasks`)
+  }
+
+  #ended(commit: readonly Entry[], session: string, e: Of<'run.settled'>, fail: Fail): void {
+    const { parent, said } = this.#kin.get(session) ?? {}
+    if (!parent || said === undefined) return
+    const id = `child:${session}:${e.seq}`
+    const [answer, ...more] = of(commit, parent.session, 'user.custom_tool_result').filter((a) => a.id === id)
+    if (!answer || more.length > 0) return fail('C5 a child ended, and its parent was not told exactly once')
+    if (answer.call !== parent.call) fail(`C6 a child answers call ${answer.call}, and ${parent.call} waits for it`)
+    const done = e.outcome.type === 'completed'
+    if (answer.ok !== done) fail(`C7 a child that ${done ? 'completed' : 'did not complete'} says the opposite`)
+    if (done ? answer.content !== said : !answer.content.includes(said))
+      fail(`C7 a child said "${said}", and its parent was told "${answer.content}"`)
+  }
+
+  /** A child speaks of the end of a run in the commit that ends it; or later, when an answer of its parent came too late. */
+  #told(commit: readonly Entry[], e: Of<'user.custom_tool_result'>, sessions: Sessions, fail: Fail): void {
+    const [, child = '', seq] = /^child:(.+):(\d+)$/.exec(e.id) ?? []
+    if (seq === undefined || of(commit, child, 'run.settled').some((end) => end.seq === Number(seq))) return
+    const { parent, reached = 0, settled = 0, said = '' } = this.#kin.get(child) ?? {}
+    const late = reached > settled && parent?.call === e.call && sessions.get(child)?.run === null
+    if (!late) fail('C5 a parent is told of the end of a child that did not end')
+    else if (!e.content.includes(said) && !e.content.includes('It left no text.'))
+      fail(`C7 a child said "${said}", and its parent was told "${e.content}"`)
+  }
+}
+
+const RELEVANT: ReadonlySet<Event['type']> = new Set<Event['type']>([
+  'session.created',
+  'user.message',
+  'user.interrupt',
+  'user.custom_tool_result',
+  'agent.custom_tool_use',
+  'agent.tool_result',
+  'run.settled',
+])
+
+function of<T extends Event['type']>(commit: readonly Entry[], session: string, type: T): readonly Of<T>[] {
+  return commit.flatMap((entry) => (entry.session === session && entry.e.type === type ? [entry.e as Of<T>] : []))
+}
+
+function childOf(session: string, call: CallKey, { proposal }: CallRecord): string | null {
+  const { child, answers } = answererOf(proposal) ?? {}
+  return answers?.session ?? (child === undefined ? null : `${session}~${call}`)
+}
+
+/** A new child is made, or one that asked has its answer, together with the hand-over. */
+function handedOver(
+  commit: readonly Entry[],
+  session: string,
+  e: Of<'agent.custom_tool_use'>,
+  call: CallRecord,
+  fail: Fail,
+): void {
+  const { child, answers } = answererOf(call.proposal) ?? {}
+  const to = childOf(session, e.call, call) ?? ''
+  if (answers) {
+    const given = of(commit, to, 'user.custom_tool_result').filter((a) => a.parent === e.call)
+    if (given.length !== 1) fail('C8 a child that asked was not answered in the commit that says so')
+  } else if (child !== undefined) {
+    const made = of(commit, to, 'session.created')
+    if (made.length !== 1 || made[0]?.agent !== child) fail('C1 a call was handed to a child that was not made with it')
+  }
+}
+
+function letGo(
+  commit: readonly Entry[],
+  session: string,
+  e: Of<'agent.tool_result'>,
+  call: CallRecord,
+  fail: Fail,
+): void {
+  if (e.status !== 'aborted' || call.handed === 0) return
+  const to = childOf(session, e.call, call)
+  if (to !== null && of(commit, to, 'user.interrupt').length !== 1) fail('C9 a child was let go and not told')
+}
+
+function textOf({ parts }: Of<'agent.message'>): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}

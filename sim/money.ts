@@ -1,0 +1,114 @@
+// The money, counted again from the log alone: what every account holds and has spent, after every commit. Which accounts a call
+// is paid from is written down here a second time, so that the real book-keeping is compared with something.
+import type { Event } from '../src/kernel/event.ts'
+import type { Store } from '../src/kernel/ports.ts'
+import { type Cast, HOLD_MAX } from './cast.ts'
+import type { Fail } from './watched.ts'
+
+/** `shortAt` is when it last had no room for the dearest call. */
+type Account = { held: number; spent: number; shortAt: number }
+type Payer = { agent: string; root: string; run: number; runAt: number; open: Hold | null }
+type Hold = { readonly amount: number; readonly accounts: readonly string[] }
+
+const DAY_MS = 86_400_000
+
+export class Money {
+  readonly #cast: Cast
+  readonly #accounts = new Map<string, Account>()
+  readonly #payers = new Map<string, Payer>()
+  readonly #touched = new Set<string>()
+
+  constructor(cast: Cast) {
+    this.#cast = cast
+  }
+
+  take(session: string, e: Event, fail: Fail): void {
+    const payer = this.#payers.get(session) ?? { agent: '', root: session, run: 0, runAt: 0, open: null }
+    this.#payers.set(session, payer)
+    if (e.type === 'session.created') {
+      payer.agent = e.agent
+      payer.root = e.parent?.root ?? session
+    } else if (e.type === 'run.started') {
+      payer.run = e.seq
+      payer.runAt = e.at
+    } else if (e.type === 'model.started') this.#hold(session, payer, e)
+    else if (e.type === 'agent.message') this.#close(payer, e.cost ?? payer.open?.amount ?? 0, fail)
+    else if (e.type === 'model.failed') this.#close(payer, e.class === 'lost' ? (payer.open?.amount ?? 0) : 0, fail)
+    else if (e.type === 'run.settled' && e.outcome.type === 'limit' && e.outcome.limit === 'usd') {
+      const accounts = this.#accountsOf(session, payer, e.at)
+      // Another session may have given back what was missing just then.
+      const short = (id: string): boolean =>
+        this.#room(id) < HOLD_MAX || (this.#accounts.get(id)?.shortAt ?? 0) >= payer.runAt
+      if (!accounts.some(short)) fail('M3 a run ends for money that is there')
+    }
+  }
+
+  /** No account ever holds and has spent more than it may. */
+  committed(): readonly string[] {
+    const over = [...this.#touched].filter((id) => this.#room(id) < 0)
+    this.#touched.clear()
+    return over.map((id) => `${id}: M1 ${JSON.stringify(this.#accounts.get(id))} is more than ${this.#limit(id)}`)
+  }
+
+  /** All is at rest: the store's accounts say the same as the log, and nothing is held. */
+  async audit(store: Store): Promise<readonly string[]> {
+    const wrong: string[] = []
+    for (const [id, { held, spent }] of this.#accounts) {
+      const account = await store.account(id)
+      if (held !== 0) wrong.push(`${id}: A4 the log leaves ${held} held`)
+      if (account?.held !== 0) wrong.push(`${id}: A4 ${account?.held} is still held`)
+      if (account?.spent !== spent) wrong.push(`${id}: A5 spent ${account?.spent}, the log says ${spent}`)
+      if ((account?.limit ?? null) !== this.#limit(id))
+        wrong.push(`${id}: A6 may spend ${account?.limit}, and not ${this.#limit(id)}`)
+    }
+    return wrong
+  }
+
+  #hold(session: string, payer: Payer, e: Extract<Event, { type: 'model.started' }>): void {
+    if (!e.held) return
+    payer.open = { amount: e.held, accounts: this.#accountsOf(session, payer, e.at) }
+    for (const id of payer.open.accounts) {
+      const account = this.#account(id)
+      account.held += e.held
+      if (this.#room(id) < HOLD_MAX) account.shortAt = e.at
+    }
+  }
+
+  #close(payer: Payer, cost: number, fail: Fail): void {
+    const { open } = payer
+    payer.open = null
+    if (!open) return
+    if (cost > open.amount) fail(`M2 a call cost ${cost}, and ${open.amount} was held for it`)
+    for (const id of open.accounts) {
+      const account = this.#account(id)
+      account.held -= open.amount
+      account.spent += cost
+    }
+  }
+
+  #account(id: string): Account {
+    const account = this.#accounts.get(id) ?? { held: 0, spent: 0, shortAt: 0 }
+    this.#accounts.set(id, account)
+    this.#touched.add(id)
+    return account
+  }
+
+  #accountsOf(session: string, { agent, root, run }: Payer, at: number): readonly string[] {
+    if (this.#cast.budget === null) return [`session:${session}`]
+    return [`run:${session}:${run}`, `session:${session}`, `tree:${root}`, `day:${agent}:${Math.floor(at / DAY_MS)}`]
+  }
+
+  #room(id: string): number {
+    const { held, spent } = this.#accounts.get(id) ?? { held: 0, spent: 0 }
+    return (this.#limit(id) ?? Number.POSITIVE_INFINITY) - held - spent
+  }
+
+  #limit(id: string): number | null {
+    const { budget, allowances } = this.#cast
+    const colon = id.indexOf(':')
+    if (budget === null) return allowances.get(id.slice(colon + 1)) ?? null
+    const { runUsd, sessionUsd, treeUsd, dayUsd } = budget
+    const usd = { run: runUsd, session: sessionUsd, tree: treeUsd, day: dayUsd }[id.slice(0, colon)]
+    return usd === undefined ? null : Math.round(usd * 1_000_000)
+  }
+}

@@ -1,0 +1,107 @@
+// One session as the invariants have seen it grow: its calls, its inputs, its run. Kept beside the fold and without it, so that
+// a mistake of the fold cannot hide itself.
+import type { CallKey, Limits, Outside, Proposal } from '../src/kernel/content.ts'
+import type { Event } from '../src/kernel/event.ts'
+import { open, type OpenSession } from '../src/kernel/fold.ts'
+import { EMPTY } from '../src/kernel/session.ts'
+
+export type Of<T extends Event['type']> = Extract<Event, { type: T }>
+
+export type CallRecord = {
+  readonly proposal: Proposal
+  readonly turn: number
+  readonly runnable: boolean
+  decision: boolean | null
+  intents: number
+  running: boolean
+  /** seq of its hand-over, of the first answer after that, and of its result; 0 before. */
+  handed: number
+  answer: number
+  result: number
+}
+type InputRecord = { readonly when: string; fate: 'pending' | 'swallowed' | 'shown' }
+export type RunRecord = {
+  readonly seq: number
+  readonly limits: Limits
+  replies: number
+  toolCalls: number
+  tokens: number
+  /** A strict hook failed in it. */
+  ends: boolean
+}
+
+export type Watched = {
+  readonly fold: OpenSession
+  readonly calls: Map<CallKey, CallRecord>
+  readonly inputs: Map<number, InputRecord>
+  readonly results: Map<number, boolean>
+  readonly ids: Set<string>
+  run: RunRecord | null
+  lastStop: number
+  /** seq of the last pause of this session, and whether it holds. */
+  lastPause: number
+  paused: boolean
+  epoch: number
+  broken: boolean
+}
+
+/** The newest epoch each session's lease was given out with, and to whom. */
+export type Leases = Map<string, { readonly epoch: number; readonly worker: string }>
+
+export type Fail = (rule: string) => void
+
+export function fresh(): Watched {
+  const maps = { calls: new Map(), inputs: new Map(), results: new Map(), ids: new Set<string>() }
+  const state = { run: null, lastStop: 0, lastPause: 0, paused: false, epoch: 0, broken: false }
+  return { fold: open(EMPTY), ...maps, ...state }
+}
+
+export function record(e: Of<'agent.message'>, proposal: Proposal, over: boolean): CallRecord {
+  const runnable = !over && e.verdict.type === 'continue'
+  const counts = { decision: null, intents: 0, running: false, handed: 0, answer: 0, result: 0 }
+  return { proposal, turn: e.seq, runnable, ...counts }
+}
+
+/** An interrupt came in this run, and the run has not settled yet. */
+export function stopped(w: Watched): boolean {
+  return w.run !== null && w.lastStop > w.run.seq
+}
+
+/** Who answers a call that nothing runs for here. */
+export function answererOf({ gate }: Proposal): Outside | undefined {
+  if (gate?.type === 'outside') return gate
+  return gate?.type === 'ask' ? gate.outside : undefined
+}
+
+/** A call for a child, or an answer to one. */
+export function isForChild(proposal: Proposal): boolean {
+  const outside = answererOf(proposal)
+  return outside?.child !== undefined || outside?.answers !== undefined
+}
+
+/** The first valid decision stands: for the exact action, in time, while the call is open. */
+export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
+  const call = w.calls.get(e.call)
+  if (!call || call.result > 0 || call.decision !== null || call.proposal.gate?.type !== 'ask') return
+  const { expiresAt } = call.proposal.gate
+  if (e.digest !== call.proposal.digest || (expiresAt !== null && e.at > expiresAt)) return
+  call.decision = e.allow
+}
+
+/** The first answer after the hand-over stands. */
+export function answered(w: Watched, e: Of<'user.custom_tool_result'>): void {
+  const call = w.calls.get(e.call)
+  if (call && call.handed > 0 && call.answer === 0 && call.result === 0) call.answer = e.seq
+}
+
+export function steered(w: Watched, e: Of<'user.message'> | Of<'user.interrupt'>): void {
+  if (e.type === 'user.message') {
+    w.inputs.set(e.seq, { when: e.when, fate: 'pending' })
+    if (e.when !== 'after') w.paused = false
+    return
+  }
+  if (e.run !== undefined && e.run !== w.run?.seq) return
+  if (e.mode === 'stop') w.lastStop = e.seq
+  else w.paused = e.mode === 'pause' && w.run !== null
+  if (w.paused) w.lastPause = e.seq
+}
