@@ -22,6 +22,28 @@ const assets: Plugin = {
   },
 }
 
+/** Everything that `import 'terret'` runs, and nothing that is loaded later. */
+const atOnce = new Set<string>()
+
+const reachable: Plugin = {
+  name: 'reachable',
+  buildEnd() {
+    const open = [...this.getModuleIds()].filter((id) => id.endsWith('/src/index.ts'))
+    for (let id = open.pop(); id !== undefined; id = open.pop()) {
+      if (atOnce.has(id)) continue
+      atOnce.add(id)
+      open.push(...(this.getModuleInfo(id)?.importedIds ?? []))
+    }
+  },
+}
+
+/** Left alone, the bundler makes a chunk of every set of files that two entries share, and there would be twenty to load. */
+const groups = [
+  { name: 'kernel', test: /\/src\/kernel\// },
+  { name: 'stores', test: /\/src\/stores\// },
+  { name: 'core', test: (id: string) => atOnce.has(id) },
+]
+
 function licenseOf(name: string): string {
   for (const file of ['LICENSE', 'license']) {
     try {
@@ -38,6 +60,10 @@ export default defineConfig({
     'stores/sqlite': 'src/stores/sqlite.ts',
     'tools/index': 'src/tools/index.ts',
     'chaos/index': 'src/chaos/index.ts',
+    'tracing/index': 'src/tracing/index.ts',
+    replay: 'src/replay.ts',
+    'graphs/index': 'src/graphs/index.ts',
+    'memory/index': 'src/memory/index.ts',
     'models/aisdk': 'src/models/aisdk.ts',
     'cli/main': 'src/cli/main.ts',
   },
@@ -49,8 +75,8 @@ export default defineConfig({
     /^@modelcontextprotocol\/client/,
     /^@pydantic\/genai-prices/,
   ],
-  plugins: [assets],
+  plugins: [assets, reachable],
   // web-tree-sitter evaluates what its own grammars bring along.
   checks: { eval: false },
-  output: { dir: 'dist', format: 'esm', chunkFileNames: 'chunks/[name]-[hash].js' },
+  output: { dir: 'dist', format: 'esm', chunkFileNames: 'chunks/[name]-[hash].js', codeSplitting: { groups } },
 })

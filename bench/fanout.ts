@@ -2,7 +2,7 @@
 // (in the note), and once the process is warm, which is how the peers were measured.
 import { Harness, scripted } from '../src/index.ts'
 import { type Case, cpuMs, type Family, medianOf } from './family.ts'
-import { argsOf, LIMITS, lookup, RESULT } from './turn.ts'
+import { argsOf, LIMITS, lookup, resultOf } from './turn.ts'
 
 const CALLS = 100
 const WARM_UP = 1_000
@@ -22,7 +22,7 @@ const turn = async (): Promise<number> => {
 }
 
 const bare = async (): Promise<number> => {
-  const tool = async (_args: unknown): Promise<string> => RESULT
+  const tool = async (args: unknown): Promise<string> => resultOf(args)
   const begun = cpuMs()
   const calls = numbers.map((n) => ({ id: `call_${n}`, args: JSON.stringify(argsOf(n)) }))
   const results = await Promise.all(calls.map(async ({ id, args }) => ({ id, content: await tool(JSON.parse(args)) })))

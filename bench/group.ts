@@ -3,7 +3,7 @@
 // and loop take turns, because disks vary.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Card } from '../src/kernel/card.ts'
+import type { Card } from '../src/kernel/ports.ts'
 import type { OwnerWrite, Store } from '../src/kernel/ports.ts'
 import { sqlite } from '../src/stores/sqlite.ts'
 import { openBare } from './bare.ts'

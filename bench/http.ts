@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http'
 import { Harness, model } from '../src/index.ts'
 import { provider, startProvider, TURNS } from './child-provider.ts'
 import { type Case, cpuMs, type Family } from './family.ts'
-import { LIMITS, lookup, RESULT } from './turn.ts'
+import { LIMITS, lookup, resultOf } from './turn.ts'
 
 const LOOPS = 6
 
@@ -31,7 +31,7 @@ const agent = new Agent({ keepAlive: true })
 
 /** One connection, one string that only grows, lines and JSON: the least that can be called an agent over HTTP. */
 const bare: Loop = async (url) => {
-  const tool = async (_args: unknown): Promise<string> => RESULT
+  const tool = async (args: unknown): Promise<string> => resultOf(args)
   const { name, description, parameters } = lookup
   const tools = JSON.stringify([{ type: 'function', function: { name, description, parameters } }])
   let body = `{"model":"bench","stream":true,"tools":${tools},"messages":[{"role":"user","content":"go"}`

@@ -2,7 +2,7 @@
 // of 3,000 turns in one process. Nothing here touches a disk: durable.ts does.
 import { Harness, scripted } from '../src/index.ts'
 import { type Case, cpuMs, type Family, medianOf, type Sample } from './family.ts'
-import { argsOf, ask, LIMITS, lookup, RESULT } from './turn.ts'
+import { argsOf, ask, LIMITS, lookup, resultOf } from './turn.ts'
 
 const TURNS = 3_000
 /** Model calls at which the CPU clock is read. Call n opens turn n + 1. */
@@ -32,7 +32,7 @@ const floor: Case = async () => {
     const calls = [{ id: `call_${n}`, tool: 'lookup', args: JSON.stringify(argsOf(n)) }]
     return n < TURNS ? { text: '', calls } : { text: 'done', calls: [] }
   }
-  const tools = new Map([['lookup', async (_args: unknown) => RESULT]])
+  const tools = new Map([['lookup', async (args: unknown) => resultOf(args)]])
   const begun = cpuMs()
   const messages: Message[] = [{ role: 'user', content: 'go' }]
   for (let n = 0; ; n++) {

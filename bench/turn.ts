@@ -11,7 +11,13 @@ export function argsOf(n: number): Args {
   return { path: 'src/kernel/fold.ts', query: 'what the log means', limit: 20, offset: 1_000_000 + n }
 }
 
-export const RESULT = 'x'.repeat(256)
+const RESULT = 'x'.repeat(256)
+const PADDING = RESULT.slice(7)
+
+/** Another each time: a tool that only repeats itself would be taken for one that gets nowhere. 256 bytes like RESULT. */
+export function resultOf(args: unknown): string {
+  return `${(args as Args).offset}${PADDING}`
+}
 
 /** Enough for any bench: no limit may end a run before its turns are done. */
 export const LIMITS: Limits = { ...DEFAULT_LIMITS, modelRequests: 1_000_000, activeMs: 2 ** 40 }
@@ -47,7 +53,7 @@ export const lookup = defineTool({
   description: 'Look something up',
   input: schema,
   effect: 'read',
-  execute: async () => RESULT,
+  execute: async (args) => resultOf(args),
 })
 
 export function ask(n: number): Step {

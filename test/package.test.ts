@@ -14,11 +14,11 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
   readonly scripts: Record<string, string>
 }
 
-/** The first TypeScript block under a heading, as plain JavaScript: the README's examples use no type syntax. */
-function exampleOf(heading: string): string {
-  const text = readFileSync(join(root, 'README.md'), 'utf8')
+/** The first TypeScript block under a heading, as plain JavaScript: examples that are run use no type syntax. */
+function exampleOf(heading: string, file = 'README.md'): string {
+  const text = readFileSync(join(root, file), 'utf8')
   const block = /```ts\n([\s\S]*?)```/.exec(text.slice(text.indexOf(heading)))
-  if (!block?.[1]) throw new Error(`README has no example under "${heading}"`)
+  if (!block?.[1]) throw new Error(`${file} has no example under "${heading}"`)
   return block[1]
 }
 
@@ -53,6 +53,14 @@ describe('the package', () => {
       stdout: expect.stringContaining('completed It is 4 °C and raining in Oslo.') as string,
       stderr: '',
     })
+  })
+
+  it('B-PACK-8: the programs of the quickstart and of the guide on limits run as written', () => {
+    writeFileSync(join(folder, 'agent.mjs'), exampleOf('# Quickstart', 'docs/guide/quickstart.md'))
+    expect(run('agent.mjs').stdout).toContain("requires_action publish { page: 'news.html' }")
+    expect(run('agent.mjs').stdout).toContain('completed The news are online.')
+    writeFileSync(join(folder, 'limits.mjs'), exampleOf('# Limits', 'docs/guide/limits.md'))
+    expect(run('limits.mjs').stdout).toBe('completed 5 look look look report\n')
   })
 
   it('B-PACK-2: it keeps sessions in an SQLite file, and another process reads them', () => {
@@ -107,6 +115,13 @@ describe('the examples', () => {
     ['03-files', 'The meeting is on Tuesday.\nSigned.'],
     ['04-mcp', 'The sum of 19 and 23 is 42.'],
     ['05-models', 'completed {"city":"Oslo","celsius":4} $0.0195\nlimit usd 1 request was made'],
+    ['06-hooks', 'audit: end_turn, 1 held back'],
+    ['07-sessions', 'refused: session_busy\nrequires_action (paused): measure ok'],
+    ['08-streaming', 'a late reader: 10 events, 1 of them before the question\nleft early: interrupted'],
+    ['09-tracing', 'The log gives the same 9 spans again.'],
+    ['10-subagents', 'completed: I found this. One page says of Oslo: 4 °C and rain. I found this. Volume 26'],
+    ['11-wake', 'worker: 1 looked at\nThe bread is out of the oven.'],
+    ['12-memory', 'second: Switch the VPN on first.\nthe same bytes again: true'],
   ]
 
   it('B-PACK-6: every example is in the list of those that are run here, and npm start runs the first', () => {

@@ -18,19 +18,23 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   chaos: ['kernel', 'stores'],
   runtime: ['kernel', 'tools', 'models', 'stores', 'context'],
   agents: ['kernel', 'runtime'],
-  memory: ['kernel', 'runtime'],
-  graphs: ['kernel', 'runtime'],
+  memory: ['kernel', 'tools', 'models', 'stores', 'runtime'],
+  // What a node does is defined like any other tool.
+  graphs: ['kernel', 'runtime', 'tools'],
   scripts: ['kernel', 'runtime'],
   version: [],
   // The verbs of one session: half of the harness, in a file of its own.
   'session-handle': engine,
   harness: [...engine, 'session-handle', 'version'],
+  // Recorded sessions, an entry of its own: public names only.
+  replay: engine,
   // Public names only: it re-exports, so it may see everything that has a public name.
   index: [...engine, 'harness', 'session-handle', 'version', 'triage', 'evals', 'server', 'server/wire'],
   // What anyone outside could import (the public names and the pure kernel), and never a store or a driver.
   triage: ['harness', 'index', 'kernel'],
   evals: ['harness', 'index', 'kernel'],
-  cli: ['harness', 'index', 'kernel'],
+  // It uses what the package's entries offer, each when a command needs it.
+  cli: ['harness', 'index', 'kernel', 'tools', 'tracing', 'replay', 'memory', 'graphs', 'version'],
   server: ['harness', 'kernel', 'server/wire'],
   'server/wire': ['kernel'],
   web: ['kernel', 'server/wire'],
@@ -74,6 +78,7 @@ const toolFrame = new Set([
   'confined',
   'risk',
   'isolate',
+  'injected',
 ])
 /** The files that make several tools at once, and nothing else. Only they may import tools. */
 const toolSets = new Set(['files', 'builtin', 'index'])

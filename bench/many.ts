@@ -1,0 +1,168 @@
+// `many`, `many.heap`, `parked`: many sessions in one process. How many turns a second of CPU does, what a session that lives
+// costs in memory, and what one that waits for a person does. Memory store, scripted model, as in loop.ts.
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { defineTool, Harness, scripted, sqlite, type StandardSchema } from '../src/index.ts'
+import { type Case, cpuMs, type Family } from './family.ts'
+import { argsOf, ask, LIMITS, lookup, resultOf } from './turn.ts'
+
+const SESSIONS = 500
+const TURNS = 10
+const PARKED = 10_000
+const WIDTH = 200
+
+/** What is reachable now. Twice: what a first collection frees may hold what only a second one finds. */
+function liveBytes(): number {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+/** Each session makes its turns; the model finds out from the request which turn it is. */
+const harness: Case = async () => {
+  const model = scripted((request) => {
+    const turns = request.messages.filter(({ role }) => role === 'assistant').length
+    return turns < TURNS ? ask(turns) : 'done'
+  })
+  const subject = new Harness({ model, tools: [lookup], limits: LIMITS })
+  // One round to warm up, as a server is warm.
+  await round(subject)
+  const before = liveBytes()
+  const begun = cpuMs()
+  const sessions = await round(subject)
+  const spent = cpuMs() - begun
+  const heap = (liveBytes() - before) / SESSIONS
+  if (sessions !== SESSIONS) throw new Error(`${sessions} sessions completed`)
+  await subject.close()
+  return { perSecond: (SESSIONS * (TURNS + 1)) / (spent / 1000), heap: heap / 1024 }
+}
+
+async function round(subject: Harness): Promise<number> {
+  const runs = Array.from({ length: SESSIONS }, async () => (await subject.run('go')).status === 'completed')
+  return (await Promise.all(runs)).filter(Boolean).length
+}
+
+type Message = { readonly role: string; readonly content: unknown }
+
+/** Model, arguments, tool, history, five hundred times: the least that can be called many agents. */
+const floor: Case = async () => {
+  const kept: Message[][] = []
+  await bareRound(kept)
+  kept.length = 0
+  const before = liveBytes()
+  const begun = cpuMs()
+  await bareRound(kept)
+  const spent = cpuMs() - begun
+  const heap = (liveBytes() - before) / kept.length
+  return { perSecond: (SESSIONS * (TURNS + 1)) / (spent / 1000), heap: heap / 1024 }
+}
+
+async function bareRound(kept: Message[][]): Promise<void> {
+  const model = async (_messages: readonly Message[], n: number) => {
+    const calls = [{ id: `call_${n}`, tool: 'lookup', args: JSON.stringify(argsOf(n)) }]
+    return n < TURNS ? { text: '', calls } : { text: 'done', calls: [] }
+  }
+  const one = async (): Promise<void> => {
+    const messages: Message[] = [{ role: 'user', content: 'go' }]
+    for (let n = 0; ; n++) {
+      const reply = await model(messages, n)
+      messages.push({ role: 'assistant', content: reply })
+      if (reply.calls.length === 0) break
+      for (const call of reply.calls) {
+        const content = resultOf(JSON.parse(call.args))
+        messages.push({ role: 'tool', content: { id: call.id, content } })
+      }
+    }
+    kept.push(messages)
+  }
+  await Promise.all(Array.from({ length: SESSIONS }, one))
+}
+
+const anything: StandardSchema<object> = {
+  '~standard': {
+    validate: (value) => ({ value: value as object }),
+    jsonSchema: { input: () => ({ type: 'object', properties: {} }) },
+  },
+}
+
+/** Sessions on disk that wait for an approval: what each keeps in memory, and whether anything ticks for them. */
+const parked: Case = async (folder) => {
+  const risky = defineTool({
+    name: 'risky',
+    description: 'Asks',
+    input: anything,
+    approval: 'ask',
+    execute: () => 'ok',
+  })
+  const store = sqlite(join(folder, `parked-${process.pid}.db`))
+  const subject = new Harness({ model: scripted(() => ({ calls: [{ tool: 'risky' }] })), tools: [risky], store })
+  await park(subject, WIDTH)
+  const before = liveBytes()
+  for (let i = 0; i < PARKED / WIDTH; i++) await park(subject, WIDTH)
+  const kilobytes = (liveBytes() - before) / PARKED / 1024
+  const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  await subject.close()
+  await store.close()
+  return { kilobytes, timers }
+}
+
+async function park(subject: Harness, count: number): Promise<void> {
+  const runs = await Promise.all(Array.from({ length: count }, () => subject.run('go')))
+  const odd = runs.find(({ status }) => status !== 'requires_action')
+  if (odd) throw new Error(`the run ${odd.status}`)
+}
+
+/** A map that has one small object for each: what even the least list of those who wait would keep. */
+const list: Case = async () => {
+  const waiting = new Map<string, object>()
+  const before = liveBytes()
+  for (let i = 0; i < PARKED; i++) waiting.set(`session-${i}`, { call: `${i}.0` })
+  const kilobytes = (liveBytes() - before) / PARKED / 1024
+  return { kilobytes: waiting.size === PARKED ? kilobytes : Number.NaN, timers: 0 }
+}
+
+export const parking: Family = {
+  repetitions: 3,
+  cases: { parked, list },
+  figures: [
+    {
+      name: 'parked',
+      unit: 'KB a session',
+      target: 1,
+      value: (median) => median('parked.kilobytes'),
+      floor: (median) => median('list.kilobytes'),
+    },
+    {
+      name: 'parked.timers',
+      unit: 'timers',
+      target: 0,
+      value: (median) => median('parked.timers'),
+      floor: (median) => median('list.timers'),
+    },
+  ],
+}
+
+export const many: Family = {
+  repetitions: 7,
+  cases: { harness, floor },
+  figures: [
+    {
+      name: 'many',
+      unit: 'turns a CPU second',
+      target: 22_000,
+      atLeast: true,
+      value: (median) => median('harness.perSecond'),
+      floor: (median) => median('floor.perSecond'),
+    },
+    {
+      name: 'many.heap',
+      unit: 'KB a session',
+      target: 14,
+      value: (median) => median('harness.heap'),
+      floor: (median) => median('floor.heap'),
+    },
+  ],
+}

@@ -1,0 +1,66 @@
+// 07 · A session while it works: steer it, pause it, let it go on, and fork it from an earlier event.
+// Run it: npm run -s build:all && node .build/examples/07-sessions.js
+import { z } from 'zod'
+import { defineTool, Fault, Harness, scripted } from '../src/index.ts'
+
+// A tool that takes its time: it is done when the measuring tape is back.
+let begun = (): void => {}
+let done = (): void => {}
+const measuring = new Promise<void>((resolve) => (begun = resolve))
+const measured = new Promise<void>((resolve) => (done = resolve))
+const measure = defineTool({
+  name: 'measure',
+  description: 'Measure the garden',
+  input: z.object({}),
+  effect: 'read',
+  execute: async () => {
+    begun()
+    await measured
+    return '12 by 8 metres'
+  },
+})
+
+const model = scripted([
+  { calls: [{ tool: 'measure' }] },
+  'Tulips and lavender on 96 square metres, and no roses.',
+  'Buy 200 bulbs and 40 lavender plants.',
+  'Roses along the south wall, lavender in front of them.',
+])
+const harness = new Harness({ model, tools: [measure] })
+const session = await harness.open()
+
+const running = session.run('Plan the garden.')
+await measuring
+
+// The run is open: one message joins it, one waits for its end, and nothing more starts for now.
+await session.send('No roses, please.', { id: 'roses' })
+const again = await session.send('No roses, please.', { id: 'roses' })
+await session.send('What must I buy?', { when: 'after' })
+await session.steer([{ type: 'pause' }])
+console.log(`sent twice, taken once: ${again.duplicate}`)
+try {
+  await session.send('Me first!', { when: 'idle' })
+} catch (error) {
+  console.log(`refused: ${error instanceof Fault ? error.code : 'no reason'}`)
+}
+done()
+const paused = await running
+console.log(`${paused.status} (${paused.stopReason}): measure ${paused.calls[0]?.status}`)
+
+// A batch is taken whole or not at all. This one lets the run go on.
+await session.steer([{ type: 'resume' }])
+const last = await session.run()
+console.log(`${last.status}: ${last.text}`)
+for (const message of await session.messages()) {
+  if (message.role === 'tool') continue
+  const text = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  if (text !== '') console.log(`  ${message.role}: ${text}`)
+}
+
+// A fork goes on from an event of this session, and this session does not know it.
+const { events } = await session.read()
+const first = events.find((event) => event.type === 'run.settled')
+const fork = await session.fork({ at: first?.seq ?? 1 })
+console.log(`fork: ${(await fork.run('And if I wanted roses?')).text}`)
+console.log(`here ${(await session.messages()).length} messages, there ${(await fork.messages()).length}`)
+await harness.close()
