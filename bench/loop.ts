@@ -2,7 +2,8 @@
 // of 3,000 turns in one process. Nothing here touches a disk: durable.ts does.
 import { Harness, scripted } from '../src/index.ts'
 import { type Case, cpuMs, type Family, medianOf, type Sample } from './family.ts'
-import { argsOf, ask, LIMITS, lookup, resultOf } from './turn.ts'
+import { bareRun } from './bare-run.ts'
+import { ask, LIMITS, lookup } from './turn.ts'
 
 const TURNS = 3_000
 /** Model calls at which the CPU clock is read. Call n opens turn n + 1. */
@@ -22,28 +23,12 @@ const harness: Case = async () => {
   return sampleOf(begun, marks)
 }
 
-type Message = { readonly role: string; readonly content: unknown }
-
-/** Model, arguments, tool, history: the least that can be called an agent. */
 const floor: Case = async () => {
   const marks = new Map<number, number>()
-  const model = async (_messages: readonly Message[], n: number) => {
-    if (isMark(n)) marks.set(n, cpuMs())
-    const calls = [{ id: `call_${n}`, tool: 'lookup', args: JSON.stringify(argsOf(n)) }]
-    return n < TURNS ? { text: '', calls } : { text: 'done', calls: [] }
-  }
-  const tools = new Map([['lookup', async (args: unknown) => resultOf(args)]])
   const begun = cpuMs()
-  const messages: Message[] = [{ role: 'user', content: 'go' }]
-  for (let n = 0; ; n++) {
-    const reply = await model(messages, n)
-    messages.push({ role: 'assistant', content: reply })
-    if (reply.calls.length === 0) break
-    for (const call of reply.calls) {
-      const content = await tools.get(call.tool)?.(JSON.parse(call.args))
-      messages.push({ role: 'tool', content: { id: call.id, content } })
-    }
-  }
+  await bareRun(TURNS, (n) => {
+    if (isMark(n)) marks.set(n, cpuMs())
+  })
   return sampleOf(begun, marks)
 }
 

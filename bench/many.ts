@@ -5,7 +5,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { defineTool, Harness, scripted, sqlite, type StandardSchema } from '../src/index.ts'
 import { type Case, cpuMs, type Family } from './family.ts'
-import { argsOf, ask, LIMITS, lookup, resultOf } from './turn.ts'
+import { bareRun, type Message } from './bare-run.ts'
+import { ask, LIMITS, lookup } from './turn.ts'
 
 const SESSIONS = 500
 const TURNS = 10
@@ -45,11 +46,8 @@ async function round(subject: Harness): Promise<number> {
   return (await Promise.all(runs)).filter(Boolean).length
 }
 
-type Message = { readonly role: string; readonly content: unknown }
-
-/** Model, arguments, tool, history, five hundred times: the least that can be called many agents. */
 const floor: Case = async () => {
-  const kept: Message[][] = []
+  const kept: (readonly Message[])[] = []
   await bareRound(kept)
   kept.length = 0
   const before = liveBytes()
@@ -60,25 +58,12 @@ const floor: Case = async () => {
   return { perSecond: (SESSIONS * (TURNS + 1)) / (spent / 1000), heap: heap / 1024 }
 }
 
-async function bareRound(kept: Message[][]): Promise<void> {
-  const model = async (_messages: readonly Message[], n: number) => {
-    const calls = [{ id: `call_${n}`, tool: 'lookup', args: JSON.stringify(argsOf(n)) }]
-    return n < TURNS ? { text: '', calls } : { text: 'done', calls: [] }
-  }
-  const one = async (): Promise<void> => {
-    const messages: Message[] = [{ role: 'user', content: 'go' }]
-    for (let n = 0; ; n++) {
-      const reply = await model(messages, n)
-      messages.push({ role: 'assistant', content: reply })
-      if (reply.calls.length === 0) break
-      for (const call of reply.calls) {
-        const content = resultOf(JSON.parse(call.args))
-        messages.push({ role: 'tool', content: { id: call.id, content } })
-      }
-    }
-    kept.push(messages)
-  }
-  await Promise.all(Array.from({ length: SESSIONS }, one))
+/** Nothing but `kept` holds what it made: the value of a promise may still be held when the bytes are counted. */
+async function bareRound(kept: (readonly Message[])[]): Promise<void> {
+  const runs = Array.from({ length: SESSIONS }, async () => {
+    kept.push(await bareRun(TURNS))
+  })
+  await Promise.all(runs)
 }
 
 const anything: StandardSchema<object> = {

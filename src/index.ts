@@ -22,7 +22,7 @@ export type { BreakerOptions } from './runtime/guard.ts'
 export { type Hook, type HookEvents, stopAtRequests, stopAtUsd } from './runtime/hooks.ts'
 export { type CallRecord, type Completed, orThrow, type Pending, type Result, RunFailed } from './runtime/result.ts'
 export type { Attachment } from './runtime/origin.ts'
-export type { Worked, WorkOptions } from './runtime/patrol.ts'
+export { Patrol, type PatrolOptions, type Seen, type Worked, type WorkOptions } from './runtime/patrol.ts'
 export { Worker, type WorkerOptions } from './runtime/worker.ts'
 export type {
   Command,

@@ -2,7 +2,7 @@
 // It runs nothing and keeps nothing: asked the same again, also by another process, it says the same.
 import type { Json, Mutable } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
-import { canonicalJson } from '../runtime/canonical.ts'
+import { canonicalJson } from '../tools/canonical.ts'
 import { INCOMPLETE } from '../runtime/children.ts'
 import { timedOut } from '../runtime/landings.ts'
 import { initialState, reduced, type State, type Write } from './channel.ts'

@@ -1,6 +1,6 @@
 // What a node is for the planner: which calls it wants, the tool that makes them, and what their results come to. The typed ways to
 // make one are in node.ts; when it is called is decided in plan.ts.
-import { canonicalJson } from '../runtime/canonical.ts'
+import { canonicalJson } from '../tools/canonical.ts'
 import type { Json } from '../kernel/content.ts'
 import { output } from '../tools/output.ts'
 import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from '../tools/tool.ts'

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { BlobRef, CallStatus, EffectClass, Gate, Json } from '../kernel/content.ts'
 import type { Failure } from '../kernel/failure.ts'
-import { canonicalJson } from './canonical.ts'
+import { canonicalJson } from '../tools/canonical.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 
 /** What one call came to. Sealed, `print` stands for the arguments, and a hash for a long output. */

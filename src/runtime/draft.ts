@@ -140,6 +140,7 @@ function namesOf({ births, sends }: Family): readonly string[] {
   return [...births, ...sends].map(({ session }) => session)
 }
 
+/** `end` is set within a closure, where the compiler does not look: handed over, it has its type again. */
 function beganOf({ began }: End): number {
   return began
 }

@@ -3,6 +3,7 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Clock, Store } from '../kernel/ports.ts'
 import { Bell } from './bell.ts'
+import { systemClock } from './platform.ts'
 import { BACKOFF_MS_MAX, backoffMs } from './quarantine.ts'
 
 export type WorkOptions = {
@@ -17,9 +18,9 @@ export type WorkOptions = {
 /** Why it ended, and how often it looked at a session. */
 export type Worked = { readonly type: 'idle' | 'stopped'; readonly looks: number }
 
-export type Around = {
+export type PatrolOptions = {
   readonly store: Store
-  readonly clock: Clock
+  readonly clock?: Clock
   readonly width: number
   readonly idleMs: number
   /** How many sessions this worker drives now, also those it was asked to. */
@@ -45,7 +46,7 @@ const TROUBLE_MS = 1_000
 
 export class Patrol {
   readonly done: Promise<Worked>
-  readonly #around: Around
+  readonly #around: PatrolOptions
   readonly #bell: Bell
   readonly #looking = new Map<string, Promise<void>>()
   /** Sessions that could not be looked at, for reasons that are not theirs. */
@@ -61,9 +62,9 @@ export class Patrol {
   #idleSince = Number.POSITIVE_INFINITY
   #stopped = false
 
-  constructor(around: Around) {
+  constructor(around: PatrolOptions) {
     this.#around = around
-    this.#bell = new Bell(around.clock)
+    this.#bell = new Bell(around.clock ?? systemClock)
     const unwatch = around.store.watchDue(this.#bell.ring)
     this.done = this.#walk().finally(() => {
       unwatch()

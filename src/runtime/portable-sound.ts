@@ -1,12 +1,11 @@
 // Whether the events of an exported session are a log that a store could have written, and whether nothing of it was exchanged.
 // The shape of each event was checked before (portable-shape.ts). Everything here refuses with one sentence and changes nothing.
 import { hash } from 'node:crypto'
-import type { Json } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { Bug } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
-import { sorted } from './canonical.ts'
+import { digestOf } from '../tools/admit.ts'
 import { invalid } from './portable-fields.ts'
 import type { PortableBlob, PortableLog } from './portable-shape.ts'
 import { isInbox } from './replay-decide.ts'
@@ -80,15 +79,10 @@ function checkDigests({ session, events }: PortableLog, blobs: Blobs): void {
     for (const { tool, args, gate, digest } of event.calls) {
       const definition = tools.get(tool)
       if (gate?.type !== 'ask' && digest === undefined) continue
-      if (definition === undefined || digest !== digestOf(tool, definition, args))
+      if (definition === undefined || digest !== digestOf({ name: tool, definition }, args))
         throw invalid(`event ${event.seq} of ${session} asks for a call of "${tool}" that its digest does not fit.`)
     }
   }
-}
-
-/** As admission made it (tools/admit.ts). */
-function digestOf(tool: string, definition: string, args: Json): string {
-  return hash('sha256', JSON.stringify([tool, definition, sorted(args)]))
 }
 
 /** The definition of each tool that a run froze. */

@@ -2,7 +2,7 @@
 // stands at the same place is compared. It knows nothing of how the second one came to be.
 import type { Json } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
-import { canonicalJson } from './canonical.ts'
+import { canonicalJson } from '../tools/canonical.ts'
 
 export type Rerun = {
   readonly events: readonly Event[]

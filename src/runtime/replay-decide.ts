@@ -4,7 +4,7 @@ import type { OwnerBody, Event, InboxEvent, OwnerEvent } from '../kernel/event.t
 import { open, type OpenSession, take } from '../kernel/fold.ts'
 import { type Decision, type Effect, next, settlement } from '../kernel/next.ts'
 import { EMPTY } from '../kernel/session.ts'
-import { canonicalJson } from './canonical.ts'
+import { canonicalJson } from '../tools/canonical.ts'
 
 /** What would be decided before event `seq`, and what was written instead. */
 export type Redecided = { readonly seq: number; readonly expected: Decision; readonly found: Event }

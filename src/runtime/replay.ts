@@ -5,7 +5,8 @@ import type { Event } from '../kernel/event.ts'
 import { fold, open, type OpenSession, take } from '../kernel/fold.ts'
 import type { Store } from '../kernel/ports.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
-import { canonicalJson, firstGap, type Gap } from './canonical.ts'
+import { canonicalJson } from '../tools/canonical.ts'
+import { firstGap, type Gap } from './gap.ts'
 import { damaged } from './history.ts'
 
 export type Refolded = {

@@ -5,6 +5,7 @@ import { hash } from 'node:crypto'
 import type { Gate, Json, Mutable, Outside, Proposal } from '../kernel/content.ts'
 import type { Failure } from '../kernel/failure.ts'
 import type { ReplyCall } from '../kernel/ports.ts'
+import { canonicalJson, sorted } from './canonical.ts'
 import { bounded, clipped, invalidText } from './invalid.ts'
 import { isSuspect, normalised, parse, readingOf } from './reading.ts'
 import { judge, type Policy } from './policy.ts'
@@ -125,7 +126,7 @@ function accept(tool: Tool, call: ReplyCall, args: Json, asking: Asking): Propos
 function rawOf(text: string, args: Json): string | undefined {
   if (JSON.stringify(args) === text) return undefined
   const written = parse(text) ?? null
-  return JSON.stringify(canonical(written)) === JSON.stringify(canonical(args)) ? text : undefined
+  return canonicalJson(written) === canonicalJson(args) ? text : undefined
 }
 
 type Written = { readonly args: Json; readonly raw: string | undefined }
@@ -187,15 +188,8 @@ function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate
 }
 
 /** What a person approves: this tool as defined now, with exactly these arguments. */
-function digestOf(tool: Tool, args: Json): string {
-  return hash('sha256', JSON.stringify([tool.name, tool.definition, canonical(args)]))
-}
-
-function canonical(value: Json): Json {
-  if (Array.isArray(value)) return value.map(canonical)
-  if (value === null || typeof value !== 'object') return value
-  const entries = Object.entries(value as Readonly<Record<string, Json>>)
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, canonical(item)]))
+export function digestOf({ name, definition }: Pick<Tool, 'name' | 'definition'>, args: Json): string {
+  return hash('sha256', JSON.stringify([name, definition, sorted(args)]))
 }
 
 /** The original arguments stay for the history, if they can and are short: nobody reads a megabyte of what did not run. */

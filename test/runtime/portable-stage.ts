@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { defineTool, Harness, memory, type Script, scripted, type Store, type Tool } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
-import { canonicalJson } from '../../src/runtime/canonical.ts'
+import { canonicalJson } from '../../src/tools/canonical.ts'
 import type { Portable } from '../../src/runtime/portable.ts'
 
 export type Desk = {

@@ -79,6 +79,7 @@ const toolFrame = new Set([
   'risk',
   'isolate',
   'injected',
+  'canonical',
 ])
 /** The files that make several tools at once, and nothing else. Only they may import tools. */
 const toolSets = new Set(['files', 'builtin', 'index'])
