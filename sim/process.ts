@@ -169,6 +169,8 @@ export class SimProcess {
       account: (id) => store.account(id),
       announce: (worker, address, ttlMs) => store.announce(worker, address, ttlMs),
       address: (session) => store.address(session),
+      remove: (session, by) => far(true, () => store.remove(session, by)),
+      removals: (limit) => store.removals(limit),
       close: () => Promise.resolve(),
     }
   }

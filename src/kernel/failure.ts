@@ -9,7 +9,7 @@ export type FailureKind =
 
 /** Closed on purpose: callers switch on it. */
 export type FaultCode =
-  | ('lease_lost' | 'conflict' | 'over_budget')
+  | ('lease_lost' | 'conflict' | 'over_budget' | 'store_replaced')
   | ('disk_full' | 'io_error' | 'store_busy' | 'store_closed' | 'store_damaged' | 'store_newer' | 'store_unsupported')
   | ('session_missing' | 'session_exists' | 'session_closed' | 'session_damaged' | 'session_busy')
   | ('id_reused' | 'call_unknown' | 'decision_stale' | 'invalid_input' | 'invalid_config' | 'harness_closed')

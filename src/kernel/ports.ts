@@ -15,7 +15,7 @@ export type Card = Frozen<{
   asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; outcome: Outcome['type'] | null
 }>
 
-/** Money moves in the same commit as the event that causes it. Amounts are millionths of a dollar. */
+/** Money moves in the same commit as its event, in millionths of a dollar. Accounts `session:S`, `tree:S`, `run:S:n` go with S. */
 export type Charge = Frozen<
   | { type: 'hold'; key: string; accounts: readonly string[]; amount: number }
   /** `assumed` marks a lost call, settled at its full hold. */
@@ -25,12 +25,11 @@ export type Charge = Frozen<
 >
 
 export type Blob = Frozen<{ hash: string; media: string; data: Uint8Array }>
-
 export type Snapshot = Frozen<{ seq: number; version: number; body: string }>
 
+// biome-ignore format: related fields share a line
 export type OwnerWrite = Frozen<{
-  session: string
-  lane: 'owner'
+  session: string; lane: 'owner'
   /** The writer's lease. 0 with `expectedSeq` 0 creates the session. */
   epoch: number
   /** The log must end here, else the commit is refused with `conflict`. */
@@ -40,9 +39,7 @@ export type OwnerWrite = Frozen<{
   card: Card
   /** Idempotent inbox events for other sessions, in the same transaction. */
   sends?: readonly Frozen<{ session: string; event: InboxBody }>[]
-  charges?: readonly Charge[]
-  blobs?: readonly Blob[]
-  snapshot?: Snapshot
+  charges?: readonly Charge[]; blobs?: readonly Blob[]; snapshot?: Snapshot
   /** Give the lease back in the same transaction. */
   release?: true
 }>
@@ -56,17 +53,17 @@ export type InboxWrite = Frozen<{
 }>
 
 export type Write = OwnerWrite | InboxWrite
-
 /** One per write. For the inbox, `seqs[i]` is where event i stands, also when it was there already (`duplicate`). */
 export type Receipt = Frozen<{ seqs: readonly number[]; duplicate: boolean }>
-
 /** `damaged` names the first event that failed its checksum; everything before it is good. */
 export type Page = Frozen<{ events: readonly Event[]; damaged?: Frozen<{ seq: number; reason: string }> }>
 
+/** `failed`: attempts before it that wrote nothing. */
 export type Claim = Frozen<{ epoch: number; until: number; failed: number }>
 export type AccountRow = Frozen<{ id: string; limit: number | null; held: number; spent: number; assumed: number }>
-
-export type CardFilter = Frozen<{ status?: Card['status']; root?: string; after?: string; limit: number }>
+/** What is known of a session that was taken out: never what was in it. `bytes` are those of its events and blobs. */
+export type Removal = Frozen<{ session: string; agent: string; events: number; bytes: number; at: number; by: string }>
+export type CardFilter = Frozen<{ status?: Status; root?: string; after?: string; newest?: true; limit: number }>
 
 /**
  * The one truth. Every promise resolves only after the commit that holds its effect returned.
@@ -86,7 +83,7 @@ export interface Store {
   watch(session: string, listener: (news: readonly Event[] | null) => void): () => void
   /** Called when some session may have become due, in this process or in another. */
   watchDue(listener: () => void): () => void
-  /** A lease, or null while another worker's lives. The epoch only grows. `failed`: attempts before it that wrote nothing. */
+  /** A lease, or null while another worker's lives. The epoch only grows, also when the id of a removed session is used again. */
   claim(session: string, worker: string, ttlMs: number): Promise<Claim | null>
   /** One heartbeat for all of a worker's sessions; returns what it still holds. */
   extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
@@ -96,17 +93,20 @@ export interface Store {
   due(limit: number): Promise<readonly string[]>
   /** When the next session becomes due, or null. */
   nextDue(): Promise<number | null>
-  list(filter: CardFilter): Promise<readonly Card[]>
+  list(filter: CardFilter): Promise<readonly Card[]> // by id, from `after` on; or the roots, `newest` last event first
   blob(hash: string): Promise<Blob | null>
   account(id: string): Promise<AccountRow | null>
   /** Where other processes reach this worker's live deltas, and where this session's owner is reached. */
   announce(worker: string, address: string, ttlMs: number): Promise<void>
   address(session: string): Promise<string | null>
+  /** A root and its children, out for good; what is held is spent. `session_busy`: one is driven; `conflict`: a fork reads one. */
+  remove(session: string, by: string): Promise<readonly Removal[]>
+  /** What was removed, newest first. Whoever watched it was told null, and reads that it is missing. */
+  removals(limit: number): Promise<readonly Removal[]>
   close(): Promise<void>
 }
 
 export type ToolSchema = Frozen<{ name: string; description: string; parameters: Json }>
-
 /** The shape of the final answer: kept by the provider (`native`), or asked for as the arguments of a call (`tool`). */
 export type OutputSchema = Frozen<{ mode: 'native' | 'tool'; name: string; schema: Json; strict: boolean }>
 

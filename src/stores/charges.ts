@@ -4,8 +4,8 @@ import { Fault } from '../kernel/failure.ts'
 import type { AccountRow, Charge } from '../kernel/ports.ts'
 import { checkId } from './id.ts'
 
-/** An open hold. It is forgotten once it is settled or freed. */
-export type Hold = { readonly amount: number; readonly accounts: readonly string[] }
+/** An open hold, and the session that opened it. It is forgotten once it is settled or freed. */
+export type Hold = { readonly amount: number; readonly accounts: readonly string[]; readonly session: string }
 
 /** What a commit changes: accounts as they will be, holds as they will be (null: closed). */
 export type Book = { readonly accounts: Map<string, AccountRow>; readonly holds: Map<string, Hold | null> }
@@ -16,21 +16,23 @@ export interface Ledger {
   hold(key: string): Hold | null
 }
 
-export function planCharges(begun: Book | null, known: Ledger, charges: readonly Charge[]): Book {
+export function planCharges(begun: Book | null, known: Ledger, session: string, charges: readonly Charge[]): Book {
   const book = begun ?? { accounts: new Map(), holds: new Map() }
   for (const charge of charges) {
     if (charge.type === 'limit') {
       checkId('account', charge.account)
       if (charge.limit !== null) checkAmount(charge.limit)
       book.accounts.set(charge.account, { ...accountOf(book, known, charge.account), limit: charge.limit })
-    } else if (charge.type === 'hold') hold(book, known, charge)
+    } else if (charge.type === 'hold') hold(book, known, session, charge)
     else close(book, known, charge)
   }
   return book
 }
 
+type Holding = Extract<Charge, { type: 'hold' }>
+
 /** A hold over any limit refuses the whole commit. The same key twice is the same hold. */
-function hold(book: Book, known: Ledger, { key, accounts, amount }: Extract<Charge, { type: 'hold' }>): void {
+function hold(book: Book, known: Ledger, session: string, { key, accounts, amount }: Holding): void {
   checkId('key of a hold', key)
   checkAmount(amount)
   if (holdOf(book, known, key)) return
@@ -43,7 +45,7 @@ function hold(book: Book, known: Ledger, { key, accounts, amount }: Extract<Char
     }
     book.accounts.set(id, { ...account, held: account.held + amount })
   }
-  book.holds.set(key, { amount, accounts })
+  book.holds.set(key, { amount, accounts, session })
 }
 
 /** Settling or freeing what is not held changes nothing, so both may be repeated. */
@@ -68,6 +70,21 @@ function holdOf(book: Book, known: Ledger, key: string): Hold | null {
 
 function accountOf(book: Book, known: Ledger, id: string): AccountRow {
   return book.accounts.get(id) ?? known.account(id) ?? { id, limit: null, held: 0, spent: 0, assumed: 0 }
+}
+
+const OWN = ['session:', 'tree:', 'run:', 'raised:session:', 'raised:tree:', 'raised:run:'] as const
+
+/** How the names of a session's own accounts begin. Not every name that begins like this is one: `isOwnAccount` says. */
+export function ownPrefixes(session: string): readonly string[] {
+  return OWN.map((kind) => `${kind}${session}`)
+}
+
+/** Named after this session, and after no other: an account of all sessions, such as a day's, is nobody's own. */
+export function isOwnAccount(session: string, account: string): boolean {
+  const kind = OWN.find((each) => account.startsWith(`${each}${session}`))
+  if (kind === undefined) return false
+  const rest = account.slice(kind.length + session.length)
+  return kind.endsWith('run:') ? /^:\d+$/.test(rest) : rest === ''
 }
 
 function checkAmount(amount: number): void {

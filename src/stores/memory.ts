@@ -3,28 +3,62 @@
 import type { Card } from '../kernel/ports.ts'
 import type { Event } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
-import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Snapshot, Store, Write } from '../kernel/ports.ts'
+import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Removal, Snapshot, Store, Write } from '../kernel/ports.ts'
 import { upcast } from '../kernel/upcast.ts'
 import { Agenda } from './agenda.ts'
-import type { Hold } from './charges.ts'
+import { type Hold, isOwnAccount } from './charges.ts'
 import { systemClock } from './clock.ts'
 import { checkId, compareIds } from './id.ts'
 import { Listeners } from './listeners.ts'
-import { claimedFrom, type Draft, type Head, type Plan, planCommit, releasedFrom, stirs, type View } from './plan.ts'
+import {
+  claimedFrom,
+  type Draft,
+  type Head,
+  originOf,
+  type Plan,
+  planCommit,
+  releasedFrom,
+  stirs,
+  type View,
+} from './plan.ts'
+import { type Household, planRemoval } from './removal.ts'
 
 export function memory(options: { readonly clock?: Clock } = {}): Store {
   return new MemoryStore(options.clock ?? systemClock)
 }
 
-type Log = { -readonly [K in keyof Head]: Head[K] } & {
+/** One session. A class, so that all of them have one shape: with a shape each, every look at one would be a search. */
+class Log implements Head {
   readonly id: string
   /** Counts sessions in the order of their creation. */
   readonly n: number
-  turn: number
+  turn = 0
+  seq = 0
+  at = 0
+  epoch: number
+  worker: string | null = null
+  due: number | null = null
+  urgent = false
+  status: Card['status']
+  tries = 0
+  trouble: Head['trouble'] = null
   card: Card
-  readonly bodies: string[]
-  readonly ids: Map<string, number>
-  snapshot: Snapshot | null
+  readonly bodies: string[] = []
+  readonly ids = new Map<string, number>()
+  snapshot: Snapshot | null = null
+  /** The session whose log it reads before its own. */
+  readonly origin: string | null
+  /** The blobs it refers to, if any. */
+  blobs: Set<string> | null = null
+
+  constructor(n: number, draft: Draft, card: Card) {
+    this.id = draft.session
+    this.n = n
+    this.epoch = draft.epoch
+    this.status = draft.status
+    this.card = card
+    this.origin = originOf(draft)
+  }
 }
 
 type Worker = { until: number; ttlMs: number; address: string | null; readonly held: Set<Log> }
@@ -44,7 +78,11 @@ class MemoryStore implements Store {
   readonly #holds = new Map<string, Hold>()
   readonly #blobs = new Map<string, Blob>()
   readonly #listeners = new Listeners()
-  readonly #view: View & { now: number } = {
+  readonly #removals: { readonly removal: Removal; readonly n: number }[] = []
+  /** The last epochs of removed sessions. */
+  readonly #ended = new Map<string, number>()
+  #created = 0
+  readonly #view: View & Household & { now: number } = {
     now: 0,
     head: (session) => this.#logs.get(session) ?? null,
     admitted: (session, id) => {
@@ -54,6 +92,12 @@ class MemoryStore implements Store {
     },
     account: (id) => this.#accounts.get(id) ?? null,
     hold: (key) => this.#holds.get(key) ?? null,
+    ended: (session) => this.#ended.get(session) ?? null,
+    rootOf: (session) => this.#logs.get(session)?.card.root ?? null,
+    family: (root) => this.#list.flatMap((log) => (log.card.root === root ? [log.id] : [])),
+    isDriven: (session) => this.#leased(this.#find(session), this.#view.now),
+    forksOf: (session) => this.#list.flatMap((log) => (log.origin === session ? [log.id] : [])),
+    holdsOf: (session) => new Map([...this.#holds].filter(([, hold]) => hold.session === session)),
   }
   #closed = false
 
@@ -83,9 +127,12 @@ class MemoryStore implements Store {
 
   async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
     this.#check()
-    const bodies = this.#find(session).bodies.slice(after, after + limit)
-    const events = JSON.parse(`[${bodies.join(',')}]`) as Event[]
-    return { events: events.map(upcast) }
+    const { bodies } = this.#find(session)
+    const events: Event[] = []
+    for (let i = after; i < bodies.length && i < after + limit; i++) {
+      events.push(upcast(JSON.parse(bodies[i] ?? '') as Event))
+    }
+    return { events }
   }
 
   async snapshot(session: string): Promise<Snapshot | null> {
@@ -160,7 +207,8 @@ class MemoryStore implements Store {
 
   async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
     this.#check()
-    const { status, root, after = '', limit } = filter
+    const { status, root, after = '', limit, newest } = filter
+    if (newest) return newestOf(this.#list, status).slice(0, limit)
     if (!this.#ordered) this.#list.sort((a, b) => compareIds(a.id, b.id))
     this.#ordered = true
     const found: Card[] = []
@@ -191,6 +239,21 @@ class MemoryStore implements Store {
     const now = this.#check()
     const log = this.#logs.get(session)
     return log && this.#leased(log, now) ? (this.#workers.get(log.worker ?? '')?.address ?? null) : null
+  }
+
+  async remove(session: string, by: string): Promise<readonly Removal[]> {
+    const at = this.#check()
+    const { sessions, book } = planRemoval(session, by, this.#view)
+    this.#applyRest({ book, blobs: [], refs: [] })
+    const removed = sessions.map((id) => this.#remove(this.#find(id), { at, by }))
+    for (const id of sessions) this.#listeners.tell(id, null)
+    return removed
+  }
+
+  async removals(limit: number): Promise<readonly Removal[]> {
+    this.#check()
+    const newest = this.#removals.toSorted((a, b) => b.removal.at - a.removal.at || b.n - a.n)
+    return newest.slice(0, limit).map(({ removal }) => removal)
   }
 
   async close(): Promise<void> {
@@ -240,7 +303,7 @@ class MemoryStore implements Store {
     const log = this.#logs.get(draft.session) ?? this.#create(draft)
     if (draft.owner !== null) this.#prove(draft.owner, now)
     this.#place(log, draft)
-    for (const body of draft.bodies) log.bodies.push(body)
+    for (const body of draft.bodies) log.bodies.push(flat(body))
     for (const { id, seq } of draft.ids) log.ids.set(id, seq)
     log.seq = draft.seq
     log.at = draft.at
@@ -252,12 +315,9 @@ class MemoryStore implements Store {
   }
 
   #create(draft: Draft): Log {
-    const { session: id, seq, at, epoch, worker, status, tries, trouble, card } = draft
-    assert(card, 'a session is created with a card')
-    const n = this.#logs.size
-    const head = { id, n, turn: 0, seq, at, epoch, worker, due: null, urgent: false, status, tries, trouble }
-    const log: Log = { ...head, card, bodies: [], ids: new Map(), snapshot: null }
-    this.#logs.set(id, log)
+    assert(draft.card, 'a session is created with a card')
+    const log = new Log(this.#created++, draft, draft.card)
+    this.#logs.set(log.id, log)
     this.#list.push(log)
     this.#ordered = false
     return log
@@ -269,16 +329,51 @@ class MemoryStore implements Store {
     if (known && known.until - now < (known.ttlMs * 2) / 3) known.until = now + known.ttlMs
   }
 
-  #applyRest(plan: Plan): void {
+  #remove(log: Log, { at, by }: Pick<Removal, 'at' | 'by'>): Removal {
+    this.#place(log, { worker: null, due: null, urgent: false })
+    this.#logs.delete(log.id)
+    this.#list.splice(this.#list.indexOf(log), 1)
+    let bytes = log.bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0)
+    for (const hash of log.blobs ?? []) {
+      if (this.#list.some(({ blobs }) => blobs?.has(hash))) continue
+      bytes += this.#blobs.get(hash)?.data.length ?? 0
+      this.#blobs.delete(hash)
+    }
+    for (const id of this.#accounts.keys()) if (isOwnAccount(log.id, id)) this.#accounts.delete(id)
+    const removal = { session: log.id, agent: log.card.agent, events: log.seq, bytes, at, by }
+    this.#removals.push({ removal, n: log.n })
+    this.#ended.set(log.id, log.epoch)
+    return removal
+  }
+
+  #applyRest(plan: Pick<Plan, 'book' | 'blobs' | 'refs'>): void {
     for (const [id, row] of plan.book?.accounts ?? []) this.#accounts.set(id, row)
     for (const [key, hold] of plan.book?.holds ?? []) {
       if (hold) this.#holds.set(key, hold)
       else this.#holds.delete(key)
     }
-    for (const { blob } of plan.blobs) {
+    for (const { session, blob } of plan.blobs) {
       if (!this.#blobs.has(blob.hash)) this.#blobs.set(blob.hash, { ...blob, data: blob.data.slice() })
+      this.#refer(session, blob.hash)
     }
+    for (const { session, hash } of plan.refs) this.#refer(session, hash)
   }
+
+  #refer(session: string, hash: string): void {
+    const log = this.#logs.get(session)
+    if (log) log.blobs = (log.blobs ?? new Set()).add(hash)
+  }
+}
+
+/** JSON is made in pieces, and a string of pieces takes half as much again. Whoever looks at a character makes it one. */
+function flat(text: string): string {
+  assert(text.charCodeAt(0) === OBJECT, 'an event is an object')
+  return text
+}
+const OBJECT = '{'.charCodeAt(0)
+function newestOf(logs: readonly Log[], status: Card['status'] | undefined): readonly Card[] {
+  const roots = logs.filter((log) => log.id === log.card.root && (status ?? log.status) === log.status)
+  return roots.sort((a, b) => b.at - a.at || compareIds(a.id, b.id)).map(cardOf)
 }
 
 function cardOf(log: Log): Card {

@@ -2,6 +2,7 @@
 // It is not a store: it sees the present through a View and returns what must be written, or throws the refusing Fault.
 import { isDeepStrictEqual } from 'node:util'
 import type { Card } from '../kernel/ports.ts'
+import type { Part } from '../kernel/content.ts'
 import type { Event, InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../kernel/ports.ts'
@@ -32,13 +33,27 @@ export interface View extends Ledger {
   head(session: string): Head | null
   /** An inbox event admitted earlier under this id, as stored. */
   admitted(session: string, id: string): { readonly seq: number; readonly body: string } | null
+  /** The last epoch of the sessions that had this id and were removed, or null. */
+  ended(session: string): number | null
 }
 
-/** One session as this commit will leave it, and what it adds. */
-export type Draft = {
+/**
+ * Each life of an id begins with a multiple of this. So no epoch comes twice, and whoever knew an earlier session of this id can
+ * tell that the one there now is another.
+ */
+const LIFE = 2 ** 32
+
+export function lifeOf(epoch: number): number {
+  return Math.floor(epoch / LIFE)
+}
+
+/** One session as this commit will leave it, and what it adds. A class, so that all of them have one shape. */
+export class Draft {
   readonly session: string
   /** null when this commit creates the session. */
   readonly was: Head | null
+  /** It came with the log it had elsewhere. */
+  restored = false
   seq: number
   at: number
   epoch: number
@@ -49,14 +64,28 @@ export type Draft = {
   tries: number
   trouble: Trouble | null
   /** The card this commit writes, or null: an inbox event changes only when the session is due. */
-  card: Card | null
+  card: Card | null = null
   /** Who wrote as the owner, and so proved to be alive. */
-  owner: string | null
-  snapshot: Snapshot | null
-  readonly events: Event[]
-  readonly bodies: string[]
+  owner: string | null = null
+  snapshot: Snapshot | null = null
+  readonly events: Event[] = []
+  readonly bodies: string[] = []
   /** Ids admitted to the inbox by this commit. */
-  readonly ids: { readonly id: string; readonly seq: number }[]
+  readonly ids: { readonly id: string; readonly seq: number }[] = []
+
+  constructor(session: string, was: Head | null, from: Head) {
+    this.session = session
+    this.was = was
+    this.seq = from.seq
+    this.at = from.at
+    this.epoch = from.epoch
+    this.worker = from.worker
+    this.due = from.due
+    this.urgent = from.urgent
+    this.status = from.status
+    this.tries = from.tries
+    this.trouble = from.trouble
+  }
 }
 
 export type Plan = {
@@ -64,6 +93,8 @@ export type Plan = {
   /** What it changes in the accounts; null when it moves no money. */
   book: Book | null
   readonly blobs: { readonly session: string; readonly blob: Blob }[]
+  /** Sessions that refer to what may have come with another. */
+  readonly refs: { readonly session: string; readonly hash: string }[]
   readonly receipts: Receipt[]
 }
 
@@ -75,12 +106,31 @@ export type Plan = {
 export type Restoration = OwnerWrite & { readonly history: readonly Event[] }
 
 export function planCommit(writes: readonly Write[], view: View): Plan {
-  const plan: Plan = { drafts: [], book: null, blobs: [], receipts: [] }
+  const plan: Plan = { drafts: [], book: null, blobs: [], refs: [], receipts: [] }
   for (const write of writes) {
     plan.receipts.push(write.lane === 'owner' ? planOwner(plan, view, write) : planInbox(plan, view, write))
     if (write.blobs) for (const blob of write.blobs) plan.blobs.push({ session: write.session, blob })
   }
+  for (const draft of plan.drafts) if (draft.was === null) finish(plan, view, draft)
   return plan
+}
+
+/** The session whose log a fork reads before its own. */
+export function originOf({ was, events }: Draft): string | null {
+  const [created] = was === null ? events : []
+  return created?.type === 'session.created' ? (created.fork?.session ?? null) : null
+}
+
+/** What can be said of a new session only with the whole commit in view. */
+function finish(plan: Plan, view: View, draft: Draft): void {
+  const [created] = draft.events
+  if (created?.type !== 'session.created') return
+  const origin = originOf(draft)
+  const isMade = (): boolean => plan.drafts.some(({ session }) => session === origin)
+  if (origin !== null && !isMade() && view.head(origin) === null) throw missing(origin)
+  if (created.attachments) for (const { hash } of created.attachments) plan.refs.push({ session: draft.session, hash })
+  // The logs of an import share what came with one of them.
+  if (draft.restored) for (const { blob } of plan.blobs) plan.refs.push({ session: draft.session, hash: blob.hash })
 }
 
 /** Whether some worker may now find work it could not see before. A running owner moves its own due time silently. */
@@ -114,13 +164,13 @@ export function releasedFrom(
 function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
   const known = draftOf(plan, view, write.session)
   if (known !== null) checkOwner(known, write)
-  const draft = known ?? create(plan, write)
+  const draft = known ?? create(plan, view, write)
   const seqs: number[] = []
   for (const event of write.events) {
     if (event.seq !== draft.seq + 1) throw misstamped(write, `event ${event.seq} follows ${draft.seq}`)
     if (!(event.at >= draft.at)) throw misstamped(write, `event ${event.seq} is at ${event.at}, before ${draft.at}`)
     if (event.epoch !== write.epoch) throw misstamped(write, `event ${event.seq} carries epoch ${event.epoch}`)
-    append(draft, event)
+    append(draft, event, event.type === 'agent.tool_use' ? intentJson(event) : JSON.stringify(event))
     seqs.push(event.seq)
   }
   draft.card = write.card
@@ -131,7 +181,7 @@ function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
   draft.owner = draft.worker
   if (write.snapshot) draft.snapshot = write.snapshot
   if (write.release) draft.worker = null
-  if (write.charges?.length) plan.book = planCharges(plan.book, view, write.charges)
+  if (write.charges?.length) plan.book = planCharges(plan.book, view, write.session, write.charges)
   if (write.sends) for (const { session, event } of write.sends) send(plan, view, session, event)
   return { seqs, duplicate: false }
 }
@@ -157,22 +207,25 @@ function checkOwner(draft: Draft, write: OwnerWrite): void {
   }
 }
 
-function create(plan: Plan, write: OwnerWrite): Draft {
+function create(plan: Plan, view: View, write: OwnerWrite): Draft {
   const { session, card } = write
   checkId('session id', session)
   if (write.epoch !== 0 || write.expectedSeq !== 0) throw missing(session)
   const history = isRestoration(write) ? write.history : []
   if (write.events.length + history.length === 0) throw misstamped(write, 'a session begins with an event')
   if (write.events.length > 0 && history.length > 0) throw misstamped(write, 'a history is the whole log')
-  const fresh = { seq: 0, at: 0, epoch: 0, worker: null, due: null, owner: null, snapshot: null, ...CALM }
-  const draft: Draft = { session, was: null, ...fresh, status: card.status, card, events: [], bodies: [], ids: [] }
+  const draft = new Draft(session, null, { ...NOTHING, status: card.status })
+  draft.card = card
+  draft.restored = history.length > 0
   const ids = new Set<string>()
   for (const event of history) restore(draft, write, event, ids)
+  const ended = view.ended(session)
+  if (ended !== null) draft.epoch = Math.max(draft.epoch, (lifeOf(ended) + 1) * LIFE)
   plan.drafts.push(draft)
   return draft
 }
 
-const CALM = { urgent: false, tries: 0, trouble: null } as const
+const NOTHING = { seq: 0, at: 0, epoch: 0, worker: null, due: null, urgent: false, tries: 0, trouble: null } as const
 
 /** Who gets on, or hears something new, begins again. */
 function forgive(draft: Draft): void {
@@ -214,15 +267,23 @@ function planInbox(plan: Plan, view: View, write: InboxWrite): Receipt {
     if (known === 0 && draft.status === 'terminated') throw closed(write.session)
     if (known === 0) fresh += 1
     seqs.push(known === 0 ? admit(draft, view, body) : known)
+    if (known === 0 && body.type === 'user.message') refer(plan, write.session, body.parts)
   }
   return { seqs, duplicate: fresh === 0 && seqs.length > 0 }
+}
+
+/** Somebody may send again what they got from another session. */
+function refer(plan: Plan, session: string, parts: readonly Part[]): void {
+  for (const part of parts) if (part.type === 'blob') plan.refs.push({ session, hash: part.hash })
 }
 
 /** A closed session accepts nothing more, and that must not keep the sender from going on. */
 function send(plan: Plan, view: View, session: string, body: InboxBody): void {
   const draft = draftOf(plan, view, session)
   if (draft === null) throw missing(session)
-  if (admitted(draft, view, body) === 0 && draft.status !== 'terminated') admit(draft, view, body)
+  if (admitted(draft, view, body) !== 0 || draft.status === 'terminated') return
+  admit(draft, view, body)
+  if (body.type === 'user.message') refer(plan, session, body.parts)
 }
 
 /** Where this event stands already, or 0. */
@@ -265,25 +326,36 @@ function since(was: number | null, due: number | null, now: number): number | nu
   return was !== null && due !== null && was <= due && due <= now ? was : due
 }
 
-function append(draft: Draft, event: Event): void {
-  draft.bodies.push(JSON.stringify(event))
+function append(draft: Draft, event: Event, body = JSON.stringify(event)): void {
+  draft.bodies.push(body)
   draft.events.push(event)
   draft.seq = event.seq
   draft.at = event.at
 }
 
+type Intent = Extract<Event, { type: 'agent.tool_use' }>
+/** Does not compile when an intent gets another field. */
+const whole: Exclude<keyof Intent, 'seq' | 'at' | 'epoch' | 'type' | 'call'> extends never ? true : never = true
+
+/** As JSON.stringify has it, at a fifth of its cost: every call has one. */
+function intentJson(event: Intent): string {
+  const { seq, at, epoch, call } = event
+  // Two numbers and a dot: nothing that would have to be escaped.
+  if (!whole || !CALL_KEY.test(call)) return JSON.stringify(event)
+  return `{"seq":${seq},"at":${at},"epoch":${epoch},"type":"agent.tool_use","call":"${call}"}`
+}
+const CALL_KEY = /^\d+\.\d+$/
+
 function draftOf(plan: Plan, view: View, session: string): Draft | null {
   for (const draft of plan.drafts) if (draft.session === session) return draft
   const was = view.head(session)
   if (was === null) return null
-  const { seq, at, epoch, worker, due, urgent, status, tries, trouble } = was
-  const fresh = { card: null, owner: null, snapshot: null, events: [], bodies: [], ids: [] }
-  const draft: Draft = { session, was, seq, at, epoch, worker, due, urgent, status, tries, trouble, ...fresh }
+  const draft = new Draft(session, was, was)
   plan.drafts.push(draft)
   return draft
 }
 
-function missing(session: string): Fault {
+export function missing(session: string): Fault {
   return new Fault('session_missing', `There is no session ${session}.`)
 }
 

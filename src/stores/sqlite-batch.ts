@@ -2,13 +2,26 @@
 // It decides nothing about admission (plan.ts does) and knows nothing about transactions (sqlite-writer.ts does).
 import { crc32 } from 'node:zlib'
 import { assert, Fault } from '../kernel/failure.ts'
-import type { AccountRow, Claim, Receipt, Write } from '../kernel/ports.ts'
-import type { Hold } from './charges.ts'
+import type { AccountRow, Claim, Receipt, Removal, Write } from '../kernel/ports.ts'
+import type { Book, Hold } from './charges.ts'
 import { addSum, seedOf } from './checksum.ts'
 import { checkId } from './id.ts'
-import { claimedFrom, type Draft, type Plan, planCommit, releasedFrom, stirs, type Trouble, type View } from './plan.ts'
+import {
+  claimedFrom,
+  type Draft,
+  missing,
+  originOf,
+  type Plan,
+  planCommit,
+  releasedFrom,
+  stirs,
+  type Trouble,
+  type View,
+} from './plan.ts'
+import { type Household, planRemoval } from './removal.ts'
 import type { SqlValue } from './sqlite-driver.ts'
 import { readAccount } from './sqlite-read.ts'
+import { dropAccounts, dropEvents, dropSession, type Left } from './sqlite-remove.ts'
 import { insertAll, insertEvents, type Row, type WorkerRow, writeSession } from './sqlite-rows.ts'
 import { SPAN, type Statements, TAIL_MAX } from './sqlite-schema.ts'
 
@@ -31,12 +44,20 @@ type Found = Omit<Row, 'sum' | 'card' | 'tailSpans' | 'urgent' | 'trouble'> & {
   readonly trouble: string | null
 }
 type Change = { row: Row; readonly was: Row | null }
+type HoldRow = {
+  readonly key: string
+  readonly amount: number
+  readonly accounts: string
+  readonly session: string | null
+}
 
 const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
 const ROWS_KNOWN_MAX = 10_000
 
-export class Batch implements View {
+export class Batch implements View, Household {
   readonly now: number
+  /** Sessions that were removed. */
+  readonly removed: string[] = []
   /** Sessions that grew, in order, for those who listen. */
   readonly grown: Draft[] = []
   /** Some session may have become due. */
@@ -52,6 +73,8 @@ export class Batch implements View {
   readonly #spans: SqlValue[] = []
   /** Rows of rarer tables. */
   readonly #rest: (() => void)[] = []
+  readonly #left: Left[] = []
+  #anyRemoved: boolean | null = null
   #sessions = 0
   #pos: number
 
@@ -85,8 +108,37 @@ export class Batch implements View {
   hold(key: string): Hold | null {
     const here = this.#holds.get(key)
     if (here !== undefined) return here
-    const row = this.#sql.hold.get(key) as { amount: number; accounts: string } | undefined
-    return row ? { amount: row.amount, accounts: JSON.parse(row.accounts) as string[] } : null
+    const row = this.#sql.hold.get(key) as HoldRow | undefined
+    return row ? holdOf(row) : null
+  }
+
+  ended(session: string): number | null {
+    // Of most files nothing was ever removed: asked once, not for each session that is made.
+    this.#anyRemoved ??= (this.#sql.anyRemoved.get() as { any: number }).any === 1
+    if (!this.#anyRemoved) return null
+    return (this.#sql.ended.get(session) as { epoch: number | null }).epoch
+  }
+
+  rootOf(session: string): string | null {
+    return this.#row(session)?.root ?? null
+  }
+
+  family(root: string): readonly string[] {
+    return (this.#sql.family.all(root) as { id: string }[]).map(({ id }) => id)
+  }
+
+  isDriven(session: string): boolean {
+    const worker = this.#row(session)?.worker ?? null
+    return worker !== null && (this.#worker(worker)?.until ?? 0) > this.now
+  }
+
+  /** One that is made in this very transaction has no id in the file yet. */
+  forksOf(session: string): readonly string[] {
+    return (this.#sql.forksOf.all(session) as { n: number; id: string | null }[]).map(({ n, id }) => id ?? `no. ${n}`)
+  }
+
+  holdsOf(session: string): ReadonlyMap<string, Hold> {
+    return new Map((this.#sql.holdsOf.all(session) as HoldRow[]).map((row) => [row.key, holdOf(row)]))
   }
 
   #row(session: string): Row | null {
@@ -95,6 +147,8 @@ export class Batch implements View {
 
   #load(session: string): Row | null {
     const found = this.#sql.head.get(session) as Found | undefined
+    // It may have been damaged, and removed by another process.
+    if (!found) this.#ground.damaged.delete(session)
     if (!found) return null
     if (found.sum === null) this.#ground.damaged.set(session, `its last event, ${found.seq}, is missing`)
     const rest = { sum: found.sum ?? 0, card: null, tailSpans: found.tail.split(',').length >> 1 }
@@ -127,9 +181,8 @@ export class Batch implements View {
   claim(session: string, worker: string, ttlMs: number): Claim | null {
     checkId('worker id', worker)
     const row = this.head(session)
-    if (row === null) throw new Fault('session_missing', `There is no session ${session}.`)
-    const leased = row.worker !== null && (this.#worker(row.worker)?.until ?? 0) > this.now
-    if (leased && row.worker !== worker) return null
+    if (row === null) throw missing(session)
+    if (row.worker !== worker && this.isDriven(session)) return null
     const { until } = this.extend(worker, ttlMs)
     const epoch = row.epoch + 1
     this.#change(session, { ...row, worker, epoch, ...claimedFrom(row, this.now) })
@@ -165,6 +218,28 @@ export class Batch implements View {
     this.stirred ||= released.due !== null
   }
 
+  /** Written at once, but for the events: what is asked after it finds the session gone. */
+  remove(session: string, by: string): readonly Removal[] {
+    for (const [id, { row }] of this.#changes) {
+      // What is not in the file yet cannot be taken out of it: then each is done alone, in its turn.
+      if (id === session || row.root === session) throw new Error(`${session} is removed together with what it grew by`)
+    }
+    const { sessions, book } = planRemoval(session, by, this)
+    if (book) this.#pay(book)
+    this.#anyRemoved = true
+    return sessions.map((id) => {
+      const row = this.#row(id)
+      assert(row, `session ${id} is there while it is removed`)
+      const { removal, left } = dropSession(this.#sql, id, row, { at: this.now, by })
+      for (const account of dropAccounts(this.#sql, id)) this.#accounts.delete(account)
+      this.#left.push(left)
+      this.#ground.rows.delete(id)
+      this.#ground.damaged.delete(id)
+      this.removed.push(id)
+      return removal
+    })
+  }
+
   #grow(draft: Draft): void {
     const { session, seq, at, epoch, worker, due, urgent, status, tries, trouble, bodies } = draft
     // Everything it wanted was there already.
@@ -184,6 +259,8 @@ export class Batch implements View {
       this.#rest.push(() => this.#sql.admit.run(n, id, at, pos))
     }
     if (draft.owner !== null) this.#prove(draft.owner)
+    const origin = originOf(draft)
+    if (origin !== null) this.#sql.keepFork.run(n, origin)
     if (draft.snapshot) {
       const { seq: upTo, version, body } = draft.snapshot
       this.#rest.push(() => this.#sql.keepSnapshot.run(n, upTo, version, crc32(body) | 0, body))
@@ -212,15 +289,21 @@ export class Batch implements View {
     return { pos, tail: '', tailSpans: 0 }
   }
 
-  #note({ book, blobs }: Plan): void {
-    for (const [id, row] of book?.accounts ?? []) this.#accounts.set(id, row)
-    for (const [key, hold] of book?.holds ?? []) this.#holds.set(key, hold)
+  #note({ book, blobs, refs }: Plan): void {
+    if (book) this.#pay(book)
     for (const { session, blob } of blobs) {
       this.#rest.push(() => {
         this.#sql.keepBlob.run(blob.hash, blob.media, crc32(blob.data) | 0, blob.data)
         this.#sql.referBlob.run(blob.hash, this.#row(session)?.n ?? 0)
       })
     }
+    // At once: a removal in the same transaction must not take along what is referred to.
+    for (const { session, hash } of refs) this.#sql.referBlob.run(hash, this.#row(session)?.n ?? 0)
+  }
+
+  #pay({ accounts, holds }: Book): void {
+    for (const [id, row] of accounts) this.#accounts.set(id, row)
+    for (const [key, hold] of holds) this.#holds.set(key, hold)
   }
 
   /** Writing as the owner proves that the worker lives. Noted once in a third of the lease, not with each commit. */
@@ -245,7 +328,7 @@ export class Batch implements View {
   // ---- The rows ----------------------------------------------------------------------------------------------------
 
   get changed(): boolean {
-    return this.#changes.size > 0 || this.#workers.size > 0 || this.#rest.length > 0
+    return this.#changes.size > 0 || this.#workers.size > 0 || this.#rest.length > 0 || this.#left.length > 0
   }
 
   /** Inside a transaction. Throws only what SQLite throws. */
@@ -265,10 +348,14 @@ export class Batch implements View {
       sql.keepAccount.run(id, limit, held, spent, assumed)
     }
     for (const [key, hold] of this.#holds) {
-      if (hold) sql.keepHold.run(key, hold.amount, JSON.stringify(hold.accounts))
+      if (hold) sql.keepHold.run(key, hold.amount, JSON.stringify(hold.accounts), hold.session)
       else sql.dropHold.run(key)
     }
     for (const write of this.#rest) write()
+    if (this.#left.length === 0) return
+    for (const left of this.#left) dropEvents(sql, left)
+    // The last ones may have gone, and SQLite then gives their places again.
+    this.#pos = (sql.last.get() as { pos: number }).pos
   }
 
   /** After the transaction: what was written is what is known. */
@@ -279,4 +366,8 @@ export class Batch implements View {
     for (const [session, { row }] of this.#changes) rows.set(session, row)
     for (const [id, row] of this.#workers) workers.set(id, row)
   }
+}
+
+function holdOf({ amount, accounts, session }: HoldRow): Hold {
+  return { amount, accounts: JSON.parse(accounts) as string[], session: session ?? '' }
 }

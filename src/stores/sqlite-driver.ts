@@ -6,7 +6,7 @@ import { Fault } from '../kernel/failure.ts'
 export type SqlValue = null | number | string | Uint8Array
 
 export interface Statement {
-  run(...values: SqlValue[]): { readonly lastInsertRowid: number | bigint }
+  run(...values: SqlValue[]): { readonly lastInsertRowid: number | bigint; readonly changes: number | bigint }
   /** The first row. Also the cheapest way to write: `run` builds an object nobody reads, which costs as much as a row. */
   get(...values: SqlValue[]): unknown
   all(...values: SqlValue[]): unknown[]

@@ -23,8 +23,12 @@ export function openFile(file: string, driver: Driver): Connection {
     db.exec(
       `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`,
     )
+    // What is removed is overwritten.
+    db.exec('PRAGMA secure_delete = ON')
     // Before anything is written: another program's database must stay as it is.
     checkOwner(db, file)
+    // A file that is new gives pages back that nobody needs any more. For one that is not, this alone would write to it.
+    if (ask(db, 'PRAGMA page_count') === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     enterWal(db, file)
     db.exec('PRAGMA synchronous = FULL')
     ensureSchema(db, file)
@@ -75,9 +79,24 @@ function ensureSchema(db: Database, file: string): void {
       db.exec(`INSERT INTO meta (version, store) VALUES (${SCHEMA_VERSION}, lower(hex(randomblob(16))))`)
     }
     db.exec('COMMIT')
+    if (version > 0) rebuild(db)
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
+  }
+}
+
+/** Others wait while it is rebuilt. So much is written in less time than they are ready to wait. */
+const REBUILT_BYTES_MAX = 256 * 1024 * 1024
+
+/** So that a file from before gives pages back too. One that is too large, or in use, stays as it is: its free pages are used again. */
+function rebuild(db: Database): void {
+  const bytes = Number(ask(db, 'PRAGMA page_count')) * Number(ask(db, 'PRAGMA page_size'))
+  if (ask(db, 'PRAGMA auto_vacuum') !== 0 || bytes > REBUILT_BYTES_MAX) return
+  try {
+    db.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM')
+  } catch {
+    // Busy, or no room for a second copy. Nothing was changed.
   }
 }
 

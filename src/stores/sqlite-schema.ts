@@ -2,7 +2,7 @@
 import type { Database, Statement } from './sqlite-driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 2
+export const SCHEMA_VERSION = 3
 
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
@@ -12,6 +12,25 @@ export const SPAN = 2 ** 27
 
 /** So many spans wait in the head's row before they move to their own table together. */
 export const TAIL_MAX = 16
+
+/** Removed sessions, for good: their numbers are not given again, their epochs not repeated. What was in them is not here. */
+const REMOVALS = `
+  CREATE TABLE removals (
+    n INTEGER PRIMARY KEY, session TEXT NOT NULL, epoch INTEGER NOT NULL, agent TEXT NOT NULL, events INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, at REAL NOT NULL, by TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX removals_session ON removals (session);
+  CREATE TRIGGER events_stay BEFORE DELETE ON events WHEN NOT EXISTS (SELECT 1 FROM removals WHERE n = old.session)
+    BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+`
+
+/** Which session reads which before its own log. */
+const FORKS = `
+  CREATE TABLE forks (session INTEGER PRIMARY KEY, origin TEXT NOT NULL) STRICT;
+  CREATE INDEX forks_origin ON forks (origin);
+`
+
+const REFERRED = 'CREATE INDEX blob_refs_session ON blob_refs (session);'
 
 /**
  * Events are one growing table in the order of their commits, whatever session they belong to: a commit of many sessions
@@ -23,7 +42,6 @@ export const SCHEMA = `
   CREATE TABLE meta (version INTEGER NOT NULL, store TEXT NOT NULL) STRICT;
   CREATE TABLE events (pos INTEGER PRIMARY KEY, session INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
   CREATE TRIGGER events_keep BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
-  CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
   CREATE TABLE heads (n INTEGER PRIMARY KEY, seq INTEGER, at REAL, pos INTEGER, tail TEXT) STRICT;
   CREATE TABLE spans (key INTEGER PRIMARY KEY, pos INTEGER NOT NULL) STRICT;
   CREATE TABLE sessions (
@@ -42,15 +60,18 @@ export const SCHEMA = `
   CREATE TABLE accounts (
     id TEXT PRIMARY KEY, cap REAL, held REAL NOT NULL, spent REAL NOT NULL, assumed REAL NOT NULL
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE holds (key TEXT PRIMARY KEY, amount REAL NOT NULL, accounts TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE holds (
+    key TEXT PRIMARY KEY, amount REAL NOT NULL, accounts TEXT NOT NULL, session TEXT
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE blobs (
     n INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, media TEXT NOT NULL, sum INTEGER NOT NULL, data BLOB NOT NULL
   ) STRICT;
-  -- Who refers to a blob: what a sweep will ask.
+  -- Who refers to a blob: the last of them takes it along.
   CREATE TABLE blob_refs (hash TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (hash, session)) STRICT, WITHOUT ROWID;
   CREATE TABLE snapshots (
     session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL
   ) STRICT;
+  ${REMOVALS}${FORKS}${REFERRED}
 `
 
 /** From the schema before it to each schema, by number. */
@@ -64,9 +85,32 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
     DROP INDEX sessions_due;
     CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
   `,
+  // Whose a hold is stands in its key; who forked whom, in first events; who refers to another's blob, in any. What is no JSON
+  // is damaged, and found by whoever reads it.
+  3: `
+    DROP TRIGGER events_stay;
+    ${REMOVALS}${FORKS}${REFERRED}
+    ALTER TABLE holds ADD COLUMN session TEXT;
+    UPDATE holds SET session = substr(key, 1, length(rtrim(key, '0123456789')) - 1);
+    INSERT INTO forks (session, origin) SELECT n, origin FROM (
+      SELECT h.n, CASE WHEN json_valid(e.body) THEN json_extract(e.body, '$.fork.session') END AS origin
+      FROM heads h LEFT JOIN spans p ON p.key = h.n * ${SPAN} + 1
+      JOIN events e ON e.pos = coalesce(p.pos, CAST(substr(h.tail, 3) AS INTEGER))
+    ) WHERE origin IS NOT NULL;
+    INSERT OR IGNORE INTO blob_refs (hash, session) SELECT j.value, e.session
+      FROM events e CROSS JOIN json_tree(CASE WHEN json_valid(e.body) THEN e.body ELSE 'null' END) j
+      WHERE instr(e.body, '"type":"blob"') > 0 AND j.key = 'hash' AND j.type = 'text';
+  `,
 }
 
 const CARD = 'SELECT h.seq, h.at, s.due, s.trouble, s.card FROM sessions s JOIN heads h ON h.n = s.n'
+
+/** Only of those that are wanted more is read than the head. */
+const NEWEST = `SELECT n FROM heads JOIN sessions USING (n) WHERE root = id AND status = coalesce(?, status)
+  ORDER BY at DESC, id LIMIT ?`
+/** Of blobs: those that only this session refers to. */
+const ORPHANED = `hash IN (SELECT hash FROM blob_refs WHERE session = ?1)
+    AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = blobs.hash AND r.session <> ?1)`
 
 /** When somebody should look, and how earlier looks went. */
 const TURN = 'due = ?, urgent = ?, tries = ?, trouble = ?'
@@ -77,6 +121,7 @@ const SQL = {
   beginRead: 'BEGIN',
   commit: 'COMMIT',
   dataVersion: 'PRAGMA data_version',
+  free: 'PRAGMA freelist_count',
   // Sessions.
   head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, e.sum, s.epoch, s.worker, s.due, s.urgent, s.status, s.tries, s.trouble,
     s.root FROM sessions s
@@ -84,7 +129,7 @@ const SQL = {
   end: `SELECT s.n, h.seq, h.tail, e.sum FROM sessions s JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos WHERE s.id = ?`,
   seq: 'SELECT h.seq FROM sessions s JOIN heads h ON h.n = s.n WHERE s.id = ?',
   last: 'SELECT coalesce(max(pos), 0) AS pos FROM events',
-  count: 'SELECT coalesce(max(n), 0) AS n FROM sessions',
+  count: 'SELECT max(coalesce((SELECT max(n) FROM sessions), 0), coalesce((SELECT max(n) FROM removals), 0)) AS n',
   create: `INSERT INTO sessions (due, urgent, tries, trouble, epoch, worker, status, root, card, id, n)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   wake: `UPDATE sessions SET ${TURN} WHERE n = ?`,
@@ -123,13 +168,14 @@ const SQL = {
   listStatus: `${CARD} WHERE s.id > ? AND s.status = ? ORDER BY s.id LIMIT ?`,
   listRoot: `${CARD} WHERE s.id > ? AND s.root = ? ORDER BY s.id LIMIT ?`,
   listBoth: `${CARD} WHERE s.id > ? AND s.status = ? AND s.root = ? ORDER BY s.id LIMIT ?`,
+  listNewest: `${CARD} WHERE s.n IN (${NEWEST}) ORDER BY h.at DESC, s.id`,
   // Money.
   account: 'SELECT id, cap, held, spent, assumed FROM accounts WHERE id = ?',
   keepAccount: `INSERT INTO accounts (id, cap, held, spent, assumed) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
     DO UPDATE SET cap = excluded.cap, held = excluded.held, spent = excluded.spent, assumed = excluded.assumed`,
-  hold: 'SELECT amount, accounts FROM holds WHERE key = ?',
-  keepHold: `INSERT INTO holds (key, amount, accounts) VALUES (?, ?, ?) ON CONFLICT (key)
-    DO UPDATE SET amount = excluded.amount, accounts = excluded.accounts`,
+  hold: 'SELECT amount, accounts, session FROM holds WHERE key = ?',
+  keepHold: `INSERT INTO holds (key, amount, accounts, session) VALUES (?, ?, ?, ?) ON CONFLICT (key)
+    DO UPDATE SET amount = excluded.amount, accounts = excluded.accounts, session = excluded.session`,
   dropHold: 'DELETE FROM holds WHERE key = ?',
   // Blobs and snapshots.
   blob: 'SELECT media, sum, data FROM blobs WHERE hash = ?',
@@ -139,6 +185,31 @@ const SQL = {
     JOIN snapshots p ON p.session = s.n WHERE s.id = ? AND p.seq <= h.seq`,
   keepSnapshot: `INSERT INTO snapshots (session, seq, version, sum, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (session)
     DO UPDATE SET seq = excluded.seq, version = excluded.version, sum = excluded.sum, body = excluded.body`,
+  // Removals.
+  anyRemoved: 'SELECT EXISTS (SELECT 1 FROM removals) AS "any"',
+  ended: 'SELECT max(epoch) AS epoch FROM removals WHERE session = ?',
+  removals: 'SELECT session, agent, events, bytes, at, by FROM removals ORDER BY at DESC, n DESC LIMIT ?',
+  keepRemoval: 'INSERT INTO removals (n, session, epoch, agent, events, bytes, at, by) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  family: 'SELECT id FROM sessions WHERE root = ?',
+  keepFork: 'INSERT INTO forks (session, origin) VALUES (?, ?)',
+  forksOf: 'SELECT f.session AS n, s.id FROM forks f LEFT JOIN sessions s ON s.n = f.session WHERE f.origin = ?',
+  holdsOf: 'SELECT key, amount, accounts, session FROM holds WHERE session = ?',
+  agentOf: `SELECT CASE WHEN json_valid(card) THEN json_extract(card, '$.agent') END AS agent FROM sessions WHERE n = ?`,
+  sizeOf: 'SELECT total(octet_length(body)) AS bytes FROM events WHERE pos BETWEEN ? AND ? AND session = ?',
+  sizeOfBlobs: `SELECT total(octet_length(data)) AS bytes FROM blobs WHERE ${ORPHANED}`,
+  accountsFrom: 'SELECT id FROM accounts WHERE id >= ? AND id < ?',
+  dropAccount: 'DELETE FROM accounts WHERE id = ?',
+  dropSession: 'DELETE FROM sessions WHERE n = ?',
+  dropHead: 'DELETE FROM heads WHERE n = ?',
+  dropSpans: 'DELETE FROM spans WHERE key BETWEEN ? AND ?',
+  dropInbox: 'DELETE FROM inbox WHERE session = ?',
+  dropSnapshot: 'DELETE FROM snapshots WHERE session = ?',
+  dropFork: 'DELETE FROM forks WHERE session = ?',
+  dropBlobs: `DELETE FROM blobs WHERE ${ORPHANED}`,
+  dropBlobRefs: 'DELETE FROM blob_refs WHERE session = ?',
+  dropEvents: 'DELETE FROM events WHERE pos BETWEEN ? AND ? AND session = ?',
+  // Reads the whole table: only for a log whose spans do not say where all of it lies.
+  dropStrays: 'DELETE FROM events WHERE session = ?',
 } as const
 
 /** The same INSERT for many rows at once: a driver call costs as much as two rows. Largest first, the last takes one row. */

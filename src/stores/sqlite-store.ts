@@ -2,12 +2,13 @@
 // Admission is plan.ts, transactions sqlite-writer.ts, reading sqlite-read.ts, other processes sqlite-watch.ts.
 import type { Card } from '../kernel/ports.ts'
 import type { Event } from '../kernel/event.ts'
-import { Fault } from '../kernel/failure.ts'
-import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Snapshot, Store, Write } from '../kernel/ports.ts'
+import { assert, Fault } from '../kernel/failure.ts'
+import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Removal, Snapshot, Store, Write } from '../kernel/ports.ts'
 import { Listeners } from './listeners.ts'
 import type { Batch, Ground } from './sqlite-batch.ts'
 import type { Driver } from './sqlite-driver.ts'
 import { type FileSystemOf, prepareFile } from './sqlite-file.ts'
+import { checkMark, type Mark, readMark } from './sqlite-mark.ts'
 import { closeFile, type Connection, openFile } from './sqlite-open.ts'
 import {
   readAccount,
@@ -30,6 +31,9 @@ export type Machine = {
   readonly fileSystemOf: FileSystemOf
 }
 
+/** A few milliseconds' worth. */
+const SHRINK_PAGES = 512
+
 type Open = {
   readonly connection: Connection
   readonly ground: Ground
@@ -45,6 +49,7 @@ export class SqliteStore implements Store {
   readonly #listeners = new Listeners()
   /** How far the listeners of a session have been told. */
   readonly #told = new Map<string, number>()
+  #shrinking: Promise<void> | null = null
   #open: Open | null = null
   #opening: Promise<Open> | null = null
   #closed = false
@@ -151,6 +156,35 @@ export class SqliteStore implements Store {
     )
   }
 
+  /** How far it is now: which file, and its last event. To be kept by whoever must not be fooled by an older copy. */
+  mark(): Promise<Mark> {
+    return this.#read(() => readMark(this.#connection().db))
+  }
+
+  /** Refuses with `store_replaced` unless this is the store of that mark, and has all that it had then. */
+  verify(mark: Mark): Promise<void> {
+    return this.#read(() => checkMark(this.#connection().db, this.#connection().file, mark))
+  }
+
+  #connection(): Connection {
+    assert(this.#open, 'whoever reads has opened')
+    return this.#open.connection
+  }
+
+  async remove(session: string, by: string): Promise<readonly Removal[]> {
+    const removed = await this.#write((batch) => batch.remove(session, by), session)
+    // Of many that are removed together, one makes the file smaller for all.
+    this.#shrinking ??= this.#shrink().finally(() => {
+      this.#shrinking = null
+    })
+    await this.#shrinking
+    return removed
+  }
+
+  removals(limit: number): Promise<readonly Removal[]> {
+    return this.#read((sql) => (sql.removals.all(limit) as Removal[]).map((row) => ({ ...row })))
+  }
+
   /** What was asked before is still written. */
   async close(): Promise<void> {
     if (this.#closed) return
@@ -173,7 +207,27 @@ export class SqliteStore implements Store {
   async #read<T>(act: (sql: Statements) => T): Promise<T> {
     const open = this.#open ?? (await this.#start())
     this.#check()
+    open.writer.checkFile()
     return whenFree(this.#clock, () => act(open.ground.sql))
+  }
+
+  /**
+   * Gives the pages of removed sessions back to the disk, a few at a time, so that nobody waits long. It is no part of the
+   * removal: a file that cannot do it, or is busy, uses its free pages again.
+   */
+  async #shrink(): Promise<void> {
+    const { db, statements } = this.#open?.connection ?? {}
+    try {
+      for (let before = Number.POSITIVE_INFINITY; db && statements && !this.#closed; ) {
+        const { freelist_count: free } = statements.free.get() as { freelist_count: number }
+        if (free === 0 || free >= before) return
+        before = free
+        await whenFree(this.#clock, () => db.exec(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    } catch {
+      // Whatever it was, whoever writes next meets it and says so.
+    }
   }
 
   #check(): void {
@@ -222,6 +276,10 @@ export class SqliteStore implements Store {
   /** After our own commit. A listener that missed another's events is told to read for itself. */
   #tell(batch: Batch): void {
     this.#open?.watcher.wrote()
+    for (const session of batch.removed) {
+      this.#told.set(session, 0)
+      this.#listeners.tell(session, null)
+    }
     for (const { session, was, seq, events } of batch.grown) {
       if (!this.#listeners.watches(session)) continue
       const told = this.#told.get(session)

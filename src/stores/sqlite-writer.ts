@@ -6,6 +6,7 @@ import { holdProcess } from './clock.ts'
 import { Batch, type Ground } from './sqlite-batch.ts'
 import { busyFault, isBusy, toFault } from './sqlite-fault.ts'
 import { identify } from './sqlite-file.ts'
+import { removalsIn, replaced } from './sqlite-mark.ts'
 import type { Connection } from './sqlite-open.ts'
 
 type Job = {
@@ -36,6 +37,7 @@ export class Writer {
   #attempts = 0
   #dataVersion = -1
   #identifiedAt = Number.NEGATIVE_INFINITY
+  #removals: number | null = null
   #broken: Error | null = null
 
   constructor(connection: Connection, options: { ground: Ground; clock: Clock; after: (batch: Batch) => void }) {
@@ -90,7 +92,7 @@ export class Writer {
     let batch: Batch
     try {
       if (this.#broken) throw this.#broken
-      this.#checkFile()
+      this.checkFile()
       this.#ground.sql.begin.get()
       this.#refresh()
       batch = new Batch(this.#clock.now(), this.#ground)
@@ -127,7 +129,7 @@ export class Writer {
     this.#rollBack()
     if (isBusy(error)) return group
     const fault = toFault(error)
-    if (fault instanceof Fault && fault.code === 'io_error') {
+    if (fault instanceof Fault && (fault.code === 'io_error' || fault.code === 'store_replaced')) {
       // After a failed write or fsync nobody knows what the disk holds: only opening the file anew finds out.
       this.#broken = fault
     } else if (group.length > 1) {
@@ -171,17 +173,31 @@ export class Writer {
     this.#dataVersion = version
     this.#ground.rows.clear()
     this.#ground.workers.clear()
-    this.#ground.pos = (this.#ground.sql.last.get() as { pos: number }).pos
+    const { pos } = this.#ground.sql.last.get() as { pos: number }
+    this.#checkPos(pos)
+    this.#ground.pos = pos
   }
 
-  /** Whoever removes or replaces the file leaves us writing where nobody will ever read. */
-  #checkFile(): void {
+  /** Events are only ever added, and their last position grows, unless somebody removed a session. */
+  #checkPos(pos: number): void {
+    const { db, file } = this.#connection
+    const before = this.#removals
+    if (before !== null && pos >= this.#ground.pos) return
+    this.#removals = removalsIn(db)
+    if (before === null || this.#removals > before) return
+    throw replaced(file, 'is older than it was a moment ago. Open the store again.')
+  }
+
+  /** Whoever removes or replaces the file leaves us where nobody else will ever write or read. */
+  checkFile(): void {
+    if (this.#broken instanceof Fault && this.#broken.code === 'store_replaced') throw this.#broken
     const now = this.#clock.now()
     if (now - this.#identifiedAt < IDENTIFY_EVERY_MS) return
     this.#identifiedAt = now
     const { file, identity } = this.#connection
     if (identify(file) === identity) return
-    throw new Fault('io_error', `${file} was removed or replaced while it was open. Open the store again.`)
+    this.#broken = replaced(file, 'was removed or replaced while it was open. Open the store again.')
+    throw this.#broken
   }
 }
 

@@ -4,10 +4,21 @@ import type { Clock, Store } from '../kernel/ports.ts'
 import { systemClock } from './clock.ts'
 import { loadDriver } from './sqlite-driver.ts'
 import { realFileSystemOf } from './sqlite-file.ts'
+import type { Mark } from './sqlite-mark.ts'
 import { SqliteStore } from './sqlite-store.ts'
+
+export type { Mark } from './sqlite-mark.ts'
 
 export type SqliteOptions = { readonly clock?: Clock }
 
-export function sqlite(path: string, options: SqliteOptions = {}): Store {
+/** A store that can tell whether it is the one it was, and has all that it had. */
+export type SqliteFile = Store & {
+  /** How far it is now. To be kept elsewhere by whoever must not be fooled by another file, or by an older copy. */
+  mark(): Promise<Mark>
+  /** Refuses with `store_replaced` unless it goes on from that mark. */
+  verify(mark: Mark): Promise<void>
+}
+
+export function sqlite(path: string, options: SqliteOptions = {}): SqliteFile {
   return new SqliteStore(path, { clock: options.clock ?? systemClock, loadDriver, fileSystemOf: realFileSystemOf })
 }

@@ -42,6 +42,24 @@ export function describeIndexes(make: MakeFixture): void {
       expect(await ids({ root: 'b', status: 'idle', after: 'a' })).toEqual([])
       expect((await store.list({ limit: 1, status: 'running' }))[0]).toMatchObject({ seq: 2, root: 'b' })
     })
+
+    it('B-STORE-150: with `newest` it goes by the last event of roots, newest first, and filters by status', async () => {
+      const { store, clock } = await make()
+      for (const id of ['b', 'c', 'a', 'child']) {
+        clock.time += 1.25
+        await create(store, id, { root: id === 'child' ? 'a' : id })
+      }
+      await create(store, 'A')
+      clock.time += 0.5
+      const owner = await claim(store, 'c', 'w1')
+      await write(store, owner, [note('x')], { card: card('c', { status: 'running' }) })
+      const newest = await store.list({ newest: true, limit: 9 })
+      expect(newest.map((found) => found.session)).toEqual(['c', 'A', 'a', 'b'])
+      for (const found of newest) expect(found).toEqual(await store.card(found.session))
+      expect((await store.list({ newest: true, limit: 2 })).map((found) => found.session)).toEqual(['c', 'A'])
+      expect(await store.list({ newest: true, limit: 9, status: 'running' })).toMatchObject([{ session: 'c', seq: 2 }])
+      expect(await store.list({ newest: true, limit: 9, status: 'terminated' })).toEqual([])
+    })
   })
 
   describe('due times', () => {

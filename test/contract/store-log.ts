@@ -26,6 +26,16 @@ export function describeLog(make: MakeFixture): void {
       expect(await store.read('s', 0)).toEqual({ events: made.events })
     })
 
+    it('B-STORE-13: an intent is read back as written, whatever its key is', async () => {
+      const { store } = await make()
+      const owner = await begin(store, 's')
+      const keys = ['3.0', '12.345', '', '3.', 'a"b', '3.0\n', '\\', '1.2","type":"x', 'ä.0', '⟦']
+      const intents = keys.map((call) => ({ type: 'agent.tool_use', call }) as const)
+      const written = ownerWrite(store, owner, intents)
+      await store.commit([written])
+      expect((await store.read('s', 1)).events).toEqual(written.events)
+    })
+
     it('B-STORE-2: creating a session that exists is refused, and changes nothing', async () => {
       const { store } = await make()
       await create(store, 's')

@@ -8,6 +8,7 @@ import { describeLeases } from './store-lease.ts'
 import { describeLog } from './store-log.ts'
 import { describeMoney } from './store-money.ts'
 import { describeNews } from './store-news.ts'
+import { describeRemoval } from './store-removal.ts'
 import { describeTrouble } from './store-trouble.ts'
 
 export function describeStore(name: string, make: MakeFixture): void {
@@ -20,5 +21,6 @@ export function describeStore(name: string, make: MakeFixture): void {
     describeIndexes(make)
     describeTrouble(make)
     describeNews(make)
+    describeRemoval(make)
   })
 }

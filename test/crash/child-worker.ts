@@ -97,6 +97,8 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
     account: (id) => inner.account(id),
     announce: (id, address, ttlMs) => inner.announce(id, address, ttlMs),
     address: (session) => inner.address(session),
+    remove: (session, by) => inner.remove(session, by),
+    removals: (limit) => inner.removals(limit),
     close: () => inner.close(),
   }
 }

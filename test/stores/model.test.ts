@@ -71,6 +71,7 @@ const ask = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: just('extend'), worker }) },
   { weight: 2, arbitrary: fc.record({ type: just('release'), session, trouble }) },
   { weight: 1, arbitrary: fc.record({ type: just('announce'), worker }) },
+  { weight: 1, arbitrary: fc.record({ type: just('removal'), session }) },
 )
 
 /** A group is asked in one macrotask: SQLite writes it as one transaction. */
@@ -105,6 +106,7 @@ class Known {
     if (a.type === 'commit') return store.commit(a.writes.map((w) => this.writeOf(store, w)))
     if (a.type === 'claim') return store.claim(a.session, a.worker, 25)
     if (a.type === 'extend') return store.extend(a.worker, 25).then((held) => new Map(held))
+    if (a.type === 'removal') return store.remove(a.session, 'somebody')
     if (a.type === 'release') return store.release(a.session, this.#epochs.get(a.session) ?? 0, a.trouble)
     return store.announce(a.worker, `at ${a.worker}`, 10)
   }
@@ -134,13 +136,19 @@ async function look(store: Store): Promise<unknown> {
     const page = await store.read(id, 0).catch(() => null)
     return [page, await store.card(id), await store.snapshot(id), await store.address(id)]
   })
-  const lists = [{ limit: 9 }, { limit: 2, after: 'a', status: 'running' }, { limit: 9, root: 'a' }] as const
+  const lists = [
+    { limit: 9 },
+    { limit: 2, after: 'a', status: 'running' },
+    { limit: 9, root: 'a' },
+    { limit: 2, newest: true },
+  ] as const
   return {
     each: await Promise.all(each),
     money: [await store.account('x'), await store.account('y')],
     listed: await Promise.all(lists.map((filter) => store.list(filter))),
     due: await store.due(9),
     next: await store.nextDue(),
+    removals: await store.removals(3),
   }
 }
 

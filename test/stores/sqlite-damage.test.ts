@@ -210,8 +210,8 @@ describe('a file that is no store of ours', () => {
     await admit(store, 's', message('m1'))
     renameSync(file, `${file}.old`)
     clock.advance(1_001)
-    expect(await outcome(admit(store, 's', message('m2')))).toBe('io_error')
-    expect(await outcome(admit(store, 's', message('m3')))).toBe('io_error')
+    expect(await outcome(admit(store, 's', message('m2')))).toBe('store_replaced')
+    expect(await outcome(admit(store, 's', message('m3')))).toBe('store_replaced')
   })
 })
 

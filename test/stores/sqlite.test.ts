@@ -121,9 +121,12 @@ describe('a healthy SQLite file', () => {
     ])
   })
 
-  it('B-STORE-74: events cannot be changed or deleted, by nobody', async () => {
+  it('B-STORE-74: events cannot be changed, by nobody, and deleted only with their session, whose removal is logged', async () => {
     const file = makeFile()
-    await create(open(file), 's')
+    const store = open(file)
+    await create(store, 's')
+    await create(store, 'other')
+    await store.remove('other', 'ann')
     meddle(file, (db) => {
       expect(() => db.exec(`UPDATE events SET body = '{}'`)).toThrow('events are never changed')
       expect(() => db.exec('DELETE FROM events')).toThrow('events are never deleted')
@@ -191,12 +194,15 @@ describe('a healthy SQLite file', () => {
         'DROP INDEX sessions_due; CREATE INDEX sessions_due ON sessions (due) WHERE worker IS NULL AND due IS NOT NULL',
       )
       for (const column of ['urgent', 'tries', 'trouble']) db.exec(`ALTER TABLE sessions DROP COLUMN ${column}`)
+      db.exec(`DROP TABLE removals; DROP TABLE forks; DROP INDEX blob_refs_session; DROP TRIGGER events_stay;
+        ALTER TABLE holds DROP COLUMN session;
+        CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END`)
       db.exec('UPDATE meta SET version = 1')
     })
     const store = open(file, { clock })
     expect(await store.due(9)).toEqual(['sent', 'begun', 'wake'])
     expect(await store.claim('sent', 'w1', 9)).toMatchObject({ failed: 0 })
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 2 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 3 })
     // Others opened it before, and go on.
     const other = open(file, { clock })
     expect(await other.card('wake')).toMatchObject({ status: 'rescheduling' })
