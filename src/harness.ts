@@ -20,7 +20,7 @@ import type { Budget } from './runtime/purse.ts'
 import { environmentSecrets, Redactor, SECRET_CHARS_MIN, type Secrets } from './runtime/redact.ts'
 import type { Result } from './runtime/result.ts'
 import { Watchdog } from './runtime/watchdog.ts'
-import { type Looked, Worker, type WorkerOptions } from './runtime/worker.ts'
+import { type Look, type Looked, Worker, type WorkerOptions } from './runtime/worker.ts'
 import type { Agent, World } from './runtime/world.ts'
 import { type RunOptions, type RunStream, SessionHandle, type StreamOptions } from './session-handle.ts'
 import { holdProcess } from './stores/clock.ts'
@@ -61,7 +61,9 @@ export type HarnessOptions = AgentOptions & {
   readonly watchdogMs?: number
   /** Told of what went wrong beside a run: a hook that threw, an exporter that failed. Default: a warning of the process. */
   readonly onError?: (where: string, error: unknown) => void
-  readonly worker?: Omit<WorkerOptions, 'id'>
+  /** `false`: it records what is said to sessions, and drives none of them. Whoever works on the store does that. */
+  readonly drives?: boolean
+  readonly worker?: Omit<WorkerOptions, 'id' | 'drives'>
   readonly clock?: Clock
   readonly random?: Random
 }
@@ -75,6 +77,7 @@ export class Harness {
   readonly #world: World
   readonly #worker: Worker
   readonly #ownsStore: boolean
+  readonly #drives: boolean
   readonly #agents: ReadonlyMap<string, Agent>
   #closed = false
 
@@ -86,6 +89,7 @@ export class Harness {
     const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
     const onError = options.onError ?? warn
     this.#ownsStore = options.store === undefined
+    this.#drives = options.drives ?? true
     this.#agents = agents
     const live = store.shared ? new SocketLive({ store, clock }) : new LocalLive()
     const hooks = hooksOf({ ...options, clock }, [...agents.keys()], onError)
@@ -105,7 +109,7 @@ export class Harness {
       breaker: checkBreaker(options.breaker ?? {}),
       observer: hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null,
     }
-    this.#worker = new Worker(this.#world, { ...options.worker, id: `worker-${random.id()}` })
+    this.#worker = new Worker(this.#world, { ...options.worker, drives: this.#drives, id: `worker-${random.id()}` })
   }
 
   /** A new session, on disk when this resolves. */
@@ -155,11 +159,20 @@ export class Harness {
   }
 
   /**
+   * Looks as `work` does at what is due: a session that failed too often is left alone. For a `Patrol` over several harnesses, which
+   * says when to look, and whether `alone`.
+   */
+  async look(session: string, alone: boolean): Promise<Look> {
+    this.#checkDriver()
+    return this.#worker.look(session, alone)
+  }
+
+  /**
    * Drives whatever is due in the store, whoever made it so, until nothing was due for `idleMs`, `signal` is aborted or the
    * harness is closed. Any number of processes may do so on one store. The process stays alive meanwhile.
    */
   async work(options: WorkOptions = {}): Promise<Worked> {
-    this.#check()
+    this.#checkDriver()
     const release = holdProcess()
     try {
       return await this.#worker.work(options)
@@ -179,6 +192,12 @@ export class Harness {
     await this.#world.watchdog?.close()
     await this.#world.live.close()
     if (this.#ownsStore) await this.#world.store.close()
+  }
+
+  #checkDriver(): void {
+    this.#check()
+    if (!this.#drives)
+      throw new Fault('invalid_config', 'This harness has `drives: false`. Work with one that may drive sessions.')
   }
 
   #check(): void {

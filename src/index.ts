@@ -3,7 +3,7 @@ export { Harness, type HarnessOptions, type OpenOptions } from './harness.ts'
 export type { BlobRef, EffectClass, Json, Limits, Outcome, Part, Usage } from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, type Failure, type FailureKind, Fault, type FaultCode } from './kernel/failure.ts'
-export type { Clock, Delta, Model, ModelFailure, Random, Reply, Request, Store } from './kernel/ports.ts'
+export type { Clock, Delta, Model, ModelFailure, Random, Removal, Reply, Request, Store } from './kernel/ports.ts'
 export type { Live, LiveDelta } from './runtime/live.ts'
 export type { Message } from './kernel/transcript.ts'
 export { type Examination, examine, examineLog, type Finding } from './models/doctor.ts'
@@ -35,7 +35,7 @@ export type {
   StreamOptions,
 } from './session-handle.ts'
 export { memory } from './stores/memory.ts'
-export { sqlite } from './stores/sqlite.ts'
+export { type Mark, sqlite, type SqliteFile } from './stores/sqlite.ts'
 
 export {
   type Approval,

@@ -105,7 +105,7 @@ function begin(s: OpenSession, e: Of<'run.started'>): void {
   s.inputs = s.inputs.map((input) => (e.inputs.includes(input.seq) ? { ...input, when: 'next' } : input))
   s.paused = false
   s.began = e.seq
-  s.run = { ...newRun(e), turn: null }
+  s.run = newRun(e)
 }
 
 function ask(s: OpenSession, e: Of<'model.started'>): void {

@@ -67,20 +67,13 @@ export function parked(s: Session, run: Run): boolean {
   return true
 }
 
-const FRESH = { requests: 0, toolCalls: 0, outputRetries: 0, boosted: false, toolRetries: {}, exhausted: null }
-const CLEAN = {
-  failures: 0,
-  fatal: null,
-  retryAt: 0,
-  losses: 0,
-  ends: null,
-  activeMs: 0,
-  cost: 0,
-  model: null,
-  turn: null,
-}
-
-export function newRun(e: Extract<Event, { type: 'run.started' }>): Run {
+// biome-ignore format: related fields share a line
+export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { readonly turn: null } {
   const { seq, at, limits, toolset, instructions } = e
-  return { ...FRESH, ...CLEAN, seq, limits, toolset, instructions, since: at }
+  return {
+    seq, limits, toolset, instructions,
+    requests: 0, toolCalls: 0, outputRetries: 0, boosted: false, toolRetries: {}, exhausted: null,
+    failures: 0, fatal: null, retryAt: 0, losses: 0, ends: null,
+    activeMs: 0, since: at, cost: 0, model: null, turn: null,
+  }
 }

@@ -20,6 +20,8 @@ export class Book {
   readonly id: string
   /** Owned by this book and changed in place. */
   session: OpenSession = open(EMPTY)
+  /** Of the last lease under which it was read. */
+  epoch = 0
   /** seq of the newest stored snapshot. */
   snapshotSeq = 0
   /** What the open run froze, kept with the run's seq. */

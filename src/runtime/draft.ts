@@ -64,8 +64,8 @@ export type Plan = {
 
 /** Takes the events into the book's session, in place: when the commit fails the book is opened anew. */
 export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean): Plan {
-  const { book, epoch } = job
-  const s = book.session
+  const { book, epoch, redactor } = job
+  const { session: s, guard } = book
   if (s.epoch > epoch) throw new Fault('lease_lost', `Session ${book.id} is driven by a newer attempt.`)
   const here = { now: job.store.now(), epoch }
   const at = Math.max(s.at, here.now)
@@ -81,7 +81,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
       const call = openCall(s, body.call)
       if (call?.state.type === 'outside') dismissed(family, book.id, call)
     }
-    const clean = job.redactor.idle ? body : job.redactor.body(body)
+    const clean = redactor.idle ? body : redactor.body(body)
     // As the log will have it: what a child tells its parent holds no more than that.
     if (clean.type === 'run.settled') end = endOf(s, clean.outcome, events)
     const held =
@@ -89,7 +89,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
     const event: OwnerEvent = { seq: s.seq + 1, at, epoch, ...clean }
     if (held !== null) Object.assign(event, { held })
     take(s, event)
-    book.guard.take(event)
+    guard.take(event)
     events.push(event)
     if (event.type === 'agent.custom_tool_use') {
       const call = openCall(s, event.call)
@@ -148,15 +148,17 @@ function beganOf({ began }: End): number {
 /** What `next` records, unless it is a request that must not be made, or before which something must be said. */
 function advance(job: Job, events: readonly OwnerBody[], broke: boolean, add: (body: OwnerBody) => void): void {
   const { book } = job
-  const asks = events.some((body) => body.type === 'model.started')
+  // A request, and the end of a run, are always the last thing recorded.
+  const last = events[events.length - 1]
+  const asks = last?.type === 'model.started'
   if (asks && broke) return add(settlement(book.session, { type: 'limit', limit: 'usd' }))
   // A run that got nowhere and is out of requests says why it got nowhere.
-  const word = asks || events.some(isCapped) ? job.traits && book.guard.word(book.session, job.traits()) : null
+  const word = asks || (last && isCapped(last)) ? job.traits && book.guard.word(book.session, job.traits()) : null
   if (word?.type === 'settle' && (asks || word.outcome.type === 'halted'))
     return add(settlement(book.session, word.outcome))
   if (asks && word?.type === 'note') return add({ type: 'note.added', kind: word.kind, text: word.text })
   const allow = asks && job.traits ? book.guard.allow(book.session, job.traits()) : 'all'
-  for (const body of events) add(body.type === 'model.started' && allow !== 'all' ? { ...body, allow } : body)
+  for (const body of events) add(allow !== 'all' && body.type === 'model.started' ? { ...body, allow } : body)
 }
 
 function isCapped(body: OwnerBody): boolean {

@@ -2,7 +2,7 @@
 // its parent. Read from logs; what a session does is decided by the kernel alone.
 import { Fault } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
-import type { Waiting } from '../kernel/next.ts'
+import { next, type Waiting } from '../kernel/next.ts'
 import type { Store } from '../kernel/ports.ts'
 import type { Session } from '../kernel/session.ts'
 import { Book } from './book.ts'
@@ -33,6 +33,17 @@ export async function settle(worker: Driver, store: Store, id: string): Promise<
     if (after?.seq === before.seq && after.due === null)
       return waits.length > children.length ? looked : restOf(rested as Rested[], looked)
   }
+}
+
+/** How a session stands, for whoever drives nothing: work that is open is somebody else's, and so is a retry that comes soon. */
+export async function seenAt(store: Store, id: string, lingerMs: number): Promise<Looked> {
+  const session = await headOf(store, id)
+  const now = store.now()
+  const decision = next(session, { now, epoch: session.epoch })
+  if (decision.type !== 'rest') return { type: 'contended' }
+  const { waiting, until } = decision
+  if (waiting === 'retry' && until !== null && until - now <= lingerMs) return { type: 'contended' }
+  return { type: 'rested', waiting, until }
 }
 
 /** Nobody needs to do anything for children that only wait for their time, or for being resumed: so does their parent. */

@@ -64,7 +64,7 @@ export class Performer {
   for(book: Book): { readonly perform: Perform; readonly fail: Fail } {
     const perform: Perform = (effect, flight) => {
       if (effect.type === 'call') return this.#call(book, effect, flight)
-      if (effect.type === 'prepare') return this.#preparer.prepare(effect, book, flight.signal)
+      if (effect.type === 'prepare') return this.#preparer.prepare(effect, book, flight)
       return effect.mode === 'clear' ? this.#clear(book, effect, flight) : this.#run(book, effect, flight)
     }
     return { perform, fail: (effect, error) => failedLanding(effect, book, error) }
@@ -93,7 +93,7 @@ export class Performer {
     const { model } = agent
     const { messages } = transcript
     const miss = isPriced(model) ? await this.#missed(book, { frame, messages, answer, model }) : undefined
-    const tools = agent.tools.seen ?? (await agent.tools.open(flight.signal))
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const offered = this.#offered(frame, tools)
     const proposed = admit(answer.calls, offered, this.#asking(agent))
     const read = proposed instanceof Promise ? await proposed : proposed
@@ -303,7 +303,7 @@ export class Performer {
   async #run(book: Book, effect: Extract<Effect, { type: 'run' }>, flight: FlightContext): Promise<Landing> {
     const { call, mode } = effect
     const agent = this.#world.agent(book.session.agent)
-    const tools = agent.tools.seen ?? (await agent.tools.open(flight.signal))
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const tool = tools.get(call.proposal.tool)
     const frame = this.#frozen(book) ?? (await this.#freeze(book))
     if (!tool || frame.definitions.get(tool.name) !== tool.definition) {

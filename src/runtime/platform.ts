@@ -16,7 +16,8 @@ export const systemRandom: Random = { id: () => randomUUID(), fraction: () => Ma
 function monotone(): () => number {
   let last = 0
   return () => {
-    last = Math.max(last, Date.now())
+    const now = Date.now()
+    if (now > last) last = now
     return last
   }
 }

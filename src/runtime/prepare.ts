@@ -3,7 +3,7 @@ import type { OwnerBody } from '../kernel/event.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob } from '../kernel/ports.ts'
 import type { Book } from './book.ts'
-import type { Landing } from './flight.ts'
+import type { FlightContext, Landing } from './flight.ts'
 import { HookFailed, type Hooks } from './hooks.ts'
 import { inputText } from './history.ts'
 import { originText, readOrigin } from './origin.ts'
@@ -28,14 +28,14 @@ export class Preparer {
     this.#world = world
   }
 
-  async prepare(effect: Extract<Effect, { type: 'prepare' }>, book: Book, signal: AbortSignal): Promise<Landing> {
+  async prepare(effect: Extract<Effect, { type: 'prepare' }>, book: Book, flight: FlightContext): Promise<Landing> {
     const agent = this.#world.agent(book.session.agent)
     const { hooks } = this.#world
     const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, book)
     if ('events' in said) return said
     const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, book) : []
     const contexts = [...told, ...said.contexts]
-    const { toolset, policy, ...frozen } = this.#freeze(agent, await agent.tools.open(signal))
+    const { toolset, policy, ...frozen } = this.#freeze(agent, await agent.tools.open(flight))
     const instructions = await this.#placed(book, frozen)
     return {
       events: [

@@ -17,6 +17,7 @@ const ELSEWHERE: ReadonlySet<FaultCode> = new Set<FaultCode>([
   'store_busy',
   'store_closed',
   'store_newer',
+  'store_replaced',
   'store_unsupported',
   'harness_closed',
   // The agent it belongs to is another worker's.

@@ -35,7 +35,7 @@ export class Redactor {
   /** The same, to be asked whether there is any. */
   readonly #some: RegExp | null
   readonly #longest: number
-  /** The spellings by their first character, and whether a text has any such character. */
+  /** The spellings by their first character, and whether one may begin in a text: with a few characters, or at its very end. */
   readonly #begun: ReadonlyMap<string, readonly string[]>
   readonly #beginning: RegExp | null
 
@@ -57,7 +57,7 @@ export class Redactor {
     this.#some = this.#any && new RegExp(this.#any.source)
     this.#longest = all[0]?.length ?? 0
     this.#begun = groupedByFirst(all)
-    this.#beginning = all.length > 0 ? new RegExp([...this.#begun.keys()].map(escaped).join('|')) : null
+    this.#beginning = all.length > 0 ? beginningOf(all) : null
   }
 
   /** Nothing is known, so nothing has to be looked at. */
@@ -119,7 +119,7 @@ export class Redactor {
     let held = ''
     return {
       push: (piece) => {
-        // Most pieces have not even a character that a secret begins with.
+        // Most pieces have nothing that a secret begins with.
         if (held === '' && this.#beginning?.test(piece) !== true) return piece
         const text = this.text(held + piece)
         const from = this.#pending(text)
@@ -168,6 +168,12 @@ function spellings(value: string): readonly string[] {
     bytes.toString('hex'),
   ]
   return [...new Set(all)].filter((text) => text.length >= SECRET_CHARS_MIN)
+}
+
+/** The first characters of one, or fewer where the text ends and the rest may still come. */
+function beginningOf(all: readonly string[]): RegExp {
+  const starts = (chars: number): string => [...new Set(all.map((text) => escaped(text.slice(0, chars))))].join('|')
+  return new RegExp(`${starts(3)}|(?:${starts(2)}|${starts(1)})$`)
 }
 
 function groupedByFirst(all: readonly string[]): ReadonlyMap<string, readonly string[]> {

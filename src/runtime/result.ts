@@ -135,7 +135,7 @@ export class Collector {
   #ours: boolean
   #text = ''
   #output: Json = null
-  /** Of the run alone. What they say is worked out once, at the end. */
+  /** Of the run alone, in order. What they say is worked out once, at the end. */
   #events: Event[] = []
   /** What no run that was seen has taken yet. */
   #queued: Event[] = []
@@ -154,6 +154,8 @@ export class Collector {
     const { type } = event
     if (this.outcome && this.#input !== null) return
     this.#last = event.seq
+    // That a call was begun says nothing of what became of it, and of a wide turn there are many.
+    if (type === 'agent.tool_use') return
     // A run that was held back, or could not be prepared, ends without a start.
     if (type === 'run.started' || (type === 'run.settled' && !this.#open)) this.#reset()
     if (type === 'run.started') this.#open = true
@@ -172,7 +174,12 @@ export class Collector {
       this.#open = this.#ours = true
     }
     if (this.#queued.length === 0 || taken.length === 0) return
-    this.#events.push(...this.#queued.filter(({ seq }) => taken.includes(seq)))
+    for (const each of this.#queued) {
+      if (!taken.includes(each.seq)) continue
+      // It stands where it came.
+      const later = this.#events.findIndex(({ seq }) => seq > each.seq)
+      this.#events.splice(later, 0, each)
+    }
     this.#queued = this.#queued.filter(({ seq }) => !taken.includes(seq))
   }
 
@@ -208,17 +215,14 @@ export class Collector {
   /** `calls` and `messages` are worked out when somebody looks: most look at neither. */
   result(pending: readonly Pending[], waiting: { readonly waiting: string; readonly until: number | null }): Result {
     const events = this.#own()
-    const result = this.#ended(events, pending, waiting)
-    lazily(result, 'calls', () => callsOf(events))
-    lazily(result, 'messages', () => messagesOf(events))
-    return result
+    return lazily(this.#ended(events, pending, waiting), events)
   }
 
   #ended(
     events: readonly Event[],
     pending: readonly Pending[],
     waiting: { readonly waiting: string; readonly until: number | null },
-  ): Result {
+  ): Told<Result> {
     const { outcome } = this
     const common = this.#common(events, pending, waiting.waiting)
     if (!outcome) return unsettled(common, waiting)
@@ -241,18 +245,17 @@ export class Collector {
 
   #own(): readonly Event[] {
     // Until a run takes the input there is nothing but the input.
-    const own = this.#ours ? this.#events : this.#queued.filter(({ seq }) => seq === this.#input)
-    return own.toSorted((a, b) => a.seq - b.seq)
+    return this.#ours ? this.#events : this.#queued.filter(({ seq }) => seq === this.#input)
   }
 
-  #common(events: readonly Event[], pending: readonly Pending[], waiting: string): Common {
+  #common(events: readonly Event[], pending: readonly Pending[], waiting: string): Told<Common> {
     const { outcome } = this
-    const cost = events.reduce((sum, event) => sum + (event.type === 'agent.message' ? (event.cost ?? 0) : 0), 0)
+    const { cost, ...usage } = spentIn(events)
     const responses = this.#raw ? events.filter((event) => event.type === 'agent.message') : null
     return {
       sessionId: this.#sessionId,
       text: this.#ours ? this.#text : '',
-      usage: usageOf(events),
+      usage,
       cost,
       pending,
       flags: {
@@ -261,8 +264,6 @@ export class Collector {
         halted: outcome?.type === 'halted',
         empty: outcome?.type === 'failed' && outcome.reason === 'empty_answer',
       },
-      calls: NO_CALLS,
-      messages: NO_MESSAGES,
       ...(responses ? { responses } : {}),
     }
   }
@@ -283,23 +284,42 @@ export class Collector {
   }
 }
 
-const NO_CALLS: readonly CallRecord[] = []
-const NO_MESSAGES: readonly Message[] = []
+/** A result without what is worked out when somebody looks. */
+type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages'> : never
 
-/** Own and enumerable, so that whoever copies or prints the result has it too. */
-function lazily<T extends object, K extends keyof T & string>(of: T, name: K, make: () => T[K]): void {
-  const get = (): T[K] => {
-    const value = make()
-    Object.defineProperty(of, name, { value, enumerable: true })
-    return value
+const EVENTS = Symbol('events')
+type Lazy = { readonly [EVENTS]: readonly Event[] }
+
+/**
+ * Own and enumerable, so that whoever copies or prints the result has them too. The getters are the same for all results: one
+ * made for each would live in the shape of its object, where only a major collection finds it, and hold the whole run until then.
+ */
+const CALLS = lookedAt('calls', callsOf)
+const MESSAGES = lookedAt('messages', messagesOf)
+
+function lookedAt(name: string, make: (events: readonly Event[]) => unknown): PropertyDescriptor & ThisType<Lazy> {
+  return {
+    get() {
+      const value = make(this[EVENTS])
+      Object.defineProperty(this, name, { value, enumerable: true })
+      return value
+    },
+    enumerable: true,
+    configurable: true,
   }
-  Object.defineProperty(of, name, { get, enumerable: true, configurable: true })
+}
+
+function lazily(result: Told<Result>, events: readonly Event[]): Result {
+  Object.defineProperty(result, EVENTS, { value: events })
+  Object.defineProperty(result, 'calls', CALLS)
+  Object.defineProperty(result, 'messages', MESSAGES)
+  return result as Result
 }
 
 function unsettled(
-  common: Common,
+  common: Told<Common>,
   { waiting, until }: { readonly waiting: string; readonly until: number | null },
-): Result {
+): Told<Result> {
   const asks = common.pending.some(({ needs }) => needs === 'approval')
   if (waiting === 'approval' || (waiting === 'answer' && asks))
     return { ...common, status: 'requires_action', stopReason: 'approval_required' }
@@ -354,20 +374,22 @@ function callsOf(events: readonly Event[]): readonly CallRecord[] {
 }
 
 /** What only gives the answer is no call of a tool, and a reply that is not valid calls none. */
-function usageOf(events: readonly Event[]): Frozen<Counts> {
+function spentIn(events: readonly Event[]): Frozen<Counts & { cost: number }> {
   const counts = { ...ZERO }
-  const tools = new Map<CallKey, string>()
+  let calls: Response['calls'] = []
   const retries: Record<string, number> = {}
+  let cost = 0
   let corrected = false
   let batch = 0
   for (const event of events) {
     if (event.type === 'agent.message') {
       addUsage(counts, event.usage ?? null)
       counts.modelRequests += 1
+      cost += event.cost ?? 0
       batch = event.verdict.type === 'continue' ? event.calls.length : 0
       counts.toolCalls += batch
       corrected = event.verdict.type === 'retry_tool_output' || event.verdict.type === 'retry_user_message'
-      event.calls.forEach(({ tool }, index) => tools.set(callKey(event.seq, index), tool))
+      calls = event.calls
     } else if (event.type === 'run.settled' && event.outcome.type === 'limit' && event.outcome.limit === 'tool_calls') {
       // The batch that was too large: none of it ran.
       counts.toolCalls -= batch
@@ -375,15 +397,17 @@ function usageOf(events: readonly Event[]): Frozen<Counts> {
       counts.outputRetries += 1
       corrected = false
     } else if (event.type === 'agent.tool_result') {
-      const tool = tools.get(event.call) ?? ''
-      if (event.retryKind !== undefined) retries[tool] = (retries[tool] ?? 0) + 1
+      if (event.retryKind !== undefined) {
+        const { tool = '' } = calls[Number(event.call.slice(event.call.indexOf('.') + 1))] ?? {}
+        retries[tool] = (retries[tool] ?? 0) + 1
+      }
       if (isHeldBack(event)) {
         counts.cancelledToolCalls += 1
         counts.toolCalls -= 1
       }
     }
   }
-  return { ...counts, toolRetries: retries }
+  return { ...counts, toolRetries: retries, cost }
 }
 
 const HELD_BACK = ['CancelledByHook', 'SubAgentCancelled']

@@ -41,11 +41,11 @@ export class Talk implements CallContext {
 
   readonly emit = (delta: Delta): void => {
     const { redactor, live } = this.#world
-    const { kind, part } = delta
     const text = redactor.idle ? delta.text : this.#stream(delta).push(delta.text)
     if (text === '') return
     this.#spoke = true
-    live.publish(this.#session, this.#seq, { kind, part, text })
+    const { kind, part } = delta
+    live.publish(this.#session, this.#seq, text === delta.text ? delta : { kind, part, text })
   }
 
   readonly sleep = (ms: number): Promise<void> => sleep(this.#world.clock, ms, this.#flight.signal)

@@ -55,9 +55,10 @@ export class Toolbox {
     return this.#now
   }
 
-  /** The tools as they are. The same map as before if nothing changed. */
-  async open(signal: AbortSignal): Promise<Tools> {
+  /** The tools as they are. The same map as before if nothing changed. The signal is made when looked at, so sources alone look. */
+  async open(flight: { readonly signal: AbortSignal }): Promise<Tools> {
     if (this.#sources.length === 0 && this.#now) return this.#now
+    const { signal } = flight
     const offered = await Promise.all(this.#sources.map((source) => source.tools(signal, this.#clock)))
     const now = this.#gather([...this.#given, ...offered.flat()])
     if (this.#now === null || !same(this.#now, now)) this.#now = now

@@ -19,7 +19,7 @@ export async function undoRun(
   { session, agent, run }: { readonly session: string; readonly agent: string; readonly run: number },
   signal: AbortSignal,
 ): Promise<readonly UndoneCall[]> {
-  const tools = await world.agent(agent).tools.open(signal)
+  const tools = await world.agent(agent).tools.open({ signal })
   const flight = { signal, reason: null, clear: () => !signal.aborted }
   const undone = new Map<CallKey, readonly Undone[]>()
   let left = (await madeIn(world, session, run)).reverse().filter(({ tool }) => tools.get(tool)?.undo)

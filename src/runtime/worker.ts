@@ -3,9 +3,11 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Waiting } from '../kernel/next.ts'
 import type { Claim } from '../kernel/ports.ts'
+import { lifeOf } from '../stores/plan.ts'
 import { Book } from './book.ts'
 import type { Job, Leash, Plan } from './draft.ts'
 import { drive, type Ended } from './drive.ts'
+import { seenAt } from './family.ts'
 import { Guard, type Traits } from './guard.ts'
 import { abandon, deadlineOf } from './landings.ts'
 import { Patrol, type Seen, type Worked, type WorkOptions } from './patrol.ts'
@@ -15,6 +17,8 @@ import { plannerName, type World } from './world.ts'
 
 export type WorkerOptions = {
   readonly id: string
+  /** `false`: it only says how a session stands, and drives none. */
+  readonly drives?: boolean
   readonly leaseMs?: number
   readonly graceMs?: number
   readonly lingerMs?: number
@@ -34,6 +38,9 @@ export type Looked =
   | { readonly type: 'lost' }
   | { readonly type: 'stopped' }
 
+/** What a patrol must know of it, and what came of it; null if that was an error, which `onError` was told. */
+export type Look = { readonly seen: Seen; readonly looked: Looked | null }
+
 type Attempt = {
   readonly leash: Leash
   epoch: number
@@ -48,6 +55,7 @@ type Attempt = {
 }
 
 const DEFAULTS = {
+  drives: true,
   leaseMs: 30_000,
   graceMs: 5_000,
   lingerMs: 30_000,
@@ -85,6 +93,7 @@ export class Worker {
   /** Look at a session, and drive it until it rests. Coalescing: a look during an attempt is part of that attempt. */
   wake(session: string): Promise<Looked> {
     if (this.#closing) return Promise.resolve({ type: 'stopped' })
+    if (!this.#options.drives) return seenAt(this.#world.store, session, this.#options.lingerMs)
     const running = this.#attempts.get(session)
     if (!running) return this.#begin(session, 'asked').ended
     running.again = true
@@ -122,7 +131,7 @@ export class Worker {
       width,
       idleMs,
       driving: () => this.#attempts.size,
-      look: (session, alone) => this.#look(session, alone),
+      look: async (session, alone) => (await this.look(session, alone)).seen,
       report: (error) => this.#options.onError?.('', error),
     })
     this.#patrol = patrol
@@ -136,15 +145,16 @@ export class Worker {
     }
   }
 
-  async #look(session: string, alone: boolean): Promise<Seen> {
-    if (this.#closing) return 'seen'
+  /** As a patrol looks at what is due: a session that failed too often is left alone. Never rejects. */
+  async look(session: string, alone: boolean): Promise<Look> {
+    if (this.#closing) return { seen: 'seen', looked: { type: 'stopped' } }
     const attempt = this.#attempts.get(session) ?? this.#begin(session, alone ? 'alone' : 'found')
     try {
-      await attempt.ended
-      return attempt.later ? 'later' : 'seen'
+      const looked = await attempt.ended
+      return { seen: attempt.later ? 'later' : 'seen', looked }
     } catch (error) {
       this.#options.onError?.(session, error)
-      return attempt.noted ? 'seen' : 'failed'
+      return { seen: attempt.noted ? 'seen' : 'failed', looked: null }
     }
   }
 
@@ -212,7 +222,7 @@ export class Worker {
     let book: Book | null = null
     let wrote = false
     try {
-      book = await this.#open(session)
+      book = await this.#open(session, epoch)
       const held = (): boolean => store.now() < this.#until
       const { perform, fail } = this.#performer.for(book)
       const flights = { perform, fail, abandon, deadlineOf, graceMs, held }
@@ -266,12 +276,17 @@ export class Worker {
     for (const other of stirred) this.wake(other).catch((error) => this.#options.onError?.(other, error))
   }
 
-  /** The book this process has read before is only brought up to date: the log never changes behind it. */
-  async #open(session: string): Promise<Book> {
-    const known = this.#books.get(session)
+  /**
+   * The book this process has read before is only brought up to date: the log never changes behind it. But its session may have
+   * been removed, and its id used again: then the book is of another one.
+   */
+  async #open(session: string, epoch: number): Promise<Book> {
+    const kept = this.#books.get(session)
+    const known = kept && lifeOf(kept.epoch) === lifeOf(epoch) ? kept : null
     this.#books.delete(session)
     const { store, breaker } = this.#world
     const book = known ?? new Book(session, store, () => new Guard({ breaker }))
+    book.epoch = epoch
     await (known ? book.catchUp() : book.open())
     this.#books.set(session, book)
     return book
