@@ -1,0 +1,138 @@
+// What can go wrong with a report: each a sentence that says what to do, nothing lost, and a retry that goes on.
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { loadPolicy } from '../../src/index.ts'
+import { eventsIn, failureIn, ofType } from './stage.ts'
+import { DOCUMENTS, endsIn, INPUT, openBench, quotesIn, stateOf } from './report-stage.ts'
+
+/** Stops before this node, so that the world can change meanwhile. */
+const before = (tool: string) => ({ policy: { rules: [{ effect: 'ask', tool }] } }) as const
+
+describe('documents', () => {
+  it('B-REPORT-20: a missing folder, an empty one and one that says nothing about it are told apart, and a retry goes on when that was mended', async () => {
+    const bench = openBench({}, {})
+    const { result, session } = await bench.report()
+    expect(failureIn(result)).toBe(
+      'planner_failed: Node "search" failed: NoDocuments: There is no folder docs. Make it and put .txt or .md documents there, and go on.',
+    )
+    bench.write('docs/picture.png', 'x')
+    expect(failureIn(await session.run({ retry: true }))).toMatch(
+      /NoDocuments: The folder docs has no \.txt or \.md document/,
+    )
+    bench.write('docs/sheep.txt', DOCUMENTS['sheep.txt'])
+    expect(failureIn(await session.run({ retry: true }))).toMatch(
+      /NothingFound: None of 1 document in docs says anything about tides, lamps\. Add documents and go on/,
+    )
+    bench.write('docs/tides.txt', DOCUMENTS['tides.txt'])
+    expect(await session.run({ retry: true })).toMatchObject({ status: 'requires_action' })
+    expect(await endsIn(session)).toEqual([
+      'plan ok',
+      'search error',
+      'search error',
+      'search error',
+      'search ok',
+      'extract ok',
+      'draft ok',
+      'review ok',
+      'propose ok',
+    ])
+  })
+
+  it.each(['extract', 'review'])(
+    'B-REPORT-21: a source that is gone when %s looks is named, and a retry goes on when it is back',
+    async (node) => {
+      const bench = openBench(before(node))
+      const { session } = await bench.report()
+      renameSync(join(bench.folder, 'docs/tides.txt'), join(bench.folder, 'away.txt'))
+      expect(failureIn(await bench.allowed(session))).toMatch(
+        /SourceMissing: tides\.txt was a source .*Put it back, and go on\.$/,
+      )
+      renameSync(join(bench.folder, 'away.txt'), join(bench.folder, 'docs/tides.txt'))
+      await session.run({ retry: true })
+      await bench.allowed(session)
+      expect(await bench.allowed(session)).toMatchObject({ status: 'completed' })
+    },
+  )
+
+  it('B-REPORT-22: a source that changed before it was read again is not quoted from memory', async () => {
+    const bench = openBench(before('extract'))
+    const { session } = await bench.report()
+    bench.write('docs/tides.txt', `${DOCUMENTS['tides.txt']}\nMore.\n`)
+    expect(failureIn(await bench.allowed(session))).toMatch(/SourceChanged: tides\.txt was changed after it was found/)
+  })
+
+  it('B-REPORT-23: what does not stand in its source any more when it is reviewed is left out of the next draft', async () => {
+    const bench = openBench(before('review'))
+    const { session } = await bench.report()
+    bench.write('docs/tides.txt', DOCUMENTS['tides.txt'].replace('The moon raises', 'The sun raises'))
+    await bench.allowed(session)
+    expect((await stateOf(session)).findings).toMatchObject([{ type: 'quote', file: 'tides.txt', line: 3 }])
+    await bench.allowed(session)
+    expect(await bench.allowed(session)).toMatchObject({ status: 'completed', output: { drafts: 2 } })
+    const report = bench.read('out/report.md')
+    expect(report).not.toContain('raises')
+    expect(report).toContain('1 passage was left out')
+    expect(quotesIn(report).length).toBeGreaterThan(1)
+  })
+
+  it('B-REPORT-24: when nothing is left to quote, the run ends and says so', async () => {
+    const bench = openBench(before('review'))
+    const { session } = await bench.report()
+    for (const name of ['tides.txt', 'lamps.md']) bench.write(`docs/${name}`, 'Something else.\n')
+    expect(failureIn(await bench.allowed(session))).toMatch(/Node "draft" failed: NothingLeft: No passage is left/)
+    expect(existsSync(join(bench.folder, 'out'))).toBe(false)
+  })
+})
+
+describe('what is said to it', () => {
+  it('B-REPORT-25: an input that lacks something, is of a wrong kind, unknown or no JSON is refused in a sentence', async () => {
+    const bench = openBench()
+    const wrong = async (input: string | object): Promise<string> => {
+      return failureIn(await bench.harness.run(input as never, { agent: 'report' }))
+    }
+    const says =
+      /InvalidInput: Say what it is about, where its documents are and where it goes: \{"topic": "…", "documents": "FOLDER", "out": "FILE"\}\.$/
+    expect(await wrong({ topic: 'Tides' })).toMatch(says)
+    expect(await wrong({ ...INPUT, topic: 7 })).toMatch(says)
+    expect(await wrong({ ...INPUT, colour: 'red' })).toMatch(/UnknownChannel: The input has "colour"/)
+    expect(await wrong('{"topic": "Tides",')).toMatch(/InvalidMessage: graph "report" takes a JSON object/)
+    expect(await wrong('Tides, please.')).toMatch(/InvalidMessage/)
+  })
+
+  it('B-REPORT-26: a session may make another report: nothing of the first is left in it', async () => {
+    const bench = openBench()
+    const { session } = await bench.report()
+    await bench.allowed(session)
+    rmSync(join(bench.folder, 'docs/tides.txt'))
+    const second = await session.run({ topic: 'Sheep', out: 'out/second.md' })
+    expect(second.status).toBe('requires_action')
+    await bench.allowed(session)
+    expect(quotesIn(bench.read('out/second.md')).map(({ file }) => file)).toEqual(['sheep.txt'])
+  })
+})
+
+describe('policy', () => {
+  it('B-REPORT-27: a policy file that allows writes elsewhere only denies the file before anybody is asked; the denial is recorded and the run ends (AC-107, S3-14)', async () => {
+    const bench = openBench()
+    writeFileSync(join(bench.folder, 'policy.json'), JSON.stringify({ rules: [], writeRoots: ['allowed'], base: '.' }))
+    const strict = openBench({ policy: loadPolicy(join(bench.folder, 'policy.json')) })
+    const { result, session } = await strict.report()
+    expect(failureIn(result)).toMatch(/Node "finalize" failed: .*denied by policy: it may write only in \S+allowed/s)
+    expect(result.pending).toEqual([])
+    const events = await eventsIn(session)
+    expect(ofType(events, 'run.started')[0]).toHaveProperty('policy')
+    // Attempts 0: it was never begun.
+    const last = ofType(events, 'agent.tool_result').at(-1)
+    expect(last?.failure?.kind).toBe('Denied')
+    expect(ofType(events, 'agent.tool_use').some(({ call }) => call === last?.call)).toBe(false)
+    expect(existsSync(join(strict.folder, 'out'))).toBe(false)
+  })
+
+  it('B-REPORT-28: under a policy that allows the place, it is asked and written there', async () => {
+    const bench = openBench()
+    const able = openBench({ policy: { rules: [], writeRoots: [join(bench.folder, '..')], base: '/' } })
+    const { session } = await able.report()
+    expect(await able.allowed(session)).toMatchObject({ status: 'completed' })
+  })
+})
