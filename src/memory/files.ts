@@ -39,7 +39,7 @@ class Folder {
 
   /** Two at once, here or in two processes, end with the files of the longer log. */
   async write(session: string): Promise<string> {
-    const folder = join(this.#dir, folderName(session))
+    const folder = runtimeFolder(session, this.#dir)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     for (;;) {
       const view = await this.#view(session)
@@ -66,6 +66,11 @@ class Folder {
     if (this.#views.size > VIEWS_KEPT) this.#views.delete(this.#views.keys().next().value ?? '')
     return view
   }
+}
+
+/** Where the files of a session are. */
+export function runtimeFolder(session: string, dir: string): string {
+  return join(dir, folderName(session))
 }
 
 const NAME_BYTES_MAX = 200

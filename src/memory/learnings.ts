@@ -1,6 +1,7 @@
 // The learnings of agents in an SQLite file of their own, with a full-text index. A projection of the logs: who takes the same
 // events in any order has the same rows, so the file can be deleted, and is when it is damaged.
-import { renameSync, rmSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { appendFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { Fault } from '../kernel/failure.ts'
 import { checkVersion, type Database, loadDriver, type Statement } from '../stores/sqlite-driver.ts'
 import { prepareFile, realFileSystemOf } from '../stores/sqlite-file.ts'
@@ -62,16 +63,21 @@ const SQL = {
   cursor: 'SELECT seq FROM cursors WHERE session = ?',
   cursors: `SELECT json_group_array(json_array(session, seq)) AS rows FROM cursors`,
   list: `${ROWS} SELECT ${ROW} FROM learnings WHERE agent = ? ORDER BY at, session, seq)`,
+  one: 'SELECT id, key, title, detail FROM learnings WHERE agent = ? AND session = ? AND seq = ?',
+  unword: `INSERT INTO words (words, rowid, title, detail) VALUES ('delete', ?, ?, ?)`,
+  drop: 'DELETE FROM learnings WHERE id = ?',
   find: `${ROWS} SELECT ${ROW} FROM words JOIN learnings ON learnings.id = words.rowid
     WHERE words MATCH ? AND learnings.agent = ? ORDER BY bm25(words, 4.0, 1.0), at DESC, session, seq LIMIT ?)`,
 } as const
 
 export class Learnings {
   readonly #db: Database
+  readonly #file: string
   readonly #sql: Readonly<Record<keyof typeof SQL, Statement>>
 
-  constructor(db: Database) {
+  constructor(db: Database, file: string) {
     this.#db = db
+    this.#file = file
     const prepared = Object.entries(SQL).map(([name, sql]) => [name, db.prepare(sql)] as const)
     this.#sql = Object.fromEntries(prepared) as Record<keyof typeof SQL, Statement>
   }
@@ -79,9 +85,11 @@ export class Learnings {
   /** What a session taught its agent, and how far its log was read, in one transaction. */
   take(session: string, agent: string, taken: readonly Taken[], seq: number): void {
     this.atOnce(() => {
+      const forgotten = taken.length > 0 ? this.#forgotten() : new Set()
       for (const { learning, seq: at, at: time } of taken) {
         const { kind, title, detail, promote } = learning
         const key = keyOf(learning)
+        if (forgotten.has(markOf(agent, key))) continue
         this.#sql.keep.run(agent, key, kind, title, detail, session, at, time)
         if (promote) this.#sql.ask.run(agent, key)
       }
@@ -99,6 +107,33 @@ export class Learnings {
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error
+    }
+  }
+
+  /**
+   * Takes one out, for good: also when the file is made again, and when another session learns the same. Only a hash of it is
+   * kept. To be called `atOnce`. False if there is no such learning.
+   */
+  forget(agent: string, session: string, seq: number): boolean {
+    const row = this.#sql.one.get(agent, session, seq) as Known | undefined
+    if (!row) return false
+    const file = `${this.#file}${FORGOTTEN}`
+    try {
+      appendFileSync(file, `${markOf(agent, row.key)}\n`, { mode: 0o600, flush: true })
+    } catch (error) {
+      throw new Fault('io_error', `${file} cannot be written: check its directory.`, String(error))
+    }
+    this.#sql.unword.run(row.id, row.title, row.detail)
+    this.#sql.drop.run(row.id)
+    return true
+  }
+
+  #forgotten(): ReadonlySet<string> {
+    try {
+      return new Set(readFileSync(`${this.#file}${FORGOTTEN}`, 'utf8').split('\n'))
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code === 'ENOENT') return new Set()
+      throw new Fault('io_error', `${this.#file}${FORGOTTEN} cannot be read: check its permissions.`, String(error))
     }
   }
 
@@ -129,6 +164,15 @@ export class Learnings {
   }
 }
 
+type Known = { readonly id: number; readonly key: string; readonly title: string; readonly detail: string }
+
+/** Beside the file, as what people forgot must not come back with a file that is made again. */
+const FORGOTTEN = '.forgotten'
+
+function markOf(agent: string, key: string): string {
+  return hash('sha256', `${agent}\0${key}`)
+}
+
 function rowsOf<T>(found: unknown): readonly T[] {
   return JSON.parse((found as { readonly rows: string }).rows) as readonly T[]
 }
@@ -149,7 +193,7 @@ export function openLearnings(path: string): Learnings {
     checkOwner(db, file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
     if (ask(db, 'PRAGMA user_version') !== SCHEMA_VERSION) createSchema(db)
-    return new Learnings(db)
+    return new Learnings(db, file)
   } catch (error) {
     db.close()
     throw error

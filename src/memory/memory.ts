@@ -4,7 +4,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Frozen } from '../kernel/content.ts'
 import { type Event, eventId } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Clock, Store } from '../kernel/ports.ts'
+import type { Card, Clock, Store } from '../kernel/ports.ts'
 import { damaged } from '../runtime/history.ts'
 import { systemClock } from '../runtime/platform.ts'
 import { whenFree } from '../stores/sqlite-writer.ts'
@@ -18,6 +18,8 @@ export type MemoryOptions = {
   readonly file: string
   /** Where the logs are. */
   readonly store: Pick<Store, 'read' | 'card' | 'list'>
+  /** Whose logs are taken in when the file is opened, with their children, in the order they began. Default: all of the store. */
+  readonly sessions?: () => readonly string[]
   readonly clock?: Clock
   /** Told, in one line, when the file had to be made again or a log cannot be read. Default: a warning of the process. */
   readonly report?: (line: string) => void
@@ -48,6 +50,8 @@ export type Promotion = {
 const PAGE = 1_000
 const CARDS = 500
 const CANDIDATES = 50
+/** So many sessions in a row with nothing new: those before them were taken in when they were the newest. */
+const KNOWN_ROW = 100
 const RECALL_MS = 500
 
 export function openMemory(options: MemoryOptions): Memory {
@@ -57,6 +61,7 @@ export function openMemory(options: MemoryOptions): Memory {
 export class Memory {
   readonly store: MemoryOptions['store']
   readonly #file: string
+  readonly #sessions: MemoryOptions['sessions']
   readonly #clock: Clock
   readonly #report: (line: string) => void
   /** The open file, also while it catches up. */
@@ -64,8 +69,9 @@ export class Memory {
   #opening: Promise<Learnings> | null = null
   #closed = false
 
-  constructor({ file, store, clock = systemClock, report = warn }: MemoryOptions) {
+  constructor({ file, store, sessions, clock = systemClock, report = warn }: MemoryOptions) {
     this.#file = file
+    this.#sessions = sessions
     this.store = store
     this.#clock = clock
     this.#report = report
@@ -106,6 +112,23 @@ export class Memory {
           file,
           all.filter((one) => ids?.includes(one.id) ?? one.promote),
         )
+      }),
+    )
+  }
+
+  /**
+   * Takes one out for good: it is not recalled, and not learned again. Its line in `file`, if it was promoted, goes with it. The
+   * log that holds it stays as it is.
+   */
+  forget(agent: string, id: string, { file }: { readonly file?: string } = {}): Promise<Learned> {
+    return this.#use((learnings) =>
+      learnings.atOnce(() => {
+        const one = learnings.list(agent).find(({ session, seq }) => eventId(session, seq) === id)
+        if (!one || !learnings.forget(agent, one.session, one.seq))
+          throw new Fault('invalid_input', `Agent "${agent}" has no learning ${id}. List them to see their ids.`)
+        const learned = learnedOf(one)
+        if (file !== undefined) takeFrom(file, learned)
+        return learned
       }),
     )
   }
@@ -186,21 +209,38 @@ export class Memory {
   /** Every log that grew since it was last looked at. With an empty file that is all of them. */
   async #catchUp(learnings: Learnings): Promise<void> {
     const known = await whenFree(this.#clock, () => learnings.cursors())
+    const grown = ({ session, seq }: Card): boolean => seq > (known.get(session) ?? 0)
+    for await (const session of this.#sessions ? this.#newest(this.#sessions(), grown) : this.#all(grown)) {
+      if (this.#closed) return
+      try {
+        await this.#take(session, (act) => whenFree(this.#clock, () => act(learnings)))
+      } catch (error) {
+        // One log that cannot be read must not keep the others from being read.
+        if (!(error instanceof Fault) || error.code !== 'session_damaged') throw error
+        this.#report(`What session ${session} taught cannot be read: ${error.message}`)
+      }
+    }
+  }
+
+  async *#all(grown: (card: Card) => boolean): AsyncGenerator<string> {
     for (let after = ''; ; ) {
       const cards = await this.store.list({ after, limit: CARDS })
-      for (const { session, seq } of cards) {
-        if (seq <= (known.get(session) ?? 0) || this.#closed) continue
-        try {
-          await this.#take(session, (act) => whenFree(this.#clock, () => act(learnings)))
-        } catch (error) {
-          // One log that cannot be read must not keep the others from being read.
-          if (!(error instanceof Fault) || error.code !== 'session_damaged') throw error
-          this.#report(`What session ${session} taught cannot be read: ${error.message}`)
-        }
-      }
+      for (const card of cards) if (grown(card)) yield card.session
       if (cards.length < CARDS) return
       after = cards.at(-1)?.session ?? ''
     }
+  }
+
+  /** Looked for from the newest back, taken in from the oldest on: what a process leaves is found by the next. */
+  async *#newest(sessions: readonly string[], grown: (card: Card) => boolean): AsyncGenerator<string> {
+    const found: string[][] = []
+    for (let i = sessions.length - 1, row = 0; i >= 0 && row < KNOWN_ROW; i--) {
+      const family = await this.store.list({ root: sessions[i] ?? '', limit: CARDS })
+      const news = family.filter(grown).map(({ session }) => session)
+      row = news.length === 0 ? row + 1 : 0
+      found.push(news)
+    }
+    yield* found.reverse().flat()
   }
 
   async #take(session: string, use: <T>(act: (learnings: Learnings) => T) => Promise<T>): Promise<void> {
@@ -247,17 +287,28 @@ function addTo(file: string, wanted: readonly Learned[]): readonly Learned[] {
   const missing = wanted.filter((one) => !text.includes(markOf(one)) && !text.includes(lineOf(one)))
   if (missing.length === 0) return []
   const before = text === '' ? '# Memory\n\n' : text.endsWith('\n') ? text : `${text}\n`
+  replace(file, `${before}${missing.map((one) => `${lineOf(one)} ${markOf(one)}\n`).join('')}`)
+  return missing
+}
+
+/** Only the line that was added for it. */
+function takeFrom(file: string, one: Learned): void {
+  const text = read(file)
+  const mark = markOf(one)
+  if (!text.includes(mark)) return
+  const left = text.split('\n').filter((line) => !line.endsWith(mark))
+  replace(file, left.join('\n'))
+}
+
+function replace(file: string, text: string): void {
   const beside = `${file}.${process.pid}.tmp`
   try {
-    writeFileSync(beside, `${before}${missing.map((one) => `${lineOf(one)} ${markOf(one)}\n`).join('')}`, {
-      mode: 0o600,
-    })
+    writeFileSync(beside, text, { mode: 0o600 })
     renameSync(beside, file)
   } catch (error) {
     rmSync(beside, { force: true })
     throw new Fault('io_error', `${file} cannot be written: check its directory.`, String(error))
   }
-  return missing
 }
 
 function read(file: string): string {

@@ -1,10 +1,11 @@
 // Traces on this machine: one file of JSON lines per trace, in a folder per project that only its owner can read.
-// Nothing leaves the machine here, and nothing is ever deleted.
+// Nothing leaves the machine here, and nothing is deleted unless a bound is given.
 import { hash } from 'node:crypto'
 import { chmod, constants, type FileHandle, lstat, mkdir, open, readFile, rename, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
+import { type Keep, sweep } from './local-sweep.ts'
 import { recordOf, recordsIn, type SpanRecord } from './record.ts'
 import type { Capture, Sink, Span } from './span.ts'
 
@@ -14,9 +15,14 @@ export type LocalOptions = {
   /** What the project's folder is named after. Default: the current folder. */
   readonly name?: string
   readonly capture?: Capture
+  /** How much is kept of this project; the oldest traces go first. Default: all of it. */
+  readonly keep?: Keep
   /** Where `TERRET_DISABLE_LOCAL_TRACING` is looked up. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
+
+/** A long-lived process looks again after so many exports. */
+const SWEEP_EVERY = 50
 
 export type LocalTraces = Sink & {
   /** `<dir>/<name>-<hash>`. In it `<trace id>.jsonl`, and with content `prompts/<hash>.txt`. */
@@ -25,10 +31,11 @@ export type LocalTraces = Sink & {
 
 /** With `TERRET_DISABLE_LOCAL_TRACING` set to 1, true or yes it writes nothing. */
 export function localTraces(options: LocalOptions = {}): LocalTraces {
-  const { dir = join(homedir(), '.terret', 'traces'), name = process.cwd(), capture = 'none' } = options
+  const { dir = join(homedir(), '.terret', 'traces'), name = process.cwd(), capture = 'none', keep } = options
   const folder = join(dir, `${slug(name)}-${hash('sha1', name).slice(0, 10)}`)
   const off = /^(1|true|yes)$/i.test((options.env ?? process.env)['TERRET_DISABLE_LOCAL_TRACING']?.trim() ?? '')
   const written = new Set<string>()
+  let exports = 0
   const write = async (spans: readonly Span[], texts: ReadonlyMap<string, string>): Promise<void> => {
     await ownFolder(folder)
     for (const [traceId, of] of groupedByTrace(spans)) await append(join(folder, `${traceId}.jsonl`), of)
@@ -37,6 +44,7 @@ export function localTraces(options: LocalOptions = {}): LocalTraces {
       if (!written.has(hashed)) await keepText(join(folder, 'prompts'), hashed, text)
       written.add(hashed)
     }
+    if (keep && exports++ % SWEEP_EVERY === 0) await sweep(folder, keep)
   }
   return {
     name: 'local traces',

@@ -212,4 +212,51 @@ describe('learnings', () => {
     await expect(memory.promote('a', { file, ids: ['s:9'] })).rejects.toMatchObject({ code: 'invalid_input' })
     await expect(memory.promote('a', { file: join(file, 'x') })).rejects.toMatchObject({ code: 'io_error' })
   })
+  it('B-MEMORY-30: what is forgotten is gone for good: from MEMORY.md too, when another session learns it, and when the file is made again', async () => {
+    const { store, memory, file, dir } = place()
+    await teach(store, 's1', [vpn, { ...vpn, title: 'Another' }])
+    const promoted = `${dir}-MEMORY.md`
+    writeFileSync(promoted, '# Mine\n\nWritten by hand.\n')
+    await memory.promote('a', { file: promoted, ids: ['s1:2', 's1:3'] })
+    expect(await memory.forget('a', 's1:2', { file: promoted })).toMatchObject({ id: 's1:2', title: vpn.title })
+    expect(readFileSync(promoted, 'utf8')).toMatch(/^# Mine\n\nWritten by hand\.\n- \*\*Another\*\* [^\n]*\n$/)
+    expect(await memory.recall('a', 'deploys and the VPN', { timeoutMs: 20_000 })).toMatchObject([{ title: 'Another' }])
+    await teach(store, 's2', [vpn])
+    await memory.learn('s2')
+    await memory.close()
+    for (const part of ['', '-wal', '-shm']) rmSync(`${file}${part}`, { force: true })
+    const again = closing(openMemory({ file, store }))
+    expect(await again.list('a')).toMatchObject([{ title: 'Another' }])
+    await expect(again.forget('a', 's1:2')).rejects.toMatchObject({ code: 'invalid_input' })
+    // Nothing of what it said is kept in order to forget it.
+    expect(readFileSync(`${file}.forgotten`, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/)
+  })
+
+  it('B-MEMORY-31: with `sessions` only those are taken in, and of many known ones only the newest are looked at', async () => {
+    const { store, memory, file } = place()
+    await memory.close()
+    const own = Array.from({ length: 150 }, (_, i) => `s${i}`)
+    for (const session of [...own, 'theirs']) await teach(store, session, [{ ...vpn, title: session }])
+    let asked = 0
+    const counting = new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'list') asked += 1
+        const member: unknown = Reflect.get(target, name)
+        return typeof member === 'function' ? (member.bind(target) as unknown) : member
+      },
+    })
+    const titles = async (sessions: readonly string[]): Promise<readonly string[]> => {
+      asked = 0
+      const some = closing(openMemory({ file, store: counting, sessions: () => sessions }))
+      const found = (await some.list('a')).map(({ title }) => title)
+      await some.close()
+      return found
+    }
+    expect((await titles(own)).toSorted()).toEqual(own.toSorted())
+    expect(asked).toBe(own.length)
+    // A process that was lost before it had learned from its session leaves that to the next.
+    await teach(store, 'lost', [{ ...vpn, title: 'lost' }])
+    expect(await titles([...own, 'lost'])).toContain('lost')
+    expect(asked).toBe(101)
+  })
 })

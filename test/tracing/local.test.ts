@@ -1,7 +1,7 @@
 // Traces in files: where they are, who can read them, what a crash leaves, and what must never be in them.
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
-import { rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { rmSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -54,6 +54,24 @@ describe('a local trace', () => {
     const sink = sinkIn()
     await give(sink, spansOf([tale]))
     expect(await onlyTrace(sink.folder)).toMatchObject([{ ended_at: null, duration_ms: null }])
+  })
+
+  it('B-TRACE-31: with a bound the oldest traces of the project go first, by number and by size; other files stay', async () => {
+    const tale = (n: number) => spansOf([simple(`s${n}`)])
+    const keep = { files: 3, bytes: 1_000_000 }
+    const names = (folder: string) => readdirSync(folder).toSorted()
+    const { folder } = sinkIn()
+    // Each as its own process would: the bound is looked after with the first export.
+    for (let n = 0; n < 5; n++) {
+      await give(sinkIn({ keep }), tale(n))
+      for (const [i, name] of readdirSync(folder).entries())
+        if (!name.startsWith(tale(n)[0]?.traceId ?? '?')) utimesSync(join(folder, name), n, 1_000 - 100 * i + n)
+      writeFileSync(join(folder, 'notes.txt'), 'mine')
+    }
+    expect(names(folder).filter((name) => name.endsWith('.jsonl'))).toHaveLength(3)
+    expect(names(folder)).toContain(`${tale(4)[0]?.traceId}.jsonl`)
+    await give(sinkIn({ keep: { files: 10, bytes: 1 } }), tale(5))
+    expect(names(folder)).toEqual([`${tale(5)[0]?.traceId}.jsonl`, 'notes.txt'].toSorted())
   })
 
   it.skipIf(process.platform === 'win32')('B-TRACE-21: can be read by its owner alone', async () => {
