@@ -6,12 +6,16 @@ import type { EndpointEntry, McpEntry } from './config.ts'
 import { EXIT, Refusal } from './exit.ts'
 import type { Environment } from './home.ts'
 import { DEFAULT_TOOLS, type Setup } from './setup.ts'
+import { tracingFor } from './traces.ts'
+import { partsOf, type Workflow, workflowOf } from './workflows.ts'
 
 export type AgentWishes = {
   /** Instead of those of the configuration. */
   readonly models?: readonly string[]
   /** Told of each request as it is sent. */
   readonly onRequest?: ((text: string) => void) | undefined
+  /** The agent of the session that is to be driven: those of a workflow need other parts, and the offline one no model. */
+  readonly agent?: string | undefined
 }
 
 export type AgentParts = {
@@ -21,6 +25,8 @@ export type AgentParts = {
 }
 
 export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<AgentParts> {
+  const workflow = workflowOf(wishes.agent)
+  if (workflow !== null) return { options: await workflowOptions(workflow, setup, wishes), servers: [] }
   const { workspaceInstructions, environmentSecrets } = await import('../index.ts')
   const { settings, policy, env, guidance } = setup
   const { limits, budget, instructions = '' } = settings
@@ -40,6 +46,28 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
     ...(await tracingFor(setup)),
   }
   return { options, servers }
+}
+
+/** Its nodes are its tools: those of the folder are not for it. */
+async function workflowOptions(
+  workflow: Workflow,
+  setup: Setup,
+  wishes: AgentWishes,
+): Promise<Omit<HarnessOptions, 'store'>> {
+  const { environmentSecrets, offline } = await import('../index.ts')
+  const { settings, policy, env, folder } = setup
+  const { limits, budget } = settings
+  const models = workflow === 'report' ? [offline()] : await modelsFor(setup, wishes)
+  const [model] = models
+  return {
+    model: models.length === 1 && model ? model : await chained(models),
+    policy,
+    secrets: environmentSecrets(env),
+    ...(limits ? { limits } : {}),
+    ...(budget ? { budget } : {}),
+    ...(await partsOf(workflow, folder)),
+    ...(await tracingFor(setup)),
+  }
 }
 
 async function chained(models: readonly Model[]): Promise<Model> {
@@ -187,16 +215,4 @@ function placed(entry: McpEntry, shared: Shared, env: Environment): McpOptions {
   }
   // Sound: the check of the file lets through a command or a url, and never both.
   return { ...shared, ...given } as McpOptions
-}
-
-async function tracingFor({ settings, env, home, folder }: Setup): Promise<Pick<HarnessOptions, 'tracing'>> {
-  const { local = false, otlp: endpoint, content = false } = settings.tracing ?? {}
-  if (!local && endpoint === undefined) return {}
-  const { localTraces, otlp, tracing } = await import('../tracing/index.ts')
-  const capture = content ? 'content' : 'none'
-  const sinks = [
-    ...(local ? [localTraces({ dir: `${home.folder}/traces`, name: folder, capture, env })] : []),
-    ...(endpoint === undefined ? [] : [otlp({ endpoint, capture, env })]),
-  ]
-  return { tracing: tracing({ sinks }) }
 }

@@ -43,6 +43,7 @@ export type Settings = {
   readonly mcp?: Readonly<Record<string, McpEntry>>
   readonly skills?: readonly string[]
   readonly tracing?: TracingEntry
+  readonly memory?: boolean
   readonly endpoints?: Readonly<Record<string, EndpointEntry>>
 }
 
@@ -204,6 +205,7 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
   mcp: table(mcpServer),
   skills: (value, where) => texts(typeof value === 'string' ? [value] : value, where).map((each) => path(each, where)),
   tracing: object<TracingEntry>({ local: flag, otlp: text, content: flag }),
+  memory: flag,
   endpoints: table(endpoint),
 }
 

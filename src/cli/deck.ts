@@ -2,9 +2,10 @@
 // order when told to. Whatever happens here, the log has it, and any other process can go on.
 import type { Harness, Pending, Policy, Result, RunStream, SessionHandle } from '../index.ts'
 import { WRITERS } from './agent.ts'
+import { oneLine } from './clean.ts'
 import { pendingLines } from './ending.ts'
 import { EXIT } from './exit.ts'
-import { isAttended, warn } from './print.ts'
+import { isAttended, typed, warn } from './print.ts'
 import { shortId } from './place.ts'
 import { ask } from './prompt.ts'
 import type { View } from './view.ts'
@@ -17,6 +18,8 @@ export type Deck = {
   /** May questions be put to whoever sits here? */
   readonly asks: boolean
   readonly by: string
+  /** How much of a long argument is shown before it is decided. */
+  readonly charsMax?: number | undefined
 }
 
 /** Drives until it is over or somebody else is needed. */
@@ -60,7 +63,7 @@ function onSignals({ harness, session, view }: Deck): () => void {
   const interrupt = (): void => {
     if (asked) {
       view.close()
-      warn(`Left at once. Go on with: terret resume ${shortId(session.id)}`)
+      warn(`Left at once. Go on with: ${typed(`resume ${shortId(session.id)}`)}`)
       process.exit(EXIT.interrupted)
     }
     asked = true
@@ -79,16 +82,23 @@ function onSignals({ harness, session, view }: Deck): () => void {
 
 /** True if anything was decided, so that it can go on. */
 async function decided(deck: Deck, result: Result): Promise<boolean> {
-  const { session } = deck
-  const covered = await coveredBy(deck.policy, result)
+  if (await decideCovered(deck, result)) return true
+  if (!deck.asks || !isAttended()) return false
+  return askHere(deck, result.pending)
+}
+
+/** True if there was any that an earlier yes covers. Each is recorded with whose word it was. */
+export async function decideCovered(
+  { session, policy }: { readonly session: SessionHandle; readonly policy: Policy },
+  result: Result,
+): Promise<boolean> {
+  const covered = await coveredBy(policy, result)
   for (const { pending, by } of covered) {
     const why = `${by} allowed writes for this run`
     const { callId, digest } = pending
     await session.decide({ callId, allow: true, by: 'terret', why, ...(digest === undefined ? {} : { digest }) })
   }
-  if (covered.length > 0) return true
-  if (!deck.asks || !isAttended()) return false
-  return askHere(deck, result.pending)
+  return covered.length > 0
 }
 
 type Covered = { readonly pending: Pending; readonly by: string }
@@ -102,19 +112,38 @@ export async function coveredBy(policy: Policy, result: Result): Promise<readonl
   if (!first?.approved) return []
   const by =
     first.approved.by === 'terret' ? (first.approved.why ?? '').replace(/ allowed writes.*$/, '') : first.approved.by
+  const found = await Promise.all(
+    result.pending.map(async (pending) =>
+      (await isCoverable(policy, pending, result.sessionId)) ? [{ pending, by }] : [],
+    ),
+  )
+  return found.flat()
+}
+
+/** Whether a yes to one write of the run may count for this one. */
+export async function isCoverable(policy: Policy, pending: Pending, session: string): Promise<boolean> {
+  const { needs, tool, args, sessionId } = pending
+  if (needs !== 'approval' || !WRITERS.has(tool) || sessionId !== session) return false
   const { judge } = await import('../index.ts')
-  return result.pending
-    .filter(({ needs, tool, sessionId }) => needs === 'approval' && WRITERS.has(tool) && sessionId === result.sessionId)
-    .filter(({ tool, args }) => judge(policy, { tool, args, approval: 'auto' }).type === 'allow')
-    .map((pending) => ({ pending, by }))
+  return judge(policy, { tool, args, approval: 'auto' }).type === 'allow'
+}
+
+const LINES_SEEN = 20
+
+function pathText({ args }: Pending): string {
+  const { path } = (args ?? {}) as { readonly path?: unknown }
+  return typeof path === 'string' ? `${oneLine(path, 300)}, ` : ''
 }
 
 /** One after the other, each by its exact action. Only a plain yes is one; who leaves has decided nothing. */
-async function askHere({ session, view, by }: Deck, pending: readonly Pending[]): Promise<boolean> {
+async function askHere({ session, view, by, charsMax }: Deck, pending: readonly Pending[]): Promise<boolean> {
   let any = false
   for (const each of pending) {
     const { callId, sessionId, digest, needs } = each
-    for (const line of pendingLines(each).slice(0, 2)) view.note(line)
+    const [head = '', args = ''] = pendingLines(each, charsMax)
+    view.note(`${head}\n${args}`)
+    // What was said first has left the screen by now.
+    if (args.split('\n').length > LINES_SEEN) view.note(head.replace(/:$/, `, ${pathText(each)}as shown above.`))
     if (needs === 'answer') {
       const content = await ask('Your answer (empty: later): ')
       if (content === null || content.trim() === '') return any

@@ -3,7 +3,7 @@ import type { Pending, Result } from '../index.ts'
 import { clean, oneLine, shownArgs } from './clean.ts'
 import { EXIT } from './exit.ts'
 import { shortId } from './place.ts'
-import { print, printJson, warn } from './print.ts'
+import { isAttended, print, printJson, typed, warn } from './print.ts'
 
 function exitOf(result: Result): number {
   switch (result.status) {
@@ -33,9 +33,47 @@ export function tell(result: Result, options: { readonly json: boolean; readonly
   return exitOf(result)
 }
 
+/** The same for a report: the answer is the file, and the exact bytes that wait are shown whole. */
+export function tellReport(result: Result, options: { readonly json: boolean; readonly quiet: boolean }): number {
+  const path = writtenIn(result)
+  if (options.json) printJson(resultJson(result, path ?? ''))
+  else {
+    if (path !== null) print(clean(path))
+    if (!options.quiet || result.status !== 'completed') for (const line of reportLines(result)) warn(line)
+  }
+  return exitOf(result)
+}
+
+function writtenIn(result: Result): string | null {
+  const output = 'output' in result ? result.output : null
+  const { written } = (output ?? {}) as { readonly written?: { readonly path?: unknown } | null }
+  return typeof written?.path === 'string' ? written.path : null
+}
+
+function reportLines(result: Result): readonly string[] {
+  const id = shortId(result.sessionId)
+  if (result.status === 'completed') {
+    return [
+      'The report is written. To see how it was made:',
+      `  ${typed(`inspect ${id}`)}`,
+      `  ${typed(`history ${id}`)}`,
+      `  ${typed(`export ${id} --format folder --out report-${id}`)}`,
+    ]
+  }
+  const [only] = result.pending
+  if (result.status !== 'requires_action' || !only || result.pending.length > 1) return endLines(result)
+  return [
+    // Who was asked has seen it.
+    ...(isAttended() ? [] : pendingLines(only, Number.POSITIVE_INFINITY).slice(0, 2)),
+    'Nothing is written before somebody allows it.',
+    `  Allow it:   ${typed(`approve ${id} --resume`)}`,
+    `  Refuse it:  ${typed(`reject ${id} --resume`)}`,
+  ]
+}
+
 /** Stable: what scripts read. */
-function resultJson(result: Result): object {
-  const { sessionId, status, stopReason, text, usage, cost, pending, calls } = result
+function resultJson(result: Result, text = result.text): object {
+  const { sessionId, status, stopReason, usage, cost, pending, calls } = result
   const more = Object.fromEntries(
     (['output', 'until', 'reason', 'limit', 'failure'] as const).flatMap((name) => {
       return name in result ? [[name, (result as Readonly<Record<string, unknown>>)[name]]] : []
@@ -78,7 +116,7 @@ function causeLines(result: Result, id: string): readonly string[] {
       const next = result.failure.classified?.nextAction
       return [
         `${oneLine(result.failure.message, 600)}${next ? ` ${oneLine(next)}` : ''}`,
-        `Go on with: terret resume ${id}`,
+        `Go on with: ${typed(`resume ${id}`)}`,
       ]
     }
     case 'halted':
@@ -86,20 +124,21 @@ function causeLines(result: Result, id: string): readonly string[] {
     case 'limit':
       return [limitText(result.limit, id)]
     case 'interrupted':
-      return [`Interrupted. Nothing is lost. Go on with: terret resume ${id}`]
+      return [`Interrupted. Nothing is lost. Go on with: ${typed(`resume ${id}`)}`]
     case 'sleeping': {
       const when = result.until === null ? '' : ` at ${new Date(result.until).toISOString()}`
-      return [`It goes on${when}, when \`terret worker\` runs; or now: terret resume ${id}`]
+      return [`It goes on${when}, when \`${typed('worker')}\` runs; or now: ${typed(`resume ${id}`)}`]
     }
     case 'requires_action':
-      if (result.stopReason === 'paused') return [`It is paused. Go on with: terret resume ${id}`]
+      if (result.stopReason === 'paused') return [`It is paused. Go on with: ${typed(`resume ${id}`)}`]
       return result.pending.flatMap((pending) => pendingLines(pending))
   }
 }
 
 function limitText(limit: string, id: string): string {
-  if (limit === 'usd') return `The budget is used up. Allow more with: terret approve ${id} budget --usd 1 --resume`
-  return `The limit ${limit} was met. Raise it in the configuration, and go on with: terret resume ${id}`
+  if (limit === 'usd')
+    return `The budget is used up. Allow more with: ${typed(`approve ${id} budget --usd 1 --resume`)}`
+  return `The limit ${limit} was met. Raise it in the configuration, and go on with: ${typed(`resume ${id}`)}`
 }
 
 /** The exact action, and the command that decides it. */
@@ -110,17 +149,17 @@ export function pendingLines(pending: Pending, charsMax?: number): readonly stri
     return [
       `Session ${id} asks with ${oneLine(tool)} (call ${callId}):`,
       shownArgs(args, charsMax),
-      `  Answer with: terret answer ${id} ${callId} TEXT`,
+      `  Answer with: ${typed(`answer ${id} ${callId} TEXT`)}`,
     ]
   }
   const until = expiresAt ? `, until ${new Date(expiresAt).toISOString()}` : ''
   return [
     `Session ${id} wants to run ${oneLine(tool)} (call ${callId}${until}):`,
     shownArgs(args, charsMax),
-    `  Decide with: terret approve ${id} ${callId}   or: terret reject ${id} ${callId}`,
+    `  Decide with: ${typed(`approve ${id} ${callId}`)}   or: ${typed(`reject ${id} ${callId}`)}`,
   ]
 }
 
-function counted(count: number, what: string): string {
+export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }

@@ -1,6 +1,7 @@
 // One event as one line for people. Everything in it is cleaned; `--json` has all of it.
 import type { Event } from '../kernel/index.ts'
 import { oneLine, safeJson } from './clean.ts'
+import { isCheckpoint } from './workflows.ts'
 
 export function eventLine(event: Event): string {
   const at = new Date(event.at).toISOString().slice(11, 19)
@@ -11,7 +12,8 @@ function wordsOf(event: Event): string {
   switch (event.type) {
     case 'user.message':
     case 'agent.message': {
-      const said = event.parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join(' ')
+      const parts = event.type === 'agent.message' && isCheckpoint(event) ? [] : event.parts
+      const said = parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join(' ')
       const calls = event.type === 'agent.message' ? event.calls : []
       return [oneLine(said), ...calls.map(({ tool, args }) => `→ ${oneLine(tool)} ${oneLine(safeJson(args), 100)}`)]
         .filter((text) => text !== '')

@@ -17,7 +17,7 @@ export const EXIT = {
 
 /** Shown by `terret help` and in docs/guide/cli.md. */
 export const EXIT_TEXT: Readonly<Record<number, string>> = {
-  0: 'done',
+  0: 'done; for `start` also: it waits for the approval it stops at',
   1: 'the run failed or got nowhere; a check found something wrong',
   2: 'the command line or what was given with it is wrong',
   3: 'it waits for a person: an approval, an answer, or a pause',
@@ -59,6 +59,7 @@ const FAULTS: Readonly<Record<string, number>> = {
   store_closed: EXIT.store,
   store_damaged: EXIT.store,
   store_newer: EXIT.store,
+  store_replaced: EXIT.store,
   store_unsupported: EXIT.store,
   session_damaged: EXIT.store,
 }

@@ -27,6 +27,8 @@ export type Home = {
   readonly trust: string
   readonly folders: string
   readonly pins: string
+  /** How far the database was seen. */
+  readonly seen: string
   /** Where `config.json` and `.env` of the user are. */
   readonly config: string
 }
@@ -40,6 +42,7 @@ export function homeOf(env: Environment = process.env, platform = process.platfo
     trust: join(folder, 'trust.json'),
     folders: join(folder, 'folders.jsonl'),
     pins: join(folder, 'mcp-pins.json'),
+    seen: join(folder, 'store.json'),
     config: join(configs, 'terret'),
   }
 }
@@ -66,7 +69,8 @@ function absolute(path: string | undefined): string | null {
 const OWN_FOLDER = 'Set TERRET_HOME to a folder of its own.'
 
 /** For nobody but its owner. */
-export function makeHome({ folder }: Home): void {
+export function makeHome(home: Home): void {
+  const { folder } = home
   try {
     makeFolder(folder)
     if ((statSync(folder).mode & 0o077) === 0) return
@@ -76,9 +80,13 @@ export function makeHome({ folder }: Home): void {
     chmodSync(folder, 0o700)
   } catch (error) {
     if (error instanceof Refusal) throw error
-    const what = `The data folder ${folder} cannot be used (${codeOf(error)}).`
-    throw new Refusal(EXIT.store, `${what} Make it writable, or set TERRET_HOME to another folder.`)
+    throw unusable(home, error)
   }
+}
+
+export function unusable({ folder }: Home, error: unknown): Refusal {
+  const what = `The data folder ${folder} cannot be used (${codeOf(error)}).`
+  return new Refusal(EXIT.store, `${what} Make it writable, or set TERRET_HOME to another folder.`)
 }
 
 /** One by one: where nothing can be made (`/proc`), Node's recursive mkdir asks the kernel for ever. */

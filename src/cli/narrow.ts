@@ -14,12 +14,13 @@ export type Narrowing = { readonly file: string; readonly userFile: string; read
 export function narrowed(user: Settings, own: Settings, { file, userFile, defaultTools }: Narrowing): Settings {
   const forbidden = NOT_ITS_OWN.find((field) => own[field] !== undefined)
   if (forbidden !== undefined) throw notIts(file, forbidden, userFile)
-  if (own.bash) throw notIts(file, 'bash', userFile)
+  for (const field of ['bash', 'memory'] as const) if (own[field]) throw notIts(file, field, userFile)
   const { tools = defaultTools } = user
   return {
     ...user,
     ...(own.tools ? { tools: tools.filter((name) => own.tools?.includes(name)) } : {}),
     ...(own.bash === false ? { bash: false } : {}),
+    ...(own.memory === false ? { memory: false } : {}),
     ...(own.mode ? { mode: stricter(user.mode ?? 'ask', own.mode) } : {}),
     ...(own.limits ? { limits: lower({ ...DEFAULT_LIMITS, ...user.limits }, own.limits) } : {}),
     ...(own.budget ? { budget: lower(user.budget ?? {}, own.budget) } : {}),

@@ -1,30 +1,61 @@
 // The user's data folder, opened: its store, and sessions by the short names people type. A command opens one place and closes
 // it at its end.
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import type { Card, Store } from '../kernel/index.ts'
+import type { SqliteFile } from '../stores/sqlite.ts'
+import { clean } from './clean.ts'
 import { EXIT, Refusal } from './exit.ts'
 import { folderOf, startedSessions } from './folders.ts'
-import { type Home, homeOf, makeHome, realFolder } from './home.ts'
+import { type Home, homeOf, makeHome, realFolder, unusable } from './home.ts'
+import { isErrno } from './plain-file.ts'
+import { warn } from './print.ts'
+import { gone, keepSeen, seenIn, unlike } from './seen.ts'
 
-export type Place = { readonly home: Home; readonly folder: string; readonly store: Store }
+export type Place = { readonly home: Home; readonly folder: string; readonly store: SqliteFile }
 
-/** Opens the store, acts and closes it again, whatever happens. */
-export async function inPlace<T>(act: (place: Place) => Promise<T>): Promise<T> {
+/** Opens the store, acts and closes it again, whatever happens. A database that is not the one it was is not written to. */
+export function inPlace<T>(act: (place: Place) => Promise<T>): Promise<T> {
+  return within(act, false)
+}
+
+/** The same for who changes no session: then it is worth a warning. */
+export function readPlace<T>(act: (place: Place) => Promise<T>): Promise<T> {
+  return within(act, true)
+}
+
+async function within<T>(act: (place: Place) => Promise<T>, reads: boolean): Promise<T> {
   const home = homeOf()
   const folder = realFolder(process.cwd())
   makeHome(home)
-  const { sqlite } = await import('../index.ts')
+  const seen = hasStore(home) ? seenIn(home) : null
+  // Not from the index: a command that only reads loads no harness.
+  const { sqlite } = await import('../stores/sqlite.ts')
   const store = sqlite(home.database)
   try {
-    return await act({ home, folder, store })
+    const wrong = seen && (await unlike(store, seen))
+    if (wrong && !reads) throw new Refusal(EXIT.store, wrong)
+    if (wrong) warn(clean(wrong))
+    try {
+      return await act({ home, folder, store })
+    } finally {
+      // It guards what comes later: it must not change how this command ends.
+      if (!reads && existsSync(home.database)) await keepSeen(home, store).catch(() => {})
+    }
   } finally {
     await store.close()
   }
 }
 
-/** Whether there is anything to look at. */
+/** Whether there is anything to look at. A home that cannot be looked into, or has lost it, is not an empty one. */
 export function hasStore(home: Home = homeOf()): boolean {
-  return existsSync(home.database)
+  try {
+    statSync(home.database)
+    return true
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT')) throw unusable(home, error)
+    if (seenIn(home) !== null) throw gone(home)
+    return false
+  }
 }
 
 /** The session that a whole id, the unique beginning of one, or `latest` means. */
@@ -77,20 +108,4 @@ export function workplaceOf({ home }: Place, session: string): string {
 /** Short enough to type. Ids that are not ours stay whole. */
 export function shortId(session: string): string {
   return /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session) ? session.slice(0, 8) : session
-}
-
-/**
- * A store that lets nobody drive: what is said to a session through it is on disk, and nothing is begun here. Whoever writes as
- * the owner for a moment still may. Otherwise a command that only records a decision would start the call and end with it.
- */
-export function onlooking(store: Store): Store {
-  const claim: Store['claim'] = (session, worker, ttlMs) =>
-    worker.startsWith('owner-') ? store.claim(session, worker, ttlMs) : Promise.resolve(null)
-  return new Proxy(store, {
-    get: (target, name) => {
-      if (name === 'claim') return claim
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
 }

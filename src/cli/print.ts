@@ -1,4 +1,5 @@
 // Lines to standard output and to standard error: answers go to the first, everything about them to the second.
+import { basename, isAbsolute, relative } from 'node:path'
 import { safeJson } from './clean.ts'
 
 export function print(text: string): void {
@@ -11,6 +12,18 @@ export function printJson(value: unknown): void {
 
 export function warn(text: string): void {
   process.stderr.write(`${text}\n`)
+}
+
+/**
+ * A command as it can be typed here: by its name if that is how it was run, else as the file that it is. What is printed for
+ * people to run must run as it is printed.
+ */
+export function typed(words: string): string {
+  const [, script = ''] = process.argv
+  if (/^terret(?:\.\w+)?$/.test(basename(script))) return `terret ${words}`
+  const near = relative(process.cwd(), script)
+  const path = near === '' || near.startsWith('..') || isAbsolute(near) ? script : near
+  return `node ${/^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`} ${words}`
 }
 
 /** A person is there: they can be asked, and a line may be drawn again. */

@@ -62,6 +62,19 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     continue: flag('go on with the last session of this folder, or with --session', 'c'),
     session: value('ID', 'with --continue: which session'),
   }),
+  start: entry('TOPIC…', [1, MANY], 'make a report on a topic from a folder of documents', {
+    ...drivingFlags,
+    documents: value('DIR', 'the folder with the documents: .txt and .md files', 'd'),
+    out: value('FILE', 'where the report goes (default: reports/ and the topic)', 'o'),
+  }),
+  interactive: entry('[ID]', [0, 1], 'chat with an agent in this folder, at a terminal', {
+    model: drivingFlags.model,
+    mode: driving.mode,
+    'on-ask': driving['on-ask'],
+    verbose: driving.verbose,
+    trust: flag('trust this folder from now on: read its .terret, AGENTS.md and .env'),
+    continue: flag('go on with the last session of this folder', 'c'),
+  }),
   list: entry('', [0, 0], 'sessions of this folder, newest first', {
     all: flag('of all folders', 'a'),
     limit: value('N', 'at most so many (default 20)', 'n'),
@@ -115,9 +128,32 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     out: value('PATH', 'where to; without it, to standard output', 'o'),
   }),
   import: entry('FILE', [1, 1], 'a session from an exported json file', { id: value('ID', 'under another id') }),
+  memory: entry('[ID]', [0, 1], 'what a session is doing, as files; and what the agent of this folder learned', {
+    query: value('TEXT', 'learnings about this, nearest first'),
+    top: value('N', 'with --query: at most so many (default 5)', 'n'),
+    learnings: flag('all learnings of this folder'),
+    promote: value('LEARNING', 'keep one in MEMORY.md, which every run in this folder is told'),
+    forget: value('LEARNING', 'take one out, for good'),
+    rebuild: value('ID', 'write the files of this session again, from its log'),
+  }),
+  delete: entry('ID', [1, 1], 'take a session out for good, with all that is kept of it', {
+    yes: flag('do not ask; needed where nobody can be asked', 'y'),
+    by: value('WHO', 'who does it (default: your user name)'),
+  }),
+  prune: entry('--older DAYS', [0, 0], 'take out old sessions of this folder that have nothing left to do', {
+    older: value('DAYS', 'those with no event for so many days'),
+    status: value('STATUS', 'only idle or terminated'),
+    all: flag('of all folders', 'a'),
+    'dry-run': flag('only show them'),
+    yes: flag('do not ask; needed where nobody can be asked', 'y'),
+    by: value('WHO', 'who does it (default: your user name)'),
+  }),
   policy: entry('[test TOOL JSON]', [0, 3], 'the policy that holds here; or what it says about a call', {
     mode: driving.mode,
     'on-ask': driving['on-ask'],
+  }),
+  workflow: entry('[NAME]', [0, 1], 'draw the workflows that come with it', {
+    format: value('FORMAT', 'mermaid (default) or json'),
   }),
   mcp: entry('add|list|approve|remove [NAME] [-- COMMAND…]', [1, MANY], 'MCP servers of the user configuration', {
     url: value('URL', 'add: a server that is reached by HTTP'),
@@ -131,6 +167,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   doctor: entry('', [0, 0], 'check the store, the sandbox, ripgrep and each model; or a session', {
     session: value('ID', 'look at the log of this session'),
     store: value('FILE', 'in this file instead of the data folder'),
+    'accept-store': flag('go on with the database as it is now, also if it is another one or an older copy'),
     model: { ...driving.model, multiple: true },
   }),
   completion: entry('bash|zsh|fish', [1, 1], 'print a completion script'),

@@ -2,6 +2,7 @@
 // now. Everything that models, tools and files say is cleaned first. It shows; it decides nothing.
 import type { Json, StreamEvent } from '../index.ts'
 import { clean, oneLine, safeJson } from './clean.ts'
+import { failureOf, isPlanned, stateOfReply } from './workflows.ts'
 
 export interface View {
   /** Whether it wants what the model says while it says it. */
@@ -16,8 +17,18 @@ export interface View {
 /** Nothing at all, for `--quiet` and `--json`. */
 export const blind: View = { live: false, see: () => {}, note: () => {}, close: () => {} }
 
-export function lines(out: NodeJS.WritableStream): View {
-  const seen = new Lines((text) => void out.write(`${text}\n`))
+/** What a node of a workflow came to, by the state after it. */
+export type Found = (node: string, state: NonNullable<ReturnType<typeof stateOfReply>>) => string
+
+/** What is not in the events that will be seen. */
+export type Before = {
+  readonly found?: Found
+  /** The tools of calls that are open already, by session and call. */
+  readonly tools?: ReadonlyMap<string, string>
+}
+
+export function lines(out: NodeJS.WritableStream, before: Before = {}): View {
+  const seen = new Lines((text) => void out.write(`${text}\n`), before)
   return { live: false, see: (event) => seen.take(event), note: (text) => void out.write(`${text}\n`), close: () => {} }
 }
 
@@ -25,13 +36,13 @@ const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 const FRAME_MS = 100
 
 /** The last line is drawn again and again; everything else is written above it, once. */
-export function spinner(out: NodeJS.WriteStream): View {
+export function spinner(out: NodeJS.WriteStream, before: Before = {}): View {
   let frame = 0
   const clear = (): void => void out.write('\r\u001b[2K')
   const seen = new Lines((text) => {
     clear()
     out.write(`${text}\n`)
-  })
+  }, before)
   const draw = (): void => {
     frame = (frame + 1) % FRAMES.length
     clear()
@@ -57,18 +68,26 @@ export function spinner(out: NodeJS.WriteStream): View {
   }
 }
 
+/** The names of nodes stand in one column. */
+const NODE_WIDTH = 9
+
 /** Events as lines. */
 class Lines {
   /** What it does right now. */
   now = 'beginning'
   readonly #write: (text: string) => void
-  readonly #tools = new Map<string, string>()
+  readonly #tools: Map<string, string>
+  readonly #found: Found
+  /** Nodes that are done, whose state is still to come. */
+  #done: string[] = []
   #said = ''
   #tokens = 0
   #cost = 0
 
-  constructor(write: (text: string) => void) {
+  constructor(write: (text: string) => void, { found = () => '', tools = new Map() }: Before) {
     this.#write = write
+    this.#found = found
+    this.#tools = new Map(tools)
   }
 
   take(event: StreamEvent): void {
@@ -95,13 +114,18 @@ class Lines {
         return null
       case 'agent.tool_result': {
         const tool = this.#tools.get(`${event.session} ${event.call}`) ?? `call ${event.call}`
+        if (isPlanned(event.source.agent)) return this.#node(tool, event)
         const why = event.failure ? `: ${oneLine(event.failure.message)}` : ''
         return event.status === 'ok' ? `  ✓ ${oneLine(tool)}` : `  ✗ ${oneLine(tool)} (${event.status})${why}`
       }
       case 'model.failed':
+        // Whoever stopped it knows.
+        if (event.class === 'interrupted' || event.class === 'superseded') return null
         return `  ! the model did not answer (${event.class}): ${oneLine(event.message)}`
       case 'user.tool_confirmation':
         return `  ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
+      case 'wake.scheduled':
+        return `  it wants to go on at ${new Date(event.due).toISOString()}: ${oneLine(event.reason)}`
       case 'note.added':
         return `  note: ${oneLine(event.text)}`
       default:
@@ -109,7 +133,26 @@ class Lines {
     }
   }
 
+  /** What a node of a workflow came to is in the state, and that comes with the next reply. */
+  #node(name: string, event: Extract<StreamEvent, { type: 'agent.tool_result' }>): string | null {
+    if (event.status !== 'ok') return `✗ ${oneLine(name).padEnd(NODE_WIDTH)} ${failureOf(event)}`
+    this.#done.push(name)
+    return null
+  }
+
+  #planned(event: Extract<StreamEvent, { type: 'agent.message' }>): string | null {
+    const state = stateOfReply(event) ?? {}
+    const done = this.#done.map((name) => `✓ ${name.padEnd(NODE_WIDTH)} ${oneLine(this.#found(name, state))}`.trimEnd())
+    this.#done = []
+    for (const [index, { tool }] of event.calls.entries()) {
+      this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
+      this.now = tool
+    }
+    return done.length > 0 ? done.join('\n') : null
+  }
+
   #reply(event: Extract<StreamEvent, { type: 'agent.message' }>): string | null {
+    if (isPlanned(event.source.agent)) return this.#planned(event)
     this.#tokens += (event.usage?.inputTokens ?? 0) + (event.usage?.outputTokens ?? 0)
     this.#cost += event.cost ?? 0
     if (event.verdict.type !== 'continue') return null

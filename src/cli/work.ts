@@ -6,12 +6,14 @@ import { agentFor } from './agent.ts'
 import type { Call } from './args.ts'
 import { clean, oneLine, safeJson } from './clean.ts'
 import { type Deck, drive } from './deck.ts'
-import { tell } from './ending.ts'
+import { tell, tellReport } from './ending.ts'
+import { remembering } from './memory.ts'
 import type { Place } from './place.ts'
-import { warn } from './print.ts'
+import { typed, warn } from './print.ts'
 import { type Setup, setupFor } from './setup.ts'
 import { trustFolder } from './trust.ts'
-import { blind, lines, spinner, type View } from './view.ts'
+import { type Before, blind, lines, spinner, type View } from './view.ts'
+import { isPlanned, workflowOf } from './workflows.ts'
 
 /** Who decides here, as the log will name them. */
 export function person(call: Call): string {
@@ -25,34 +27,39 @@ export function person(call: Call): string {
 }
 
 /** The setup of a folder, with what the command line says about it, and its notes said. */
-export async function setupOf(place: Place, folder: string, call: Call): Promise<Setup> {
+export async function setupOf(place: Place, folder: string, call: Call, agent?: string): Promise<Setup> {
   if (call.is('trust')) trustFolder(place.home, folder)
   const setup = await setupFor(place.home, folder, { mode: call.text('mode'), onAsk: call.text('on-ask') })
-  if (!call.is('quiet')) for (const note of setup.notes) warn(clean(note))
+  // The offline workflow reads neither instructions nor keys: what is not read there is no news.
+  const silent = call.is('quiet') || workflowOf(agent) === 'report'
+  if (!silent) for (const note of setup.notes) warn(clean(note))
   return setup
 }
 
 /** Whoever resumes what was killed waits this long at most. */
 export const LEASE_MS = 10_000
 
-/** A harness that drives. */
+/** A harness that drives. `agent` is whose session it will drive: see agent.ts. */
 export async function withHarness<T>(
   place: Place,
   setup: Setup,
   call: Call,
   act: (harness: Harness) => Promise<T>,
+  agent?: string,
 ): Promise<T> {
   const onRequest = call.is('verbose') ? shownRequest : undefined
-  const { options, servers } = await agentFor(setup, { models: call.texts('model'), onRequest })
+  const parts = await agentFor(setup, { models: call.texts('model'), onRequest, agent })
+  const { options, close } = await remembering(parts.options, setup, place.store)
   const { Harness } = await import('../index.ts')
   const onError = (where: string, error: unknown): void => warn(noteOf(where, error))
   const harness = new Harness({ ...options, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
   try {
     const done = await act(harness)
-    if (!call.is('json')) for (const line of troublesOf(servers)) warn(line)
+    if (!call.is('json')) for (const line of troublesOf(parts.servers)) warn(line)
     return done
   } finally {
     await harness.close()
+    await close()
   }
 }
 
@@ -60,7 +67,7 @@ export async function withHarness<T>(
 function troublesOf(servers: readonly McpServer[]): readonly string[] {
   return servers.flatMap((server) => {
     const changed = server.changes().length > 0
-    const hint = changed ? ` See what changed, and allow it, with: terret mcp approve ${oneLine(server.name)}` : ''
+    const hint = changed ? ` See what changed, and allow it, with: ${typed(`mcp approve ${oneLine(server.name)}`)}` : ''
     const troubles = server.status().troubles.map((text) => `MCP server ${oneLine(server.name)}: ${oneLine(text, 300)}`)
     return changed && troubles.length === 0
       ? [`MCP server ${oneLine(server.name)} changed.${hint}`]
@@ -76,20 +83,36 @@ function noteOf(where: string, error: unknown): string {
   return clean(`${where}: ${error instanceof Error ? error.message : safeJson(error)}`)
 }
 
+export type Driven = {
+  readonly harness: Harness
+  readonly setup: Setup
+  readonly session: SessionHandle
+  /** Whose session it is. */
+  readonly agent?: string
+  /** Its calls that are open already, and their tools. */
+  readonly open?: readonly { readonly key: string; readonly proposal: { readonly tool: string } }[]
+}
+
 /** Drives one session, shows it, says how it ended, and gives the exit code. */
 export async function work(
   call: Call,
-  { harness, setup, session }: { readonly harness: Harness; readonly setup: Setup; readonly session: SessionHandle },
+  { harness, setup, session, agent, open = [] }: Driven,
   begin: (live: boolean) => RunStream,
 ): Promise<number> {
   const quiet = call.is('quiet')
   const json = call.is('json')
-  const view = viewOf(quiet || json)
-  const deck: Deck = { harness, session, policy: setup.policy, view, asks: !json, by: person(call) }
-  return tell(await drive(deck, () => begin(view.live)), { json, quiet })
+  const planned = agent !== undefined && isPlanned(agent)
+  const tools = new Map(open.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
+  const found = planned ? { found: (await import('../graphs/index.ts')).reportFound } : {}
+  const view = viewOf(quiet || json, { tools, ...found })
+  // What a workflow asks for is its result: all of it is shown before it is decided.
+  const charsMax = planned ? Number.POSITIVE_INFINITY : undefined
+  const deck: Deck = { harness, session, policy: setup.policy, view, asks: !json, by: person(call), charsMax }
+  const result = await drive(deck, () => begin(view.live))
+  return planned ? tellReport(result, { json, quiet }) : tell(result, { json, quiet })
 }
 
-function viewOf(silent: boolean): View {
+function viewOf(silent: boolean, before: Before): View {
   if (silent) return blind
-  return process.stderr.isTTY ? spinner(process.stderr) : lines(process.stderr)
+  return process.stderr.isTTY ? spinner(process.stderr, before) : lines(process.stderr, before)
 }

@@ -1,11 +1,12 @@
 // The built command line as real processes, in a home of its own. The test's process is the other side: a provider, a person.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../.build/src/cli/main.js', import.meta.url))
+/** The built command as a file. */
+export const MAIN = fileURLToPath(new URL('../../.build/src/cli/main.js', import.meta.url))
 
 export type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
 export type Started = {
@@ -16,6 +17,8 @@ export type Started = {
 }
 
 export type Stage = {
+  /** The command, by the name it has when it is installed. */
+  readonly command: string
   readonly folder: string
   readonly home: string
   readonly config: string
@@ -36,6 +39,10 @@ export function openStage(): Stage {
   const home = join(root, 'data')
   const config = join(root, 'config', 'terret')
   mkdirSync(folder)
+  // As packages are installed: a link that has the command's name.
+  const named = join(root, 'bin', 'terret')
+  mkdirSync(dirname(named))
+  symlinkSync(MAIN, named)
   const env = {
     PATH: process.env['PATH'] ?? '',
     HOME: root,
@@ -50,7 +57,7 @@ export function openStage(): Stage {
     return file
   }
   const start: Stage['start'] = (args, options = {}) => {
-    const { cwd = folder, main = MAIN } = options
+    const { cwd = folder, main = named } = options
     return started(
       spawn(process.execPath, [main, ...args], {
         cwd,
@@ -61,6 +68,7 @@ export function openStage(): Stage {
   }
   const terret: Stage['terret'] = (...args) => start(args).ended
   return {
+    command: named,
     folder,
     home,
     config,

@@ -4,7 +4,7 @@ import { aside } from '../aside.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { pendingIn } from '../log.ts'
 import { inPlace, sessionOf, shortId } from '../place.ts'
-import { print, printJson, warn } from '../print.ts'
+import { print, printJson, typed, warn } from '../print.ts'
 import { person } from '../work.ts'
 import { resumeSession } from './resume.ts'
 
@@ -39,7 +39,7 @@ export function answer(call: Call): Promise<number> {
     if (call.is('json')) printJson({ session: sessionId, callId, answered: true })
     else {
       print(`Answered call ${callId}.`)
-      warn(`Go on with: terret resume ${shortId(root)}`)
+      warn(`Go on with: ${typed(`resume ${shortId(root)}`)}`)
     }
     return EXIT.ok
   })

@@ -10,7 +10,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { pendingIn } from '../log.ts'
 import { inPlace, type Place, sessionOf, shortId } from '../place.ts'
 import { ask } from '../prompt.ts'
-import { isAttended, print, printJson, warn } from '../print.ts'
+import { isAttended, print, printJson, typed, warn } from '../print.ts'
 import { person } from '../work.ts'
 import { resumeSession } from './resume.ts'
 
@@ -46,7 +46,7 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
     printJson({ session: sessionId, callId, tool: pending?.tool ?? BUDGET, allow, by, digest: digest ?? null })
   else {
     print(`${allow ? 'Approved' : 'Rejected'} ${oneLine(pending?.tool ?? BUDGET)} (call ${callId}) as ${oneLine(by)}.`)
-    warn(`Go on with: terret resume ${shortId(root)}`)
+    warn(`Go on with: ${typed(`resume ${shortId(root)}`)}`)
   }
   return EXIT.ok
 }

@@ -1,6 +1,6 @@
 // `terret doctor`: is everything there that a run needs: the store, the sandbox, ripgrep, and each model with one tiny call. Or, with
 // --session, what is wrong with a log.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Model, ModelFailure, Reply, Request } from '../../kernel/index.ts'
@@ -10,14 +10,16 @@ import { oneLine } from '../clean.ts'
 import { doctor } from '../doctor.ts'
 import { EXIT, endOf } from '../exit.ts'
 import { homeOf, makeHome, realFolder } from '../home.ts'
-import { inPlace, sessionOf } from '../place.ts'
+import { hasStore, readPlace, sessionOf } from '../place.ts'
 import { print, printJson } from '../print.ts'
+import { seenIn, unlike, writeSeen } from '../seen.ts'
 import { type Setup, setupFor } from '../setup.ts'
 
 type Status = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
 type Finding = { readonly what: string; readonly status: Status; readonly detail: string }
 
 export async function examine(call: Call): Promise<number> {
+  if (call.is('accept-store')) return accept(call)
   const session = call.text('session')
   if (session !== undefined) return examineSession(call, session)
   const findings: Finding[] = [await store(), await sandbox(), await ripgrep(), ...(await models(call))]
@@ -38,24 +40,53 @@ async function examineSession(call: Call, name: string): Promise<number> {
     return code
   }
   if (file !== undefined) return look(name, file)
-  const { session, database } = await inPlace(async (place) => {
+  const { session, database } = await readPlace(async (place) => {
     return { session: (await sessionOf(place, name)).session, database: place.home.database }
   })
   return look(session, database)
 }
 
+/** Whoever says so knows that what was done since may be done again. */
+async function accept(call: Call): Promise<number> {
+  const home = homeOf()
+  makeHome(home)
+  const { sqlite } = await import('../../stores/sqlite.ts')
+  if (!existsSync(home.database)) {
+    rmSync(home.seen, { force: true })
+    if (call.is('json')) printJson({ database: home.database, accepted: null })
+    else print('There is no database. The next run makes a new one.')
+    return EXIT.ok
+  }
+  const file = sqlite(home.database)
+  try {
+    const mark = await file.mark()
+    writeSeen(home, mark)
+    if (call.is('json')) printJson({ database: home.database, accepted: mark })
+    else print(`Accepted ${oneLine(home.database, 400)} as it is now.`)
+  } finally {
+    await file.close()
+  }
+  return EXIT.ok
+}
+
 async function store(): Promise<Finding> {
+  const what = 'store'
   try {
     const home = homeOf()
     makeHome(home)
-    const count = await inPlace(async (place) => (await place.store.list({ limit: 1_000 })).length)
-    return {
-      what: 'store',
-      status: 'ok',
-      detail: `${home.database}, ${count === 1_000 ? '1000 or more' : count} sessions`,
+    const seen = hasStore(home) ? seenIn(home) : null
+    const { sqlite } = await import('../../stores/sqlite.ts')
+    const file = sqlite(home.database)
+    try {
+      const count = (await file.list({ limit: 1_000 })).length
+      const wrong = seen && (await unlike(file, seen))
+      if (wrong) return { what, status: 'misconfigured', detail: wrong }
+      return { what, status: 'ok', detail: `${home.database}, ${count === 1_000 ? '1000 or more' : count} sessions` }
+    } finally {
+      await file.close()
     }
   } catch (error) {
-    return { what: 'store', status: 'misconfigured', detail: endOf(error).text }
+    return { what, status: 'misconfigured', detail: endOf(error).text }
   }
 }
 

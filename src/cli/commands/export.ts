@@ -6,10 +6,11 @@ import type { Call } from '../args.ts'
 import { clean, safeJson } from '../clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, foldAll } from '../log.ts'
-import { inPlace, type Place, sessionOf } from '../place.ts'
+import { readPlace, type Place, sessionOf } from '../place.ts'
 import { codeOf, isErrno } from '../plain-file.ts'
 import { print, printJson, warn } from '../print.ts'
-import { summaryOf } from './inspect.ts'
+import { isPlanned } from '../workflows.ts'
+import { summaryOf, workflowIn } from './inspect.ts'
 
 const FORMATS = ['jsonl', 'md', 'json', 'folder'] as const
 
@@ -20,7 +21,7 @@ export function exportTo(call: Call): Promise<number> {
   const out = call.text('out')
   if (format === 'folder' && out === undefined)
     throw new Refusal(EXIT.usage, 'Say where to: --format folder --out PATH')
-  return inPlace(async (place) => {
+  return readPlace(async (place) => {
     const { session } = await sessionOf(place, call.words[0] ?? '')
     if (format === 'folder') await writeFolder(place, session, out ?? '')
     else {
@@ -103,7 +104,8 @@ async function writeFolder({ store }: Place, session: string, folder: string): P
     }
   })
   const listed = artifacts.map(({ hash, media, file, data }) => ({ hash, media, file, bytes: data.length }))
-  const state = { card, summary: summaryOf(events), state: foldAll(events), artifacts: listed }
+  const workflow = card && isPlanned(card.agent) ? { workflow: await workflowIn(events) } : {}
+  const state = { card, summary: summaryOf(events), state: foldAll(events), artifacts: listed, ...workflow }
   writeNew(join(folder, 'state.json'), `${JSON.stringify(state, null, 2)}\n`)
   const spans = spansOf([{ session, events }], { capture: 'content' })
   writeNew(join(folder, 'trace.json'), `${JSON.stringify(spans, null, 2)}\n`)

@@ -5,17 +5,21 @@ import { aside } from '../aside.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf, recordFolder } from '../folders.ts'
 import { inPlace, sessionOf, shortId } from '../place.ts'
-import { print, printJson } from '../print.ts'
+import { print, printJson, typed } from '../print.ts'
+import { isPlanned } from '../workflows.ts'
 
 export function fork(call: Call): Promise<number> {
   const at = call.count('at')
   return inPlace(async (place) => {
-    const { session } = await sessionOf(place, call.words[0] ?? '')
+    const { session, agent } = await sessionOf(place, call.words[0] ?? '')
     const id = randomUUID()
     recordFolder(place.home, { session: id, folder: folderOf(place.home, session) ?? place.folder })
-    await aside(place, (harness) => harness.session(session).fork({ id, ...(at === undefined ? {} : { at }) }))
+    await aside(place, (harness) => harness.session(session).fork({ id, ...(at === undefined ? {} : { at }) }), agent)
     if (call.is('json')) printJson({ session: id, from: session, at: at ?? null })
-    else print(`${id}\nGo on with: terret run --continue --session ${shortId(id)} TASK`)
+    else
+      print(
+        `${id}\nGo on with: ${typed(isPlanned(agent) ? `resume ${shortId(id)}` : `run --continue --session ${shortId(id)} TASK`)}`,
+      )
     return EXIT.ok
   })
 }

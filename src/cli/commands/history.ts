@@ -4,13 +4,13 @@ import type { Call } from '../args.ts'
 import { eventLine } from '../event-line.ts'
 import { EXIT } from '../exit.ts'
 import { eventsOf } from '../log.ts'
-import { inPlace, sessionOf } from '../place.ts'
+import { readPlace, sessionOf } from '../place.ts'
 import { print, printJson } from '../print.ts'
 
 export function history(call: Call): Promise<number> {
   const last = call.count('tail')
   const type = call.text('event')
-  return inPlace(async (place) => {
+  return readPlace(async (place) => {
     const { session } = await sessionOf(place, call.words[0] ?? '')
     const kept: Event[] = []
     for await (const event of eventsOf(place.store, session)) {

@@ -2,16 +2,17 @@
 import type { Event } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { clean, oneLine } from '../clean.ts'
-import { pendingLines } from '../ending.ts'
+import { counted, pendingLines } from '../ending.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf } from '../folders.ts'
 import { allEvents, foldAll, pendingIn } from '../log.ts'
-import { inPlace, sessionOf } from '../place.ts'
+import { readPlace, sessionOf } from '../place.ts'
 import { print, printJson } from '../print.ts'
-import { stateOf, taskOf } from './list.ts'
+import { isPlanned, stateIn, stopsOf } from '../workflows.ts'
+import { stateOf, taskOf, troubleText } from './list.ts'
 
 export function inspect(call: Call): Promise<number> {
-  return inPlace(async (place) => {
+  return readPlace(async (place) => {
     const card = await sessionOf(place, call.words[0] ?? '')
     const { session } = card
     const events = await allEvents(place.store, session)
@@ -19,8 +20,9 @@ export function inspect(call: Call): Promise<number> {
     const folder = folderOf(place.home, session)
     const summary = summaryOf(events)
     const task = await taskOf(place.store, session)
+    const workflow = isPlanned(card.agent) ? await workflowIn(events) : null
     if (call.is('json')) {
-      printJson({ ...card, folder, task, summary, pending, state: foldAll(events) })
+      printJson({ ...card, folder, task, summary, pending, state: foldAll(events), ...(workflow ? { workflow } : {}) })
       return EXIT.ok
     }
     const { created, runs, requests, calls, inputTokens, outputTokens, tools, text, last } = summary
@@ -28,14 +30,17 @@ export function inspect(call: Call): Promise<number> {
     print(
       `State     ${stateOf(card)}${last && last.type === 'failed' ? `: ${oneLine(last.failure.message, 400)}` : ''}`,
     )
+    if (card.trouble) print(`Trouble   ${troubleText(session, card.trouble)}`)
     print(`Folder    ${oneLine(folder ?? 'not known', 400)}`)
     print(`Task      ${oneLine(task, 400)}`)
     print(
       `Began     ${created === null ? '?' : new Date(created).toISOString()}, last event ${new Date(card.at).toISOString()}`,
     )
-    print(`Events    ${events.length}; ${runs} runs, ${requests} requests, ${calls} calls`)
+    const did = [counted(runs, 'run'), counted(requests, 'request'), counted(calls, 'call')]
+    print(`Events    ${events.length}; ${did.join(', ')}`)
     print(`Spent     ${inputTokens} tokens in, ${outputTokens} out, $${(card.cost / 1_000_000).toFixed(4)}`)
-    for (const [tool, ends] of Object.entries(tools)) {
+    if (workflow) for (const line of workflowLines(workflow)) print(line)
+    for (const [tool, ends] of workflow ? [] : Object.entries(tools)) {
       print(
         `Tool      ${oneLine(tool)}: ${Object.entries(ends)
           .map(([status, n]) => `${n} ${status}`)
@@ -45,9 +50,29 @@ export function inspect(call: Call): Promise<number> {
     if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
     const whole = call.is('whole') ? Number.POSITIVE_INFINITY : undefined
     for (const each of pending) print(pendingLines(each, whole).join('\n'))
-    if (text.trim() !== '') print(`\n${clean(text.trim())}`)
+    if (!workflow && text.trim() !== '') print(`\n${clean(text.trim())}`)
     return EXIT.ok
   })
+}
+
+/** Of a workflow three things are told apart: how its nodes went, what they made, and the state; the log is `history`. */
+export async function workflowIn(events: readonly Event[]) {
+  const { reportFound } = await import('../../graphs/index.ts')
+  const state = stateIn(events) ?? {}
+  return { nodes: stopsOf(events, reportFound), artifacts: state.artifacts ?? [], state }
+}
+
+function workflowLines({ nodes, artifacts }: Awaited<ReturnType<typeof workflowIn>>): readonly string[] {
+  return [
+    ...nodes.map(({ node, status, attempts, durationMs, found }) => {
+      const tries = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
+      const took = durationMs === null ? '' : `${durationMs} ms`
+      return `Node      ${node.padEnd(9)} ${status.padEnd(7)} ${tries.padEnd(10)} ${took.padStart(8)}  ${oneLine(found, 300)}`.trimEnd()
+    }),
+    ...artifacts.map(({ name, bytes, sha256, path }) => {
+      return `Artifact  ${oneLine(name).padEnd(9)} ${bytes} bytes, sha256 ${sha256.slice(0, 16)}…${path ? `, for ${oneLine(path, 300)}` : ''}`
+    }),
+  ]
 }
 
 type Settled = Extract<Event, { type: 'run.settled' }>['outcome']

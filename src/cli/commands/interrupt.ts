@@ -3,7 +3,7 @@ import type { Call } from '../args.ts'
 import { aside } from '../aside.ts'
 import { EXIT } from '../exit.ts'
 import { inPlace, sessionOf, shortId } from '../place.ts'
-import { print, printJson } from '../print.ts'
+import { print, printJson, typed } from '../print.ts'
 
 export function interrupt(call: Call): Promise<number> {
   return inPlace(async (place) => {
@@ -11,7 +11,7 @@ export function interrupt(call: Call): Promise<number> {
     const mode = call.is('pause') ? 'pause' : 'stop'
     await aside(place, (harness) => harness.session(session).interrupt(mode))
     if (call.is('json')) printJson({ session, mode })
-    else print(`Told it to ${mode}. Go on with: terret resume ${shortId(session)}`)
+    else print(`Told it to ${mode}. Go on with: ${typed(`resume ${shortId(session)}`)}`)
     return EXIT.ok
   })
 }

@@ -3,12 +3,12 @@ import type { Card, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { startedSessions } from '../folders.ts'
-import { hasStore, inPlace, type Place, shortId } from '../place.ts'
-import { print, printJson, warn } from '../print.ts'
+import { foldersOf, startedSessions } from '../folders.ts'
+import { hasStore, readPlace, type Place, shortId } from '../place.ts'
+import { print, printJson, typed, warn } from '../print.ts'
+import { taskText } from '../workflows.ts'
 
 const LIMIT = 20
-const PAGE = 2_000
 const STATUSES = ['idle', 'running', 'rescheduling', 'requires_action', 'terminated'] as const
 
 export async function list(call: Call): Promise<number> {
@@ -16,18 +16,29 @@ export async function list(call: Call): Promise<number> {
   const status = statusOf(call)
   const all = call.is('all')
   if (!hasStore()) return none(call)
-  return inPlace(async (place) => {
-    const found = all ? await everywhere(place, status) : await inFolder(place, status, limit)
+  return readPlace(async (place) => {
+    const found = all ? await everywhere(place, status, limit) : await inFolder(place, status, limit)
     const { cards, count } = found
-    if (cards.length === 0) return none(call)
-    const folders = all ? new Map(startedSessions(place.home).map(({ session, folder }) => [session, folder])) : null
-    for (const card of cards.slice(0, limit)) {
+    if (cards.length === 0) {
+      // A store that cannot be used is not an empty one, and nobody has asked it anything yet.
+      await place.store.list({ limit: 1 })
+      return none(call)
+    }
+    const shown = cards.slice(0, limit)
+    const folders = all ? foldersOf(place.home, new Set(shown.map(({ session }) => session))) : null
+    for (const card of shown) {
       const folder = folders ? (folders.get(card.session) ?? null) : place.folder
-      const task = await taskOf(place.store, card.session)
+      const task = await taskOf(place.store, card.session).catch(goneSince)
+      if (task === null) continue
       if (call.is('json')) printJson({ ...card, folder, task })
       else print(line(card, task, folders ? (folder ?? '?') : null))
     }
-    if (!call.is('json') && count > limit) warn(`… and ${count - limit} more: --limit N shows them.`)
+    const left = shown.find(isQuarantined)
+    if (!call.is('json') && left)
+      warn(
+        `No worker tries ${shortId(left.session)} any more: \`terret inspect ${shortId(left.session)}\` says why, and how to go on.`,
+      )
+    if (!call.is('json') && count > limit) warn(`… and ${all ? '' : `${count - limit} `}more: --limit N shows them.`)
     return EXIT.ok
   })
 }
@@ -60,17 +71,16 @@ async function inFolder({ home, folder, store }: Place, status: Status | undefin
   return { cards, count: status === undefined && cards.length === limit ? ids.length : cards.length }
 }
 
-/** Everything the store has, also what nobody wrote a folder down for. Children belong to their roots. */
-async function everywhere({ store }: Place, status: Status | undefined): Promise<Found> {
-  const cards: Card[] = []
-  for (let after = ''; ; ) {
-    const page = await store.list({ after, limit: PAGE, ...(status ? { status } : {}) })
-    cards.push(...page.filter(({ session, root }) => session === root))
-    const last = page.at(-1)
-    if (last === undefined || page.length < PAGE) break
-    after = last.session
-  }
-  return { cards: cards.sort((a, b) => b.at - a.at), count: cards.length }
+/** Everything the store has, also what nobody wrote a folder down for. One more than is shown says whether there are more. */
+async function everywhere({ store }: Place, status: Status | undefined, limit: number): Promise<Found> {
+  const cards = await store.list({ newest: true, limit: limit + 1, ...(status ? { status } : {}) })
+  return { cards, count: cards.length }
+}
+
+/** Somebody removed it after its card was read. */
+function goneSince(error: unknown): null {
+  if (error instanceof Error && 'code' in error && error.code === 'session_missing') return null
+  throw error
 }
 
 /** What it was first asked, as far as its first events say. */
@@ -78,7 +88,7 @@ export async function taskOf(store: Store, session: string): Promise<string> {
   const { events } = await store.read(session, 0, 4)
   const asked = events.find((event) => event.type === 'user.message')
   const parts = asked?.type === 'user.message' ? asked.parts : []
-  return parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join(' ')
+  return taskText(parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join(' '))
 }
 
 function line(card: Card, task: string, folder: string | null): string {
@@ -89,6 +99,25 @@ function line(card: Card, task: string, folder: string | null): string {
 }
 
 /** One word: what it is doing, or how it ended. */
-export function stateOf({ status, outcome }: Card): string {
+export function stateOf(card: Card): string {
+  const { status, outcome } = card
+  if (isQuarantined(card)) return 'quarantined'
   return status === 'idle' ? (outcome ?? 'new') : status
+}
+
+/** It failed so often in a row that nobody looks at it any more. */
+function isQuarantined({ trouble }: Card): boolean {
+  return trouble?.until === null
+}
+
+/** What went wrong with looking at it, and how it is tried again. */
+export function troubleText(session: string, trouble: NonNullable<Card['trouble']>): string {
+  const { attempts, reason, until } = trouble
+  const often = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts in a row'} failed`
+  const id = shortId(session)
+  const next =
+    until === null
+      ? `It is quarantined: no worker tries it any more. To try it again: ${typed(`resume ${id}`)}`
+      : `It is tried again after ${new Date(until).toISOString()}.`
+  return `${often} (${oneLine(reason, 400)}). ${next}`
 }

@@ -4,7 +4,7 @@ import { pendingLines } from '../ending.ts'
 import { EXIT } from '../exit.ts'
 import { startedSessions } from '../folders.ts'
 import { pendingIn } from '../log.ts'
-import { hasStore, inPlace, type Place, sessionOf } from '../place.ts'
+import { hasStore, readPlace, type Place, sessionOf } from '../place.ts'
 import { print, printJson, warn } from '../print.ts'
 
 const PAGE = 1_000
@@ -12,7 +12,7 @@ const PAGE = 1_000
 export async function pending(call: Call): Promise<number> {
   const [name] = call.words
   if (!hasStore() && name === undefined) return nothing(call)
-  return inPlace(async (place) => {
+  return readPlace(async (place) => {
     const roots = name === undefined ? await waiting(place, call.is('all')) : [(await sessionOf(place, name)).root]
     const found = (await Promise.all(roots.map((root) => pendingIn(place.store, root)))).flat()
     if (found.length === 0) return nothing(call)

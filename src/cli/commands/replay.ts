@@ -2,11 +2,11 @@
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
 import { allEvents } from '../log.ts'
-import { inPlace, sessionOf } from '../place.ts'
+import { readPlace, sessionOf } from '../place.ts'
 import { print, printJson } from '../print.ts'
 
 export function replay(call: Call): Promise<number> {
-  return inPlace(async (place) => {
+  return readPlace(async (place) => {
     const { session } = await sessionOf(place, call.words[0] ?? '')
     const { redecide, refold, unwritten } = await import('../../replay.ts')
     const folded = await refold(place.store, session)

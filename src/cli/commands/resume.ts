@@ -1,11 +1,13 @@
 // `terret resume`: goes on with a session wherever it stopped: what is open is driven, a pause ends, and a run that was cut short
 // is told to go on.
+import type { Harness } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, foldAll } from '../log.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../place.ts'
 import { setupOf, withHarness, work } from '../work.ts'
+import { isPlanned } from '../workflows.ts'
 
 export function resume(call: Call): Promise<number> {
   const [name = '', ...words] = call.words
@@ -17,21 +19,30 @@ export function resume(call: Call): Promise<number> {
 }
 
 export async function resumeSession(place: Place, card: Card, call: Call, message = ''): Promise<number> {
-  const { session: id, status } = card
+  const { session: id, status, agent } = card
   if (status === 'terminated')
     throw new Refusal(EXIT.conflict, `Session ${id} is closed. \`terret fork ${id}\` goes on from it.`)
-  const setup = await setupOf(place, workplaceOf(place, id), call)
-  return withHarness(place, setup, call, async (harness) => {
+  const setup = await setupOf(place, workplaceOf(place, id), call, agent)
+  const drive = async (harness: Harness): Promise<number> => {
     const session = harness.session(id)
-    if (foldAll(await allEvents(place.store, id)).paused) await session.steer([{ type: 'resume' }])
-    const said = message !== '' ? message : wasCutShort(card) ? 'Go on.' : undefined
-    return work(call, { harness, setup, session }, (deltas) =>
+    const { paused, run } = foldAll(await allEvents(place.store, id))
+    if (paused) await session.steer([{ type: 'resume' }])
+    const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : undefined
+    const open = run?.turn?.open ?? []
+    return work(call, { harness, setup, session, agent, open }, (deltas) =>
       session.stream(said, { ...(said ? {} : { after: card.seq }), deltas }),
     )
-  })
+  }
+  return withHarness(place, setup, call, drive, agent)
 }
 
-/** It rests, and not because it was done. */
-function wasCutShort({ status, outcome, due }: Card): boolean {
-  return status === 'idle' && due === null && outcome !== null && outcome !== 'completed'
+/** A workflow has no ear for words. */
+function goOnOf({ agent }: Card): string {
+  return isPlanned(agent) ? '{"retry":true}' : 'Go on.'
+}
+
+/** It rests, and not because it was done. A workflow that was forked rests before its first word. */
+function wasCutShort({ status, outcome, due, agent }: Card): boolean {
+  const begun = outcome !== null || isPlanned(agent)
+  return status === 'idle' && due === null && begun && outcome !== 'completed'
 }

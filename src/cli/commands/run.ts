@@ -1,5 +1,6 @@
 // `terret run`: an agent on a task in this folder, in a new session or in one that goes on.
 import { randomUUID } from 'node:crypto'
+import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { recordFolder } from '../folders.ts'
@@ -26,10 +27,11 @@ async function begin(place: Place, call: Call, task: string): Promise<number> {
 }
 
 async function goOn(place: Place, call: Call, task: string): Promise<number> {
-  const { session: id } = await sessionOf(place, call.text('session') ?? 'latest')
-  const setup = await setupOf(place, workplaceOf(place, id), call)
-  return withHarness(place, setup, call, async (harness) => {
+  const { session: id, agent } = await sessionOf(place, call.text('session') ?? 'latest')
+  const setup = await setupOf(place, workplaceOf(place, id), call, agent)
+  const drive = (harness: Harness): Promise<number> => {
     const session = harness.session(id)
-    return work(call, { harness, setup, session }, (deltas) => session.stream(task, { deltas }))
-  })
+    return work(call, { harness, setup, session, agent }, (deltas) => session.stream(task, { deltas }))
+  }
+  return withHarness(place, setup, call, drive, agent)
 }

@@ -4,7 +4,7 @@ import type { Call } from '../args.ts'
 import { eventLine } from '../event-line.ts'
 import { EXIT } from '../exit.ts'
 import { eventsOf } from '../log.ts'
-import { inPlace, sessionOf } from '../place.ts'
+import { readPlace, sessionOf } from '../place.ts'
 import { print, printJson } from '../print.ts'
 
 const LINES = 10
@@ -13,7 +13,7 @@ const LOOK_MS = 1_000
 
 export function tail(call: Call): Promise<number> {
   const lines = call.count('lines', 0) ?? LINES
-  return inPlace(async (place) => {
+  return readPlace(async (place) => {
     const { session, seq } = await sessionOf(place, call.words[0] ?? '')
     const show = (event: Event): void => (call.is('json') ? printJson(event) : print(eventLine(event)))
     return followed(place.store, { session, after: Math.max(0, seq - lines), show, ends: call.is('settled') })

@@ -3,10 +3,11 @@ import type { Call } from '../args.ts'
 import { fileToolsOf } from '../agent.ts'
 import { oneLine } from '../clean.ts'
 import { EXIT } from '../exit.ts'
-import { inPlace, onlooking, sessionOf, workplaceOf } from '../place.ts'
+import { inPlace, sessionOf, workplaceOf } from '../place.ts'
 import { print, printJson, warn } from '../print.ts'
+import { partsOf, workflowOf } from '../workflows.ts'
 
-const SAID = {
+export const SAID = {
   restored: 'put back as it was',
   removed: 'removed, as it was new',
   changed_since: 'left alone: it was changed since',
@@ -15,10 +16,12 @@ const SAID = {
 
 export function undo(call: Call): Promise<number> {
   return inPlace(async (place) => {
-    const { session } = await sessionOf(place, call.words[0] ?? '')
+    const { session, agent } = await sessionOf(place, call.words[0] ?? '')
     const tools = await fileToolsOf(workplaceOf(place, session))
     const { Harness, offline } = await import('../../index.ts')
-    const harness = new Harness({ model: offline(), tools, store: onlooking(place.store) })
+    const workflow = workflowOf(agent)
+    const parts = workflow === null ? {} : await partsOf(workflow, place.folder)
+    const harness = new Harness({ model: offline(), tools, store: place.store, drives: false, ...parts })
     try {
       const undone = await harness.session(session).undo(call.count('run'))
       if (call.is('json')) printJson({ session, undone })

@@ -1,4 +1,5 @@
 // `terret wake`: looks at a session once and does what is due. With nothing to do it leaves no trace.
+import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
 import { inPlace, sessionOf, shortId, workplaceOf } from '../place.ts'
@@ -7,16 +8,17 @@ import { setupOf, withHarness } from '../work.ts'
 
 export function wake(call: Call): Promise<number> {
   return inPlace(async (place) => {
-    const { session } = await sessionOf(place, call.words[0] ?? '')
-    const setup = await setupOf(place, workplaceOf(place, session), call)
-    return withHarness(place, setup, call, async (harness) => {
+    const { session, agent } = await sessionOf(place, call.words[0] ?? '')
+    const setup = await setupOf(place, workplaceOf(place, session), call, agent)
+    const look = async (harness: Harness): Promise<number> => {
       const looked = await harness.wake(session)
       if (call.is('json')) printJson({ session, ...looked })
       else print(lookedText(shortId(session), looked))
       if (looked.type !== 'rested') return EXIT.conflict
       if (looked.until !== null) return EXIT.later
       return ['approval', 'answer', 'resume'].includes(looked.waiting) ? EXIT.waits : EXIT.ok
-    })
+    }
+    return withHarness(place, setup, call, look, agent)
   })
 }
 

@@ -1,15 +1,19 @@
 // `terret worker`: looks at each session when it becomes due, in the folder where it was started, until it is told to stop. It only
-// says when; what happens to a session is decided where it always is.
+// says when; what happens to a session is decided where it always is, also when one that fails is left alone.
 import type { Harness, Seen } from '../../index.ts'
+import type { Card } from '../../kernel/index.ts'
 import { agentFor } from '../agent.ts'
 import type { Call } from '../args.ts'
 import { clean } from '../clean.ts'
 import { coveredBy } from '../deck.ts'
 import { endOf, EXIT } from '../exit.ts'
+import { type Remembering, remembering } from '../memory.ts'
 import { inPlace, type Place, shortId, workplaceOf } from '../place.ts'
 import { printJson, warn } from '../print.ts'
 import type { Setup } from '../setup.ts'
 import { LEASE_MS, setupOf } from '../work.ts'
+import { workflowOf } from '../workflows.ts'
+import { troubleText } from './list.ts'
 import { lookedText } from './wake.ts'
 
 export function worker(call: Call): Promise<number> {
@@ -19,7 +23,7 @@ export function worker(call: Call): Promise<number> {
     const idleMs = call.is('idle') ? 0 : Number.POSITIVE_INFINITY
     const { store } = place
     const report = (error: unknown): void => warn(clean(endOf(error).text))
-    const look = (session: string) => crews.look(session)
+    const look = (session: string, alone: boolean) => crews.look(session, alone)
     const patrol = new Patrol({ store, width: WIDTH, idleMs, driving: () => crews.busy, look, report })
     // What is being driven is given back, written down as far as it came.
     const stop = (): void => {
@@ -42,12 +46,14 @@ export function worker(call: Call): Promise<number> {
   })
 }
 
+type Looked = NonNullable<Awaited<ReturnType<Harness['look']>>['looked']>
+
 const WIDTH = 16
 const HELD_MS = 60_000
 
-type Crew = { readonly setup: Setup; readonly harness: Harness }
+type Crew = Pick<Remembering, 'close'> & { readonly setup: Setup; readonly harness: Harness }
 
-/** One harness a folder, opened when a session of it is due. */
+/** One harness a folder and workflow, opened when a session of it is due. */
 class Crews {
   readonly #place: Place
   readonly #call: Call
@@ -64,33 +70,46 @@ class Crews {
     return this.#busy
   }
 
-  async look(session: string): Promise<Seen> {
+  async look(session: string, alone: boolean): Promise<Seen> {
     this.#busy += 1
     try {
-      return (await this.#look(session)) ? 'seen' : 'failed'
+      return await this.#look(session, alone)
     } catch (error) {
-      if (!this.#closed) warn(`${shortId(session)}: ${clean(endOf(error).text)}`)
+      this.#report(session, error)
       return 'failed'
     } finally {
       this.#busy -= 1
     }
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    for (const crew of this.#crews.values()) await crew.then(({ harness }) => harness.close()).catch(() => {})
+  #report(session: string, error: unknown): void {
+    if (!this.#closed) warn(`${shortId(session)}: ${clean(endOf(error).text)}`)
   }
 
-  /** False if somebody else has it, or it was lost. */
-  async #look(session: string): Promise<boolean> {
-    const { setup, harness } = await this.#crewOf(session)
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const crew of this.#crews.values()) await crew.then(leave).catch(() => {})
+  }
+
+  async #look(session: string, alone: boolean): Promise<Seen> {
+    const { agent = '' } = (await this.#place.store.card(session)) ?? {}
+    const { setup, harness } = await this.#crewOf(session, agent)
     for (;;) {
-      const looked = await harness.wake(session)
-      if (this.#call.is('json')) printJson({ session, ...looked })
-      else if (!this.#call.is('quiet')) warn(lookedText(shortId(session), looked))
-      if (looked.type !== 'rested') return looked.type === 'stopped'
-      if (looked.waiting !== 'approval' || !(await this.#cover(harness, setup, session))) return true
+      const { seen, looked } = await harness.look(session, alone)
+      // Why it failed was said; one that must be looked at alone comes again.
+      if (looked === null || seen === 'later') return seen
+      const { trouble } = (await this.#place.store.card(session)) ?? {}
+      this.#say(session, looked, trouble)
+      // Somebody else has it, or it was lost.
+      if (looked.type !== 'rested') return looked.type === 'stopped' ? 'seen' : 'failed'
+      if (looked.waiting !== 'approval' || !(await this.#cover(harness, setup, session))) return 'seen'
     }
+  }
+
+  #say(session: string, looked: Looked, trouble: Card['trouble']): void {
+    if (this.#call.is('json')) printJson({ session, ...looked, ...(trouble ? { trouble } : {}) })
+    else if (trouble) warn(`${shortId(session)}: ${troubleText(session, trouble)}`)
+    else if (!this.#call.is('quiet')) warn(lookedText(shortId(session), looked))
   }
 
   /** Writes that somebody allowed for the whole run. */
@@ -106,20 +125,29 @@ class Crews {
   }
 
   /** What a session may do is what its folder's setup says. */
-  #crewOf(session: string): Promise<Crew> {
+  #crewOf(session: string, agent: string): Promise<Crew> {
     const folder = workplaceOf(this.#place, session)
-    const known = this.#crews.get(folder)
+    const name = `${workflowOf(agent) ?? ''} ${folder}`
+    const known = this.#crews.get(name)
     if (known) return known
-    const crew = this.#open(folder)
-    this.#crews.set(folder, crew)
-    crew.catch(() => this.#crews.delete(folder))
+    const crew = this.#open(folder, agent)
+    this.#crews.set(name, crew)
+    crew.catch(() => this.#crews.delete(name))
     return crew
   }
 
-  async #open(folder: string): Promise<Crew> {
-    const setup = await setupOf(this.#place, folder, this.#call)
-    const { options } = await agentFor(setup, { models: this.#call.texts('model') })
+  async #open(folder: string, agent: string): Promise<Crew> {
+    const setup = await setupOf(this.#place, folder, this.#call, agent)
+    const { store } = this.#place
+    const parts = await agentFor(setup, { models: this.#call.texts('model'), agent })
+    const { options, close } = await remembering(parts.options, setup, store)
     const { Harness } = await import('../../index.ts')
-    return { setup, harness: new Harness({ ...options, store: this.#place.store, worker: { leaseMs: LEASE_MS } }) }
+    const worker = { leaseMs: LEASE_MS, onError: (session: string, error: unknown) => this.#report(session, error) }
+    return { setup, close, harness: new Harness({ ...options, store, worker }) }
   }
+}
+
+async function leave({ harness, close }: Crew): Promise<void> {
+  await harness.close()
+  await close()
 }

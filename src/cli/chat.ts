@@ -1,0 +1,281 @@
+// A chat with one session at a terminal: what is entered is said to it, what it does is shown, and what it asks is asked here. All of
+// it is in the log before it is shown, so a chat that ends, in whatever way, loses nothing.
+import { randomUUID } from 'node:crypto'
+import type { Pending, Result, RunStream, SessionHandle } from '../index.ts'
+import type { Card } from '../kernel/index.ts'
+import { clippedRows, paintedRows, shownAction, wordOf } from './chat-approval.ts'
+import { runCommand } from './chat-commands.ts'
+import type { ChatOptions, Ended, Talk } from './chat-talk.ts'
+import { ChatView } from './chat-view.ts'
+import { clean, oneLine } from './clean.ts'
+import { decideCovered, isCoverable } from './deck.ts'
+import { endOf, EXIT } from './exit.ts'
+import { recordFolder } from './folders.ts'
+import { shortId } from './place.ts'
+import { typed } from './print.ts'
+
+export class Chat implements Talk {
+  readonly options: ChatOptions
+  readonly view: ChatView
+  session: SessionHandle | null
+  wish: Ended | null = null
+  readonly #echoed = new Set<string>()
+  readonly #typed: string[] = []
+  readonly #shown = new Set<string>()
+  /** The last event that was sent from here. */
+  #sent = 0
+  #works = false
+  #stopping = false
+  #left = false
+  #closing: Promise<void> | null = null
+  #warned = false
+  #exit: number = EXIT.ok
+  /** The run whose writes are all allowed. */
+  #allowed = -1
+
+  constructor(options: ChatOptions, session: SessionHandle | null) {
+    this.options = options
+    this.session = session
+    this.view = new ChatView(options.terminal, options.calls, (id) => this.#echoed.has(id))
+  }
+
+  /** Until somebody leaves. A session that has something to do, or to ask, comes first. */
+  async talk(card: Card | null): Promise<Ended> {
+    if (card) {
+      this.view.seq = card.seq
+      if (card.status === 'requires_action' || card.due !== null) await this.goOn()
+    }
+    while (!this.#left && this.wish === null) {
+      const text = this.#typed.shift() ?? (await this.options.terminal.read())
+      if (text === null) break
+      await this.#guarded(() => this.#entered(text))
+    }
+    await this.#closing
+    if (this.#exit === EXIT.ok && this.session) {
+      const { status } = (await this.options.place.store.card(this.session.id)) ?? {}
+      if (status === 'requires_action') this.#exit = EXIT.waits
+    }
+    return this.wish ?? { type: 'left', exit: this.#exit }
+  }
+
+  /** What was entered while nobody waited for it. If it works, it hears it at its next step; else it comes in its turn. */
+  aside(text: string): void {
+    if (!this.#works) return void this.#typed.push(text)
+    if (text.trim() === '') return
+    this.options.remember(text)
+    if (text.startsWith('/')) {
+      if (!this.options.terminal.echoes) this.view.echo(text)
+      void this.#guarded(() => runCommand(this, text, true))
+    } else void this.#guarded(() => this.#steer(text))
+  }
+
+  /** Ctrl-C: stops what runs. Twice it leaves. */
+  interrupt(): void {
+    const { session } = this
+    // It leaves already, and that takes too long for somebody.
+    if (this.#left) process.exit(EXIT.interrupted)
+    if (this.#works && session && !this.#stopping) {
+      this.#stopping = true
+      this.view.stopping()
+      void this.#guarded(() => session.interrupt())
+    } else if (this.#works || this.#warned) this.leave()
+    else {
+      this.#warned = true
+      this.view.note('Ctrl-C once more leaves, and so does Ctrl-D.')
+    }
+  }
+
+  /** Whatever runs is given back as it is. */
+  leave(): void {
+    if (this.#left) return
+    this.#left = true
+    if (this.#works) {
+      this.#exit = EXIT.later
+      this.#closing = this.options.harness.close()
+    }
+    this.options.terminal.close()
+  }
+
+  async #entered(text: string): Promise<void> {
+    this.#warned = false
+    if (text.trim() === '') return
+    this.options.remember(text)
+    if (!this.options.terminal.echoes) this.view.echo(text)
+    if (text.startsWith('/')) return runCommand(this, text, false)
+    const id = randomUUID()
+    this.#echoed.add(id)
+    const session = (this.session ??= await this.#opened())
+    const { status } = (await this.options.place.store.card(session.id)) ?? {}
+    if (status === 'requires_action') {
+      await session.send(text, { id, by: this.options.by })
+      return this.view.note('It waits for your word first, and hears this then: /approve, /reject or /pending.')
+    }
+    await this.#follow(() => session.stream(text, { deltas: true, id }))
+  }
+
+  async #opened(): Promise<SessionHandle> {
+    const { place, harness } = this.options
+    const id = randomUUID()
+    recordFolder(place.home, { session: id, folder: place.folder })
+    return harness.open({ id })
+  }
+
+  async #steer(text: string): Promise<void> {
+    const { seq = 0 } = (await this.session?.send(text, { when: 'next' })) ?? {}
+    this.#sent = Math.max(this.#sent, seq)
+  }
+
+  async goOn(): Promise<void> {
+    const { session } = this
+    if (session) await this.#guarded(() => this.#follow(() => this.#rest(session)))
+  }
+
+  #rest(session: SessionHandle): RunStream {
+    return session.stream(undefined, { after: this.view.seq, deltas: true })
+  }
+
+  async #follow(begin: () => RunStream): Promise<void> {
+    const { session, view } = this
+    for (let stream = begin(); ; ) {
+      const before = view.seq
+      const result = await this.#watch(stream)
+      if (this.#left || !session) return
+      if (result.status === 'requires_action' && result.stopReason !== 'paused') {
+        if (!(await this.#decided(session, result))) return
+      } else {
+        view.ended(result)
+        const more = view.queued.size > 0 || this.#sent > view.seq
+        if (!more || result.status === 'sleeping' || view.seq === before) return
+      }
+      stream = this.#rest(session)
+    }
+  }
+
+  async #watch(stream: RunStream): Promise<Result> {
+    const { view } = this
+    this.#works = true
+    view.begin()
+    try {
+      for await (const event of stream) view.see(event)
+      return await stream.result
+    } finally {
+      this.#works = false
+      this.#stopping = false
+      if (!this.#left) view.rest()
+    }
+  }
+
+  /** False if it has to wait. */
+  async #decided(session: SessionHandle, result: Result): Promise<boolean> {
+    const { policy } = this.options.setup
+    const all = this.#allowed === this.view.run
+    if (all && (await decideCovered({ session, policy }, result))) return true
+    for (const pending of result.pending) {
+      const done = await this.ask(pending)
+      if (this.#left) return false
+      if (!done) {
+        this.view.note('It waits. /pending shows it again, /approve and /reject decide it.')
+        return false
+      }
+      if (this.#allowed === this.view.run) return true
+    }
+    return true
+  }
+
+  async ask(pending: Pending): Promise<boolean> {
+    try {
+      return pending.needs === 'answer' ? await this.#answer(pending) : await this.#approve(pending)
+    } catch (error) {
+      // Somebody else was quicker, or it is too late: then it goes on without this word.
+      if (!(error instanceof Error) || error.name !== 'Fault') throw error
+      this.view.note(oneLine(error.message, 400))
+      return true
+    }
+  }
+
+  async #answer({ callId, sessionId, args }: Pending): Promise<boolean> {
+    const { terminal, by } = this.options
+    const { question, choices } = (args ?? {}) as { readonly question?: unknown; readonly choices?: unknown }
+    const offered = Array.isArray(choices) ? choices.map(String) : []
+    const { bold, cyan } = terminal.paint
+    const asked = typeof question === 'string' ? question : JSON.stringify(args)
+    const lines = [bold(clean(asked)), ...offered.map((choice, at) => `  ${cyan(`${at + 1}`)} ${oneLine(choice)}`)]
+    terminal.say('ask', lines.join('\n'))
+    const hint = offered.length > 0 ? 'Your answer, or a number (empty: later) ›' : 'Your answer (empty: later) ›'
+    const said = (await terminal.read(hint))?.trim() ?? ''
+    if (said === '') return false
+    const content = offered[Number(said) - 1] ?? said
+    if (!terminal.echoes) this.view.echo(content)
+    await this.session?.answer({ callId, content, by, sessionId })
+    return true
+  }
+
+  async #approve(pending: Pending): Promise<boolean> {
+    const { terminal, setup } = this.options
+    const coverable = await isCoverable(setup.policy, pending, this.session?.id ?? '')
+    const isClipped = await this.shown(pending)
+    const keys = [
+      'y yes',
+      'n no',
+      ...(coverable ? ["a all of this run's writes"] : []),
+      'l later',
+      ...(isClipped ? ['d all of it'] : []),
+    ]
+    for (;;) {
+      const word = wordOf(await terminal.read(`Allow it? ${keys.join(' · ')} ›`))
+      if (word.type === 'later') return false
+      if (word.type === 'whole') await this.shown(pending, true)
+      else if (word.type === 'yes' || (word.type === 'all' && coverable)) {
+        if (word.type === 'all') this.#allowed = this.view.run
+        await this.decide(pending, true)
+        return true
+      } else if (word.type === 'no') {
+        const why = word.why || ((await terminal.read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '')
+        await this.decide(pending, false, why)
+        return true
+      } else this.view.note(`Say one of: ${keys.map((key) => key[0]).join(', ')}. After n you may say why.`)
+    }
+  }
+
+  async shown(pending: Pending, whole = false): Promise<boolean> {
+    const { terminal, setup } = this.options
+    const { paint, columns, rows } = terminal
+    const action = await shownAction(setup.folder, pending)
+    const some = whole ? null : clippedRows(action.rows, Math.max(8, rows - 10), columns)
+    const wants = `${paint.yellow('?')} ${paint.bold(action.title)} ${paint.dim(`(call ${pending.callId})`)}`
+    this.#shown.add(shownKey(pending))
+    terminal.say('ask', [wants, ...paintedRows(action, some ?? action.rows, paint)].join('\n'))
+    return some !== null
+  }
+
+  isShown(pending: Pending): boolean {
+    return this.#shown.has(shownKey(pending))
+  }
+
+  async decide({ callId, digest, sessionId }: Pending, allow: boolean, why = ''): Promise<void> {
+    const { by, terminal } = this.options
+    const seen = digest === undefined ? {} : { digest }
+    await this.session?.decide({ callId, allow, by, sessionId, ...seen, ...(why === '' ? {} : { why }) })
+    this.view.decided.add(callId)
+    const { green, red } = terminal.paint
+    terminal.say('ask', allow ? green('  allowed') : red(`  refused${why === '' ? '' : `: ${oneLine(why)}`}`))
+  }
+
+  /** Trouble is one line, and the chat goes on. */
+  async #guarded(act: () => Promise<unknown>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      if (this.#left) return
+      this.options.terminal.say('note', this.options.terminal.paint.red(clean(`! ${endOf(error).text}`)))
+    }
+  }
+
+  get wayBack(): string | null {
+    return this.session && `Go on with: ${typed(`interactive ${shortId(this.session.id)}`)}`
+  }
+}
+
+function shownKey({ sessionId, callId, digest = '' }: Pending): string {
+  return `${sessionId} ${callId} ${digest}`
+}

@@ -1,0 +1,74 @@
+// `terret delete`: takes one session out for good, with its children and what is kept beside the database. It says first what is lost.
+import type { Card } from '../../kernel/index.ts'
+import type { Call } from '../args.ts'
+import { oneLine } from '../clean.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { folderOf } from '../folders.ts'
+import { sweep } from '../leftovers.ts'
+import { inPlace, type Place, sessionOf, shortId } from '../place.ts'
+import { ask } from '../prompt.ts'
+import { isAttended, print, printJson, warn } from '../print.ts'
+import { person } from '../work.ts'
+import { stateOf, taskOf } from './list.ts'
+
+export function deleteOne(call: Call): Promise<number> {
+  return inPlace(async (place) => {
+    const card = await sessionOf(place, call.words[0] ?? '')
+    const { session } = card
+    const folder = folderOf(place.home, session)
+    if (!(await isMeant(place, call, card))) {
+      warn('Nothing was removed.')
+      return EXIT.interrupted
+    }
+    const removed = await place.store.remove(session, person(call))
+    await sweep(place.home, removed)
+    const events = removed.reduce((sum, each) => sum + each.events, 0)
+    const bytes = removed.reduce((sum, each) => sum + each.bytes, 0)
+    if (call.is('json')) printJson({ session, folder, events, bytes, removed })
+    else print(`Removed session ${shortId(session)} for good: ${countOf(events, 'event')}, ${sizeOf(bytes)}.`)
+    return EXIT.ok
+  })
+}
+
+/** What is lost is shown first. At a terminal the person is asked; elsewhere it must be said beforehand. */
+async function isMeant(place: Place, call: Call, card: Card): Promise<boolean> {
+  const { session } = card
+  const sure = call.is('yes')
+  if (!sure && (call.is('json') || !isAttended())) {
+    const what = `Session ${shortId(session)} has ${countOf(card.seq, 'event')}, and is gone for good when it is removed.`
+    throw new Refusal(EXIT.usage, `${what} Say that you mean it: terret delete ${shortId(session)} --yes`)
+  }
+  if (!call.is('json')) for (const line of await lossOf(place, card)) warn(line)
+  if (sure) return true
+  return /^y(es)?$/i.test((await ask('Remove it for good? [y/N] '))?.trim() ?? '')
+}
+
+async function lossOf({ home, store }: Place, card: Card): Promise<readonly string[]> {
+  const { session, root, at } = card
+  const family = session === root ? await store.list({ root, limit: FAMILY_MAX }) : [card]
+  const events = family.reduce((sum, { seq }) => sum + seq, 0)
+  const children = family.length > 1 ? `, with ${countOf(family.length - 1, 'subagent session')}` : ''
+  const next = card.due === null ? '' : `; it would go on ${whenOf(card.due)}`
+  return [
+    `Session   ${session}`,
+    `State     ${stateOf(card)}${next}`,
+    `Folder    ${oneLine(folderOf(home, session) ?? 'not known', 400)}`,
+    `Task      ${oneLine(await taskOf(store, session), 400)}`,
+    `Events    ${events}${children}, the last one ${whenOf(at)}`,
+  ]
+}
+
+const FAMILY_MAX = 10_000
+
+export function whenOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+}
+
+export function countOf(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
+export function sizeOf(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`
+}

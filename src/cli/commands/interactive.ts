@@ -1,0 +1,179 @@
+// `terret interactive`: a chat with an agent in this folder, in a new session or in one that goes on.
+import type { Card } from '../../kernel/index.ts'
+import type { Call } from '../args.ts'
+import { Chat } from '../chat.ts'
+import { Calls } from '../chat-call.ts'
+import { completions } from '../chat-commands.ts'
+import { type History, openHistory } from '../chat-history.ts'
+import { openTerminal, type Terminal } from '../chat-input.ts'
+import { clipped } from '../chat-text.ts'
+import { messageText } from '../chat-view.ts'
+import { clean, oneLine } from '../clean.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { allEvents, foldAll } from '../log.ts'
+import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../place.ts'
+import { print, typed } from '../print.ts'
+import type { Setup } from '../setup.ts'
+import { person, setupOf, withHarness } from '../work.ts'
+import { workflowOf } from '../workflows.ts'
+
+export function interactive(call: Call): Promise<number> {
+  const [name] = call.words
+  if (call.is('json') || process.stdin.isTTY !== true || process.stdout.isTTY !== true)
+    throw new Refusal(EXIT.usage, 'A chat needs a terminal. In a script, say: terret run TASK')
+  if (name !== undefined && call.is('continue'))
+    throw new Refusal(EXIT.usage, 'Name a session, or say --continue for the last one of this folder, not both.')
+  const wanted = call.is('continue') ? 'latest' : name
+  return inPlace(async (place) => {
+    const card = wanted === undefined ? null : await sessionOf(place, wanted)
+    if (card?.status === 'terminated')
+      throw new Refusal(
+        EXIT.conflict,
+        `Session ${card.session} is closed. \`terret fork ${card.session}\` goes on from it.`,
+      )
+    // Nobody answers there in words: the graph says what comes next.
+    if (card && workflowOf(card.agent) !== null)
+      throw new Refusal(
+        EXIT.usage,
+        `Session ${shortId(card.session)} is a report, and no chat. Go on with: ${typed(`resume ${shortId(card.session)}`)}`,
+      )
+    return held(place, card, call)
+  })
+}
+
+/** Who listens to the terminal changes with the mode; the terminal stays. */
+type Seat = { chat: Chat | null; terminal: Terminal | null }
+
+type Holding = {
+  readonly place: Place
+  readonly card: Card | null
+  readonly call: Call
+  readonly setup: Setup
+  readonly seat: Seat
+}
+
+async function held(place: Place, card: Card | null, call: Call): Promise<number> {
+  const setup = await setupOf(place, card ? workplaceOf(place, card.session) : place.folder, noted(call))
+  const seat: Seat = { chat: null, terminal: null }
+  const off = onSignals(seat)
+  const undivert = divert(seat)
+  try {
+    return await modes({ place, card, call, setup, seat })
+  } finally {
+    seat.terminal?.close()
+    undivert()
+    off()
+    if (seat.chat?.wayBack && !seat.terminal?.gone) print(seat.chat.wayBack)
+  }
+}
+
+/** One harness a mode: which tools there are, and what they ask, is fixed when it is made. */
+async function modes({ place, card, call, seat, ...first }: Holding): Promise<number> {
+  const { environmentSecrets } = await import('../../index.ts')
+  const history = openHistory(place.home, first.setup.folder, environmentSecrets(first.setup.env))
+  let { setup } = first
+  for (let said = call; ; ) {
+    const now = setup
+    const ended = await withHarness(place, now, said, async (harness) => {
+      // Not before: without a model or a key that is said, and the terminal stays as it is.
+      const terminal = (seat.terminal ??= terminalFor(seat, history))
+      const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
+      const id = seat.chat ? seat.chat.session?.id : card?.session
+      const session = id === undefined ? null : harness.session(id)
+      const remember = (text: string): void => history.add(text)
+      const calls = seat.chat?.view.calls ?? new Calls()
+      const chat = new Chat(
+        { place, harness, setup: now, models, terminal, calls, by: person(said), remember },
+        session,
+      )
+      const isFirst = seat.chat === null
+      seat.chat = chat
+      if (isFirst) await greet(chat, place)
+      else chat.view.note(`  mode ${now.mode}`)
+      return chat.talk(session && (await place.store.card(session.id)))
+    })
+    if (ended.type === 'left') return ended.exit
+    said = inMode(call, ended.mode)
+    setup = await setupOf(place, now.folder, noted(said))
+  }
+}
+
+function terminalFor(seat: Seat, history: History): Terminal {
+  const ears = {
+    entered: (text: string) => seat.chat?.aside(text),
+    interrupt: () => seat.chat?.interrupt(),
+    end: () => seat.chat?.leave(),
+    gone: () => hungUp(seat),
+  }
+  return openTerminal({ known: { history: history.entries, complete: completions }, ears, env: process.env })
+}
+
+/** The notes of a setup are said on the screen of the chat, once. */
+function noted(call: Call): Call {
+  return { ...call, is: (flag) => flag === 'quiet' || call.is(flag) }
+}
+
+function inMode(call: Call, mode: string): Call {
+  return { ...call, text: (flag) => (flag === 'mode' ? mode : call.text(flag)) }
+}
+
+/** Who is here; and of a session that goes on, what was said last. */
+async function greet({ view, session, options }: Chat, { store }: Place): Promise<void> {
+  const { terminal, models, setup } = options
+  const { paint, columns } = terminal
+  const names = models.map((name) => oneLine(name)).join(', ')
+  const where = clipped(`${names} · mode ${setup.mode} · ${clean(setup.folder)}`, columns - 7)
+  terminal.say('note', `${paint.bold('terret')} ${paint.dim(where)}`)
+  for (const note of setup.notes) view.note(clean(note))
+  view.note('/help shows what there is. Ctrl-D leaves.')
+  if (!session) return
+  const events = await allEvents(store, session.id)
+  view.note(`Session ${shortId(session.id)} goes on, after ${events.length} events.`)
+  const asked = events.filter((event) => event.type === 'user.message').slice(-RECALLED)
+  for (const event of events.filter(({ seq }) => seq >= (asked[0]?.seq ?? 0))) {
+    if (event.type === 'user.message') view.echo(messageText(event))
+    else if (event.type === 'agent.message') terminal.speak(messageText(event))
+    terminal.hush()
+  }
+  if (foldAll(events).paused) await session.steer([{ type: 'resume' }])
+}
+
+/** How many of the last messages. */
+const RECALLED = 3
+
+/** Nothing can be shown any more. */
+function hungUp({ chat, terminal }: Seat): void {
+  terminal?.close(true)
+  chat?.leave()
+}
+
+/** Who is told to end, or whose terminal is closed, gives the session back as it is. */
+function onSignals(seat: Seat): () => void {
+  const interrupt = (): void => (seat.chat ? seat.chat.interrupt() : process.exit(EXIT.interrupted))
+  const end = (): void => (seat.chat ? seat.chat.leave() : process.exit(EXIT.interrupted))
+  const hangUp = (): void => hungUp(seat)
+  process.on('SIGINT', interrupt).on('SIGTERM', end).on('SIGHUP', hangUp)
+  // A terminal that is gone may be noticed by what is written to it, before the signal comes.
+  const { stdout } = process
+  const others = stdout.listeners('error') as (() => void)[]
+  for (const other of others) stdout.off('error', other)
+  stdout.on('error', hangUp)
+  return () => {
+    process.off('SIGINT', interrupt).off('SIGTERM', end).off('SIGHUP', hangUp)
+    for (const other of others) stdout.on('error', other)
+  }
+}
+
+/** Whatever else writes to standard error would tear what is drawn: it becomes a line like any other. */
+function divert(seat: Seat): () => void {
+  const { stderr } = process
+  const write = stderr.write.bind(stderr)
+  stderr.write = (chunk: Uint8Array | string): boolean => {
+    if (!seat.terminal?.open) return write(chunk)
+    seat.terminal.say('note', clean(String(chunk).trimEnd()))
+    return true
+  }
+  return () => {
+    stderr.write = write
+  }
+}

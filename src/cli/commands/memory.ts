@@ -1,0 +1,163 @@
+// `terret memory`: the runtime files of a session, and what the agent of this folder learned: shown, searched, kept, forgotten.
+// The files are made from the log; whoever changes them changes nothing but what is shown here.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Event } from '../../kernel/index.ts'
+import type { Learned } from '../../memory/index.ts'
+import type { Call } from '../args.ts'
+import { clean, oneLine } from '../clean.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { allEvents } from '../log.ts'
+import { AGENT, memoryOf, type Remembered, runtimeDir } from '../memory.ts'
+import { readPlace, type Place, sessionOf, shortId } from '../place.ts'
+import { print, printJson, warn } from '../print.ts'
+
+const VERBS = ['query', 'learnings', 'promote', 'forget', 'rebuild'] as const
+type Verb = (typeof VERBS)[number]
+
+export function memory(call: Call): Promise<number> {
+  const given = VERBS.filter((verb) => call.is(verb) || call.text(verb) !== undefined)
+  const [verb] = given
+  if (given.length + call.words.length > 1)
+    throw new Refusal(
+      EXIT.usage,
+      `Say one thing at a time: an ID, or one of ${VERBS.map((each) => `--${each}`).join(', ')}.`,
+    )
+  if (call.text('top') !== undefined && verb !== 'query')
+    throw new Refusal(EXIT.usage, '--top goes with --query: terret memory --query TEXT --top N')
+  const top = call.count('top')
+  return readPlace(async (place) => {
+    if (verb === undefined) return show(place, call, call.words[0] ?? 'latest')
+    if (verb === 'rebuild') return rebuild(place, call, call.text(verb) ?? '')
+    const remembered = await memoryOf(place.home, place.folder, place.store)
+    try {
+      return await ACTS[verb]({ ...remembered, call, given: call.text(verb) ?? '', top })
+    } finally {
+      await remembered.memory.close()
+    }
+  })
+}
+
+const FILES = ['working-buffer.md', 'session-state.md', 'checkpoint.json'] as const
+
+async function show(place: Place, call: Call, name: string): Promise<number> {
+  const { session } = await sessionOf(place, name)
+  const [{ runtimeFolder }, expected] = await Promise.all([
+    import('../../memory/index.ts'),
+    textsOf(session, await allEvents(place.store, session)),
+  ])
+  const folder = runtimeFolder(session, runtimeDir(place.home))
+  const files = FILES.map((file) => {
+    const text = read(join(folder, file))
+    return { file, text, state: text === null ? 'missing' : text === expected[file] ? 'current' : 'stale' }
+  })
+  if (call.is('json')) printJson({ session, folder, files })
+  else {
+    for (const { file, text } of files)
+      if (text !== null) print(`--- ${oneLine(join(folder, file), 400)}\n\n${clean(text.trimEnd())}\n`)
+    const off = files.filter(({ state }) => state !== 'current')
+    const again = `\`terret memory --rebuild ${shortId(session)}\` writes them from the log, and so does a wake.`
+    if (off.length > 0) warn(`${off.map(({ file, state }) => `${file}: ${STATES[state] ?? ''}`).join('; ')}. ${again}`)
+  }
+  return EXIT.ok
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  missing: 'not there',
+  stale: 'not what the log says now',
+}
+
+async function textsOf(session: string, events: readonly Event[]): Promise<Readonly<Record<string, string>>> {
+  const { checkpointOf, sessionStateOf, workingBufferOf } = await import('../../memory/index.ts')
+  return {
+    'checkpoint.json': checkpointOf(session, events),
+    'session-state.md': sessionStateOf(session, events),
+    'working-buffer.md': workingBufferOf(session, events),
+  }
+}
+
+function read(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return null
+  }
+}
+
+async function rebuild(place: Place, call: Call, name: string): Promise<number> {
+  const { session } = await sessionOf(place, name)
+  const { writeRuntimeFiles } = await import('../../memory/index.ts')
+  const folder = await writeRuntimeFiles(place.store, session, runtimeDir(place.home))
+  if (call.is('json')) printJson({ session, folder, files: FILES })
+  else print(`Wrote ${FILES.join(', ')} in ${oneLine(folder, 400)}.`)
+  return EXIT.ok
+}
+
+type Act = Remembered & { readonly call: Call; readonly given: string; readonly top: number | undefined }
+
+/** Somebody waits for the answer, and it is not a run that would go on without it. */
+const SEARCH_MS = 30_000
+const LEAST_SCORE = 0.01
+
+const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<number>>> = {
+  query: async ({ memory: learnings, call, given, top: limit = 5 }) => {
+    if (given.trim() === '') throw new Refusal(EXIT.usage, 'Say what to look for: terret memory --query TEXT')
+    const wide = { limit, minScore: LEAST_SCORE, charsMax: Number.POSITIVE_INFINITY, timeoutMs: SEARCH_MS }
+    const found = await learnings.recall(AGENT, given, wide)
+    if (call.is('json')) for (const one of found) printJson(one)
+    else if (found.length === 0) warn('Nothing that was learned in this folder is about that.')
+    else
+      for (const { id, kind, title, score, at, snippet } of found) {
+        print(`${score.toFixed(2)}  ${headOf({ id, kind, title, at })}\n      ${oneLine(snippet, 400)}`)
+      }
+    return EXIT.ok
+  },
+  learnings: async ({ memory: learnings, call, promoted }) => {
+    const all = await learnings.list(AGENT)
+    if (call.is('json')) for (const one of all) printJson(one)
+    else if (all.length === 0) warn('Nothing was learned in this folder yet.')
+    else {
+      for (const one of all)
+        print(`${headOf(one)}${one.promote ? '  (asks to be kept)' : ''}\n  ${oneLine(one.detail, 400)}`)
+      if (existsSync(promoted)) warn(`Kept ones are in ${oneLine(promoted, 400)}.`)
+    }
+    return EXIT.ok
+  },
+  promote: async ({ memory: learnings, call, given, promoted }) => {
+    const { id, title } = learningOf(await learnings.list(AGENT), given)
+    const [added] = await learnings.promote(AGENT, { file: promoted, ids: [id] })
+    if (call.is('json')) printJson({ id, title, file: promoted, added: added !== undefined })
+    else print(added ? `Kept "${oneLine(title)}" in ${promoted}.` : `"${oneLine(title)}" is in ${promoted} already.`)
+    return EXIT.ok
+  },
+  forget: async ({ memory: learnings, call, given, promoted }) => {
+    const { id, title } = learningOf(await learnings.list(AGENT), given)
+    await learnings.forget(AGENT, id, { file: promoted })
+    if (call.is('json')) printJson({ id, title, forgotten: true })
+    else print(`Forgot "${oneLine(title)}". The log of its session still has it.`)
+    return EXIT.ok
+  },
+}
+
+function headOf({ id, kind, title, at }: Pick<Learned, 'id' | 'kind' | 'title' | 'at'>): string {
+  return `${shortName(id)}  ${kind.padEnd(10)}  ${new Date(at).toISOString().slice(0, 10)}  ${oneLine(title)}`
+}
+
+/** `session:seq`, with the session as people type it. */
+function shortName(id: string): string {
+  const at = id.lastIndexOf(':')
+  return `${shortId(id.slice(0, at))}${id.slice(at)}`
+}
+
+/** The one that a whole id means, or one whose session is shortened. */
+function learningOf(all: readonly Learned[], name: string): Learned {
+  const cut = name.lastIndexOf(':')
+  const [start, end] = [name.slice(0, cut), name.slice(cut)]
+  const alike = ({ id }: Learned): boolean => id.startsWith(start) && id.slice(id.lastIndexOf(':')) === end
+  const found = all.filter(({ id }) => id === name)
+  const near = found.length > 0 || cut < 1 ? found : all.filter(alike)
+  const [one] = near
+  if (one && near.length === 1) return one
+  const what = one ? `"${name}" could mean several learnings.` : `There is no learning "${name}" in this folder.`
+  throw new Refusal(EXIT.missing, `${what} \`terret memory --learnings\` shows them.`)
+}

@@ -1,0 +1,73 @@
+// `terret start`: the report workflow on a topic, over a folder of documents, in a new session. It stops before the file is written
+// and asks whoever is there; else it says how to decide. That is where it is meant to stop, so waiting there is no failure.
+import { randomUUID } from 'node:crypto'
+import { isAbsolute, relative, resolve } from 'node:path'
+import type { Harness } from '../../index.ts'
+import type { Call } from '../args.ts'
+import { oneLine } from '../clean.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { recordFolder } from '../folders.ts'
+import { realFolder } from '../home.ts'
+import { inPlace, type Place, shortId } from '../place.ts'
+import { warn } from '../print.ts'
+import { setupOf, withHarness, work } from '../work.ts'
+import type { Workflow } from '../workflows.ts'
+
+const NAME_CHARS_MAX = 40
+
+export function start(call: Call): Promise<number> {
+  const topic = call.words.join(' ').trim()
+  const documents = call.text('documents')
+  if (topic === '' || documents === undefined)
+    throw new Refusal(EXIT.usage, 'Say what about, and from which documents: terret start TOPIC --documents DIR')
+  // What is not there is said before anything is begun.
+  realFolder(documents)
+  return inPlace((place) =>
+    begin(place, call, { topic, documents, out: call.text('out') ?? `reports/${named(topic)}.md` }),
+  )
+}
+
+type Input = { readonly topic: string; readonly documents: string; readonly out: string }
+
+async function begin(place: Place, call: Call, { topic, documents, out }: Input): Promise<number> {
+  const given = call.texts('model')
+  const setup = await setupOf(place, place.folder, call, given.length > 0 ? workflowFor(given) : undefined)
+  const agent = workflowFor(given.length > 0 ? given : (setup.settings.model ?? []))
+  const { folder } = place
+  const input = { topic, documents: within(folder, documents), out: within(folder, out) }
+  const drive = async (harness: Harness): Promise<number> => {
+    const id = randomUUID()
+    recordFolder(place.home, { session: id, folder })
+    const session = await harness.open({ id, agent })
+    if (!call.is('quiet') && !call.is('json')) warn(`Report ${shortId(id)}: ${oneLine(topic, 200)}`)
+    return work(call, { harness, setup, session, agent }, (deltas) => session.stream(JSON.stringify(input), { deltas }))
+  }
+  const code = await withHarness(place, setup, call, drive, agent)
+  return code === EXIT.waits ? EXIT.ok : code
+}
+
+/** Offline only if that is what was asked for by name, here or in the configuration. */
+function workflowFor(models: readonly string[]): Workflow {
+  const offline = models.filter((name) => name === 'offline' || name.startsWith('offline:'))
+  if (offline.length === 0) return 'report_with_model'
+  if (offline.length === models.length) return 'report'
+  throw new Refusal(EXIT.usage, 'The offline stand-in cannot be mixed with other models here. Name one or the other.')
+}
+
+/** As the session keeps it: from its own folder if it is in there, so that the folder may move. */
+function within(folder: string, path: string): string {
+  const near = relative(folder, resolve(folder, path))
+  return near === '' ? '.' : near.startsWith('..') || isAbsolute(near) ? resolve(folder, path) : near
+}
+
+/** A file name that says what it is about. */
+function named(topic: string): string {
+  const words = topic
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/[^\p{L}\p{N}]+/gu, '-')
+  const cut = words.slice(0, NAME_CHARS_MAX)
+  const whole = words.length > NAME_CHARS_MAX ? cut.slice(0, Math.max(20, cut.lastIndexOf('-'))) : cut
+  return whole.replace(/^-+|-+$/g, '') || 'report'
+}

@@ -1,0 +1,110 @@
+// Text on its way to a chat's screen: cleaned in pieces, measured, broken into rows.
+import { describe, expect, it } from 'vitest'
+import { broken, Cleaner, clipped, paintsOf, Prose, spoken, widthOf, wrapped } from '../../src/cli/chat-text.ts'
+
+const EVIL = [
+  'before \u001b[2J\u001b[H after',
+  '\u001b]52;c;ZXZpbA==\u0007',
+  'a\r# harmless\nb\r\nc\rd',
+  '\u202egnp.exe\u202c and \u2066x\u2069',
+  'a\u200b\u200db\ufe0f \ud800 half',
+  '👨‍👩‍👧 ⚠️ 👍🏽 1️⃣ #️⃣ ❤️‍🔥 done',
+  '👍‍',
+  '日本語 e\u0301 \u{e0041}',
+]
+/** Everything but what is printed as itself, a tab and a new line. */
+const UNPRINTABLE = /(?![\t\n])\p{Cc}|[\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
+
+function inPieces(text: string, size: number): string {
+  const cleaner = new Cleaner()
+  let out = ''
+  for (let at = 0; at < text.length; at += size) out += cleaner.push(text.slice(at, at + size))
+  return out + cleaner.end()
+}
+
+describe('text in pieces', () => {
+  it.each(EVIL)('B-TALK-3: cut anywhere, it is as clean as the whole: %j', (text) => {
+    expect(spoken(text)).not.toMatch(UNPRINTABLE)
+    for (let size = 1; size <= text.length; size += 1) expect(inPieces(text, size)).toBe(spoken(text))
+    for (let cut = 0; cut <= text.length; cut += 1) {
+      const cleaner = new Cleaner()
+      const [head, tail] = [cleaner.push(text.slice(0, cut)), cleaner.push(text.slice(cut)) + cleaner.end()]
+      for (const piece of [head, tail]) expect(piece).not.toMatch(UNPRINTABLE)
+      expect(head + tail).toBe(spoken(text))
+    }
+  })
+
+  it('B-TALK-3: an escape sequence that comes in two pieces is shown by its number', () => {
+    const cleaner = new Cleaner()
+    expect(cleaner.push('a\u001b') + cleaner.push('[31mred') + cleaner.end()).toBe('a\\u{1b}[31mred')
+  })
+
+  it('B-TALK-3: an emoji stays one, and what joins nothing is shown', () => {
+    expect(spoken('👨‍👩‍👧 ⚠️')).toBe('👨👩👧 ⚠')
+    expect(spoken('a\u200db')).toBe('a\\u{200d}b')
+  })
+})
+
+describe('rows', () => {
+  it('B-TALK-18: wide letters take two columns, marks and colours none', () => {
+    expect(['abc', '日本', 'e\u0301', '👍', ''].map(widthOf)).toEqual([3, 4, 1, 2, 0])
+    expect(widthOf(paintsOf(true).red('ab'))).toBe(2)
+    expect(clipped('日本語です', 6)).toBe('日本…')
+    expect(broken('日本語', 3)).toEqual(['日', '本', '語'])
+  })
+
+  it('B-TALK-18: lines are broken between words and around wide letters, and never too wide', () => {
+    expect(wrapped('one two three', 7)).toEqual(['one two', 'three'])
+    expect(wrapped('a verylongword b', 6)).toEqual(['a', 'verylo', 'ngword', 'b'])
+    expect(wrapped('- 日本語です', 6)).toEqual(['- 日本', '語です'])
+    for (const width of [1, 2, 5, 20]) {
+      for (const text of ['lorem ipsum dolor sit amet', '日本語 and more 👍 of it', 'x'.repeat(50)])
+        for (const row of wrapped(text, width)) expect(widthOf(row)).toBeLessThanOrEqual(Math.max(2, width))
+    }
+  })
+
+  it('B-TALK-2: what is said in pieces gives the same rows as what is said at once', () => {
+    const text =
+      '\n\n# Head\n\nA line that is long enough to be broken, twice even, as it goes on.\n- an entry that is broken too\n  and ends\n\n\n```\ncode that is longer than the terminal is wide\n\n\nend\n```\nlast '
+    const said = (size: number): readonly string[] => {
+      const prose = new Prose()
+      const rows: string[] = []
+      for (let at = 0; at < text.length; at += size) rows.push(...prose.push(text.slice(at, at + size), 24))
+      return [...rows, ...prose.end(24)]
+    }
+    const whole = said(text.length)
+    for (let size = 1; size < 12; size += 1) expect(said(size)).toEqual(whole)
+    expect(whole).toEqual([
+      '# Head',
+      '',
+      'A line that is long',
+      'enough to be broken,',
+      'twice even, as it goes',
+      'on.',
+      '- an entry that is',
+      '  broken too',
+      '  and ends',
+      '',
+      '',
+      '```',
+      'code that is longer than the terminal is wide',
+      '',
+      '',
+      'end',
+      '```',
+      'last',
+    ])
+  })
+
+  it('B-TALK-2: the row that grows is there before it is whole', () => {
+    const prose = new Prose()
+    expect(prose.push('one\n\ntw', 80)).toEqual(['one'])
+    expect(prose.open).toEqual(['', 'tw'])
+    expect(prose.push('o\n', 80)).toEqual(['', 'two'])
+  })
+
+  it('B-TALK-17: without colours nothing is added', () => {
+    expect(paintsOf(false).bold('a\nb')).toBe('a\nb')
+    expect(paintsOf(true).bold('a\nb')).toBe('\u001b[1ma\u001b[0m\n\u001b[1mb\u001b[0m')
+  })
+})
