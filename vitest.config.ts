@@ -14,6 +14,8 @@ export default defineConfig({
     environment: 'node',
     // Separate processes: tests open files, spawn children and send signals.
     pool: 'forks',
+    // Every core: most of these processes wait for one another.
+    maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,

@@ -91,7 +91,7 @@ export const cli: Family = {
       floor: (median) => median('spawned.bare'),
       note: (median) => {
         const all = median('spawned.all') - median('spawned.bare')
-        return `\`terret list\` over ${SESSIONS} sessions; --all, which looks at every card: ${all.toFixed(0)}`
+        return `\`terret list\` over ${SESSIONS} sessions; --all: ${all.toFixed(0)}`
       },
     },
   ],

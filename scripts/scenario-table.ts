@@ -48,7 +48,7 @@ const WRITTEN = /^- \*\*(B-[A-Z]+(?:-[A-Z]+)*-\d+)\*\*/gm
 /** `B-STORE-20 to B-STORE-26` */
 const RANGE = /\b(B-[A-Z]+(?:-[A-Z]+)*-)(\d+) to \1(\d+)\b/g
 /** How a table row says that a planned part will bring the rest. */
-const LATER = /\btitled \d/
+const LATER = /\b(?:is|are) later\b/
 /** A test's name begins with what it cites, and then says what holds. */
 const NAME = /^(?:(?:AC-\d+|B-[A-Z]+(?:-[A-Z]+)*-\d+)(?:, )?)+: /
 const TABLE = "## Where the inventory's items are shown"

@@ -1,6 +1,6 @@
 // The package as a stranger gets it: packed, installed in an empty folder, and run as the README says.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -11,7 +11,6 @@ const folder = mkdtempSync(join(tmpdir(), 'terret-package-'))
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   readonly version: string
   readonly devDependencies: Record<string, string>
-  readonly scripts: Record<string, string>
 }
 
 /** The first TypeScript block under a heading, as plain JavaScript: examples that are run use no type syntax. */
@@ -124,10 +123,24 @@ describe('the examples', () => {
     ['12-memory', 'second: Switch the VPN on first.\nthe same bytes again: true'],
   ]
 
-  it('B-PACK-6: every example is in the list of those that are run here, and npm start runs the first', () => {
-    const files = readdirSync(join(root, 'examples')).map((name) => name.replace('.ts', ''))
-    expect(files.sort()).toEqual(examples.map(([name]) => name))
-    expect(manifest.scripts.start).toContain('.build/examples/01-hello.js')
+  it('B-PACK-6: every example is in the list of those that are run here', () => {
+    const files = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts'))
+    expect(files.map((name) => name.replace('.ts', '')).sort()).toEqual(examples.map(([name]) => name))
+  })
+
+  it('B-PACK-9: npm start with nobody there shows each step, stops with the exact bytes and exit code 0, and the command it prints writes them', () => {
+    const report = join(folder, 'report.md')
+    const env = { ...process.env, TERRET_HOME: join(folder, 'data'), XDG_CONFIG_HOME: join(folder, 'config') }
+    const options = { cwd: root, env, encoding: 'utf8', input: '', timeout: 60_000 } as const
+    const { status, stderr } = spawnSync('npm', ['start', '--silent', '--', '--out', report], options)
+    expect({ status, stderr }).toMatchObject({ status: 0 })
+    for (const name of ['plan', 'search', 'extract', 'draft', 'review', 'propose'])
+      expect(stderr).toMatch(new RegExp(`^✓ ${name} `, 'm'))
+    const shown = [...stderr.matchAll(/^ {2}\| ?(.*)$/gm)].map(([, line]) => line).join('\n')
+    expect(existsSync(report)).toBe(false)
+    const [, command = ''] = /^ *Allow it: +(.*)$/m.exec(stderr) ?? []
+    expect(spawnSync('sh', ['-c', command], options)).toMatchObject({ status: 0 })
+    expect(readFileSync(report, 'utf8').trimEnd()).toBe(shown.trimEnd())
   })
 
   it.each(examples)('B-PACK-7: example %s runs to its end without a terminal', (name, said) => {

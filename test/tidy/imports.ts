@@ -34,7 +34,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   triage: ['harness', 'index', 'kernel'],
   evals: ['harness', 'index', 'kernel'],
   // It uses what the package's entries offer, each when a command needs it.
-  cli: ['harness', 'index', 'kernel', 'tools', 'tracing', 'replay', 'memory', 'graphs', 'version'],
+  cli: ['harness', 'index', 'kernel', 'tools', 'stores', 'tracing', 'replay', 'memory', 'graphs', 'version'],
   server: ['harness', 'kernel', 'server/wire'],
   'server/wire': ['kernel'],
   web: ['kernel', 'server/wire'],
