@@ -69,12 +69,16 @@ const RULES = /\b(?:never|always|only|must|should|ought|best|worst|most|every|ca
 const LEANS =
   /^(?:it|this|that|these|those|they|he|she|here|there|then|such|and|but|so|for|yet|yes|no|nor|again|also|one)\b/iu
 
+/** Quoted where nothing else answers: by itself so little rarely says what it is about. */
+const SHORT_CHARS = 30
+
 /** What is laid down in a short sentence of its own says more than a long one in passing; a question answers nothing. */
 function plainness(quote: string, hits: number): number {
   const words = quote.split(' ').length
   const dense = (hits * 20) / Math.max(10, words)
   const rules = Math.min(2, quote.match(RULES)?.length ?? 0)
-  return dense + rules * 2 - (quote.includes('?') ? 6 : 0) - (LEANS.test(quote) ? 3 : 0) - (words > 45 ? 3 : 0)
+  const length = words > 45 ? 3 : quote.length < SHORT_CHARS ? 12 : 0
+  return dense + rules * 2 - (quote.includes('?') ? 6 : 0) - (LEANS.test(quote) ? 3 : 0) - length
 }
 
 function chosenOf(candidates: readonly Candidate[]): readonly Candidate[] {

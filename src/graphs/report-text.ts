@@ -4,7 +4,7 @@
 export type Sentence = { readonly text: string; readonly line: number }
 
 /** A quote is a whole sentence: long enough to say something, short enough to be read. */
-const SENTENCE_CHARS = { least: 30, most: 420 } as const
+const SENTENCE_CHARS = { least: 10, most: 420 } as const
 
 /** Every run of white space is one space. */
 export function collapsed(text: string): string {

@@ -6,6 +6,7 @@ import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { reportFound, reportGraph, reportWithModelGraph, toJson, toMermaid } from '../../src/graphs/index.ts'
+import { factsOf } from '../../src/graphs/report-facts.ts'
 import { planOf } from '../../src/graphs/report-plan.ts'
 import { sentencesOf, standsIn } from '../../src/graphs/report-text.ts'
 import { eventsIn, failureIn, ofType, turnsOf } from './stage.ts'
@@ -133,8 +134,18 @@ describe('what it says', () => {
       '# Title.\n\nDr. Who saw e.g. the sea, and\nit was large. "Was it blue?" Nobody\nknows, but it was wet all the same.\n\n```\nThis is code and no sentence at all.\n```\n| a table row that goes on and on. |\n'
     expect(sentencesOf(text)).toEqual([
       { text: 'Dr. Who saw e.g. the sea, and it was large.', line: 3 },
+      { text: '"Was it blue?"', line: 4 },
       { text: 'Nobody knows, but it was wet all the same.', line: 4 },
     ])
+  })
+
+  it('B-REPORT-8: a short sentence is quoted where nothing else answers, and gives way to what says more', () => {
+    const plan = planOf('What is wet?')
+    const quotes = (text: string): readonly string[] =>
+      factsOf([{ file: 'a.txt', text, sha256: '', bytes: text.length }], plan).map(({ quote }) => quote)
+    expect(quotes('Rain is wet. Snow is cold.')).toEqual(['Rain is wet.'])
+    const long = Array.from({ length: 4 }, (_, n) => `The ${n} seas of the north are wet in every month of the year.`)
+    expect(quotes(['Rain is wet.', ...long].join(' '))).toEqual(long)
   })
 
   const words = fc.array(
