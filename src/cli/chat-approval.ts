@@ -5,7 +5,7 @@ import type { Json } from '../kernel/index.ts'
 import { diff } from '../tools/diff.ts'
 import { look } from '../tools/disk.ts'
 import { guard, locate } from '../tools/paths.ts'
-import { aboutOf, counted } from './chat-call.ts'
+import { aboutOf, linesChanged } from './chat-call.ts'
 import { broken, type Paint } from './chat-text.ts'
 import { clean, oneLine, shownArgs } from './clean.ts'
 
@@ -23,7 +23,7 @@ export async function shownAction(folder: string, pending: Pending): Promise<Sho
     const fresh = changes.some(({ isNew }) => isNew) ? ' · new file' : ''
     if (text === '') return { ...plain, title: `${plain.title} · nothing would change` }
     const lines = text.split('\n').map((line) => `  ${clean(line)}`)
-    return { title: `${plain.title}${fresh} · ${counted(text)}`, rows: lines, type: 'diff' }
+    return { title: `${plain.title}${fresh} · ${linesChanged(text)}`, rows: lines, type: 'diff' }
   } catch (error) {
     // It would fail now. Whoever decides sees why, and the arguments as they are.
     const why = error instanceof Error ? error.message : String(error)

@@ -118,10 +118,10 @@ function endOf({ status, why, change, content }: Folded): string {
 function changeOf({ content, metadata }: Of<'agent.tool_result'>): string {
   const { diff, results } = (metadata ?? {}) as { readonly diff?: Json; readonly results?: Json }
   const text = typeof diff === 'string' ? diff : Array.isArray(results) && typeof content === 'string' ? content : ''
-  return text === '' ? '' : counted(text)
+  return text === '' ? '' : linesChanged(text)
 }
 
-export function counted(diff: string): string {
+export function linesChanged(diff: string): string {
   const lines = diff.split('\n').filter((line) => !/^(\+\+\+|---) /.test(line))
   const [more, less] = ['+', '-'].map((mark) => lines.filter((line) => line.startsWith(mark)).length)
   return `+${more} −${less}`

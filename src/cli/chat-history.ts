@@ -4,7 +4,8 @@ import { hash } from 'node:crypto'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Secrets } from '../index.ts'
-import { type Home, makeFolder, replaceFile } from './home.ts'
+import { makeFolder } from '../stores/folder.ts'
+import { type Home, replaceFile } from './home.ts'
 
 const ENTRIES_MAX = 1_000
 

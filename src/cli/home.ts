@@ -5,7 +5,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   realpathSync,
@@ -14,7 +13,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, isAbsolute, join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
+import { makeFolder } from '../stores/folder.ts'
 import { EXIT, Refusal } from './exit.ts'
 import { codeOf } from './plain-file.ts'
 
@@ -87,17 +87,6 @@ export function makeHome(home: Home): void {
 export function unusable({ folder }: Home, error: unknown): Refusal {
   const what = `The data folder ${folder} cannot be used (${codeOf(error)}).`
   return new Refusal(EXIT.store, `${what} Make it writable, or set TERRET_HOME to another folder.`)
-}
-
-/** One by one: where nothing can be made (`/proc`), Node's recursive mkdir asks the kernel for ever. */
-export function makeFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
-  makeFolder(dirname(folder))
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-  } catch (error) {
-    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error
-  }
 }
 
 /** Whole or not at all: written beside its place, forced to disk, and moved. */

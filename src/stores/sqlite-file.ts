@@ -1,8 +1,9 @@
 // Where an SQLite store may live and who may read it: directories, permissions, and file systems that cannot be trusted with locks.
 // It opens no database: sqlite-open.ts does.
-import { chmodSync, closeSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, openSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
+import { makeFolder } from './folder.ts'
 
 /** The magic number of the file system that holds a path, as statfs(2) gives it. */
 export type FileSystemOf = (path: string) => number
@@ -50,18 +51,6 @@ export function prepareFile(path: string, fileSystemOf: FileSystemOf): string {
       `The file ${file} cannot be made private and opened: check its directory.`,
       String(error),
     )
-  }
-}
-
-/** One by one: where nothing can be made (`/proc`), Node's recursive mkdir asks the kernel for ever. */
-function makeFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
-  makeFolder(dirname(folder))
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-  } catch (error) {
-    // Another process may have made it meanwhile.
-    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error
   }
 }
 

@@ -1,8 +1,6 @@
 // Sessions that are taken out: one by name, or the old ones, with all that is kept of them, and never one that is still of use.
-import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
 import { forgetFolders, recordFolder, startedSessions } from '../../src/cli/folders.ts'
@@ -11,6 +9,7 @@ import type { Card, Removal, Store } from '../../src/kernel/ports.ts'
 import { sqlite } from '../../src/stores/sqlite.ts'
 import { claim, create, message, ownerWrite, StillClock } from '../contract/fixture.ts'
 import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+import { noTmux, openScreen } from './terminal.ts'
 
 let stage: Stage
 let chaos: Chaos | null = null
@@ -296,8 +295,6 @@ describe('prune', () => {
   })
 })
 
-const noTmux = spawnSync('tmux', ['-V']).status !== 0
-
 describe.skipIf(noTmux)('at a terminal', { timeout: 60_000 }, () => {
   it('B-CLI-104: delete and prune show what is lost and ask; anything but yes takes nothing, with exit code 5', async () => {
     await old('one')
@@ -321,31 +318,16 @@ describe.skipIf(noTmux)('at a terminal', { timeout: 60_000 }, () => {
   })
 })
 
-let screens = 0
-const DEADLINE_MS = 30_000
-
 /** Runs it in a real terminal, answers its question, and returns what the screen has at the end. */
 async function answered(line: string, question: string, answer: string): Promise<string> {
-  const socket = `terret-delete-${process.pid}-${screens++}`
-  const tmux = (...args: readonly string[]): string =>
-    execFileSync('tmux', ['-L', socket, '-f', '/dev/null', ...args], { encoding: 'utf8', env: stage.env })
-  const main = fileURLToPath(new URL('../../.build/src/cli/main.js', import.meta.url))
-  const command = `'${process.execPath}' '${main}' ${line}; echo exit $?; cat`
-  tmux('new-session', '-d', '-x', '150', '-y', '30', '-c', stage.folder, command)
-  const until = async (text: string): Promise<string> => {
-    const deadline = Date.now() + DEADLINE_MS
-    for (let shown = ''; ; shown = tmux('capture-pane', '-p')) {
-      if (shown.includes(text)) return shown
-      if (Date.now() > deadline) throw new Error(`The screen never had ${text}. It has:\n${shown}`)
-      await new Promise((resolve) => void setTimeout(resolve, 40))
-    }
-  }
+  const screen = openScreen(stage)
   try {
-    await until(question)
-    tmux('send-keys', answer, 'Enter')
-    return await until('exit ')
+    screen.enter(`terret ${line}; echo exit $?`)
+    await screen.until(question)
+    screen.enter(answer)
+    return await screen.until(/\nexit \d+\n/)
   } finally {
-    tmux('kill-server')
+    await screen.close()
   }
 }
 
