@@ -53,6 +53,18 @@ export function badName(param: string, name: string, most: number): Refusal | nu
   return tooLong(param, name, most)
 }
 
+/** A tool that OpenAI refuses, whether it is strict or not. */
+export function badRoot(param: string, name: string, schema: Json | undefined): Refusal | null {
+  if (rootChoice(schema) === undefined) return null
+  const wrong = "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+  return { message: `Invalid schema for function '${name}': ${wrong}`, param, code: 'invalid_function_parameters' }
+}
+
+/** The choice at the top of a tool's schema, where no provider takes one. */
+export function rootChoice(schema: Json | undefined): string | undefined {
+  return ['oneOf', 'anyOf', 'allOf', 'enum', 'const', 'not'].find((keyword) => keyword in fieldsOf(schema))
+}
+
 /** OpenAI has no way to keep to these. */
 const UNSUPPORTED = ['allOf', 'not', 'dependentRequired', 'dependentSchemas', 'if', 'then', 'else'] as const
 
@@ -68,6 +80,13 @@ function unstrictNode(node: Fields, path: readonly string[]): string | null {
   const context = `In context=(${path.map((step) => `'${step}'`).join(', ')})`
   const banned = UNSUPPORTED.find((keyword) => keyword in node)
   if (banned !== undefined) return `${context}, '${banned}' is not permitted.`
+  if ('$ref' in node) {
+    const beside = Object.keys(node).filter((keyword) => keyword !== '$ref')
+    return beside.length === 0 ? null : `${context}, $ref cannot have keywords {'${beside.join("', '")}'}.`
+  }
+  if (!['type', 'anyOf', 'enum', 'const'].some((keyword) => keyword in node))
+    return `${context}, schema must have a 'type' key.`
+  if (node.type === 'array' && !('items' in node)) return `${context}, array schema missing items.`
   const properties = fieldsOf(node.properties)
   if (node.type === 'object' || 'properties' in node) {
     if (node.additionalProperties !== false)

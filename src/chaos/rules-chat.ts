@@ -1,7 +1,7 @@
 // What Chat Completions refuses, as data: OpenAI's own rules, and one that its lookalikes have (arguments must parse), because
 // a conversation goes to any of them.
 import { type Fields, fieldsOf, listOf, parsed, textOf } from './json.ts'
-import { badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
+import { badRoot, badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
 import type { Refusal } from './voice.ts'
 
 const API = 'https://platform.openai.com/docs/api-reference/chat/create'
@@ -267,6 +267,16 @@ const options: readonly ProviderRule[] = [
         "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
       return { message, param: 'messages' }
     },
+  },
+  {
+    id: 'chat-20',
+    dialect: 'chat',
+    rule: 'The parameters of a tool have no oneOf, anyOf, allOf, enum or not at their top.',
+    source: 'https://github.com/nspady/google-calendar-mcp/issues/39',
+    check: ({ body }) =>
+      first(functionsIn(body), ({ name, parameters }, at) =>
+        badRoot(`tools[${at}].function.parameters`, textOf(name), parameters),
+      ),
   },
 ]
 

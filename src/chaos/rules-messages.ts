@@ -1,7 +1,7 @@
 // What Anthropic Messages refuses, as data. Rules that models differ in are only here where all of them agree.
 import { type Block, blocksIn, inBlocks, loopBegins, toolsIn, turnsIn } from './rules-messages-read.ts'
 import { fieldsOf, isFields, listOf, textOf } from './json.ts'
-import { first, type ProviderRule, repeated } from './rule.ts'
+import { first, type ProviderRule, repeated, rootChoice } from './rule.ts'
 
 const API = 'https://platform.claude.com/docs/en/api/messages'
 const TOOLS = 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls'
@@ -376,7 +376,37 @@ const thinking: readonly ProviderRule[] = [
   },
 ]
 
-export const messagesRules: readonly ProviderRule[] = [...shape, ...calls, ...tools, ...thinking]
+const IMAGE_CHARS_MAX = 5_242_880
+
+const bounds: readonly ProviderRule[] = [
+  {
+    id: 'messages-30',
+    dialect: 'messages',
+    rule: 'The schema of a tool has no oneOf, allOf or anyOf at its top.',
+    source: 'https://github.com/anthropics/claude-code/issues/27337',
+    check: ({ body }) =>
+      first(toolsIn(body), ({ input_schema: schema }, at) => {
+        if (!['oneOf', 'allOf', 'anyOf'].includes(rootChoice(schema) ?? '')) return null
+        const wrong = 'input_schema does not support oneOf, allOf, or anyOf at the top level'
+        return { message: `tools.${at}.custom.input_schema: ${wrong}` }
+      }),
+  },
+  {
+    id: 'messages-31',
+    dialect: 'messages',
+    rule: 'An image has at most 5 MB in base64 (the first-party API takes more by now; Bedrock and others do not).',
+    source: 'https://github.com/anthropics/claude-code/issues/10612',
+    check: ({ body }) =>
+      inBlocks(body, (block, at) => {
+        const { length } = textOf(fieldsOf(block.source).data)
+        if (block.type !== 'image' || length <= IMAGE_CHARS_MAX) return null
+        const wrong = `image exceeds 5 MB maximum: ${length} bytes > ${IMAGE_CHARS_MAX} bytes`
+        return { message: `${at}.image.source.base64: ${wrong}` }
+      }),
+  },
+]
+
+export const messagesRules: readonly ProviderRule[] = [...shape, ...calls, ...tools, ...thinking, ...bounds]
 
 function isThinking(block: Block): boolean {
   return block.type === 'thinking' || block.type === 'redacted_thinking'

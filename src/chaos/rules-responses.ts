@@ -1,7 +1,7 @@
 // What OpenAI Responses refuses, as data. What was stored or signed is looked up in what this server gave out.
 import type { Issued } from './issued.ts'
 import { type Fields, fieldsOf, listOf, textOf } from './json.ts'
-import { badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
+import { badRoot, badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
 
 const API = 'https://platform.openai.com/docs/api-reference/responses/create'
 const STRICT = 'https://developers.openai.com/api/docs/guides/structured-outputs'
@@ -302,6 +302,14 @@ const options: readonly ProviderRule[] = [
       const message = `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got ${most} instead.`
       return { message, param: 'max_output_tokens', code: 'integer_below_min_value' }
     },
+  },
+  {
+    id: 'responses-21',
+    dialect: 'responses',
+    rule: 'The parameters of a tool have no oneOf, anyOf, allOf, enum or not at their top.',
+    source: 'https://github.com/langchain-ai/langchainjs/issues/9804',
+    check: ({ body }) =>
+      first(toolsIn(body), ({ name, parameters }, at) => badRoot(`tools[${at}].parameters`, textOf(name), parameters)),
   },
 ]
 

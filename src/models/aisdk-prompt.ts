@@ -16,7 +16,7 @@ import { endpoints } from './endpoints.ts'
 import type { PriceTable } from './price.ts'
 import { idPatterns, type SoundCall, sound, type Turn } from './sound.ts'
 import { isStrict } from './strict.ts'
-import { isObject } from './json.ts'
+import { toolSchema } from './tool-schema.ts'
 
 /** What is absent is left to the provider. */
 export type AiSdkSettings = {
@@ -65,7 +65,7 @@ function toolsOf({ tools, output }: Request, family: string): LanguageModelV3Fun
   const all: ToolSchema[] = [...tools]
   if (output?.mode === 'tool') all.push({ name: output.name, description: OUTPUT_TOOL, parameters: output.schema })
   return all.map(({ name, description, parameters }) => {
-    const inputSchema = (isObject(parameters) ? parameters : { type: 'object' }) as JSONObject
+    const inputSchema = toolSchema(parameters) as JSONObject
     const tool = { type: 'function', name, description, inputSchema } as const
     // Where nothing is said there, the provider makes a schema strict by itself. Elsewhere the word may not be known.
     return family === 'openai' ? { ...tool, strict: isStrict(parameters) } : tool

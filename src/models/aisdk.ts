@@ -9,7 +9,7 @@ import { type AiSdkSettings, optionsFor } from './aisdk-prompt.ts'
 import { Listening } from './aisdk-stream.ts'
 import { failure } from './failures.ts'
 import { OUTPUT_TOKENS, type Priced } from './hosted.ts'
-import { type Profile, profileOf } from './price.ts'
+import { checkPrices, checkTokens, type Profile, profileOf } from './price.ts'
 
 export type { AiSdkSettings } from './aisdk-prompt.ts'
 
@@ -20,6 +20,8 @@ export function fromAiSdk(model: LanguageModelV3, settings: AiSdkSettings = {}):
       'fromAiSdk takes a language model of the AI SDK, specification v3. Make one with a provider package of that version.',
     )
   }
+  checkPrices(settings.prices)
+  checkTokens('outputTokensMax', settings.outputTokensMax)
   const name = `${model.provider}:${model.modelId}`
   let profile: Promise<Profile> | null = null
   const known = (): Promise<Profile> => {
@@ -57,7 +59,7 @@ async function ask(
     await Promise.race([listen(model, settings, request, stop.signal, listening), aborted(stop.signal)])
     return listening.result()
   } catch (error) {
-    if (context.signal.aborted) return failure('other', 'The call was stopped.')
+    if (context.signal.aborted) return listening.broken(failure('other', 'The call was stopped.'))
     return listening.broken(brokenBy(error))
   } finally {
     context.signal.removeEventListener('abort', onAbort)

@@ -17,6 +17,9 @@ export type Deadlines = {
 
 export const DEADLINES: Deadlines = { firstByteMs: 60_000, idleMs: 60_000, stalledMs: 180_000 }
 
+/** One's own server may load a model, and read a long prompt, before it says a word. */
+export const OWN_DEADLINES: Deadlines = { firstByteMs: 300_000, idleMs: 300_000, stalledMs: 300_000 }
+
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 const ERROR_BYTES_MAX = 64 * 1024
 
@@ -206,16 +209,16 @@ class Answer<State> {
     error: unknown,
     { elapsedMs, stopped }: { readonly elapsedMs: number; readonly stopped: boolean },
   ): Reply | ModelFailure {
-    if (stopped) return failure('other', 'The call was stopped.')
-    if (this.#status !== 0 && this.#status !== 200) return this.result()
     const told = this.#streams ? this.#protocol.finish(this.#state) : null
+    const partial = told?.type !== 'failure' || told.partial === undefined ? {} : { partial: told.partial }
+    if (stopped) return { ...failure('other', 'The call was stopped.'), ...partial }
+    if (this.#status !== 0 && this.#status !== 200) return this.result()
     if (told && (told.type === 'reply' || told.class !== 'network')) return this.#told(told)
     const why = error instanceof Error ? error.message || codeOf(error) || error.name : 'The connection failed'
     const cause =
       error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message || error.cause.name})` : ''
     const end = /[.!?)]$/.test(why + cause) ? '' : '.'
     const kind = error instanceof Late ? 'timeout' : 'network'
-    const partial = told?.partial === undefined ? {} : { partial: told.partial }
     return this.#told({ ...failure(kind, `${why}${cause}${end} After ${elapsedMs} ms.`), ...partial })
   }
 

@@ -6,8 +6,10 @@ import type { Deadlines, Exchange } from './exchange.ts'
 import { failure } from './failures.ts'
 import { Limiter } from './limiter.ts'
 import type { Able } from './output.ts'
-import { FREE, priceIn, type PriceTable, type Profile, profileOf } from './price.ts'
+import { checkPrices, checkTokens, FREE, priceIn, type PriceTable, type Profile, profileOf } from './price.ts'
 import type { Protocol, Settings, Target } from './protocol.ts'
+import { thinkingOf } from './protocols/messages-thinking.ts'
+import { withoutRefused } from './refused.ts'
 import type * as Wire from './wire.ts'
 
 /** A model whose price, size and abilities are known, as far as anybody knows them. */
@@ -20,6 +22,8 @@ export interface Priced extends Model {
   readonly secrets: Readonly<Record<string, string>>
   /** It reads the arguments of its calls as text, so they should come back exactly as it wrote them. */
   readonly verbatim?: boolean
+  /** What it has cached of a conversation is lost when tools are forbidden, and when they are allowed again. */
+  readonly choiceCached?: boolean
 }
 
 export type HostedOptions = Settings & {
@@ -46,32 +50,44 @@ export class HostedModel implements Priced {
   readonly outputTokensMax: number
   readonly secrets: Readonly<Record<string, string>>
   readonly verbatim: boolean
+  readonly choiceCached: boolean
   readonly #endpoint: Endpoint
   readonly #key: string | null
   readonly #load: () => Promise<Protocol<unknown>>
   readonly #target: Target
   readonly #options: HostedOptions
   readonly #limiter: Limiter
+  /** Sessions in which the provider no longer took what it had sealed, and up to which event. */
+  readonly #sealed = new Map<string, number>()
   /** Null until the first call. */
   #client: Client | null = null
   #profile: Promise<Profile> | null = null
 
   constructor(endpoint: Endpoint, model: string, load: () => Promise<Protocol<unknown>>, options: HostedOptions = {}) {
     const { outputTokensMax, temperature, reasoning, chain, cache, body, env = process.env } = options
-    const given = { outputTokensMax, temperature, reasoning, chain, cache, body }
-    const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Settings
+    checkPrices(options.prices)
+    checkTokens('outputTokensMax', outputTokensMax)
+    if (typeof reasoning === 'object') checkTokens('reasoning.budgetTokens', reasoning.budgetTokens)
+    const set = { outputTokensMax, temperature, reasoning, chain, cache, body }
+    const settings = Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined)) as Settings
     this.name = `${endpoint.name}:${model}`
     const images = endpoint.quirks.lacks?.includes('images') !== true
     this.able = { name: this.name, native: nativeOf(endpoint), images }
-    this.outputTokensMax = outputTokensMax ?? OUTPUT_TOKENS + thinkingTokens(reasoning)
+    this.#target = { endpoint: endpoint.name, model, settings, quirks: endpoint.quirks }
+    const messages = endpoint.protocol === 'messages'
+    // Where every request is bounded, what is held for one is its bound.
+    this.outputTokensMax = messages
+      ? thinkingOf(this.#target, false).outputTokensMax
+      : (outputTokensMax ?? OUTPUT_TOKENS + thinkingTokens(reasoning))
     this.#endpoint = endpoint
-    this.verbatim = endpoint.protocol !== 'messages'
+    this.verbatim = !messages
+    this.choiceCached = messages
     this.#load = load
     this.#options = options
-    this.#target = { endpoint: endpoint.name, model, settings, quirks: endpoint.quirks }
-    const variable = endpoint.keys.find((name) => env[name]) ?? ''
-    this.#key = options.key || env[variable] || null
-    const key = this.#key === null ? {} : { [options.key ? nameOf(endpoint, 'key') : variable]: this.#key }
+    const given = options.key?.trim()
+    const variable = endpoint.keys.find((name) => env[name]?.trim()) ?? ''
+    this.#key = given || env[variable]?.trim() || null
+    const key = this.#key === null ? {} : { [given ? nameOf(endpoint, 'key') : variable]: this.#key }
     this.secrets = { ...headerSecrets(endpoint, options.headers), ...key }
     this.#limiter = limiterOf([endpoint.name, options.baseUrl ?? '', this.#key ?? ''].join(' '))
   }
@@ -84,39 +100,50 @@ export class HostedModel implements Priced {
     const held = await this.#limiter.pass(name, context)
     if (held) return held
     const { exchange, order } = (this.#client ??= await this.#open())
-    const answer = await exchange(order, request, context)
-    if (answer.type === 'reply') return this.#costed(answer)
-    this.#limiter.told(answer, context)
-    const { target } = order
-    // A conversation the provider no longer has is told again from the start.
-    const forgotten = target.settings.chain === true && answer.message.includes('previous_response_not_found')
-    if (!forgotten) return answer
-    const anew = { ...order, target: { ...target, settings: { ...target.settings, chain: false } } }
-    return this.#costed(await exchange(anew, request, context))
+    const sealedAfter = this.#sealed.get(request.session)
+    let target = sealedAfter === undefined ? order.target : { ...order.target, sealedAfter }
+    for (;;) {
+      const answer = await exchange(target === order.target ? order : { ...order, target }, request, context)
+      if (answer.type === 'reply') return this.#costed(answer)
+      this.#limiter.told(answer, context)
+      // Part of the request was refused, and it can do without: it is made again at once.
+      const rest = withoutRefused(answer, target, request)
+      if (rest === null) return answer
+      target = rest
+      // What was refused once is not sent again: a seal in its session, a summary in all of them.
+      if (target.sealedAfter !== undefined) this.#sealed.set(request.session, target.sealedAfter)
+      this.#client = { exchange, order: { ...order, target: { ...order.target, quirks: target.quirks } } }
+    }
   }
 
   profile(): Promise<Profile> {
-    const { keys, name } = this.#endpoint
     const { prices = {} } = this.#options
     const { model } = this.#target
-    const free = keys.length === 0 && priceIn(prices, name, model) === undefined
-    this.#profile ??= free ? Promise.resolve(FREE) : profileOf(name, model, prices)
+    this.#profile ??= this.#isFree ? Promise.resolve(FREE) : profileOf(this.#endpoint.name, model, prices)
     return this.#profile
+  }
+
+  /** One's own server: on this machine, and it wants no key. What is elsewhere, or knows who asks, may send a bill. */
+  get #isFree(): boolean {
+    const { keys, name, baseUrl } = this.#endpoint
+    const { prices = {}, baseUrl: address = baseUrl } = this.#options
+    const open = keys.length === 0 && Object.keys(this.secrets).length === 0
+    return open && isLoopback(address) && priceIn(prices, name, this.#target.model) === undefined
   }
 
   async #open(): Promise<Client> {
     const [protocol, wire] = await Promise.all([this.#load(), import('./wire.ts')])
     const { fetch: send, baseUrl, deadlines } = this.#options
-    const { keyHeader, headers } = this.#endpoint
+    const { keyHeader, headers, keys } = this.#endpoint
     const auth =
       this.#key === null ? {} : { [keyHeader]: keyHeader === 'authorization' ? `Bearer ${this.#key}` : this.#key }
     const order = {
       protocol,
       target: this.#target,
-      url: baseUrl ?? this.#endpoint.baseUrl,
+      url: (baseUrl ?? this.#endpoint.baseUrl).replace(/\/+$/, ''),
       headers: { ...headers, ...auth, ...this.#options.headers },
       transport: send ? wire.fetchTransport(send) : wire.httpTransport,
-      deadlines: { ...wire.DEADLINES, ...deadlines },
+      deadlines: { ...(keys.length === 0 ? wire.OWN_DEADLINES : wire.DEADLINES), ...deadlines },
     }
     return { exchange: wire.exchange, order }
   }
@@ -125,9 +152,17 @@ export class HostedModel implements Priced {
   async #costed(answer: Reply | ModelFailure): Promise<Reply | ModelFailure> {
     if (answer.type === 'failure') return answer
     const route = this.name
-    if (answer.usage === null || (answer.cost !== undefined && answer.cost > 0)) return { ...answer, route }
-    return { ...answer, route, cost: (await this.profile()).cost(answer.usage) }
+    const { cost = 0, ...rest } = answer
+    if (cost > 0) return { ...answer, route }
+    return answer.usage === null
+      ? { ...rest, route }
+      : { ...rest, route, cost: (await this.profile()).cost(answer.usage) }
   }
+}
+
+function isLoopback(address: string): boolean {
+  const hostname = URL.canParse(address) ? new URL(address).hostname : ''
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
 const THINKING_TOKENS = { off: 0, low: 2_048, medium: 8_192, high: 24_576 } as const

@@ -15,6 +15,12 @@ const MARKERS_MAX = 64
 /** The name of a called tool stands this near its marker. */
 const NEAR_CHARS = 200
 
+/** What is said to such a text. */
+export const LEAKED = {
+  type: 'retry_user_message',
+  text: 'That was a tool call written as text, and nothing was run. Call the tool itself.',
+} as const
+
 export function looksLikeCall(text: string, toolNames: readonly string[]): boolean {
   const body = text.trim()
   const names = new Set(toolNames)

@@ -16,7 +16,10 @@ export class Limiter {
       const waitMs = this.#until - context.clock.now()
       if (waitMs <= 0 || context.signal.aborted) return null
       if (waitMs > WAIT_MS_MAX)
-        return failure('rate_limit', `${name} asked to wait; other calls are waiting too.`, waitMs)
+        return {
+          ...failure('rate_limit', `${name} asked to wait; other calls are waiting too.`, waitMs),
+          unasked: true,
+        }
       await context.sleep(waitMs)
     }
   }

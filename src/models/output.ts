@@ -3,11 +3,14 @@
 import type { Json, Verdict } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { OutputSchema, Reply } from '../kernel/ports.ts'
+import { LEAKED, looksLikeCall } from './leaked.ts'
 import { isStrict, tightened } from './strict.ts'
 import { readJson } from './tolerant.ts'
+import { hasRootChoice } from './tool-schema.ts'
 import { isObject } from './json.ts'
 
-export type OutputMode = 'text' | 'native' | 'tool' | 'prompted' | 'auto'
+const MODES = ['text', 'native', 'tool', 'prompted', 'auto'] as const
+export type OutputMode = (typeof MODES)[number]
 
 type Checked =
   | { readonly value: unknown; readonly issues?: undefined }
@@ -41,6 +44,8 @@ export type Able = {
 }
 
 export function planOutput({ mode = 'auto', schema, validate }: OutputOptions, able: Able): OutputPlan | null {
+  if (!MODES.includes(mode))
+    throw new Fault('invalid_config', `There is no output mode "${String(mode)}". There are: ${MODES.join(', ')}.`)
   if (mode === 'text') return null
   if (mode === 'native' && able.native === 'no') {
     throw new Fault('invalid_config', `${able.name} has no native structured output. Use the mode "tool" or "auto".`)
@@ -63,12 +68,14 @@ export function planOutput({ mode = 'auto', schema, validate }: OutputOptions, a
   return { mode: settled, asked, instructions, check }
 }
 
-/** What this reply means. Calls of other tools are for the caller to dispatch when it says `continue`. */
-export async function judgeOutput(plan: OutputPlan, reply: Reply): Promise<Verdict> {
+/** What this reply means, where these are the run's tools. Calls of other tools are for the caller to dispatch when it says `continue`. */
+export async function judgeOutput(plan: OutputPlan, reply: Reply, tools: readonly string[] = []): Promise<Verdict> {
   const text = reply.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('')
   if (plan.mode === 'tool') return judgeCalls(plan, reply, text)
   if (reply.calls.length > 0) return { type: 'continue' }
   if (text.trim() === '') return emptied(reply)
+  // A call may look like an answer of the schema.
+  if (tools.length > 0 && looksLikeCall(text, tools)) return LEAKED
   const value = readJson(text, reply.finish === 'length')
   if (value === undefined) return { type: 'retry_user_message', text: `${unread(reply)} Answer with the JSON alone.` }
   const checked = await plan.check(value)
@@ -80,7 +87,7 @@ export async function judgeOutput(plan: OutputPlan, reply: Reply): Promise<Verdi
 async function judgeCalls(plan: OutputPlan, reply: Reply, text: string): Promise<Verdict> {
   const finals = reply.calls.filter(({ tool }) => tool === FINAL_RESULT).length
   if (reply.calls.length === 0) {
-    if (text.trim() === '' && reply.finish === 'length') return emptied(reply)
+    if (text.trim() === '' && reply.finish !== 'stop') return emptied(reply)
     return { type: 'retry_user_message', text: `Call ${FINAL_RESULT} with the answer.` }
   }
   if (finals === 0) return { type: 'continue' }
@@ -99,8 +106,15 @@ async function judgeCalls(plan: OutputPlan, reply: Reply, text: string): Promise
     : { type: 'retry_tool_output', call: 0, text: wrong(checked.problem) }
 }
 
-function emptied(reply: Reply): Verdict {
-  return reply.finish === 'length' ? { type: 'empty', boost: true } : { type: 'empty' }
+/** What a reply means that says nothing and calls nothing. One that was cut may be asked for again, with more room. */
+export function emptied({ finish }: Reply): Verdict {
+  if (finish !== 'refusal') return finish === 'length' ? { type: 'empty', boost: true } : { type: 'empty' }
+  const reason = 'The model refused to answer, and did not say why.'
+  return {
+    type: 'stop',
+    reason,
+    as: { type: 'failed', reason: 'refusal', failure: { kind: 'Failed', message: reason } },
+  }
 }
 
 function unread({ finish }: Reply): string {
@@ -126,7 +140,7 @@ function problemOf(
 }
 
 function isObjectSchema(schema: Json): boolean {
-  return isObject(schema) && schema['type'] === 'object'
+  return isObject(schema) && schema['type'] === 'object' && !hasRootChoice(schema)
 }
 
 /** Providers want an object at the root; definitions stay at the root, where references look for them. */

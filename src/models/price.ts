@@ -1,6 +1,7 @@
 // What a model costs and how much it takes: from a maintained package's offline data, with the user's own table over it.
 // Nothing is fetched. Amounts are millionths of a dollar, so dollars a million tokens are amounts a token.
 import type { Frozen, Usage } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
 
 /** Dollars a million tokens. */
 export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number }>
@@ -37,6 +38,28 @@ export async function profileOf(provider: string, model: string, table: PriceTab
   return { price: own, known: true, contextTokens, cost: (usage) => costOf(own, usage) }
 }
 
+/** A price that is no number bounds nothing, so a table that has one is refused. */
+export function checkPrices(table: PriceTable = {}): void {
+  for (const [name, price] of Object.entries(table)) {
+    const [, , id = ''] = /^([^:]+):(.+)$/.exec(name) ?? []
+    if (id === '')
+      throw new Fault('invalid_config', `"${name}" is no model with a price. Write provider:model, or provider:*.`)
+    for (const kind of ['input', 'output', 'cached', 'cacheWrite'] as const) {
+      const usd: unknown = price[kind]
+      const left = usd === undefined && (kind === 'cached' || kind === 'cacheWrite')
+      if (left || (Number.isFinite(usd) && Number(usd) >= 0)) continue
+      throw new Fault('invalid_config', `The price "${kind}" of ${name} must be dollars a million tokens, from 0 on.`)
+    }
+    checkTokens(`contextTokens of ${name}`, price.contextTokens)
+  }
+}
+
+/** A count of tokens that is left out is the default. */
+export function checkTokens(what: string, tokens: number | undefined): void {
+  if (tokens === undefined || (Number.isSafeInteger(tokens) && tokens > 0)) return
+  throw new Fault('invalid_config', `${what} must be a whole number of tokens from 1 on, not ${String(tokens)}.`)
+}
+
 export function priceIn(table: PriceTable, provider: string, model: string): PriceTable[string] | undefined {
   return table[`${provider}:${model}`] ?? table[`${provider}:*`]
 }
@@ -69,12 +92,17 @@ async function lookUp(provider: string, model: string): Promise<Profile | null> 
   }
   const found = calculate({ input_tokens: 1, output_tokens: 1 })
   if (!found) return null
+  const contextTokens = found.model.context_window ?? CONTEXT_TOKENS
+  const { input_mtok: input, output_mtok: output } = found.model_price
+  // An entry without prices says nothing of them, unless the name does.
+  if (input === undefined && output === undefined)
+    return { ...(model.endsWith(':free') ? FREE : UNKNOWN), contextTokens }
   const price = dearest(found.model_price)
   const cost = (usage: Usage): number => {
     const priced = calculate(counted(usage))
     return priced ? Math.ceil(priced.total_price * 1_000_000) : costOf(price, usage)
   }
-  return { price, known: true, contextTokens: found.model.context_window ?? CONTEXT_TOKENS, cost }
+  return { price, known: true, contextTokens, cost }
 }
 
 function counted(usage: Usage): Readonly<Record<string, number>> {

@@ -28,6 +28,9 @@ export type Target = Frozen<{
   model: string
   settings: Settings
   quirks: Quirks
+  /** What was refused of it, and is left out: the link to a stored response, and what is sealed up to this event. */
+  unlinked?: true
+  sealedAfter?: number
 }>
 
 /** How hosts of one protocol differ, as data: a new host is a line in a table and not code. */
@@ -36,7 +39,7 @@ export type Quirks = Frozen<{
   outputTokensField?: string
   /** Does not know `strict`, `stream_options`, `parallel_tool_calls`, images, … */
   lacks?: readonly (
-    | ('strict' | 'stream_usage' | 'images' | 'files' | 'native_output' | 'tool_choice' | 'reasoning')
+    | ('strict' | 'stream_usage' | 'images' | 'files' | 'native_output' | 'tool_choice' | 'reasoning' | 'summary')
     /** Refuses a user's message right after a tool's (Mistral). */
     | 'user_after_tool'
   )[]

@@ -32,9 +32,23 @@ export function model(
     const names = [...own.map((each) => each.name), ...Object.keys(endpoints), 'offline']
     throw new Fault('invalid_config', `There is no provider "${provider}". Known are: ${names.join(', ')}.`)
   }
+  checkAddress(options.baseUrl ?? known.baseUrl)
   return new HostedModel(known, id, loaders[known.protocol], options)
 }
 
+/** Said here, since the first call comes later and to somebody else. */
+function checkAddress(url: string): void {
+  if (/^https?:\/\//.test(url) && URL.canParse(url)) return
+  const bare = url.replace(/^\w*:?\/\//, '')
+  throw new Fault(
+    'invalid_config',
+    `"${url}" is no address of a model. Write http:// or https:// first: http://${bare}.`,
+  )
+}
+
 export function resolveModel(given: string | Model): Model {
-  return typeof given === 'string' ? model(given) : given
+  if (typeof given === 'string') return model(given)
+  // Whoever is not checked by a compiler may leave it out.
+  if (typeof given?.call === 'function') return given
+  throw new Fault('invalid_config', 'There is no model. Name one, such as openai:gpt-5.1, or hand one over: model.')
 }

@@ -25,6 +25,8 @@ class Chain implements Priced {
   readonly able: Able
   readonly outputTokensMax: number
   readonly secrets: Readonly<Record<string, string>>
+  readonly verbatim: boolean
+  readonly choiceCached: boolean
   readonly #chain: readonly Model[]
 
   constructor(first: Model, chain: readonly Model[]) {
@@ -35,6 +37,8 @@ class Chain implements Priced {
     this.able = { name: first.name, native: weakest(natives) }
     this.outputTokensMax = Math.max(...chain.map((model) => (isPriced(model) ? model.outputTokensMax : OUTPUT_TOKENS)))
     this.secrets = gathered(priced)
+    this.verbatim = priced.some((model) => model.verbatim)
+    this.choiceCached = priced.length === chain.length && priced.every((model) => model.choiceCached)
   }
 
   async call(request: Request, context: CallContext): Promise<Reply | ModelFailure> {
@@ -50,8 +54,8 @@ class Chain implements Priced {
       if (answer.type === 'reply') return { ...answer, route: answer.route ?? model.name }
       // What was shown cannot be taken back, and what is wrong with the request is wrong everywhere.
       if (spoke || context.signal.aborted || !mayFallBack(answer)) return answer
-      // Whoever may be asked again later counts for more than the last of the chain.
-      if (!kept.retryable) kept = answer
+      // Whoever may be asked again later counts for more than the last of the chain, and who was asked for more than who was not.
+      if (!kept.retryable || (kept.unasked && answer.retryable)) kept = answer
     }
     return kept
   }

@@ -73,7 +73,8 @@ function say(step: Said, request: Request, context: CallContext): Reply {
     asked.push({ id: id ?? `call_${request.seq}_${asked.length}`, tool, args: JSON.stringify(args ?? {}) })
   }
   const finish = step.finish ?? (calls.length > 0 ? 'calls' : 'stop')
-  return { type: 'reply', parts, calls: asked, finish, usage: step.usage ?? null, cost: step.cost ?? 0 }
+  const reply = { type: 'reply', parts, calls: asked, finish, usage: step.usage ?? null } as const
+  return step.cost === undefined ? reply : { ...reply, cost: step.cost }
 }
 
 const RETRYABLE: ReadonlySet<ModelFailure['class']> = new Set(['rate_limit', 'server', 'network', 'timeout'])

@@ -2,6 +2,7 @@
 // forbids others, and it uses nothing that OpenAI's strict mode refuses. A refused schema costs the whole request.
 import type { Json } from '../kernel/content.ts'
 import { isObject } from './json.ts'
+import { hasRootChoice } from './tool-schema.ts'
 
 /** https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas, and what explains a schema. */
 // biome-ignore format: a list of words
@@ -19,7 +20,7 @@ const DEPTH_MAX = 10
 const known = new WeakMap<object, boolean>()
 
 export function isStrict(schema: Json): boolean {
-  if (!isObject(schema) || schema['type'] !== 'object' || 'anyOf' in schema) return false
+  if (!isObject(schema) || schema['type'] !== 'object' || hasRootChoice(schema)) return false
   const before = known.get(schema)
   if (before !== undefined) return before
   const strict = isStrictNode(schema, 1)
@@ -44,7 +45,7 @@ type JsonObject = { readonly [key: string]: Json }
 
 function isStrictNode(node: Json, depth: number): boolean {
   if (!isObject(node) || depth > DEPTH_MAX) return false
-  if (Object.keys(node).some((keyword) => !KEYWORDS.has(keyword))) return false
+  if (Object.keys(node).some((keyword) => !KEYWORDS.has(keyword)) || !isSaid(node)) return false
   const { type, items, anyOf, format, $defs, definitions } = node as Record<string, Json | undefined>
   if (format !== undefined && !FORMATS.has(format)) return false
   const objects = type === 'object' || (Array.isArray(type) && type.includes('object')) || 'properties' in node
@@ -55,6 +56,13 @@ function isStrictNode(node: Json, depth: number): boolean {
   if (items !== undefined) below.push(items)
   if (anyOf !== undefined) below.push(...(Array.isArray(anyOf) ? (anyOf as readonly Json[]) : [anyOf]))
   return below.every((child) => isStrictNode(child, objects ? depth + 1 : depth))
+}
+
+/** A node that says nothing is refused, and so is a reference with anything beside it. */
+function isSaid(node: JsonObject): boolean {
+  if ('$ref' in node) return Object.keys(node).length === 1
+  const items = node['type'] !== 'array' || 'items' in node
+  return items && ['type', 'anyOf', 'enum', 'const'].some((keyword) => keyword in node)
 }
 
 function isClosed({ properties, required, additionalProperties }: JsonObject): boolean {

@@ -13,6 +13,8 @@ const CLOSED_MAX = 64
 export function readJson(said: string, cut = false): Json | undefined {
   const trimmed = said.trim()
   const { pairs, open, quoted } = scan(trimmed)
+  // What stands before the answer that broke off is a draft of it.
+  if (cut && open.length > 0) return undefined
   const spans = pairs.map(([start, end]) => trimmed.slice(start, end + 1)).reverse()
   const fence = lastFence(trimmed)
   const texts = [trimmed, ...(fence === null ? [] : [fence]), ...spans.filter(isObject), ...spans]

@@ -18,7 +18,10 @@ const text = (value: string): Body => ({ type: 'text', text: value })
 const use = (id = 'toolu_a', input: unknown = {}): Body => ({ type: 'tool_use', id, name: 'look', input })
 const got = (id = 'toolu_a'): Body => ({ type: 'tool_result', tool_use_id: id, content: 'seen' })
 const tool = (name: string, schema: Body = { type: 'object' }): Body => ({ name, input_schema: schema })
-const image = (media_type: string): Body => ({ type: 'image', source: { type: 'base64', media_type, data: 'AA==' } })
+const image = (media_type: string, data = 'AA=='): Body => ({
+  type: 'image',
+  source: { type: 'base64', media_type, data },
+})
 const marked = (block: Body): Body => ({ ...block, cache_control: { type: 'ephemeral' } })
 const budget = { thinking: { type: 'enabled', budget_tokens: 1_024 } }
 /** As the server gives them first: see answer.ts. */
@@ -99,6 +102,14 @@ const messages: readonly RuleCase[] = [
   {
     wrong: { ...budget, messages: [user(), said(issuedUse), user([issuedGot])] },
     right: { ...budget, messages: [user(), said(thought(), issuedUse), user([issuedGot])] },
+  },
+  {
+    wrong: { tools: [tool('a', { type: 'object', anyOf: [{ type: 'object' }] })] },
+    right: { tools: [tool('a', { type: 'object', properties: { b: { anyOf: [{ type: 'object' }] } } })] },
+  },
+  {
+    wrong: { messages: [user([image('image/png', 'A'.repeat(5_242_884))])] },
+    right: { messages: [user([image('image/png', 'A'.repeat(5_242_880))])] },
   },
 ]
 
@@ -193,6 +204,10 @@ const responses: readonly RuleCase[] = [
   },
   { wrong: { include: ['reasoning.content'] }, right: { include: ['reasoning.encrypted_content'] } },
   { wrong: { max_output_tokens: 15 }, right: { max_output_tokens: 16 } },
+  {
+    wrong: { tools: [flat('a', { strict: false, parameters: { ...open, oneOf: [open] } })] },
+    right: { tools: [flat('a', { strict: false, parameters: open })] },
+  },
 ]
 
 const made = (id = 'call_a', args: unknown = '{}'): Body => ({
@@ -271,6 +286,10 @@ const chat: readonly RuleCase[] = [
   {
     wrong: { response_format: { type: 'json_object' } },
     right: { response_format: { type: 'json_object' }, messages: [user('hello in json')] },
+  },
+  {
+    wrong: { tools: [nested('a', { parameters: { ...open, not: {} } })] },
+    right: { tools: [nested('a', { parameters: open })] },
   },
 ]
 

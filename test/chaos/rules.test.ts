@@ -64,6 +64,20 @@ describe('the rules', () => {
     expect([chaos.requests.at(-1)?.refused, kept.status]).toEqual([undefined, 200])
   })
 
+  it('B-CHAOS-14: a node of a strict schema that says nothing, or something beside a reference, is refused', async () => {
+    const chaos = await chaosFor(script, { strict: true })
+    const strictly = async (a: object): Promise<number> => {
+      const rest = { required: ['a'], additionalProperties: false, $defs: { A: { type: 'string' } } }
+      const parameters = { type: 'object', properties: { a }, ...rest }
+      const tools = [{ type: 'function', name: 'look', strict: true, parameters }]
+      return (await post(chaos, 'responses', { tools })).status
+    }
+    for (const a of [{}, { description: 'any' }, { type: 'array' }, { $ref: '#/$defs/A', description: 'any' }])
+      expect(await strictly(a)).toBe(400)
+    for (const a of [{ $ref: '#/$defs/A' }, { enum: ['b'] }, { type: 'array', items: { type: 'string' } }])
+      expect(await strictly(a)).toBe(200)
+  })
+
   it.each(DIALECTS)('B-CHAOS-16: of %s hold nobody who does not ask for them', async (dialect) => {
     const chaos = await chaosFor(script)
     for (const { wrong, wrongHeaders = {} } of ruleCases[dialect]) {

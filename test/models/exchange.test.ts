@@ -101,7 +101,13 @@ describe('an end from outside', () => {
     give(START + say('a'))
     stop.abort(new Error('enough'))
     await fail(new Error('too late'))
-    expect(answer()).toEqual({ type: 'failure', class: 'other', message: 'The call was stopped.', retryable: false })
+    expect(answer()).toEqual({
+      type: 'failure',
+      class: 'other',
+      message: 'The call was stopped.',
+      retryable: false,
+      partial: 'a',
+    })
     expect(orders[0]?.signal.aborted).toBe(true)
     expect(() => give(say('b'))).toThrow('over')
     expect(deltas.map(({ text }) => text)).toEqual(['a'])

@@ -225,7 +225,7 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
   it('B-HOSTED-31: a refusal, nothing at all and only thoughts each have an end, and no loop asks again (F39, AC-73)', async () => {
     const ends: readonly (readonly [ChaosReply, object, number])[] = [
       [{ text: 'I cannot do that.', finish: 'refusal' }, { status: 'completed', text: 'I cannot do that.' }, 1],
-      [{ finish: 'refusal' }, { status: 'failed', stopReason: 'empty_answer' }, 1],
+      [{ finish: 'refusal' }, { status: 'failed', stopReason: 'refusal' }, 1],
       [{ text: '' }, { status: 'failed', stopReason: 'empty_answer' }, 1],
       [{ reasoning: 'Hm.' }, { status: 'failed', stopReason: 'empty_answer' }, 1],
       [{ reasoning: 'Hm.', finish: 'length' }, { status: 'failed', stopReason: 'empty_answer' }, 2],
@@ -252,12 +252,13 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
   })
 
   it('B-HOSTED-33: a full context parks the session, says how full it is and what can be done, and any message goes on (F40)', async () => {
-    const { harness, store } = await stage([overflow(), 'Better.'], { dialect })
+    const { harness, store } = await stage([overflow(), 'Better.'], { dialect, instructions: 'i'.repeat(600) })
     const parked = await harness.run('word '.repeat(600))
-    expect(parked).toMatchObject({ status: 'requires_action', stopReason: 'paused', pending: [] })
     const [failed] = ofType(await eventsOf(store, parked.sessionId), 'model.failed')
     expect(failed).toMatchObject({ class: 'overflow', retryable: false })
-    expect(failed?.message).toMatch(/^The context is full: about 1000 of 128000 tokens\. .*[Ff]ork/)
+    expect(failed?.message).toMatch(/^The context is full: about 1200 of 128000 tokens\. .*[Ff]ork/)
+    const told = { stopReason: 'paused', pending: [], reason: failed?.message }
+    expect(parked).toMatchObject({ status: 'requires_action', ...told })
     const session = harness.session(parked.sessionId)
     expect(await session.run()).toMatchObject({ status: 'requires_action', stopReason: 'paused' })
     expect(await session.run('Only the last part, please.')).toMatchObject({ status: 'completed', text: 'Better.' })

@@ -1,8 +1,9 @@
 // Texts that are calls which a host failed to parse, and texts that are not.
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { Harness, scripted } from '../../src/index.ts'
 import { looksLikeCall } from '../../src/models/leaked.ts'
-import { noting } from './hosted-stage.ts'
+import { chaosOf, harnessOf, hosted, noting } from './hosted-stage.ts'
 
 const tools = ['read', 'web_search', 'wind']
 const looks = (text: string): boolean => looksLikeCall(text, tools)
@@ -110,4 +111,21 @@ describe('Leaked calls in a run', () => {
       await harness.close()
     }
   })
+
+  it.each(['prompted', 'native'] as const)(
+    'B-OUTPUT-26: it is no %s answer either, although it fits the schema of one',
+    async (mode) => {
+      const { tool, calls } = noting()
+      const named = z.object({ name: z.string() })
+      const leak = '<tool_call>{"name": "look", "arguments": {"city": "Oslo"}}</tool_call>'
+      const chaos = await chaosOf([leak, '{"name":"Oslo"}'])
+      const harness = harnessOf({
+        model: hosted(chaos, 'responses'),
+        tools: [tool],
+        output: { schema: named, mode },
+      })
+      expect(await harness.run('Which?')).toMatchObject({ output: { name: 'Oslo' }, usage: { modelRequests: 2 } })
+      expect(calls).toEqual([])
+    },
+  )
 })

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
+  Fault,
   Harness,
   type HarnessOptions,
   type HarnessOutput,
@@ -83,8 +84,22 @@ describe('structured output through the harness', () => {
       const result = await harness.run('Where?')
       expect(result).toMatchObject({ status: 'failed', stopReason: 'output_validation_failed' })
       expect(result).not.toHaveProperty('output')
+      // What was wrong, in the words of the schema.
+      expect(result.status === 'failed' && result.failure.message).toMatch(
+        /still invalid after its last retry\..*- days: /s,
+      )
       expect(seen).toHaveLength(outputRetries + 1)
     }
+  })
+
+  it.each([
+    ['mode', { schema: city, mode: 'jsn' }, /There is no output mode "jsn"\. There are: text, native/],
+    ['schema', { schema: 'nope' }, /The option `output` has no schema/],
+    ['schema, and nothing', { schema: null }, /The option `output` has no schema/],
+  ])('B-OUTPUT-27: what is no %s is refused when the harness is made', (_what, output, sentence) => {
+    const given = output as unknown as HarnessOutput
+    expect(() => make([], given)).toThrow(sentence)
+    expect(() => make([], given)).toThrow(Fault)
   })
 
   it('B-OUTPUT-19: a correction that the limit of requests blocks is that limit, not a failed validation (AC-49)', async () => {
@@ -162,5 +177,16 @@ describe('structured output through the harness', () => {
     })
     expect(() => make([], { schema: city }, { tools: [taken] })).toThrow(/final_result/)
     expect(() => make([], { schema: city, mode: 'text' }, { tools: [taken] })).not.toThrow()
+  })
+
+  it('B-OUTPUT-27: a schema in the place of `output` is refused with a sentence that says what to write', () => {
+    const bare = city as unknown as { schema: typeof city }
+    expect(() => make([], bare)).toThrow(/Write output: \{ schema \}/)
+  })
+
+  it('B-OUTPUT-12: a choice at the top of the schema is asked for under `value` too', async () => {
+    const schema = z.union([z.object({ a: z.string() }), z.object({ b: z.number() })])
+    const { harness } = make(['{"value":{"b":1}}'], { schema, mode: 'prompted' })
+    expect(await harness.run('Go.')).toMatchObject({ status: 'completed', output: { b: 1 } })
   })
 })

@@ -87,6 +87,15 @@ describe('structured output', () => {
     expect(await judgeOutput(native, reply('Oslo it is.'))).toMatchObject({ type: 'retry_user_message' })
   })
 
+  it('B-OUTPUT-10: a draft before an answer that was cut off is not taken for it', async () => {
+    const text = 'First: {"city":"Oslo","days":40}, no, that is too long. The answer is {"city":"Oslo","da'
+    const cut = await judgeOutput(plan(city, 'prompted'), reply(text, [], 'length'))
+    expect(cut).toMatchObject({ type: 'retry_user_message', text: expect.stringContaining('cut off') as string })
+    // What breaks off after a whole answer is only what was said about it.
+    const whole = await judgeOutput(plan(city, 'prompted'), reply('{"city":"Oslo","days":4} is what I', [], 'length'))
+    expect(whole).toEqual({ type: 'final', output: { city: 'Oslo', days: 4 } })
+  })
+
   it('B-OUTPUT-10: an answer that was cut off is never completed by us', async () => {
     const tool = plan(city, 'tool')
     const cut = await judgeOutput(tool, reply('', [final('{"city":"Oslo","days":2')], 'length'))

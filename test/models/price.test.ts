@@ -1,6 +1,7 @@
 // What a model costs and how much it takes.
 import { describe, expect, it } from 'vitest'
 import { CAUTIOUS, costOf, FREE, profileOf } from '../../src/models/price.ts'
+import type { HostedOptions } from '../../src/models/hosted.ts'
 import { model } from '../../src/models/resolve.ts'
 
 const million = { inputTokens: 100_000, outputTokens: 10_000 }
@@ -34,8 +35,20 @@ describe('prices', () => {
     expect(any).toMatchObject({ price: { input: 7 }, contextTokens: 400_000 })
   })
 
+  it.each([
+    ['with a key', { key: 'sk-a-real-key' }],
+    ['that wants to know who asks', { headers: { Authorization: 'Bearer sk-a-real-key' } }],
+    ['on another machine', { baseUrl: 'https://llm.example.org/v1' }],
+  ])('B-PRICE-4: a server %s may send a bill', async (_what, options) => {
+    const { known, cost } = await model('ollama:qwen3', options).profile()
+    expect(known).toBe(false)
+    expect(cost(million)).toBe(450_000)
+  })
+
   it("B-PRICE-4: one's own server is free, unless the table says what it costs", async () => {
     expect((await model('ollama:qwen3').profile()).cost(million)).toBe(0)
+    for (const host of ['localhost:8000', '[::1]:8000', '127.1.2.3:8000'])
+      expect((await model('ollama:qwen3', { baseUrl: `http://${host}/v1` }).profile()).cost(million)).toBe(0)
     expect(FREE.known).toBe(true)
     const paid = model('vllm:big', { prices: { 'vllm:big': { input: 1, output: 1 } } })
     expect((await paid.profile()).cost(million)).toBe(110_000)
@@ -46,6 +59,31 @@ describe('prices', () => {
     expect(price).toMatchObject({ input: 2.5, output: 15 })
     expect(cost(million)).toBe(125_000 + 100_000)
     expect(cost({ inputTokens: 300_000, outputTokens: 10_000 })).toBe(750_000 + 150_000)
+  })
+
+  const table = (price: object) => ({ prices: { 'openai:*': price } }) as HostedOptions
+  it.each<readonly [string, HostedOptions, RegExp]>([
+    ['a forgotten price', table({ input: 3 }), /The price "output" of openai:\* must be dollars a million tokens/],
+    ['a price that is no number', table({ input: Number.NaN, output: 15 }), /The price "input"/],
+    ['a price below nothing', table({ input: 3, output: -15 }), /The price "output"/],
+    ['a price in words', table({ input: '3', output: 15 }), /The price "input"/],
+    ['a bad price of the cache', table({ input: 3, output: 15, cached: Number.NaN }), /The price "cached"/],
+    ['a context of nothing', table({ input: 3, output: 15, contextTokens: 0 }), /contextTokens of openai:\* must be/],
+    ['a price of nobody', { prices: { 'gpt-5.1': { input: 3, output: 15 } } }, /"gpt-5\.1" is no model with a price/],
+    ['an answer of no length', { outputTokensMax: Number.NaN }, /outputTokensMax must be a whole number of tokens/],
+    ['an answer of less than nothing', { outputTokensMax: -5 }, /outputTokensMax must be/],
+    ['thinking of no length', { reasoning: { budgetTokens: Number.NaN } }, /reasoning\.budgetTokens must be/],
+  ])('B-PRICE-7: %s is refused when the model is made', (_what, options, sentence) => {
+    expect(() => model('openai:gpt-5.1', options)).toThrow(sentence)
+  })
+
+  it('B-PRICE-8: an entry without any price says nothing, unless its name says that it is free', async () => {
+    const unpriced = await profileOf('gemini', 'gemma-3-27b-it')
+    expect(unpriced).toMatchObject({ known: false, price: CAUTIOUS })
+    expect(unpriced.cost(million)).toBe(450_000)
+    const free = await profileOf('openrouter', 'meta-llama/llama-3.3-70b-instruct:free')
+    expect(free.known).toBe(true)
+    expect(free.cost(million)).toBe(0)
   })
 
   it('B-PRICE-6: amounts are whole, rounded up, and never negative', () => {

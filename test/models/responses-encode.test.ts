@@ -162,6 +162,14 @@ describe('requests of the Responses protocol', () => {
       sent([user(1, 'a')], target({ reasoning }))['reasoning']
     expect(to('high')).toEqual({ effort: 'high', summary: 'auto' })
     expect(to('off')).toEqual({ effort: 'none' })
+    // What cannot stop reasoning is told the least that it takes, or nothing.
+    const least = (model: string): Json | undefined =>
+      sent([user(1, 'a')], { ...target({ reasoning: 'off' }), model })['reasoning']
+    for (const model of ['gpt-5', 'gpt-5-mini', 'gpt-5-nano-2025-08-07'])
+      expect(least(model)).toEqual({ effort: 'minimal' })
+    for (const model of ['o3', 'o4-mini', 'gpt-5-codex']) expect(least(model)).toEqual({ effort: 'low' })
+    for (const model of ['gpt-5.1', 'gpt-5.2-mini']) expect(least(model)).toEqual({ effort: 'none' })
+    for (const model of ['gpt-5-pro', 'gpt-5.2-pro', 'o3-pro']) expect(least(model)).toBeUndefined()
     expect(to({ budgetTokens: 1_024 })).toEqual({ effort: 'low', summary: 'auto' })
     expect(to({ budgetTokens: 32_000 })).toEqual({ effort: 'high', summary: 'auto' })
     for (const plain of [
@@ -232,6 +240,10 @@ describe('requests of the Responses protocol', () => {
       { ...(closed as object), properties: { a: { type: 'string', minLength: 1 } } },
       { ...(closed as object), properties: { a: { type: 'string', format: 'uri' } } },
       { ...(closed as object), properties: { a: { oneOf: [{ type: 'string' }] } } },
+      { ...(closed as object), properties: { a: {} } },
+      { ...(closed as object), properties: { a: { description: 'anything' } } },
+      { ...(closed as object), properties: { a: { type: 'array' } } },
+      { ...(closed as object), properties: { a: { $ref: '#/$defs/A', description: 'one of them' } } },
     ] as Json[]
     for (const schema of open) {
       expect(isStrict(schema)).toBe(false)

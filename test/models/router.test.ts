@@ -88,6 +88,15 @@ describe('routes', () => {
     expect(late.answer).toMatchObject({ class: 'server', retryable: true })
   })
 
+  it('B-ROUTE-13: where somebody was asked, it was an attempt; where all were held back here, it was none', async () => {
+    const held: Model = { name: 'a', call: async () => ({ ...failure('rate_limit', 'held', 70), unasked: true }) }
+    const tried = await ask(fallback(held, scripted(fails('server'), 'b')))
+    expect(tried.answer).toMatchObject({ class: 'server' })
+    expect(tried.answer).not.toHaveProperty('unasked')
+    for (const other of [scripted(fails('auth'), 'b'), { ...held, name: 'b' }])
+      expect((await ask(fallback(held, other))).answer).toMatchObject({ class: 'rate_limit', unasked: true })
+  })
+
   it('B-ROUTE-7: money is held for the dearest of the chain, and a model that names no price counts as dear', async () => {
     const cheap = priced('a', ['a'], { price: { input: 1, output: 9, cacheWrite: 4 } })
     const dear = priced('b', ['b'], { price: { input: 2, output: 5 } })

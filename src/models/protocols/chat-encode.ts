@@ -4,8 +4,8 @@ import type { OutputSchema, Request, ToolSchema } from '../../kernel/ports.ts'
 import type { Encoded, Quirks, Settings, Target } from '../protocol.ts'
 import { idPatterns, sound } from '../sound.ts'
 import { isStrict } from '../strict.ts'
+import { toolSchema } from '../tool-schema.ts'
 import { marked, messageList, systemMessage } from './chat-messages.ts'
-import { isFields } from './chat-wire.ts'
 
 export function encode(request: Request, target: Target): Encoded {
   const { settings, quirks } = target
@@ -81,11 +81,8 @@ function toolList({ tools, output }: Request, strict: boolean): string {
 }
 
 function toolJson({ name, description, parameters }: ToolSchema, strict: boolean): string {
-  // A schema without properties may have left out the word that hosts look for.
-  const given = isFields(parameters) ? (parameters as Readonly<Record<string, Json>>) : {}
-  const schema: Json = given['type'] === 'object' ? given : { ...given, type: 'object' }
   const described = description.trim() === '' ? {} : { description }
-  const called: Json = { name, ...described, parameters: schema, ...(strict ? { strict } : {}) }
+  const called: Json = { name, ...described, parameters: toolSchema(parameters), ...(strict ? { strict } : {}) }
   return JSON.stringify({ type: 'function', function: called })
 }
 

@@ -6,6 +6,7 @@ import type { Target } from '../protocol.ts'
 import type { SoundCall, Turn } from '../sound.ts'
 import { type Fields, isFields } from './chat-wire.ts'
 import { json } from '../json.ts'
+import { mediaOf } from '../media.ts'
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
 type Data = Extract<Part, { type: 'data' }>
@@ -29,8 +30,9 @@ type Sending = {
   readonly endpoint: string
   readonly images: boolean
   readonly files: boolean
-  /** Thoughts go back as they came. */
+  /** Thoughts go back as they came; those that are signed, if they came after this event. */
   readonly thinks: boolean
+  readonly sealedAfter: number
   /** Nobody may speak right after a tool but the assistant. */
   readonly bridges: boolean
   readonly field: Target['quirks']['reasoningField']
@@ -72,13 +74,13 @@ export function messageList(turns: readonly Turn[], target: Target): string {
   return text === '' ? NOTHING_SAID : text
 }
 
-function sendingTo({ endpoint, settings, quirks }: Target): Sending {
+function sendingTo({ endpoint, settings, quirks, sealedAfter = 0 }: Target): Sending {
   const [images, files] = [!quirks.lacks?.includes('images'), !quirks.lacks?.includes('files')]
   const thinks = settings.reasoning !== 'off'
   const field = quirks.reasoningField
   const bridges = quirks.lacks?.includes('user_after_tool') === true
-  const key = JSON.stringify([endpoint, images, files, thinks, bridges, field])
-  return { key, endpoint, images, files, thinks, bridges, field }
+  const key = JSON.stringify([endpoint, images, files, thinks, sealedAfter, bridges, field])
+  return { key, endpoint, images, files, thinks, sealedAfter, bridges, field }
 }
 
 type Written = { readonly key: string; readonly turn: Turn; readonly text: string }
@@ -112,11 +114,14 @@ function userMessage(parts: readonly Part[], sending: Sending): string {
 /** https://platform.openai.com/docs/guides/images-vision and …/guides/pdf-files */
 const IMAGES = /^image\/(png|jpeg|webp|gif)$/
 const FILES = /^application\/pdf$/
+const IMAGE_CHARS_MAX = 20_971_520
+const FILE_CHARS_MAX = 33_554_432
 
 function dataPart(part: Data, { images, files }: Sending) {
-  const url = `data:${part.media};base64,${part.data}`
-  if (images && IMAGES.test(part.media)) return { type: 'image_url', image_url: { url } }
-  if (files && FILES.test(part.media)) {
+  const media = mediaOf(part.media)
+  const url = `data:${media};base64,${part.data}`
+  if (images && IMAGES.test(media) && url.length <= IMAGE_CHARS_MAX) return { type: 'image_url', image_url: { url } }
+  if (files && FILES.test(media) && url.length <= FILE_CHARS_MAX) {
     return { type: 'file', file: { filename: part.name ?? 'file.pdf', file_data: url } }
   }
   return { type: 'text', text: unseen(part) }
@@ -129,7 +134,7 @@ function unseen({ media, data, name }: Data): string {
 
 /** The message and the results of its calls; nothing at all where there is nothing that a host would take. */
 function assistantMessages(turn: Assistant, sending: Sending): string {
-  const { texts, thoughts, plain, details, extras } = sorted(turn.parts, sending)
+  const { texts, thoughts, plain, details, extras } = sorted(turn, sending)
   if (turn.calls.length === 0 && texts.length + thoughts.length === 0) return ''
   const content = [...thoughts, ...texts].join('\n\n')
   const fields = [`"role":"assistant","content":${content === '' ? 'null' : json(content)}`]
@@ -154,7 +159,8 @@ function plainReasoning(plain: readonly string[], { field }: Sending): readonly 
   return field === 'reasoning_content' ? [`"${name}":" "`] : []
 }
 
-function sorted(parts: readonly Part[], sending: Sending) {
+function sorted({ of, parts }: Assistant, sending: Sending) {
+  const signed = sending.thinks && of.seq > sending.sealedAfter
   const [texts, thoughts, plain]: [string[], string[], string[]] = [[], [], []]
   const details: Json[] = []
   const extras = new Map<number, Json>()
@@ -165,7 +171,7 @@ function sorted(parts: readonly Part[], sending: Sending) {
     const own = ownData(part, sending.endpoint)
     const { reasoning_details: list, extra_content: extra } = own?.data ?? {}
     if (extra !== undefined) extras.set(own?.at ?? 0, extra)
-    else if (sending.thinks && Array.isArray(list)) details.push(...(list as readonly Json[]))
+    else if (signed && Array.isArray(list)) details.push(...(list as readonly Json[]))
     else if (part.text.trim() === '') continue
     // Without a mark it is text alone, and may have come from anybody.
     else if (sending.thinks && sending.field !== undefined && part.opaque === undefined) plain.push(part.text)

@@ -5,13 +5,15 @@ import type { Message } from '../../kernel/transcript.ts'
 import type { Target } from '../protocol.ts'
 import type { SoundCall, SoundResult, Turn } from '../sound.ts'
 import { isObject, json } from '../json.ts'
+import { mediaOf } from '../media.ts'
 
 /** What the bytes of a turn depend on, besides the turn itself. */
 export type Reader = Frozen<{
   endpoint: string
   model: string
-  /** Signed blocks may go back. */
+  /** Signed blocks may go back, of what came after this event. */
   signed: boolean
+  sealedAfter: number
   images: boolean
   files: boolean
   /** All of the above in one word. */
@@ -23,10 +25,11 @@ type UserTurn = Extract<Turn, { type: 'user' }>
 /** Blocks with commas between them and no brackets around them; empty where there is nothing to send. */
 type Written = Frozen<{ said: string; results: string; thinksFirst: boolean }>
 
-export function readerOf({ endpoint, model, quirks }: Target, signed: boolean): Reader {
+export function readerOf({ endpoint, model, quirks, sealedAfter = 0 }: Target, signed: boolean): Reader {
   const images = !quirks.lacks?.includes('images')
   const files = !quirks.lacks?.includes('files')
-  return { endpoint, model, signed, images, files, key: JSON.stringify([endpoint, model, signed, images, files]) }
+  const key = JSON.stringify([endpoint, model, signed, sealedAfter, images, files])
+  return { endpoint, model, signed, sealedAfter, images, files, key }
 }
 
 export function textBlock(text: string): string {
@@ -80,7 +83,7 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
     if (part.type === 'text') blocks.push({ thinks: false, text: textBlock(part.text) })
     else if (part.type !== 'reasoning') blocks.push({ thinks: false, text: textBlock(unshown(part)) })
     else {
-      const signed = signedBlock(part, reader)
+      const signed = turn.of.seq > reader.sealedAfter ? signedBlock(part, reader) : null
       if (signed !== null) {
         callUpTo(signed.at)
         blocks.push({ thinks: true, text: signed.text })
@@ -122,15 +125,19 @@ function resultBlock({ id, ok, content }: SoundResult): string {
 }
 
 const IMAGES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
+/** The API refuses a longer one with every request that shows it. It counts the base64, not the bytes. */
+const IMAGE_CHARS_MAX = 5_242_880
+/** A request has 32 MB in all. */
+const FILE_CHARS_MAX = 31_457_280
 
 type FilePart = Extract<Part, { type: 'data' }> | BlobRef
 
 function fileBlock(part: FilePart, { images, files }: Reader): string {
   if (part.type === 'blob' || part.data === '') return textBlock(unshown(part))
-  const media = part.media.toLowerCase().replace('image/jpg', 'image/jpeg')
+  const media = mediaOf(part.media)
   const source = `"source":{"type":"base64","media_type":${json(media)},"data":${json(part.data)}}`
-  if (images && IMAGES.has(media)) return `{"type":"image",${source}}`
-  if (!files || media !== 'application/pdf') return textBlock(unshown(part))
+  if (images && IMAGES.has(media) && part.data.length <= IMAGE_CHARS_MAX) return `{"type":"image",${source}}`
+  if (!files || media !== 'application/pdf' || part.data.length > FILE_CHARS_MAX) return textBlock(unshown(part))
   return `{"type":"document",${source}${part.name === undefined ? '' : `,"title":${json(part.name)}`}}`
 }
 

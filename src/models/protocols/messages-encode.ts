@@ -3,8 +3,9 @@ import type { Json } from '../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../kernel/ports.ts'
 import type { Encoded, Target } from '../protocol.ts'
 import { sound } from '../sound.ts'
+import { toolSchema } from '../tool-schema.ts'
 import { readerOf, textBlock } from './messages-blocks.ts'
-import { isObject, json } from '../json.ts'
+import { json } from '../json.ts'
 import { type Thinking, thinkingOf, unthinking } from './messages-thinking.ts'
 import { linesOf, loopThinks, messageList, withMark } from './messages-turns.ts'
 
@@ -61,11 +62,8 @@ const tools = new WeakMap<ToolSchema, string>()
 function toolJson(tool: ToolSchema): string {
   const known = tools.get(tool)
   if (known !== undefined) return known
-  // The provider wants the word `object` at the top, which a schema without properties may have left out.
-  const given = isObject(tool.parameters) ? tool.parameters : {}
-  const schema: Json = given.type === 'object' ? given : { ...given, type: 'object' }
   const described = tool.description.trim() === '' ? '' : `"description":${json(tool.description)},`
-  const text = `{"name":${json(tool.name)},${described}"input_schema":${json(schema)}}`
+  const text = `{"name":${json(tool.name)},${described}"input_schema":${json(toolSchema(tool.parameters))}}`
   tools.set(tool, text)
   return text
 }

@@ -21,15 +21,19 @@ export type Thinking = Frozen<{
  */
 type Kind = 'budget' | 'both' | 'effort' | 'default' | 'always' | 'unknown'
 
-const OUTPUT_TOKENS = 4_096
+/** What an answer may have where nobody said, and where it is not known how long a model's may be. */
+const OUTPUT_TOKENS = 16_000
+const UNKNOWN_TOKENS = 8_192
 const BUDGET_TOKENS_MIN = 1_024
 const BUDGET_TOKENS = { low: 2_048, medium: 8_192, high: 24_576 } as const
 
 export function thinkingOf({ settings, quirks, model }: Target, boost: boolean): Thinking {
   const kind = kindOf(model)
   const mode = quirks.lacks?.includes('reasoning') ? LEFT_OFF : modeOf(kind, settings.reasoning)
-  const wanted = (settings.outputTokensMax ?? OUTPUT_TOKENS) * (boost ? 2 : 1)
-  const { tokens, max } = room(mode.type === 'enabled' ? mode.tokens : 0, wanted, settings)
+  // A bound that was set holds for thoughts too.
+  const plain = settings.outputTokensMax ?? (kind === 'unknown' ? UNKNOWN_TOKENS : OUTPUT_TOKENS)
+  const thought = settings.outputTokensMax === undefined ? thoughtOf(mode, kind) : 0
+  const { tokens, max } = room(mode, plain * (boost ? 2 : 1) + thought, mostOf(model, settings))
   // A bound that leaves no room for the smallest budget leaves no thinking either.
   const kept = mode.type === 'enabled' && tokens === 0 ? LEFT_OFF : mode
   // Models after 4.6 refuse every temperature but their own, and so does every Claude model that thinks.
@@ -72,11 +76,30 @@ function modeOf(kind: Kind, wish: Settings['reasoning']): Mode {
   return { type: 'enabled', on: true, tokens: Math.max(BUDGET_TOKENS_MIN, Math.floor(wish.budgetTokens) || 0) }
 }
 
-/** `max_tokens` counts thinking too and must be more than its budget. A bound that was set is kept: the budget gives way. */
-function room(tokens: number, wanted: number, { outputTokensMax }: Settings): { tokens: number; max: number } {
-  if (tokens === 0 || outputTokensMax === undefined) return { tokens, max: wanted + tokens }
-  const fitting = Math.min(tokens, wanted - 1)
-  return { tokens: fitting < BUDGET_TOKENS_MIN ? 0 : fitting, max: wanted }
+/** `max_tokens` counts thinking too and must be more than its budget: the budget gives way. */
+function room(mode: Mode, wanted: number, most: number): { tokens: number; max: number } {
+  const max = Math.min(wanted, most)
+  const fitting = mode.type === 'enabled' ? Math.min(mode.tokens, max - 1) : 0
+  return { tokens: fitting < BUDGET_TOKENS_MIN ? 0 : fitting, max }
+}
+
+/** Room for thoughts beside the answer. Where the model decides by itself how much it thinks, this is a guess. */
+function thoughtOf(mode: Mode, kind: Kind): number {
+  if (mode.type === 'enabled') return mode.tokens
+  if (!mode.on || (mode.type === 'left' && kind === 'unknown')) return 0
+  return BUDGET_TOKENS[mode.effort ?? 'medium']
+}
+
+/**
+ * How long an answer of this model may be: more is a 400. A bound that was set is the caller's word, and only doubled up to it.
+ * https://platform.claude.com/docs/en/about-claude/models/overview
+ */
+function mostOf(model: string, { outputTokensMax = 0 }: Settings): number {
+  const version = versionOf(model)
+  if (version === null) return Number.POSITIVE_INFINITY
+  const opus4 = version < 405 && /opus/.test(model)
+  const most = version < 305 ? 4_096 : version < 307 ? 8_192 : opus4 ? 32_000 : 64_000
+  return Math.max(most, outputTokensMax)
 }
 
 function fieldOf(mode: Mode, tokens: number): Json | null {
@@ -91,12 +114,17 @@ function depthOf(budgetTokens: number): Depth {
 
 function kindOf(model: string): Kind {
   if (/claude-(fable|mythos)/.test(model)) return 'always'
-  // `claude-3-7-sonnet-20250219`, `claude-opus-4-20250514`, `anthropic/claude-opus-4.6`, `claude-opus-5-5`.
-  const found = /claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/.exec(model)
-  if (!found) return 'unknown'
-  const version = Number(found[1]) * 100 + Number(found[2] ?? 0)
+  const version = versionOf(model)
+  if (version === null) return 'unknown'
   if (version < 406) return 'budget'
   if (version < 407) return 'both'
   if (version < 500) return 'effort'
   return version === 500 ? 'default' : 'always'
+}
+
+/** 407 for 4.7; null if the name says none. */
+function versionOf(model: string): number | null {
+  // `claude-3-7-sonnet-20250219`, `claude-opus-4-20250514`, `anthropic/claude-opus-4.6`, `claude-opus-5-5`.
+  const found = /claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/.exec(model)
+  return found ? Number(found[1]) * 100 + Number(found[2] ?? 0) : null
 }

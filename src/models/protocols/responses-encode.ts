@@ -6,12 +6,18 @@ import { CLEARED } from '../../kernel/transcript.ts'
 import type { Encoded, Settings, Target } from '../protocol.ts'
 import { sound, type Turn } from '../sound.ts'
 import { isStrict } from '../strict.ts'
+import { toolSchema } from '../tool-schema.ts'
 import { hasOwnIds, itemsOf, resultsOf, sendingTo } from './responses-input.ts'
 import { markOf } from './responses-marks.ts'
-import { isItem } from './responses-state.ts'
 
 /** Models that refuse every word about reasoning. All later ones know it. */
 const NEVER_REASONS = /^(ft:)?(gpt-[34]|chatgpt-|gpt-5-chat)/
+/** The least that a model which cannot stop reasoning takes; null: it has but one. All others know `none`. */
+const LEAST: readonly (readonly [RegExp, string | null])[] = [
+  [/^(ft:)?(gpt-5|o\d).*-pro/, null],
+  [/^(ft:)?o\d|codex|gpt-oss/, 'low'],
+  [/^(ft:)?gpt-5(?!\.)/, 'minimal'],
+]
 const OUTPUT_TOKENS_MIN = 16
 const CACHE_KEY_CHARS_MAX = 64
 const NOTHING_SAID = '{"type":"message","role":"user","content":[{"type":"input_text","text":"(no message)"}]}'
@@ -21,7 +27,7 @@ export function encode(request: Request, target: Target): Encoded {
   const lacks = new Set<string>(quirks.lacks)
   const reasons = !lacks.has('reasoning') && !NEVER_REASONS.test(target.model)
   const { turns } = sound(request.messages, quirks.idPattern)
-  const link = settings.chain === true ? linkIn(turns, target) : null
+  const link = settings.chain === true && !target.unlinked ? linkIn(turns, target) : null
   const fields = new Map<string, string>()
   const set = (name: string, value: Json): unknown => fields.set(name, JSON.stringify(value))
   set('model', target.model)
@@ -34,7 +40,8 @@ export function encode(request: Request, target: Target): Encoded {
   if (request.output?.mode === 'native' && !lacks.has('native_output')) {
     set('text', { format: formatOf(request.output, lacks) })
   }
-  if (reasons && settings.reasoning !== undefined) set('reasoning', reasoningOf(settings.reasoning))
+  const reasoning = reasons && settings.reasoning !== undefined ? reasoningOf(settings.reasoning, target.model) : null
+  if (reasoning) set('reasoning', lacks.has('summary') ? { effort: reasoning.effort } : reasoning)
   if (settings.outputTokensMax !== undefined) {
     const most = settings.outputTokensMax * (request.boost ? 2 : 1)
     set(quirks.outputTokensField ?? 'max_output_tokens', Math.max(OUTPUT_TOKENS_MIN, most))
@@ -90,8 +97,14 @@ function inputOf(turns: readonly Turn[], link: Link | null, target: Target, reas
   return input === '' ? NOTHING_SAID : input
 }
 
-function reasoningOf(wanted: NonNullable<Settings['reasoning']>): Json {
-  if (wanted === 'off') return { effort: 'none' }
+type Reasoning = { readonly effort: string; readonly summary?: 'auto' }
+
+/** Null: nothing can be said, and the model reasons as it always does. */
+function reasoningOf(wanted: NonNullable<Settings['reasoning']>, model: string): Reasoning | null {
+  if (wanted === 'off') {
+    const [, effort] = LEAST.find(([pattern]) => pattern.test(model)) ?? [null, 'none']
+    return effort === null ? null : { effort }
+  }
   if (typeof wanted === 'string') return { effort: wanted, summary: 'auto' }
   // There are no budgets here, only efforts.
   const { budgetTokens } = wanted
@@ -142,12 +155,6 @@ function toolJson(tool: ToolSchema, plain: boolean): string {
 
 /** Without `strict` the provider would make a schema strict by itself, so it is always said where it is known. */
 function writeTool({ name, description, parameters }: ToolSchema, strict: boolean | null): string {
-  const tool = { type: 'function', name, description, parameters: withProperties(parameters) }
+  const tool = { type: 'function', name, description, parameters: toolSchema(parameters) }
   return JSON.stringify(strict === null ? tool : { ...tool, strict })
-}
-
-/** An object schema without properties is refused. */
-function withProperties(parameters: Json): Json {
-  if (!isItem(parameters) || 'properties' in parameters) return parameters
-  return { type: 'object', ...parameters, properties: {} }
 }

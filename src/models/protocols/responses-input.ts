@@ -5,6 +5,7 @@ import type { Message } from '../../kernel/transcript.ts'
 import type { Target } from '../protocol.ts'
 import type { SoundCall, SoundResult, Turn } from '../sound.ts'
 import { json } from '../json.ts'
+import { mediaOf } from '../media.ts'
 import { markOf } from './responses-marks.ts'
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
@@ -16,13 +17,16 @@ export type Sending = {
   readonly endpoint: string
   /** Reasoning items go back as they came. */
   readonly native: boolean
+  /** Of what came after this event. */
+  readonly sealedAfter: number
   readonly images: boolean
   readonly files: boolean
 }
 
-export function sendingTo({ endpoint, quirks }: Target, native: boolean): Sending {
+export function sendingTo({ endpoint, quirks, sealedAfter = 0 }: Target, native: boolean): Sending {
   const [images, files] = [!quirks.lacks?.includes('images'), !quirks.lacks?.includes('files')]
-  return { key: JSON.stringify([endpoint, native, images, files]), endpoint, native, images, files }
+  const key = JSON.stringify([endpoint, native, sealedAfter, images, files])
+  return { key, endpoint, native, sealedAfter, images, files }
 }
 
 type Written = {
@@ -86,12 +90,13 @@ const IMAGE_CHARS_MAX = 20_971_520
 const FILE_CHARS_MAX = 33_554_432
 
 function dataContent(part: Data, { images, files }: Sending): string {
-  const url = `data:${part.media};base64,${part.data}`
-  if (images && IMAGES.test(part.media) && url.length <= IMAGE_CHARS_MAX) {
+  const media = mediaOf(part.media)
+  const url = `data:${media};base64,${part.data}`
+  if (images && IMAGES.test(media) && url.length <= IMAGE_CHARS_MAX) {
     return json({ type: 'input_image', detail: 'auto', image_url: url })
   }
-  if (files && FILES.test(part.media) && url.length <= FILE_CHARS_MAX) {
-    return json({ type: 'input_file', filename: part.name ?? nameFor(part.media), file_data: url })
+  if (files && FILES.test(media) && url.length <= FILE_CHARS_MAX) {
+    return json({ type: 'input_file', filename: part.name ?? nameFor(media), file_data: url })
   }
   return json({ type: 'input_text', text: unseen(part) })
 }
@@ -123,6 +128,7 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
       items.push(callItem(turn.calls[called] as SoundCall))
     }
   }
+  const native = sending.native && turn.of.seq > sending.sealedAfter
   turn.parts.forEach((part, i) => {
     if (part.type !== 'reasoning') {
       if (part.type === 'text') texts.push(part.text)
@@ -134,7 +140,7 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
     if (mark?.type === 'message') {
       flush()
       phase = mark.phase
-    } else if (mark?.type === 'item' && sending.native && isFollowed(turn, i, called)) {
+    } else if (mark?.type === 'item' && native && isFollowed(turn, i, called)) {
       flush()
       items.push(JSON.stringify(mark.item))
     } else if (part.text.trim() !== '') {
