@@ -8,8 +8,9 @@ import type { ReplyCall } from '../kernel/ports.ts'
 import { canonicalJson, sorted } from './canonical.ts'
 import { bounded, clipped, invalidText } from './invalid.ts'
 import { isSuspect, normalised, parse, readingOf } from './reading.ts'
+import { strangerIn, TOO_DEEP } from './plain.ts'
 import { judge, type Policy } from './policy.ts'
-import { isObject } from './shape.ts'
+import { isObject, type JsonObject } from './shape.ts'
 import type { Approval, Tool } from './tool.ts'
 
 /** Longer arguments of a refused call are not kept. */
@@ -32,6 +33,8 @@ export type Asking = {
 export interface SecretFinder {
   readonly idle: boolean
   find(value: Json): string | null
+  /** The value with marks in the place of secrets. */
+  json(value: Json): Json
 }
 
 /** A promise only if some schema checks asynchronously: most do not, and this stands in every turn. */
@@ -88,7 +91,9 @@ function reread(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise
     if (!checked.issues) return accept(tool, call, checked.value as Json, asking)
     // Whether it was an object at all is the parser's word; what is wrong with the object is the schema's.
     const retryKind = reading.closed === null && reading.written !== null ? 'ValidationError' : 'InvalidArguments'
-    const message = invalidText(tool, reading, checked.issues)
+    // Before anything is cut: half of a secret is found by nobody.
+    const written = reading.written && (asking.redactor.json(reading.written) as JsonObject)
+    const message = invalidText(tool, { ...reading, written }, checked.issues)
     return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, retryKind)
   }
   const checked = firstValid(tool, reading.tries)
@@ -108,11 +113,13 @@ function firstValid(tool: Tool, tries: readonly Json[]): Checked | Promise<Check
 }
 
 function accept(tool: Tool, call: ReplyCall, args: Json, asking: Asking): Proposal | Promise<Proposal> {
-  // Short texts cannot nest this deep: each level is two characters, or one if it was closed here.
-  if (call.args.length > NESTING_MAX && nests(args, NESTING_MAX)) {
+  // What is stored must also be written and read again, by parsers that recurse.
+  const stranger = strangerIn(args, NESTING_MAX)
+  if (stranger === TOO_DEEP) {
     const message = `Invalid arguments for "${tool.name}": nested deeper than ${NESTING_MAX} levels.`
     return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')
   }
+  if (stranger !== null) return refuse(call, tool, { kind: 'Failed', message: strangerText(tool.name, stranger) })
   const secret = asking.redactor.idle ? null : asking.redactor.find(args)
   if (secret !== null) return refuse(call, tool, { kind: 'Denied', message: secretText(tool.name, secret) })
   const approval = tool.approval(args)
@@ -130,22 +137,6 @@ function rawOf(text: string, args: Json): string | undefined {
 }
 
 type Written = { readonly args: Json; readonly raw: string | undefined }
-
-/** What is stored must also be written and read again, by parsers that recurse. Loops, because this stands in every long call. */
-function nests(value: Json, levels: number): boolean {
-  if (value === null || typeof value !== 'object') return false
-  if (levels === 0) return true
-  if (Array.isArray(value)) {
-    for (const item of value as readonly Json[]) if (typeof item === 'object' && nests(item, levels - 1)) return true
-    return false
-  }
-  const object = value as { readonly [key: string]: Json }
-  for (const key in object) {
-    const item = object[key] as Json
-    if (typeof item === 'object' && nests(item, levels - 1)) return true
-  }
-  return false
-}
 
 /** The policy first, then the tool itself. A denial is a result the model can read, and is recorded like any other. */
 function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gate | null {
@@ -215,6 +206,10 @@ function unchecked(call: ReplyCall, tool: Tool, error: unknown): Proposal {
 
 function secretText(name: string, secret: string): string {
   return `The arguments of "${name}" hold the secret ${secret}, so the call was not made. Use a tool that is given the secret.`
+}
+
+function strangerText(name: string, stranger: string): string {
+  return `The schema of "${name}" made ${stranger} of the arguments, which cannot be recorded, so it was not run. Its handler must make that of plain JSON.`
 }
 
 function unknownText(name: string, tools: Tools): string {

@@ -86,7 +86,9 @@ async function execute(args: BashArgs, context: ToolContext, ground: Settled): P
   const asked = { command: args.command, shell }
   const { max_chars: charsMax = null } = args
   const told = { asked, timeoutText: timeoutText(args), charsMax }
-  return resultOf(await runConfined(errand, ground, context), told, context)
+  const ran = await runConfined(errand, ground, context)
+  lines?.end()
+  return resultOf(ran, told, context)
 }
 
 function timeoutText(args: BashArgs): (kind: 'soft' | 'hard') => string {
@@ -128,6 +130,15 @@ class Lines {
     for (const line of lines.slice(0, LINES_MAX - this.#count)) {
       this.#count++
       this.#emit(name, line.slice(0, LINE_CHARACTERS_MAX))
+    }
+  }
+
+  /** What was said last need not end its line. */
+  end(): void {
+    for (const name of ['stdout', 'stderr'] as const) {
+      const { rest, decoder } = this.#streams[name]
+      const line = (rest + decoder.decode()).slice(0, LINE_CHARACTERS_MAX)
+      if (line !== '' && this.#count++ < LINES_MAX) this.#emit(name, line)
     }
   }
 }

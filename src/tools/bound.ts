@@ -1,16 +1,21 @@
 // Bounding what a tool says: head and tail stay in the content, the whole text is kept as a blob, and the gap says how to
 // read on. It does not decide what a tool says.
-import type { BlobRef } from '../kernel/content.ts'
 import type { Metadata } from './output.ts'
+import type { ToolContext } from './tool.ts'
 
 export const CONTENT_CHARS_MAX = 40_000
 
 export type Bounded = { readonly content: string; readonly metadata: Metadata }
-type Keep = (text: string, media?: string) => BlobRef
-
 /** `headShare` is the part of the budget given to the beginning; the rest is the end. A short text comes back unchanged. */
-export function bound(text: string, keep: Keep, charsMax = CONTENT_CHARS_MAX, headShare = 0.5): Bounded {
-  if (text.length <= charsMax) return { content: text, metadata: {} }
+export function bound(
+  said: string,
+  { keep, redact }: Pick<ToolContext, 'keep' | 'redact'>,
+  charsMax = CONTENT_CHARS_MAX,
+  headShare = 0.5,
+): Bounded {
+  if (said.length <= charsMax) return { content: said, metadata: {} }
+  // Before the cut: half of a secret is found by nobody.
+  const text = redact(said)
   const { hash, bytes } = keep(text)
   const head = text.slice(0, cutBefore(text, Math.floor(charsMax * headShare)))
   const tail = text.slice(cutAfter(text, text.length - (charsMax - Math.floor(charsMax * headShare))))
@@ -20,7 +25,7 @@ export function bound(text: string, keep: Keep, charsMax = CONTENT_CHARS_MAX, he
 }
 
 /** How a kept text is named where a path is expected. */
-function blobPath(hash: string): string {
+export function blobPath(hash: string): string {
   return `blob:${hash}`
 }
 

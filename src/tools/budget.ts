@@ -1,6 +1,7 @@
 // The budgets of an hour: how many calls that change something may start, and how many questions people may be asked. Pure; it
 // refuses what is over and nothing else.
 import type { Proposal } from '../kernel/content.ts'
+import type { Charge } from '../kernel/ports.ts'
 
 export type HourBudget = 'actions' | 'asks'
 
@@ -38,4 +39,13 @@ function overText(of: HourBudget, tool: string, perHour: number): string {
 /** One account for each hour of the store's clock: all sessions and workers of a store share it, and it survives them. */
 export function hourAccount(of: HourBudget, agent: string, now: number): string {
   return `${of}:${agent}:${Math.floor(now / 3_600_000)}`
+}
+
+/** The store itself holds the limit: of several that count at the same moment, those that would go over are refused. */
+export function hourCharges(account: string, perHour: number, key: string, amount: number): readonly Charge[] {
+  return [
+    { type: 'limit', account, limit: perHour },
+    { type: 'hold', key, accounts: [account], amount },
+    { type: 'settle', key, amount },
+  ]
 }

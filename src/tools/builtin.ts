@@ -6,7 +6,7 @@ import { webFetchTool, type WebFetchOptions } from './fetch.ts'
 import { type FileToolsOptions, fileTools } from './files.ts'
 import { jsonlSearchTool } from './jsonl.ts'
 import { type ParallelLlmOptions, parallelLlmTool } from './parallel-llm.ts'
-import { skillTools } from './skills.ts'
+import { type SkillOptions, skillTools } from './skills.ts'
 import type { Tool } from './tool.ts'
 
 const FILES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
@@ -20,7 +20,7 @@ export type BuiltInOptions = FileToolsOptions & {
   /** Missing: the six file tools. Empty: none. */
   readonly names?: readonly BuiltInName[]
   /** For `skill_read` and `skill_run`. */
-  readonly skills?: { readonly folders: readonly string[]; readonly selected?: readonly string[] }
+  readonly skills?: Omit<SkillOptions, 'workspace' | 'folder'> & { readonly folders: readonly string[] }
   /** For `parallel_llm`. */
   readonly parallel?: Pick<ParallelLlmOptions, 'model' | 'promptsMax' | 'attemptsMax' | 'output'>
   /** For `web_fetch`. */

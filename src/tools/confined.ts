@@ -1,17 +1,16 @@
 // Running one program for a tool: in the sandbox where there is one, with what it said bounded and its end as data.
 // It knows no tool. What is run, and what the model is told about it, is the tool's; so is what it says without a sandbox.
-import { realpathSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import type { Json } from '../kernel/content.ts'
-import { bound } from './bound.ts'
+import { type Aftermath, aftermath, type Before, glimpse, leadsTo } from './aftermath.ts'
+import { blobPath, bound, clip } from './bound.ts'
 import type { Captured } from './capture.ts'
 import { type Metadata, type Output, output, ToolFailure } from './output.ts'
-import { PROTECTED_PATHS } from './protected.ts'
 import * as sandboxes from './sandbox.ts'
 import type { Sandbox } from './sandbox.ts'
 import { selfTest } from './sandbox-check.ts'
-import { hostSockets, repositoriesIn } from './surroundings.ts'
+import { type Found, hostSockets, isProtectedName, protectedIn } from './surroundings.ts'
 import { type ChildEnd, type ChildOrder, runChild, type Stream } from './spawn.ts'
 import type { Approval, ToolContext } from './tool.ts'
 
@@ -21,12 +20,10 @@ export type ConfinedOptions = {
   readonly sandbox?: Sandbox
   /** Is there a person who can be asked? Without a sandbox nothing is run if not. Default: standard input is a terminal. */
   readonly attended?: boolean
-  /** Relative to the workspace; default `PROTECTED_PATHS`. */
+  /** Relative to the workspace; default: what `protectedIn` finds. */
   readonly protectedPaths?: readonly string[]
-  /** More to hide than the usual secrets. Absolute. */
+  /** More to hide than the usual secrets and what is the harness's own. Absolute. */
   readonly masked?: readonly string[]
-  /** Where the harness keeps its records; hidden too, as ~/.terret always is. Default: TERRET_HOME. */
-  readonly dataFolder?: string
   /** Where the allowed variables are read from; default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
@@ -36,6 +33,8 @@ export type Ground = ConfinedOptions & {
   readonly sandbox: Sandbox
   readonly attended: boolean
   readonly env: Readonly<Record<string, string | undefined>>
+  /** What was ever found protected: nothing is hidden again by what commands put in front of it. */
+  readonly known: Set<string>
 }
 
 export type Errand = {
@@ -53,21 +52,23 @@ export type Errand = {
 
 export type Ran = {
   readonly end: ChildEnd & { readonly how: Extract<ChildEnd['how'], { type: 'exited' | 'timeout' }> }
-  /** Protected places the program made or turned elsewhere. */
-  readonly changed: readonly string[]
+  /** At protected places. */
+  readonly left: Aftermath
   readonly confined: boolean
   readonly network: boolean
 }
 
 export const HARD_MS_MAX = 600_000
 const STARTS_MAX = 4
+const NAMED_MAX = 50
 const PREVIEW_BYTES_MAX = 50_000
 const WHOLE_BYTES_MAX = 8_000_000
 const CONTENT_CHARACTERS_MAX = 4 * PREVIEW_BYTES_MAX
 
 export function groundOf<Options extends ConfinedOptions>(options: Options): Options & Ground {
   const { env = process.env, attended = process.stdin.isTTY === true } = options
-  return { ...options, env, attended, sandbox: options.sandbox ?? sandboxes.findSandbox(options.workspace, env) }
+  const sandbox = options.sandbox ?? sandboxes.findSandbox(options.workspace, env)
+  return { ...options, env, attended, sandbox, known: new Set() }
 }
 
 /** What a call needs for the want of a sandbox alone. No rule waves it through, and where nobody can be asked it is refused. */
@@ -86,19 +87,21 @@ export function warning({ sandbox, attended }: Ground): string | null {
 /** A program that fails is a result. Throws only if it was not run, or was stopped from outside. */
 export async function runConfined(errand: Errand, ground: Ground, context: ToolContext): Promise<Ran> {
   for (let starts = 1; ; starts++) {
-    const { order, watched } = await prepare(errand, ground, context)
-    const before = watched.map(sandboxes.glimpse)
+    const { order, before } = await prepare(errand, ground, context)
     const end = await runChild(order, context.clock)
-    const changed = watched.filter((path, i) => sandboxes.glimpse(path) !== before[i])
     // A socket that was to be hidden may be gone by now, and then the walls do not stand. Nothing of the command has run.
-    const again = end.how.type === 'unstarted' && ground.sandbox.type !== 'none' && starts < STARTS_MAX
-    if (!again) return ran(end, changed, { errand, ground })
+    const again = end.how.type === 'unstarted' && before !== null && starts < STARTS_MAX
+    if (again) continue
+    const left = before === null ? NOTHING_LEFT : aftermath(before, look(ground, order.cwd), context.approved)
+    return ran(end, left, { errand, ground })
   }
 }
 
+const NOTHING_LEFT: Aftermath = { changed: [], setAside: [] }
+
 function ran(
   end: ChildEnd,
-  changed: readonly string[],
+  left: Aftermath,
   { errand, ground }: { readonly errand: Errand; readonly ground: Ground },
 ): Ran {
   const { how } = end
@@ -109,10 +112,11 @@ function ran(
     throw new ToolFailure('Interrupted', `Stopped after ${end.durationMs} ms, with everything the command had started.`)
   }
   const confined = ground.sandbox.type !== 'none'
-  return { end: { ...end, how }, changed, confined, network: !confined || errand.network }
+  return { end: { ...end, how }, left, confined, network: !confined || errand.network }
 }
 
-type Prepared = { readonly order: ChildOrder; readonly watched: readonly string[] }
+/** Without a sandbox nobody looks at what a command leaves: each one was allowed. */
+type Prepared = { readonly order: ChildOrder; readonly before: Before | null }
 
 async function prepare(errand: Errand, ground: Ground, context: ToolContext): Promise<Prepared> {
   const { sandbox, env: source } = ground
@@ -124,26 +128,49 @@ async function prepare(errand: Errand, ground: Ground, context: ToolContext): Pr
   const frame = { cwd: workspace, env, signal, limits, softMs, hardMs, ...(onChunk ? { onChunk } : {}) }
   if (sandbox.type === 'none') {
     const [file = '', ...args] = argv
-    return { order: { ...frame, file, args, namespaced: false }, watched: [] }
+    return { order: { ...frame, file, args, namespaced: false }, before: null }
   }
   const verdict = await selfTest(sandbox.path, context.clock)
   if (verdict.type === 'unsound') {
     throw new ToolFailure('Unavailable', `The sandbox does not hold, so nothing is run in it: ${verdict.reason}.`)
   }
-  const home = env['HOME'] ?? homedir()
-  const data = ground.dataFolder ?? sandboxes.dataFolder(source)
-  const hidden = [...sandboxes.secretPaths(home, data), ...(ground.masked ?? [])]
+  const hidden = [...sandboxes.secretPaths(source), ...(ground.masked ?? [])]
+  const { paths: there, partly } = look(ground, workspace)
+  const { closed, told } = closedOf(there)
   const confinement = {
     workspace,
     env: { ...env, ...errand.variables },
     network: errand.network,
     masked: [...hidden, ...openSockets(hidden, workspace)],
-    protectedPaths: ground.protectedPaths ?? [...PROTECTED_PATHS, ...nestedPaths(workspace)],
+    protectedPaths: closed,
     shown: errand.shown ?? [],
   }
-  const { args, filter, watched } = sandboxes.raiseWalls(confinement, verdict.features)
+  const { args, filter, links } = sandboxes.raiseWalls(confinement, verdict.features)
   const wrapped = [...args, ...sandboxes.heldBack(argv)]
-  return { order: { ...frame, file: sandbox.path, args: wrapped, filter, namespaced: true }, watched }
+  const order = { ...frame, file: sandbox.path, args: wrapped, filter, namespaced: true }
+  const seen = new Map(told.map((path) => [join(workspace, path), glimpse(join(workspace, path))]))
+  const led = new Map(links.map((link) => [link, leadsTo(link)]))
+  return {
+    order,
+    before: { workspace, there: new Set(there), partly, told: seen, links: led, at: context.clock.now() },
+  }
+}
+
+/** What is protected and there. What was found once is looked for by name, wherever the search ends this time. */
+function look({ protectedPaths, known }: Ground, workspace: string): Found {
+  const { paths, partly } = protectedPaths ? { paths: protectedPaths, partly: false } : protectedIn(workspace)
+  for (const path of paths) known.add(path)
+  return { paths: [...known].filter((path) => existsSync(join(workspace, path))), partly }
+}
+
+/** Each mount makes the next one slower. What git obeys is closed all the same; of the rest only what is nearest to the top. */
+function closedOf(paths: readonly string[]): { readonly closed: readonly string[]; readonly told: readonly string[] } {
+  const isNamed = (path: string): boolean => isProtectedName(basename(path), dirname(path))
+  const named = paths.filter(isNamed)
+  return {
+    closed: [...paths.filter((path) => !isNamed(path)), ...named.slice(0, NAMED_MAX)],
+    told: named.slice(NAMED_MAX),
+  }
 }
 
 /** Sockets of the host that nothing else hides: not those in a hidden folder or in /tmp, which is empty inside. */
@@ -152,12 +179,6 @@ function openSockets(hidden: readonly string[], workspace: string): readonly str
   return hostSockets().filter(
     (path) => sandboxes.isWithin(workspace, path) || !gone.some((folder) => sandboxes.isWithin(folder, path)),
   )
-}
-
-/** What git obeys in repositories within the workspace, such as submodules. */
-function nestedPaths(workspace: string): readonly string[] {
-  const obeyed = PROTECTED_PATHS.filter((path) => path.startsWith('.git/'))
-  return repositoriesIn(workspace).flatMap((folder) => obeyed.map((path) => join(folder, path)))
 }
 
 export type Told = {
@@ -169,13 +190,13 @@ export type Told = {
 }
 
 /** The one shape of a result: JSON for the model with both streams and the exit code; metadata for people and programs. */
-export function resultOf({ end, changed, confined, network }: Ran, told: Told, context: ToolContext): Output {
+export function resultOf({ end, left, confined, network }: Ran, told: Told, context: ToolContext): Output {
   const { how, durationMs } = end
   const timedOut = how.type === 'timeout'
   const code = how.type === 'exited' ? how.code : null
   const stdout = lowered(bounded(end.stdout, context), told, context)
   const stderr = lowered(bounded(end.stderr, context), told, context)
-  const noticed = changed.length > 0 ? { protected_changed: changed } : {}
+  const noticed = noticedOf(left)
   const late = timedOut ? { timed_out: true, timeout_kind: how.kind, message: told.timeoutText(how.kind) } : {}
   const streams = { stdout: stdout.text, stderr: stderr.text }
   const result = { ...told.asked, ...streams, exit_code: code, success: code === 0, ...late, ...noticed }
@@ -198,6 +219,15 @@ export function resultOf({ end, changed, confined, network }: Ran, told: Told, c
   return output({ content: contentOf(result), metadata })
 }
 
+function noticedOf({ changed, setAside }: Aftermath): Readonly<Record<string, Json>> {
+  return {
+    ...(changed.length > 0 ? { protected_changed: changed } : {}),
+    ...(setAside.length > 0 ? { protected_set_aside: setAside.map((one) => ({ ...one })), advice: ADVICE } : {}),
+  }
+}
+
+const ADVICE = 'Files that programs obey unasked were renamed, as nobody had allowed them. Ask the user to make them.'
+
 /** JSON writes a control character as six: of binary output the preview keeps the shape, and the blob the bytes. */
 function contentOf(result: { readonly stdout: string; readonly stderr: string }): string {
   const content = JSON.stringify(result)
@@ -212,15 +242,23 @@ type Shown = { readonly text: string; readonly blob: Json | null }
 /** Asked for less: what is left out can still be read. */
 function lowered(shown: Shown, { charsMax = null }: Told, context: ToolContext): Shown {
   if (charsMax === null || shown.text.length <= charsMax) return shown
-  const { content, metadata } = bound(shown.text, context.keep, charsMax)
+  const { content, metadata } = bound(shown.text, context, charsMax)
   return { text: content, blob: shown.blob ?? metadata['blob'] ?? null }
 }
 
+/** Both ends were cut before anything was redacted: half of a secret is found by nobody. */
+function endsOf({ head, tail, whole, lostBytes }: Captured, redacted: string): { head: string; tail: string } {
+  if (redacted === whole && lostBytes === 0) return { head, tail }
+  const end = lostBytes === 0 ? redacted.slice(-tail.length) : tail.slice(tail.indexOf('\n') + 1)
+  return { head: clip(redacted, head.length), tail: end }
+}
+
 function bounded(captured: Captured, context: ToolContext): Shown {
-  const { head, tail, bytes, omittedBytes, whole, lostBytes } = captured
+  const { head, bytes, omittedBytes, whole, lostBytes } = captured
   if (whole === null) return { text: head, blob: null }
   const blob = context.keep(whole)
   const lost = lostBytes > 0 ? `; the last ${lostBytes} bytes were not kept` : ''
-  const notice = `[${omittedBytes} of ${bytes} bytes left out here; the full text is blob ${blob.hash}${lost}]`
-  return { text: `${head}\n${notice}\n${tail}`, blob: { ...blob } }
+  const notice = `[${omittedBytes} of ${bytes} bytes left out here; read on with read, path "${blobPath(blob.hash)}"${lost}]`
+  const ends = endsOf(captured, context.redact(whole))
+  return { text: `${ends.head}\n${notice}\n${ends.tail}`, blob: { ...blob } }
 }

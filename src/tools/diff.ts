@@ -66,7 +66,8 @@ function hunksOf(lines: readonly Line[]): readonly string[] {
     const count = (other: Line['mark']) => hunk.filter(({ mark }) => mark !== other).length
     const [olds, news] = [count('+'), count('-')]
     if (hunk.some(({ mark }) => mark !== ' ')) {
-      shown.push(`@@ -${range(oldLine, olds)} +${range(newLine, news)} @@`, ...hunk.map((l) => l.mark + l.text))
+      shown.push(`@@ -${range(oldLine, olds)} +${range(newLine, news)} @@`)
+      for (const { mark, text } of hunk) shown.push(mark + text)
     }
     oldLine += olds
     newLine += news
@@ -77,7 +78,10 @@ function hunksOf(lines: readonly Line[]): readonly string[] {
 
 /** A hunk starts at most CONTEXT lines before a change and ends CONTEXT lines after the last near one. */
 function hunkEnd(lines: readonly Line[], start: number): number {
-  const change = (from: number) => lines.findIndex(({ mark }, index) => index >= from && mark !== ' ')
+  const change = (from: number) => {
+    for (let index = from; index < lines.length; index++) if (lines[index]?.mark !== ' ') return index
+    return -1
+  }
   const first = change(start)
   if (first < 0) return lines.length
   if (first - start > CONTEXT) return first - CONTEXT

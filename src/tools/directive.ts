@@ -30,6 +30,7 @@ function shapes(asWritten: boolean) {
     reason: words('Why.', 200),
     delay_seconds: integer('In how many seconds.', { min: DELAY_SECONDS_MIN, max: DAY_SECONDS }),
     note: optional(words('What to know then.', 400)),
+    priority: optional(choice('high: before other wakes whose time has come. Default normal.', ['normal', 'high'])),
     key: optional(words(KEY, 80)),
   })
   const directive = object({
@@ -72,8 +73,9 @@ export function directiveTool({ store }: { readonly store: Pick<Store, 'now' | '
       const goesOn = outcome === 'continue' && before < FOLLOW_UPS_MAX
       const room = Math.max(0, WAKES_PENDING_MAX - ((await store.card(session))?.wakes ?? 0))
       const queued = wakes.slice(0, room).map(
-        ({ reason, delay_seconds, note = '', key }, i): Wake => ({
+        ({ reason, delay_seconds, note = '', key, priority }, i): Wake => ({
           type: 'wake.scheduled',
+          ...(priority === 'high' ? { urgent: true } : {}),
           due: now + delay_seconds * 1_000,
           reason: note === '' ? reason : `${reason}: ${note}`,
           // Of its own kind: no key of a model is the key of a follow-up, or of the host.
@@ -102,7 +104,11 @@ const FOLLOW_UP_KEY = 'follow-up:'
 
 function saidOf({ outcome, wakes = [], learnings = [] }: Directive, done: Done): string {
   const { goesOn, queued } = done
-  const lines = queued.map(({ due, reason }) => `You will look again at ${new Date(due).toISOString()}: ${reason}`)
+  const lines = queued.map(({ due, reason }, i) => {
+    // The first stands, and only the fold knows whether there is one.
+    const unless = wakes[i]?.key === undefined ? 'You' : `Unless one waits under "${wakes[i].key}" already, you`
+    return `${unless} will look again at ${new Date(due).toISOString()}: ${reason}`
+  })
   if (queued.length < wakes.length)
     lines.push(`Not queued: ${wakes.length - queued.length}, because ${WAKES_PENDING_MAX} wakes may wait at a time.`)
   if (learnings.length > 0) lines.push(`Kept for later sessions: ${learnings.length}.`)

@@ -8,6 +8,7 @@ import { diff } from './diff.ts'
 import { keepBytes, look, replace } from './disk.ts'
 import { output, ToolFailure } from './output.ts'
 import { exclusive, type Guard, locate, type Place } from './paths.ts'
+import { parse } from './reading.ts'
 import { flag, type Infer, integer, list, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 import { changeIn, undoChanges } from './undo.ts'
@@ -38,6 +39,7 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
       'Replaces exact text in files. Each old_string must be in the file exactly once, unless replace_all is set. Read the file first.',
     input,
     effect: 'once',
+    deliverable: true,
     normalise,
     undo: ({ results }, context) =>
       undoChanges(guarded, Array.isArray(results) ? results.flatMap(changeIn) : [], context),
@@ -46,7 +48,7 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
       const done: Applied[] = []
       for (const [index, edit] of edits.entries()) done.push(await apply(guarded, edit, index, context))
       const failed = done.filter(({ ok }) => !ok)
-      const said = bound(done.map((each) => each.text).join('\n'), context.keep, charsMax)
+      const said = bound(done.map((each) => each.text).join('\n'), context, charsMax)
       const counts = { applied: done.length - failed.length, failed: failed.length }
       const results = done.map(({ result }) => result)
       const type = failed[0]?.result['error_type']
@@ -71,12 +73,20 @@ async function verified(guarded: Guard, edits: readonly Edit[]) {
 /** The flat form is a list of one; a path beside the list is the path of those that have none; `all` is `replace_all`. */
 function normalise(args: Json): Json {
   if (!isObject(args)) return args
-  const { edits, path, ...rest } = args
-  if (edits === undefined) return 'old_string' in args ? { edits: [renamed(args)] } : args
-  if (!Array.isArray(edits) || Object.keys(rest).length > 0) return args
+  const { edits: given, path, ...rest } = args
+  if (given === undefined) return 'old_string' in args || 'oldString' in args ? { edits: [renamed(args)] } : args
+  const edits = listOf(given)
+  if (edits === null || Object.keys(rest).length > 0) return args
   return {
     edits: edits.map((edit: Json) => (isObject(edit) ? renamed(path === undefined ? edit : { path, ...edit }) : edit)),
   }
+}
+
+/** One edit is a list of one, and a list may be written as text. */
+function listOf(edits: Json): readonly Json[] | null {
+  if (typeof edits === 'string') return listOf(parse(edits) ?? null)
+  if (isObject(edits)) return [edits]
+  return Array.isArray(edits) ? edits : null
 }
 
 type Fields = { readonly [key: string]: Json }

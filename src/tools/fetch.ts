@@ -97,7 +97,7 @@ async function execute(args: Args, context: ToolContext, settled: Settled): Prom
     const format = html ? wanted : 'text'
     const made = html && format !== 'html' ? await convert(source, { format, from: last, signal }) : source
     const { text: whole, removed } = visible(made)
-    const { content, metadata } = bound(whole, context.keep, charsMax, 1)
+    const { content, metadata } = bound(whole, context, charsMax, 1)
     const truncated = whole.length > charsMax
     const told = { status, content_type: clip(visible(contentType).text, 200), format }
     const page = { url: args.url, final_url: last.href, ...told, content, truncated }

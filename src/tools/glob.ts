@@ -29,7 +29,7 @@ export function globTool(guarded: Guard, charsMax: number, binary: string | null
       const lines = files.length > 0 ? [...files] : ['(no files)']
       if (more) lines.push(`(there are more; these are the ${files.length} newest)`)
       if (warning !== null) lines.push(`(incomplete: ${warning})`)
-      const said = bound(lines.join('\n'), context.keep, charsMax)
+      const said = bound(lines.join('\n'), context, charsMax)
       const metadata = { ...said.metadata, files: files.length, more, ...(warning === null ? {} : { warning }) }
       return output({ content: said.content, metadata })
     },

@@ -1,7 +1,7 @@
 // The tools that come with Terret, as an entry of their own: whoever does not use them does not load them.
 export { askUserTool } from './ask.ts'
 export { type BuiltInName, type BuiltInOptions, builtInTools } from './builtin.ts'
-export { type BashOptions, bashTool } from './bash.ts'
+export { type BashLine, type BashOptions, bashTool } from './bash.ts'
 export { type WebFetchOptions, webFetchTool } from './fetch.ts'
 export { type FileToolsOptions, fileTools } from './files.ts'
 export { jsonlSearchTool } from './jsonl.ts'

@@ -42,11 +42,15 @@ export function writtenValues(args: Json): Json {
 
 function writtenValue(filter: Json): Json {
   if (!isObject(filter)) return filter
-  const { value } = filter
-  const exact =
-    typeof value === 'boolean' ||
-    (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value)))
-  return exact ? { ...filter, value: String(value) } : filter
+  const { value, values } = filter
+  if (Array.isArray(values)) return { ...filter, values: values.map(writtenOf) }
+  return value === undefined ? filter : { ...filter, value: writtenOf(value) }
+}
+
+function writtenOf(value: Json): Json {
+  if (typeof value === 'boolean') return String(value)
+  const exact = typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))
+  return exact ? String(value) : value
 }
 
 /** An object from any key to a length: the one shape that schema.ts has no word for. */

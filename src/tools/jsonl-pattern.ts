@@ -8,8 +8,6 @@ export type Finder = (texts: readonly string[]) => readonly number[]
 const PATTERN_CHARS_MAX = 500
 /** The engine translates a pattern on first use, in time that can double with each choice and cannot be stopped: 30 ms at 20. */
 const CHOICES_MAX = 20
-/** Only this much of one text is searched. */
-const TEXT_CHARS_MAX = 20_000
 const WATCH_MS = 1_000
 
 /** The argument whose pattern ran last. What is watched is synchronous, so there is only one at a time. */
@@ -36,7 +34,7 @@ export function finderOf(name: string, source: string, flags: 'i' | ''): Finder 
   }
   return (texts) => {
     running = name
-    return texts.map((text) => text.slice(0, TEXT_CHARS_MAX).search(pattern))
+    return texts.map((text) => text.search(pattern))
   }
 }
 

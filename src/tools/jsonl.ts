@@ -69,7 +69,7 @@ async function search(confines: Confines, args: Args, context: ToolContext): Pro
     line,
   })
   tally.judge()
-  const { content, metadata } = bound(tally.text(scanned), context.keep, confines.contentCharsMax)
+  const { content, metadata } = bound(tally.text(scanned), context, confines.contentCharsMax)
   return output({
     content,
     metadata: { ...tally.counts(), files_scanned: scanned.files, ...warned(scanned), ...metadata },

@@ -19,7 +19,7 @@ export function listTool(guarded: Guard, charsMax: number): Tool {
       const place = await locate(guarded, path, 'read')
       const { names, more } = await inFolder(place, (folder) => entriesOf(folder.at('.')))
       const last = more ? [`(only ${ENTRIES_MAX} entries were looked at)`] : []
-      const said = bound([...names.toSorted(), ...last].join('\n') || '(empty)', context.keep, charsMax)
+      const said = bound([...names.toSorted(), ...last].join('\n') || '(empty)', context, charsMax)
       const metadata = {
         ...said.metadata,
         path: place.shown,

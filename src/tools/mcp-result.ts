@@ -1,14 +1,14 @@
 // What a server gave back, as an envelope: structured content as JSON, else its texts; anything else is kept beside the log and
 // named. It trusts none of it: lengths are bounded, and characters that hide text are taken out and counted.
-import type { BlobRef } from '../kernel/content.ts'
 import { bound } from './bound.ts'
 import type { CallResult } from './mcp-link.ts'
 import { revealed, visible } from './mcp-text.ts'
 import { envelopeOf, type Metadata, ModelRetry, type Output, output } from './output.ts'
+import type { ToolContext } from './tool.ts'
 
 type Part = CallResult['content'][number]
 type Attachment = { readonly type: string; readonly media: string; readonly bytes: number; readonly blob: string }
-type Keep = (text: string, media?: string) => BlobRef
+type Doors = Pick<ToolContext, 'keep' | 'redact'>
 
 const PARTS_MAX = 500
 const ERROR_CHARS_MAX = 8_000
@@ -17,11 +17,11 @@ const LABEL_CHARS_MAX = 300
 export type Origin = { readonly server: string; readonly tool: string }
 
 /** Throws a ModelRetry for what the tool itself calls an error. */
-export function envelope(result: CallResult, { server, tool }: Origin, keep: Keep): Output {
+export function envelope(result: CallResult, { server, tool }: Origin, context: Doors): Output {
   const attachments: Attachment[] = []
   const parts = result.content
     .slice(0, PARTS_MAX)
-    .map((part) => ({ type: part.type, text: shown(part, keep, attachments) }))
+    .map((part) => ({ type: part.type, text: shown(part, context.keep, attachments) }))
   const structured = result.structuredContent
   // The texts beside structured content say the same again, for clients that do not know it.
   const texts = structured === undefined ? parts : parts.filter(({ type }) => type !== 'text')
@@ -38,14 +38,14 @@ export function envelope(result: CallResult, { server, tool }: Origin, keep: Kee
     ...(hidden === 0 ? {} : { hidden }),
   }
   if (result.isError) {
-    const { content, metadata } = bound(text || 'The tool failed and did not say why.', keep, ERROR_CHARS_MAX)
+    const { content, metadata } = bound(text || 'The tool failed and did not say why.', context, ERROR_CHARS_MAX)
     throw new ModelRetry(content, { ...about, ...metadata, error_type: 'MCPToolError' })
   }
-  const { content, metadata } = bound(text || '(nothing)', keep)
+  const { content, metadata } = bound(text || '(nothing)', context)
   return output({ content, metadata: { ...metadata, ...about } })
 }
 
-function shown(part: Part, keep: Keep, attachments: Attachment[]): string {
+function shown(part: Part, keep: Doors['keep'], attachments: Attachment[]): string {
   const attach = (type: string, data: string, media = 'application/octet-stream'): string => {
     const { hash } = keep(data, `${visible(media, 100)};base64`)
     const bytes = Buffer.byteLength(data, 'base64')

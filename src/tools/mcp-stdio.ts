@@ -2,8 +2,11 @@
 // SDK wants a transport, and is our own because the SDK's bounds no line and kills no group. It knows nothing of tools.
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import type { Clock } from '../kernel/ports.ts'
+import { pidNamespace } from './mcp-namespace.ts'
+import { bornAt, childrenOf, send } from './spawn.ts'
 
 export type StdioOrder = {
   readonly command: string
@@ -23,13 +26,29 @@ const GRACE_MS = 3_000
 const DRAIN_MS = 500
 
 /**
- * Beside the server waits a shell that hears when the harness is gone, however that came, and then ends all the server started:
- * its process group, and by a mark in their environment those who left the group. `exec` makes the child the server itself.
+ * In a pid namespace: the shell that ends when the server does is its first process, so all the others end with it. Beside it waits
+ * one that hears when the harness is gone, or wants an end, and asks all others to end, and then makes them. Between the first one
+ * and the server is one more: a server whose parent is process 1 may think that it was left alone.
+ */
+const APART = `
+  (trap '' TERM HUP INT; read -r gone <&3; kill -TERM -1; sleep 2; kill -KILL -1) </dev/null >/dev/null 2>&1 &
+  exec 3<&- 4>&2 2>/dev/null
+  (trap : TERM HUP INT; (exec "$@" 2>&4 4>&-); exit $?)
+  exit $?`
+
+/**
+ * Without one: beside the server waits a shell that hears when the harness is gone, however that came, and then ends all the server
+ * started: its process group, whoever descends from it then, and by a mark in their environment those who left both. `exec` makes
+ * the child the server itself.
  */
 const SUPERVISED = `
   mark=$1; shift
+  kin() { for child in $(cat "/proc/$1/task"/*/children); do echo "$child"; kin "$child"; done; }
   (trap '' TERM HUP INT; read -r gone <&3
+   read -r self rest </proc/self/stat
+   kin=$(kin $$)
    kill -TERM 0; sleep 1
+   for pid in $kin; do [ "$pid" = "$self" ] || kill -KILL "$pid"; done
    for file in $(grep -lsF -- "TERRET_MCP_CHILD=$mark" /proc/[0-9]*/environ); do
      file=\${file#/proc/}; kill -KILL "\${file%/environ}"
    done
@@ -49,6 +68,10 @@ export class StdioTransport implements Transport {
   readonly #mark: string
   readonly #lines = new Lines(MESSAGE_BYTES_MAX)
   #child: ChildProcess | null = null
+  #isApart = false
+  #isClosed = false
+  /** Who descended from the server when it was told to end. */
+  #kin: readonly Kin[] = []
   #gone: Promise<void> = Promise.resolve()
   #stderr = ''
   #ending = ''
@@ -65,9 +88,14 @@ export class StdioTransport implements Transport {
     return [this.#ending, said && this.#ending && `It said: ${said}`].filter(Boolean).join(' ')
   }
 
-  start(): Promise<void> {
+  async start(): Promise<void> {
     const { command, args, env, cwd } = this.#order
-    const child = spawn('/bin/sh', ['-c', SUPERVISED, 'sh', this.#mark, command, ...args], {
+    const apart = await pidNamespace(this.#clock)
+    if (this.#isClosed) throw new Error('It was closed before it began.')
+    this.#isApart = apart !== null
+    const shell = apart ? [...apart, '/bin/sh', '-c', APART, 'sh'] : ['/bin/sh', '-c', SUPERVISED, 'sh', this.#mark]
+    const [file = '', ...before] = shell
+    const child = spawn(file, [...before, command, ...args], {
       cwd,
       env: { ...env },
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
@@ -81,9 +109,14 @@ export class StdioTransport implements Transport {
       this.#stderr = `${this.#stderr}${chunk.toString('utf8')}`.slice(-STDERR_CHARS_MAX)
     })
     this.#gone = new Promise((resolve) => child.once('error', resolve).once('exit', resolve)).then(() => this.#bury())
-    return new Promise((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
-      child.once('error', reject)
+      child.once('error', (error) => {
+        // The system says the same of a folder that is not there as of a program.
+        const lost = cwd !== undefined && !existsSync(cwd)
+        this.#ending = lost ? `There is no folder ${cwd} to start it in.` : `It did not start: ${error.message}.`
+        reject(error)
+      })
     })
   }
 
@@ -100,6 +133,8 @@ export class StdioTransport implements Transport {
 
   /** First its input ends, then it is asked to end, then it is killed. Resolves when nothing of it is left. */
   async close(): Promise<void> {
+    this.#isClosed = true
+    this.#remember()
     this.#child?.stdin?.end()
     const cancels = [
       this.#clock.timer(LEAVE_MS, () => this.#signal('SIGTERM')),
@@ -126,17 +161,38 @@ export class StdioTransport implements Transport {
     this.#signal('SIGKILL')
   }
 
-  #signal(signal: NodeJS.Signals): void {
+  #signal(signal: 'SIGTERM' | 'SIGKILL'): void {
     const pid = this.#child?.pid
-    if (pid !== undefined) send(-pid, signal)
+    if (pid === undefined) return
+    if (!this.#isApart) {
+      this.#remember()
+      return send(-pid, signal)
+    }
+    // The last word to whoever listens inside; or the end of the first process, after which bubblewrap goes too.
+    if (signal === 'SIGTERM') this.#child?.stdio[3]?.destroy()
+    else send(childrenOf(pid)[0] ?? -pid, signal)
   }
 
-  /** The server has gone: so does what it has started. The waiting shell is of its group, so the group's number is still its own. */
+  /** As long as it lives it is known who descends from it. */
+  #remember(): void {
+    const pid = this.#child?.pid
+    if (pid === undefined || this.#isApart) return
+    this.#kin = [...this.#kin, ...kinOf(pid)]
+  }
+
+  /** The server has gone: so does what it has started. */
   async #bury(): Promise<void> {
     const { exitCode, signalCode, stdio } = this.#child as ChildProcess
-    this.#ending ||= exitCode === null ? `It was ended by ${signalCode}.` : `It ended with code ${exitCode}.`
-    this.#signal('SIGKILL')
-    for (const stray of marked(this.#mark)) send(stray, 'SIGKILL')
+    const signal = signalCode ?? (this.#isApart ? signalOf(exitCode ?? 0) : null)
+    this.#ending ||= signal === null ? `It ended with code ${exitCode}.` : `It was ended by ${signal}.`
+    // Bubblewrap goes after all the others, unless it was killed itself: then whoever listens inside ends them.
+    if (this.#isApart) stdio[3]?.destroy()
+    else {
+      // The waiting shell is of its group, so the group's number is still its own.
+      this.#signal('SIGKILL')
+      for (const { pid, born } of this.#kin) if (bornAt(pid) === born) send(pid, 'SIGKILL')
+      for (const stray of marked(this.#mark)) send(stray, 'SIGKILL')
+    }
     // What it said last is read, unless somebody who got away holds the pipe open.
     await new Promise<void>((resolve) => {
       const cancel = this.#clock.timer(DRAIN_MS, resolve)
@@ -213,9 +269,16 @@ function marked(mark: string): readonly number[] {
     .map(Number)
 }
 
-/** Whoever is gone already needs no signal. */
-function send(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch {}
+type Kin = { readonly pid: number; readonly born: string }
+
+function kinOf(pid: number): readonly Kin[] {
+  return childrenOf(pid).flatMap((child) => {
+    const born = bornAt(child)
+    return [...(born === null ? [] : [{ pid: child, born }]), ...kinOf(child)]
+  })
+}
+
+/** A shell tells a death by signal as a code. */
+function signalOf(code: number): string | null {
+  return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0] ?? null
 }

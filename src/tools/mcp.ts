@@ -208,7 +208,7 @@ class Source implements McpServer {
       if (isTransport(error)) link.retire()
       throw callFailure(error, { ...info, trouble: link.trouble })
     })
-    return envelope(result, info, context.keep)
+    return envelope(result, info, context)
   }
 
   /** A connection on which this tool is still what it was when the run began. */

@@ -36,8 +36,9 @@ export function output(envelope: {
 /** As the log will have it, and nothing else of it. Only what has the mark is looked at for these, so all are checked here. */
 function followOf(follow: Follow): Follow {
   if (follow.type === 'wake.scheduled') {
-    const { type, due, reason, key } = follow
-    if (Number.isFinite(due) && isText(reason) && isText(key)) return { type, due, reason, key }
+    const { type, due, reason, key, urgent } = follow
+    const wake = { type, due, reason, key } as const
+    if (Number.isFinite(due) && isText(reason) && isText(key)) return urgent ? { ...wake, urgent } : wake
     throw new TypeError('A wake has a time, a reason and a key.')
   }
   const { type, kind, text } = follow
@@ -54,6 +55,16 @@ export function envelopeOf(value: unknown): Output {
   if (isOutput(value)) return value
   if (typeof value === 'string') return { ok: true, content: value, metadata: NO_METADATA }
   return { ok: true, content: JSON.stringify(value, sorted, 2) ?? '', metadata: NO_METADATA }
+}
+
+/** What the promise of a tool is about: of an envelope its content, as JSON where it is that. */
+export function promisedIn(value: unknown): unknown {
+  if (!isOutput(value)) return value
+  try {
+    return JSON.parse(value.content)
+  } catch {
+    return value.content
+  }
 }
 
 function isOutput(value: unknown): value is Output {

@@ -34,7 +34,7 @@ export async function askOne(asking: Asking, prompt: string, index: number): Pro
   const { context } = asking
   for (let attempts = 1; ; attempts++) {
     unlessStopped(context.signal)
-    const answer = await tryOnce(asking, prompt, `${index}.${attempts}`)
+    const answer = await context.askModel(asking.model, requestOf(asking, prompt, `${index}.${attempts}`))
     // What comes after the stop is nobody's result.
     unlessStopped(context.signal)
     if (answer.type === 'reply') {
@@ -53,9 +53,8 @@ function unlessStopped({ aborted }: AbortSignal): void {
   if (aborted) throw new ToolFailure('Interrupted', 'Stopped before all prompts were answered.')
 }
 
-async function tryOnce(asking: Asking, prompt: string, id: string): Promise<Reply | ModelFailure> {
-  const { model, instructions, context } = asking
-  const request: Request = {
+function requestOf({ instructions, context }: Asking, prompt: string, id: string): Request {
+  return {
     // A session of its own for every try: nothing of the parent's is in it, and no provider takes it for the parent's.
     session: `${context.key}/${id}`,
     seq: 0,
@@ -64,13 +63,6 @@ async function tryOnce(asking: Asking, prompt: string, id: string): Promise<Repl
     allow: 'none',
     boost: false,
     messages: [{ role: 'user', seq: 0, parts: [{ type: 'text', text: prompt }] }],
-  }
-  const { signal, clock } = context
-  try {
-    return await model.call(request, { signal, clock, emit: nothing, sleep: (ms) => wait(clock, ms, signal) })
-  } catch (error) {
-    const message = error instanceof Error && error.message ? error.message : 'the model threw something'
-    return { type: 'failure', class: 'other', message, retryable: false }
   }
 }
 
@@ -139,5 +131,3 @@ export function sum(one: Spent, other: Spent): Spent {
     cost: one.cost + other.cost,
   }
 }
-
-function nothing(): void {}

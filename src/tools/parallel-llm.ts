@@ -108,7 +108,7 @@ async function askAll(asking: Asking, prompts: readonly string[], concurrency: n
 type Report = { readonly ok: boolean; readonly metadata: Metadata; readonly context: ToolContext }
 
 function shown(summary: object, { ok, metadata, context }: Report): Output {
-  const { content, metadata: cut } = bound(JSON.stringify(summary, null, 1), context.keep)
+  const { content, metadata: cut } = bound(JSON.stringify(summary, null, 1), context)
   return output({ ok, content, metadata: { ...metadata, ...cut } })
 }
 

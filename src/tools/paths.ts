@@ -1,12 +1,13 @@
 // The guard: where a path really leads, and whether a tool may go there. The file tools reach the disk through it only.
 // Not a sandbox: it binds our own file tools. Commands and other programs are bound by the sandbox.
-import { realpathSync, statSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { ToolFailure } from './output.ts'
-import { PROTECTED_NAMES } from './protected.ts'
+import { ownPlaces } from './own-places.ts'
+import { isGitFolder, OBEYED_BY_GIT, PROTECTED } from './protected.ts'
 
 export type Access = 'read' | 'write'
 
@@ -17,7 +18,7 @@ export type GuardOptions = {
   readonly read?: readonly string[]
   /** Folders that may be written. Missing: the root. Empty: none. */
   readonly write?: readonly string[]
-  /** Names that are never written, at any depth, added to those that always are. */
+  /** Names, and runs of names, that are never written, at any depth, added to those that always are. */
   readonly protect?: readonly string[]
   /** Files larger than this are not opened. */
   readonly fileBytesMax?: number
@@ -27,7 +28,9 @@ export type Guard = Frozen<{
   root: string
   read: readonly string[]
   write: readonly string[]
-  protect: ReadonlySet<string>
+  protect: readonly string[]
+  /** What the harness itself keeps and obeys. Absolute. */
+  own: readonly string[]
   fileBytesMax: number
   /** Who works on which real path in this process: parallel calls of one batch take turns instead of conflicting. */
   busy: Map<string, Promise<void>>
@@ -53,9 +56,20 @@ export function guard(options: GuardOptions): Guard {
     root,
     read: at(options.read ?? [root, ...write]),
     write,
-    protect: new Set([...PROTECTED_NAMES, ...(options.protect ?? [])].map(fold)),
+    protect: ['.git', ...PROTECTED, ...(options.protect ?? [])].map(spelled),
+    own: ownPlaces()
+      .all.map(realOr)
+      .filter((place) => !write.some((one) => contains(place, one))),
     fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
     busy: new Map(),
+  }
+}
+
+function realOr(path: string): string {
+  try {
+    return realpathSync.native(path)
+  } catch {
+    return path
   }
 }
 
@@ -142,9 +156,12 @@ function isKernels(path: string): boolean {
 /** As asked, as resolved, and as the place a protected name itself links to. */
 async function isProtected(guarded: Guard, wanted: string, real: string): Promise<boolean> {
   const roots = guarded.write.filter((root) => contains(root, real))
-  const spelled = guarded.write.filter((root) => contains(root, wanted)).map((root) => below(root, wanted))
-  const names = [...roots.map((root) => below(root, real)), ...(spelled.length > 0 ? spelled : [segmentsOf(wanted)])]
-  if (names.flat().some((name) => guarded.protect.has(fold(name)))) return true
+  const asked = guarded.write.filter((root) => contains(root, wanted)).map((root) => below(root, wanted))
+  const ways = [...roots.map((root) => below(root, real)), ...(asked.length > 0 ? asked : [segmentsOf(wanted)])]
+  const names = ways.map((way) => `/${spelled(way.join('/'))}/`)
+  if (names.some((way) => guarded.protect.some((name) => way.includes(`/${name}/`)))) return true
+  if (guarded.own.some((place) => contains(place, real))) return true
+  if (roots.some((root) => isObeyedByGit(root, below(root, real)))) return true
   const linked = [...guarded.protect, join('.git', 'hooks'), join('.git', 'config')]
   const targets = await Promise.all(
     // Also those of the workspace, where a part of it alone may be written.
@@ -153,6 +170,21 @@ async function isProtected(guarded: Guard, wanted: string, real: string): Promis
     ),
   )
   return targets.some((target) => target !== null && contains(target, real))
+}
+
+/** In a repository that has another name than `.git`. */
+function isObeyedByGit(root: string, segments: readonly string[]): boolean {
+  return segments.some((_, index) => {
+    const way = `${segments.slice(index).map(fold).join('/')}/`
+    if (!OBEYED_BY_GIT.some((name) => way.startsWith(`${name}/`))) return false
+    const folder = join(root, ...segments.slice(0, index))
+    return isGitFolder((name) => existsSync(join(folder, name)))
+  })
+}
+
+/** A path as it is compared. */
+function spelled(path: string): string {
+  return path.split('/').map(fold).join('/')
 }
 
 /** File systems may ignore case, trailing dots, invisible characters and stream names. Then so does the list. */

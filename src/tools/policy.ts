@@ -3,6 +3,7 @@
 import type { EffectClass, Frozen, Gate, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Approval } from './tool.ts'
+import { pathsIn, placesIn } from './policy-paths.ts'
 import { matchesPath, matchesPathAnywhere, matchesText, matchesWords, plainWords, stretches } from './pattern.ts'
 
 /** Every condition that is given must hold. A rule without any matches every call. */
@@ -37,7 +38,7 @@ export type Policy = Frozen<{
   asksPerHour?: number
   /** Folders, absolute. A call of a tool that is no `read` and names a path outside of all of them is denied. */
   writeRoots?: readonly string[]
-  /** What relative paths of calls start from, absolute. Needed with `writeRoots`. */
+  /** What relative paths of calls start from, absolute. Needed with `writeRoots`, and for absolute patterns of paths. */
   base?: string
 }>
 
@@ -62,13 +63,14 @@ export type Judgement =
 /** Deny before ask before allow, and within each the first rule that matches. No rule: what the tool asks for itself. */
 export function judge(policy: Policy, action: Action): Judgement {
   if (action.approval === 'never') return { type: 'deny', reason: `Tool "${action.tool}" refuses this call here.` }
-  const outside = action.effect === 'read' ? undefined : pathsIn(action.args).find((path) => !isBelowRoot(policy, path))
-  if (outside !== undefined) {
-    const where = policy.writeRoots?.join(', ') || 'nowhere'
+  if (action.effect !== 'read' && policy.writeRoots && !isWithin(policy, policy.writeRoots, action.args)) {
+    const where = policy.writeRoots.join(', ') || 'nowhere'
     return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: it may write only in ${where}.` }
   }
   for (const effect of ['deny', 'ask', 'allow'] as const) {
-    const rule = policy.rules.find((candidate) => candidate.effect === effect && matches(candidate, action))
+    const rule = policy.rules.find(
+      (candidate) => candidate.effect === effect && matches(candidate, action, policy.base),
+    )
     if (rule) return verdict(policy, rule, action)
   }
   return action.approval === 'auto' ? { type: 'allow' } : asked(policy, {}, action)
@@ -88,14 +90,14 @@ function asked(policy: Policy, rule: Partial<Rule>, action: Action): Judgement {
   return { type: 'ask', gate, expiresMs: rule.expiresMs ?? null }
 }
 
-function matches(rule: Rule, { tool, args, environment }: Action): boolean {
+function matches(rule: Rule, { tool, args, environment }: Action, base: string | undefined): boolean {
   if (rule.tool !== undefined && !listOf(rule.tool).some((pattern) => matchesText(pattern, tool))) return false
   if (rule.environment !== undefined && rule.environment !== environment) return false
   if (rule.exact !== undefined && !isSame(rule.exact, args)) return false
   for (const [path, pattern] of Object.entries(rule.args ?? {})) {
     if (!matchesValues(rule.effect, pattern, valuesAt(args, path.split('.')))) return false
   }
-  if (rule.path !== undefined && !matchesPaths(rule.effect, listOf(rule.path), pathsIn(args))) return false
+  if (rule.path !== undefined && !matchesPaths(rule, pathsIn(args), base)) return false
   return rule.command === undefined || matchesCommand(rule.effect, listOf(rule.command), valuesAt(args, ['command']))
 }
 
@@ -104,9 +106,20 @@ function matchesValues(effect: Rule['effect'], pattern: string, values: readonly
   return effect === 'allow' ? values.length > 0 && values.every(fits) : values.some(fits)
 }
 
-function matchesPaths(effect: Rule['effect'], patterns: readonly string[], paths: readonly string[]): boolean {
-  if (effect !== 'allow') return paths.some((path) => patterns.some((pattern) => matchesPathAnywhere(pattern, path)))
-  return paths.length > 0 && paths.every((path) => patterns.some((pattern) => matchesPath(pattern, path)))
+/** An absolute pattern is held against the whole path: a relative one must not slip past it. */
+function matchesPaths(
+  { effect, path: wanted = [] }: Rule,
+  paths: readonly string[],
+  base: string | undefined,
+): boolean {
+  const fits = effect === 'allow' ? matchesPath : matchesPathAnywhere
+  const any = (path: string): boolean =>
+    listOf(wanted).some((pattern) => fits(pattern, pattern.startsWith('/') ? wholePath(path, base) : path))
+  return effect === 'allow' ? paths.length > 0 && paths.every(any) : paths.some(any)
+}
+
+function wholePath(path: string, base: string | undefined): string {
+  return path.startsWith('/') || base === undefined ? path : `${base}/${path}`
 }
 
 function matchesCommand(effect: Rule['effect'], patterns: readonly string[], commands: readonly string[]): boolean {
@@ -118,22 +131,13 @@ function matchesCommand(effect: Rule['effect'], patterns: readonly string[], com
   return plain.length > 0 && plain.every((words) => words !== null && any(words))
 }
 
-const PATH_FIELDS: ReadonlySet<string> = new Set(['path', 'file_path', 'cwd', 'directory', 'paths'])
-
-/** Every text under a field that names a path, however deep. */
-function pathsIn(value: Json, named = false): readonly string[] {
-  if (typeof value === 'string') return named ? [value] : []
-  if (Array.isArray(value)) return value.flatMap((item: Json) => pathsIn(item, named))
-  if (value === null || typeof value !== 'object') return []
-  return Object.entries(value as Readonly<Record<string, Json>>).flatMap(([key, item]) =>
-    pathsIn(item, PATH_FIELDS.has(key)),
-  )
-}
-
-function isBelowRoot({ writeRoots, base = '/' }: Policy, path: string): boolean {
-  if (writeRoots === undefined) return true
-  const whole = path.startsWith('/') ? path : `${base}/${path}`
-  return writeRoots.some((root) => matchesPath(`${root}/**`, whole))
+function isWithin({ base = '/' }: Policy, roots: readonly string[], args: Json): boolean {
+  return placesIn(args).every((place) => {
+    const path = place.replace(/^file:(\/\/[^/]*)?(?=\/)/, '')
+    // Whose home a tool means is not known here.
+    if (path.startsWith('~') || path.startsWith('file:')) return false
+    return roots.some((root) => matchesPath(`${root}/**`, wholePath(path, base)))
+  })
 }
 
 /** The values at a dotted path, as text. An array on the way means each of its items. */
@@ -170,6 +174,10 @@ export function describeRule(rule: Rule): string {
     ...(rule.path === undefined ? [] : [`path ${listOf(rule.path).join(' or ')}`]),
     ...(rule.command === undefined ? [] : [`command ${listOf(rule.command).join(' or ')}`]),
     ...(rule.environment === undefined ? [] : [`in ${rule.environment}`]),
+    ...(rule.class === undefined ? [] : [`class ${rule.class}`]),
+    ...(rule.n === undefined || rule.n === 1 ? [] : [`${rule.n} approvals`]),
+    ...(rule.roles === undefined ? [] : [`by ${rule.roles.join(' or ')}`]),
+    ...(rule.expiresMs === undefined ? [] : [`within ${rule.expiresMs} ms`]),
   ]
   return `${rule.effect} ${parts.join(', ')}`
 }
@@ -181,69 +189,99 @@ function exactText(exact: Json | undefined): readonly string[] {
   return fields.length > 0 ? [...fields, 'and nothing else'] : ['no arguments']
 }
 
-const KEYS = new Set([
-  'effect',
-  'tool',
-  'args',
-  'exact',
-  'path',
-  'command',
-  'environment',
-  'class',
-  'n',
-  'roles',
-  'expiresMs',
-  'reason',
-])
-
-/** A policy from a file. What is not understood is refused: a rule that silently does nothing protects nobody. */
+/** A policy from a file or from code. What is not understood is refused: a rule that silently does nothing protects nobody. */
 export function parsePolicy(value: unknown): Policy {
-  const bad = (what: string): Fault => new Fault('invalid_config', `The policy is not valid: ${what}.`)
-  if (value === null || typeof value !== 'object' || Array.isArray(value))
-    throw bad('it must be an object with "rules"')
-  const { rules, onAsk, actionsPerHour, asksPerHour, writeRoots, base, ...rest } = value as Record<string, unknown>
+  if (!isFields(value)) throw bad('it must be an object with "rules"')
+  const { rules, onAsk, actionsPerHour, asksPerHour, writeRoots, base, ...rest } = value
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) throw bad(`"${unknown}" is not known`)
   if (!Array.isArray(rules)) throw bad('"rules" must be a list')
   if (onAsk !== undefined && onAsk !== 'park' && onAsk !== 'deny') throw bad('"onAsk" must be "park" or "deny"')
   for (const [name, count] of Object.entries({ actionsPerHour, asksPerHour })) {
-    if (count !== undefined && !(Number.isInteger(count) && Number(count) >= 0))
-      throw bad(`"${name}" must be a whole number from 0 on`)
+    if (count !== undefined && !isCount(count, 0)) throw bad(`"${name}" must be a whole number from 0 on`)
   }
-  for (const [i, rule] of (rules as unknown[]).entries()) checkRule(rule, `rule ${i + 1}`, bad)
+  for (const [i, rule] of (rules as unknown[]).entries()) checkRule(rule, `rule ${i + 1}`)
   return {
     rules: rules as Rule[],
     ...(onAsk === undefined ? {} : { onAsk }),
     ...(actionsPerHour === undefined ? {} : { actionsPerHour: Number(actionsPerHour) }),
     ...(asksPerHour === undefined ? {} : { asksPerHour: Number(asksPerHour) }),
-    ...(writeRoots === undefined ? {} : rootsOf(writeRoots, base, bad)),
+    ...rootsOf(writeRoots, base),
   }
 }
 
-function rootsOf(roots: unknown, base: unknown, bad: (what: string) => Fault): Pick<Policy, 'writeRoots' | 'base'> {
-  const isWhole = (path: unknown): path is string => typeof path === 'string' && /^\/[^*]*$/.test(path)
-  if (!Array.isArray(roots) || !roots.every(isWhole)) throw bad('"writeRoots" must be a list of absolute folders')
-  if (!isWhole(base))
+function bad(what: string): Fault {
+  return new Fault('invalid_config', `The policy is not valid: ${what}.`)
+}
+
+function rootsOf(roots: unknown, base: unknown): Pick<Policy, 'writeRoots' | 'base'> {
+  const isWhole = (path: unknown): path is string => typeof path === 'string' && path.startsWith('/')
+  const isRoot = (path: unknown): path is string => isWhole(path) && !path.includes('*')
+  if (base !== undefined && !isWhole(base))
+    throw bad('"base" must be the absolute folder that relative paths of calls start from')
+  if (roots === undefined) return base === undefined ? {} : { base }
+  if (!Array.isArray(roots) || !roots.every(isRoot)) throw bad('"writeRoots" must be a list of absolute folders')
+  if (base === undefined)
     throw bad('"writeRoots" needs "base", the absolute folder that relative paths of calls start from')
   return { writeRoots: roots, base }
 }
 
-function checkRule(rule: unknown, name: string, bad: (what: string) => Fault): void {
-  if (rule === null || typeof rule !== 'object') throw bad(`${name} must be an object`)
-  const { effect, n, args, ...rest } = rule as Record<string, unknown>
-  const stranger = Object.keys(rest).find((key) => !KEYS.has(key))
-  if (stranger !== undefined) throw bad(`${name} has "${stranger}", which is not known`)
+type Check = readonly [holds: (value: unknown) => boolean, what: string]
+
+const TEXT: Check = [isText, 'must be a text']
+const TEXTS: Check = [(value) => isText(value) || isTexts(value), 'must be a text or a list of texts']
+
+/** What each field of a rule must be. */
+const FIELDS: { readonly [K in Exclude<keyof Rule, 'effect'>]-?: Check } = {
+  tool: TEXTS,
+  args: [(value) => isPatterns(value), 'must be an object of argument names, each with a pattern that is a text'],
+  exact: [isFields, 'must be an object of arguments'],
+  path: TEXTS,
+  command: TEXTS,
+  environment: TEXT,
+  class: TEXT,
+  n: [(value) => isCount(value, 1), 'must be a whole number from 1 on'],
+  roles: [isTexts, 'must be a list of texts, with at least one'],
+  expiresMs: [(value) => isCount(value, 1), 'must be a whole number of milliseconds from 1 on'],
+  reason: TEXT,
+}
+const ONLY_ASKED = ['class', 'n', 'roles', 'expiresMs'] as const
+
+function checkRule(rule: unknown, name: string): void {
+  if (!isFields(rule)) throw bad(`${name} must be an object`)
+  const { effect, ...rest } = rule
   if (effect !== 'allow' && effect !== 'ask' && effect !== 'deny')
     throw bad(`${name} needs "effect": allow, ask or deny`)
-  if (n !== undefined && !(Number.isInteger(n) && Number(n) >= 1))
-    throw bad(`${name}: "n" must be a whole number from 1 on`)
-  if (args !== undefined && (args === null || typeof args !== 'object'))
-    throw bad(`${name}: "args" must be an object of patterns`)
-  for (const key of ['tool', 'path', 'command', 'roles']) {
-    const list = rest[key]
-    const texts = Array.isArray(list) ? list.every((item) => typeof item === 'string') : typeof list === 'string'
-    if (list !== undefined && !texts) throw bad(`${name}: "${key}" must be text or a list of texts`)
+  for (const [field, value] of Object.entries(rest)) {
+    const check = Object.hasOwn(FIELDS, field) ? FIELDS[field as keyof typeof FIELDS] : undefined
+    if (check === undefined) throw bad(`${name} has "${field}", which is not known`)
+    if (value !== undefined && !check[0](value)) throw bad(`${name}: "${field}" ${check[1]}`)
   }
+  const idle = effect === 'ask' ? undefined : ONLY_ASKED.find((field) => rest[field] !== undefined)
+  if (idle !== undefined) throw bad(`${name}: "${idle}" is for a rule that asks, and this one does not`)
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== ''
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isText)
+}
+
+/** None at all would match every call. */
+function isPatterns(value: unknown): boolean {
+  if (!isFields(value)) return false
+  const patterns = Object.values(value)
+  return patterns.length > 0 && patterns.every((pattern) => typeof pattern === 'string')
+}
+
+function isCount(value: unknown, least: number): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= least
 }
 
 function listOf(value: string | readonly string[]): readonly string[] {

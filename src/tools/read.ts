@@ -29,7 +29,8 @@ export function readTool(guarded: Guard, charsMax: number): Tool {
     execute: async (args, context) => {
       const { bytes, shown, hash } = await load(guarded, args.path, context)
       if (bytes.length > WHOLE_BYTES_MAX && args.limit === undefined) {
-        const text = `"${shown}" has ${bytes.length} bytes. Give offset and limit, or use search.`
+        const how = blobHash(args.path) === null ? 'Give offset and limit, or use search.' : 'Give offset and limit.'
+        const text = `"${shown}" has ${bytes.length} bytes. ${how}`
         throw new ToolFailure('InvalidInput', text)
       }
       if (bytes.subarray(0, 8000).includes(0)) {

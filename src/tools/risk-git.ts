@@ -12,6 +12,7 @@ const first = (options: Options, ...names: readonly string[]): boolean =>
   names.includes(options.operands[0]?.text ?? '')
 const discards = 'throws away changes'
 const rewrites = 'rewrites or removes history'
+const obeyed = 'makes what git obeys'
 const leaves = 'sends data to another machine'
 
 const RULES: Readonly<Record<string, Rule>> = {
@@ -28,7 +29,13 @@ const RULES: Readonly<Record<string, Rule>> = {
   tag: ask(rewrites, (options) => has(options, 'df', '--delete', '--force')),
   stash: ask(discards, (options) => first(options, 'drop', 'clear')),
   reflog: ask(rewrites, (options) => first(options, 'expire', 'delete')),
-  worktree: ask(discards, (options) => first(options, 'remove') && has(options, 'f', '--force')),
+  worktree: ask(
+    'makes what git obeys, or throws away changes',
+    (options) => first(options, 'add') || (first(options, 'remove') && has(options, 'f', '--force')),
+  ),
+  init: ask(obeyed, always),
+  clone: ask(obeyed, always),
+  submodule: ask(obeyed, (options) => first(options, 'add', 'init', 'update', 'set-url', 'sync', 'deinit')),
   'update-ref': ask(rewrites, always),
   'filter-branch': ask(rewrites, always),
   'filter-repo': ask(rewrites, always),

@@ -1,5 +1,6 @@
 // Which paths are dangerous to write, to remove or to read, as tables of patterns. It looks at spelling only, never at a disk.
 import { posix } from 'node:path'
+import { OBEYED_BY_GIT, PROTECTED } from './protected.ts'
 import type { Level } from './risk-level.ts'
 import type { Word } from './risk-words.ts'
 
@@ -29,9 +30,14 @@ const TOUCHY_TO_WRITE: readonly RegExp[] = [
   /^\/(etc|usr|opt|var\/(lib|spool|log))\//,
   /^\/proc\//,
   /^~[^/]*\/\./,
-  /(^|\/)\.(bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|inputrc|gitconfig|vimrc)$/,
-  /(^|\/)\.git\/(config|hooks\/|info\/attributes)/,
+  /(^|\/)\.(inputrc|vimrc)$/,
+  ...PROTECTED.map(inPath),
+  ...OBEYED_BY_GIT.map((name) => inPath(`.git/([^]*/)?${name}`)),
 ]
+
+function inPath(name: string): RegExp {
+  return new RegExp(`(^|/)${name.replaceAll('.', '\\.')}(/|$)`, 'i')
+}
 
 const SECRET: readonly RegExp[] = [
   /(^|[/=:@])\.(ssh|aws|gnupg|kube|azure|password-store|mozilla)(\/|$)/,

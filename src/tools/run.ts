@@ -1,6 +1,6 @@
 // Running one call of one tool: handler in, envelope out. It never throws; the intent is already on disk when it is called.
 import type { FailureKind } from '../kernel/failure.ts'
-import { envelopeOf, ModelRetry, type Output, ToolFailure } from './output.ts'
+import { envelopeOf, ModelRetry, type Output, promisedIn, ToolFailure } from './output.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
 export type Done =
@@ -32,7 +32,7 @@ export async function execute(tool: Tool, args: unknown, context: ToolContext): 
 
 /** What came back is not what the tool promised. It has run, so it is not run again. */
 async function complaint(tool: Tool, value: unknown): Promise<Output | null> {
-  const checked = await tool.checkOutput?.(value)
+  const checked = await tool.checkOutput?.(promisedIn(value))
   if (!checked?.issues) return null
   const [issue] = checked.issues
   const where = issue?.path?.length ? ` at "${issue.path.map(String).join('.')}"` : ''

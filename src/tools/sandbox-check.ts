@@ -1,15 +1,6 @@
 // Do the walls stand? Tried once per process, before the first command: a sandbox that is there and does not hold is worse than none.
 // It judges by what happened on the host, and by nothing the sandbox says of itself alone.
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readlinkSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -49,35 +40,34 @@ export async function tryWalls(bwrap: string, clock: Clock): Promise<Verdict> {
     : { type: 'unsound', reason }
 }
 
-/** $1 a file outside, $2 a file at home, $3 a port of the host, $4 a file inside. What fails here fails as it should. */
+/** $1 a port of the host, $2 a file inside, and then files outside. What fails here fails as it should. */
 const PROBE = `
+  port=$1; inside=$2; shift 2
   echo "net=$(readlink /proc/self/ns/net)" "pid=$(readlink /proc/self/ns/pid)"
-  echo broken >> "$1"; echo broken > "$2"; (exec 9<>/dev/tcp/127.0.0.1/$3)
+  for file; do echo broken > "$file"; done; (exec 9<>/dev/tcp/127.0.0.1/$port)
   ( : >> /proc/sys/kernel/core_pattern ) && echo sysctl=writable
   grep ^Seccomp /proc/self/status
-  env; cat /proc/[0-9]*/environ; echo written > "$4"; echo done`
+  env; cat /proc/[0-9]*/environ; echo written > "$inside"; echo done`
 
 /** The first wall that does not hold, or null. */
 async function breach(bwrap: string, features: SandboxFeatures, clock: Clock): Promise<string | null> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'terret-walls-')))
-  const [workspace, outside] = [join(folder, 'in'), join(folder, 'out')]
-  const home = process.env['HOME'] ?? '/'
-  const atHome = join(home, `.${basename(folder)}`)
+  const workspace = join(folder, 'in')
+  const outside = placesOutside(folder).map((place) => join(place, `.${basename(folder)}`))
   const listener = await listen()
   try {
     mkdirSync(workspace)
-    writeFileSync(outside, 'whole')
     // The folder's name is unguessable: it is also the secret that must not be seen.
     const marker = `marker-${basename(folder)}`
     const env = allowedEnvironment({ ...process.env, TERRET_SELF_TEST: marker })
     const walls = raiseWalls({ workspace, network: false, env, masked: [], protectedPaths: [] }, features)
     const inside = join(workspace, 'written')
-    const probe = [findShell(), '-c', PROBE, 'sh', outside, atHome, String(listener.port), inside]
+    const probe = [findShell(), '-c', PROBE, 'sh', String(listener.port), inside, ...outside]
     const inner = order(bwrap, [...walls.args, ...heldBack(probe)], workspace, true, env)
     const end = await runChild({ ...inner, filter: walls.filter }, clock)
     if (end.how.type !== 'exited') return `it does not start: ${startTrouble(end)}`
     const said = end.stdout.head
-    if (readFileSync(outside, 'utf8') !== 'whole' || existsSync(atHome)) return 'a command could write outside'
+    if (outside.some(existsSync)) return 'a command could write outside'
     if (listener.met() || !isApart(said, 'net')) return 'a command could reach the network'
     if (!isApart(said, 'pid')) return 'a command could see other processes'
     if (said.includes(marker)) return 'a command could see the environment of the harness'
@@ -90,8 +80,13 @@ async function breach(bwrap: string, features: SandboxFeatures, clock: Clock): P
   } finally {
     listener.close()
     rmSync(folder, { recursive: true, force: true })
-    rmSync(atHome, { force: true })
+    for (const file of outside) rmSync(file, { force: true })
   }
+}
+
+/** The temporary folder is private inside, so what is written there proves nothing: home may lie in it, and the rest must not. */
+function placesOutside(folder: string): readonly string[] {
+  return [...new Set([folder, process.env['HOME'] ?? '/', process.cwd(), '/var/tmp'])]
 }
 
 /** Said by the command, but a lie would need the name of a namespace that is not ours. */

@@ -4,6 +4,7 @@ import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSyn
 import { homedir, totalmem } from 'node:os'
 import { delimiter, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
+import { ownPlaces } from './own-places.ts'
 import { filterFor } from './seccomp.ts'
 import { FILTER_FD, GO, READY } from './spawn.ts'
 
@@ -22,7 +23,7 @@ export type Confinement = {
   readonly env: Readonly<Record<string, string>>
   /** Absolute. Shown empty, whether file or folder. */
   readonly masked: readonly string[]
-  /** Relative to the workspace. Read-only where they exist; `watched` where they do not. */
+  /** Relative to the workspace. Read-only where they exist: what is missing is found when it was made (aftermath.ts). */
   readonly protectedPaths: readonly string[]
   /** Absolute. Read-only, and seen also where what is around them is hidden. */
   readonly shown?: readonly string[]
@@ -45,7 +46,7 @@ const LIMITS: Limits = {
 
 // biome-ignore format: a list
 const SECRETS_AT_HOME = [
-  '.terret', '.ssh', '.aws', '.gnupg', '.config/gcloud', '.npmrc', '.netrc', '.docker', '.azure', '.kube', '.config/gh', '.config/op',
+  '.ssh', '.aws', '.gnupg', '.config/gcloud', '.npmrc', '.netrc', '.docker', '.azure', '.kube', '.config/gh', '.config/op',
   '.git-credentials', '.config/git/credentials', '.pypirc', '.pgpass', '.my.cnf', '.vault-token', '.terraform.d',
   '.cargo/credentials', '.cargo/credentials.toml', '.yarnrc.yml', '.password-store', '.local/share/keyrings',
   '.mozilla', '.config/google-chrome', '.config/chromium', '.bash_history', '.zsh_history', '.node_repl_history',
@@ -80,14 +81,10 @@ export function allowedEnvironment(source: Environment): Readonly<Record<string,
   return Object.fromEntries(allowed.filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-/** All that is hidden by default; `data` is where the harness keeps its own records. */
-export function secretPaths(home: string, data: string): readonly string[] {
-  return [...SECRETS_AT_HOME.map((path) => join(home, path)), data, ...SECRETS_ELSEWHERE]
-}
-
-/** TERRET_HOME, or the place it has when nobody named one. */
-export function dataFolder(env: Environment = process.env): string {
-  return env['TERRET_HOME'] ?? join(env['HOME'] ?? homedir(), '.terret')
+/** All that is hidden by default: usual places of secrets, and what is the harness's own. */
+export function secretPaths(env: Environment): readonly string[] {
+  const home = env['HOME'] || homedir()
+  return [...SECRETS_AT_HOME.map((path) => join(home, path)), ...ownPlaces(env).all, ...SECRETS_ELSEWHERE]
 }
 
 /** bash where it exists. The result names which it was. */
@@ -99,8 +96,8 @@ export type Walls = {
   readonly args: readonly string[]
   /** What bubblewrap reads from descriptor 4: the system calls that are refused. Null where nobody wrote them down. */
   readonly filter: Uint8Array | null
-  /** Protected places that cannot be mounted over, being missing or links. Whoever runs a command compares them after it. */
-  readonly watched: readonly string[]
+  /** Links on the way to protected places: they cannot be mounted over. Whoever runs a command compares them after it. */
+  readonly links: readonly string[]
 }
 
 /** Everything before the command itself. Only what exists is mounted over: nothing is ever created on the host. */
@@ -112,7 +109,7 @@ export function raiseWalls(confinement: Confinement, features: SandboxFeatures):
   const masked = existing(confinement.masked)
   const shown = existing(confinement.shown ?? [])
   const own = shown.filter((path) => isWithin(workspace, path)).map((path) => relative(workspace, path))
-  const { pins, readOnly, watched } = protection(workspace, [...confinement.protectedPaths, ...own])
+  const { pins, readOnly, links } = protection(workspace, [...confinement.protectedPaths, ...own])
   const size = features.tmpfsSize ? ['--size', String(TMP_BYTES_MAX)] : []
   const isAround = (path: string): boolean => isWithin(path, workspace)
   const isOver = (path: string): boolean => !isAround(path) && shown.some((one) => isWithin(path, one))
@@ -138,7 +135,7 @@ export function raiseWalls(confinement: Confinement, features: SandboxFeatures):
     ['/dev', ...masked.filter((path) => path !== workspace && isFolder(path))].map((path) => ['--remount-ro', path]),
     ['--chdir', workspace],
   ].flat(3)
-  return { args, filter, watched }
+  return { args, filter, links }
 }
 
 /**
@@ -162,10 +159,21 @@ export function heldBack(argv: readonly string[], limits: Limits = LIMITS): read
     ${bash ? 'set -m' : ''}
     (exec 5>&2 2>/dev/null; ${limited(limits, bash)}; "$@" </dev/null 2>&5 3>&- 5>&-; echo $? >&3) &
     exec 2>/dev/null
-    read -r code <&3 || exit 137
+    ${bash ? LISTENING : 'read -r code <&3 || exit 137'}
     exit "$code"`
   return ['--', shell, '-c', first, 'sh', ...argv]
 }
+
+/**
+ * Until the harness says the code back, or is gone. A command may kill the shell that was to say it, and that nobody would hear: so
+ * now and then it looks whether that one lives. What was said last is read also when it does not.
+ */
+const LISTENING = `
+    until read -r -t 0.2 code <&3; do
+      [ $? -gt 128 ] || exit 137
+      [ -n "$gone" ] && exit 137
+      kill -0 $! || gone=1
+    done`
 
 /**
  * Hard limits: without a capability nobody raises them. One that already is lower stays. Not the address space, of which node and
@@ -181,25 +189,15 @@ function limited({ processesMax, memoryBytesMax, fileBytesMax }: Limits, bash: b
   ].join('; ')
 }
 
-/** How a watched path looks, to be compared after the call. */
-export function glimpse(path: string): string {
-  try {
-    const { ino, mode, mtimeMs } = lstatSync(path)
-    return `${ino} ${mode} ${mtimeMs}`
-  } catch {
-    return 'missing'
-  }
-}
-
 function protection(workspace: string, protectedPaths: readonly string[]) {
   const pins = new Set<string>()
   const readOnly = new Set<string>()
-  const watched = new Set<string>()
+  const links = new Set<string>()
   for (const path of protectedPaths) {
     const whole = join(workspace, path)
     if (!isWithin(workspace, whole) || whole === workspace) continue
-    const loose = looseEnd(workspace, path)
-    if (loose !== null) watched.add(loose)
+    const link = firstLink(workspace, path)
+    if (link !== null) links.add(link)
     const real = standing(workspace, path)
     if (real === null || !isWithin(workspace, real) || real === workspace) continue
     readOnly.add(real)
@@ -207,7 +205,7 @@ function protection(workspace: string, protectedPaths: readonly string[]) {
     for (let above = dirname(real); above !== workspace; above = dirname(above)) pins.add(above)
   }
   const byDepth = (a: string, b: string): number => a.length - b.length
-  return { pins: [...pins].sort(byDepth), readOnly: [...readOnly].sort(byDepth), watched: [...watched] }
+  return { pins: [...pins].sort(byDepth), readOnly: [...readOnly].sort(byDepth), links: [...links] }
 }
 
 /** What is there of a path: its end, or the file that is in its way, such as the `.git` that names another folder. */
@@ -224,16 +222,15 @@ function standing(workspace: string, path: string): string | null {
   }
 }
 
-/** The first step of a path that is missing, or a link that could be turned elsewhere. */
-function looseEnd(workspace: string, path: string): string | null {
+/** The first step of a path that is a link, which could be turned elsewhere. */
+export function firstLink(workspace: string, path: string): string | null {
   let place = workspace
   for (const step of path.split(sep)) {
     place = join(place, step)
     try {
       if (lstatSync(place).isSymbolicLink()) return place
     } catch {
-      // Its own end and not this step: a folder that appears on the way is no harm, what stands at its end may be.
-      return join(workspace, path)
+      return null
     }
   }
   return null

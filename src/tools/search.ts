@@ -40,7 +40,7 @@ export function searchTool(guarded: Guard, charsMax: number, binary: string | nu
       const warning = troubleOf(ran)
       // Code 2 with matches is part of an answer; without any it is none.
       if (warning !== null && found.matches === 0 && (ran.code ?? 0) > 1) throw failedSearch(warning)
-      const said = bound(found.text(warning), context.keep, charsMax)
+      const said = bound(found.text(warning), context, charsMax)
       const counts = { files: found.files.length, matches: found.matches, more: found.more }
       return output({
         content: said.content,

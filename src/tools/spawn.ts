@@ -1,7 +1,7 @@
 // Runs one child process within limits: bounded capture, soft and hard timeouts, and a death that takes its descendants along.
 // It knows how a bubblewrap namespace dies, not how one is built: that is sandbox.ts. It knows nothing of tools or models.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../kernel/ports.ts'
@@ -243,7 +243,7 @@ function ended(stream: Readable | null | undefined): Promise<void> {
 }
 
 /** When a process was started, in ticks; null once it is dead. A zombie is dead: a first process is one only after its whole namespace is gone. */
-function bornAt(pid: number): string | null {
+export function bornAt(pid: number): string | null {
   try {
     const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(/.*\) /s)[1]?.split(' ') ?? []
     return state === undefined || state === 'Z' || state === 'X' ? null : (fields[18] ?? null)
@@ -252,16 +252,19 @@ function bornAt(pid: number): string | null {
   }
 }
 
-function childrenOf(pid: number): readonly number[] {
+/** Of all its threads: any of them may have started one. */
+export function childrenOf(pid: number): readonly number[] {
   try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+    const threads = readdirSync(`/proc/${pid}/task`)
+    const lists = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'))
+    return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number))
   } catch {
     return []
   }
 }
 
 /** Whoever is gone already needs no signal. */
-function send(pid: number, signal: NodeJS.Signals): void {
+export function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {}

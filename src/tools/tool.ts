@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { BlobRef, CallKey, EffectClass, Frozen, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Clock } from '../kernel/ports.ts'
+import type { Clock, Model, ModelFailure, Reply, Request } from '../kernel/ports.ts'
 import { fromJsonSchema, type JsonSchema } from './json-schema.ts'
 import type { Metadata } from './output.ts'
 import { supply } from './injected.ts'
@@ -21,12 +21,21 @@ export type ToolContext = Frozen<{
   call: CallKey
   /** The same for every try of this call: hand it to services that accept an idempotency key. */
   key: string
+  /** A person was asked about this very call, and said yes. */
+  approved: boolean
   signal: AbortSignal
   /** The harness's clock: a tool that waits waits by it. */
   clock: Clock
   /** Keeps a large text beside the log, in the same commit as the result. `recall` reads it back, also in later calls. */
   keep: (text: string, media?: string) => BlobRef
   recall: (hash: string) => Promise<string | null>
+  /** The text with known secrets as their marks. Results are redacted anyway: this is for what is cut before it is one. */
+  redact: (text: string) => string
+  /**
+   * Asks a model under the budget of this run: the way for every tool that asks one. Held for before the request and settled after
+   * it; what does not fit is not asked. Tried once.
+   */
+  askModel: (model: Model, request: Request) => Promise<Reply | ModelFailure>
   /** A secret this tool declared, by its name. */
   secret: (name: string) => string
   /** Puts the secrets this tool declared in the place of their marks (`⟦secret:NAME⟧`). */
@@ -151,7 +160,11 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   }
   const execute = handlerOf(definition)
   const input = isStandard(definition.input) ? definition.input : fromJsonSchema(definition.input, name)
-  const whole = (input['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }) as Json
+  const whole = input['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) as Json | undefined
+  if (whole === undefined) {
+    const message = `The schema of tool "${name}" cannot say its JSON Schema, so no model could be told what it takes. Use a library that can, such as Zod 4, or give a JSON Schema.`
+    throw new Fault('invalid_config', message)
+  }
   const supplied = supply(definition.injected)
   const parameters = supplied ? supplied.hidden(whole) : whole
   const asks = typeof approval === 'function' ? approval : () => approval

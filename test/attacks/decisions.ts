@@ -53,6 +53,18 @@ const CASES: readonly Case[] = [
     await desk.decide({ callId, allow: true, by: world.defended ? 'eve' : 'eve again' })
     await desk.forge(callId, digest, { by: 'eve' })
   }),
+  deciding('votes again under no name', async (world) => {
+    const desk = await Desk.open(world, EVIL, ask({ n: 2 }))
+    const { callId } = await desk.first()
+    await desk.decide({ callId, allow: true, by: 'eve' })
+    await desk.decide({ callId, allow: true, by: world.defended ? '' : 'nobody' })
+  }),
+  deciding('votes again with a space behind the name', async (world) => {
+    const desk = await Desk.open(world, EVIL, ask({ n: 2 }))
+    const { callId } = await desk.first()
+    await desk.decide({ callId, allow: true, by: 'eve' })
+    await desk.decide({ callId, allow: true, by: world.defended ? 'eve ' : 'eve again' })
+  }),
   deciding('decides when it is too late', async (world) => {
     const desk = await Desk.open(world, EVIL, ask(world.defended ? { expiresMs: 20 } : {}))
     const { callId, digest = '' } = await desk.first().catch(() => ({ callId: '4.0', digest: '' }))

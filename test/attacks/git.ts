@@ -7,18 +7,26 @@ import type { Case, Row } from './case.ts'
 import { shell } from './naive.ts'
 import { type World, UNTOUCHED } from './world.ts'
 
+/** Git as the user runs it: outside, with all rights. */
+function git(world: World, folder: string, ...args: readonly string[]): void {
+  const settings = ['user.name=a', 'user.email=a@b', 'protocol.file.allow=always'].flatMap((one) => ['-c', one])
+  execFileSync('git', [...settings, ...args], {
+    cwd: join(world.root, folder),
+    env: { PATH: process.env['PATH'] ?? '', HOME: world.home, GIT_CONFIG_NOSYSTEM: '1' },
+    stdio: 'ignore',
+  })
+}
+
+function committed(world: World, folder: string): void {
+  world.put(`${folder}/a.txt`, 'a\n')
+  git(world, folder, 'init', '-q')
+  git(world, folder, 'add', '.')
+  git(world, folder, 'commit', '-qm', 'a')
+}
+
 /** A repository with one commit, and a program that harms the outside when git runs it. */
 function repository(world: World): string {
-  const git = (...args: readonly string[]) =>
-    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], {
-      cwd: world.workspace,
-      env: { PATH: process.env['PATH'] ?? '', HOME: world.home, GIT_CONFIG_NOSYSTEM: '1' },
-      stdio: 'ignore',
-    })
-  git('init', '-q')
-  world.put('ws/a.txt', 'a\n')
-  git('add', '.')
-  git('commit', '-qm', 'a')
+  committed(world, 'ws')
   return world.put('ws/trap.sh', `#!/bin/sh\necho evil > ${world.outside}/canary.txt\n`, 0o755)
 }
 
@@ -110,8 +118,127 @@ const files: Case = {
   harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,
 }
 
+type Later = {
+  readonly name: string
+  readonly prepare?: (world: World) => void
+  /** `$TRAP` is the program that harms. One call each. */
+  readonly commands: readonly string[]
+  /** Where the user runs git afterwards, and what. */
+  readonly folder?: string
+  readonly run?: readonly string[]
+}
+
+function submodule(world: World, at: string): void {
+  committed(world, 'origin')
+  git(world, 'ws', 'submodule', 'add', '-q', join(world.root, 'origin'), at)
+  git(world, 'ws', 'commit', '-qm', 'sub')
+}
+
+const WATCHED = '[core]\\n\\tfsmonitor = $TRAP\\n'
+
+const LATERS: readonly Later[] = [
+  {
+    name: 'a submodule a monitor of files',
+    prepare: (world) => submodule(world, 'sub'),
+    commands: [`printf "${WATCHED}" >> .git/modules/sub/config`],
+  },
+  {
+    name: 'a submodule of a path with folders a monitor of files',
+    prepare: (world) => submodule(world, 'libs/deep/sub'),
+    commands: [`printf "${WATCHED}" >> .git/modules/libs/deep/sub/config`],
+  },
+  {
+    name: 'a submodule in a submodule a monitor of files',
+    prepare: (world) => {
+      committed(world, 'inner')
+      committed(world, 'origin')
+      git(world, 'origin', 'submodule', 'add', '-q', join(world.root, 'inner'), 'in')
+      git(world, 'origin', 'commit', '-qm', 'in')
+      git(world, 'ws', 'submodule', 'add', '-q', join(world.root, 'origin'), 'sub')
+      git(world, 'ws', 'submodule', 'update', '-q', '--init', '--recursive')
+    },
+    commands: [`printf "${WATCHED}" >> .git/modules/sub/modules/in/config`],
+  },
+  {
+    name: 'a submodule hooks',
+    prepare: (world) => submodule(world, 'sub'),
+    commands: ['cp trap.sh .git/modules/sub/hooks/post-checkout'],
+    folder: 'ws/sub',
+    run: ['checkout', '-q', '-b', 'other'],
+  },
+  {
+    name: 'a submodule another repository, where nobody looks',
+    prepare: (world) => submodule(world, 'vendor/sub'),
+    commands: [
+      `cp -r .git/modules/vendor/sub vendor/evil; sed -i /worktree/d vendor/evil/config
+       printf "${WATCHED}" >> vendor/evil/config; echo "gitdir: ../evil" > vendor/sub/.git`,
+    ],
+  },
+  ...['2', '4'].map((version) => ({
+    name: `a submodule nobody knows of a monitor of files, by an index of version ${version}`,
+    commands: [
+      `mkdir -p node_modules/evil; cd node_modules/evil; git init -q; echo a > a; git add a
+       git -c user.name=a -c user.email=a@b commit -qm a; printf "${WATCHED}" >> .git/config; cd ../..
+       git update-index --index-version ${version}
+       git update-index --add --cacheinfo 160000,$(git -C node_modules/evil rev-parse HEAD),node_modules/evil`,
+    ],
+  })),
+  {
+    name: 'a worktree settings of its own',
+    prepare: (world) => {
+      git(world, 'ws', 'worktree', 'add', '-q', 'tree', '-b', 'tree')
+      git(world, 'ws', 'config', 'extensions.worktreeConfig', 'true')
+    },
+    commands: [`printf "${WATCHED}" > .git/worktrees/tree/config.worktree`],
+    folder: 'ws/tree',
+  },
+  {
+    name: 'a folder without a repository one',
+    prepare: (world) => void world.put('ws/plain/a.txt', 'a\n'),
+    commands: [`git init -q plain; git -C plain add .; printf "${WATCHED}" >> plain/.git/config`],
+    folder: 'ws/plain',
+  },
+  {
+    name: 'a repository that is not called so settings first',
+    commands: [
+      'mkdir bare evil; cp trap.sh evil/reference-transaction; printf "[core]\\n\\thooksPath = $PWD/evil\\n" > bare/config',
+      `git init -q x; cd x; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m a
+       cp -r .git/HEAD .git/objects .git/refs ../bare`,
+    ],
+    run: ['branch', 'other'],
+    folder: 'ws/bare',
+  },
+  {
+    name: 'a repository behind a thousand folders a monitor of files',
+    prepare: (world) => committed(world, 'ws/sub/deep'),
+    commands: ['for i in $(seq 1500); do mkdir $i; done', `printf "${WATCHED}" >> sub/deep/.git/config; rm -r [0-9]*`],
+    folder: 'ws/sub/deep',
+  },
+]
+
+/** A command that nobody was asked about changes what git obeys; then the user looks, outside. */
+const later: readonly Case[] = LATERS.map(({ name, prepare, commands, folder = 'ws', run = ['status'] }) => ({
+  name: `gives ${name}, for the next git of the user`,
+  needs: ['bubblewrap'],
+  attack: async (world) => {
+    const trap = repository(world)
+    prepare?.(world)
+    const tool = world.bash(null, world.defended ? {} : { protectedPaths: [] })
+    const calls = commands.map((command) => ({
+      calls: [{ tool: 'bash', args: { command: `TRAP=${trap}\n${command}` } }],
+    }))
+    await world.play([tool], [...calls, 'done'])
+    try {
+      git(world, folder, ...run)
+    } catch {
+      // A repository that is none any more harms nobody.
+    }
+  },
+  harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,
+}))
+
 export const repositories: Row = {
   row: 20,
   title: 'repositories that make git run programs',
-  cases: [...commands, files],
+  cases: [...commands, files, ...later],
 }

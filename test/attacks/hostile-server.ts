@@ -3,7 +3,19 @@
 import type { World } from './world.ts'
 
 export type Mode =
-  | ('honest' | 'poison' | 'schema' | 'readonly' | 'flip' | 'instructions' | 'hidden' | 'environment' | 'daemon')
+  | (
+      | 'honest'
+      | 'poison'
+      | 'schema'
+      | 'readonly'
+      | 'flip'
+      | 'instructions'
+      | 'hidden'
+      | 'environment'
+      | 'daemon'
+      | 'stranger'
+      | 'orphan'
+    )
   | (
       | 'pages'
       | 'line'
@@ -34,6 +46,8 @@ const count = () => { fs.appendFileSync(at('lists'), '.'); return fs.readFileSyn
 fs.appendFileSync(at('started'), more + '\\n')
 if (mode === 'environment') fs.writeFileSync(at('environment'), JSON.stringify(process.env))
 if (mode === 'daemon') spawn('setsid', ['sleep', more], { detached: true, stdio: 'ignore' }).unref()
+if (mode === 'stranger') spawn('/usr/bin/sleep', [more], { detached: true, stdio: 'ignore', env: {} }).unref()
+if (mode === 'orphan') spawn('/bin/sh', ['-c', 'sleep ' + more + ' & exit'], { detached: true, stdio: 'ignore', env: {} }).unref()
 if (mode === 'junk') process.stdout.write('Welcome!\\n{"jsonrpc":\\n\\x00\\xff\\n[1,2]\\n{"jsonrpc":"2.0"}\\n')
 
 function tool(turned) {

@@ -1,4 +1,5 @@
 // Rows 21 and 22: names and patterns that are read as options or commands, and commands that slip past a list of allowed ones.
+import { writeFile } from 'node:fs/promises'
 import type { Json } from '../../src/kernel/content.ts'
 import { z } from 'zod'
 import { defineTool, type Rule, type Tool } from '../../src/index.ts'
@@ -112,9 +113,30 @@ function hiding(name: string, command: (harm: string) => string): Case {
   }
 }
 
+/** The canary is denied by its path, wherever it stands: by a rule, or by roots that it lies outside of. Controls have neither. */
+function elsewhere(field: string, how: 'rule' | 'roots'): Case {
+  return {
+    name: `names a denied path as "${field}", against a ${how === 'rule' ? 'rule' : 'root'}`,
+    attack: (world) => {
+      const canary = `${world.outside}/canary.txt`
+      const tool = defineTool({
+        name: 'put',
+        description: 'put',
+        input: z.object({ [field]: z.string() }),
+        execute: (args) => writeFile(String(args[field]), 'evil'),
+      })
+      const rules: readonly Rule[] = how === 'rule' ? [{ effect: 'deny', path: 'canary.txt' }] : []
+      const roots = how === 'roots' ? { writeRoots: [world.workspace], base: world.workspace } : {}
+      const policy = world.defended ? { rules, ...roots } : { rules: [] }
+      return world.call([tool], 'put', { [field]: canary }, { policy })
+    },
+    harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,
+  }
+}
+
 export const allowLists: Row = {
   row: 22,
-  title: 'commands that slip past rules',
+  title: 'commands and paths that slip past rules',
   cases: [
     slipping('a redirection', (_, canary) => `echo evil > ${canary}`),
     slipping('an appending redirection', (_, canary) => `echo evil >> ${canary}`),
@@ -145,5 +167,9 @@ export const allowLists: Row = {
     hiding('a command that runs commands', (harm) => `env ${harm}`),
     hiding('a line break', (harm) => `true\n${harm}`),
     hiding('a condition', (harm) => `if true; then ${harm}; fi`),
+    ...['output_file', 'filename', 'source', 'destination', 'target', 'to', 'newPath'].map((field) =>
+      elsewhere(field, 'rule'),
+    ),
+    ...['to', 'where', 'name', 'uri'].map((field) => elsewhere(field, 'roots')),
   ],
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Harness, type HarnessOptions, type Script } from '../../src/index.ts'
 import { filePins, type McpOptions, mcpServer, type Pins } from '../../src/tools/mcp.ts'
 import type { ToolSource } from '../../src/tools/tool.ts'
-import type { Case, Row } from './case.ts'
+import type { Case, Need, Row } from './case.ts'
 import { hostileServer, type Mode, POISON, TAGS } from './hostile-server.ts'
 import { handedOver } from './naive.ts'
 import { NaiveMcp } from './naive-mcp.ts'
@@ -157,6 +157,25 @@ function lastWins(first: ToolSource, second: ToolSource): ToolSource {
 
 const variable = (world: World): string => `TERRET_CANARY_${world.mark}`
 
+function leaves(what: string, mode: Mode, needs: readonly Need[] = []): Case {
+  return {
+    name: `leaves behind ${what}`,
+    needs,
+    attack: async (world) => {
+      const more = world.mark
+      const tools = [
+        world.defended
+          ? shop(world, mode, { more })
+          : new NaiveMcp(world, 'shop', hostileServer(world, mode, { more })),
+      ]
+      await run(world, tools, ['done'])
+      // The kernel may still be burying them.
+      for (let i = 0; i < 200 && world.defended && world.survivors().length > 0; i++) await sleep(10)
+    },
+    harmed: (world) => world.survivors().length > 0,
+  }
+}
+
 export const programs: Row = {
   row: 40,
   title: 'MCP servers that are another program',
@@ -203,21 +222,9 @@ export const programs: Row = {
       },
       harmed: (world) => (world.text('server/environment') ?? '').includes(world.secret),
     },
-    {
-      name: 'leaves a process behind',
-      attack: async (world) => {
-        const more = world.mark
-        const tools = [
-          world.defended
-            ? shop(world, 'daemon', { more })
-            : new NaiveMcp(world, 'shop', hostileServer(world, 'daemon', { more })),
-        ]
-        await run(world, tools, ['done'])
-        // The kernel may still be burying them.
-        for (let i = 0; i < 200 && world.defended && world.survivors().length > 0; i++) await sleep(10)
-      },
-      harmed: (world) => world.survivors().length > 0,
-    },
+    leaves('a process', 'daemon'),
+    leaves('a process with an environment of its own', 'stranger'),
+    leaves('a process of its own environment that has no parent', 'orphan', ['bubblewrap', 'root']),
   ],
 }
 

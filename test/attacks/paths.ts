@@ -1,6 +1,8 @@
 // Rows 13 to 15: paths that climb out, links that lead out, and new files under such links.
 import { mkdirSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { reportGraph } from '../../src/graphs/index.ts'
+import { Harness } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Case, Row } from './case.ts'
 import { byPrefix, type Check, ifThere, lexical, naiveFiles, unchecked } from './naive.ts'
@@ -208,56 +210,78 @@ export const linked: Row = {
   ]),
 }
 
+/** A report whose root is named from here, and whose place leads out by a link. */
+const reported: Case = {
+  name: 'has a report written in a linked folder',
+  attack: async (world) => {
+    toFolder(world)
+    if (!world.defended) return world.call(naiveFiles(world, ifThere), 'write', write('out/new.txt'))
+    world.put('ws/docs/tea.md', 'Tea is warm and good for you.\n')
+    const graphs = [reportGraph({ root: relative(process.cwd(), world.workspace) })]
+    const harness = new Harness({ model: world.model([]), graphs })
+    world.defer(() => harness.close())
+    const input = { topic: 'tea', documents: 'docs', out: 'out/new.txt' }
+    const { sessionId, pending } = await harness.run(input, { agent: 'report' })
+    const session = harness.session(sessionId)
+    for (const each of pending) await session.decide({ ...each, allow: true, by: 'bob' })
+    return session.run()
+  },
+  harmed: (world) => !untouched(world),
+}
+
 export const newborn: Row = {
   row: 15,
   title: 'new files under links',
-  cases: cases(ifThere, [
-    { name: 'makes a file in a linked folder', tool: 'write', args: write('out/new.txt'), prepare: toFolder },
-    {
-      name: 'appends to no file yet in a linked folder',
-      tool: 'write',
-      args: { path: 'out/new.txt', content: EVIL, append: true },
-      prepare: toFolder,
-    },
-    { name: 'makes folders in a linked folder', tool: 'write', args: write('out/a/b/new.txt'), prepare: toFolder },
-    {
-      name: 'makes a file by a chain of links',
-      tool: 'write',
-      args: write('two/new.txt'),
-      prepare: chain(
-        toFolder,
-        link('two', () => 'out'),
-      ),
-    },
-    {
-      name: 'makes a file by a link deep inside',
-      tool: 'write',
-      args: write('x/y/out/new.txt'),
-      prepare: link('x/y/out', (w) => w.outside),
-    },
-    {
-      name: 'makes a file by a relative link',
-      tool: 'write',
-      args: write('rel/new.txt'),
-      prepare: link('rel', () => '../ws-evil'),
-    },
-    {
-      name: 'makes a file by a link to the root',
-      tool: 'write',
-      args: (w) => write(`slash${w.outside}/new.txt`),
-      prepare: link('slash', () => '/'),
-    },
-    {
-      name: 'makes a file by the absolute path of a linked folder',
-      tool: 'write',
-      args: (w) => write(`${w.workspace}/out/new.txt`),
-      prepare: toFolder,
-    },
-    {
-      name: 'makes folders by a link to the folder above',
-      tool: 'write',
-      args: write('up/ws-evil/a/new.txt'),
-      prepare: link('up', () => '..'),
-    },
-  ]),
+  cases: [
+    reported,
+    ...cases(ifThere, [
+      { name: 'makes a file in a linked folder', tool: 'write', args: write('out/new.txt'), prepare: toFolder },
+      {
+        name: 'appends to no file yet in a linked folder',
+        tool: 'write',
+        args: { path: 'out/new.txt', content: EVIL, append: true },
+        prepare: toFolder,
+      },
+      { name: 'makes folders in a linked folder', tool: 'write', args: write('out/a/b/new.txt'), prepare: toFolder },
+      {
+        name: 'makes a file by a chain of links',
+        tool: 'write',
+        args: write('two/new.txt'),
+        prepare: chain(
+          toFolder,
+          link('two', () => 'out'),
+        ),
+      },
+      {
+        name: 'makes a file by a link deep inside',
+        tool: 'write',
+        args: write('x/y/out/new.txt'),
+        prepare: link('x/y/out', (w) => w.outside),
+      },
+      {
+        name: 'makes a file by a relative link',
+        tool: 'write',
+        args: write('rel/new.txt'),
+        prepare: link('rel', () => '../ws-evil'),
+      },
+      {
+        name: 'makes a file by a link to the root',
+        tool: 'write',
+        args: (w) => write(`slash${w.outside}/new.txt`),
+        prepare: link('slash', () => '/'),
+      },
+      {
+        name: 'makes a file by the absolute path of a linked folder',
+        tool: 'write',
+        args: (w) => write(`${w.workspace}/out/new.txt`),
+        prepare: toFolder,
+      },
+      {
+        name: 'makes folders by a link to the folder above',
+        tool: 'write',
+        args: write('up/ws-evil/a/new.txt'),
+        prepare: link('up', () => '..'),
+      },
+    ]),
+  ],
 }

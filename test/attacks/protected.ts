@@ -1,7 +1,7 @@
 // Row 19: files that somebody's shell, editor, git or harness obeys unasked, whether they are there or not.
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { PROTECTED_NAMES, PROTECTED_PATHS } from '../../src/tools/protected.ts'
+import { OBEYED_BY_GIT, PROTECTED } from '../../src/tools/protected.ts'
 import type { Case, Row } from './case.ts'
 import { atFirst, naiveFiles } from './naive.ts'
 import type { World } from './world.ts'
@@ -9,10 +9,14 @@ import type { World } from './world.ts'
 const OURS = 'ours\n'
 
 /** A file below each protected name: some are folders. */
-const FILES = PROTECTED_NAMES.map((name) => {
-  if (name === '.git') return '.git/hooks/pre-commit'
-  return ['.vscode', '.idea', '.terret', '.husky'].includes(name) ? `${name}/tasks.json` : name
-})
+const FILES = [
+  '.git/hooks/pre-commit',
+  '.git/modules/sub/config',
+  ...PROTECTED.map((name) => {
+    const isFolder = ['.vscode', '.idea', '.terret', '.husky', '.githooks', '.ssh'].includes(name) || name.includes('/')
+    return isFolder ? `${name}/tasks.json` : name
+  }),
+]
 
 type Variant = {
   readonly name: string
@@ -170,33 +174,58 @@ const COMMANDS: readonly Case[] = [
     byCommand(
       `overwrites ${file} by a command`,
       (world) => void world.put(`ws/${file}`, OURS),
-      `rm -f ${file}; echo evil > ${file}`,
+      `rm -f "${file}"; echo evil > "${file}"`,
+      file,
+    ),
+  ),
+  ...['pkg/.envrc', 'pkg/deep/.vscode/tasks.json', 'pkg/.CONFIG/FISH/config.fish'].map((file) =>
+    byCommand(
+      `overwrites ${file}, far from the top, by a command`,
+      (world) => void world.put(`ws/${file}`, OURS),
+      `rm -f ${file}; mv pkg elsewhere; mkdir -p $(dirname ${file}); echo evil > ${file}`,
       file,
     ),
   ),
 ]
 
-/** What is missing cannot be mounted over. A command may make it, but never unnoticed: the result says so. */
-function unnoticed(path: string): Case {
+/** What is missing cannot be mounted over. What a command makes that nobody allowed does not stay where it would be obeyed. */
+function missing(path: string, how = 'mkdir -p "$(dirname "$FILE")"; echo evil > "$FILE"'): Case {
   return {
-    name: `makes ${path} by a command, unnoticed`,
+    name: `makes ${path} by a command: ${how}`,
     needs: ['bubblewrap'],
-    attack: async (world) => {
+    attack: (world) => {
       mkdirSync(join(world.workspace, '.git'))
       const tool = world.bash(null, world.defended ? {} : { protectedPaths: [] })
-      return world.run(tool, `mkdir -p $(dirname ${path}); echo evil > ${path}; mkdir -p x; mv x y`)
+      return world.run(tool, `FILE="${path}"; ${how}`)
     },
-    harmed: (world) => world.has(`ws/${path}`) && !reports(world).includes(join(world.workspace, path)),
+    harmed: (world) => world.has(`ws/${path}`),
   }
 }
 
-/** The places that the recorded results name as changed. */
-function reports(world: World): readonly string[] {
-  const events = JSON.parse(world.log) as readonly {
-    readonly metadata?: { readonly protected_changed?: readonly string[] }
-  }[]
-  return events.flatMap((event) => event.metadata?.protected_changed ?? [])
-}
+const MISSING: readonly Case[] = [
+  ...OBEYED_BY_GIT.map((name) => missing(`.git/${name}`)),
+  ...PROTECTED.map((name) => missing(name)),
+  missing('pkg/deep/.envrc'),
+  missing('.vscode', 'mkdir x; echo evil > x/tasks.json; mv x .vscode'),
+  missing('.envrc', 'echo evil > x; ln -s x .envrc'),
+  missing('.envrc', 'echo evil > x; ln x .envrc'),
+  missing('.envrc', 'mkdir many; for i in $(seq 1500); do mkdir many/$i; done; echo evil > .envrc'),
+  missing('pkg/.git', 'mkdir -p pkg evil; echo "gitdir: ../evil" > pkg/.git'),
+  missing('pkg/.git/config', 'mkdir -p evil pkg; echo evil > evil/config; ln -s ../evil pkg/.git'),
+  missing('.git/modules/sub/config', 'mkdir -p .git/modules/sub/objects; cd .git/modules/sub; touch HEAD config'),
+  missing('bare/config', 'mkdir -p bare/objects bare/refs; touch bare/HEAD bare/config'),
+]
+
+/** Links that were there are put back, and what was put in their place is moved away. */
+const turned: Case = byCommand(
+  'turns the link to the settings of an editor elsewhere',
+  (world) => {
+    world.put('ws/settings/tasks.json', OURS)
+    symlinkSync('settings', join(world.workspace, '.vscode'))
+  },
+  'mkdir evil; echo evil > evil/tasks.json; ln -sfn evil .vscode',
+  '.vscode/tasks.json',
+)
 
 export const protectedFiles: Row = {
   row: 19,
@@ -205,6 +234,7 @@ export const protectedFiles: Row = {
     ...FILES.flatMap((file) => VARIANTS.map((variant) => byFileTool(file, variant))),
     ...disguised,
     ...COMMANDS,
-    ...PROTECTED_PATHS.map(unnoticed),
+    ...MISSING,
+    turned,
   ],
 }

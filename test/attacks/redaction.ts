@@ -12,6 +12,8 @@ type Leak = {
   readonly input?: (secret: string) => string
   /** What the tool `leak` does. */
   readonly leaks?: (secret: string, keep: (text: string) => unknown) => unknown
+  /** How long a beginning of the secret is a secret of its own: then the rest of it may not be seen either. */
+  readonly first?: number
 }
 
 const ONCE: Script = [{ calls: [{ tool: 'leak' }] }, 'done']
@@ -71,6 +73,11 @@ const LEAKS: readonly Leak[] = [
     script: (secret) => [{ deltas: [secret.slice(0, 9), secret.slice(9)] }],
   },
   {
+    name: 'in two halves, of which the first is another secret',
+    script: (secret) => [{ deltas: [secret.slice(0, 9), secret.slice(9)] }],
+    first: 9,
+  },
+  {
     name: 'in the arguments of a call',
     script: (secret) => [{ calls: [{ tool: 'leak', args: { to: secret } }] }, 'done'],
   },
@@ -99,10 +106,11 @@ function leaker(secret: string, leaks: NonNullable<Leak['leaks']>): Tool {
   })
 }
 
-async function leak(world: World, { script, input, leaks = () => 'fine' }: Leak): Promise<void> {
+async function leak(world: World, { script, input, first, leaks = () => 'fine' }: Leak): Promise<void> {
   const { secret } = world
   const store = sqlite(join(world.root, 'db/sessions.db'))
-  const secrets = world.defended ? { TOKEN: secret } : {}
+  const known = first === undefined ? { TOKEN: secret } : { FIRST: secret.slice(0, first), TOKEN: secret }
+  const secrets = world.defended ? known : {}
   // The model's own words come from the model: what it is shown again is what counts.
   const harness = new Harness({ model: world.model(script(secret)), tools: [leaker(secret, leaks)], store, secrets })
   let heard = ''
@@ -134,7 +142,8 @@ export const sinksOfSecrets: Row = {
       harmed: (world) => {
         const all = sinks.get(world) ?? ''
         const forms = [world.secret, ...Object.values(spelled(world.secret)).filter((form) => !form.includes('{'))]
-        return forms.some((form) => all.includes(form))
+        const rest = one.first === undefined ? [] : [world.secret.slice(one.first)]
+        return [...forms, ...rest].some((form) => all.includes(form))
       },
     }),
   ),

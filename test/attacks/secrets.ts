@@ -78,6 +78,8 @@ export const secrets: Row = {
     atHome('reads a private key', '.ssh/id_ed25519'),
     atHome('reads the credentials of a cloud', '.aws/credentials'),
     atHome('reads the token of a registry', '.npmrc'),
+    atHome('reads the keys of the harness', '.config/terret/.env'),
+    atHome('reads the records of the command line', '.local/share/terret/terret.db'),
     atHome('reads the password of a host', '.netrc'),
     atHome('reads the credentials of git', '.git-credentials'),
     atHome('reads the configuration of a cluster', '.kube/config'),

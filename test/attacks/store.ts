@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { defineTool, Harness, sqlite, type Store } from '../../src/index.ts'
 import { addSum, seedOf } from '../../src/stores/checksum.ts'
 import { type Database, loadDriver } from '../../src/stores/sqlite-driver.ts'
+import { digestOf } from '../../src/tools/admit.ts'
 import type { Case, Row } from './case.ts'
 import { Desk, sender, sentEvil } from './desk.ts'
 import type { World } from './world.ts'
@@ -144,12 +145,15 @@ function resum(db: Database, session: string): void {
   }
 }
 
-function rewritten(name: string, sql: string): Case {
+/** The other action comes with a digest that fits it: that alone would not give it away. */
+function rewritten(name: string, changed = 'body'): Case {
   return {
     name,
     attack: (world) =>
       poisoned(world, (db, session) => {
-        db.exec(`DROP TRIGGER events_keep; DROP TRIGGER events_stay; ${sql}`)
+        const [docs, evil] = ['docs', 'evil'].map((to) => digestOf(sender(world), { to }))
+        const body = `replace(replace(${changed}, '"docs"', '"evil"'), '${docs}', '${evil}')`
+        db.exec(`DROP TRIGGER events_keep; DROP TRIGGER events_stay; UPDATE events SET body = ${body}`)
         if (!world.defended) resum(db, session)
       }),
     harmed: sentEvil,
@@ -193,11 +197,8 @@ export const stores: Row = {
   title: 'names that are SQL, rows that were changed',
   cases: [
     ...INJECTIONS,
-    rewritten('puts another action into the log', `UPDATE events SET body = replace(body, '"docs"', '"evil"')`),
-    rewritten(
-      'puts an approval of another action into the log',
-      `UPDATE events SET body = replace(replace(body, '"docs"', '"evil"'), '"gate"', '"gone"')`,
-    ),
+    rewritten('puts another action into the log'),
+    rewritten('puts an approval of another action into the log', `replace(body, '"gate"', '"gone"')`),
     blob,
   ],
 }

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { Harness, memory, type Tool } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Model, Reply } from '../../src/kernel/ports.ts'
+import { fileTools } from '../../src/tools/files.ts'
 import { admitAll, edit, one, open, ran, refusal, tool } from './admitting.ts'
 
 describe('admission', () => {
@@ -140,6 +141,31 @@ describe('admission against hostile text', () => {
       expect(refusal(subject, `{"any":${'{"any":'.repeat(n)}`).kind).toBe('InvalidInput')
     }
     expect(one(subject, `{"any":${'['.repeat(200)}${']'.repeat(200)}}`).gate?.type).toBe('ask')
+  })
+
+  it('B-ADMIT-2: the flat form of edit is understood with the names of other tools, too', () => {
+    const act = fileTools({ root: '.' }).find(({ name }) => name === 'edit') as Tool
+    const edits = [{ path: 'a.txt', old_string: 'x', new_string: 'y' }]
+    expect(ran({ ...act, name: 'act' }, '{"filePath":"a.txt","oldString":"x","newString":"y"}')).toEqual({ edits })
+  })
+
+  it('B-ADMIT-17: what a schema makes of arguments must be JSON, and is refused with what it made', () => {
+    const made = (at: (text: string) => unknown) =>
+      refusal(tool(z.object({ at: z.string().transform(at) })), '{"at":"2026"}')
+    for (const [at, what] of [
+      [(text: string) => new Date(text), 'a Date'],
+      [(text: string) => new Set([text]), 'a Set'],
+      [(text: string) => BigInt(text), 'a bigint'],
+      [() => Number.NaN, 'NaN'],
+      [() => [{ deep: [undefined] }], 'undefined'],
+    ] as const)
+      expect(made(at)).toMatchObject({
+        kind: 'Failed',
+        message: expect.stringContaining(`made ${what} of the arguments`) as string,
+      })
+    expect(ran(tool(z.object({ n: z.string().transform(Number), left: z.string().optional() })), '{"n":"5"}')).toEqual({
+      n: 5,
+    })
   })
 
   it('B-ADMIT-15: whatever the text, admission never throws, and what runs is valid and comes back unchanged', () => {

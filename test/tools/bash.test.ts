@@ -9,7 +9,7 @@ import { type BashLine, bashTool } from '../../src/tools/bash.ts'
 import { execute } from '../../src/tools/run.ts'
 import type { Sandbox } from '../../src/tools/sandbox.ts'
 import type { Approval, Tool } from '../../src/tools/tool.ts'
-import { Box, noBubblewrap, processesWith } from './box.ts'
+import { Box, noBubblewrap, processesWith, type Result } from './box.ts'
 
 const open: Sandbox = { type: 'none', reason: 'bubblewrap (bwrap) is not installed' }
 
@@ -131,7 +131,7 @@ describe.each([
       expect(stdout.startsWith('1\n2\n3\n') && stdout.endsWith('\n100000\ndone\n')).toBe(true)
       const [kept] = box.kept
       const [hash, whole] = kept ?? ['', '']
-      expect(stdout).toContain(`bytes left out here; the full text is blob ${hash}`)
+      expect(stdout).toContain(`bytes left out here; read on with read, path "blob:${hash}"`)
       expect(metadata).toMatchObject({
         stdout_truncated: true,
         stderr_truncated: false,
@@ -168,7 +168,7 @@ describe('bash', () => {
     const { stdout } = await box.run('yes | head -c 9000000', {}, { sandbox: open })
     const [hash] = [...box.kept.keys()]
     expect(stdout).toContain(
-      `[8950000 of 9000000 bytes left out here; the full text is blob ${hash}; the last 1000000 bytes were not kept]`,
+      `[8950000 of 9000000 bytes left out here; read on with read, path "blob:${hash}"; the last 1000000 bytes were not kept]`,
     )
   })
 
@@ -252,10 +252,29 @@ describe('bash', () => {
     expect(lines).toContainEqual({ type: 'bash_stdout_line', stream: 'stdout', line: 'é', session: 's', call: '1.0' })
     expect(lines).toContainEqual({ type: 'bash_stdout_line', stream: 'stderr', line: 'bad', session: 's', call: '1.0' })
     lines.length = 0
+    await box.run('printf "first\\nlast"; printf "bad é" >&2', {}, options)
+    expect(lines.map(({ line }) => line).toSorted()).toEqual(['bad é', 'first', 'last'])
+    lines.length = 0
     await box.run(`head -c 5000 /dev/zero | tr '\\0' x; echo; seq 20000`, {}, options)
     expect(Math.max(...lines.map(({ line }) => line.length))).toBe(2_000)
     expect(lines).toHaveLength(5_000)
   })
+
+  it.skipIf(noBubblewrap || !existsSync('/bin/bash'))(
+    'B-BASH-27: a command that kills the shell around it, or all of them, ends at once',
+    async () => {
+      for (const command of [
+        'kill -9 $PPID; sleep 60',
+        'echo said; pkill -9 bash; kill -9 -1; sleep 60',
+        'kill -9 $$',
+      ]) {
+        const output = await box.output({ command, soft_timeout_ms: 9_000 })
+        const { exit_code: code, timed_out: late } = JSON.parse(output.content) as Result
+        expect([command, code, late]).toEqual([command, 137, undefined])
+        expect(output.metadata['duration_ms']).toBeLessThan(4_000)
+      }
+    },
+  )
 
   it.skipIf(noBubblewrap)(
     'B-BASH-23: walls that do not stand the first time are raised again, and the command runs once',

@@ -1,10 +1,12 @@
 // A tool's context outside of a harness: a call of its own, kept texts in a map, no secrets.
 import { hash } from 'node:crypto'
-import type { ToolContext } from '../../src/tools/tool.ts'
 import { systemClock } from '../../src/runtime/platform.ts'
+import { Redactor } from '../../src/runtime/redact.ts'
+import type { ToolContext } from '../../src/tools/tool.ts'
 
 export type ContextOptions = {
   readonly call?: string
+  readonly approved?: boolean
   readonly signal?: AbortSignal
   /** Filled by `keep`, by hash. */
   readonly kept?: Map<string, string>
@@ -14,6 +16,7 @@ export type ContextOptions = {
 export function toolContext(options: ContextOptions = {}): ToolContext {
   const {
     call = '1.0',
+    approved = false,
     signal = new AbortController().signal,
     kept = new Map<string, string>(),
     secrets = {},
@@ -22,6 +25,7 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
     session: 's',
     call,
     key: `s:${call}`,
+    approved,
     signal,
     clock: systemClock,
     keep: (text, media = 'text/plain') => {
@@ -29,7 +33,16 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
       kept.set(key, text)
       return { type: 'blob', hash: key, bytes: Buffer.byteLength(text), media }
     },
+    askModel: async (model, request) => {
+      const context = { signal, clock: systemClock, emit: () => {}, sleep: async () => {} }
+      try {
+        return await model.call(request, context)
+      } catch (error) {
+        return { type: 'failure', class: 'other', message: (error as Error).message, retryable: false }
+      }
+    },
     recall: (key) => Promise.resolve(kept.get(key) ?? null),
+    redact: (text) => new Redactor(secrets).text(text),
     secret: (name) => secrets[name] ?? '',
     reveal: (text) => text.replace(/⟦secret:(\w+)⟧/g, (mark, name: string) => secrets[name] ?? mark),
   }

@@ -94,12 +94,15 @@ describe('edit', () => {
     expect(bench.blobs.get(results[0]?.replaced ?? '')).toBe('1\n2\n3\n4\n5\n')
   })
 
-  it('B-FILES-31: takes the flat form, a path beside the list, and "all"', async () => {
+  it('B-FILES-31: takes the flat form, one edit or a text for the list, a path beside it, and "all"', async () => {
     const call = bench.tools()
     bench.put('a.txt', 'x x y')
     await call('edit', { path: 'a.txt', old_string: 'x', new_string: 'z', all: true })
     await call('edit', { path: 'a.txt', edits: [{ old_string: 'y', new_string: 'w' }] })
     expect(bench.text('a.txt')).toBe('z z w')
+    await call('edit', { path: 'a.txt', edits: { old_string: 'w', new_string: 'u' } })
+    await call('edit', { path: 'a.txt', edits: '[{"old_string":"u","new_string":"t"}]' })
+    expect(bench.text('a.txt')).toBe('z z t')
     await expect(call('edit', { path: 'a.txt', old_string: '', new_string: 'w' })).rejects.toThrow(Refused)
     await expect(call('edit', { path: 'a.txt', old_string: 'z', new_string: 'w', typo: 1 })).rejects.toThrow(Refused)
     await expect(call('edit', { edits: [] })).rejects.toThrow(Refused)
@@ -209,5 +212,10 @@ describe('the diff', () => {
         expect([...made, ...old.slice(at)].map((one) => `${one}\n`).join('')).toBe(after)
       }),
     )
+  })
+
+  it('B-FILES-38: very many lines are shown in time', () => {
+    const lines = Array.from({ length: 300_000 }, (_, n) => `line ${n}\n`).join('')
+    expect(diff('f', lines, 'one\n').split('\n')).toHaveLength(300_004)
   })
 })

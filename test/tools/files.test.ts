@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { bound } from '../../src/tools/bound.ts'
 import { fileTools } from '../../src/tools/files.ts'
 import { flag, integer, list, object, optional, text } from '../../src/tools/schema.ts'
+import { toolContext } from './context.ts'
 import { Refused, Workbench } from './workbench.ts'
 
 let bench: Workbench
@@ -118,6 +119,15 @@ describe('a long result', () => {
     }
   })
 
+  it('B-SECRET-1: a text is redacted before it is cut, so that no half of a secret is left', () => {
+    const secret = 'hunter2-hunter2-hunter2'
+    const context = toolContext({ secrets: { TOKEN: secret } })
+    for (let at = 60; at < 140; at++) {
+      const { content } = bound(`${'x'.repeat(at)}${secret}${'y'.repeat(300 - at)}`, context, 200)
+      expect(content).not.toContain('hunter2')
+    }
+  })
+
   it('B-FILES-47: whatever the text, the bounded one is short, starts and ends like it, and is well-formed', () => {
     const unit = fc.constantFrom('a', '\n', '😀', 'é', '\t')
     fc.assert(
@@ -127,7 +137,7 @@ describe('a long result', () => {
         fc.double({ min: 0.1, max: 0.9, noNaN: true }),
         (units, max, share) => {
           const whole = units.join('')
-          const { content, metadata } = bound(whole, bench.context().keep, max, share)
+          const { content, metadata } = bound(whole, bench.context(), max, share)
           if (whole.length <= max) {
             expect(content).toBe(whole)
             return

@@ -1,7 +1,7 @@
 // JSON Schema as a tool's input: what strangers' tools come with. And output schemas.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, type JsonSchema, scripted } from '../../src/index.ts'
+import { defineTool, Harness, type JsonSchema, output, scripted, type Tool } from '../../src/index.ts'
 import { compile, fromJsonSchema } from '../../src/tools/json-schema.ts'
 import { execute } from '../../src/tools/run.ts'
 import { toolContext } from './context.ts'
@@ -98,5 +98,29 @@ describe('an output schema', () => {
       output: { ok: false, metadata: { error_type: 'InvalidToolOutput' } },
     })
     expect(ran).toBe(2)
+  })
+
+  it('B-TOOL-10: of an envelope the content is what is promised', async () => {
+    const made = (content: string): Tool =>
+      defineTool({
+        name: 'count',
+        description: 'd',
+        input: z.object({}),
+        output: z.object({ n: z.number() }),
+        execute: () => output({ content, metadata: { took: 3 } }),
+      })
+    expect(await execute(made('{"n":1}'), {}, toolContext())).toMatchObject({
+      type: 'ok',
+      output: { metadata: { took: 3 } },
+    })
+    for (const wrong of ['{"n":"one"}', 'one'])
+      expect(await execute(made(wrong), {}, toolContext())).toMatchObject({ type: 'failed', kind: 'Failed' })
+  })
+
+  it('B-TOOL-14: a schema that cannot say its JSON Schema is refused where the tool is defined', () => {
+    const input = { '~standard': { validate: (value: unknown) => ({ value }) } }
+    const define = (): Tool => defineTool({ name: 'mute', description: 'd', input, execute: () => '' })
+    expect(define).toThrow(expect.objectContaining({ code: 'invalid_config' }))
+    expect(define).toThrow(/"mute" cannot say its JSON Schema/)
   })
 })

@@ -203,10 +203,10 @@ describe('a regex of the model (B-JSONL-13)', () => {
     expect(performance.now() - from).toBeLessThan(5_000)
   })
 
-  it('B-JSONL-13: a pattern over 500 characters is refused, and a text is searched up to its 20,000th character', () => {
+  it('B-JSONL-13: a pattern over 500 characters is refused, and a text is searched to its end', () => {
     expect(() => finderOf('where[0]', 'a'.repeat(501), '')).toThrow(/500 characters/)
     const find = finderOf('where[0]', 'needle', '')
-    expect(find([`${'x'.repeat(19_994)}needle`, `${'x'.repeat(20_000)}needle`])).toEqual([19_994, -1])
+    expect(find(['needle', `${'x'.repeat(500_000)}needle`])).toEqual([0, 500_000])
   })
 
   it('B-JSONL-13: a watch lets ordinary work and its errors through, and serves again after it stopped something', () => {

@@ -118,6 +118,7 @@ describe('filters on files', () => {
     expect(
       idsIn(await search({ where: [{ field: 'id', op: 'gt', value: 1.5, type: 'number' }], fields: { id: 0 } })),
     ).toEqual([2.5])
+    expect(idsIn(await search({ where: [{ field: 'id', op: 'in', values: [1, 7] }], fields: { id: 0 } }))).toEqual([1])
     const large = { field: 'id', op: 'lt', value: 2 ** 53 + 2, type: 'number' }
     await expect(search({ where: [large] })).rejects.toThrow('where.0.value')
   })

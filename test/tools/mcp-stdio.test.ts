@@ -3,6 +3,8 @@ import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { systemClock } from '../../src/runtime/platform.ts'
+import { pidNamespace } from '../../src/tools/mcp-namespace.ts'
 import { processesWith } from './box.ts'
 import { toolContext } from './context.ts'
 import { call, HandClock, McpBench, namesOf, toolsOf } from './mcp-bench.ts'
@@ -12,7 +14,13 @@ beforeEach(() => {
   bench = new McpBench()
   bench.lists(['echo'])
 })
-afterEach(() => bench.close())
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await bench.close()
+})
+
+/** Only root gets one, and not in every container. */
+const apart = (await pidNamespace(systemClock)) !== null
 
 const gone = (mark: string) => vi.waitFor(() => expect(processesWith(mark)).toEqual([]), { timeout: 10_000 })
 
@@ -54,6 +62,50 @@ describe('the process', () => {
     expect([processesWith(mark), processesWith(bench.folder)]).toEqual([[], []])
   })
 
+  it.skipIf(!apart)('B-MCP-65: in a pid namespace nothing gets away, whatever environment it has', async () => {
+    const mark = `brood-${process.pid}-apart`
+    bench.lists(['breed', 'die'], { mark, deaf: true, strangers: ['child', 'orphan'] })
+    const server = bench.server()
+    await call(server, 'odd__breed')
+    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(6))
+    await server.close()
+    expect([processesWith(mark), processesWith(bench.folder)]).toEqual([[], []])
+    await call(server, 'odd__breed')
+    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(6))
+    await call(server, 'odd__die')
+    await gone(mark)
+  })
+
+  it('B-MCP-65: without one, whoever descends from the server when it is closed ends too', async () => {
+    const mark = `brood-${process.pid}-plain`
+    bench.lists(['breed'], { mark, strangers: ['child'] })
+    vi.spyOn(process, 'getuid').mockReturnValue(1_000)
+    vi.resetModules()
+    const { mcpServer } = await import('../../src/tools/mcp.ts')
+    const odd = join(import.meta.dirname, 'mcp-servers', 'odd.mjs')
+    const server = bench.keep(mcpServer({ name: 'odd', command: process.execPath, args: [odd, bench.folder] }))
+    await call(server, 'odd__breed')
+    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(5))
+    await server.close()
+    await gone(mark)
+    expect(processesWith(bench.folder)).toEqual([])
+  })
+
+  it('B-MCP-66: what keeps it from starting is said', async () => {
+    const nowhere = bench.server({ cwd: '/no/such' })
+    expect([await toolsOf(nowhere), nowhere.status().troubles]).toEqual([
+      [],
+      ['There is no folder /no/such to start it in.'],
+    ])
+    const nothing = bench.server({ command: 'no-such-program' })
+    expect([await toolsOf(nothing), nothing.status().troubles.join()]).toEqual([
+      [],
+      expect.stringMatching(/ended with code 127.*no-such-program.*not found/),
+    ])
+    const killed = bench.server({ command: 'sh', args: ['-c', 'kill -KILL $$'] })
+    expect([await toolsOf(killed), killed.status().troubles]).toEqual([[], ['It was ended by SIGKILL.']])
+  })
+
   it('B-MCP-42: a server that ends by itself takes along what it started', async () => {
     const mark = `brood-${process.pid}-exit`
     bench.lists(['breed', 'die'], { mark })
@@ -64,12 +116,16 @@ describe('the process', () => {
     await gone(mark)
   })
 
-  it('B-MCP-43: when the harness is killed, the server and all it started end', async () => {
+  it.each([
+    ['', ['child', 'orphan'].slice(0, apart ? 2 : 1)],
+    ['without a pid namespace ', ['child']],
+  ])('B-MCP-43: when the harness is killed %sthe server and all it started end', async (how, strangers) => {
     const mark = `brood-${process.pid}-orphan`
-    bench.lists(['breed'], { mark, deaf: true })
+    bench.lists(['breed'], { mark, deaf: true, strangers })
     // The same transport in a process of its own, which is then killed without a chance to do anything.
     const script = `
       import { createServer } from 'vite'
+      ${how === '' ? '' : 'process.getuid = () => 1000'}
       const vite = await createServer({ configFile: false, logLevel: 'silent', server: { middlewareMode: true, hmr: false, ws: false }, optimizeDeps: { noDiscovery: true } })
       const { McpBench, call } = await vite.ssrLoadModule('/test/tools/mcp-bench.ts')
       const { mcpServer } = await vite.ssrLoadModule('/src/tools/mcp.ts')
@@ -81,7 +137,7 @@ describe('the process', () => {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     await new Promise((born) => harness.once('message', born))
-    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(4))
+    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(4 + strangers.length))
     harness.kill('SIGKILL')
     await gone(mark)
     await gone(bench.folder)

@@ -1,7 +1,10 @@
 // A policy beyond its rules: actions an hour, folders to write, policy files, and approvals no rule can wave through.
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
@@ -31,6 +34,13 @@ function counting(ran: string[], store: Store, policy: Policy): Harness {
   const calls = ['once', 'read', 'once', 'once'].map((tool) => ({ tool }))
   const model = scripted((_request, n) => (n % 2 === 0 ? { calls } : 'done'))
   return new Harness({ model, tools, store, policy })
+}
+
+/** Another process that runs so many sessions at once, and how many of them acted. */
+async function acting(path: string, runs: number, actionsPerHour: number): Promise<number> {
+  const child = fileURLToPath(new URL('../../.build/test/tools/child-actions.js', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [child, path, `${runs}`, `${actionsPerHour}`])
+  return Number(stdout)
 }
 
 describe('actions an hour', () => {
@@ -64,6 +74,49 @@ describe('actions an hour', () => {
     await none.run('go')
     expect(ran.filter((each) => each === 'once')).toHaveLength(6)
     await none.close()
+  })
+
+  it('B-POLICY-15: of twenty that act at the same moment only as many do as may', async () => {
+    for (const store of [memory(), sqlite(join(folder, 'many.db'))]) {
+      const ran: string[] = []
+      const tool = defineTool({ name: 'once', description: 'd', input, execute: () => ran.push('once') })
+      const model = scripted((request) => (request.messages.length > 1 ? 'done' : { calls: [{ tool: 'once' }] }))
+      const policy = { rules: [], actionsPerHour: 2 }
+      const harnesses = [0, 1].map(() => new Harness({ model, tools: [tool], store, policy }))
+      const runs = harnesses.flatMap((harness) => Array.from({ length: 10 }, () => harness.run('go')))
+      const ends = await Promise.all(runs)
+      expect([ends.filter(({ status }) => status === 'completed').length, ran.length]).toEqual([20, 2])
+      for (const harness of harnesses) await harness.close()
+      await store.close()
+    }
+  })
+
+  it('B-POLICY-15: of several processes on one file only as many act as may', async () => {
+    const path = join(folder, 'processes.db')
+    const ran = await Promise.all([0, 1, 2].map(() => acting(path, 6, 4)))
+    expect(ran.reduce((sum, count) => sum + count, 0)).toBe(4)
+  })
+
+  it('B-POLICY-15: children count as their root does, whatever they are called, and a budget of money is another one', async () => {
+    const ran: string[] = []
+    const tool = defineTool({ name: 'once', description: 'd', input, execute: () => ran.push('once') })
+    const start = (agent: string) => ({ tool: 'subagent', args: { agent, task: 'act' } })
+    const model = scripted((request) => {
+      if (request.messages.some(({ role }) => role === 'tool')) return 'done'
+      const isRoot = JSON.stringify(request.messages).includes('begin')
+      return { calls: isRoot ? [start('one'), start('two'), start('one'), start('two')] : [{ tool: 'once' }] }
+    })
+    const harness = new Harness({
+      model,
+      tools: [tool],
+      policy: { rules: [], actionsPerHour: 2 },
+      budget: { dayUsd: 5 },
+      subagents: { one: { description: 'one' }, two: { description: 'two' } },
+    })
+    const end = await harness.run('begin')
+    expect(end.calls.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok'])
+    expect([end.status, ran.length]).toEqual(['completed', 2])
+    await harness.close()
   })
 
   it('B-POLICY-15: a budget that is no whole number is refused', () => {

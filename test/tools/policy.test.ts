@@ -106,6 +106,14 @@ describe('the policy', () => {
     expect(type(policy({ effect: 'deny', path: '.git/**' }), ['/home/me/ws/.git/config'])).toBe('deny')
     expect(type(policy({ effect: 'deny', path: '.git/**' }), ['sub/.GIT/config'])).toBe('deny')
     expect(type(policy({ effect: 'deny', path: '**' }), ['.'])).toBe('deny')
+    const based = (rule: Rule, path: string) => type({ rules: [rule], base: '/home/me/ws' }, [path])
+    const secret = { effect: 'deny', path: '/home/me/ws/secret/**' } as const
+    for (const path of ['secret/a.txt', './b/../secret/a.txt', '../ws/secret/a.txt', '/home/me/ws/secret/a.txt'])
+      expect([path, based(secret, path)]).toEqual([path, 'deny'])
+    for (const path of ['a.txt', 'other/secret/a.txt', '../secret/a.txt'])
+      expect([path, based(secret, path)]).toEqual([path, 'ask'])
+    expect(based({ effect: 'allow', path: '/home/me/ws/**' }, 'src/a.ts')).toBe('allow')
+    expect(based({ effect: 'allow', path: '/home/me/ws/**' }, '../ws-evil/a.ts')).toBe('ask')
     const byArgument = policy({ effect: 'allow', args: { 'edits.path': 'src/*' } })
     expect(type(byArgument, ['src/a.ts', '/etc/passwd'])).toBe('ask')
     expect(type(byArgument, ['src/a.ts', 'src/b.ts'])).toBe('allow')
@@ -136,6 +144,78 @@ describe('the policy', () => {
     expect(() => parsePolicy({ rule: [] })).toThrow('"rule" is not known')
     expect(() => parsePolicy({ rules: [{ effect: 'ask', n: 0 }] })).toThrow('whole number')
     expect(parsePolicy({ rules: [{ effect: 'deny', tool: ['a', 'b'] }], onAsk: 'deny' }).rules).toHaveLength(1)
+  })
+
+  it('B-POLICY-7: a field that is not what it must be, or would do nothing, is refused by its name', () => {
+    const fields: Readonly<Record<string, readonly unknown[]>> = {
+      tool: ['', [], [''], 5, { name: 'x' }],
+      path: [[], null, [5]],
+      command: ['', {}],
+      args: [['x'], { count: 5 }, {}, 'x', null],
+      exact: [['x'], 'x', null],
+      environment: [['production'], '', 5],
+      class: [5, ''],
+      n: ['2', 0, 1.5, Number.NaN, 2 ** 60],
+      roles: ['operator', [], [''], [5]],
+      expiresMs: ['3600000', 0, -1, 0.5, Number.POSITIVE_INFINITY],
+      reason: [5, ''],
+    }
+    const rules = Object.entries(fields).flatMap(([field, values]) => values.map((value) => ({ field, value })))
+    for (const { field, value } of rules) {
+      const policy = { rules: [{ effect: 'allow' }, { effect: 'ask', [field]: value }] }
+      expect(() => parsePolicy(policy)).toThrow(`rule 2: "${field}" must be`)
+    }
+    for (const rule of [null, [], 'deny']) expect(() => parsePolicy({ rules: [rule] })).toThrow('must be an object')
+    for (const field of ['class', 'roles', 'n', 'expiresMs'] as const) {
+      const given = { class: 'release', roles: ['operator'], n: 2, expiresMs: 1 }[field]
+      expect(() => parsePolicy({ rules: [{ effect: 'allow', [field]: given }] })).toThrow('for a rule that asks')
+    }
+    expect(() => parsePolicy({ rules: [], base: 'srv' })).toThrow('"base" must be')
+    expect(() => parsePolicy({ rules: [], asksPerHour: '3' })).toThrow('"asksPerHour"')
+  })
+
+  it('B-POLICY-21: a path is known by the name of its field, or by how it looks where the name may mean something else', () => {
+    const deny = policy({ effect: 'deny', path: 'important.txt' })
+    const denied = (args: Action['args']): boolean => judge(deny, action('act', args)).type === 'deny'
+    const named = ['path', 'paths', 'file_path', 'filePath', 'output_file', 'filename', 'source', 'destination']
+    const fields = [...named, 'from', 'to', 'target', 'newFile', 'FILE', 'path2']
+    expect(fields.filter((field) => !denied({ deep: [{ [field]: 'important.txt' }] }))).toEqual([])
+    expect(fields.filter((field) => !denied({ [field]: ['a', '/srv/Important.txt'] }))).toEqual([])
+    expect(denied({ text: 'important.txt', profile: 'important.txt' })).toBe(false)
+    const docs = policy({ effect: 'allow', path: 'docs/**' })
+    const allowed = (args: Action['args']): boolean => judge(docs, action('act', args, 'ask')).type === 'allow'
+    const words = ['2026-02-01', '1/2/2026', 'ana@example.com', 'https://example.com/a', 'ana', '09:30']
+    expect(words.filter((word) => !allowed({ path: 'docs/a', to: word, from: word }))).toEqual([])
+    const paths = ['/etc/passwd', '..', '../a', 'a/b', '~/a', 'a.txt', 'file:///etc/passwd', '1/../..']
+    expect(paths.filter((path) => allowed({ path: 'docs/a', to: path }))).toEqual([])
+    expect(allowed({ source: 'docs/a', destination: 'Makefile' })).toBe(false)
+  })
+
+  it('B-POLICY-21: with `writeRoots` whatever can only be a place on this machine counts, unless the tool only reads', () => {
+    const roots: Policy = { rules: [], writeRoots: ['/srv/out'], base: '/srv/out' }
+    const verdict = (args: Action['args'], effect: Action['effect'] = 'once') =>
+      judge(roots, { ...action('act', args), effect }).type
+    const outside = ['/etc/passwd', '~/.bashrc', 'file:///etc/passwd', 'file:x', '/srv/out/../x', '/']
+    expect(outside.filter((place) => verdict({ whatever: place }) !== 'deny')).toEqual([])
+    expect(outside.filter((place) => verdict({ list: [{ name: place }] }) !== 'deny')).toEqual([])
+    expect(outside.filter((place) => verdict({ whatever: place }, 'read') !== 'allow')).toEqual([])
+    expect(verdict({ source: 'a', destination: '/srv/a' })).toBe('deny')
+    for (const place of ['/srv/out/a', 'file:///srv/out/a', 'a/b']) expect(verdict({ whatever: place })).toBe('allow')
+    // What is written is no place, whatever it begins with.
+    const texts = { content: '/etc/passwd', old_string: '/a', newText: '/a', command: '/bin/ls', pattern: '/a' }
+    expect(verdict({ path: 'a', ...texts, more: '/* a comment\n*/' })).toBe('allow')
+  })
+
+  it('B-POLICY-24: what is said of a rule that asks names its class, people, roles and time', () => {
+    const rule: Rule = {
+      effect: 'ask',
+      tool: 'edit',
+      class: 'release',
+      n: 2,
+      roles: ['operator', 'lead'],
+      expiresMs: 5,
+    }
+    expect(describeRule(rule)).toBe('ask tool edit, class release, 2 approvals, by operator or lead, within 5 ms')
   })
 })
 

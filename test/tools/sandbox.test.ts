@@ -5,7 +5,6 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -13,11 +12,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createServer, type Server } from 'node:net'
-import { totalmem } from 'node:os'
+import { tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/runtime/platform.ts'
-import { PROTECTED_NAMES, PROTECTED_PATHS } from '../../src/tools/protected.ts'
 import { allowedEnvironment, findSandbox, heldBack, raiseWalls } from '../../src/tools/sandbox.ts'
 import { selfTest, tryWalls } from '../../src/tools/sandbox-check.ts'
 import { filterFor } from '../../src/tools/seccomp.ts'
@@ -28,7 +26,10 @@ let box: Box
 beforeEach(() => {
   box = new Box()
 })
-afterEach(() => box.close())
+afterEach(() => {
+  vi.unstubAllEnvs()
+  return box.close()
+})
 
 describe('a confined command (needs bubblewrap)', () => {
   it.skipIf(noBubblewrap)('B-BASH-10: writes into the workspace and nowhere else', async () => {
@@ -138,70 +139,48 @@ describe('a confined command (needs bubblewrap)', () => {
     }
     const data = box.write('ws/data/log.db', 'canary-secret')
     box.write('home/.gitconfig', 'readable')
-    const result = await box.run(`grep -r . ~ data`, {}, { dataFolder: join(data, '..') })
+    const result = await box.run(`grep -r . ~ data`, {}, { masked: [join(data, '..')] })
     expect(result.stdout).toBe(`${box.home}/.gitconfig:readable\n`)
     const other = await box.run('cat ~/.npmrc && ls -A ~/.ssh; grep -r canary-secret ~')
     expect(other.stdout).toBe('')
     expect(readFileSync(join(box.home, '.npmrc'), 'utf8')).toBe('canary-secret')
   })
 
+  it.skipIf(noBubblewrap)('B-BASH-12: finds the keys and records of the harness empty, wherever they are', async () => {
+    const places = {
+      '.config/terret/.env': {},
+      '.local/share/terret/terret.db': {},
+      '.terret/pins.json': {},
+      'other/terret/config.json': { XDG_CONFIG_HOME: join(box.home, 'other') },
+      'shared/terret/terret.db': { XDG_DATA_HOME: join(box.home, 'shared') },
+      'chosen/terret.db': { TERRET_HOME: join(box.home, 'chosen') },
+    }
+    for (const [path, variables] of Object.entries(places)) {
+      box.write(`home/${path}`, 'canary-secret')
+      const env = { PATH: process.env['PATH'], HOME: box.home, ...variables }
+      expect([path, (await box.run(`cat ~/${path}`, {}, { env })).stdout]).toEqual([path, ''])
+    }
+  })
+
+  it.skipIf(noBubblewrap)('B-BASH-12: is not blinded by variables that are empty', async () => {
+    box.write('ws/sub/a.txt', 'a')
+    const env = { PATH: process.env['PATH'], HOME: box.home, TERRET_HOME: '', XDG_DATA_HOME: '', XDG_CONFIG_HOME: '' }
+    const here = process.cwd()
+    process.chdir(join(box.workspace, 'sub'))
+    try {
+      expect((await box.run('cat sub/a.txt', {}, { env })).stdout).toBe('a')
+    } finally {
+      process.chdir(here)
+    }
+  })
+
   it.skipIf(noBubblewrap)('B-BASH-12: sees its workspace also when that lies in a hidden folder', async () => {
     box.write('data/log.db', 'canary-secret')
     mkdirSync(join(box.root, 'data/ws'))
-    const place = { workspace: join(box.root, 'data/ws'), dataFolder: join(box.root, 'data') }
+    const place = { workspace: join(box.root, 'data/ws'), masked: [join(box.root, 'data')] }
     const result = await box.run('echo x > mine; ls ..', {}, place)
     expect(result.stdout).toBe('ws\n')
     expect(existsSync(join(box.root, 'data/ws/mine'))).toBe(true)
-  })
-
-  it.skipIf(noBubblewrap)('B-BASH-13: cannot change protected files, nor move the folder they are in', async () => {
-    box.write('ws/.git/hooks/pre-commit', 'ours')
-    box.write('ws/.git/config', 'ours')
-    box.write('ws/.mcp.json', 'ours')
-    mkdirSync(join(box.workspace, 'elsewhere'))
-    box.write('ws/settings/real.json', 'ours')
-    symlinkSync('settings', join(box.workspace, '.vscode'))
-    await box.run(
-      `echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/post-commit; echo evil > .git/config; rm -rf .mcp.json
-       mv .git gone; mv .git/hooks gone; mkdir -p .git/hooks; echo evil > .git/hooks/evil; mv elsewhere/x .mcp.json
-       echo evil > .vscode/real.json; echo evil > settings/tasks.json; echo fine > .git/HEAD`,
-    )
-    expect(readdirSync(join(box.workspace, '.git/hooks'))).toEqual(['pre-commit'])
-    for (const path of ['.git/hooks/pre-commit', '.git/config', '.mcp.json', 'settings/real.json']) {
-      expect(readFileSync(join(box.workspace, path), 'utf8')).toBe('ours')
-    }
-    expect(readdirSync(join(box.workspace, 'settings'))).toEqual(['real.json'])
-    expect(readFileSync(join(box.workspace, '.git/HEAD'), 'utf8')).toBe('fine\n')
-  })
-
-  it.skipIf(noBubblewrap)(
-    'B-BASH-13: leaves no trace of a protected file that is missing, and is reported when it makes one',
-    async () => {
-      const quiet = await box.output({ command: 'true' })
-      expect(readdirSync(box.workspace)).toEqual([])
-      expect(quiet.metadata['protected_changed']).toBeUndefined()
-      const result = await box.run('mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo x > .mcp.json')
-      const made = ['.git/hooks', '.mcp.json'].map((path) => join(box.workspace, path))
-      expect(result.protected_changed).toEqual(made)
-    },
-  )
-
-  it.skipIf(noBubblewrap)('B-BASH-13: cannot turn a repository to another place', async () => {
-    box.write('ws/.git', 'gitdir: /somewhere')
-    const file = await box.run('echo "gitdir: /evil" > .git; mv .git gone; rm -f .git')
-    expect([file.success, readFileSync(join(box.workspace, '.git'), 'utf8')]).toEqual([false, 'gitdir: /somewhere'])
-    rmSync(join(box.workspace, '.git'))
-    mkdirSync(join(box.workspace, '.git'))
-    const pointed = await box.run('echo /evil > .git/commondir')
-    expect(pointed.protected_changed).toEqual([join(box.workspace, '.git/commondir')])
-  })
-
-  it('B-BASH-13: finds closed what the file tools do not write, but for the parts of .git that git must write', () => {
-    const [names, paths] = [PROTECTED_NAMES, PROTECTED_PATHS].map((list) =>
-      list.filter((path) => !path.startsWith('.git/')),
-    )
-    expect(names?.filter((name) => name !== '.git')).toEqual(paths)
-    expect([PROTECTED_NAMES.includes('.git'), PROTECTED_PATHS.includes('.git')]).toEqual([true, false])
   })
 
   it.skipIf(noBubblewrap)(
@@ -339,6 +318,25 @@ describe('the sandbox', () => {
     await expect(run).rejects.toMatchObject({ kind: 'Unavailable' })
     expect(existsSync(join(box.workspace, 'ran'))).toBe(false)
   })
+
+  it.skipIf(noBubblewrap)(
+    'B-BASH-16: that lets a command write where it may only read is unsound, also where home is a temporary folder',
+    async () => {
+      const script = `#!/bin/bash
+      args=()
+      while [ $# -gt 0 ]; do
+        if [ "$1 $2 $3" = "--ro-bind / /" ]; then args+=(--bind / /); shift 3; else args+=("$1"); shift; fi
+      done
+      exec /usr/bin/bwrap "\${args[@]}"`
+      const path = box.write('wide/bwrap', script)
+      chmodSync(path, 0o755)
+      const reason = 'a command could write outside'
+      for (const home of [box.home, tmpdir()]) {
+        vi.stubEnv('HOME', home)
+        expect(await tryWalls(path, systemClock)).toEqual({ type: 'unsound', reason })
+      }
+    },
+  )
 
   it.skipIf(noBubblewrap || filterFor() === null)(
     'B-BASH-16: that drops the filter of system calls is unsound',

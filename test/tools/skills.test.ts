@@ -384,6 +384,16 @@ describe('skill_run', () => {
   )
 
   it.skipIf(noBubblewrap)(
+    'B-SKILL-12: shows a script no keys or records of the harness (needs bubblewrap)',
+    async () => {
+      skill('a/SKILL.md', 'name: a')
+      box.write('skills/a/try.sh', 'cat ~/.config/terret/.env ~/.local/share/terret/terret.db')
+      for (const path of ['.config/terret/.env', '.local/share/terret/terret.db']) box.write(`home/${path}`, 'canary')
+      expect((await run({ name: 'a', script: 'try.sh' })).stdout).toBe('')
+    },
+  )
+
+  it.skipIf(noBubblewrap)(
     'B-SKILL-12: runs a skill that lies in a hidden folder or in the workspace, read-only (needs bubblewrap)',
     async () => {
       const places = ['home/.terret/skills', 'ws/skills']

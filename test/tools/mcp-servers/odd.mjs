@@ -94,7 +94,7 @@ const calls = {
   /** Starts some that want to outlive it: in its group, in a session of their own, and twice removed. */
   breed: (id) => {
     const idle = 'setInterval(() => {}, 1000)'
-    const mark = config().mark
+    const { mark, strangers = [] } = config()
     const options = { stdio: 'ignore' }
     const node = process.execPath
     const born = [
@@ -103,6 +103,11 @@ const calls = {
       spawn(node, ['-e', idle, mark], { ...options, detached: true }),
       spawn('sh', ['-c', `setsid "${node}" -e "${idle}" ${mark} & exit`], { ...options, detached: true }),
     ]
+    /** With an environment of their own: a child in a session of its own, and one that nobody is the parent of. */
+    const alien = { ...options, detached: true, env: {} }
+    if (strangers.includes('child')) born.push(spawn(node, ['-e', idle, mark], alien))
+    if (strangers.includes('orphan'))
+      born.push(spawn('/bin/sh', ['-c', `"${node}" -e "${idle}" ${mark} & exit`], alien))
     for (const child of born) child.unref()
     send({ id, result: text('born') })
   },

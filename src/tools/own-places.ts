@@ -1,0 +1,36 @@
+// Where the harness keeps what is its own: records and configuration, with the user's keys. Only places: who makes, reads, hides or
+// protects them is elsewhere.
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+
+export type OwnPlaces = {
+  /** Records. */
+  readonly data: string
+  /** Configuration and keys. */
+  readonly config: string
+  /** These, and wherever they are when the variables say nothing: nobody is let near an older one either. */
+  readonly all: readonly string[]
+}
+
+export function ownPlaces(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  platform: string = process.platform,
+): OwnPlaces {
+  const home = env['HOME'] || homedir()
+  const share = platform === 'darwin' ? join('Library', 'Application Support') : join('.local', 'share')
+  const usual = [join(home, share, 'terret'), join(home, '.config', 'terret'), join(home, '.terret')] as const
+  const shared = within(env['XDG_DATA_HOME']) ?? usual[0]
+  const data = absolute(env['TERRET_HOME']) ?? shared
+  const config = within(env['XDG_CONFIG_HOME']) ?? usual[1]
+  return { data, config, all: [...new Set([data, config, shared, ...usual])] }
+}
+
+function within(folder: string | undefined): string | null {
+  const whole = absolute(folder)
+  return whole === null ? null : join(whole, 'terret')
+}
+
+/** A relative one counts as not set, as the XDG convention wants it; so does an empty one. */
+function absolute(path: string | undefined): string | null {
+  return path !== undefined && isAbsolute(path) ? path : null
+}

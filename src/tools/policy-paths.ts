@@ -1,0 +1,51 @@
+// Which texts of a call's arguments are paths, by the names of their fields and by how they look. Pure. No schema says it, so in
+// doubt a text counts: a path that is missed slips past a rule.
+import type { Json } from '../kernel/content.ts'
+
+/** The last word of a field's name: `output_file`, `newPath` and `file-paths` name paths. */
+const NAMES: ReadonlySet<string> = new Set(
+  'path paths file files filename filenames filepath filepaths dir dirs directory directories cwd src dst dest source destination'.split(
+    ' ',
+  ),
+)
+/** These may be dates, addresses or words as well: what stands there counts only if it looks like a path. */
+const PERHAPS: ReadonlySet<string> = new Set(['from', 'to', 'target', 'folder', 'folders'])
+/** What is written, sent or looked for, not where: it may begin like a path and is none. */
+const TEXTS: ReadonlySet<string> = new Set(
+  'content contents text string command pattern regex query prompt prompts message body'.split(' '),
+)
+
+/** Every text under a field that names a path, however deep. */
+export function pathsIn(args: Json): readonly string[] {
+  return found(args, '', false)
+}
+
+/** The same, and every text that can only be a place on this machine, whatever its field is called. */
+export function placesIn(args: Json): readonly string[] {
+  return found(args, '', true)
+}
+
+function found(value: Json, name: string, anywhere: boolean): readonly string[] {
+  if (typeof value === 'string') return isPath(value, name, anywhere) ? [value] : []
+  if (Array.isArray(value)) return value.flatMap((item: Json) => found(item, name, anywhere))
+  if (value === null || typeof value !== 'object') return []
+  const fields = Object.entries(value as Readonly<Record<string, Json>>)
+  return fields.flatMap(([key, item]) => found(item, lastWord(key), anywhere))
+}
+
+function isPath(text: string, name: string, anywhere: boolean): boolean {
+  if (NAMES.has(name)) return true
+  if (PERHAPS.has(name) && looksLikePath(text)) return true
+  return anywhere && !TEXTS.has(name) && /^(\/|~|file:)[^\n]*$/.test(text)
+}
+
+function lastWord(key: string): string {
+  return /([A-Z]?[a-z]+|[A-Z]+)\d*$/.exec(key)?.[1]?.toLowerCase() ?? ''
+}
+
+/** A slash, a backslash or an ending, and neither a date, a number, an address of the web nor one of a mailbox. */
+function looksLikePath(text: string): boolean {
+  if (/^\d(?!.*\.\.)[\d\s.,:/TZ+-]*$/.test(text) || /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(text)) return false
+  if (/^[^\s/@]+@[^\s/@]+$/.test(text)) return false
+  return /^[^\n]*[/\\]|^~|^\.\.?$|\.\w+$/.test(text)
+}

@@ -1,0 +1,49 @@
+// Which paths of a git index are repositories of their own: `git status` goes into each of them, and obeys what it finds there. Reads
+// the file as git writes it (versions 2 to 4), as far as it is whole; it never runs git.
+
+const GITLINK = 0o160_000
+const HEADER_BYTES = 12
+const MODE_AT = 24
+const HASH_AT = 40
+/** A flag of version 3: two bytes more of them. */
+const EXTENDED = 0x4000
+
+export function gitlinksOf(index: Buffer, hashBytes: 20 | 32): readonly string[] {
+  if (index.length < HEADER_BYTES || index.toString('latin1', 0, 4) !== 'DIRC') return []
+  const version = index.readUInt32BE(4)
+  const found: string[] = []
+  /** Only version 4 needs it: there a name says how much of the one before it keeps. */
+  let before = Buffer.alloc(0)
+  for (let at = HEADER_BYTES, left = index.readUInt32BE(8); left > 0; left--) {
+    const flagsAt = at + HASH_AT + hashBytes
+    if (flagsAt + 4 > index.length) break
+    const isExtended = version >= 3 && (index.readUInt16BE(flagsAt) & EXTENDED) !== 0
+    let from = flagsAt + (isExtended ? 4 : 2)
+    let kept = 0
+    if (version === 4) {
+      const cut = varint(index, from)
+      from = cut.end
+      kept = Math.max(0, before.length - cut.value)
+    }
+    const end = index.indexOf(0, from)
+    if (end < 0) break
+    const isLink = index.readUInt32BE(at + MODE_AT) === GITLINK
+    if (isLink || version === 4) before = Buffer.concat([before.subarray(0, kept), index.subarray(from, end)])
+    if (isLink) found.push(before.toString('utf8'))
+    // Before version 4 an entry is filled up to a multiple of eight bytes, by one at least.
+    at = version === 4 ? end + 1 : at + Math.floor((end - at) / 8) * 8 + 8
+  }
+  return found
+}
+
+/** As git writes offsets: seven bits a byte, the highest first, and one added for each that follows. */
+function varint(bytes: Buffer, at: number): { readonly value: number; readonly end: number } {
+  let end = at
+  let byte = bytes[end++] ?? 0
+  let value = byte & 0x7f
+  while (byte & 0x80 && end < bytes.length) {
+    byte = bytes[end++] ?? 0
+    value = (value + 1) * 128 + (byte & 0x7f)
+  }
+  return { value, end }
+}
