@@ -40,8 +40,11 @@ type Guarded<Args> = Pick<Ways, 'effect' | 'timeoutMs' | 'secrets' | 'sequential
 
 export type NodeOptions<C extends Channels, Args, Name extends string> = Described<Name> &
   Guarded<Args> & {
-    /** The arguments, from the state. Must be pure. Without it: none, or what a `send` brings. */
-    readonly reads?: (state: StateOf<C>) => Args
+    /**
+     * The arguments, from the state. Must be pure. Without it: none, or what a `send` brings. A command instead of arguments: the node
+     * is not called, and the graph goes there.
+     */
+    readonly reads?: (state: StateOf<C>) => Args | Command<UpdateOf<C>, NoInfer<Name>>
     readonly run: (args: Args, context: ToolContext) => Said<C, NoInfer<Name>> | Promise<Said<C, NoInfer<Name>>>
   }
 

@@ -12,7 +12,7 @@ import { isRecord, plainJson } from './plain.ts'
 import { type Outcome, type Point, type Reading, readMessages, type Task } from './point.ts'
 import { checkGoto, type Left, routed } from './route.ts'
 import { standing } from './standing.ts'
-import { type Item, ownError, type Step, type Written } from './step.ts'
+import { encoded, isCommand, type Item, ownError, type Step, type Written, writtenOf } from './step.ts'
 import { heard, type Words, wordsOf } from './words.ts'
 
 export type Wanted = { readonly tool: string; readonly args: { readonly [name: string]: Json } }
@@ -72,7 +72,7 @@ function wants({ graph, width }: Machine, point: Point): Planned {
   const which: [number, number][] = []
   const tasks = point.tasks.map((task, t): Task => {
     const step = stepOf(graph, task)
-    const items = task.items.length > 0 ? task.items : argsOf(task, step, state).map((): Item => ({ tries: 0 }))
+    const items = task.items.length > 0 ? [...task.items] : argsOf(task, step, state).map((): Item => ({ tries: 0 }))
     const stands = standing(step.policy, items, width)
     if (stands.type === 'failed') throw new Misstep(`Node "${task.node}" failed: ${stands.error}`)
     // What is done is not asked for its arguments again: an edit may have left none.
@@ -80,21 +80,28 @@ function wants({ graph, width }: Machine, point: Point): Planned {
     for (const i of stands.type === 'wants' ? stands.items : []) {
       const given = args[i]
       if (given === undefined) throw new Misstep(`GraphChanged: node "${task.node}" has no item ${i} any more.`)
-      calls.push({ tool: task.node, args: given })
-      which.push([t, i])
+      if ('said' in given) items[i] = { tries: 0, value: given.said }
+      else {
+        calls.push({ tool: task.node, args: given.args })
+        which.push([t, i])
+      }
     }
     return { ...task, items }
   })
   return { point: { ...rest, state, tasks, ...(which.length > 0 ? { calls: which } : {}) }, calls }
 }
 
-function argsOf({ node, sent }: Task, step: Step, state: State): readonly Wanted['args'][] {
-  if (sent !== undefined) return [sent]
+/** What a call is made with, or what its node said without one. */
+type Given = Pick<Wanted, 'args'> | { readonly said: Json }
+
+function argsOf({ node, sent }: Task, step: Step, state: State): readonly Given[] {
+  if (sent !== undefined) return [{ args: sent }]
   try {
     return step.args(state).map((args) => {
+      if (isCommand(args)) return { said: encoded(writtenOf(args)) }
       const plain = plainJson(args ?? {}, 'the arguments')
       if (!isRecord(plain)) throw new TypeError('they must be an object')
-      return plain
+      return { args: plain }
     })
   } catch (error) {
     throw new Misstep(`The arguments of node "${node}" could not be read from the state: ${textOf(error)}`)

@@ -1,9 +1,9 @@
 // The review that needs no model: is every section there, does every quote stand in its source, is nothing claimed without one?
 // Pure. What a model wrote is held to the same.
-import { askedText, labelOf, NOTHING, row, SECTIONS } from './report-draft.ts'
+import { askedText, isQuote, labelOf, NOTHING, row, SECTIONS } from './report-draft.ts'
 import type { Fact, Source } from './report-facts.ts'
 import type { Plan } from './report-plan.ts'
-import { collapsed, clipped } from './report-text.ts'
+import { collapsed, clipped, told } from './report-text.ts'
 
 export type Finding = {
   readonly type: 'section' | 'quote' | 'citation' | 'source' | 'reviewer'
@@ -22,10 +22,10 @@ export type Checked = {
 const FINDINGS_MAX = 20
 /** Shorter words in quotation marks are a manner of speaking. */
 const QUOTED_CHARS_MIN = 25
-const QUOTE_LINE = /^\s*>\s?(.*) \[(.+):(\d+)\]$/u
+const QUOTE_LINE = /^\s*>\s?(.*) \[([^[\]]+):(\d+)\]$/u
 /** What the frame says of its numbers. */
 const COUNTED =
-  /^\d+ of \d+ documents? says? something about it; \d+ passages? (?:is|are) quoted below\.(?: \d+ passages? was left out, not standing in its source any more\.)?$/
+  /^\d+ of \d+ documents? says? something about it; \d+ passages? (?:is|are) quoted below\.(?: \d+ passages? (?:was|were) left out, not standing in (?:its|their) source any more\.)?$/
 const CITATION = /\[([^[\]]+):(\d+)\]/gu
 
 export function checkDraft(checked: Checked): readonly Finding[] {
@@ -45,9 +45,9 @@ function passages(checked: Checked): readonly Finding[] {
   return bodyOf(checked).flatMap((block) => {
     const lines = block.split('\n')
     const heads = lines.filter((line) => /^\s*#/.test(line))
-    const quotes = lines.filter((line) => /^\s*>/.test(line))
+    const quotes = lines.filter(isQuote)
     const prose = lines
-      .filter((line) => !heads.includes(line) && !quotes.includes(line))
+      .filter((line) => !/^\s*[#>]/.test(line))
       .join('\n')
       .trim()
     return [
@@ -102,7 +102,7 @@ function proseFindings(checked: Checked, block: string): readonly Finding[] {
 function madeUp({ facts }: Checked, block: string): readonly Finding[] {
   const said = [...block.matchAll(/[“"]([^“”"]+)[”"]/gu)].map(([, text = '']) => collapsed(text))
   return said
-    .filter((text) => text.length >= QUOTED_CHARS_MIN && !facts.some(({ quote }) => quote.includes(text)))
+    .filter((text) => text.length >= QUOTED_CHARS_MIN && !facts.some(({ quote }) => told(quote).includes(told(text))))
     .map((text) => ({ type: 'quote', text: `No source says: ${clipped(text, 120)}` }))
 }
 
@@ -126,10 +126,17 @@ export const REVIEW_SCHEMA = {
   additionalProperties: false,
 } as const
 
-/** What a reviewer found. Its shape was checked where it was asked for. A no without a reason is a finding too. */
-export function reviewedBy(answer: string): readonly Finding[] {
+/**
+ * What a reviewer found. Its shape was checked where it was asked for. A no without a reason is a finding too; what was found in a
+ * draft that passed is a remark.
+ */
+export function reviewedBy(answer: string): {
+  readonly findings: readonly Finding[]
+  readonly remarks: readonly string[]
+} {
   const { passed, findings } = JSON.parse(answer) as { readonly passed: boolean; readonly findings: readonly string[] }
-  if (passed) return []
-  const said = findings.length > 0 ? findings : ['The reviewer did not pass it, and said no reason.']
-  return said.map((text) => ({ type: 'reviewer', text: collapsed(text) }))
+  const said = findings.map(collapsed)
+  if (passed) return { findings: [], remarks: said }
+  const reasons = said.length > 0 ? said : ['The reviewer did not pass it, and said no reason.']
+  return { findings: reasons.map((text) => ({ type: 'reviewer', text })), remarks: [] }
 }

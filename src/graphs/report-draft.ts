@@ -3,12 +3,14 @@
 import type { Fact, Source } from './report-facts.ts'
 import type { Plan } from './report-plan.ts'
 import type { LeftOut } from './report-sources.ts'
-import { clipped, collapsed } from './report-text.ts'
+import { clipped, collapsed, told } from './report-text.ts'
 
 /** What became of the search beside its sources. */
 export type Searched = {
   readonly count: number
-  /** Documents that were read and say nothing about it. */
+  /** How many say something about it beside the sources, if any do. */
+  readonly more?: number
+  /** Documents that were read and say nothing about it; the first of them. */
   readonly silent: readonly string[]
   readonly leftOut: readonly LeftOut[]
 }
@@ -30,7 +32,7 @@ export const SECTIONS = {
 } as const
 /** What stands under a question that nothing answers. */
 export const NOTHING = 'No passage was found.'
-const SHOWN_MAX = 20
+export const SHOWN_MAX = 20
 
 /** Put together by fixed rules. */
 export function draftOf(material: Material): string {
@@ -43,7 +45,16 @@ export function draftOf(material: Material): string {
 export function draftAround(material: Material, answer: string): string {
   const how =
     'The questions and the text between the quotes were written by a language model, and reviewed by another call of one.'
-  return framed(material, unfenced(answer), how)
+  return framed(material, verbatim(unfenced(answer), material.facts), how)
+}
+
+/** A quote as its writer was told it becomes what its source says. */
+function verbatim(body: string, facts: readonly Fact[]): string {
+  const quotes = new Map(facts.map((fact) => [told(quoted(fact)), quoted(fact)]))
+  return body
+    .split('\n')
+    .map((line) => quotes.get(line.trim()) ?? line)
+    .join('\n')
 }
 
 /** A model may put its whole answer into a fence. */
@@ -53,22 +64,28 @@ function unfenced(answer: string): string {
 }
 
 function framed({ topic, plan, searched, sources, facts, dropped }: Material, body: string, how: string): string {
-  const of = `${sources.length} of ${counted(searched.count, 'document')}`
-  const left = dropped === 0 ? '' : ` ${counted(dropped, 'passage')} was left out, not standing in its source any more.`
+  const answering = sources.length + (searched.more ?? 0)
+  const quotes = body.split('\n').filter(isQuote).length
   const parts = [
     `# ${titled(topic)}`,
     `## ${SECTIONS.asked}`,
     askedText(plan),
-    `${of} ${sources.length === 1 ? 'says' : 'say'} something about it; ${counted(facts.length, 'passage')} ${facts.length === 1 ? 'is' : 'are'} quoted below.${left}`,
+    `${answering} of ${counted(searched.count, 'document')} ${answering === 1 ? 'says' : 'say'} something about it; ${counted(quotes, 'passage')} ${quotes === 1 ? 'is' : 'are'} quoted below.${leftOutText(dropped)}`,
     body,
     `## ${SECTIONS.missing}`,
-    missing({ plan, facts, searched }),
+    missing({ plan, facts, sources, searched }),
     `## ${SECTIONS.sources}`,
     ['| document | title | SHA-256 |', '|---|---|---|', ...sources.map(row)].join('\n'),
     `## ${SECTIONS.made}`,
-    `${how} Every quoted sentence stands word for word in its source, at the line that is named; line breaks of the source are spaces here.`,
+    `${how} Every quoted sentence stands word for word in its source, at the line that is named; line breaks of the source are spaces here, and marks of lists and quotes and invisible characters are left out.`,
   ]
   return `${parts.join('\n\n')}\n`
+}
+
+function leftOutText(dropped: number): string {
+  if (dropped === 0) return ''
+  const what = dropped === 1 ? 'was left out, not standing in its' : 'were left out, not standing in their'
+  return ` ${counted(dropped, 'passage')} ${what} source any more.`
 }
 
 /** The questions, as the report lists them. */
@@ -102,22 +119,31 @@ export function quoted({ quote, file, line }: Pick<Fact, 'quote' | 'file' | 'lin
   return `> ${quote} [${file}:${line}]`
 }
 
+/** A line of a report that quotes somebody. */
+export function isQuote(line: string): boolean {
+  return /^\s*>/.test(line)
+}
+
 export function row({ file, title, sha256 }: Source): string {
   return `| ${file} | ${title.replaceAll('|', '/')} | \`${sha256}\` |`
 }
 
-function missing({ plan, facts, searched }: Pick<Material, 'plan' | 'facts' | 'searched'>): string {
+function missing({ plan, facts, sources, searched }: Omit<Material, 'topic' | 'dropped'>): string {
+  const { count, more = 0, silent, leftOut } = searched
   const open = plan.questions.filter((_, index) => !facts.some(({ question }) => question === index))
+  const named = silent.slice(0, SHOWN_MAX)
+  const unnamed = count - more - sources.length - named.length
   const lines = [
     ...open.map(({ text }) => `- No passage answers: ${text}`),
-    ...shown(searched.silent).map((file) => `- ${file} has no sentence with the words that were looked for.`),
-    ...shown(searched.leftOut).map(({ file, why }) => `- ${collapsed(file)} was not read: ${why}.`),
+    ...(more > 0
+      ? [`- ${counted(more, 'more document')} ${more === 1 ? 'answers' : 'answer'} too; none of that is quoted.`]
+      : []),
+    ...named.map((file) => `- ${file} has no sentence with the words that were looked for.`),
+    ...(unnamed > 0 ? [`- The same is true of ${counted(unnamed, 'more document')}.`] : []),
+    ...leftOut.slice(0, SHOWN_MAX).map(({ file, why }) => `- ${collapsed(file)} was not read: ${why}.`),
+    ...(leftOut.length > SHOWN_MAX ? ['- More was not read.'] : []),
   ]
   return lines.length > 0 ? lines.join('\n') : 'Every question found a passage.'
-}
-
-function shown<T>(list: readonly T[]): readonly T[] {
-  return list.slice(0, SHOWN_MAX)
 }
 
 export function counted(count: number, what: string): string {

@@ -1,6 +1,6 @@
 // What the documents say about the questions of a plan: which of them are sources, and which of their sentences are worth quoting.
 // Pure: by fixed rules, so the same documents always give the same facts.
-import { answers, type Plan, type Question } from './report-plan.ts'
+import { type Plan, type Seek, seek } from './report-plan.ts'
 import type { Document } from './report-sources.ts'
 import { type Sentence, sentencesOf, stemsIn, titleOf } from './report-text.ts'
 
@@ -15,39 +15,74 @@ export type Source = {
 /** One sentence of one source, word for word. `question` is its place in the plan. */
 export type Fact = { readonly question: number; readonly quote: string; readonly file: string; readonly line: number }
 
-const SOURCES_MAX = 40
 const FACTS_OF_QUESTION_MAX = 5
 const FACTS_OF_SOURCE_MAX = 4
 
+/** Waits until others had their turn; throws if nobody wants the answer any more. */
+export type Pace = () => Promise<void>
+
+const SENTENCES_AT_A_TIME = 1_000
+/** So many sentences of one source are weighed against those of others. */
+const CANDIDATES_MAX = 100
+
 /** Those that answer anything, those with the most answers first. */
-export function rankedSources(documents: readonly Document[], { questions }: Plan): readonly Source[] {
-  const sources = documents.map(({ file, text, sha256, bytes }): Source => {
-    const hits = readingOf(text).filter(({ stems }) => questions.some((question) => answers(question, stems) > 0))
-    return { file, title: titleOf(text), sha256, bytes, hits: hits.length }
-  })
-  const found = sources.filter(({ hits }) => hits > 0)
-  return found.sort((a, b) => b.hits - a.hits || (a.file < b.file ? -1 : 1)).slice(0, SOURCES_MAX)
+export async function rankedSources(
+  documents: readonly Document[],
+  { questions }: Plan,
+  pace: Pace,
+): Promise<readonly Source[]> {
+  const seeks = questions.map(seek)
+  const sources: Source[] = []
+  for (const { file, text, sha256, bytes } of documents) {
+    let hits = 0
+    await read(text, pace, (_, stems) => {
+      if (seeks.some((count) => count(stems) > 0)) hits += 1
+    })
+    if (hits > 0) sources.push({ file, title: titleOf(text), sha256, bytes, hits })
+  }
+  return sources.sort((a, b) => b.hits - a.hits || (a.file < b.file ? -1 : 1))
 }
 
 type Candidate = Fact & { readonly score: number }
-type Reading = Sentence & { readonly stems: ReadonlySet<string> }
-type Read = { readonly file: string; readonly sentences: readonly Reading[] }
 
-function readingOf(text: string): readonly Reading[] {
-  return sentencesOf(text).map((sentence) => ({ ...sentence, stems: stemsIn(sentence.text) }))
+/** Says how many sentences there were. */
+async function read(
+  text: string,
+  pace: Pace,
+  take: (sentence: Sentence, stems: ReadonlySet<string>) => void,
+): Promise<number> {
+  await pace()
+  let count = 0
+  for (const sentence of sentencesOf(text)) {
+    count += 1
+    if (count % SENTENCES_AT_A_TIME === 0) await pace()
+    take(sentence, stemsIn(sentence.text))
+  }
+  return count
 }
 
 /** No sentence is quoted twice, and no source fills a question alone where others answer it too. */
-export function factsOf(documents: readonly Document[], { questions }: Plan): readonly Fact[] {
-  const read = documents.map(({ file, text }): Read => ({ file, sentences: readingOf(text) }))
+export async function factsOf(
+  documents: Iterable<Document> | AsyncIterable<Document>,
+  { questions }: Plan,
+  pace: Pace,
+): Promise<readonly Fact[]> {
+  const seeks = questions.map(seek)
+  const candidates: Candidate[] = []
+  for await (const document of documents) {
+    for (const found of await candidatesIn(document, seeks, pace)) candidates.push(...found)
+  }
   const taken = new Set<string>()
-  return questions.flatMap((question, index) => {
-    const candidates = read.flatMap((each) => candidatesIn(each, question, index))
-    const best = candidates.sort((a, b) => b.score - a.score || order(a, b))
-    const chosen = chosenOf(best.filter(({ quote }) => !taken.has(quote)))
+  return seeks.flatMap((_, index) => {
+    const own = candidates.filter(({ question }) => question === index).sort(better)
+    const chosen = chosenOf(own.filter(({ quote }) => !taken.has(quote)))
     for (const { quote } of chosen) taken.add(quote)
     return grouped(chosen)
   })
+}
+
+function better(a: Candidate, b: Candidate): number {
+  return b.score - a.score || order(a, b)
 }
 
 function order(a: Fact, b: Fact): number {
@@ -55,13 +90,23 @@ function order(a: Fact, b: Fact): number {
 }
 
 /** What a whole document is about counts for each of its sentences: elsewhere the same word may be meant in passing. */
-function candidatesIn({ file, sentences }: Read, question: Question, index: number): readonly Candidate[] {
-  const found = sentences.flatMap(({ text: quote, line, stems }) => {
-    const hits = answers(question, stems)
-    return hits === 0 ? [] : [{ question: index, quote, file, line, score: hits * 10 + plainness(quote, hits) }]
+async function candidatesIn(
+  { file, text }: Document,
+  seeks: readonly Seek[],
+  pace: Pace,
+): Promise<readonly (readonly Candidate[])[]> {
+  const found = seeks.map((): Candidate[] => [])
+  const sentences = await read(text, pace, ({ text: quote, line }, stems) => {
+    for (const [question, count] of seeks.entries()) {
+      const hits = count(stems)
+      if (hits > 0) found[question]?.push({ question, quote, file, line, score: hits * 10 + plainness(quote, hits) })
+    }
   })
-  const about = (found.length / Math.max(10, sentences.length)) * 20
-  return found.map((each) => ({ ...each, score: each.score + about }))
+  return found.map((own) => {
+    const about = (own.length / Math.max(10, sentences)) * 20
+    const best = onceEach(own.sort(better)).slice(0, CANDIDATES_MAX)
+    return best.map((each) => ({ ...each, score: each.score + about }))
+  })
 }
 
 const RULES = /\b(?:never|always|only|must|should|ought|best|worst|most|every|cannot|because|therefore|means)\b/giu
@@ -82,12 +127,18 @@ function plainness(quote: string, hits: number): number {
 }
 
 function chosenOf(candidates: readonly Candidate[]): readonly Candidate[] {
-  const quotes = new Set<string>()
-  const once = candidates.filter(({ quote }) => !quotes.has(quote) && quotes.add(quote))
-  const spread = once.filter((each, i) => {
-    return once.slice(0, i).filter(({ file }) => file === each.file).length < FACTS_OF_SOURCE_MAX
+  const byFile = new Map<string, number>()
+  const spread = onceEach(candidates).filter(({ file }) => {
+    const before = byFile.get(file) ?? 0
+    byFile.set(file, before + 1)
+    return before < FACTS_OF_SOURCE_MAX
   })
   return spread.slice(0, FACTS_OF_QUESTION_MAX)
+}
+
+function onceEach(candidates: readonly Candidate[]): readonly Candidate[] {
+  const quotes = new Set<string>()
+  return candidates.filter(({ quote }) => !quotes.has(quote) && quotes.add(quote))
 }
 
 /** The source that says most about it first; within a source as it goes on. */

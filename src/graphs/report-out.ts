@@ -45,23 +45,29 @@ export async function propose(ground: Ground, out: string, text: string): Promis
   }
 }
 
-/** The bytes that were approved. There already: done. Something else than what was seen: nothing is written. */
+/** Is this what was proposed: this text, for this place? */
+export function isProposed(ground: Ground, { path, sha256 }: Proposal, out: string, text: string): boolean {
+  return sha256 === hash('sha256', text) && path === placeOf(ground, out)
+}
+
+/** The bytes that were approved. There already: done. Null: what was seen there is something else by now, and nothing is written. */
 export async function finalize(
   ground: Ground,
-  { path, text, replaces }: { readonly path: string; readonly text: string; readonly replaces: string | null },
+  { path, sha256, replaces, text }: Proposal & { readonly text: string },
   context: ToolContext,
-): Promise<Written> {
+): Promise<Written | null> {
   try {
-    const { guarded, place } = await placed(ground, path)
+    if (hash('sha256', text) !== sha256)
+      throw trouble('NotApproved', 'This text has another hash than the one that was approved. Nothing was written.')
+    const { guarded, place } = await placed(ground, placeOf(ground, path))
     const seen = await look(guarded, place)
     const bytes = Buffer.from(text)
-    const sha256 = hash('sha256', bytes)
     if (seen?.hash === sha256) return { path, sha256, bytes: bytes.length, changed: false }
-    if ((seen?.hash ?? null) !== replaces) throw taken(path)
+    if ((seen?.hash ?? null) !== replaces) return null
     await replace({ guarded, place, seen, bytes, context })
     return { path, sha256, bytes: bytes.length, changed: true }
   } catch (error) {
-    if (error instanceof ToolFailure && error.metadata['error_type'] === 'Conflict') throw taken(path)
+    if (error instanceof ToolFailure && error.metadata['error_type'] === 'Conflict') return null
     throw unwritable(path, error)
   }
 }
@@ -85,14 +91,7 @@ async function nearest(path: string): Promise<string> {
   }
 }
 
-function taken(path: string): Error {
-  return trouble(
-    'OutChanged',
-    `${path} is not what it was when this was proposed, so nothing was written. Move it away, and go on.`,
-  )
-}
-
-const OURS = new Set(['Unwritable', 'OutChanged', 'OutOfBounds'])
+const OURS = new Set(['Unwritable', 'NotApproved', 'OutOfBounds'])
 
 function unwritable(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || OURS.has(error.name) || error.name === 'Interrupted') return error

@@ -1,8 +1,9 @@
 // What the report workflow looks for: questions, and the words that would answer them. Pure; one way by fixed rules, and one that
 // reads what a model planned.
-import { clipped, collapsed, stemOf, termsIn } from './report-text.ts'
+import { clipped, collapsed, stemsIn, termsIn, told } from './report-text.ts'
 
-export type Question = { readonly text: string; readonly terms: readonly string[] }
+/** `any`: its terms are words for the same thing, so each of them is an answer. */
+export type Question = { readonly text: string; readonly terms: readonly string[]; readonly any?: true }
 export type Plan = { readonly questions: readonly Question[] }
 
 const QUESTIONS_MAX = 6
@@ -29,18 +30,25 @@ function aboutIt(part: string): Question {
 
 /** What stands after a colon, or after "about", as a list. */
 function partsOf(topic: string): readonly string[] {
-  const list = /(?::\s+|\babout\s+)(.+)$/u.exec(topic)?.[1] ?? topic
+  const list = /(?::\s+|：\s*|\babout\s+)(.+)$/u.exec(topic)?.[1] ?? topic
   const parts = list
-    .replace(/[?!.]+$/u, '')
-    .split(/\s*[,;]\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+/u)
+    .replace(/[?!.？！。؟।]+$/u, '')
+    .split(/\s*[,;，、；،؛]\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+/u)
     .map((part) => part.trim())
   return [...new Set(parts)].filter((part) => termsIn(part).length > 0)
 }
 
 /** How many of the terms a sentence has, by its stems, if those are enough of them to be an answer. */
-export function answers({ terms }: Question, stems: ReadonlySet<string>): number {
-  const hits = terms.filter((term) => stems.has(stemOf(term))).length
-  return hits >= Math.max(1, Math.ceil(terms.length / 2)) ? hits : 0
+export type Seek = (stems: ReadonlySet<string>) => number
+
+/** A term of several words is there with all of them. */
+export function seek({ terms, any }: Question): Seek {
+  const wanted = terms.map((term) => [...stemsIn(term)])
+  const least = any ? 1 : Math.max(1, Math.ceil(terms.length / 2))
+  return (stems) => {
+    const hits = wanted.filter((words) => words.every((word) => stems.has(word))).length
+    return hits >= least ? hits : 0
+  }
 }
 
 /** What a planner answers: questions with the words to look for. */
@@ -59,7 +67,7 @@ export const PLAN_SCHEMA = {
             type: 'array',
             minItems: 1,
             maxItems: TERMS_MAX,
-            items: { type: 'string', minLength: 2, maxLength: 40 },
+            items: { type: 'string', minLength: 1, maxLength: 40 },
           },
         },
         required: ['text', 'terms'],
@@ -71,13 +79,17 @@ export const PLAN_SCHEMA = {
   additionalProperties: false,
 } as const
 
-/** The plan a model made, with each of its terms as single words. Its shape was checked where it was asked for. */
+/** The plan a model made, with the words of its terms that mean something. Its shape was checked where it was asked for. */
 export function plannedBy(answer: string): Plan {
   const { questions } = JSON.parse(answer) as Plan
   return {
     questions: questions.map(({ text, terms }) => {
-      const words = [...new Set(terms.flatMap((term) => termsIn(term)))]
-      return { text: collapsed(text), terms: (words.length > 0 ? words : termsIn(text)).slice(0, TERMS_MAX) }
+      const given = [...new Set(terms.map((term) => termsIn(term).join(' ')))].filter((term) => term !== '')
+      return {
+        text: told(collapsed(text)),
+        terms: given.length > 0 ? given : termsIn(text).slice(0, TERMS_MAX),
+        any: true,
+      }
     }),
   }
 }

@@ -7,7 +7,9 @@ import { resolve } from 'node:path'
 import { inFolder, see } from '../tools/disk.ts'
 import { ToolFailure } from '../tools/output.ts'
 import { contains, type Guard, guard, locate } from '../tools/paths.ts'
+import { readable } from './report-text.ts'
 
+/** `text` is as it is read; hash and size are of its bytes. */
 export type Document = { readonly file: string; readonly text: string; readonly sha256: string; readonly bytes: number }
 /** What was not read, and why. */
 export type LeftOut = { readonly file: string; readonly why: string }
@@ -90,8 +92,9 @@ async function walk(guarded: Guard, folder: string, { files, leftOut, depth }: F
     if (entry.isDirectory() && depth < DEPTH_MAX) await walk(guarded, file, { files, leftOut, depth: depth + 1 })
     else if (entry.isDirectory()) leftOut.push({ file, why: 'it is too deep' })
     else if (!/\.(?:txt|md)$/i.test(entry.name)) continue
-    // It is cited as [file:line], on one line.
-    else if (/[[\]\p{Cc}\p{Zl}\p{Zp}]/u.test(file)) leftOut.push({ file, why: 'its name cannot be cited' })
+    // It is cited as [file:line], on one line, as people see it.
+    else if (/[[\]\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/u.test(file))
+      leftOut.push({ file, why: 'its name cannot be cited' })
     else if (files.length >= FILES_MAX) leftOut.push({ file, why: `there are more than ${FILES_MAX} documents` })
     else files.push(file)
   }
@@ -102,7 +105,7 @@ async function document(guarded: Guard, file: string): Promise<Document | LeftOu
     const place = await locate(guarded, file, 'read')
     const { bytes, hash } = await see(guarded, place)
     if (!isUtf8(bytes) || bytes.includes(0)) return { file, why: 'it is no text' }
-    return { file, text: bytes.toString(), sha256: hash, bytes: bytes.length }
+    return { file, text: readable(bytes.toString()), sha256: hash, bytes: bytes.length }
   } catch (error) {
     if (!(error instanceof ToolFailure)) throw error
     if (error.kind === 'NotFound') return { file, why: 'it is not there' }

@@ -1,5 +1,7 @@
 // The report workflow: plan, search, extract, draft, review, propose, and finalize behind an approval. One graph by fixed rules, and
 // one of the same shape in which child agents plan, draft and review. The runner owns the order in both; no model does.
+import { hash } from 'node:crypto'
+import { resolve } from 'node:path'
 import type { ToolContext } from '../tools/tool.ts'
 import type { SubagentOptions } from '../runtime/agent.ts'
 import { append, last, type StateOf } from './channel.ts'
@@ -14,13 +16,13 @@ import {
   writeTask,
 } from './report-agents.ts'
 import { checkDraft, type Finding, REVIEW_SCHEMA, reviewedBy } from './report-check.ts'
-import { counted, draftAround, draftOf, type Material, type Searched } from './report-draft.ts'
-import { type Fact, factsOf, rankedSources, type Source } from './report-facts.ts'
-import { finalize, type Proposal, propose, type Written } from './report-out.ts'
+import { counted, draftAround, draftOf, type Material, type Searched, SHOWN_MAX } from './report-draft.ts'
+import { type Fact, factsOf, type Pace, rankedSources, type Source } from './report-facts.ts'
+import { finalize, isProposed, type Proposal, propose, type Written } from './report-out.ts'
 import { PLAN_SCHEMA, type Plan, planOf, plannedBy } from './report-plan.ts'
-import { type Document, type Ground, readAgain, readLibrary, trouble } from './report-sources.ts'
-import { standsIn } from './report-text.ts'
-import { END, START } from './step.ts'
+import { type Document, type Ground, type LeftOut, readAgain, readLibrary, trouble } from './report-sources.ts'
+import { collapsed, standsIn } from './report-text.ts'
+import { command, END, START } from './step.ts'
 
 export type ReportOptions = {
   /** What the paths of a report start from: where it looks for documents, and where it may write. */
@@ -46,6 +48,12 @@ const CHANNELS = {
   /** How many drafts there were. */
   drafts: last(0),
   findings: last<readonly Finding[]>([]),
+  /** The hash of the draft that passed the review. */
+  reviewed: last(''),
+  /** Somebody changed the draft that was written: it is theirs, and passes as it is or not at all. */
+  edited: last(false),
+  /** What whoever approves should know. */
+  remarks: last<readonly string[]>([]),
   artifacts: append<Artifact>(),
   proposal: last<Proposal>(),
   written: last<Written>(),
@@ -54,6 +62,8 @@ export type ReportState = StateOf<typeof CHANNELS>
 
 /** A draft that does not pass is written again so often. */
 const REDRAFTS_MAX = 2
+/** So many documents are quoted at most. */
+const SOURCES_MAX = 40
 const MARKDOWN = 'text/markdown'
 
 const { node, agentNode, graph } = withState(CHANNELS)
@@ -79,7 +89,7 @@ export function reportGraph(options: ReportOptions): Graph {
         description: 'makes questions of the topic',
         effect: 'read',
         reads: asked,
-        run: ({ topic }) => ({ plan: planOf(topic), ...ANEW }),
+        run: ({ topic }) => ({ plan: answerable(planOf(topic)), ...ANEW }),
       }),
       ...readers(ground),
       draft: node({
@@ -91,17 +101,18 @@ export function reportGraph(options: ReportOptions): Graph {
       review: node({
         description: 'looks whether every quote stands in its source',
         effect: 'read',
-        reads: ({ draft, plan, sources, facts, documents, drafts }) => ({
+        reads: ({ draft, plan, sources, facts, documents, drafts, edited }) => ({
           draft,
           plan,
           sources,
           facts,
           documents,
           drafts,
+          edited,
         }),
-        run: async ({ documents, drafts, ...checked }) => {
-          const found = [...checkDraft(checked), ...(await fallen(ground, documents, checked))]
-          return passedOr(found, drafts)
+        run: async ({ documents, drafts, edited, ...checked }, context) => {
+          const found = [...checkDraft(checked), ...(await fallen(ground, documents, checked, paceOf(context)))]
+          return passedOr({ findings: found, remarks: [] }, { drafts, edited, draft: checked.draft })
         },
       }),
       ...writers(ground),
@@ -121,7 +132,7 @@ export function reportWithModelGraph(options: ReportOptions): Graph {
         agent: 'report_planner',
         retries: 1,
         task: (state) => planTask(asked(state).topic),
-        take: (answer) => ({ plan: plannedBy(answer), ...ANEW }),
+        take: (answer) => ({ plan: answerable(plannedBy(answer)), ...ANEW }),
       }),
       ...readers(ground),
       draft: agentNode({
@@ -129,14 +140,21 @@ export function reportWithModelGraph(options: ReportOptions): Graph {
         agent: 'report_writer',
         retries: 1,
         task: writeTask,
-        take: (answer, state) => ({ draft: draftAround(material(state), answer), drafts: state.drafts + 1 }),
+        take: (answer, state) => ({
+          draft: draftAround(material(state), answer),
+          drafts: state.drafts + 1,
+          edited: false,
+        }),
       }),
       review: agentNode({
         description: 'judges the draft; every quote is also looked up',
         agent: 'report_reviewer',
         retries: 1,
         task: reviewTask,
-        take: (answer, state) => passedOr([...checkDraft(state), ...reviewedBy(answer)], state.drafts),
+        take: (answer, state) => {
+          const { findings, remarks } = reviewedBy(answer)
+          return passedOr({ findings: [...checkDraft(state), ...findings], remarks }, state)
+        },
       }),
       ...writers(ground),
     },
@@ -164,11 +182,21 @@ export const reportAgents: Readonly<Record<string, SubagentOptions>> = {
 }
 
 function groundOf({ root, anywhere = false }: ReportOptions): Ground {
-  return { root, anywhere }
+  return { root: resolve(root), anywhere }
 }
 
 /** A plan begins a report: nothing of an earlier one is left. */
-const ANEW = { searched: NOT_SEARCHED, sources: [], facts: [], draft: '', drafts: 0, findings: [] } as const
+const ANEW = {
+  searched: NOT_SEARCHED,
+  sources: [],
+  facts: [],
+  draft: '',
+  drafts: 0,
+  findings: [],
+  reviewed: '',
+  edited: false,
+  remarks: [],
+} as const
 
 function asked({ topic, documents, out }: ReportState): Pick<ReportState, 'topic' | 'documents' | 'out'> {
   const fields: readonly unknown[] = [topic, documents, out]
@@ -176,6 +204,24 @@ function asked({ topic, documents, out }: ReportState): Pick<ReportState, 'topic
   const text =
     'Say what it is about, where its documents are and where it goes: {"topic": "…", "documents": "FOLDER", "out": "FILE"}.'
   throw trouble('InvalidInput', text)
+}
+
+/** Throws for a question that nothing could answer. */
+function answerable(plan: Plan): Plan {
+  const empty = plan.questions.find(({ text, terms }) => text === '' || terms.length === 0)
+  if (!empty) return plan
+  throw trouble(
+    'NoWords',
+    `"${empty.text}" has no word that could be looked for. Begin again, and say what it is about.`,
+  )
+}
+
+/** A long look at documents lets others have their turn, and ends when it is not wanted any more. */
+function paceOf({ signal }: ToolContext): Pace {
+  return async () => {
+    await new Promise((resolved) => setImmediate(resolved))
+    signal.throwIfAborted()
+  }
 }
 
 /** What passed nobody is not quoted again. */
@@ -189,14 +235,24 @@ function material(state: ReportState): Material & Pick<ReportState, 'drafts'> {
 function drafted(draft: string, { drafts, facts }: ReturnType<typeof material>, context: ToolContext) {
   if (facts.length === 0) throw trouble('NothingLeft', 'No passage is left that stands in its source. Begin again.')
   const { hash: sha256, bytes } = context.keep(draft, MARKDOWN)
-  return { draft, drafts: drafts + 1, artifacts: [{ name: `draft ${drafts + 1}`, sha256, bytes }] }
+  return { draft, drafts: drafts + 1, edited: false, artifacts: [{ name: `draft ${drafts + 1}`, sha256, bytes }] }
 }
 
-/** With findings it is drafted again, so often; then the run ends with them, and a retry reviews again. */
-function passedOr(findings: readonly Finding[], drafts: number): { readonly findings: readonly Finding[] } {
-  if (findings.length === 0 || drafts <= REDRAFTS_MAX) return { findings }
+type Reviewed = Pick<ReportState, 'findings' | 'remarks'>
+
+/**
+ * With findings it is drafted again, so often; then the run ends with them, and a retry reviews again. What somebody edited is not
+ * written over.
+ */
+function passedOr(
+  { findings, remarks }: Reviewed,
+  { draft, drafts, edited }: Pick<ReportState, 'draft' | 'drafts' | 'edited'>,
+): Reviewed & Partial<Pick<ReportState, 'reviewed'>> {
+  if (findings.length === 0) return { findings, remarks, reviewed: hash('sha256', draft) }
+  if (drafts <= REDRAFTS_MAX && !edited) return { findings, remarks }
   const list = findings.map(({ text }) => `- ${text}`).join('\n')
-  throw trouble('ReviewFailed', `${counted(drafts, 'draft')} did not pass the review.\n${list}`)
+  const what = edited ? 'The edited draft' : counted(drafts, 'draft')
+  throw trouble('ReviewFailed', `${what} did not pass the review.\n${list}`)
 }
 
 /** Quotes whose source says something else by now. */
@@ -204,20 +260,19 @@ async function fallen(
   ground: Ground,
   folder: string,
   { draft, facts }: Pick<ReportState, 'draft' | 'facts'>,
+  pace: Pace,
 ): Promise<readonly Finding[]> {
   const quotedHere = facts.filter(({ quote }) => draft.includes(quote))
-  const files = [...new Set(quotedHere.map(({ file }) => file))]
-  const texts = new Map(
-    await Promise.all(files.map(async (file) => [file, await readAgain(ground, folder, file)] as const)),
-  )
-  return quotedHere
-    .filter(({ quote, file, line }) => !standsIn(texts.get(file)?.text ?? '', quote, line))
-    .map(({ file, line }) => ({
-      type: 'quote',
-      text: `${file} says something else at line ${line} by now.`,
-      file,
-      line,
-    }))
+  const findings: Finding[] = []
+  for (const file of new Set(quotedHere.map((fact) => fact.file))) {
+    const { text } = await readAgain(ground, folder, file)
+    for (const { quote, line } of quotedHere.filter((fact) => fact.file === file)) {
+      await pace()
+      if (standsIn(text, quote, line)) continue
+      findings.push({ type: 'quote', text: `${file} says something else at line ${line} by now.`, file, line })
+    }
+  }
+  return findings
 }
 
 function readers(ground: Ground) {
@@ -226,34 +281,47 @@ function readers(ground: Ground) {
       description: 'finds the documents that say something about the questions',
       effect: 'read',
       reads: ({ documents, plan }: ReportState) => ({ documents, plan }),
-      run: ({ documents, plan }) => searchIn(ground, documents, plan),
+      run: ({ documents, plan }, context) => searchIn(ground, documents, plan, paceOf(context)),
     }),
     extract: node({
       description: 'takes the sentences that answer, word for word',
       effect: 'read',
       reads: ({ documents, plan, sources }: ReportState) => ({ documents, plan, sources }),
-      run: async ({ documents, plan, sources }) => {
-        return { facts: factsOf(await Promise.all(sources.map((source) => same(ground, documents, source))), plan) }
+      run: async ({ documents, plan, sources }, context) => {
+        return { facts: await factsOf(again(ground, documents, sources), plan, paceOf(context)) }
       },
     }),
   }
 }
 
-async function searchIn(ground: Ground, folder: string, plan: Plan) {
+async function searchIn(ground: Ground, folder: string, plan: Plan, pace: Pace) {
   const { documents, leftOut } = await readLibrary(ground, folder)
   if (documents.length === 0)
     throw trouble(
       'NoDocuments',
-      `The folder ${folder} has no .txt or .md document that can be read. Put some there, and go on.`,
+      `The folder ${folder} has no .txt or .md document that can be read. Put some there, and go on.${leftOutText(leftOut)}`,
     )
-  const sources = rankedSources(documents, plan)
-  if (sources.length === 0) {
+  const ranked = await rankedSources(documents, plan, pace)
+  if (ranked.length === 0) {
     const words = plan.questions.flatMap(({ terms }) => terms).join(', ')
     const text = `None of ${counted(documents.length, 'document')} in ${folder} says anything about ${words}. Add documents and go on, or begin with other words.`
     throw trouble('NothingFound', text)
   }
-  const silent = documents.map(({ file }) => file).filter((file) => !sources.some((source) => source.file === file))
-  return { sources, searched: { count: documents.length, silent: silent.slice(0, 100), leftOut } }
+  const answering = new Set(ranked.map(({ file }) => file))
+  const silent = documents.map(({ file }) => file).filter((file) => !answering.has(file))
+  const sources = ranked.slice(0, SOURCES_MAX)
+  const more = ranked.length - sources.length
+  const searched: Searched = { count: documents.length, silent: silent.slice(0, SHOWN_MAX), leftOut }
+  return { sources, searched: more > 0 ? { ...searched, more } : searched }
+}
+
+function leftOutText(leftOut: readonly LeftOut[]): string {
+  const list = leftOut.slice(0, SHOWN_MAX).map(({ file, why }) => `\n- ${collapsed(file)} was not read: ${why}.`)
+  return list.join('')
+}
+
+async function* again(ground: Ground, folder: string, sources: readonly Source[]): AsyncGenerator<Document> {
+  for (const source of sources) yield await same(ground, folder, source)
 }
 
 /** A source is quoted as it was when it was found. */
@@ -268,7 +336,12 @@ function writers(ground: Ground) {
     propose: node({
       description: 'fixes the exact bytes and looks at what they would replace',
       effect: 'read',
-      reads: ({ out, draft }: ReportState) => ({ out, draft }),
+      to: ['review'],
+      // Nobody is asked about a draft that was not reviewed as it is.
+      reads: ({ out, draft, reviewed }: ReportState) => {
+        if (reviewed === hash('sha256', draft)) return { out, draft }
+        return command({ update: { edited: true }, goto: 'review' })
+      },
       run: async ({ out, draft }, context) => {
         const proposal = await propose(ground, out, draft)
         const { hash: sha256, bytes } = context.keep(draft, MARKDOWN)
@@ -279,8 +352,18 @@ function writers(ground: Ground) {
       description: 'writes exactly these bytes to this path',
       effect: 'idempotent',
       approval: 'ask',
-      reads: ({ proposal, draft }: ReportState) => ({ ...(proposal as Proposal), text: draft }),
-      run: async (args, context) => ({ written: await finalize(ground, args, context) }),
+      to: ['propose'],
+      // What is shown, approved and written is what was proposed: after an edit it is proposed anew.
+      reads: ({ proposal, out, draft, remarks }: ReportState) => {
+        if (!proposal || !isProposed(ground, proposal, out, draft)) return command({ goto: 'propose' })
+        return { ...proposal, text: draft, ...(remarks.length > 0 ? { remarks } : {}) }
+      },
+      run: async (args, context) => {
+        const written = await finalize(ground, args, context)
+        if (written) return { written }
+        const changed = `${args.path} is not what it was when this was proposed before, so nothing was written.`
+        return command({ update: { remarks: [...new Set([...(args.remarks ?? []), changed])] }, goto: 'propose' })
+      },
     }),
   }
 }
@@ -288,17 +371,19 @@ function writers(ground: Ground) {
 /** What a node came to, in a few words, by the state after it. */
 export function reportFound(name: string, state: Partial<ReportState>): string {
   const { plan = NO_PLAN, sources = [], facts = [], searched = NOT_SEARCHED, draft = '', findings = [] } = state
+  const { remarks = [] } = state
   switch (name) {
     case 'plan':
       return counted(plan.questions.length, 'question')
     case 'search':
-      return `${sources.length} of ${counted(searched.count, 'document')}`
+      return `${sources.length + (searched.more ?? 0)} of ${counted(searched.count, 'document')}`
     case 'extract':
       return `${counted(facts.length, 'passage')} from ${counted(new Set(facts.map(({ file }) => file)).size, 'document')}`
     case 'draft':
       return `${Buffer.byteLength(draft)} bytes`
     case 'review':
-      return findings.length === 0 ? 'passed' : counted(findings.length, 'finding')
+      if (findings.length > 0) return counted(findings.length, 'finding')
+      return remarks.length === 0 ? 'passed' : `passed, with ${counted(remarks.length, 'remark')}`
     case 'propose':
       return state.proposal
         ? `${state.proposal.path}${state.proposal.replaces ? ', in the place of what is there' : ', a new file'}`

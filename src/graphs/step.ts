@@ -81,7 +81,7 @@ export function isSend(target: unknown): target is Send {
   return isRecord(target) && target['type'] === 'send' && typeof target['node'] === 'string' && isRecord(target['args'])
 }
 
-function isCommand(said: unknown): said is Command<unknown, string> {
+export function isCommand(said: unknown): said is Command<unknown, string> {
   return typeof said === 'object' && said !== null && COMMAND in said
 }
 

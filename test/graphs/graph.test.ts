@@ -174,6 +174,49 @@ describe('the ways through a graph', () => {
     expect(result).toMatchObject({ output: { facts: ['picked', 'right', 'left 1'] } })
     expect(await turnsOf(session)).toEqual([['pick'], ['right', 'left'], []])
   })
+
+  it('B-GRAPH-55: a node whose arguments are a command is not called: the graph goes where it says', async () => {
+    const checked = graph({
+      name: 'checked',
+      nodes: {
+        make: node({ reads: ({ topic }) => ({ topic }), run: ({ topic }) => ({ facts: [topic] }) }),
+        use: node({
+          to: ['make'],
+          approval: 'ask',
+          reads: ({ topic, facts }) => {
+            return facts.at(-1) === topic ? { topic } : command({ update: { facts: ['stale'] }, goto: 'make' })
+          },
+          run: ({ topic }) => ({ facts: [`used ${topic}`] }),
+        }),
+      },
+      edges: [
+        [START, 'make'],
+        ['make', 'use'],
+        ['use', END],
+      ],
+    })
+    const { result, session } = await runOf(checked, { topic: 'a' })
+    for (const each of result.pending) await session.decide({ ...each, allow: false, by: 'ana' })
+    await session.run()
+    const [again] = (await session.run({ edit: { topic: 'b' } })).pending
+    expect(again).toMatchObject({ tool: 'use', args: { topic: 'b' } })
+    await session.decide({ ...(again as NonNullable<typeof again>), allow: true, by: 'ana' })
+    expect(await session.run()).toMatchObject({ output: { facts: ['a', 'stale', 'b', 'used b'] } })
+    expect(await turnsOf(session)).toEqual([['make'], ['use'], [], ['make'], ['use'], []])
+  })
+
+  it('B-GRAPH-55: such a command goes only where its node may go', async () => {
+    const wild = graph({
+      name: 'wild',
+      nodes: { a: node({ reads: () => command({ goto: 'b' as never }), run: () => undefined }), b: says('b') },
+      edges: [
+        [START, 'a'],
+        ['a', 'b'],
+        ['b', END],
+      ],
+    })
+    expect(failureIn((await runOf(wild)).result)).toContain('InvalidGoto: node "a" goes to "b"')
+  })
 })
 
 describe('what nodes write', () => {

@@ -20,6 +20,10 @@ describe('documents', () => {
     expect(failureIn(await session.run({ retry: true }))).toMatch(
       /NoDocuments: The folder docs has no \.txt or \.md document/,
     )
+    bench.write('docs/large.txt', 'x'.repeat(2_000_001))
+    expect(failureIn(await session.run({ retry: true }))).toMatch(
+      /NoDocuments: .*Put some there, and go on\.\n- large\.txt was not read: .*2000001 bytes/s,
+    )
     bench.write('docs/sheep.txt', DOCUMENTS['sheep.txt'])
     expect(failureIn(await session.run({ retry: true }))).toMatch(
       /NothingFound: None of 1 document in docs says anything about tides, lamps\. Add documents and go on/,
@@ -28,9 +32,7 @@ describe('documents', () => {
     expect(await session.run({ retry: true })).toMatchObject({ status: 'requires_action' })
     expect(await endsIn(session)).toEqual([
       'plan ok',
-      'search error',
-      'search error',
-      'search error',
+      ...Array.from({ length: 4 }, () => 'search error'),
       'search ok',
       'extract ok',
       'draft ok',
@@ -100,6 +102,16 @@ describe('what is said to it', () => {
     expect(await wrong('Tides, please.')).toMatch(/InvalidMessage/)
   })
 
+  it.each(['The', '?!', '的'])(
+    'B-REPORT-29: the topic "%s" has no word to look for, and that is said',
+    async (topic) => {
+      const { result } = await openBench().report({ ...INPUT, topic })
+      expect(failureIn(result)).toMatch(
+        /Node "plan" failed: NoWords: ".+" has no word that could be looked for\. Begin again/,
+      )
+    },
+  )
+
   it('B-REPORT-26: a session may make another report: nothing of the first is left in it', async () => {
     const bench = openBench()
     const { session } = await bench.report()
@@ -109,6 +121,43 @@ describe('what is said to it', () => {
     expect(second.status).toBe('requires_action')
     await bench.allowed(session)
     expect(quotesIn(bench.read('out/second.md')).map(({ file }) => file)).toEqual(['sheep.txt'])
+  })
+})
+
+describe('large documents', () => {
+  const lines = (line: (n: number) => string, chars = 400_000): string => {
+    let text = ''
+    for (let n = 0; text.length < chars; n++) text += line(n)
+    return text
+  }
+
+  it.each([
+    ['short lines', lines((n) => `The tide ${n} is high.\n`, 800_000)],
+    ['one long line', lines((n) => `The tide of day ${n} is high. `)],
+    ['headings', lines((n) => `# ${n}\nThe tide is high on day ${n}.\n`)],
+    ['marks', `${'> '.repeat(900_000)}The tide is high.\n`],
+    ['full stops', `The tide is high.\n\n${'.'.repeat(1_900_000)}\n`],
+  ])(
+    'B-REPORT-30: a document of %s takes time in proportion to its size, and others have their turn',
+    async (_, text) => {
+      const bench = openBench({}, { 'a.md': text })
+      let turns = 0
+      const ticks = setInterval(() => (turns += 1), 1)
+      const { result } = await bench.report({ ...INPUT, topic: 'Tides' })
+      clearInterval(ticks)
+      expect(result.status).toBe('requires_action')
+      expect(turns).toBeGreaterThan(5)
+    },
+  )
+
+  it('B-REPORT-30: an interrupt is heard while documents are read', async () => {
+    const bench = openBench({}, { 'a.md': lines((n) => `The tide ${n} is high.\n`) })
+    const session = await bench.harness.open({ agent: 'report' })
+    const running = session.run({ ...INPUT, topic: 'Tides' })
+    while (!(await endsIn(session)).includes('plan ok')) await new Promise((resolve) => setImmediate(resolve))
+    await session.interrupt()
+    expect(await running).toMatchObject({ status: 'interrupted' })
+    expect(await endsIn(session)).toEqual(['plan ok', 'search aborted'])
   })
 })
 

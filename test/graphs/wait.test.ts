@@ -271,6 +271,47 @@ describe('children', () => {
     },
   )
 
+  it('B-CHILD-54: a graph gets the whole answer of its child, and of one that is too long it is told what to do', async () => {
+    const long = (chars: number) =>
+      graph({
+        name: 'long',
+        description: 'has a long state',
+        nodes: { one: says('"\n'.repeat(chars / 4)), two: says('x'.repeat(chars / 2)) },
+        edges: [
+          [START, 'one'],
+          ['one', 'two'],
+          ['two', END],
+        ],
+      })
+    const parent = graph({
+      name: 'parent',
+      nodes: {
+        ask: agentNode({
+          agent: 'long',
+          task: () => '{}',
+          take: (answer) => ({ draft: `${(JSON.parse(answer) as { facts: string[] }).facts.join('').length}` }),
+        }),
+      },
+      edges: [
+        [START, 'ask'],
+        ['ask', END],
+      ],
+    })
+    const whole = await withGraphs([parent, long(60_000)]).run({}, { agent: 'parent' })
+    expect(whole).toMatchObject({ status: 'completed', output: { draft: '60000' } })
+    const much = await withGraphs([parent, long(180_000)]).run({}, { agent: 'parent' })
+    expect(failureIn(much)).toMatch(/Node "ask" failed: The answer of session \S+ has \d+ characters, .*context\.keep/)
+  })
+
+  it('B-CHILD-54: a long text of an agent is not cut for a graph either', async () => {
+    const long = 'x'.repeat(50_000)
+    const harness = withGraphs([delegating(), checker()], {
+      subagents: { writer: { ...writer, model: scripted([long]) } },
+    })
+    const { pending } = await harness.run({ topic: 'rain' }, { agent: 'delegating' })
+    expect(JSON.stringify(pending[0]?.args)).toContain(long)
+  })
+
   it('B-GRAPH-40: a child that fails is a node that failed; a model may start a graph that says what it is for', async () => {
     const broken = { description: 'writes', model: scripted([{ error: 'bad_request', message: 'no such model' }]) }
     const harness = withGraphs([delegating(), checker()], { subagents: { writer: broken } })
