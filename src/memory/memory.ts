@@ -284,7 +284,9 @@ function learnedOf({ kind, title, detail, session, seq, at, promote }: Row): Lea
 /** Whoever calls this is alone with the file. */
 function addTo(file: string, wanted: readonly Learned[]): readonly Learned[] {
   const text = read(file)
-  const missing = wanted.filter((one) => !text.includes(markOf(one)) && !text.includes(lineOf(one)))
+  // Whole lines, without the mark that one of ours ends with: the beginning of another learning is not this one.
+  const lines = new Set(text.split('\n').map((line) => line.replace(MARK, '').trimEnd()))
+  const missing = wanted.filter((one) => !text.includes(markOf(one)) && !lines.has(lineOf(one)))
   if (missing.length === 0) return []
   const before = text === '' ? '# Memory\n\n' : text.endsWith('\n') ? text : `${text}\n`
   replace(file, `${before}${missing.map((one) => `${lineOf(one)} ${markOf(one)}\n`).join('')}`)
@@ -323,6 +325,8 @@ function read(file: string): string {
 function lineOf({ kind, title, detail }: Learned): string {
   return `- **${title}** (${kind}): ${detail}`.replace(/\s+/g, ' ')
 }
+
+const MARK = /<!-- \S+ -->$/
 
 function markOf({ id }: Learned): string {
   return `<!-- ${encodeURIComponent(id)} -->`

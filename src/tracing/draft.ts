@@ -84,6 +84,7 @@ export function replied(run: RunDraft, e: Of<'agent.message'>): void {
   routed(run, span, e.route)
   if (e.route !== undefined) span.attributes[GEN_AI.responseModel] = modelOf(e.route)
   if (e.usage) spent(span.attributes, e.usage)
+  if (e.finish !== undefined) span.attributes[GEN_AI.finishReasons] = e.finish
   if (e.cost !== undefined) span.attributes[TERRET.costUsd] = e.cost / 1_000_000
   if (run.capture === 'content') span.attributes[CONTENT.outputMessages] = outputMessage(e.parts, e.calls)
   span.endedAt = e.at
@@ -91,6 +92,7 @@ export function replied(run: RunDraft, e: Of<'agent.message'>): void {
 }
 
 export function failed(run: RunDraft, e: Of<'model.failed'>): void {
+  run.cost += e.cost ?? 0
   const span = run.model
   if (!span) return
   routed(run, span, e.route)

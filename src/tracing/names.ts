@@ -9,6 +9,8 @@ export const GEN_AI = {
   conversation: 'gen_ai.conversation.id',
   requestModel: 'gen_ai.request.model',
   responseModel: 'gen_ai.response.model',
+  /** Only where a reply was cut or refused: the log says nothing of the others. */
+  finishReasons: 'gen_ai.response.finish_reasons',
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
   /** Not in the conventions, and read by many who show traces. */

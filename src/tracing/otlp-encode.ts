@@ -1,12 +1,14 @@
 // Spans as OTLP/JSON: ids in hex, times as strings of nanoseconds, enumerations as numbers. Pure; sending is otlp.ts.
 import type { Json } from '../kernel/content.ts'
-import { CONTENT, ERROR_TYPE, TERRET } from './names.ts'
+import { CONTENT, ERROR_TYPE, GEN_AI, TERRET } from './names.ts'
 import type { Attributes, Span } from './span.ts'
 
 const KINDS = { internal: 1, client: 3 } as const
 const ERROR = 2
 /** Whole amounts too: an attribute that is now a number and now a fraction breaks the columns of some databases. */
 const FRACTIONS: ReadonlySet<string> = new Set([TERRET.costUsd])
+/** The conventions want a list, since a model may be asked for several answers at once. Here it is asked for one. */
+const LISTS: ReadonlySet<string> = new Set([GEN_AI.finishReasons])
 
 /** The bodies to send: one unless it would be larger than `bytesMax`. OTLP has no form for a span without an end. */
 export function encodeSpans(
@@ -80,6 +82,7 @@ function encodeAttributes(attributes: Attributes): Json {
 }
 
 function encodeValue(key: string, value: string | number | boolean): Json {
+  if (LISTS.has(key)) return { arrayValue: { values: [{ stringValue: String(value) }] } }
   if (typeof value === 'string') return { stringValue: value }
   if (typeof value === 'boolean') return { boolValue: value }
   return Number.isInteger(value) && !FRACTIONS.has(key) ? { intValue: String(value) } : { doubleValue: value }

@@ -103,6 +103,7 @@ function within(walk: Walk, run: RunDraft, e: Event): void {
     case 'user.custom_tool_result':
       return void walk.answers.set(e.seq, e.content)
     case 'agent.tool_result':
+      run.cost += e.cost ?? 0
       return result(walk, run, e)
     case 'context.compacted':
       run.cost += e.cost ?? 0

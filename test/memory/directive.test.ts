@@ -99,6 +99,23 @@ describe('the loop directive', () => {
     expect(await staging.store.card(sessionId)).toMatchObject({ status: 'idle', wakes: 0 })
   })
 
+  it('B-DIRECTIVE-13: of wakes whose time has come an urgent one is first, and a second wake of a key is not promised (S4-8, S4-21)', async () => {
+    const wake = (priority: string) => ({ reason: 'look', delay_seconds: 60, key: 'look', priority })
+    const sleeper = staged([
+      direct({ outcome: 'sleep', wakes: [{ ...wake('normal'), delay_seconds: 70 }] }),
+      'one',
+      direct({ outcome: 'sleep', wakes: [wake('high'), wake('high')] }),
+      'two',
+    ])
+    const first = await sleeper.harness.run('first')
+    const second = await sleeper.harness.run('second')
+    expect(resultsIn(sleeper.requests.at(-1)).join()).toContain('Unless one waits under "look" already, you will')
+    expect(await sleeper.store.card(second.sessionId)).toMatchObject({ urgent: true, wakes: 1 })
+    expect(await sleeper.store.card(first.sessionId)).not.toHaveProperty('urgent')
+    sleeper.clock.advance(90_000)
+    expect(await sleeper.store.due(9)).toEqual([second.sessionId, first.sessionId])
+  })
+
   it('B-DIRECTIVE-7: what is not a directive is refused, nothing of it happens, and the model may correct it (TRAP-30)', async () => {
     const wake = { reason: 'r', delay_seconds: 60 }
     const wrong: readonly Args[] = [

@@ -209,6 +209,14 @@ describe('learnings', () => {
         '- **Deploys need the VPN** (lesson): Staging deploys fail without it. <!-- s%3A2 -->\n' +
         '- **Not asked for** (lesson): Staging deploys fail without it. <!-- s%3A3 -->\n',
     )
+    // One that begins as another does is not the same.
+    await teach(store, 't', [
+      { ...vpn, title: 'x', detail: 'Use it only on Mondays', promote: true },
+      { ...vpn, title: 'x', detail: 'Use it', promote: true },
+    ])
+    await memory.learn('t')
+    expect(await memory.promote('a', { file, ids: ['t:2'] })).toHaveLength(1)
+    expect(await memory.promote('a', { file, ids: ['t:3'] })).toHaveLength(1)
     await expect(memory.promote('a', { file, ids: ['s:9'] })).rejects.toMatchObject({ code: 'invalid_input' })
     await expect(memory.promote('a', { file: join(file, 'x') })).rejects.toMatchObject({ code: 'io_error' })
   })

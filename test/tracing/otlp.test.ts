@@ -53,6 +53,17 @@ describe('an export', () => {
     ])
   })
 
+  it('B-TRACE-32: tells a collector as a list how a reply ended that is not whole', async () => {
+    const { seen, endpoint } = await collector()
+    const tale = new Tale('cut')
+    tale.begin()
+    tale.ask()
+    tale.reply([], { finish: 'length' })
+    await give(otlp({ endpoint, env: {} }), spansOf([tale]))
+    const value = { arrayValue: { values: [{ stringValue: 'length' }] } }
+    expect(seen[0]?.body).toContain(JSON.stringify({ key: 'gen_ai.response.finish_reasons', value }))
+  })
+
   it('B-TRACE-26: is empty for nobody: without a span that has ended nothing is sent', async () => {
     const { seen, endpoint } = await collector()
     const tale = new Tale('open')

@@ -44,6 +44,16 @@ describe('the projection', () => {
     })
   })
 
+  it('B-TRACE-32: a reply that was cut or refused says so in the attribute of the conventions, a whole one nothing', () => {
+    const tale = new Tale('root')
+    tale.begin()
+    tale.ask()
+    tale.reply([], { finish: 'length' })
+    const [, cut] = spansOf([tale])
+    expect(cut?.attributes[GEN_AI.finishReasons]).toBe('length')
+    expect(spansOf([simple()])[1]?.attributes).not.toHaveProperty(GEN_AI.finishReasons)
+  })
+
   it('B-TRACE-2: the same logs give the same bytes, in whatever order they are given', () => {
     const logs = family()
     const once = JSON.stringify(spansOf(logs))
