@@ -45,6 +45,9 @@ function parsed(command: string, { flags }: Entry, args: readonly string[]): Par
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     const unknown = /^Unknown option '(-{1,2}[^'\s]*)/.exec(text)?.[1]
+    const dashed = /^Option '(--?[\w-]+)' argument is ambiguous/.exec(text)?.[1]
+    if (dashed !== undefined)
+      throw new Refusal(EXIT.usage, `What follows ${dashed} begins with "-". Such a value is given as --NAME=VALUE.`)
     if (unknown === undefined) throw new Refusal(EXIT.usage, `${(text.split('\n')[0] ?? text).split('. ')[0]}.`)
     const near = nearest(unknown.replace(/^-+/, ''), Object.keys(flags))
     const hint = near === null ? `Run \`terret ${command} --help\` to see what there is.` : `Did you mean --${near}?`

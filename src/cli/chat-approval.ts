@@ -110,7 +110,7 @@ function replaced({ path, after, isNew }: Change, { old, fresh, all }: Replacing
 }
 
 export type Word =
-  | { readonly type: 'yes' | 'all' | 'later' | 'whole' | 'unclear' }
+  | { readonly type: 'yes' | 'all' | 'always' | 'later' | 'whole' | 'unclear' }
   | { readonly type: 'no'; readonly why: string }
 
 /** Only a plain yes is one. What comes after a no is its reason. */
@@ -122,6 +122,7 @@ export function wordOf(text: string | null): Word {
   if (rest !== '') return { type: 'unclear' }
   if (word === 'y' || word === 'yes') return { type: 'yes' }
   if (word === 'a' || word === 'all') return { type: 'all' }
+  if (word === 'k' || word === 'always') return { type: 'always' }
   if (word === 'd' || word === 'diff') return { type: 'whole' }
   return word === '' || word === 'l' || word === 'later' ? { type: 'later' } : { type: 'unclear' }
 }

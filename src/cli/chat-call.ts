@@ -1,6 +1,7 @@
 // The calls of a chat, each folded to one line: what it is about, and what came of it. `/show` unfolds one. It keeps no more of a
 // result than its event has.
 import type { StreamEvent } from '../index.ts'
+import type { BashLine } from '../tools/index.ts'
 import type { BlobRef, CallStatus, Json } from '../kernel/index.ts'
 import { clean, oneLine, safeJson, shownArgs } from './clean.ts'
 import { clipped, type Paint } from './chat-text.ts'
@@ -16,6 +17,8 @@ export type Folded = {
   content: string | BlobRef
   why: string
   change: string
+  /** What it printed last, while it runs. */
+  line: string
 }
 
 type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
@@ -28,7 +31,7 @@ export class Calls {
 
   propose({ session, seq, calls, source }: Of<'agent.message'>): void {
     for (const [index, { tool, args }] of calls.entries()) {
-      const fresh = { status: 'waits', content: '', why: '', change: '' } as const
+      const fresh = { status: 'waits', content: '', why: '', change: '', line: '' } as const
       const call: Folded = { number: this.all.length + 1, tool, args, depth: source.parent ? 1 : 0, ...fresh }
       this.all.push(call)
       this.#byKey.set(`${session} ${seq}.${index}`, call)
@@ -39,6 +42,11 @@ export class Calls {
   start({ session, call }: Of<'agent.tool_use'> | Of<'agent.custom_tool_use'>): void {
     const found = this.#byKey.get(`${session} ${call}`)
     if (found) found.status = 'runs'
+  }
+
+  hear({ session, call, line }: BashLine): void {
+    const found = this.#byKey.get(`${session} ${call}`)
+    if (found && line.trim() !== '') found.line = line
   }
 
   /** Whoever refused it here knows why. */
@@ -67,6 +75,11 @@ export class Calls {
   /** The lines of those that are not done, and of those that must wait for them. */
   moving(paint: Paint, width: number, mark: string): readonly string[] {
     return this.#open.map((call) => foldedLine(call, { paint, width, mark }))
+  }
+
+  /** What a command that runs printed last. */
+  get line(): string {
+    return this.#open.findLast(({ status, line }) => status === 'runs' && line !== '')?.line ?? ''
   }
 }
 

@@ -6,6 +6,7 @@ import { unfolded } from './chat-call.ts'
 import { clippedRows } from './chat-approval.ts'
 import type { Talk } from './chat-talk.ts'
 import { clean, oneLine } from './clean.ts'
+import { isBudget } from './ending.ts'
 import { EXIT, Refusal } from './exit.ts'
 import { recordFolder } from './folders.ts'
 import { allEvents, pendingIn } from './log.ts'
@@ -129,7 +130,7 @@ async function decide(chat: Talk, words: readonly string[], allow: boolean): Pro
     throw new Refusal(EXIT.usage, `Name the call: ${names.join(', ')}`)
   }
   const meant = named ?? first
-  if (meant.needs === 'answer' || !chat.isShown(meant)) {
+  if (meant.needs === 'answer' || (allow && isBudget(meant)) || !chat.isShown(meant)) {
     if (!(await chat.ask(meant))) return
   } else {
     await chat.shown(meant)

@@ -3,6 +3,7 @@ import type { Harness, Pending, SessionHandle } from '../index.ts'
 import type { Calls } from './chat-call.ts'
 import type { Terminal } from './chat-input.ts'
 import type { ChatView } from './chat-view.ts'
+import type { Kept } from './kept.ts'
 import type { Place } from './place.ts'
 import type { Setup } from './setup.ts'
 
@@ -15,6 +16,8 @@ export type ChatOptions = {
   readonly by: string
   /** Those of this chat so far, in whatever mode they were made. */
   readonly calls: Calls
+  /** Rules that were kept since its harness got its policy. */
+  readonly kept: Kept[]
   /** Keeps what was entered. */
   readonly remember: (text: string) => void
 }

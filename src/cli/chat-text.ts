@@ -59,6 +59,18 @@ export function clipped(text: string, width: number): string {
   return `${head}…`
 }
 
+/** Its end, at most so wide: of what grows, that is what is new. For text without colours. */
+export function clippedEnd(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  const letters = Array.from(text)
+  let at = letters.length
+  for (let used = 1; at > 0; at -= 1) {
+    used += columnsOf(letters[at - 1] ?? '')
+    if (used > width) break
+  }
+  return width < 1 ? '' : `…${letters.slice(at).join('')}`
+}
+
 /** In pieces that fit, wherever that cuts a word. */
 export function broken(text: string, width: number): readonly string[] {
   const rows = ['']

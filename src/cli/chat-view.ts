@@ -6,6 +6,7 @@ import type { Terminal } from './chat-input.ts'
 import type { Moving } from './chat-screen.ts'
 import { clipped, spoken, wrapped } from './chat-text.ts'
 import { clean, oneLine } from './clean.ts'
+import { budgetText, UNWHOLE } from './ending.ts'
 
 type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
 
@@ -219,11 +220,13 @@ export class ChatView {
     // The end of a thought is what it thinks now.
     const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
     const calls = this.calls.moving(paint, columns, mark)
+    const { line } = this.calls
     const queued = [...this.queued.values()].map((text) => paint.dim(clipped(`  queued: ${oneLine(text)}`, columns)))
     const shown = [
       ...(thought === '' ? [] : [paint.dim(clipped(`  ∴ ${thought}`, columns))]),
       ...calls.slice(0, CALLS_MAX),
       ...(calls.length > CALLS_MAX ? [paint.dim(`  … and ${calls.length - CALLS_MAX} more`)] : []),
+      ...(line === '' ? [] : [paint.dim(clipped(`    ${oneLine(line, 2_000)}`, columns))]),
       ...queued,
     ]
     const status = [
@@ -269,7 +272,7 @@ export function messageText({ parts }: { readonly parts: readonly Part[] }): str
 function causeOf(result: Result, told: string): string | null {
   switch (result.status) {
     case 'completed':
-      return null
+      return UNWHOLE[result.stopReason]
     case 'interrupted':
       return 'Stopped. Nothing is lost: say what to do instead, or "go on".'
     case 'failed': {
@@ -280,11 +283,12 @@ function causeOf(result: Result, told: string): string | null {
     case 'halted':
       return oneLine(result.reason, 600)
     case 'limit':
-      if (result.limit === 'usd') return 'The budget is used up. `terret approve ID budget --usd 1` allows more.'
+      if (result.limit === 'usd') return `${budgetText(result.account)} \`/approve budget\` allows more.`
       return `The limit ${result.limit} was met. Say "go on" for another run.`
     case 'sleeping':
       return 'It goes on later by itself, when `terret worker` runs; or now, if you say so.'
     case 'requires_action':
-      return result.stopReason === 'paused' ? 'It is paused. `terret resume` goes on.' : null
+      if (result.stopReason !== 'paused') return null
+      return result.reason === undefined ? 'It is paused. `terret resume` goes on.' : oneLine(result.reason, 600)
   }
 }

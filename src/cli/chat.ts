@@ -1,14 +1,17 @@
 // A chat with one session at a terminal: what is entered is said to it, what it does is shown, and what it asks is asked here. All of
 // it is in the log before it is shown, so a chat that ends, in whatever way, loses nothing.
 import { randomUUID } from 'node:crypto'
-import type { Pending, Result, RunStream, SessionHandle } from '../index.ts'
+import type { Pending, Result, Rule, RunStream, SessionHandle } from '../index.ts'
 import type { Card } from '../kernel/index.ts'
+import { WRITERS } from './agent.ts'
+import { keepAlways, rememberable, ruleText } from './always.ts'
 import { clippedRows, paintedRows, shownAction, wordOf } from './chat-approval.ts'
 import { runCommand } from './chat-commands.ts'
 import type { ChatOptions, Ended, Talk } from './chat-talk.ts'
 import { ChatView } from './chat-view.ts'
 import { clean, oneLine } from './clean.ts'
-import { decideCovered, isCoverable } from './deck.ts'
+import { decideCovered, isCoverable, isForOthers, ONLY_THIS } from './deck.ts'
+import { isBudget, neededText, pendingLines, votesText } from './ending.ts'
 import { endOf, EXIT } from './exit.ts'
 import { recordFolder } from './folders.ts'
 import { shortId } from './place.ts'
@@ -167,14 +170,15 @@ export class Chat implements Talk {
 
   /** False if it has to wait. */
   async #decided(session: SessionHandle, result: Result): Promise<boolean> {
-    const { policy } = this.options.setup
-    const all = this.#allowed === this.view.run
-    if (all && (await decideCovered({ session, policy }, result))) return true
+    const { setup, kept } = this.options
+    const writes = this.#allowed === this.view.run
+    if (await decideCovered({ session, setup, kept, writes }, result)) return true
     for (const pending of result.pending) {
-      const done = await this.ask(pending)
+      const done = !isForOthers(pending, this.options.by) && (await this.ask(pending))
       if (this.#left) return false
       if (!done) {
-        this.view.note('It waits. /pending shows it again, /approve and /reject decide it.')
+        const others = isForOthers(pending, this.options.by) ? ` for others: ${neededText(pending)}` : ''
+        this.view.note(`It waits${others}. /pending shows it again, /approve and /reject decide it.`)
         return false
       }
       if (this.#allowed === this.view.run) return true
@@ -184,6 +188,7 @@ export class Chat implements Talk {
 
   async ask(pending: Pending): Promise<boolean> {
     try {
+      if (isBudget(pending)) return await this.#allowMoney(pending)
       return pending.needs === 'answer' ? await this.#answer(pending) : await this.#approve(pending)
     } catch (error) {
       // Somebody else was quicker, or it is too late: then it goes on without this word.
@@ -191,6 +196,16 @@ export class Chat implements Talk {
       this.view.note(oneLine(error.message, 400))
       return true
     }
+  }
+
+  async #allowMoney(pending: Pending): Promise<boolean> {
+    const [text = ''] = pendingLines(pending)
+    this.view.note(text)
+    const said = (await this.options.terminal.read('How many dollars more? (empty: later) ›'))?.trim() ?? ''
+    if (said === '') return false
+    const { callId, sessionId } = pending
+    await this.session?.decide({ callId, sessionId, allow: true, usd: Number(said), by: this.options.by })
+    return true
   }
 
   async #answer({ callId, sessionId, args }: Pending): Promise<boolean> {
@@ -212,12 +227,14 @@ export class Chat implements Talk {
 
   async #approve(pending: Pending): Promise<boolean> {
     const { terminal, setup } = this.options
-    const coverable = await isCoverable(setup.policy, pending, this.session?.id ?? '')
+    const coverable = await isCoverable(setup, pending, this.session?.id ?? '')
+    const rule = await rememberable(setup, pending)
     const isClipped = await this.shown(pending)
     const keys = [
       'y yes',
       'n no',
       ...(coverable ? ["a all of this run's writes"] : []),
+      ...(rule ? ['k always, exactly this'] : []),
       'l later',
       ...(isClipped ? ['d all of it'] : []),
     ]
@@ -229,12 +246,25 @@ export class Chat implements Talk {
         if (word.type === 'all') this.#allowed = this.view.run
         await this.decide(pending, true)
         return true
+      } else if (word.type === 'always' && rule) {
+        if (!(await this.#keep(pending, rule))) continue
+        return true
       } else if (word.type === 'no') {
         const why = word.why || ((await terminal.read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '')
         await this.decide(pending, false, why)
         return true
       } else this.view.note(`Say one of: ${keys.map((key) => key[0]).join(', ')}. After n you may say why.`)
     }
+  }
+
+  /** A rule is kept only after it was shown in words. */
+  async #keep(pending: Pending, rule: Rule): Promise<boolean> {
+    const { terminal, setup, by, kept } = this.options
+    this.view.note(await ruleText(setup, rule))
+    if (wordOf(await terminal.read('Keep this rule, and allow it? y yes · n no ›')).type !== 'yes') return false
+    kept.push(keepAlways(setup, rule, by))
+    await this.decide(pending, true, '', rule)
+    return true
   }
 
   async shown(pending: Pending, whole = false): Promise<boolean> {
@@ -252,10 +282,15 @@ export class Chat implements Talk {
     return this.#shown.has(shownKey(pending))
   }
 
-  async decide({ callId, digest, sessionId }: Pending, allow: boolean, why = ''): Promise<void> {
+  async decide(pending: Pending, allow: boolean, why = '', remember?: Rule): Promise<void> {
+    const { callId, digest, sessionId, tool, votes = [] } = pending
     const { by, terminal } = this.options
-    const seen = digest === undefined ? {} : { digest }
-    await this.session?.decide({ callId, allow, by, sessionId, ...seen, ...(why === '' ? {} : { why }) })
+    if (votes.includes(by)) return this.view.note(`You approved it already: ${votesText(pending)}.`)
+    const seen = { ...(digest === undefined ? {} : { digest }), ...(remember ? { remember } : {}) }
+    // Whoever goes on elsewhere must know that it was no word for the other writes.
+    const single = allow && WRITERS.has(tool) && this.#allowed !== this.view.run
+    const said = single ? ONLY_THIS : why
+    await this.session?.decide({ callId, allow, by, sessionId, ...seen, ...(said === '' ? {} : { why: said }) })
     this.view.decided.add(callId)
     const { green, red } = terminal.paint
     terminal.say('ask', allow ? green('  allowed') : red(`  refused${why === '' ? '' : `: ${oneLine(why)}`}`))

@@ -7,6 +7,7 @@ import { readPlain } from './plain-file.ts'
 
 export const MODES = ['plan', 'ask', 'auto'] as const
 export type Mode = (typeof MODES)[number]
+const EFFORTS = ['off', 'low', 'medium', 'high'] as const
 
 export type EndpointEntry = {
   readonly baseUrl: string
@@ -33,10 +34,15 @@ export type TracingEntry = {
 /** All of it is optional. Paths are absolute here. */
 export type Settings = {
   readonly model?: readonly string[]
+  /** How long one answer may be, and how much is thought before it. */
+  readonly outputTokensMax?: number
+  readonly reasoning?: (typeof EFFORTS)[number]
   readonly instructions?: string
   readonly tools?: readonly string[]
   readonly bash?: false | { readonly risk: 'strict' | 'relaxed' }
   readonly policy?: string
+  /** The name that rules call this place by. */
+  readonly environment?: string
   readonly mode?: Mode
   readonly limits?: Readonly<Record<string, number>>
   readonly budget?: Readonly<Record<string, number>>
@@ -187,6 +193,11 @@ const endpoint: Check<EndpointEntry> = (value, where) => {
 
 const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>> } = {
   model: (value, where) => (typeof value === 'string' ? [text(value, where)] : texts(value, where)),
+  outputTokensMax: (value, where) => {
+    if (count(value, where) > 0) return Number(value)
+    throw bad(where, 'must be more than 0')
+  },
+  reasoning: oneOf(...EFFORTS),
   instructions: text,
   tools: texts,
   bash: (value, where) => {
@@ -199,6 +210,7 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
     return { risk }
   },
   policy: path,
+  environment: text,
   mode: oneOf(...MODES),
   limits: amounts(LIMITS, count),
   budget: amounts(BUDGETS, dollars),

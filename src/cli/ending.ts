@@ -1,5 +1,6 @@
 // What is said when a run rests: the answer on standard output, and beside it how it ended, what it cost and what to do next.
 import type { Pending, Result } from '../index.ts'
+import { spoken } from './chat-text.ts'
 import { clean, oneLine, shownArgs } from './clean.ts'
 import { EXIT } from './exit.ts'
 import { shortId } from './place.ts'
@@ -23,23 +24,32 @@ function exitOf(result: Result): number {
   }
 }
 
+export type Telling = {
+  readonly json: boolean
+  readonly quiet: boolean
+  /** Why the model did not answer, if that was shown: it is not said twice. */
+  readonly told: string
+}
+
 /** Says it, and gives the exit code. */
-export function tell(result: Result, options: { readonly json: boolean; readonly quiet: boolean }): number {
+export function tell(result: Result, options: Telling): number {
   if (options.json) printJson(resultJson(result))
   else {
-    if (result.text.trim() !== '') print(clean(result.text.trim()))
-    if (!options.quiet || result.status !== 'completed') for (const line of endLines(result)) warn(line)
+    if (result.text.trim() !== '') print(spoken(result.text.trim()))
+    if (!options.quiet || result.stopReason !== 'end_turn')
+      for (const line of endLines(result, options.told)) warn(line)
   }
   return exitOf(result)
 }
 
 /** The same for a report: the answer is the file, and the exact bytes that wait are shown whole. */
-export function tellReport(result: Result, options: { readonly json: boolean; readonly quiet: boolean }): number {
+export function tellReport(result: Result, options: Telling): number {
   const path = writtenIn(result)
   if (options.json) printJson(resultJson(result, path ?? ''))
   else {
     if (path !== null) print(clean(path))
-    if (!options.quiet || result.status !== 'completed') for (const line of reportLines(result)) warn(line)
+    if (!options.quiet || result.status !== 'completed')
+      for (const line of reportLines(result, options.told)) warn(line)
   }
   return exitOf(result)
 }
@@ -50,7 +60,7 @@ function writtenIn(result: Result): string | null {
   return typeof written?.path === 'string' ? written.path : null
 }
 
-function reportLines(result: Result): readonly string[] {
+function reportLines(result: Result, told: string): readonly string[] {
   const id = shortId(result.sessionId)
   if (result.status === 'completed') {
     return [
@@ -61,7 +71,8 @@ function reportLines(result: Result): readonly string[] {
     ]
   }
   const [only] = result.pending
-  if (result.status !== 'requires_action' || !only || result.pending.length > 1) return endLines(result)
+  if (result.status !== 'requires_action' || !only || result.pending.length > 1 || isBudget(only))
+    return endLines(result, told)
   return [
     // Who was asked has seen it.
     ...(isAttended() ? [] : pendingLines(only, Number.POSITIVE_INFINITY).slice(0, 2)),
@@ -75,7 +86,7 @@ function reportLines(result: Result): readonly string[] {
 function resultJson(result: Result, text = result.text): object {
   const { sessionId, status, stopReason, usage, cost, pending, calls } = result
   const more = Object.fromEntries(
-    (['output', 'until', 'reason', 'limit', 'failure'] as const).flatMap((name) => {
+    (['output', 'until', 'reason', 'limit', 'account', 'failure'] as const).flatMap((name) => {
       return name in result ? [[name, (result as Readonly<Record<string, unknown>>)[name]]] : []
     }),
   )
@@ -95,7 +106,7 @@ function resultJson(result: Result, text = result.text): object {
   }
 }
 
-function endLines(result: Result): readonly string[] {
+function endLines(result: Result, told: string): readonly string[] {
   const id = shortId(result.sessionId)
   const { usage, cost } = result
   const tokens = usage.inputTokens + usage.outputTokens
@@ -105,24 +116,32 @@ function endLines(result: Result): readonly string[] {
     ...(tokens > 0 ? [`${tokens} tokens`] : []),
     ...(cost > 0 ? [`$${(cost / 1_000_000).toFixed(4)}`] : []),
   ]
-  return [...causeLines(result, id), `${result.status} · ${spent.join(' · ')} · session ${id}`]
+  return [...causeLines(result, id, told), `${result.status} · ${spent.join(' · ')} · session ${id}`]
 }
 
-function causeLines(result: Result, id: string): readonly string[] {
+/** What is said of an answer that is not whole. */
+export const UNWHOLE = {
+  end_turn: null,
+  max_tokens:
+    'The answer was cut: it is as long as one answer may be. `outputTokensMax` in your configuration says how long.',
+  refusal: 'The model refused to answer.',
+} as const
+
+function causeLines(result: Result, id: string, told: string): readonly string[] {
   switch (result.status) {
     case 'completed':
-      return []
+      return [UNWHOLE[result.stopReason] ?? []].flat()
     case 'failed': {
-      const next = result.failure.classified?.nextAction
-      return [
-        `${oneLine(result.failure.message, 600)}${next ? ` ${oneLine(next)}` : ''}`,
-        `Go on with: ${typed(`resume ${id}`)}`,
-      ]
+      const { message, classified } = result.failure
+      const said = [message === told ? '' : oneLine(message, 600), oneLine(classified?.nextAction ?? '')]
+      return [said.filter((text) => text !== '').join(' '), `Go on with: ${typed(`resume ${id}`)}`].filter(
+        (line) => line !== '',
+      )
     }
     case 'halted':
       return [oneLine(result.reason, 600)]
     case 'limit':
-      return [limitText(result.limit, id)]
+      return [limitText(result, id)]
     case 'interrupted':
       return [`Interrupted. Nothing is lost. Go on with: ${typed(`resume ${id}`)}`]
     case 'sleeping': {
@@ -130,21 +149,56 @@ function causeLines(result: Result, id: string): readonly string[] {
       return [`It goes on${when}, when \`${typed('worker')}\` runs; or now: ${typed(`resume ${id}`)}`]
     }
     case 'requires_action':
-      if (result.stopReason === 'paused') return [`It is paused. Go on with: ${typed(`resume ${id}`)}`]
+      if (result.stopReason === 'paused') return pausedLines(result.reason, id)
       return result.pending.flatMap((pending) => pendingLines(pending))
   }
 }
 
-function limitText(limit: string, id: string): string {
+/** With a full context the same request would only be refused again. */
+function pausedLines(reason: string | undefined, id: string): readonly string[] {
+  if (reason === undefined) return [`It is paused. Go on with: ${typed(`resume ${id}`)}`]
+  return [
+    oneLine(reason, 600),
+    `  Go on from an earlier event:  ${typed(`fork ${id} --at SEQ`)}   (${typed(`history ${id}`)} lists them)`,
+    `  Or with another model:        ${typed(`resume ${id} --model NAME`)}`,
+  ]
+}
+
+/** The pending of a session that has no money left. */
+export function isBudget({ callId }: Pending): boolean {
+  return callId === 'budget'
+}
+
+const WHOSE: Readonly<Record<string, string>> = {
+  run: 'this run',
+  session: 'this session',
+  tree: 'this session and its children',
+  day: 'the day',
+}
+
+export function budgetText(account: unknown): string {
+  const whose = typeof account === 'string' ? WHOSE[account] : undefined
+  return `The budget${whose === undefined ? '' : ` of ${whose}`} does not cover the next call.`
+}
+
+function limitText({ limit, account }: Extract<Result, { status: 'limit' }>, id: string): string {
   if (limit === 'usd')
-    return `The budget is used up. Allow more with: ${typed(`approve ${id} budget --usd 1 --resume`)}`
+    return `${budgetText(account)} Allow more with: ${typed(`approve ${id} budget --usd 1 --resume`)}`
   return `The limit ${limit} was met. Raise it in the configuration, and go on with: ${typed(`resume ${id}`)}`
 }
 
 /** The exact action, and the command that decides it. */
 export function pendingLines(pending: Pending, charsMax?: number): readonly string[] {
-  const { tool, args, callId, sessionId, needs, expiresAt } = pending
+  const { tool, args, callId, sessionId, needs, expiresAt, roles = [] } = pending
   const id = shortId(sessionId)
+  if (isBudget(pending)) {
+    const { account } = (args ?? {}) as { readonly account?: unknown }
+    const root = shortId(pending.path[0] ?? sessionId)
+    return [
+      `Session ${id} waits for money. ${budgetText(account)}`,
+      `  Allow more with: ${typed(`approve ${root} budget --usd 1 --resume`)}`,
+    ]
+  }
   if (needs === 'answer') {
     return [
       `Session ${id} asks with ${oneLine(tool)} (call ${callId}):`,
@@ -153,11 +207,29 @@ export function pendingLines(pending: Pending, charsMax?: number): readonly stri
     ]
   }
   const until = expiresAt ? `, until ${new Date(expiresAt).toISOString()}` : ''
+  const needed = neededText(pending)
+  const as = roles.length > 0 ? ` --role ${oneLine(roles.length === 1 ? (roles[0] ?? '') : 'ROLE')}` : ''
   return [
-    `Session ${id} wants to run ${oneLine(tool)} (call ${callId}${until}):`,
+    `Session ${id} wants to run ${oneLine(tool)} (call ${callId}${needed === '' ? '' : `, ${needed}`}${until}):`,
     shownArgs(args, charsMax),
-    `  Decide with: ${typed(`approve ${id} ${callId}`)}   or: ${typed(`reject ${id} ${callId}`)}`,
+    `  Decide with: ${typed(`approve ${id} ${callId}${as}`)}   or: ${typed(`reject ${id} ${callId}${as}`)}`,
   ]
+}
+
+/** What kind of approval it is, whose, and how many there are, where it is not one by anybody. */
+export function neededText(pending: Pending): string {
+  const { tool, class: kind = tool, n = 1, roles = [] } = pending
+  const parts = [
+    ...(kind === tool ? [] : [`class ${oneLine(kind)}`]),
+    ...(roles.length > 0 ? [`by ${oneLine(roles.join(' or '))}`] : []),
+    ...(n > 1 ? [votesText(pending)] : []),
+  ]
+  return parts.join(', ')
+}
+
+export function votesText({ n = 1, votes = [] }: Pending): string {
+  const names = votes.length > 0 ? ` (${votes.map((name) => oneLine(name)).join(', ')})` : ''
+  return `${votes.length} of ${n} approvals${names}`
 }
 
 export function counted(count: number, what: string): string {

@@ -25,7 +25,7 @@ export const EXIT_TEXT: Readonly<Record<number, string>> = {
   5: 'it was interrupted',
   6: 'there is no such session, call or file',
   7: 'configuration: a file, a model, a key, or trust',
-  8: 'the store or the data folder cannot be used',
+  8: 'the store, the data folder or standard output cannot be used',
   9: 'too late or not now: already decided, busy, or closed',
   10: 'it goes on later by itself, when a worker looks',
 }

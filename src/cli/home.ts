@@ -9,12 +9,13 @@ import {
   readdirSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { makeFolder } from '../stores/folder.ts'
+import { ownPlaces } from '../tools/own-places.ts'
 import { EXIT, Refusal } from './exit.ts'
 import { codeOf } from './plain-file.ts'
 
@@ -27,6 +28,8 @@ export type Home = {
   readonly trust: string
   readonly folders: string
   readonly pins: string
+  /** Rules that a person kept, by folder. */
+  readonly rules: string
   /** How far the database was seen. */
   readonly seen: string
   /** Where `config.json` and `.env` of the user are. */
@@ -34,36 +37,21 @@ export type Home = {
 }
 
 export function homeOf(env: Environment = process.env, platform = process.platform): Home {
-  const folder = chosen(env) ?? dataFolder(env, platform)
-  const configs = absolute(env['XDG_CONFIG_HOME']) ?? join(homedir(), '.config')
+  const given = env['TERRET_HOME']
+  if (given && !isAbsolute(given)) {
+    throw new Refusal(EXIT.config, `TERRET_HOME is "${given}", which is no absolute path. Set it to one, or unset it.`)
+  }
+  const { data: folder, config } = ownPlaces(env, platform)
   return {
     folder,
     database: join(folder, 'terret.db'),
     trust: join(folder, 'trust.json'),
     folders: join(folder, 'folders.jsonl'),
     pins: join(folder, 'mcp-pins.json'),
+    rules: join(folder, 'rules.json'),
     seen: join(folder, 'store.json'),
-    config: join(configs, 'terret'),
+    config,
   }
-}
-
-function chosen(env: Environment): string | null {
-  const given = env['TERRET_HOME']
-  if (given === undefined || given === '') return null
-  if (isAbsolute(given)) return given
-  throw new Refusal(EXIT.config, `TERRET_HOME is "${given}", which is no absolute path. Set it to one, or unset it.`)
-}
-
-function dataFolder(env: Environment, platform: string): string {
-  const data = absolute(env['XDG_DATA_HOME'])
-  if (data !== null) return join(data, 'terret')
-  if (platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'terret')
-  return join(homedir(), '.local', 'share', 'terret')
-}
-
-/** A relative one counts as not set, as the XDG convention wants it. */
-function absolute(path: string | undefined): string | null {
-  return path !== undefined && isAbsolute(path) ? path : null
 }
 
 const OWN_FOLDER = 'Set TERRET_HOME to a folder of its own.'
@@ -92,14 +80,28 @@ export function unusable({ folder }: Home, error: unknown): Refusal {
 /** Whole or not at all: written beside its place, forced to disk, and moved. */
 export function replaceFile(path: string, text: string): void {
   const beside = `${path}.${process.pid}.tmp`
-  const file = openSync(beside, 'w', 0o600)
   try {
-    writeFileSync(file, text)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
+    const file = openSync(beside, 'w', 0o600)
+    try {
+      writeFileSync(file, text)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    renameSync(beside, path)
+  } catch (error) {
+    rmSync(beside, { force: true })
+    throw error
   }
-  renameSync(beside, path)
+}
+
+/** The same for a file of the data folder: one that cannot be written is a folder that cannot be used. */
+export function replaceOwn(home: Home, path: string, text: string): void {
+  try {
+    replaceFile(path, text)
+  } catch (error) {
+    throw unusable(home, error)
+  }
 }
 
 /** The folder a command works on, with every link resolved. */

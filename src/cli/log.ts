@@ -1,6 +1,6 @@
 // Logs as commands read them: whole, folded, and what in them waits for a person. It only reads.
 import type { Pending } from '../index.ts'
-import { EMPTY, type Event, fold, FOLD_VERSION, type Session, type Store } from '../kernel/index.ts'
+import { type Card, EMPTY, type Event, fold, FOLD_VERSION, type Session, type Store } from '../kernel/index.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import { EXIT, Refusal } from './exit.ts'
 
@@ -26,26 +26,48 @@ export async function allEvents(store: Store, session: string): Promise<readonly
   return events
 }
 
+/** What a fork reads through: the logs it came from, each up to the event it was forked at. Empty for one that is no fork. */
+export async function eventsBefore(store: Store, [created]: readonly Event[]): Promise<readonly Event[]> {
+  const fork = created?.type === 'session.created' ? created.fork : undefined
+  if (!fork) return []
+  const events = (await allEvents(store, fork.session)).filter(({ seq }) => seq <= fork.seq)
+  return [...(await eventsBefore(store, events)), ...events]
+}
+
 export function foldAll(events: readonly Event[]): Session {
   return events.reduce(fold, EMPTY)
 }
 
 /** What a session and its children wait for. Decided is decided, also before anybody has gone on with it. */
 export async function pendingIn(store: Store, root: string): Promise<readonly Pending[]> {
-  const cards = await store.list({ status: 'requires_action', root, limit: PAGE })
+  const cards = (await store.list({ root, limit: PAGE })).filter(mayWait)
   const all = await Promise.all(cards.map((card) => pendingOf(store, card.session)))
   return all.flat()
 }
 
+/** Somebody is asked, or the last run ended at a limit, which may be that of its money. */
+export function mayWait({ status, outcome }: Card): boolean {
+  return status === 'requires_action' || (status === 'idle' && outcome === 'limit')
+}
+
 async function pendingOf(store: Store, session: string): Promise<readonly Pending[]> {
-  const { run } = await headOf(store, session)
+  const { run, inputs, last, parent } = await headOf(store, session)
+  if (run === null && inputs.length === 0 && last?.type === 'limit' && last.limit === 'usd') {
+    const above = parent && (await headOf(store, parent.session))
+    // What its parent no longer waits for waits for nobody.
+    if (above && !above.run?.turn?.open.some(({ key }) => key === parent.call)) return []
+    const args = last.account === undefined ? {} : { account: last.account }
+    return [{ callId: 'budget', tool: 'budget', args, needs: 'approval', sessionId: session, path: pathOf(session) }]
+  }
   return (run?.turn?.open ?? []).flatMap((call): readonly Pending[] => {
     const { tool, args, gate, digest } = call.proposal
     const common = { callId: call.key, tool, args, sessionId: session, path: pathOf(session) }
     if (call.state.type === 'outside')
       return outsideOf(call.proposal)?.child === undefined ? [{ ...common, needs: 'answer' }] : []
     if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
-    return [{ ...common, needs: 'approval', expiresAt: gate.expiresAt, ...(digest === undefined ? {} : { digest }) }]
+    const { expiresAt, class: kind, n, roles } = gate
+    const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes }
+    return [{ ...common, needs: 'approval', ...asked, ...(digest === undefined ? {} : { digest }) }]
   })
 }
 

@@ -5,7 +5,7 @@ import { type Call, readCall, unknownCommand } from './args.ts'
 import { endOf, EXIT, Refusal } from './exit.ts'
 import { clean } from './clean.ts'
 import { helpOn, overview } from './help.ts'
-import { print, warn } from './print.ts'
+import { print, printJson, warn } from './print.ts'
 import { TABLE } from './table.ts'
 
 type Command = (call: Call) => Promise<number>
@@ -48,13 +48,19 @@ const COMMANDS: Commands = {
 }
 
 // Who reads no more, such as `head`, is no error.
-process.stdout.on('error', () => process.exit(EXIT.ok))
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  if (code === 'EPIPE') process.exit(EXIT.ok)
+  warn(`terret: What was to be printed could not be written (${code ?? message}). What is there is not all of it.`)
+  process.exit(EXIT.store)
+})
+// How it goes may be told to nobody: that stops no run.
+process.stderr.on('error', () => {})
 process.exitCode = await main(process.argv.slice(2))
 
 async function main([command = 'help', ...args]: readonly string[]): Promise<number> {
   try {
     if (command === '--help' || command === '-h') return help()
-    if (command === '--version' || command === '-v') return await version()
+    if (command === '--version' || command === '-v') return await version(readCall('version', args))
     const load = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
     if (!load && command.startsWith('-'))
       throw new Refusal(EXIT.usage, `There is no flag ${command}. Run \`terret --help\` to see what there is.`)
@@ -76,8 +82,9 @@ function help(name?: string): number {
   return EXIT.ok
 }
 
-async function version(): Promise<number> {
+async function version(call: Call): Promise<number> {
   const { VERSION } = await import('../version.ts')
-  print(VERSION)
+  if (call.is('json')) printJson({ version: VERSION })
+  else print(VERSION)
   return EXIT.ok
 }

@@ -1,12 +1,21 @@
-// What a workspace may say about itself: less, and never more. A model, an address, a key, a server, a program or a place for
-// traces is the user's to choose; a workspace that names one is refused, because that is how keys are stolen.
+// What a workspace may say about itself: less, and never more. A model, an address, a key, a server, a program, a place for traces or
+// the name that rules call this place by is the user's to choose; a workspace that names one is refused, because that is how keys are stolen.
 import type { Policy } from '../index.ts'
 import { DEFAULT_LIMITS } from '../kernel/index.ts'
 import { MODES, type Mode, type Settings } from './config.ts'
 import { EXIT, Refusal } from './exit.ts'
 import { isInside } from './plain-file.ts'
 
-const NOT_ITS_OWN = ['model', 'endpoints', 'mcp', 'skills', 'tracing'] as const
+const NOT_ITS_OWN = [
+  'model',
+  'outputTokensMax',
+  'reasoning',
+  'endpoints',
+  'mcp',
+  'skills',
+  'tracing',
+  'environment',
+] as const
 
 export type Narrowing = { readonly file: string; readonly userFile: string; readonly defaultTools: readonly string[] }
 
@@ -57,10 +66,9 @@ export function narrowedPolicy(user: Policy, own: Policy, file: string): Policy 
   const outside = own.writeRoots?.find((root) => user.writeRoots?.some((mine) => isInside(mine, root)) === false)
   if (outside !== undefined)
     throw refused(`"writeRoots" names ${outside}, where your own policy lets nothing be written.`)
-  const { onAsk: _onAsk, ...rest } = own
   return {
     ...user,
-    ...rest,
+    ...(own.writeRoots ? { writeRoots: own.writeRoots } : {}),
     ...least(user, own),
     // The user's come first: of two questions about one call, theirs is asked.
     rules: [...user.rules, ...own.rules],

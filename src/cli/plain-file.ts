@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync }
 import { sep } from 'node:path'
 import { EXIT, Refusal } from './exit.ts'
 
-const BYTES_MAX = 1024 * 1024
+export const BYTES_MAX = 1024 * 1024
 
 /** Null if it is not there. `within`: a link that leads out of this real folder is refused. */
 export function readPlain(path: string, within?: string): string | null {
@@ -32,7 +32,8 @@ function contentOf(path: string, real: string): string {
     if (!found.isFile()) throw new Refusal(EXIT.config, `${path} is no regular file. Remove it, or put a file there.`)
     if (found.size > BYTES_MAX)
       throw new Refusal(EXIT.config, `${path} has ${found.size} bytes; at most ${BYTES_MAX} are read.`)
-    return readFileSync(file, 'utf8')
+    // Some editors begin a file with a mark of its encoding. It is no part of what is said.
+    return readFileSync(file, 'utf8').replace(/^\ufeff/, '')
   } finally {
     closeSync(file)
   }

@@ -2,7 +2,7 @@
 // is an older copy is not written to in silence: what was done since would be done again.
 import type { Mark, SqliteFile } from '../stores/sqlite.ts'
 import { EXIT, Refusal } from './exit.ts'
-import { type Home, replaceFile } from './home.ts'
+import { type Home, replaceOwn } from './home.ts'
 import { readPlain } from './plain-file.ts'
 
 /** Null if no command wrote anything yet, or it was accepted that there is nothing. */
@@ -50,6 +50,6 @@ function isBefore(known: Mark, mark: Mark): boolean {
   return known.removals === mark.removals ? known.pos < mark.pos : known.removals < mark.removals
 }
 
-export function writeSeen({ seen }: Home, mark: Mark): void {
-  replaceFile(seen, `${JSON.stringify(mark)}\n`)
+export function writeSeen(home: Home, mark: Mark): void {
+  replaceOwn(home, home.seen, `${JSON.stringify(mark)}\n`)
 }

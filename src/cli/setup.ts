@@ -7,13 +7,18 @@ import type { Policy } from '../index.ts'
 import { type Mode, readSettings, type Settings } from './config.ts'
 import { EXIT, Refusal } from './exit.ts'
 import type { Environment, Home } from './home.ts'
+import { type Kept, keptIn } from './kept.ts'
 import { narrowed, narrowedPolicy, stricter } from './narrow.ts'
 import { isInside, readPlain } from './plain-file.ts'
 import { isTrusted } from './trust.ts'
 import { visible } from './clean.ts'
 
-/** What an agent gets unless the configuration names others. */
-export const DEFAULT_TOOLS: readonly string[] = ['read', 'write', 'edit', 'search', 'list', 'glob', 'ask_user']
+const DEFAULT_TOOLS = ['read', 'write', 'edit', 'search', 'list', 'glob', 'ask_user']
+
+/** What an agent gets. Unless the configuration names them, skills come with their folders. */
+export function toolNames({ tools, skills }: Settings): readonly string[] {
+  return tools ?? [...DEFAULT_TOOLS, ...(skills ? ['skill_read', 'skill_run'] : [])]
+}
 
 export type Setup = {
   readonly home: Home
@@ -21,7 +26,9 @@ export type Setup = {
   readonly trusted: boolean
   readonly settings: Settings
   readonly mode: Mode
+  /** With the rules that were kept for this folder. */
   readonly policy: Policy
+  readonly kept: readonly Kept[]
   /** What AGENTS.md of a trusted folder says, or nothing. */
   readonly guidance: string
   /** The environment, and below it what `.env` files say. */
@@ -30,17 +37,22 @@ export type Setup = {
   readonly notes: readonly string[]
 }
 
-export type Wishes = { readonly mode?: string | undefined; readonly onAsk?: string | undefined }
+export type Wishes = {
+  readonly mode?: string | undefined
+  readonly onAsk?: string | undefined
+  readonly environment?: string | undefined
+}
 
 export async function setupFor(home: Home, folder: string, wishes: Wishes = {}): Promise<Setup> {
   refuseOwnFolders(home, folder)
   const userFile = join(home.config, 'config.json')
-  const user = readSettings(userFile) ?? {}
+  const user = { ...readSettings(userFile), ...placeOf(wishes) }
   const trusted = isTrusted(home, folder)
   const file = join(folder, '.terret', 'config.json')
   const own = trusted ? readSettings(file, folder) : null
-  const settings = own ? narrowed(user, own, { file, userFile, defaultTools: DEFAULT_TOOLS }) : user
+  const settings = own ? narrowed(user, own, { file, userFile, defaultTools: toolNames(user) }) : user
   const guidance = trusted ? guidanceIn(folder) : { text: '', notes: [] }
+  const kept = await keptIn(home, folder)
   const untrusted = `${folder} is not trusted: its .terret, AGENTS.md and .env are not read. \`terret trust\` changes that.`
   return {
     home,
@@ -48,7 +60,8 @@ export async function setupFor(home: Home, folder: string, wishes: Wishes = {}):
     trusted,
     settings,
     mode: modeOf(wishes.mode, settings.mode, own?.mode),
-    policy: await policyOf(user, own, { folder, onAsk: wishes.onAsk }),
+    policy: await policyOf(user, own, { folder, kept, onAsk: wishes.onAsk }),
+    kept,
     guidance: guidance.text,
     env: await environment(home, trusted ? folder : null),
     notes: trusted ? guidance.notes : [untrusted],
@@ -79,10 +92,17 @@ function modeOf(wish: string | undefined, configured: Mode = 'ask', own?: Mode):
   return own ? stricter(wish, own) : wish
 }
 
+/** What the command line calls this place counts before what the user's configuration does. */
+function placeOf({ environment }: Wishes): Pick<Settings, 'environment'> {
+  if (environment === undefined) return {}
+  if (environment.trim() === '') throw new Refusal(EXIT.usage, '--environment must not be empty.')
+  return { environment }
+}
+
 async function policyOf(
   user: Settings,
   own: Settings | null,
-  { folder, onAsk }: { readonly folder: string; readonly onAsk: string | undefined },
+  { folder, kept, onAsk }: Pick<Setup, 'folder' | 'kept'> & Pick<Wishes, 'onAsk'>,
 ): Promise<Policy> {
   if (onAsk !== undefined && onAsk !== 'park' && onAsk !== 'deny')
     throw new Refusal(EXIT.usage, `--on-ask must be park or deny, not "${onAsk}".`)
@@ -91,9 +111,12 @@ async function policyOf(
     if (readPlain(file, within) === null) throw new Refusal(EXIT.config, `There is no policy file ${file}.`)
     return loadPolicy(file)
   }
-  const mine = user.policy === undefined ? { rules: [] } : load(user.policy)
+  const written: Policy = user.policy === undefined ? { rules: [] } : load(user.policy)
+  const mine = { ...written, rules: [...written.rules, ...kept.map(({ rule }) => rule)] }
   const both = own?.policy === undefined ? mine : narrowedPolicy(mine, load(own.policy, folder), own.policy)
-  return onAsk === 'deny' ? { ...both, onAsk } : both
+  // The tools take relative paths from this folder, whatever a file says: judged must be what is written.
+  const placed = both.rules.length > 0 || both.writeRoots ? { ...both, base: folder } : both
+  return onAsk === 'deny' ? { ...placed, onAsk } : placed
 }
 
 function guidanceIn(folder: string): { readonly text: string; readonly notes: readonly string[] } {
@@ -106,13 +129,19 @@ function guidanceIn(folder: string): { readonly text: string; readonly notes: re
 
 /** What is set counts first, then the user's `.env`, then keys of a trusted workspace. Nothing else of a workspace is taken. */
 async function environment(home: Home, trustedFolder: string | null): Promise<Environment> {
-  const mine = variablesIn(join(home.config, '.env'))
+  const mine = over(variablesIn(join(home.config, '.env')), process.env)
   const given = trustedFolder === null ? {} : variablesIn(join(trustedFolder, '.env'), trustedFolder)
-  if (Object.keys(given).length === 0) return { ...mine, ...process.env }
+  if (Object.keys(given).length === 0) return mine
   const { endpoints } = await import('../index.ts')
   const keys = new Set(Object.values(endpoints).flatMap((endpoint) => endpoint.keys))
   const theirs = Object.fromEntries(Object.entries(given).filter(([name]) => keys.has(name)))
-  return { ...theirs, ...mine, ...process.env }
+  return over(theirs, mine)
+}
+
+/** One that is set to nothing hides no other. */
+function over(below: Environment, above: Environment): Environment {
+  const set = Object.entries(above).filter(([name, value]) => value !== '' || below[name] === undefined)
+  return { ...below, ...Object.fromEntries(set) }
 }
 
 function variablesIn(file: string, within?: string): Environment {

@@ -34,6 +34,7 @@ const driving = {
   model: value('NAME', 'provider:model; may be given several times: the next one is asked when one fails'),
   mode: value('MODE', 'plan: only look; ask: ask before changes (default); auto: as each tool itself asks'),
   'on-ask': value('WHAT', 'park: wait for a person (default); deny: a question counts as a no'),
+  environment: value('NAME', 'the name that rules of the policy call this place by'),
   quiet: flag('no progress', 'q'),
   verbose: flag('show each request as it is sent, without secrets'),
 }
@@ -71,6 +72,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     model: drivingFlags.model,
     mode: driving.mode,
     'on-ask': driving['on-ask'],
+    environment: driving.environment,
     verbose: driving.verbose,
     trust: flag('trust this folder from now on: read its .terret, AGENTS.md and .env'),
     continue: flag('go on with the last session of this folder', 'c'),
@@ -89,6 +91,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     ...deciding,
     ...drivingFlags,
     role: value('ROLE', 'in which role, where a rule wants one'),
+    always: flag('keep a rule that allows exactly this call in this folder from now on'),
     usd: value('DOLLARS', 'for CALL "budget": how much more the session may spend'),
   }),
   reject: entry('ID [CALL]', [1, 2], 'refuse a pending call', {
@@ -148,9 +151,10 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     yes: flag('do not ask; needed where nobody can be asked', 'y'),
     by: value('WHO', 'who does it (default: your user name)'),
   }),
-  policy: entry('[test TOOL JSON]', [0, 3], 'the policy that holds here; or what it says about a call', {
+  policy: entry('[test TOOL JSON | forget N]', [0, 3], 'the policy here; what it says of a call; forget a kept rule', {
     mode: driving.mode,
     'on-ask': driving['on-ask'],
+    environment: driving.environment,
   }),
   workflow: entry('[NAME]', [0, 1], 'draw the workflows that come with it', {
     format: value('FORMAT', 'mermaid (default) or json'),

@@ -1,6 +1,6 @@
 // Which folders the user trusts, by real path. Until a folder is in this list, nothing in it is read as configuration or run.
 import { EXIT, Refusal } from './exit.ts'
-import { type Home, makeHome, replaceFile } from './home.ts'
+import { type Home, makeHome, replaceOwn } from './home.ts'
 import { readPlain } from './plain-file.ts'
 
 type Trusted = { readonly path: string; readonly at: string }
@@ -35,7 +35,7 @@ export function distrustFolder(home: Home, folder: string): boolean {
 
 function save(home: Home, folders: readonly Trusted[]): void {
   makeHome(home)
-  replaceFile(home.trust, `${JSON.stringify({ version: 1, folders }, null, 2)}\n`)
+  replaceOwn(home, home.trust, `${JSON.stringify({ version: 1, folders }, null, 2)}\n`)
 }
 
 function isTrustedEntry(value: unknown): value is Trusted {

@@ -1,13 +1,19 @@
 // What a person sees while a session works: a line for each thing that happened, and at a terminal a spinner for what happens
 // now. Everything that models, tools and files say is cleaned first. It shows; it decides nothing.
 import type { Json, StreamEvent } from '../index.ts'
-import { clean, oneLine, safeJson } from './clean.ts'
+import type { BashLine } from '../tools/index.ts'
+import { Cleaner, clipped, clippedEnd, spoken, widthOf } from './chat-text.ts'
+import { oneLine, safeJson } from './clean.ts'
 import { failureOf, isPlanned, stateOfReply } from './workflows.ts'
 
 export interface View {
   /** Whether it wants what the model says while it says it. */
   readonly live: boolean
+  /** Why the model did not answer last, if that was shown: it is not said twice. */
+  readonly told: string
   see(event: StreamEvent): void
+  /** A line of a command that runs now. It is in no event: the result comes with all of them. */
+  hear(line: BashLine): void
   /** A line of our own, between those of the session. */
   note(text: string): void
   /** Leaves the terminal as it was. What is seen later opens it again. */
@@ -15,7 +21,7 @@ export interface View {
 }
 
 /** Nothing at all, for `--quiet` and `--json`. */
-export const blind: View = { live: false, see: () => {}, note: () => {}, close: () => {} }
+export const blind: View = { live: false, told: '', see: () => {}, hear: () => {}, note: () => {}, close: () => {} }
 
 /** What a node of a workflow came to, by the state after it. */
 export type Found = (node: string, state: NonNullable<ReturnType<typeof stateOfReply>>) => string
@@ -29,7 +35,16 @@ export type Before = {
 
 export function lines(out: NodeJS.WritableStream, before: Before = {}): View {
   const seen = new Lines((text) => void out.write(`${text}\n`), before)
-  return { live: false, see: (event) => seen.take(event), note: (text) => void out.write(`${text}\n`), close: () => {} }
+  return {
+    live: false,
+    get told() {
+      return seen.told
+    },
+    see: (event) => seen.take(event),
+    hear: () => {},
+    note: (text) => void out.write(`${text}\n`),
+    close: () => {},
+  }
 }
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
@@ -46,15 +61,19 @@ export function spinner(out: NodeJS.WriteStream, before: Before = {}): View {
   const draw = (): void => {
     frame = (frame + 1) % FRAMES.length
     clear()
-    out.write(oneLine(`${FRAMES[frame] ?? ''} ${seen.now}`, Math.max(20, (out.columns || 80) - 1)))
+    out.write(`${FRAMES[frame] ?? ''} ${seen.line(Math.max(20, (out.columns || 80) - 1) - 2)}`)
   }
   let timer: NodeJS.Timeout | null = null
   return {
     live: true,
+    get told() {
+      return seen.told
+    },
     see: (event) => {
       timer ??= setInterval(draw, FRAME_MS)
       seen.take(event)
     },
+    hear: (line) => seen.hear(line),
     note: (text) => {
       clear()
       out.write(`${text}\n`)
@@ -71,16 +90,23 @@ export function spinner(out: NodeJS.WriteStream, before: Before = {}): View {
 /** The names of nodes stand in one column. */
 const NODE_WIDTH = 9
 
+/** More than any line of a terminal holds. */
+const SAID_CHARS_MAX = 1_000
+
 /** Events as lines. */
 class Lines {
+  told = ''
   /** What it does right now. */
-  now = 'beginning'
+  #now = 'beginning'
   readonly #write: (text: string) => void
   readonly #tools: Map<string, string>
   readonly #found: Found
   /** Nodes that are done, whose state is still to come. */
   #done: string[] = []
+  #cleaner = new Cleaner()
+  /** The end of what it says. */
   #said = ''
+  #isSaying = false
   #tokens = 0
   #cost = 0
 
@@ -90,27 +116,42 @@ class Lines {
     this.#tools = new Map(tools)
   }
 
+  /** What it does, and the end of what it says, in so many columns. */
+  line(width: number): string {
+    const head = clipped(oneLine(this.#now, 400), width)
+    if (!this.#isSaying) return head
+    return `${head} ${clippedEnd(oneLine(this.#said, Number.POSITIVE_INFINITY), width - widthOf(head) - 1)}`
+  }
+
   take(event: StreamEvent): void {
     if (event.type === 'delta') {
-      if (event.kind === 'text') this.#said = (this.#said + event.text).slice(-200)
-      this.now = `${this.#spent()}${event.kind}: ${oneLine(this.#said.slice(-120))}`
+      if (event.kind === 'text') this.#said = (this.#said + this.#cleaner.push(event.text)).slice(-SAID_CHARS_MAX)
+      this.#isSaying = true
+      this.#now = `${this.#spent()}${event.kind}:`
       return
     }
+    this.#isSaying = false
     const line = this.#lineOf(event)
     const depth = event.source.parent ? '  ' : ''
     if (line !== null) this.#write(`${depth}${line}`)
+  }
+
+  hear({ session, call, line }: BashLine): void {
+    if (line.trim() !== '')
+      this.#now = `${this.#spent()}${this.#tools.get(`${session} ${call}`) ?? 'bash'}: ${oneLine(line)}`
   }
 
   #lineOf(event: Exclude<StreamEvent, { type: 'delta' }>): string | null {
     switch (event.type) {
       case 'model.started':
         this.#said = ''
-        this.now = `${this.#spent()}thinking`
+        this.#cleaner = new Cleaner()
+        this.#now = `${this.#spent()}thinking`
         return null
       case 'agent.message':
         return this.#reply(event)
       case 'agent.tool_use':
-        this.now = `${this.#spent()}${this.#tools.get(`${event.session} ${event.call}`) ?? `call ${event.call}`}`
+        this.#now = `${this.#spent()}${this.#tools.get(`${event.session} ${event.call}`) ?? `call ${event.call}`}`
         return null
       case 'agent.tool_result': {
         const tool = this.#tools.get(`${event.session} ${event.call}`) ?? `call ${event.call}`
@@ -121,7 +162,8 @@ class Lines {
       case 'model.failed':
         // Whoever stopped it knows.
         if (event.class === 'interrupted' || event.class === 'superseded') return null
-        return `  ! the model did not answer (${event.class}): ${oneLine(event.message)}`
+        this.told = event.message
+        return `  ! the model did not answer (${event.class}): ${oneLine(event.message, 600)}`
       case 'user.tool_confirmation':
         return `  ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
       case 'wake.scheduled':
@@ -146,7 +188,7 @@ class Lines {
     this.#done = []
     for (const [index, { tool }] of event.calls.entries()) {
       this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
-      this.now = tool
+      this.#now = tool
     }
     return done.length > 0 ? done.join('\n') : null
   }
@@ -161,7 +203,7 @@ class Lines {
       this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
       return `→ ${oneLine(tool)} ${callText(args)}`
     })
-    return [...(said.trim() === '' ? [] : [clean(said.trim())]), ...calls].join('\n')
+    return [...(said.trim() === '' ? [] : [spoken(said.trim())]), ...calls].join('\n')
   }
 
   #spent(): string {

@@ -1,7 +1,7 @@
 // Opening what a command needs to drive sessions: the setup of a folder, the agent, a harness on the store. Closed at the end.
 import { userInfo } from 'node:os'
 import type { Harness, RunStream, SessionHandle } from '../index.ts'
-import type { McpServer } from '../tools/index.ts'
+import type { BashLine, McpServer } from '../tools/index.ts'
 import { agentFor } from './agent.ts'
 import type { Call } from './args.ts'
 import { clean, oneLine, safeJson } from './clean.ts'
@@ -10,7 +10,7 @@ import { tell, tellReport } from './ending.ts'
 import { remembering } from './memory.ts'
 import type { Place } from './place.ts'
 import { typed, warn } from './print.ts'
-import { type Setup, setupFor } from './setup.ts'
+import { type Setup, setupFor, type Wishes } from './setup.ts'
 import { trustFolder } from './trust.ts'
 import { type Before, blind, lines, spinner, type View } from './view.ts'
 import { isPlanned, workflowOf } from './workflows.ts'
@@ -26,10 +26,15 @@ export function person(call: Call): string {
   }
 }
 
+/** What the command line itself says about a setup. */
+export function wishesOf(call: Call): Wishes {
+  return { mode: call.text('mode'), onAsk: call.text('on-ask'), environment: call.text('environment') }
+}
+
 /** The setup of a folder, with what the command line says about it, and its notes said. */
 export async function setupOf(place: Place, folder: string, call: Call, agent?: string): Promise<Setup> {
   if (call.is('trust')) trustFolder(place.home, folder)
-  const setup = await setupFor(place.home, folder, { mode: call.text('mode'), onAsk: call.text('on-ask') })
+  const setup = await setupFor(place.home, folder, wishesOf(call))
   // The offline workflow reads neither instructions nor keys: what is not read there is no news.
   const silent = call.is('quiet') || workflowOf(agent) === 'report'
   if (!silent) for (const note of setup.notes) warn(clean(note))
@@ -39,22 +44,27 @@ export async function setupOf(place: Place, folder: string, call: Call, agent?: 
 /** Whoever resumes what was killed waits this long at most. */
 export const LEASE_MS = 10_000
 
+/** Hears what commands print while they run, as soon as there is a view to show it. */
+export type Ear = { hear: (line: BashLine) => void }
+
 /** A harness that drives. `agent` is whose session it will drive: see agent.ts. */
 export async function withHarness<T>(
   place: Place,
   setup: Setup,
   call: Call,
-  act: (harness: Harness) => Promise<T>,
+  act: (harness: Harness, ear: Ear) => Promise<T>,
   agent?: string,
 ): Promise<T> {
   const onRequest = call.is('verbose') ? shownRequest : undefined
-  const parts = await agentFor(setup, { models: call.texts('model'), onRequest, agent })
+  const ear: Ear = { hear: () => {} }
+  const onLine = (line: BashLine): void => ear.hear(line)
+  const parts = await agentFor(setup, { models: call.texts('model'), onRequest, onLine, agent })
   const { options, close } = await remembering(parts.options, setup, place.store)
   const { Harness } = await import('../index.ts')
   const onError = (where: string, error: unknown): void => warn(noteOf(where, error))
   const harness = new Harness({ ...options, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
   try {
-    const done = await act(harness)
+    const done = await act(harness, ear)
     if (!call.is('json')) for (const line of troublesOf(parts.servers)) warn(line)
     return done
   } finally {
@@ -87,6 +97,7 @@ export type Driven = {
   readonly harness: Harness
   readonly setup: Setup
   readonly session: SessionHandle
+  readonly ear?: Ear
   /** Whose session it is. */
   readonly agent?: string
   /** Its calls that are open already, and their tools. */
@@ -96,7 +107,7 @@ export type Driven = {
 /** Drives one session, shows it, says how it ended, and gives the exit code. */
 export async function work(
   call: Call,
-  { harness, setup, session, agent, open = [] }: Driven,
+  { harness, setup, session, ear, agent, open = [] }: Driven,
   begin: (live: boolean) => RunStream,
 ): Promise<number> {
   const quiet = call.is('quiet')
@@ -105,11 +116,12 @@ export async function work(
   const tools = new Map(open.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
   const found = planned ? { found: (await import('../graphs/index.ts')).reportFound } : {}
   const view = viewOf(quiet || json, { tools, ...found })
+  if (ear) ear.hear = (line) => view.hear(line)
   // What a workflow asks for is its result: all of it is shown before it is decided.
   const charsMax = planned ? Number.POSITIVE_INFINITY : undefined
-  const deck: Deck = { harness, session, policy: setup.policy, view, asks: !json, by: person(call), charsMax }
+  const deck: Deck = { harness, session, setup, kept: [], view, asks: !json, by: person(call), charsMax }
   const result = await drive(deck, () => begin(view.live))
-  return planned ? tellReport(result, { json, quiet }) : tell(result, { json, quiet })
+  return (planned ? tellReport : tell)(result, { json, quiet, told: view.told })
 }
 
 function viewOf(silent: boolean, before: Before): View {

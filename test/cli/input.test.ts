@@ -1,10 +1,12 @@
 // What is given wrongly: each a line that says what to do, an exit code from the table, and nothing lost.
-import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Chaos, startChaos } from '../../src/chaos/index.ts'
 import { EXIT_TEXT } from '../../src/cli/exit.ts'
 import { TABLE } from '../../src/cli/table.ts'
+import { findSandbox } from '../../src/tools/sandbox.ts'
 import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
 
 let stage: Stage
@@ -30,7 +32,10 @@ describe('the command line', () => {
     ['inspect a b', 'Say it like this: terret inspect ID'],
     ['list --limit 0', '--limit must be a whole number from 1 on, not "0".'],
     ['list --status odd', '--status must be one of: idle, running, rescheduling, requires_action, terminated.'],
-    ['policy frob', 'Say it like this: terret policy test TOOL JSON'],
+    ['policy frob', 'Say it like this: terret policy test TOOL JSON, or: terret policy forget N'],
+    ['prune --older -1', 'What follows --older begins with "-". Such a value is given as --NAME=VALUE.'],
+    ['prune --older=-1', '--older must be a whole number from 0 on, not "-1".'],
+    ['policy test write {}', 'These are no arguments for write: path: required; content: required.'],
     ['completion tcsh', 'There is completion for bash, zsh, fish, and none for "tcsh".'],
     ['help frob', 'There is no command "frob". Run `terret --help` to see what there is.'],
   ])('B-CLI-70: `terret %s` is refused in one line, with exit code 2', async (line, text) => {
@@ -62,6 +67,13 @@ describe('the command line', () => {
     for (const name of Object.keys(TABLE)) expect(out).toContain(name)
     expect(out).toContain('on-ask')
   })
+
+  it('B-CLI-2: also version and completion give JSON', async () => {
+    const version = (await stage.terret('version')).out.trim()
+    for (const name of ['version', '--version']) expect(await stage.json(name)).toEqual({ version })
+    const script = (await stage.terret('completion', 'bash')).out.trimEnd()
+    expect(await stage.json('completion', 'bash')).toEqual({ shell: 'bash', script })
+  })
 })
 
 describe('configuration', () => {
@@ -78,6 +90,10 @@ describe('configuration', () => {
     ['{"endpoints": {"a": {"baseUrl": "ftp://a"}}}', /config\.json: "endpoints\.a\.baseUrl" must be an address/],
     ['{"bash": {"risk": "none"}}', /config\.json: "bash\.risk" must be strict or relaxed\.$/],
     ['{"tools": ["read", "raed"]}', /"raed" is no built-in tool\. Known are: .*\(invalid_config\)$/],
+    [
+      '{"skills": "missing"}',
+      /The folder .*missing is not there\. Create it, or name another one\. \(invalid_config\)$/,
+    ],
     ['{"policy": "missing.json"}', /There is no policy file .*missing\.json\.$/],
     ['{"model": "nobody:x"}', /There is no provider "nobody"\. .*\(invalid_config\)$/],
   ])('B-CLI-74: %s is refused with the file and the field, and exit code 7', async (text, message) => {
@@ -85,6 +101,15 @@ describe('configuration', () => {
     const model = text.includes('nobody') ? [] : ['--model', 'offline:any']
     const { code, err } = await stage.terret('run', ...model, 'x')
     expect([code, lastLine(err)]).toEqual([7, expect.stringMatching(message)])
+  })
+
+  it('B-CLI-164: skills of the configuration are offered, unless it names the tools', async () => {
+    stage.write('config/terret/skills/greet/SKILL.md', '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n')
+    stage.configure({ model: 'offline:any', skills: 'skills' })
+    expect((await stage.terret('policy', 'test', 'skill_read', '{"name":"greet"}')).code).toBe(0)
+    expect((await stage.terret('policy')).out).toMatch(/^Tools .*, skill_read, skill_run$/m)
+    stage.configure({ model: 'offline:any', skills: 'skills', tools: ['read'] })
+    expect((await stage.terret('policy')).out).toMatch(/^Tools {5}read$/m)
   })
 
   it('B-CLI-75: init writes a configuration once, private, and says where the key goes', async () => {
@@ -208,6 +233,52 @@ describe('places', () => {
   })
 })
 
+/** With what a shell can do to a command: `terret` is its name there. */
+function shell(script: string): { readonly code: number | null; readonly out: string; readonly err: string } {
+  const named = `terret() { '${process.execPath}' '${stage.command}' "$@"; }`
+  const { status, stdout, stderr } = spawnSync('/bin/bash', ['-c', `${named}\n${script}`], {
+    cwd: stage.folder,
+    env: stage.env,
+    encoding: 'utf8',
+  })
+  return { code: status, out: stdout, err: stderr }
+}
+
+describe('what cannot be written', () => {
+  it.skipIf(!existsSync('/dev/full'))(
+    'B-CLI-161: an answer that is lost is said, and a run that nobody watches goes on to its end',
+    async () => {
+      expect((await stage.terret('run', '--model', 'offline:any', 'x')).code).toBe(0)
+      expect(shell('terret export latest > /dev/full')).toEqual({
+        code: 8,
+        out: '',
+        err: 'terret: What was to be printed could not be written (ENOSPC). What is there is not all of it.\n',
+      })
+      shell('terret run --trust --model offline:any list the files 2>&1 | head -0')
+      expect(await stage.json('inspect', 'latest')).toMatchObject({ outcome: 'completed', status: 'idle' })
+      expect(shell('terret run --model offline:any x 2>/dev/full')).toMatchObject({ code: 0, err: '' })
+    },
+  )
+
+  it('B-CLI-162: an export that cannot be written whole leaves nothing behind', async () => {
+    await stage.terret('run', '--model', 'offline:any', 'x '.repeat(50_000))
+    for (const format of ['jsonl', 'folder']) {
+      // 64 KB is less than the log, and more than what opening the store writes.
+      const { code, err } = shell(`ulimit -f 64; terret export latest --format ${format} --out there`)
+      expect([code, err]).toEqual([2, expect.stringMatching(/^terret: \S+ cannot be written \(EFBIG\)\./)])
+      expect(existsSync(join(stage.folder, 'there'))).toBe(false)
+    }
+    expect((await stage.terret('export', 'latest', '--out', 'there')).code).toBe(0)
+  })
+
+  it('B-CLI-78: a data folder that is full is said in one line, with exit code 8, and nothing half-written stays', () => {
+    mkdirSync(stage.home, { mode: 0o700 })
+    const { code, err } = shell('ulimit -f 0; terret trust')
+    expect([code, err]).toEqual([8, expect.stringMatching(/^terret: The data folder \S+ cannot be used \(EFBIG\)\./)])
+    expect(readdirSync(stage.home)).toEqual([])
+  })
+})
+
 describe('terret doctor', () => {
   it('B-CLI-81: checks the store, the sandbox, ripgrep and each model; ok and mock are exit code 0', async () => {
     chaos = await startChaos({
@@ -240,6 +311,15 @@ describe('terret doctor', () => {
       /misconfigured +There is no key for openai/,
     )
   })
+
+  it.skipIf(findSandbox('/tmp').type === 'none')(
+    'B-CLI-81: a sandbox whose walls do not hold is a failure',
+    async () => {
+      // Without its programs the probe cannot show that it is apart.
+      const { code, out } = await stage.start(['doctor', '--model', 'offline:any'], { env: { PATH: '/nowhere' } }).ended
+      expect([code, out]).toEqual([1, expect.stringMatching(/^sandbox +misconfigured/m)])
+    },
+  )
 
   it('B-CLI-82: looks at a session of the home by a short id', async () => {
     await stage.terret('run', '--model', 'offline:any', 'x')

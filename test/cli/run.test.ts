@@ -1,8 +1,9 @@
 // `terret run` and what follows it: list, inspect, pending, approve, resume, undo. Real processes on a real file.
-import { existsSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { noBubblewrap } from '../tools/box.ts'
 import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
 
 let stage: Stage
@@ -41,6 +42,30 @@ describe('terret run', () => {
     expect([code, err]).toEqual([0, expect.stringMatching(/^\S+ is not trusted: [^\n]+\n$/)])
     const fields = 'session status stopReason text output usage costUsd pending calls'
     expect(Object.keys(JSON.parse(out) as object)).toEqual(fields.split(' '))
+  })
+
+  it('B-CLI-165: an answer that was cut or refused says so, also with --quiet and in --json', async () => {
+    await scriptedBy([
+      { text: 'Half a sent', finish: 'length' },
+      { text: 'Half a sent', finish: 'length' },
+      { text: 'No.', finish: 'refusal' },
+    ])
+    const cut = await stage.terret('run', '--quiet', 'Tell.')
+    expect(cut).toMatchObject({ code: 0, out: 'Half a sent\n' })
+    expect(cut.err).toMatch(/The answer was cut: .*outputTokensMax/)
+    expect(JSON.parse((await stage.terret('run', '--json', 'Tell.')).out)).toMatchObject({ stopReason: 'max_tokens' })
+    expect((await stage.terret('run', 'Tell.')).err).toContain('The model refused to answer.')
+  })
+
+  it('B-CLI-166: the user may set how long an answer may be and how much is thought, and what is neither is refused', async () => {
+    const { requests } = await scriptedBy(['Fine.'], { outputTokensMax: 1_234, reasoning: 'low' })
+    expect(await stage.terret('run', 'Hello.')).toMatchObject({ code: 0 })
+    expect(requests[0]?.body).toMatchObject({ max_completion_tokens: 1_234, reasoning_effort: 'low' })
+    for (const wrong of [{ outputTokensMax: 0 }, { outputTokensMax: 'many' }, { reasoning: 'much' }]) {
+      stage.configure({ model: 'offline:any', ...wrong })
+      const { code, err } = await stage.terret('run', 'Hello.')
+      expect([code, err]).toEqual([7, expect.stringContaining(`"${Object.keys(wrong)[0]}" must be`)])
+    }
   })
 
   it('B-CLI-3: without a model, and without a key, nothing is begun and the ways to give one are named', async () => {
@@ -114,6 +139,38 @@ describe('terret run', () => {
     expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(0)
   })
 
+  it.skipIf(noBubblewrap)(
+    'B-CLI-159: neither bash nor a script of a skill sees the keys of the command line',
+    async () => {
+      // Not in /tmp, which is another folder in there.
+      const config = mkdtempSync('/var/tmp/terret-config-')
+      const file = join(config, 'terret', '.env')
+      try {
+        const look = (tool: string, args: object) => ({ calls: [{ tool, args: args as Record<string, string> }] })
+        chaos = await startChaos({
+          script: [
+            look('bash', { command: `cat ${file}` }),
+            look('skill_run', { name: 'a', script: 'look.sh' }),
+            'Done.',
+          ],
+        })
+        const skills = dirname(dirname(stage.write('skills/a/look.sh', `cat ${file}; echo looked`)))
+        stage.write('skills/a/SKILL.md', '---\nname: a\n---\nLook.\n')
+        mkdirSync(dirname(file))
+        writeFileSync(file, 'ODD_KEY=canary-4711\n')
+        const settings = { ...endpoint(chaos.url), bash: true, skills: [skills], tools: ['skill_read', 'skill_run'] }
+        writeFileSync(join(config, 'terret', 'config.json'), JSON.stringify(settings))
+        const { ended } = stage.start(['run', '--mode', 'auto', 'Look.'], { env: { XDG_CONFIG_HOME: config } })
+        expect((await ended).code).toBe(0)
+        const said = JSON.stringify(chaos.requests.map(({ body }) => body))
+        expect(said).toContain('looked')
+        expect(said).not.toContain('ODD_KEY')
+      } finally {
+        rmSync(config, { recursive: true })
+      }
+    },
+  )
+
   it('B-CLI-7: in plan mode nothing that changes anything is offered; in auto mode writes run unasked', async () => {
     const { requests } = await scriptedBy([{ calls: [write('a', 'a')] }, 'No.', { calls: [write('a', 'a')] }, 'Done.'])
     expect((await stage.terret('run', '--mode', 'plan', 'Write.')).code).toBe(0)
@@ -156,10 +213,12 @@ describe('terret run', () => {
     await scriptedBy([{ calls: [{ tool: 'list', args: {} }] }, 'x'], { limits: { modelRequests: 1 } })
     expect(await stage.terret('run', 'Look.')).toMatchObject({ code: 4 })
     await chaos?.close()
-    await scriptedBy([{ status: 'unauthorized' }])
+    await scriptedBy([{ status: 'unauthorized' }, { status: 'unauthorized' }])
     const refused = await stage.terret('run', 'Look.')
     expect(refused.code).toBe(1)
-    expect(refused.err).toMatch(/HTTP 401/)
+    expect(refused.err.match(/HTTP 401/g)).toHaveLength(1)
+    expect(refused.err).toMatch(/^Check the key and the account, then try again\.$/m)
+    expect((await stage.terret('run', '--quiet', 'Look.')).err.match(/HTTP 401/g)).toHaveLength(1)
     expect(refused.err).toMatch(/Go on with: terret resume [0-9a-f]{8}/)
     const { url } = chaos ?? { url: '' }
     await chaos?.close()

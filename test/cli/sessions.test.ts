@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { type Chaos, type ChaosScript, overflow, startChaos } from '../../src/chaos/index.ts'
+import { Harness, sqlite } from '../../src/index.ts'
 import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
 
 let stage: Stage
@@ -162,10 +163,46 @@ describe('decisions', () => {
       budget: { sessionUsd: 0 },
     })
     stage.write('config/terret/.env', 'OPENAI_API_KEY=sk-0123456789abcdef\n')
-    expect((await stage.terret('run', 'Think.')).code).toBe(4)
+    const broke = await stage.terret('run', 'Think.')
+    expect(broke.code).toBe(4)
+    expect(broke.err).toMatch(
+      /^The budget of this session does not cover the next call\. Allow more with: .*budget --usd 1/m,
+    )
     expect((await stage.terret('approve', 'latest', 'budget', '--usd', 'much')).code).toBe(2)
     expect((await stage.terret('approve', 'latest', 'budget', '--usd', '5', '--resume')).code).toBe(0)
     expect((await stage.terret('approve', 'latest', 'budget', '--usd', '5')).code).toBe(9)
+  })
+
+  it('B-MONEY-34: pending shows the sessions that wait for money, until somebody allows more', async () => {
+    await scriptedBy(['Done.'])
+    const { url } = chaos ?? { url: '' }
+    const paid = { openai: { baseUrl: `${url}/v1`, protocol: 'chat' } }
+    stage.configure({ ...endpoint(url), model: 'openai:gpt-5.1', endpoints: paid, budget: { dayUsd: 0 } })
+    stage.write('config/terret/.env', 'OPENAI_API_KEY=sk-0123456789abcdef\n')
+    const { session } = (await stage.json('run', 'Think.')) as Ran
+    const waiting = { callId: 'budget', args: { account: 'day' }, sessionId: session, path: [session] }
+    expect(await stage.json('pending')).toMatchObject(waiting)
+    const { out } = await stage.terret('pending')
+    expect(out).toContain('waits for money. The budget of the day does not cover the next call.')
+    expect(out).toContain(`approve ${session.slice(0, 8)} budget --usd 1 --resume`)
+    expect((await stage.terret('inspect', 'latest')).out).toContain('waits for money')
+    expect((await stage.terret('approve', 'latest', 'budget', '--usd', '5', '--resume')).code).toBe(0)
+    expect((await stage.terret('pending')).err).toBe('Nothing waits for you here.\n')
+  })
+
+  it('B-HOSTED-33: a context that is full is told, and what can be done: going on would only be refused again', async () => {
+    await scriptedBy(() => overflow())
+    const full = await stage.terret('run', 'Think.')
+    expect(full.code).toBe(3)
+    const id = /session (\S+)\n$/.exec(full.err)?.[1] ?? ''
+    expect(full.err).toMatch(/^The context is full: about \d+ of \d+ tokens\./m)
+    expect(full.err).toContain(`fork ${id} --at SEQ`)
+    expect(full.err).not.toContain('It is paused')
+    const told = await stage.json('resume', 'latest')
+    expect(told).toMatchObject({
+      stopReason: 'paused',
+      reason: expect.stringContaining('The context is full') as string,
+    })
   })
 })
 
@@ -193,6 +230,23 @@ describe('what happened', () => {
     })
     const { out } = await stage.terret('inspect', 'latest')
     expect(out).toContain('Tool      list: 1 ok')
+  })
+
+  it('B-CLI-39: inspect names the environment and the files that a session was opened with (S4-1)', async () => {
+    await stage.terret('run', ...offline, 'x')
+    const store = sqlite(join(stage.home, 'terret.db'))
+    const harness = new Harness({ model: 'offline:any', store })
+    const notes = { type: 'file', media: 'text/plain', data: Buffer.from('hello'), name: 'notes.txt' } as const
+    await harness.open({ id: 'placed', environment: 'staging', attachments: [notes] })
+    await harness.close()
+    await store.close()
+    const { out } = await stage.terret('inspect', 'placed')
+    expect(out).toContain('Environment staging\nAttached  notes.txt, text/plain, 5 bytes\n')
+    expect(await stage.json('inspect', 'placed')).toMatchObject({
+      environment: 'staging',
+      attachments: [{ name: 'notes.txt', media: 'text/plain', bytes: 5 }],
+    })
+    expect(await stage.json('inspect', 'latest')).toMatchObject({ environment: null, attachments: [] })
   })
 
   it('B-CLI-40: history has every event, by type and from the end; --json is the log itself', async () => {
@@ -284,6 +338,21 @@ describe('files to take along', () => {
     const page = (await stage.terret('export', 'latest', '--format', 'md')).out
     expect(page).toMatch(/## User\n\nuse list\n\n## Agent\n[^]*\*\*list\*\* \(call 5\.0\)/)
     expect((await stage.terret('export', 'latest', '--format', 'pdf')).code).toBe(2)
+  })
+
+  it('B-CLI-46: the page of a fork has what was said before it, and not what came after', async () => {
+    await scriptedBy(['One.', 'Two.', 'Other.', 'Last.'])
+    await stage.terret('run', 'First.')
+    await stage.terret('run', '-c', 'Second.')
+    const { session } = (await stage.json('fork', 'latest', '--at', '6')) as Ran
+    await stage.terret('run', '-c', '--session', session, 'Third.')
+    const again = (await stage.json('fork', session)) as Ran
+    await stage.terret('run', '-c', '--session', again.session, 'Fourth.')
+    const page = (await stage.terret('export', again.session, '--format', 'md')).out
+    expect(page).toMatch(
+      /First\.[^]*One\.[^]*\*Forked from event 6 of session [^]*Third\.[^]*Other\.[^]*\*Forked [^]*Fourth\.[^]*Last\./,
+    )
+    expect(page).not.toMatch(/Second\.|Two\./)
   })
 
   it('B-CLI-47: a file that is not there, is no JSON or was changed is refused, and nothing is written', async () => {

@@ -94,7 +94,10 @@ describe('terret start', () => {
     expect(await stage.terret('resume', session)).toMatchObject({ code: 3 })
     expect((await stage.terret('replay', session)).code).toBe(0)
     expect(await stage.terret('approve', session, '--resume')).toMatchObject({ code: 0 })
-    expect(await stage.terret('undo', session)).toMatchObject({ code: 0 })
+    expect(await stage.terret('undo', session)).toMatchObject({
+      code: 0,
+      err: 'The file of a report is not taken back.\n',
+    })
     expect(report()).toMatch(/^# /)
   })
 
@@ -104,7 +107,9 @@ describe('terret start', () => {
     expect(refused.code).toBe(1)
     expect(refused.err).toMatch(/✗ finalize .*not yet/)
     expect(existsSync(join(stage.folder, 'r.md'))).toBe(false)
+    expect((await stage.terret('inspect', 'latest')).out).toMatch(/^State {5}failed: .*not yet$/m)
     expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 3 })
+    expect((await stage.terret('inspect', 'latest')).out).toMatch(/^State {5}requires_action$/m)
     expect(await stage.terret('approve', 'latest', '--resume')).toMatchObject({ code: 0 })
     expect(report()).toMatch(/^# /)
   })

@@ -1,8 +1,10 @@
 // The command line in a real terminal: a chat, an approval, an interrupt, a resume. What the screen shows is the test.
-import { existsSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { noBubblewrap } from '../tools/box.ts'
 import { endpoint, openStage, type Stage } from './stage.ts'
 import { expectScreen, noTmux, openScreen, PROMPT, type Screen } from './terminal.ts'
 
@@ -41,6 +43,7 @@ async function chat(args = '', env: Readonly<Record<string, string>> = {}): Prom
 
 const call = (tool: string, args: Record<string, string | boolean>) => ({ tool, args })
 const write = (path: string, content: string) => call('write', { path, content })
+const fetching = { calls: [call('web_fetch', { url: 'http://127.0.0.1:9/' })] }
 /** Begins to answer, and never ends. */
 const stalled = { text: 'I think that it could well be', deltas: 9, chaos: { stallAfterBytes: 900 } }
 async function asked(times: number): Promise<void> {
@@ -223,6 +226,41 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     )
   })
 
+  it('B-TALK-6: "y" is no word for the next write, whoever goes on', async () => {
+    await scriptedBy([{ calls: [write('1', '1')] }, { calls: [write('2', '2')] }, 'Done.'])
+    const seen = await chat()
+    seen.enter('Write.')
+    await seen.until(/write 1[\s\S]*Allow it\?/)
+    seen.enter('y')
+    await seen.until(/write 2[\s\S]*Allow it\?[^\n]*›$/)
+    seen.enter('l')
+    await seen.until('It waits.')
+    seen.keys('C-d')
+    await seen.until(/interactive [0-9a-f]{8}\n\$$/)
+    expect((await stage.terret('resume', 'latest')).code).toBe(3)
+    await stage.terret('worker', '--idle')
+    expect([existsSync(join(stage.folder, '1')), existsSync(join(stage.folder, '2'))]).toEqual([true, false])
+  })
+
+  it('B-POLICY-25: always shows the rule in words, is taken only after a yes to it, and counts at once', async () => {
+    await scriptedBy([fetching, fetching, 'Done.'], { tools: ['web_fetch'] })
+    const seen = await chat()
+    seen.enter('Fetch.')
+    await seen.until('k always, exactly this')
+    seen.enter('always')
+    await seen.until(/without asking: allow tool web_fetch, url is[\s\S]*Keep this rule/)
+    seen.enter('n')
+    await seen.until(/and nothing else[\s\S]*Allow it\?/)
+    seen.enter('k')
+    await seen.until(/and nothing else[\s\S]*and nothing else[\s\S]*Keep this rule/)
+    seen.enter('y')
+    // The second call is not asked about.
+    await seen.until(/Done\.[\s\S]*tokens\n\n›$/)
+    const { out } = await stage.terret('history', 'latest', '--event', 'user.tool_confirmation')
+    expect(out).toMatch(/allowed by (?!terret).*\n.*allowed by terret: .* always allows this/)
+    expect((await stage.terret('policy')).out).toContain('Kept 1')
+  })
+
   it('B-TALK-21: what another process decided is seen, and /approve decides only what was shown here', async () => {
     await scriptedBy(
       [{ calls: [call('list', {})] }, { calls: [write('1', '1')] }, { calls: [write('2', '2')] }, 'Done.'],
@@ -242,6 +280,14 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     seen.enter('y')
     await seen.until(/allowed by ana[\s\S]*Done\.[\s\S]*tokens\n\n›$/)
     expect(readFileSync(join(stage.folder, '2'), 'utf8')).toBe('2')
+  })
+
+  it('B-TALK-11: a chat that goes on with a fork shows what was said before it', async () => {
+    await scriptedBy(['One.', 'Two.'])
+    await stage.terret('run', 'First.')
+    await stage.terret('fork', 'latest')
+    const seen = await chat('-c')
+    expect(seen.text()).toMatch(/› First\.\n\nOne\.\n\n›$/)
   })
 
   it('B-TALK-14: what was said before comes back with the arrow, also in the next chat of the folder', async () => {
@@ -334,6 +380,74 @@ describe.skipIf(noTmux)('at a terminal', { timeout: 120_000 }, () => {
     expectScreen(seen.text(), 'run', stage)
     expect(readFileSync(join(stage.folder, 'a.txt'), 'utf8')).toBe('a\n')
   })
+
+  it('B-TALK-22: at the question of run a word that is neither yes, no nor later is asked again, and a no has a reason', async () => {
+    await scriptedBy([{ calls: [write('a.txt', 'a\n')] }, 'I see.'])
+    const seen = terminal()
+    seen.enter('clear; terret run --trust Write a.txt.')
+    const questions = (count: number): RegExp => new RegExp(`(Allow it\\?[^?]*){${count}}:$`)
+    await seen.until(questions(1))
+    seen.enter('yes please')
+    await seen.until(questions(2))
+    seen.enter('a')
+    await seen.until(questions(3))
+    const { out } = await stage.terret('history', 'latest', '--event', 'user.tool_confirmation')
+    expect(out).toBe('')
+    seen.enter('n It is too short.')
+    await seen.until(/I see\.\ncompleted[^\n]*\n\$$/)
+    expect(sent(1)).toContain('It is too short.')
+    expect(existsSync(join(stage.folder, 'a.txt'))).toBe(false)
+  })
+
+  it('B-TALK-23: told to end at a question, run decides nothing and ends as one that waits', async () => {
+    await scriptedBy([{ calls: [write('a.txt', 'a\n')] }, 'Written.'])
+    const seen = terminal()
+    // Not the function of the shell: the process itself is told.
+    seen.enter(`clear; ${process.execPath} ${stage.command} run --trust Write a.txt.; echo code $?`)
+    await seen.until('Allow it?')
+    const rows = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n')
+    const row = rows.find((each) => each.includes(`${stage.command} run`)) ?? ''
+    const pid = Number.parseInt(row, 10)
+    process.kill(pid, 'SIGTERM')
+    await seen.until('code 3')
+    expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(0)
+    expect(readFileSync(join(stage.folder, 'a.txt'), 'utf8')).toBe('a\n')
+  })
+
+  it('B-POLICY-25: run offers always where it would be followed, and asks no more about the same call', async () => {
+    await scriptedBy([fetching, fetching, 'Done.'], { tools: ['web_fetch'] })
+    const seen = terminal()
+    seen.enter('clear; terret run --trust Fetch.')
+    await seen.until('Allow it? [y]es, [a]lways, [n]o, [l]ater:')
+    seen.enter('a')
+    await seen.until(/without asking: allow tool web_fetch, url is[\s\S]*Keep this rule, and allow it\? \[y\/N\]/)
+    seen.enter('y')
+    await seen.until(/Done\.\ncompleted[^\n]*\n\$$/)
+    expect((await stage.terret('policy')).out).toContain('Kept 1')
+  })
+
+  it.skipIf(noBubblewrap)(
+    'B-TALK-24: what a running command printed last is shown, clean, and gone after it',
+    async () => {
+      const command = 'echo one; printf "\\033[2Jtwo of two\\n"; until [ -e go ]; do sleep 0.1; done'
+      const bash = { calls: [call('bash', { command })] }
+      await scriptedBy([bash, 'Done in the chat.', bash, 'Done alone.'], { bash: true })
+      const running = /^\s+\\u\{1b\}\[2Jtwo of two$/m
+      const seen = await chat('--mode auto')
+      seen.enter('Go.')
+      await seen.until(running)
+      stage.write('work/go', '')
+      await seen.until(/Done in the chat\.[\s\S]*›$/)
+      expect(seen.text()).not.toMatch(running)
+      seen.keys('C-d')
+      await seen.until(/\$$/)
+      rmSync(join(stage.folder, 'go'))
+      seen.enter('clear; terret run --mode auto Go.')
+      await seen.until(/bash: \\u\{1b\}\[2Jtwo of two/)
+      stage.write('work/go', '')
+      await seen.until(/Done alone\./)
+    },
+  )
 
   it('B-TALK-1: without a terminal a chat is refused in one line that says what to do instead, with exit code 2', async () => {
     await scriptedBy([])

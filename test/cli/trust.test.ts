@@ -1,9 +1,10 @@
 // What of a workspace is read, and when: a trap in place of every file that could be configuration, before and after trust.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Chaos, startChaos } from '../../src/chaos/index.ts'
+import { judge, loadPolicy } from '../../src/index.ts'
 import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
 
 let stage: Stage
@@ -115,6 +116,16 @@ describe('a trusted folder', () => {
     expect(JSON.stringify(requests[3]?.body)).toContain('pirate')
   })
 
+  it('B-CLI-23: trust in a folder that is gone is taken back by its path, and what was never trusted is said', async () => {
+    const gone = join(stage.folder, '..', 'gone')
+    mkdirSync(gone)
+    await stage.terret('trust', gone)
+    rmSync(gone, { recursive: true })
+    expect((await stage.terret('trust', '--remove', gone)).code).toBe(0)
+    expect((await stage.terret('trust', '--list')).out).toBe('')
+    expect((await stage.terret('trust', '--remove', gone)).code).toBe(6)
+  })
+
   it('B-CLI-24: what is no regular file, or leads out of the folder, is refused and never waited for', async () => {
     stage.write('secret.txt', 'the secret')
     await stage.terret('trust')
@@ -128,6 +139,18 @@ describe('a trusted folder', () => {
     expect(lastLine((await stage.terret('run', '--model', 'offline:any', 'x')).err)).toContain(
       'leads out of its folder',
     )
+  })
+
+  it('B-CLI-25: a key that is set to nothing hides none below it, and a mark at the beginning of a .env is none of it', async () => {
+    const { url, requests } = await answering('Ok.', 'Ok.')
+    stage.configure({ model: 'openai:m', endpoints: { openai: { baseUrl: `${url}/v1`, protocol: 'chat' } } })
+    stage.write('config/terret/.env', '\ufeffOPENAI_API_KEY=sk-0123456789abcdef\n')
+    const env = { OPENAI_API_KEY: '' }
+    expect(await stage.start(['run', 'Hello.'], { env }).ended).toMatchObject({ code: 0 })
+    stage.write('config/terret/.env', 'OPENAI_API_KEY=\n')
+    stage.write('work/.env', 'OPENAI_API_KEY=sk-fedcba9876543210\n')
+    expect(await stage.start(['run', '--trust', 'Hello.'], { env }).ended).toMatchObject({ code: 0 })
+    expect(requests).toHaveLength(2)
   })
 
   it('B-CLI-25: its .env is asked for keys alone, after the environment and the user', async () => {
@@ -148,6 +171,8 @@ describe('a trusted folder', () => {
 
   it.each([
     ['model', { model: 'openai:evil' }],
+    ['outputTokensMax', { outputTokensMax: 1_000_000 }],
+    ['reasoning', { reasoning: 'high' }],
     ['endpoints', { endpoints: { openai: { baseUrl: 'http://127.0.0.1:1' } } }],
     ['mcp', { mcp: { evil: { command: 'node', args: ['evil.mjs'] } } }],
     ['skills', { skills: 'skills' }],
@@ -193,6 +218,54 @@ describe('a trusted folder', () => {
     expect(lastLine((await stage.terret('policy')).err)).toMatch(
       /policy\.json: rule 1 allows something\. A workspace may only narrow\.$/,
     )
+  })
+})
+
+describe('the folders that a policy lets be written', () => {
+  const write = (path: string) => JSON.stringify({ path, content: 'x' })
+  const judged = async (path: string): Promise<string> =>
+    (await stage.terret('policy', 'test', 'write', write(path))).out
+
+  it('B-CLI-160: they, and patterns of rules, hold for relative paths from the folder that is worked in, and are shown', async () => {
+    const rules = [{ effect: 'deny', path: `${stage.folder}/secret/**` }]
+    const policy = { rules, writeRoots: [stage.folder], actionsPerHour: 7, asksPerHour: 9 }
+    stage.write('config/terret/policy.json', JSON.stringify(policy))
+    stage.configure({ model: 'offline:any', policy: 'policy.json' })
+    expect(await judged('a.txt')).toBe('ask\n')
+    expect(await judged('secret/a.txt')).toMatch(/^deny: /)
+    expect(await judged('../a.txt')).toMatch(/^deny: .* it may write only in /)
+    const { out } = await stage.terret('policy')
+    for (const line of [`Writes in ${stage.folder}`, 'Changes   at most 7 an hour', 'Asks      at most 9 an hour'])
+      expect(out.split('\n')).toContain(line)
+  })
+
+  it('B-CLI-160: those of a workspace start from its policy file, and its calls from the folder', async () => {
+    stage.configure({ model: 'offline:any' })
+    stage.write('work/.terret/config.json', JSON.stringify({ policy: 'policy.json' }))
+    stage.write('work/.terret/policy.json', JSON.stringify({ rules: [], writeRoots: ['../src'] }))
+    await stage.terret('trust')
+    expect(await judged('src/a.txt')).toBe('ask\n')
+    expect(await judged('a.txt')).toMatch(/^deny: /)
+  })
+
+  it('B-CLI-27: a workspace that says where relative paths start from moves nothing: what is judged is what is written', async () => {
+    const allowed = join(stage.folder, 'open')
+    mkdirSync(allowed)
+    const call = { tool: 'write', args: { path: 'a.txt', content: 'x' } }
+    chaos = await startChaos({ script: [{ calls: [call] }, 'Done.'] })
+    stage.write('config/terret/policy.json', JSON.stringify({ rules: [], writeRoots: [allowed] }))
+    stage.configure({ ...endpoint(chaos.url), mode: 'auto', policy: 'policy.json' })
+    stage.write('work/.terret/config.json', JSON.stringify({ policy: 'policy.json' }))
+    const own = stage.write(
+      'work/.terret/policy.json',
+      JSON.stringify({ rules: [], writeRoots: [allowed], base: allowed }),
+    )
+    // Without the defence: by its own policy it would write there.
+    expect(judge(loadPolicy(own), { ...call, approval: 'auto' }).type).toBe('allow')
+    expect((await stage.terret('run', '--trust', 'Write it.')).code).toBe(0)
+    expect(existsSync(join(stage.folder, 'a.txt'))).toBe(false)
+    expect(await judged('a.txt')).toMatch(/^deny: /)
+    expect(await judged('open/a.txt')).toBe('allow\n')
   })
 })
 

@@ -1,4 +1,5 @@
 // `terret worker` and a session that takes every process with it that drives it: real processes, really killed.
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -16,14 +17,17 @@ afterEach(async () => {
   stage.close()
 })
 
-/** In the place of an MCP server. It kills who starts it where it finds poison, and is no server elsewhere. */
-const PILL = `if (process.env.PILL === 'poison') process.kill(process.ppid, 'SIGKILL')`
+/** In the place of an MCP server. Where it finds poison it gives a sign, for which who started it is killed; elsewhere it is no server. */
+const PILL = `if (process.env.PILL === 'poison') {
+  require('node:fs').writeFileSync(process.env.SIGN, '')
+  setInterval(() => {}, 1_000)
+}`
 
 /** A folder in which every driver is killed before it has written anything, and one in which none is. */
 async function poisoned(script: ChaosScript): Promise<string> {
   chaos = await startChaos({ script })
   const command = stage.write('pill.cjs', PILL)
-  const mcp = { pill: { command: process.execPath, args: [command], env: { PILL: '${OPENAI_API_KEY}' } } }
+  const mcp = { pill: { command: process.execPath, args: [command], env: { PILL: '${OPENAI_API_KEY}', SIGN: sign() } } }
   stage.configure({ ...endpoint(chaos.url), mcp })
   stage.write('config/terret/.env', '')
   stage.write('poison/.env', 'OPENAI_API_KEY=poison\n')
@@ -41,7 +45,19 @@ function timePasses(): void {
   database.close()
 }
 
-const work = (): Promise<Ended> => stage.terret('worker', '--idle')
+const sign = (): string => join(stage.folder, '..', 'sign')
+
+/** To its end, which comes with the sign if that is given. */
+async function driven(args: readonly string[], options = {}): Promise<Ended> {
+  rmSync(sign(), { force: true })
+  const { child, ended } = stage.start(args, options)
+  const watch = setInterval(() => {
+    if (existsSync(sign())) child.kill('SIGKILL')
+  }, 20)
+  return ended.finally(() => clearInterval(watch))
+}
+
+const work = (): Promise<Ended> => driven(['worker', '--idle'])
 
 it('B-CLI-152: a session that kills every process that drives it is quarantined after five attempts; a worker goes on with the others (F29)', async () => {
   const asks = { calls: [{ tool: 'ask_user', args: { question: 'Well?' } }] }
@@ -52,7 +68,7 @@ it('B-CLI-152: a session that kills every process that drives it is quarantined 
   }
   const [before, beside] = [await healthy(), await healthy()]
   // Killed while it drove the first time.
-  expect((await stage.start(['run', 'Kill.'], { cwd }).ended).code).toBeNull()
+  expect((await driven(['run', 'Kill.'], { cwd })).code).toBeNull()
   // Due from now on, in another folder, while the workers die.
   await stage.terret('answer', before, 'Yes.')
   for (let attempt = 2; attempt <= 5; attempt++) {

@@ -1,17 +1,19 @@
 // `terret approve` and `terret reject`: one decision about one pending call, bound to the exact action that was shown. It is on
 // disk when the command ends; the session goes on with `resume`.
-import type { Pending } from '../../index.ts'
+import type { Pending, Rule } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
+import { keepAlways, rememberable, ruleText } from '../always.ts'
 import type { Call } from '../args.ts'
 import { aside } from '../aside.ts'
 import { oneLine } from '../clean.ts'
-import { pendingLines } from '../ending.ts'
+import { pendingLines, votesText } from '../ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { pendingIn } from '../log.ts'
-import { inPlace, type Place, sessionOf, shortId } from '../place.ts'
+import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../place.ts'
 import { ask } from '../prompt.ts'
 import { isAttended, print, printJson, typed, warn } from '../print.ts'
-import { person } from '../work.ts'
+import { type Setup, setupFor } from '../setup.ts'
+import { person, wishesOf } from '../work.ts'
 import { resumeSession } from './resume.ts'
 
 export const approve = (call: Call): Promise<number> => inPlace((place) => decide(place, call, true))
@@ -27,10 +29,16 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   const role = call.text('role')
   const word = { allow, by, ...(why === undefined ? {} : { why }), ...(role === undefined ? {} : { role }) }
   const pending = wanted === BUDGET ? null : await chosen(place, card, wanted)
-  if (pending && !(await isMeant(call, pending, allow))) {
+  if (pending?.votes?.includes(by)) {
+    const text = `${oneLine(by)} approved call ${pending.callId} already, and the first word stands: ${votesText(pending)}.`
+    throw new Refusal(EXIT.conflict, text)
+  }
+  const always = call.is('always') ? await ruleFor(place, call, card, pending) : null
+  if (pending && !(await isMeant(call, pending, allow, always))) {
     warn('Nothing was decided.')
     return EXIT.waits
   }
+  const kept = always && keepAlways(always.setup, always.rule, by)
   const { digest, callId = BUDGET, sessionId = card.session } = pending ?? {}
   const usd = call.text('usd')
   const what = {
@@ -38,17 +46,44 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
     sessionId,
     ...(digest === undefined ? {} : { digest }),
     ...(usd === undefined ? {} : { usd: Number(usd) }),
+    ...(kept ? { remember: kept.rule } : {}),
   }
   await aside(place, (harness) => harness.session(sessionId).decide({ ...what, ...word }))
-  if (call.is('resume')) return resumeSession(place, (await place.store.card(card.root)) ?? card, call)
   const { root } = card
-  if (call.is('json'))
-    printJson({ session: sessionId, callId, tool: pending?.tool ?? BUDGET, allow, by, digest: digest ?? null })
-  else {
+  const open = (await pendingIn(place.store, root)).find(
+    (each) => each.callId === callId && each.sessionId === sessionId,
+  )
+  if (call.is('resume') && !open) return resumeSession(place, (await place.store.card(root)) ?? card, call)
+  if (call.is('json')) {
+    const { votes = null, n = null } = open ?? {}
+    const decided = { session: sessionId, callId, tool: pending?.tool ?? BUDGET, allow, by, digest: digest ?? null }
+    printJson({ ...decided, ...(open ? { votes, n } : {}), ...(kept ? { remember: kept.rule } : {}) })
+  } else {
     print(`${allow ? 'Approved' : 'Rejected'} ${oneLine(pending?.tool ?? BUDGET)} (call ${callId}) as ${oneLine(by)}.`)
-    warn(`Go on with: ${typed(`resume ${shortId(root)}`)}`)
+    warn(open ? stillText(open) : `Go on with: ${typed(`resume ${shortId(root)}`)}`)
   }
-  return EXIT.ok
+  return open ? EXIT.waits : EXIT.ok
+}
+
+/** One voice of several. */
+function stillText(pending: Pending): string {
+  const { sessionId, callId, n = 1, votes = [] } = pending
+  const missing = n - votes.length
+  const [role] = pending.roles ?? []
+  const others = `${missing} more ${missing === 1 ? 'person' : 'people'}`
+  const command = `approve ${shortId(sessionId)} ${callId} --by NAME${role === undefined ? '' : ` --role ${oneLine(role)}`}`
+  return `${votesText(pending)}. ${others} must approve it: ${typed(command)}`
+}
+
+type Always = { readonly setup: Setup; readonly rule: Rule }
+
+/** What `--always` would keep. Where it would change nothing, that is said before anything is decided. */
+async function ruleFor(place: Place, call: Call, { root }: Card, pending: Pending | null): Promise<Always> {
+  const setup = await setupFor(place.home, workplaceOf(place, root), wishesOf(call))
+  const rule = pending && (await rememberable(setup, pending))
+  if (rule) return { setup, rule }
+  const why = 'This is asked each time, whatever is kept. Approve it without --always.'
+  throw new Refusal(EXIT.usage, why)
 }
 
 /** The call that is meant. With several that wait, one must be named. */
@@ -80,10 +115,12 @@ async function chosen({ store }: Place, { session, root }: Card, wanted: string 
 }
 
 /** The exact action is shown first. At a terminal the person is asked back; in a script the command is the decision. */
-async function isMeant(call: Call, pending: Pending, allow: boolean): Promise<boolean> {
+async function isMeant(call: Call, pending: Pending, allow: boolean, always: Always | null): Promise<boolean> {
   const charsMax = call.is('whole') ? Number.POSITIVE_INFINITY : undefined
   if (!call.is('json')) for (const line of pendingLines(pending, charsMax).slice(0, 2)) warn(line)
+  if (always && !call.is('json')) warn(await ruleText(always.setup, always.rule))
   if (call.is('yes') || call.is('json') || !isAttended()) return true
-  const said = await ask(`${allow ? 'Approve' : 'Reject'} exactly this? [y/N] `)
+  const what = allow ? 'Approve' : 'Reject'
+  const said = await ask(`${what} exactly this${always ? ', now and always' : ''}? [y/N] `)
   return /^y(es)?$/i.test(said?.trim() ?? '')
 }

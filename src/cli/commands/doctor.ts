@@ -27,7 +27,8 @@ export async function examine(call: Call): Promise<number> {
     if (call.is('json')) printJson({ what, status, detail })
     else print(`${what.padEnd(28)}  ${status.padEnd(13)}  ${oneLine(detail, 400)}`.trimEnd())
   }
-  const sound = findings.every(({ what, status }) => status === 'ok' || status === 'mock' || what === 'sandbox')
+  // Without a sandbox `bash` asks for every command; one that does not hold is worse than none.
+  const sound = findings.every(({ status }) => status === 'ok' || status === 'mock' || status === 'missing')
   return sound ? EXIT.ok : EXIT.failed
 }
 

@@ -1,11 +1,12 @@
 // `terret export`: a session as JSON lines, as a page to read, as one file that can be imported, or as a folder to look through.
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import type { Event } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
+import { spoken } from '../chat-text.ts'
 import { clean, safeJson } from '../clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { allEvents, foldAll } from '../log.ts'
+import { allEvents, eventsBefore, foldAll } from '../log.ts'
 import { readPlace, type Place, sessionOf } from '../place.ts'
 import { codeOf, isErrno } from '../plain-file.ts'
 import { print, printJson, warn } from '../print.ts'
@@ -42,7 +43,7 @@ async function textOf({ store }: Place, session: string, format: 'jsonl' | 'md' 
   }
   const events = await allEvents(store, session)
   if (format === 'jsonl') return events.map((event) => `${safeJson(event)}\n`).join('')
-  return pageOf(session, events)
+  return pageOf(session, [...(await eventsBefore(store, events)), ...events])
 }
 
 /** What was said and done, in order. Texts stand in fences that they cannot close. */
@@ -64,6 +65,8 @@ function pageOf(session: string, events: readonly Event[]): string {
     }
     if (event.type === 'user.tool_confirmation')
       return [`*Call ${event.call} was ${event.allow ? 'allowed' : 'refused'} by ${clean(event.by)}.*`]
+    if (event.type === 'session.created' && event.fork)
+      return [`*Forked from event ${event.fork.seq} of session ${clean(event.fork.session)}.*`]
     if (event.type === 'note.added') return [`*Note: ${clean(event.text)}*`]
     if (event.type === 'run.settled') return [`*The run ended: ${event.outcome.type}.*`]
     return []
@@ -72,7 +75,7 @@ function pageOf(session: string, events: readonly Event[]): string {
 }
 
 function said(parts: Extract<Event, { type: 'user.message' }>['parts']): string {
-  return clean(
+  return spoken(
     parts
       .map((part) => (part.type === 'text' ? part.text : part.type === 'reasoning' ? '' : `(${part.type})`))
       .join('\n\n'),
@@ -94,7 +97,6 @@ async function writeFolder({ store }: Place, session: string, folder: string): P
   const portable = await exportSession(store, session)
   const events = await allEvents(store, session)
   const card = await store.card(session)
-  makeNew(folder)
   const artifacts = Object.entries(portable.blobs).map(([hash, { media, data }]) => {
     return {
       hash,
@@ -106,13 +108,19 @@ async function writeFolder({ store }: Place, session: string, folder: string): P
   const listed = artifacts.map(({ hash, media, file, data }) => ({ hash, media, file, bytes: data.length }))
   const workflow = card && isPlanned(card.agent) ? { workflow: await workflowIn(events) } : {}
   const state = { card, summary: summaryOf(events), state: foldAll(events), artifacts: listed, ...workflow }
-  writeNew(join(folder, 'state.json'), `${JSON.stringify(state, null, 2)}\n`)
   const spans = spansOf([{ session, events }], { capture: 'content' })
-  writeNew(join(folder, 'trace.json'), `${JSON.stringify(spans, null, 2)}\n`)
-  writeNew(join(folder, 'events.jsonl'), events.map((event) => `${safeJson(event)}\n`).join(''))
-  writeNew(join(folder, 'session.json'), `${safeJson(portable)}\n`)
-  makeNew(join(folder, 'artifacts'))
-  for (const { file, data } of artifacts) writeNew(join(folder, file), data)
+  makeNew(folder)
+  try {
+    writeNew(join(folder, 'state.json'), `${JSON.stringify(state, null, 2)}\n`)
+    writeNew(join(folder, 'trace.json'), `${JSON.stringify(spans, null, 2)}\n`)
+    writeNew(join(folder, 'events.jsonl'), events.map((event) => `${safeJson(event)}\n`).join(''))
+    writeNew(join(folder, 'session.json'), `${safeJson(portable)}\n`)
+    makeNew(join(folder, 'artifacts'))
+    for (const { file, data } of artifacts) writeNew(join(folder, file), data)
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
 }
 
 function extensionOf(media: string): string {
@@ -128,10 +136,22 @@ function extensionOf(media: string): string {
   )
 }
 
-/** Never over what is there. */
+/** Never over what is there, and whole or not at all: half of it would stand in the way of the next try. */
 function writeNew(path: string, content: string | Uint8Array): void {
+  const file = openNew(path)
   try {
-    writeFileSync(path, content, { flag: 'wx', mode: 0o600 })
+    writeFileSync(file, content)
+  } catch (error) {
+    rmSync(path, { force: true })
+    throw unwritable(path, error)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function openNew(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600)
   } catch (error) {
     throw unwritable(path, error)
   }

@@ -1,7 +1,8 @@
 // `terret inspect`: what a session is, what it did, what it cost, what it said last and what it waits for.
 import type { Event } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { clean, oneLine } from '../clean.ts'
+import { spoken } from '../chat-text.ts'
+import { oneLine } from '../clean.ts'
 import { counted, pendingLines } from '../ending.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf } from '../folders.ts'
@@ -21,17 +22,21 @@ export function inspect(call: Call): Promise<number> {
     const summary = summaryOf(events)
     const task = await taskOf(place.store, session)
     const workflow = isPlanned(card.agent) ? await workflowIn(events) : null
+    const { environment, attachments } = originIn(events)
     if (call.is('json')) {
-      printJson({ ...card, folder, task, summary, pending, state: foldAll(events), ...(workflow ? { workflow } : {}) })
+      const said = { folder, environment, attachments, task, summary, pending, state: foldAll(events) }
+      printJson({ ...card, ...said, ...(workflow ? { workflow } : {}) })
       return EXIT.ok
     }
     const { created, runs, requests, calls, inputTokens, outputTokens, tools, text, last } = summary
     print(`Session   ${session}`)
-    print(
-      `State     ${stateOf(card)}${last && last.type === 'failed' ? `: ${oneLine(last.failure.message, 400)}` : ''}`,
-    )
+    const why = card.status === 'idle' && last?.type === 'failed' ? `: ${oneLine(last.failure.message, 400)}` : ''
+    print(`State     ${stateOf(card)}${why}`)
     if (card.trouble) print(`Trouble   ${troubleText(session, card.trouble)}`)
     print(`Folder    ${oneLine(folder ?? 'not known', 400)}`)
+    if (environment !== null) print(`Environment ${oneLine(environment, 400)}`)
+    for (const { name = 'a file', media, bytes } of attachments)
+      print(`Attached  ${oneLine(name, 300)}, ${oneLine(media)}, ${bytes} bytes`)
     print(`Task      ${oneLine(task, 400)}`)
     print(
       `Began     ${created === null ? '?' : new Date(created).toISOString()}, last event ${new Date(card.at).toISOString()}`,
@@ -50,10 +55,18 @@ export function inspect(call: Call): Promise<number> {
     if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
     const whole = call.is('whole') ? Number.POSITIVE_INFINITY : undefined
     for (const each of pending) print(pendingLines(each, whole).join('\n'))
-    if (!workflow && text.trim() !== '') print(`\n${clean(text.trim())}`)
+    if (!workflow && text.trim() !== '') print(`\n${spoken(text.trim())}`)
     return EXIT.ok
   })
 }
+
+/** What it was opened with. */
+function originIn([created]: readonly Event[]) {
+  const { environment = null, attachments = [] } = created?.type === 'session.created' ? created : NO_ORIGIN
+  return { environment, attachments }
+}
+
+const NO_ORIGIN: Pick<Extract<Event, { type: 'session.created' }>, 'environment' | 'attachments'> = {}
 
 /** Of a workflow three things are told apart: how its nodes went, what they made, and the state; the log is `history`. */
 export async function workflowIn(events: readonly Event[]) {

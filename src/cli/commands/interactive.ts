@@ -10,7 +10,7 @@ import { clipped } from '../chat-text.ts'
 import { messageText } from '../chat-view.ts'
 import { clean, oneLine } from '../clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { allEvents, foldAll } from '../log.ts'
+import { allEvents, eventsBefore, foldAll } from '../log.ts'
 import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../place.ts'
 import { print, typed } from '../print.ts'
 import type { Setup } from '../setup.ts'
@@ -74,7 +74,7 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
   let { setup } = first
   for (let said = call; ; ) {
     const now = setup
-    const ended = await withHarness(place, now, said, async (harness) => {
+    const ended = await withHarness(place, now, said, async (harness, ear) => {
       // Not before: without a model or a key that is said, and the terminal stays as it is.
       const terminal = (seat.terminal ??= terminalFor(seat, history))
       const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
@@ -83,11 +83,12 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
       const remember = (text: string): void => history.add(text)
       const calls = seat.chat?.view.calls ?? new Calls()
       const chat = new Chat(
-        { place, harness, setup: now, models, terminal, calls, by: person(said), remember },
+        { place, harness, setup: now, models, terminal, calls, kept: [], by: person(said), remember },
         session,
       )
       const isFirst = seat.chat === null
       seat.chat = chat
+      ear.hear = (line) => chat.view.calls.hear(line)
       if (isFirst) await greet(chat, place)
       else chat.view.note(`  mode ${now.mode}`)
       return chat.talk(session && (await place.store.card(session.id)))
@@ -129,8 +130,9 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
   if (!session) return
   const events = await allEvents(store, session.id)
   view.note(`Session ${shortId(session.id)} goes on, after ${events.length} events.`)
-  const asked = events.filter((event) => event.type === 'user.message').slice(-RECALLED)
-  for (const event of events.filter(({ seq }) => seq >= (asked[0]?.seq ?? 0))) {
+  const all = [...(await eventsBefore(store, events)), ...events]
+  const [first] = all.filter((event) => event.type === 'user.message').slice(-RECALLED)
+  for (const event of first ? all.slice(all.indexOf(first)) : []) {
     if (event.type === 'user.message') view.echo(messageText(event))
     else if (event.type === 'agent.message') terminal.speak(messageText(event))
     terminal.hush()

@@ -3,7 +3,7 @@ import type { Call } from '../args.ts'
 import { pendingLines } from '../ending.ts'
 import { EXIT } from '../exit.ts'
 import { startedSessions } from '../folders.ts'
-import { pendingIn } from '../log.ts'
+import { mayWait, pendingIn } from '../log.ts'
 import { hasStore, readPlace, type Place, sessionOf } from '../place.ts'
 import { print, printJson, warn } from '../print.ts'
 
@@ -36,8 +36,8 @@ async function waiting({ home, folder, store }: Place, all: boolean): Promise<re
     : new Set(startedSessions(home).flatMap((each) => (each.folder === folder ? [each.session] : [])))
   const roots = new Set<string>()
   for (let after = ''; ; ) {
-    const cards = await store.list({ status: 'requires_action', after, limit: PAGE })
-    for (const { root } of cards) if (here === null || here.has(root)) roots.add(root)
+    const cards = await store.list({ after, limit: PAGE })
+    for (const card of cards) if (mayWait(card) && (here === null || here.has(card.root))) roots.add(card.root)
     const last = cards.at(-1)
     if (last === undefined || cards.length < PAGE) return [...roots]
     after = last.session

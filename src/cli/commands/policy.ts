@@ -6,29 +6,40 @@ import type { Call } from '../args.ts'
 import { oneLine } from '../clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { homeOf, realFolder } from '../home.ts'
+import { forgetRule } from '../kept.ts'
 import { print, printJson, warn } from '../print.ts'
-import { DEFAULT_TOOLS, type Setup, setupFor } from '../setup.ts'
+import { type Setup, setupFor, toolNames } from '../setup.ts'
+import { wishesOf } from '../work.ts'
 
 export async function policy(call: Call): Promise<number> {
-  const setup = await setupFor(homeOf(), realFolder(process.cwd()), {
-    mode: call.text('mode'),
-    onAsk: call.text('on-ask'),
-  })
-  const [verb, tool, args] = call.words
+  const setup = await setupFor(homeOf(), realFolder(process.cwd()), wishesOf(call))
+  const [verb, word, args] = call.words
   if (verb === undefined) return show(call, setup)
-  if (verb !== 'test' || tool === undefined)
-    throw new Refusal(EXIT.usage, 'Say it like this: terret policy test TOOL JSON')
-  return test(call, setup, await toolNamed(setup, tool), argsIn(args ?? '{}'))
+  if (verb === 'forget' && word !== undefined && args === undefined) return forget(call, setup, word)
+  if (verb !== 'test' || word === undefined)
+    throw new Refusal(EXIT.usage, 'Say it like this: terret policy test TOOL JSON, or: terret policy forget N')
+  return test(call, setup, await toolNamed(setup, word), argsIn(args ?? '{}'))
 }
 
-function show(call: Call, { mode, policy: rules, settings, trusted, notes, folder }: Setup): number {
-  const { tools = DEFAULT_TOOLS, bash, mcp } = settings
+function forget(call: Call, { home, folder }: Setup, word: string): number {
+  const { rule } = forgetRule(home, folder, Number(word))
+  if (call.is('json')) printJson({ folder, forgotten: rule })
+  else print(`Forgotten: ${oneLine(describeRule(rule), 600)}`)
+  return EXIT.ok
+}
+
+function show(call: Call, { mode, policy: rules, kept, settings, trusted, notes, folder }: Setup): number {
+  const { bash, mcp, environment } = settings
+  const tools = toolNames(settings)
   if (call.is('json')) {
-    printJson({ folder, trusted, mode, tools, bash: Boolean(bash), mcp: Object.keys(mcp ?? {}), policy: rules })
+    const servers = Object.keys(mcp ?? {})
+    const place = { folder, trusted, mode, environment: environment ?? null }
+    printJson({ ...place, tools, bash: Boolean(bash), mcp: servers, policy: rules, kept })
     return EXIT.ok
   }
   for (const note of notes) warn(oneLine(note, 600))
   print(`Mode      ${mode}: ${MODE_TEXT[mode]}`)
+  if (environment) print(`Place     ${oneLine(environment)}`)
   print(`Tools     ${[...tools, ...(bash ? ['bash'] : [])].join(', ')}`)
   if (mcp)
     print(
@@ -37,22 +48,31 @@ function show(call: Call, { mode, policy: rules, settings, trusted, notes, folde
         .join(', ')}`,
     )
   print(`Questions ${rules.onAsk === 'deny' ? 'count as a no' : 'wait for a person'}`)
-  for (const rule of rules.rules) print(`Rule      ${oneLine(describeRule(rule), 600)}`)
+  for (const root of rules.writeRoots ?? []) print(`Writes in ${oneLine(root, 400)}`)
+  if (rules.writeRoots?.length === 0) print('Writes in nothing')
+  if (rules.actionsPerHour !== undefined) print(`Changes   at most ${rules.actionsPerHour} an hour`)
+  if (rules.asksPerHour !== undefined) print(`Asks      at most ${rules.asksPerHour} an hour`)
+  const own = rules.rules.filter((rule) => !kept.some((each) => each.rule === rule))
+  for (const rule of own) print(`Rule      ${oneLine(describeRule(rule), 600)}`)
+  for (const [i, { rule, by }] of kept.entries())
+    print(`Kept ${i + 1}    ${oneLine(describeRule(rule), 600)} (${oneLine(by)})`)
   if (rules.rules.length === 0) print('Rules     none')
   return EXIT.ok
 }
 
 const MODE_TEXT = {
   plan: 'only what changes nothing can be used',
-  ask: 'reads run; writes are asked once a run; bash, web_fetch, skill_run and MCP tools each time',
+  ask: 'reads run; writes are asked once a run; bash, web_fetch, skill_run, MCP tools and files of parallel_llm each time',
   auto: 'each tool asks as it thinks right',
 } as const
 
 const EXITS = { allow: EXIT.ok, ask: EXIT.waits, deny: EXIT.failed } as const
 
-async function test(call: Call, { policy: rules }: Setup, tool: Tool, args: Json): Promise<number> {
+async function test(call: Call, { policy: rules, settings }: Setup, tool: Tool, args: Json): Promise<number> {
   const approval = await approvalOf(tool, args)
-  const judged = judge(rules, { tool: tool.name, args, approval, effect: tool.effect })
+  const { environment } = settings
+  const action = { tool: tool.name, args, approval, effect: tool.effect, ...(environment ? { environment } : {}) }
+  const judged = judge(rules, action)
   const reason = judged.type === 'deny' ? judged.reason : null
   if (call.is('json')) printJson({ tool: tool.name, args, verdict: judged.type, reason })
   else print(reason === null ? judged.type : `deny: ${oneLine(reason, 600)}`)

@@ -6,7 +6,7 @@ import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, foldAll } from '../log.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../place.ts'
-import { setupOf, withHarness, work } from '../work.ts'
+import { type Ear, setupOf, withHarness, work } from '../work.ts'
 import { isPlanned } from '../workflows.ts'
 
 export function resume(call: Call): Promise<number> {
@@ -23,13 +23,13 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   if (status === 'terminated')
     throw new Refusal(EXIT.conflict, `Session ${id} is closed. \`terret fork ${id}\` goes on from it.`)
   const setup = await setupOf(place, workplaceOf(place, id), call, agent)
-  const drive = async (harness: Harness): Promise<number> => {
+  const drive = async (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id)
     const { paused, run } = foldAll(await allEvents(place.store, id))
     if (paused) await session.steer([{ type: 'resume' }])
     const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : undefined
     const open = run?.turn?.open ?? []
-    return work(call, { harness, setup, session, agent, open }, (deltas) =>
+    return work(call, { harness, setup, session, ear, agent, open }, (deltas) =>
       session.stream(said, { ...(said ? {} : { after: card.seq }), deltas }),
     )
   }

@@ -5,7 +5,7 @@ import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { recordFolder } from '../folders.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../place.ts'
-import { setupOf, withHarness, work } from '../work.ts'
+import { type Ear, setupOf, withHarness, work } from '../work.ts'
 
 export async function run(call: Call): Promise<number> {
   const task = call.words.join(' ').trim()
@@ -18,20 +18,20 @@ export async function run(call: Call): Promise<number> {
 
 async function begin(place: Place, call: Call, task: string): Promise<number> {
   const setup = await setupOf(place, place.folder, call)
-  return withHarness(place, setup, call, async (harness) => {
+  return withHarness(place, setup, call, async (harness, ear) => {
     const id = randomUUID()
     recordFolder(place.home, { session: id, folder: place.folder })
     const session = await harness.open({ id })
-    return work(call, { harness, setup, session }, (deltas) => session.stream(task, { deltas }))
+    return work(call, { harness, setup, session, ear }, (deltas) => session.stream(task, { deltas }))
   })
 }
 
 async function goOn(place: Place, call: Call, task: string): Promise<number> {
   const { session: id, agent } = await sessionOf(place, call.text('session') ?? 'latest')
   const setup = await setupOf(place, workplaceOf(place, id), call, agent)
-  const drive = (harness: Harness): Promise<number> => {
+  const drive = (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id)
-    return work(call, { harness, setup, session, agent }, (deltas) => session.stream(task, { deltas }))
+    return work(call, { harness, setup, session, ear, agent }, (deltas) => session.stream(task, { deltas }))
   }
   return withHarness(place, setup, call, drive, agent)
 }

@@ -1,10 +1,11 @@
 // `terret trust`: from now on a folder's configuration, AGENTS.md and keys are read. Recorded by real path.
+import { resolve } from 'node:path'
 import type { Call } from '../args.ts'
 import { clean } from '../clean.ts'
 import { EXIT } from '../exit.ts'
-import { homeOf, realFolder } from '../home.ts'
+import { type Home, homeOf, realFolder } from '../home.ts'
 import { print, printJson } from '../print.ts'
-import { distrustFolder, trustedFolders, trustFolder } from '../trust.ts'
+import { distrustFolder, isTrusted, trustedFolders, trustFolder } from '../trust.ts'
 
 export async function trust(call: Call): Promise<number> {
   const home = homeOf()
@@ -15,8 +16,8 @@ export async function trust(call: Call): Promise<number> {
     }
     return EXIT.ok
   }
-  const folder = realFolder(call.words[0] ?? process.cwd())
   const remove = call.is('remove')
+  const folder = folderMeant(home, call.words[0] ?? process.cwd(), remove)
   if (remove) distrustFolder(home, folder)
   else trustFolder(home, folder)
   if (call.is('json')) printJson({ folder, trusted: !remove })
@@ -27,4 +28,10 @@ export async function trust(call: Call): Promise<number> {
         : `${clean(folder)} is trusted. \`terret trust --remove\` takes it back.`,
     )
   return EXIT.ok
+}
+
+/** One that was trusted and is gone is taken out by the path it had. */
+function folderMeant(home: Home, path: string, remove: boolean): string {
+  const whole = resolve(path)
+  return remove && isTrusted(home, whole) ? whole : realFolder(path)
 }

@@ -17,15 +17,17 @@ export const SAID = {
 export function undo(call: Call): Promise<number> {
   return inPlace(async (place) => {
     const { session, agent } = await sessionOf(place, call.words[0] ?? '')
-    const tools = await fileToolsOf(workplaceOf(place, session))
+    const folder = workplaceOf(place, session)
+    const tools = await fileToolsOf(folder)
     const { Harness, offline } = await import('../../index.ts')
     const workflow = workflowOf(agent)
-    const parts = workflow === null ? {} : await partsOf(workflow, place.folder)
+    const parts = workflow === null ? {} : await partsOf(workflow, folder)
     const harness = new Harness({ model: offline(), tools, store: place.store, drives: false, ...parts })
     try {
       const undone = await harness.session(session).undo(call.count('run'))
       if (call.is('json')) printJson({ session, undone })
-      else if (undone.length === 0) warn('There was nothing to take back.')
+      else if (undone.length === 0)
+        warn(workflow === null ? 'There was nothing to take back.' : 'The file of a report is not taken back.')
       else for (const { what, result } of undone) print(`${oneLine(what)}: ${SAID[result]}`)
       return undone.every(({ result }) => result === 'restored' || result === 'removed') ? EXIT.ok : EXIT.conflict
     } finally {

@@ -5,7 +5,7 @@ import type { Card } from '../../kernel/index.ts'
 import { agentFor } from '../agent.ts'
 import type { Call } from '../args.ts'
 import { clean } from '../clean.ts'
-import { coveredBy } from '../deck.ts'
+import { decideCovered } from '../deck.ts'
 import { endOf, EXIT } from '../exit.ts'
 import { type Remembering, remembering } from '../memory.ts'
 import { inPlace, type Place, shortId, workplaceOf } from '../place.ts'
@@ -113,15 +113,9 @@ class Crews {
   }
 
   /** Writes that somebody allowed for the whole run. */
-  async #cover(harness: Harness, { policy }: Setup, session: string): Promise<boolean> {
+  async #cover(harness: Harness, setup: Setup, session: string): Promise<boolean> {
     const handle = harness.session(session)
-    const covered = await coveredBy(policy, await handle.run())
-    for (const { pending, by } of covered) {
-      const { callId, digest } = pending
-      const seen = digest === undefined ? {} : { digest }
-      await handle.decide({ callId, allow: true, by: 'terret', why: `${by} allowed writes for this run`, ...seen })
-    }
-    return covered.length > 0
+    return decideCovered({ session: handle, setup, kept: [], writes: true }, await handle.run())
   }
 
   /** What a session may do is what its folder's setup says. */

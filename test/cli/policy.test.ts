@@ -1,0 +1,149 @@
+// Rules and people at the command line: the place that rules name, votes of several people, and rules that are kept for a folder.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+
+let stage: Stage
+let chaos: Chaos | null = null
+beforeEach(() => {
+  stage = openStage()
+})
+afterEach(async () => {
+  await chaos?.close()
+  chaos = null
+  stage.close()
+})
+
+async function scriptedBy(script: ChaosScript, more: object = {}): Promise<Chaos> {
+  chaos = await startChaos({ script })
+  stage.configure({ ...endpoint(chaos.url), ...more })
+  return chaos
+}
+const policyFile = (policy: object): string => stage.write('policy.json', JSON.stringify(policy))
+const write = (path: string) => ({ calls: [{ tool: 'write', args: { path, content: 'x' } }] })
+const fetching = (url: string) => ({ calls: [{ tool: 'web_fetch', args: { url } }] })
+const TOOLS = { tools: ['read', 'write', 'web_fetch'] }
+const URL_ = 'http://127.0.0.1:9/'
+
+describe('the place that rules name', () => {
+  it('B-POLICY-23: a rule for an environment holds where the user or the command line says so, and a workspace may not', async () => {
+    const policy = policyFile({ rules: [{ effect: 'deny', tool: 'write', environment: 'production' }] })
+    stage.configure({ policy, environment: 'production', model: 'offline:any' })
+    const test = ['policy', 'test', 'write', '{"path":"a","content":"x"}', '--mode', 'auto']
+    expect((await stage.terret(...test)).out).toMatch(/^deny: /)
+    expect((await stage.terret(...test, '--environment', 'staging')).out).toBe('allow\n')
+    expect((await stage.terret('policy')).out).toMatch(/^Place {5}production$/m)
+    expect((await stage.terret('policy', '--environment', ' ')).code).toBe(2)
+    stage.write('work/.terret/config.json', JSON.stringify({ environment: 'staging' }))
+    const { code, err } = await stage.terret('run', '--trust', 'Write.')
+    expect([code, lastLine(err)]).toEqual([7, expect.stringContaining('"environment" is not for a workspace')])
+  })
+
+  it('B-POLICY-23: it holds in runs, and in those that go on', async () => {
+    const policy = policyFile({ rules: [{ effect: 'deny', tool: 'write', environment: 'production' }] })
+    await scriptedBy([write('a'), 'Then not.', write('b'), 'Done.'], { policy })
+    const run = ['run', '--mode', 'auto'] as const
+    expect((await stage.terret(...run, '--environment', 'production', 'Write.')).out).toBe('Then not.\n')
+    expect((await stage.terret(...run, '--continue', 'Write.')).out).toBe('Done.\n')
+    expect([existsSync(join(stage.folder, 'a')), existsSync(join(stage.folder, 'b'))]).toEqual([false, true])
+  })
+})
+
+describe('a question for several people', () => {
+  it('B-APPROVE-12, B-APPROVE-10: approve says what is still needed, and a second vote of the same person is refused', async () => {
+    const rule = { effect: 'ask', tool: 'write', class: 'release', n: 2, roles: ['lead'] }
+    await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [rule] }) })
+    expect((await stage.terret('policy')).out).toContain('ask tool write, class release, 2 approvals, by lead')
+    await stage.terret('run', 'Write.')
+    expect((await stage.terret('pending')).out).toMatch(/class release, by lead, 0 of 2 approvals\):[\s\S]*--role lead/)
+    const by = (name: string, ...more: readonly string[]) =>
+      stage.terret('approve', 'latest', '--by', name, '--role', 'lead', ...more)
+    const first = await by('ana', '--resume')
+    expect([first.code, first.out]).toEqual([3, 'Approved write (call 5.0) as ana.\n'])
+    expect(lastLine(first.err)).toMatch(
+      /^1 of 2 approvals \(ana\)\. 1 more person must approve it: terret approve \S+ 5\.0 --by NAME --role lead$/,
+    )
+    expect((await stage.terret('pending')).out).toContain('1 of 2 approvals (ana)')
+    const again = await by('ana')
+    expect([again.code, again.out]).toEqual([9, ''])
+    expect(lastLine(again.err)).toContain('ana approved call 5.0 already')
+    expect(existsSync(join(stage.folder, 'a'))).toBe(false)
+    expect((await by('bob', '--resume')).code).toBe(0)
+    expect(readFileSync(join(stage.folder, 'a'), 'utf8')).toBe('x')
+  })
+
+  it('B-POLICY-20: what was approved runs, also when it is gone on with where nobody can be asked', async () => {
+    await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) })
+    await stage.terret('run', 'Write.')
+    await stage.terret('approve', 'latest')
+    expect((await stage.terret('resume', 'latest', '--on-ask', 'deny')).code).toBe(0)
+    expect(existsSync(join(stage.folder, 'a'))).toBe(true)
+  })
+})
+
+describe('mode ask', () => {
+  it('B-POLICY-22: prompts whose answers go to a file are asked about, others are not', async () => {
+    stage.configure({ model: 'offline:any', tools: ['parallel_llm'] })
+    const source = { type: 'inline', prompts: ['Hello.'] }
+    const test = (args: object) => stage.terret('policy', 'test', 'parallel_llm', JSON.stringify(args))
+    expect((await test({ source, output_file: 'a.json' })).out).toBe('ask\n')
+    expect((await test({ source })).out).toBe('allow\n')
+    const policy = policyFile({ rules: [{ effect: 'deny', path: 'important.txt' }] })
+    stage.configure({ model: 'offline:any', tools: ['parallel_llm'], policy })
+    expect((await test({ source, output_file: 'important.txt' })).out).toMatch(/^deny: /)
+  })
+})
+
+describe('always', () => {
+  it('B-POLICY-25, B-POLICY-26: approve --always says what the rule matches, keeps it for the folder and records it; it can be forgotten', async () => {
+    await scriptedBy([fetching(URL_), 'Done.', fetching(URL_), 'Done.', fetching(`${URL_}b`), fetching(URL_)], TOOLS)
+    await stage.terret('run', 'Fetch.')
+    const kept = await stage.terret('approve', 'latest', '--always', '--by', 'ana')
+    expect(kept.code).toBe(0)
+    const words = `allow tool web_fetch, url is "${URL_}", and nothing else`
+    expect(kept.err).toContain(`From now on, in ${stage.folder}, without asking: ${words}`)
+    expect((await stage.terret('policy')).out).toContain(`Kept 1    ${words} (ana)`)
+    const { out } = await stage.terret('history', 'latest', '--event', 'user.tool_confirmation', '--json')
+    expect(JSON.parse(out)).toMatchObject({ remember: { effect: 'allow', exact: { url: URL_ } } })
+    // Without anybody to ask, the same call runs; in another folder it does not, and neither does one like it.
+    expect((await stage.terret('resume', 'latest')).code).toBe(0)
+    expect((await stage.terret('run', 'Again.')).code).toBe(0)
+    expect((await stage.terret('run', 'Another.')).code).toBe(3)
+    expect(existsSync(join(stage.folder, '.terret'))).toBe(false)
+    stage.write('other/a.txt', '')
+    const elsewhere = ['policy', 'test', 'web_fetch', JSON.stringify({ url: URL_ })]
+    expect((await stage.start(elsewhere, { cwd: join(stage.folder, '..', 'other') }).ended).out).toBe('ask\n')
+    expect((await stage.terret('policy', 'forget', '2')).code).toBe(6)
+    expect(await stage.terret('policy', 'forget', '1')).toMatchObject({ code: 0, out: `Forgotten: ${words}\n` })
+    expect((await stage.terret('policy')).out).not.toContain('Kept')
+    expect((await stage.terret('run', 'Once more.')).code).toBe(3)
+  })
+
+  it('B-POLICY-25: it is refused where it would be asked all the same, and a workspace still narrows what was kept', async () => {
+    const policy = policyFile({ rules: [{ effect: 'ask', tool: 'web_fetch', args: { url: '*asked*' } }] })
+    await scriptedBy([fetching(`${URL_}asked`), 'Done.', fetching(URL_), 'Done.'], { ...TOOLS, policy })
+    await stage.terret('run', 'Fetch.')
+    const refused = await stage.terret('approve', 'latest', '--always')
+    expect([refused.code, lastLine(refused.err)]).toEqual([2, expect.stringContaining('asked each time')])
+    expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(0)
+    await stage.terret('run', 'Fetch.')
+    expect((await stage.terret('approve', 'latest', '--always', '--resume')).code).toBe(0)
+    const test = ['policy', 'test', 'web_fetch', JSON.stringify({ url: URL_ })]
+    expect((await stage.terret(...test)).out).toBe('allow\n')
+    stage.write('work/.terret/policy.json', JSON.stringify({ rules: [{ effect: 'deny', tool: 'web_fetch' }] }))
+    stage.write('work/.terret/config.json', JSON.stringify({ policy: 'policy.json' }))
+    await stage.terret('trust')
+    expect((await stage.terret(...test)).out).toMatch(/^deny: /)
+  })
+
+  it('B-POLICY-26: a file of kept rules that is not understood is refused', async () => {
+    stage.configure({ model: 'offline:any' })
+    stage.write('data/rules.json', '{')
+    expect((await stage.terret('policy')).code).toBe(7)
+    const rules = { version: 1, folders: { [stage.folder]: [{ rule: { effect: 'perhaps' }, by: 'ana', at: '' }] } }
+    stage.write('data/rules.json', JSON.stringify(rules))
+    expect((await stage.terret('policy')).code).toBe(7)
+  })
+})
