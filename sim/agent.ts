@@ -57,6 +57,7 @@ const anything: StandardSchema<{ readonly n: number }> = {
       const { n } = value as { readonly n?: Json }
       return typeof n === 'number' ? { value: { n } } : { issues: [{ message: 'expected a number', path: ['n'] }] }
     },
+    jsonSchema: { input: () => ({ type: 'object' }) },
   },
 }
 
@@ -222,6 +223,6 @@ function said(request: Request, calls: readonly ReplyCall[], chance: Chance): Re
     finish: silent ? 'length' : 'stop',
     usage,
   }
-  // A reply that does not say what it cost is paid as it was held.
-  return chance.yes(0.1) ? reply : { ...reply, cost: chance.between(100, COST_MAX) }
+  // A reply that says neither what it used nor what it cost is paid as it was held.
+  return chance.yes(0.1) ? { ...reply, usage: null } : { ...reply, cost: chance.between(100, COST_MAX) }
 }

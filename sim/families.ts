@@ -79,6 +79,10 @@ export class Families {
     if (!parent || said === undefined) return
     const id = `child:${session}:${e.seq}`
     const [answer, ...more] = of(commit, parent.session, 'user.custom_tool_result').filter((a) => a.id === id)
+    if (e.outcome.type === 'limit' && e.outcome.limit === 'usd') {
+      if (answer) fail('C5 a child that only waits for money told its parent that it ended')
+      return
+    }
     if (!answer || more.length > 0) return fail('C5 a child ended, and its parent was not told exactly once')
     if (answer.call !== parent.call) fail(`C6 a child answers call ${answer.call}, and ${parent.call} waits for it`)
     const done = e.outcome.type === 'completed'

@@ -236,6 +236,7 @@ function handed(w: Watched, e: Of<'agent.custom_tool_use'>, fail: Fail): void {
 
 function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
   for (const seq of e.inputs) if (seq < w.lastStop) fail(`I6 input ${seq} starts a run after an interrupt stopped it`)
+  if (w.paused) fail('I29 a run starts while the session is paused')
   w.run = { seq: e.seq, limits: e.limits, replies: 0, toolCalls: 0, tokens: 0, ends: false }
   w.paused = false
 }
@@ -247,6 +248,7 @@ function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
   for (const seq of e.shows) {
     const input = w.inputs.get(seq)
     if (input?.fate === 'shown') fail(`I10 input ${seq} is shown twice`)
+    if (input?.fate === 'held') fail(`I34 input ${seq} is shown that a hook held back`)
     if (input) input.fate = 'shown'
     if (w.results.get(seq)) fail(`I10 result ${seq} is shown twice`)
     if (w.results.has(seq)) w.results.set(seq, true)
@@ -272,7 +274,7 @@ function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
   for (const seq of e.inputs ?? []) {
     const input = w.inputs.get(seq)
     if (input?.fate !== 'pending') fail(`I26 input ${seq} is swallowed that was not waiting`)
-    if (input) input.fate = 'swallowed'
+    if (input) input.fate = isHeld(w, e) ? 'held' : 'swallowed'
   }
   const waiting = [...w.inputs].filter(([, input]) => input.fate === 'pending')
   if (e.outcome.type === 'completed' && waiting.some(([, input]) => input.when !== 'after' && w.run))
@@ -280,5 +282,14 @@ function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
   if (e.outcome.type === 'interrupted' && waiting.some(([seq]) => seq < w.lastStop))
     fail('I28 an interrupt left input from before it waiting')
   w.run = null
-  w.paused = false
+  // What waits is still held.
+  w.paused &&= waiting.length > 0
+}
+
+/** A hook said no to what would have begun a run, or could not be asked. */
+function isHeld({ run }: Watched, { outcome }: Of<'run.settled'>): boolean {
+  if (run !== null) return false
+  return outcome.type === 'failed'
+    ? outcome.reason === 'hook_error'
+    : outcome.type === 'interrupted' && 'hook' in outcome
 }

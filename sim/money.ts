@@ -32,8 +32,7 @@ export class Money {
       payer.run = e.seq
       payer.runAt = e.at
     } else if (e.type === 'model.started') this.#hold(session, payer, e)
-    else if (e.type === 'agent.message') this.#close(payer, e.cost ?? payer.open?.amount ?? 0, fail)
-    else if (e.type === 'model.failed') this.#close(payer, e.class === 'lost' ? (payer.open?.amount ?? 0) : 0, fail)
+    else if (e.type === 'agent.message' || e.type === 'model.failed') this.#close(payer, costOf(e), fail)
     else if (e.type === 'run.settled' && e.outcome.type === 'limit' && e.outcome.limit === 'usd') {
       const accounts = this.#accountsOf(session, payer, e.at)
       // Another session may have given back what was missing just then.
@@ -74,10 +73,12 @@ export class Money {
     }
   }
 
-  #close(payer: Payer, cost: number, fail: Fail): void {
+  /** Null: what was held for it. */
+  #close(payer: Payer, told: number | null, fail: Fail): void {
     const { open } = payer
     payer.open = null
     if (!open) return
+    const cost = told ?? open.amount
     if (cost > open.amount) fail(`M2 a call cost ${cost}, and ${open.amount} was held for it`)
     for (const id of open.accounts) {
       const account = this.#account(id)
@@ -93,8 +94,9 @@ export class Money {
     return account
   }
 
-  #accountsOf(session: string, { agent, root, run }: Payer, at: number): readonly string[] {
+  #accountsOf(session: string, { root, run }: Payer, at: number): readonly string[] {
     if (this.#cast.budget === null) return [`session:${session}`]
+    const { agent } = this.#payers.get(root) ?? { agent: '' }
     return [`run:${session}:${run}`, `session:${session}`, `tree:${root}`, `day:${agent}:${Math.floor(at / DAY_MS)}`]
   }
 
@@ -111,4 +113,11 @@ export class Money {
     const usd = { run: runUsd, session: sessionUsd, tree: treeUsd, day: dayUsd }[id.slice(0, colon)]
     return usd === undefined ? null : Math.round(usd * 1_000_000)
   }
+}
+
+/** What a call came to; null where nobody can say. */
+function costOf(e: Extract<Event, { type: 'agent.message' | 'model.failed' }>): number | null {
+  if (e.assumed) return null
+  if (e.type === 'agent.message') return e.cost ?? null
+  return e.class === 'lost' ? null : 0
 }

@@ -71,11 +71,21 @@ export class People {
     }
   }
 
-  /** Somebody who finds the sessions that were left alone after too many lost workers, and wants them to go on. */
+  /**
+   * Somebody who finds the sessions that were left alone after too many lost workers, and wants them to go on. And those that wait
+   * for a child without money: there is none, so they are stopped.
+   */
   async caretaker(): Promise<void> {
-    const { scheduler, store, over } = this.#stage
+    const { scheduler, store, invariants, over } = this.#stage
     for (let n = 0; !over(); n++) {
       await scheduler.sleep(CARE_MS)
+      for (const [, { fold }] of invariants.sessions()) {
+        const { parent, run, inputs, last } = fold
+        const broke = run === null && inputs.length === 0 && last?.type === 'limit' && last.limit === 'usd'
+        const above = parent && broke ? invariants.sessions().get(parent.session)?.fold.run : null
+        if (!parent || !above?.turn?.open.some(({ key }) => key === parent.call)) continue
+        await this.#say(parent.session, { type: 'user.interrupt', id: `broke${n}:${parent.call}`, mode: 'stop' })
+      }
       for (const { session, trouble } of await store.list({ limit: 1_000 })) {
         if (trouble?.until !== null) continue
         this.cared += 1

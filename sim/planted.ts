@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 
 export type Planted = { readonly name: string; readonly file: string; readonly find: string; readonly replace: string }
 
-const SEEDS = 300
+const SEEDS = 600
 
 export const FAULTS: readonly Planted[] = [
   {
@@ -109,8 +109,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a lost model call costs nothing',
     file: 'src/runtime/charges.ts',
-    find: "event.class === 'lost' ?",
-    replace: "event.class === 'superseded' ?",
+    find: "event.class !== 'lost'",
+    replace: "event.class !== 'superseded'",
   },
   {
     name: 'completed while steering waits',
@@ -199,7 +199,7 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a result that its hook never saw is shown',
     file: 'src/runtime/perform.ts',
-    find: 'if (flight.reason !== null) return resultOf(call, withheld, [], redactor)',
+    find: 'if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], redactor)',
     replace: 'if (flight.reason !== null) return resultOf(call, done, context.kept, redactor)',
   },
   {
@@ -207,6 +207,24 @@ export const FAULTS: readonly Planted[] = [
     file: 'src/runtime/draft.ts',
     find: 'ready && s.run !== null && !s.paused &&',
     replace: 'ready && s.run !== null &&',
+  },
+  {
+    name: 'a pause does not hold what has not begun',
+    file: 'src/kernel/next.ts',
+    find: "if (s.paused) return rest('resume')\n  const wakes",
+    replace: 'const wakes',
+  },
+  {
+    name: 'a pause ends with its run, though more waits',
+    file: 'src/kernel/fold.ts',
+    find: 's.paused &&= s.inputs.length > 0',
+    replace: 's.paused = false',
+  },
+  {
+    name: 'a prompt that a hook held back is shown later',
+    file: 'src/kernel/fold.ts',
+    find: '...(held ? [] : swallowed)',
+    replace: '...swallowed',
   },
   {
     name: 'a budget counts what is spent, and not what is held',

@@ -19,7 +19,7 @@ export type CallRecord = {
   answer: number
   result: number
 }
-type InputRecord = { readonly when: string; fate: 'pending' | 'swallowed' | 'shown' }
+type InputRecord = { readonly when: string; fate: 'pending' | 'swallowed' | 'held' | 'shown' }
 export type RunRecord = {
   readonly seq: number
   readonly limits: Limits
@@ -102,6 +102,7 @@ export function steered(w: Watched, e: Of<'user.message'> | Of<'user.interrupt'>
   }
   if (e.run !== undefined && e.run !== w.run?.seq) return
   if (e.mode === 'stop') w.lastStop = e.seq
-  else w.paused = e.mode === 'pause' && w.run !== null
+  const waits = [...w.inputs.values()].some(({ fate }) => fate === 'pending')
+  w.paused = e.mode === 'pause' && (w.run !== null || waits)
   if (w.paused) w.lastPause = e.seq
 }

@@ -23,7 +23,7 @@ import { Watchdog } from './runtime/watchdog.ts'
 import { type Look, type Looked, Worker, type WorkerOptions } from './runtime/worker.ts'
 import type { Agent, World } from './runtime/world.ts'
 import { type RunOptions, type RunStream, SessionHandle, type StreamOptions } from './session-handle.ts'
-import { holdProcess } from './stores/clock.ts'
+import { holdProcess, systemClock as idleClock } from './stores/clock.ts'
 import { memory } from './stores/memory.ts'
 import type { Policy } from './tools/policy.ts'
 import { VERSION } from './version.ts'
@@ -63,7 +63,7 @@ export type HarnessOptions = AgentOptions & {
   readonly onError?: (where: string, error: unknown) => void
   /** `false`: it records what is said to sessions, and drives none of them. Whoever works on the store does that. */
   readonly drives?: boolean
-  readonly worker?: Omit<WorkerOptions, 'id' | 'drives'>
+  readonly worker?: Omit<WorkerOptions, 'id' | 'drives' | 'alarm'>
   readonly clock?: Clock
   readonly random?: Random
 }
@@ -87,7 +87,7 @@ export class Harness {
     const store = options.store ?? memory({ clock })
     const shared = { ...options, clock }
     const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
-    const onError = options.onError ?? warn
+    const onError = reporter(options.onError ?? warn)
     this.#ownsStore = options.store === undefined
     this.#drives = options.drives ?? true
     this.#agents = agents
@@ -109,7 +109,13 @@ export class Harness {
       breaker: checkBreaker(options.breaker ?? {}),
       observer: hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null,
     }
-    this.#worker = new Worker(this.#world, { ...options.worker, drives: this.#drives, id: `worker-${random.id()}` })
+    const alarm = options.clock ?? idleClock
+    this.#worker = new Worker(this.#world, {
+      ...options.worker,
+      alarm,
+      drives: this.#drives,
+      id: `worker-${random.id()}`,
+    })
   }
 
   /** A new session, on disk when this resolves. */
@@ -219,6 +225,17 @@ function hooksOf(
   if (hooks.length === 0) return null
   const report = (hook: string, error: unknown): void => onError(`hook ${hook}`, error)
   return new Hooks({ hooks, strict: strictHooks, agents, clock, report })
+}
+
+/** Whoever is told of trouble must not make more of it. */
+function reporter(tell: (where: string, error: unknown) => void): (where: string, error: unknown) => void {
+  return (where, error) => {
+    const telling = async (): Promise<void> => tell(where, error)
+    telling().catch((thrown: unknown) => {
+      warn(where, error)
+      warn('onError', thrown)
+    })
+  }
 }
 
 function warn(where: string, error: unknown): void {

@@ -1,27 +1,31 @@
 // One session, as a caller holds it: the verbs. Each verb either appends to the inbox or reads; the worker does the rest.
 import type { CallKey } from './kernel/content.ts'
-import { type Event, eventId, type InboxBody } from './kernel/event.ts'
+import { eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
 import type { Call } from './kernel/ledger.ts'
 import type { Page, Receipt } from './kernel/ports.ts'
 import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
-import { type Command, commandsOf, messageOf, type Said, type SendOptions } from './runtime/command.ts'
-import { headOf, pendingOf, settle } from './runtime/family.ts'
+import { isBroke } from './runtime/children.ts'
+import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './runtime/command.ts'
+import { checkDecision, confirmationOf, type Decision } from './runtime/decision.ts'
+import { BUDGET, headOf, pendingOf } from './runtime/family.ts'
 import { Feed, type StreamEvent } from './runtime/feed.ts'
-import { Follower, sentBefore } from './runtime/follow.ts'
+import { sentBefore } from './runtime/follow.ts'
 import { readTranscript } from './runtime/history.ts'
 import type { Input } from './runtime/input.ts'
 import { readOrigin } from './runtime/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './runtime/owner.ts'
-import { raiseOf, wasRaised } from './runtime/purse.ts'
-import { Collector, type Completed, orThrow, type Pending, type Result } from './runtime/result.ts'
-import { sleep } from './runtime/sleep.ts'
-import { type UndoneCall, undoRun, undoText } from './runtime/undo.ts'
-import type { Looked, Worker } from './runtime/worker.ts'
+import { raiseOf, rootAgentOf, wasRaised } from './runtime/purse.ts'
+import { attended, follow, type Followed, type Place, whenBegun } from './runtime/reader.ts'
+import { type Completed, orThrow, type Result } from './runtime/result.ts'
+import { checkRun, type UndoneCall, undoRun, undoText } from './runtime/undo.ts'
+import type { Reader, Worker } from './runtime/worker.ts'
 import type { World } from './runtime/world.ts'
+import { checkCount } from './stores/count.ts'
 
 export type { Command, SendOptions } from './runtime/command.ts'
+export type { Decision } from './runtime/decision.ts'
 
 export type SentReceipt = {
   readonly eventId: string
@@ -33,19 +37,6 @@ export type SentReceipt = {
 export type RunOptions = {
   /** The result also has each reply of the model, as the log has it. */
   readonly raw?: boolean
-}
-export type Decision = {
-  readonly callId: CallKey
-  /** The session that asked, as `pending` names it. Default: this one. */
-  readonly sessionId?: string
-  readonly allow: boolean
-  readonly by: string
-  readonly why?: string
-  readonly role?: string
-  /** What you saw. When given, it must be the pending action's. */
-  readonly digest?: string
-  /** For `callId: 'budget'`: how many dollars more. */
-  readonly usd?: number
 }
 export type StreamOptions = RunOptions & {
   /** Events after this seq. Default: from the beginning, or from the input that the stream sends. */
@@ -61,9 +52,6 @@ export type RunStream = AsyncIterable<StreamEvent> & {
   /** The result of a run that completed; rejects with `RunFailed` for any other end. */
   orThrow(): Promise<Completed>
 }
-
-/** What `decide` takes for a session that ended at its budget. */
-const BUDGET = 'budget'
 
 export class SessionHandle {
   readonly id: string
@@ -123,12 +111,14 @@ export class SessionHandle {
   /** Sends and drives until that run settles or somebody else is needed. With nothing to send: the last run, driven to rest. */
   async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
     this.#check()
-    if (input === undefined) {
-      const { began } = await headOf(this.#world.store, this.id)
-      return this.#follow({ input: null, after: Math.max(0, began - 1), ...options })
-    }
-    const { seq } = await this.#enter(input, options)
-    return this.#follow({ input: seq, after: seq - 1, ...options })
+    return attended(this.#worker, async (reader) => {
+      if (input === undefined) {
+        const { began } = await headOf(this.#world.store, this.id)
+        return this.#follow(reader, { input: null, after: Math.max(0, began - 1), ...options })
+      }
+      const { seq } = await this.#enter(input, options)
+      return this.#follow(reader, { input: seq, after: seq - 1, ...options })
+    })
   }
 
   stream(input?: Input, options: StreamOptions & SendOptions = {}): RunStream {
@@ -150,33 +140,12 @@ export class SessionHandle {
 
   /** Allow or deny one pending call. The first decision stands. */
   async decide(decision: Decision): Promise<SentReceipt> {
-    // Whoever is not checked by a compiler may say "no" in a word that counts as yes.
-    if (typeof decision.allow !== 'boolean') throw new Fault('invalid_input', 'Say true or false: allow.')
+    checkDecision(decision)
     const other = await this.#other(decision)
     if (other) return other.decide(decision)
     if (decision.callId === BUDGET) return this.#raise(decision)
     const call = await this.#open(decision.callId, 'asked', 'approval')
-    const digest = call.proposal.digest ?? ''
-    if (decision.digest !== undefined && decision.digest !== digest) {
-      throw new Fault(
-        'decision_stale',
-        `Call ${decision.callId} is not the action you saw. Read it again before you decide.`,
-      )
-    }
-    const { callId, allow, by, role, why } = decision
-    const { gate } = call.proposal
-    const { n = 1, roles = [], expiresAt = null } = gate?.type === 'ask' ? gate : {}
-    if (roles.length > 0 && !roles.includes(role ?? ''))
-      throw new Fault(
-        'invalid_input',
-        `Call ${callId} must be decided by somebody whose role is ${roles.join(' or ')}.`,
-      )
-    if (expiresAt !== null && this.#world.store.now() > expiresAt)
-      throw new Fault('decision_stale', `Call ${callId} waited for a decision too long. It is refused by now.`)
-    // One id for all who may decide alone: of two at the same moment the store takes the first, and the second hears it.
-    const id = n > 1 ? `decision:${callId}:${by}` : `decision:${callId}`
-    const optional = { ...(role === undefined ? {} : { role }), ...(why === undefined ? {} : { why }) }
-    return this.#answered({ type: 'user.tool_confirmation', id, call: callId, digest, allow, by, ...optional }, callId)
+    return this.#answered(confirmationOf(decision, call, this.#world.store.now()), decision.callId)
   }
 
   /** The child that a decision or an answer is for, if it is one. */
@@ -190,16 +159,29 @@ export class SessionHandle {
     return new SessionHandle(sessionId, this.#world, this.#worker)
   }
 
-  /** More money for a session whose last run ended at its budget: the work goes on in a new run. A denial is noted. */
-  async #raise({ allow, by, why, usd = 0 }: Decision): Promise<SentReceipt> {
+  /**
+   * More money for what ended at its budget: this session, or children that it waits for. The work goes on in new runs. What is
+   * shared by all of them is raised once. A denial is noted.
+   */
+  async #raise(decision: Decision): Promise<SentReceipt> {
+    const { allow, usd = 0 } = decision
     const amount = Math.round(usd * 1_000_000)
     if (allow && !(amount > 0 && Number.isFinite(amount)))
       throw new Fault('invalid_input', 'Say how much more the session may spend, in dollars: usd.')
+    const waiting = (await pendingOf(this.#world.store, this.id)).filter(({ callId }) => callId === BUDGET)
+    const [first, ...others] = waiting.map(({ sessionId }) => new SessionHandle(sessionId, this.#world, this.#worker))
+    if (!first) throw new Fault('decision_stale', `Session ${this.id} does not wait for a budget.`)
+    const receipt = await first.#raiseOwn(decision, amount, true)
+    for (const other of others) await other.#raiseOwn(decision, amount, false)
+    return receipt
+  }
+
+  async #raiseOwn({ allow, by, why, usd }: Decision, amount: number, shared: boolean): Promise<SentReceipt> {
     const { store, random } = this.#world
     const { value: seq } = await this.#asOwner(async (session) => {
       const payer = { session: this.id, root: session.parent?.root ?? this.id, run: session.began, at: store.now() }
-      const waits = session.run === null && session.last?.type === 'limit' && session.last.limit === 'usd'
-      if (!waits || (await wasRaised(session.agent, payer, store)))
+      const agent = await rootAgentOf(session, store)
+      if (session.run !== null || !isBroke(session.last) || (await wasRaised(agent, payer, store)))
         throw new Fault('decision_stale', `Session ${this.id} does not wait for a budget.`)
       const decided = allow ? `${by} raised the budget by $${usd}` : `${by} did not raise the budget`
       const note = {
@@ -210,7 +192,7 @@ export class SessionHandle {
       if (!allow) return { value: session.seq + 1, events: [note] }
       const parts = [{ type: 'text', text: 'The budget was raised. Go on.' }] as const
       const go = { type: 'user.message', id: random.id(), parts, when: 'after', by } as const
-      const charges = raiseOf(session.agent, payer, amount)
+      const charges = raiseOf(agent, payer, amount, shared)
       return { value: session.seq + 2, events: [note], charges, sends: [go] }
     })
     return { eventId: eventId(this.id, seq), seq, duplicate: false, queued: false }
@@ -239,10 +221,7 @@ export class SessionHandle {
   }
 
   async interrupt(mode: 'stop' | 'pause' = 'stop'): Promise<SentReceipt> {
-    const receipt = await this.#admit({
-      event: { type: 'user.interrupt', id: this.#world.random.id(), mode },
-      blobs: [],
-    })
+    const receipt = await this.#admit(interruptOf(mode, this.#world.random))
     this.#kick()
     return receipt
   }
@@ -257,6 +236,7 @@ export class SessionHandle {
       if (session.run !== null)
         throw new Fault('session_busy', `Session ${this.id} has an open run. Interrupt it before you undo one.`)
       const what = { session: this.id, agent: session.agent, run: run ?? session.began }
+      if (run !== undefined) await checkRun(this.#world.store, this.id, run)
       const calls = (undone ??= await undoRun(this.#world, what, new AbortController().signal))
       const event = { type: 'note.added', kind: 'undo', text: this.#world.redactor.text(undoText(calls)) } as const
       return { value: calls, events: calls.length > 0 ? [event] : [] }
@@ -317,29 +297,31 @@ export class SessionHandle {
   }
 
   async begin(beginning: Beginning, input: Input, options: RunOptions): Promise<Result> {
-    const seq = await this.createWith(beginning, input)
-    return this.#follow({ input: seq, after: seq - 1, ...options })
+    return attended(this.#worker, async (reader) => {
+      const seq = await this.createWith(beginning, input)
+      return this.#follow(reader, { input: seq, after: seq - 1, ...options })
+    })
   }
 
   /** One reader: history, then live, no gap and no duplicate. With an input of its own, leaving early interrupts its run. */
   streamFrom(options: StreamOptions, send: () => Promise<number | null>): RunStream {
     const feed = new Feed(this.#world, options)
     const gone = new AbortController()
-    const begun = this.#begin(options, send)
     let [wanted, done] = [false, false]
-    const follow = async (live: boolean): Promise<Result> => {
-      const { input, from, after, agent } = await begun
-      const followed = { input, after: from, raw: options.raw ?? false }
-      if (!live) return this.#follow(followed)
-      return this.#follow({ ...followed, see: feed.root(this.id, { agent, after }), gone: gone.signal })
+    const begun = this.#begin(options, send)
+    const read = (live: boolean): Promise<Result> => {
+      return attended(this.#worker, async (reader) => {
+        const { input, from, ...root } = await begun
+        const followed = { input, after: from, raw: options.raw ?? false }
+        if (!live) return this.#follow(reader, followed)
+        const see = { event: feed.root(this.id, root), end: () => feed.end() }
+        return this.#follow(reader, { ...followed, see, gone: gone.signal })
+      })
     }
-    const followed = follow(true).finally(() => {
+    const followed = read(true).finally(() => {
       done = true
     })
-    followed.then(
-      () => feed.end(),
-      (error: unknown) => feed.fail(error),
-    )
+    followed.catch((error: unknown) => feed.fail(error))
     const leave = async (): Promise<void> => {
       feed.close()
       if (done) return
@@ -352,7 +334,7 @@ export class SessionHandle {
     const result = (): Promise<Result> => {
       wanted = true
       if (!gone.signal.aborted) return followed
-      again ??= follow(false)
+      again ??= read(false)
       return again
     }
     return {
@@ -367,86 +349,41 @@ export class SessionHandle {
   /** What a stream is of: its input, what its reader has already, and from where its run must be followed. */
   async #begin({ after }: StreamOptions, send: () => Promise<number | null>) {
     this.#check()
-    const { store } = this.#world
+    checkCount('after', after ?? 0)
     const input = await send()
-    if (input === null) {
-      const { agent, began } = await headOf(store, this.id)
-      return { input, agent, after: after ?? 0, from: Math.min(after ?? 0, Math.max(0, began - 1)) }
-    }
-    const { agent = '' } = (await store.card(this.id)) ?? {}
-    return { input, agent, after: after ?? input - 1, from: Math.min(after ?? input - 1, input - 1) }
+    const { agent, began, run, parent } = await headOf(this.#world.store, this.id)
+    const seen = after ?? (input === null ? 0 : input - 1)
+    // An input that joins an open run belongs to that one.
+    const joined = run !== null && run.seq < (input ?? 0) ? run.seq - 1 : (input ?? 0) - 1
+    const from = Math.min(seen, Math.max(0, input === null ? began - 1 : joined))
+    // From the beginning on the log itself says whose child it is.
+    return { input, agent, after: seen, from, parent: from === 0 ? null : parent }
   }
 
-  /** Stops the run that this input opened, or is about to open. One that somebody else opened goes on. */
+  /** Stops the run that this input opened, or will open. One that somebody else opened goes on. */
   async #stopRunOf(input: number): Promise<void> {
-    const { store, random } = this.#world
-    const { run, inputs } = await headOf(store, this.id)
-    if (run === null) {
-      if (inputs.some(({ seq }) => seq === input)) await this.interrupt()
-      return
-    }
-    const [start] = (await store.read(this.id, run.seq - 1, 1)).events
-    if (start?.type !== 'run.started' || !start.inputs.includes(input)) return
-    await this.#admit({ event: { type: 'user.interrupt', id: random.id(), mode: 'stop', run: run.seq }, blobs: [] })
+    const session = await headOf(this.#world.store, this.id)
+    const { run, inputs } = session
+    const start = run && (await this.#world.store.read(this.id, run.seq - 1, 1)).events[0]
+    if (run && start?.type === 'run.started' && start.inputs.includes(input)) return this.#stop(run.seq)
+    if (!inputs.some(({ seq }) => seq === input)) return
+    if (run === null && opening(session).includes(input)) await this.interrupt()
+    // Another run is in its way. Nobody waits for that one to end.
+    else whenBegun(this.#place, input, (begun) => void this.#stop(begun).catch(() => {}))
+  }
+
+  async #stop(run: number): Promise<void> {
+    const { random } = this.#world
+    await this.#admit({ event: { type: 'user.interrupt', id: random.id(), mode: 'stop', run }, blobs: [] })
     this.#kick()
   }
 
-  /** Waits until the input's run has settled, or until the session and its children rest for somebody else. */
-  async #follow({ input, after, raw = false, see, gone }: Followed): Promise<Result> {
-    const { store, clock } = this.#world
-    const collector = new Collector(this.id, input, raw)
-    let wake = (): void => {}
-    const event = (e: Event): void => {
-      see?.(e)
-      collector.take(e)
-      wake()
-    }
-    const follower = new Follower(store, this.id, after, { event, error: () => wake() })
-    const leave = (): void => {
-      follower.close()
-      wake()
-    }
-    gone?.addEventListener('abort', leave, { once: true })
-    try {
-      await follower.catchUp()
-      for (;;) {
-        const looked = await settle(this.#worker, store, this.id)
-        await follower.catchUp()
-        if (looked.type === 'rested' || looked.type === 'stopped' || gone?.aborted)
-          return await this.#result(collector, looked)
-        // Whoever drives it may be about to begin a newer run than the last that was seen.
-        if (collector.outcome && (input !== null || (await store.card(this.id))?.due === null))
-          return await this.#result(collector, looked)
-        // Another worker drives it, or ours was lost: wait for news, or for a lease to run out.
-        const news = new Promise<void>((resolve) => {
-          wake = resolve
-        })
-        await Promise.race([news, sleep(clock, 500)])
-      }
-    } finally {
-      gone?.removeEventListener('abort', leave)
-      follower.close()
-    }
+  get #place(): Place {
+    return { id: this.id, world: this.#world, worker: this.#worker }
   }
 
-  async #result(seen: Collector, looked: Looked): Promise<Result> {
-    const rest = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
-    const { store } = this.#world
-    const collector = await seen.whole(store)
-    const { outcome } = collector
-    if (outcome?.type === 'limit' && outcome.limit === 'usd') {
-      const pending: Pending = {
-        callId: BUDGET,
-        tool: BUDGET,
-        args: {},
-        needs: 'approval',
-        sessionId: this.id,
-        path: [this.id],
-      }
-      return collector.result([pending], rest)
-    }
-    if (outcome) return collector.result([], rest)
-    return collector.result(await pendingOf(store, this.id), rest)
+  #follow(reader: Reader, followed: Followed): Promise<Result> {
+    return follow(this.#place, reader, followed)
   }
 
   async #admit({ event, blobs }: Said): Promise<SentReceipt> {
@@ -485,13 +422,4 @@ export class SessionHandle {
   #check(): void {
     if (this.#worker.closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
   }
-}
-
-type Followed = RunOptions & {
-  /** The message whose run is followed; null for the last run. */
-  readonly input: number | null
-  readonly after: number
-  readonly see?: (event: Event) => void
-  /** Nobody waits for the result any more. */
-  readonly gone?: AbortSignal
 }

@@ -9,6 +9,7 @@ import {
   type Event,
   Fault,
   Harness,
+  type HarnessOptions,
   memory,
   type Script,
   scripted,
@@ -151,6 +152,16 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
     expect(await session.run('Now answer.')).toMatchObject({ status: 'completed', text: 'Fine.' })
   })
 
+  it('B-HARNESS-6: a model that never answers is named as such, with how long and how often (TRAP-29)', async () => {
+    const model = scripted(() => ({ stall: true }))
+    const harness = new Harness({ model, limits: { modelMs: 30, modelAttempts: 2 } })
+    const result = await harness.run('go')
+    expect(result).toMatchObject({ status: 'failed', failure: { classified: { class: 'Timeout' } } })
+    if (result.status === 'failed')
+      expect(result.failure.message).toMatch(/timed out after \d+ ms.*Given up after 2 tries\./)
+    await harness.close()
+  })
+
   it('B-HARNESS-6: provider trouble is retried; trouble that stays is a classified failure with a message, not a throw', async () => {
     const retried = make(makeStore(), [{ error: 'server', message: 'overloaded' }, 'Back again.'])
     expect(await retried.run('Hello?')).toMatchObject({ status: 'completed', text: 'Back again.' })
@@ -265,9 +276,10 @@ describe('a damaged session', () => {
 })
 
 describe('configuration', () => {
-  it('B-HARNESS-12: two tools of one name and a bad tool name are refused in one sentence', () => {
+  it('B-HARNESS-12: two tools of one name, a bad tool name and a missing model are refused in one sentence', () => {
     expect(() => make(memory(), [], [tool('a'), tool('a')])).toThrow('Two tools are named "a"')
     expect(() => tool('a b')).toThrow('Tool name "a b" is not valid')
+    expect(() => new Harness({} as HarnessOptions)).toThrow('There is no model. Name one')
     rmSync(folder, { recursive: true, force: true })
   })
 })

@@ -76,19 +76,22 @@ export type ProviderFailureClass =
 export type ModelFailureClass = ProviderFailureClass | 'lost' | 'superseded' | 'interrupted'
 
 export type NoteKind = 'limit' | 'nudge' | 'correction' | 'learning' | 'undo' | 'context'
+/** Whose money it is: of the run, the session, the session with its children, or the day. */
+export type Account = 'run' | 'session' | 'tree' | 'day'
 
 export type CallStatus = 'ok' | 'error' | 'denied' | 'aborted' | 'timeout' | 'unknown'
 
 export type FailedReason =
   | ('provider_error' | 'output_validation_failed' | 'tool_retries_exceeded' | 'unexpected_model_behavior')
-  | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed')
+  | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed' | 'refusal')
 
 export type Outcome = Frozen<
   | { type: 'completed' }
   | { type: 'interrupted'; hook?: string }
-  | { type: 'limit'; limit: 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' | 'tokens' }
+  | { type: 'limit'; limit: 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' | 'tokens'; account?: Account }
   | { type: 'halted'; reason: string }
-  | { type: 'failed'; reason: FailedReason; failure: Failure }
+  /** `class` is what the provider's failure was, where it was one. */
+  | { type: 'failed'; reason: FailedReason; failure: Failure; class?: ModelFailureClass }
 >
 
 /** Which tools a request may use: the list itself never changes within a run. */

@@ -29,7 +29,7 @@ export type OwnerBody = Frozen<
   | ({ type: 'agent.tool_result'; call: CallKey; status: CallStatus; content: string | BlobRef } & Frozen<Evidence>)
   | { type: 'context.compacted'; cut?: number; summary?: string; cleared?: number; cost?: number }
   | { type: 'note.added'; kind: NoteKind; text: string }
-  | { type: 'wake.scheduled'; due: number; reason: string; key: string }
+  | { type: 'wake.scheduled'; due: number; reason: string; key: string; urgent?: true }
   | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[] }
   | { type: 'session.closed' }
 >
@@ -39,11 +39,13 @@ export type Parent = Frozen<{ session: string; call: CallKey; root: string; dept
 type Fork = Frozen<{ session: string; seq: number }>
 /** The frozen toolset, instructions and policy, by hash; the code that ran. */
 type Setup = { toolset: string; instructions: string; policy?: string; code?: string }
-/** What is absent is nothing: bytes are stored for ever. */
-type Paid = { usage?: Usage; cost?: number; route?: string; missed?: Json }
-type Again = { route?: string; retryAt?: number; partial?: string }
+/** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
+type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
+/** `assumed`: nobody said what it used, and this is an estimate. The accounts then count all that was held for it. */
+type Spent = { usage?: Usage; cost?: number; assumed?: true }
+type Again = Spent & { route?: string; retryAt?: number; partial?: string; unasked?: true }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks; `ends` says why the run must end. */
-type Evidence = { from?: number; failure?: Failure; retryKind?: string; metadata?: Json; ends?: string }
+type Evidence = Spent & { from?: number; failure?: Failure; retryKind?: string; metadata?: Json; ends?: string }
 
 export type EventBody = InboxBody | OwnerBody
 

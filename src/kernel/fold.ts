@@ -30,6 +30,8 @@ export function take(s: OpenSession, e: Event): void {
   s.at = e.at
   if (e.epoch > epoch) s.epoch = e.epoch
   apply(s, e)
+  const { cost = 0 } = e as { readonly cost?: number }
+  if (cost > 0) for (const whose of s.run ? [s, s.run] : [s]) whose.cost += cost
   if (s.run) clock(s, s.run, e, epoch)
 }
 
@@ -72,11 +74,11 @@ function apply(s: OpenSession, e: Event): void {
       s.notes = [...s.notes, e.seq]
       return
     case 'context.compacted':
-      s.cost += e.cost ?? 0
       return
     case 'wake.scheduled':
       // A pending wake with the same key is the same wake: the first stands.
-      if (!s.wakes.some((w) => w.key === e.key)) s.wakes = [...s.wakes, { seq: e.seq, due: e.due, key: e.key }]
+      if (!s.wakes.some((w) => w.key === e.key))
+        s.wakes = [...s.wakes, { seq: e.seq, due: e.due, key: e.key, ...(e.urgent ? { urgent: true } : {}) }]
       return
     case 'run.settled':
       return conclude(s, e)
@@ -93,9 +95,10 @@ function apply(s: OpenSession, e: Event): void {
 
 function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
   if (e.run !== undefined && e.run !== s.run?.seq) return
+  const busy = s.run !== null || s.inputs.length > 0
   if (e.mode !== 'resume') s.wakes = []
-  if (e.mode !== 'stop') s.paused = e.mode === 'pause' && s.run !== null
-  else if (s.run || s.inputs.length > 0) s.stop = e.seq
+  s.paused = e.mode === 'pause' && busy
+  if (e.mode === 'stop' && busy) s.stop = e.seq
 }
 
 function begin(s: OpenSession, e: Of<'run.started'>): void {
@@ -117,7 +120,7 @@ function ask(s: OpenSession, e: Of<'model.started'>): void {
   s.notes = []
   const last = run.turn?.verdict.type
   if (last === 'retry_user_message' || last === 'retry_tool_output') run.outputRetries += 1
-  if (e.boost) run.boosted = true
+  if (e.boost) run.boosts += 1
   run.model = { seq: e.seq, epoch: e.epoch, at: e.at, held: e.held ?? 0 }
   run.turn = null
   run.retryAt = 0
@@ -134,9 +137,7 @@ function reply(s: OpenSession, e: Of<'agent.message'>): void {
   if (!over) run.toolCalls = calls
   run.failures = 0
   run.fatal = null
-  if (e.verdict.type !== 'empty') run.boosted = false
-  run.cost += e.cost ?? 0
-  s.cost += e.cost ?? 0
+  if (e.verdict.type !== 'empty') run.boosts = 0
 }
 
 function fail(s: OpenSession, e: Of<'model.failed'>): void {
@@ -147,9 +148,9 @@ function fail(s: OpenSession, e: Of<'model.failed'>): void {
   if (e.class === 'superseded' || e.class === 'interrupted') return
   if (e.class === 'overflow') s.paused = true
   else if (e.class === 'lost') run.losses += 1
-  else {
+  else if (!e.unasked) {
     run.failures += 1
-    if (!e.retryable) run.fatal = e.message
+    if (!e.retryable) run.fatal = { class: e.class, message: e.message }
   }
 }
 
@@ -168,13 +169,15 @@ function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
 function conclude(s: OpenSession, e: Of<'run.settled'>): void {
   assert(!s.run?.model, 'a run settled over an open model call')
   assert(!s.run?.turn?.open.length, 'a run settled over an open call')
-  const swallowed = e.inputs ?? []
-  s.unshown = [...s.unshown, ...(s.run?.turn?.results ?? []), ...s.notes, ...swallowed]
+  const { outcome, inputs: swallowed = [] } = e
+  // What a hook held back before there was a run is never shown to a model, nor what it could not be asked about.
+  const held = !s.run && ('hook' in outcome || ('reason' in outcome && outcome.reason === 'hook_error'))
+  s.unshown = [...s.unshown, ...(s.run?.turn?.results ?? []), ...s.notes, ...(held ? [] : swallowed)]
   s.notes = []
   s.inputs = s.inputs.filter((input) => !swallowed.includes(input.seq))
   s.stop = 0
-  s.paused = false
-  s.last = e.outcome
+  s.paused &&= s.inputs.length > 0
+  s.last = outcome
   s.run = null
 }
 

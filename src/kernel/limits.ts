@@ -1,19 +1,12 @@
 // The limits of a run: their defaults, and the two questions next asks of them.
-import type { Frozen, Limits, Outcome } from './content.ts'
+import type { FailedReason, Frozen, Limits, Outcome } from './content.ts'
 import type { Run, Session } from './session.ts'
 
 export type Here = Frozen<{ now: number; epoch: number }>
 
 const COUNTS = { modelRequests: 64, modelAttempts: 4, lossesMax: 8, toolCalls: null, toolRetries: 1, outputRetries: 1 }
-export const DEFAULT_LIMITS: Limits = {
-  ...COUNTS,
-  parallel: 16,
-  modelMs: 120_000,
-  activeMs: 600_000,
-  hold: 0,
-  tokens: null,
-  depth: 3,
-}
+const TIMES = { modelMs: 600_000, activeMs: 600_000 }
+export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...TIMES, parallel: 16, hold: 0, tokens: null, depth: 3 }
 
 /** How often may a call that is safe to repeat be lost with its worker before it is given up? */
 export const CALL_LOSSES_MAX = 3
@@ -36,21 +29,20 @@ export function stopping(s: Session, run: Run, here: Here): Outcome | null {
 /** Why no further request may be made; null when one may. */
 export function refusal(run: Run): Outcome | null {
   const { limits, turn } = run
-  const retry = turn?.verdict.type === 'retry_user_message' || turn?.verdict.type === 'retry_tool_output'
+  const wrong = turn && 'text' in turn.verdict ? turn.verdict.text : null
   if (run.exhausted !== null) return failed('tool_retries_exceeded', `Tool "${run.exhausted}" used up its retries.`)
-  if (retry && run.outputRetries >= limits.outputRetries) {
-    return failed('output_validation_failed', 'The output was still invalid after its last retry.')
-  }
+  if (wrong !== null && run.outputRetries >= limits.outputRetries)
+    return failed('output_validation_failed', `The output was still invalid after its last retry. ${wrong}`)
   if (turn?.verdict.type === 'unexpected') return failed('unexpected_model_behavior', turn.verdict.reason)
-  if (turn?.verdict.type === 'empty' && (run.boosted || !turn.verdict.boost)) {
+  if (turn?.verdict.type === 'empty' && (run.boosts >= (limits.emptyRetries ?? 1) || !turn.verdict.boost)) {
     return failed('empty_answer', 'The model gave an empty answer.')
   }
-  if (run.fatal !== null) return failed('provider_error', run.fatal)
+  if (run.fatal) return { ...failed('provider_error', run.fatal.message), class: run.fatal.class }
   if (run.failures >= limits.modelAttempts) return failed('provider_error', 'The model failed too often in a row.')
   if (run.losses >= limits.lossesMax) return failed('crashed_too_often', 'The worker was lost too often in this run.')
   return run.requests >= limits.modelRequests ? { type: 'limit', limit: 'model_requests' } : null
 }
 
-function failed(reason: Extract<Outcome, { type: 'failed' }>['reason'], message: string): Outcome {
+function failed(reason: FailedReason, message: string): Extract<Outcome, { type: 'failed' }> {
   return { type: 'failed', reason, failure: { kind: 'Failed', message } }
 }

@@ -4,6 +4,7 @@
 //   -----------------------------------------------------------------------------------------------------------
 //   closed or not created                        rest
 //   no run, an interrupt over waiting input      record run.settled (interrupted)
+//   no run, input that a pause holds             rest
 //   no run, input or a due wake                  perform prepare
 //   no run, nothing                              rest until the next wake
 //   something open from an older attempt         record its loss (model.failed lost, result unknown, or a new intent)
@@ -52,6 +53,7 @@ export function next(s: Session, here: Here): Decision {
 
 function idle(s: Session, here: Here): Decision {
   if (s.inputs.some((input) => input.seq < s.stop)) return record([settlement(s, { type: 'interrupted' })])
+  if (s.paused) return rest('resume')
   const wakes = s.wakes.filter((wake) => wake.due <= here.now)
   const first = s.inputs[0]?.seq ?? wakes[0]?.seq
   if (first === undefined) return rest('input', earliest(s.wakes.map((wake) => wake.due)))

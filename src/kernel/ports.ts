@@ -12,16 +12,16 @@ export type Card = Frozen<{
   /** When somebody should look: now while work is open (so a crash is found), later for a wake, null for nobody. */
   due: number | null
   seq: number; at: number; cost: number; trouble?: Frozen<{ attempts: number; reason: string; until: number | null }>
-  asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; outcome: Outcome['type'] | null
+  asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; urgent?: true; outcome: Outcome['type'] | null
 }>
 
 /** Money moves in the same commit as its event, in millionths of a dollar. Accounts `session:S`, `tree:S`, `run:S:n` go with S. */
 export type Charge = Frozen<
   | { type: 'hold'; key: string; accounts: readonly string[]; amount: number }
-  /** `assumed` marks a lost call, settled at its full hold. */
+  /** `assumed` marks what nobody told, settled at its full hold. `lost` settles so all open holds of this session under a key. */
   | { type: 'settle'; key: string; amount: number; assumed?: true }
-  | { type: 'free'; key: string }
-  | { type: 'limit'; account: string; limit: number | null }
+  | { type: 'free' | 'lost'; key: string }
+  | { type: 'limit'; account: string; limit: number | null; raisedBy?: string }
 >
 
 export type Blob = Frozen<{ hash: string; media: string; data: Uint8Array }>
@@ -40,16 +40,15 @@ export type OwnerWrite = Frozen<{
   /** Idempotent inbox events for other sessions, in the same transaction. */
   sends?: readonly Frozen<{ session: string; event: InboxBody }>[]
   charges?: readonly Charge[]; blobs?: readonly Blob[]; snapshot?: Snapshot
-  /** Give the lease back in the same transaction. */
-  release?: true
+  /** Give the lease back in the same transaction. `gained`: a whole turn was done since it was taken. */
+  release?: true; gained?: true
 }>
 
+// biome-ignore format: related fields share a line
 export type InboxWrite = Frozen<{
-  session: string
-  lane: 'inbox'
+  session: string; lane: 'inbox'
   /** Stamped by the store. Makes the session due in the same transaction. */
-  events: readonly InboxBody[]
-  blobs?: readonly Blob[]
+  events: readonly InboxBody[]; blobs?: readonly Blob[]; charges?: readonly Charge[]
 }>
 
 export type Write = OwnerWrite | InboxWrite
@@ -58,7 +57,7 @@ export type Receipt = Frozen<{ seqs: readonly number[]; duplicate: boolean }>
 /** `damaged` names the first event that failed its checksum; everything before it is good. */
 export type Page = Frozen<{ events: readonly Event[]; damaged?: Frozen<{ seq: number; reason: string }> }>
 
-/** `failed`: attempts before it that wrote nothing. */
+/** `failed`: attempts in a row before it that were lost, or failed, before they had done a whole turn. */
 export type Claim = Frozen<{ epoch: number; until: number; failed: number }>
 export type AccountRow = Frozen<{ id: string; limit: number | null; held: number; spent: number; assumed: number }>
 /** What is known of a session that was taken out: never what was in it. `bytes` are those of its events and blobs. */
@@ -125,23 +124,21 @@ export type ReplyCall = Frozen<{ id: string; tool: string; args: string }>
 // biome-ignore format: related fields share a line
 export type Reply = Frozen<{
   type: 'reply'; parts: readonly Part[]; calls: readonly ReplyCall[]
-  finish: 'stop' | 'length' | 'calls' | 'refusal'; usage: Usage | null; cost?: number; route?: string
+  finish: 'stop' | 'length' | 'calls' | 'refusal'; usage: Usage | null; cost?: number; assumed?: true; route?: string
 }>
 
-// biome-ignore format: related fields share a line
-export type ModelFailure = Frozen<{
-  type: 'failure'; class: ProviderFailureClass; message: string; retryable: boolean; retryAfterMs?: number; partial?: string
-}>
+/** `unasked`: it was held back here. Nobody was asked, so it was no attempt. */
+export type ModelFailure = Frozen<{ type: 'failure'; class: ProviderFailureClass; message: string } & Hints>
+type Hints = { retryable: boolean; retryAfterMs?: number; partial?: string; unasked?: true }
 
 /** A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. */
 export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments'; part: number; text: string }>
 
+// biome-ignore format: related fields share a line
 export type CallContext = Frozen<{
-  signal: AbortSignal
-  emit: (delta: Delta) => void
+  signal: AbortSignal; clock: Clock; emit: (delta: Delta) => void
   /** Waits by the harness's clock; ends early when the call is aborted. */
   sleep: (ms: number) => Promise<void>
-  clock: Clock
 }>
 
 /** Ends with exactly one Reply or ModelFailure. Never throws for provider trouble; a throw is treated as a failure of class `other`. */

@@ -6,13 +6,15 @@ import type { Call, CallState, Turn } from './ledger.ts'
 type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
 
 const REJECTED = 'Tool call was rejected by a human reviewer.'
+const REJECTED_AS = { error_type: 'ApprovalRejected' } as const
 
 /** The result of a call that needs no effect, if it has one by now. */
 export function resultOf({ verdict }: Turn, call: Call, now: number): Result | null {
   const { state, key } = call
   const { gate } = call.proposal
   if (state.type === 'answered') return answered(call, state)
-  if (state.type === 'denied') return refused(key, 'denied', `${REJECTED}${state.why ? `\nReason: ${state.why}` : ''}`)
+  if (state.type === 'denied')
+    return { ...refused(key, 'denied', REJECTED + (state.why ? `\nReason: ${state.why}` : '')), metadata: REJECTED_AS }
   if (state.type === 'running' || state.type === 'outside') return null
   if (verdict.type === 'retry_tool_output' && verdict.call === call.index) return refused(key, 'error', verdict.text)
   if (verdict.type === 'final') return { type: 'agent.tool_result', call: key, status: 'ok', content: 'accepted' }
@@ -30,8 +32,8 @@ export function closing(call: Call, text: string): Result {
 }
 
 /** A `once` call that was lost between its intent and its result: it may have happened, and is never run again. */
-export function unknown(key: CallKey): Result {
-  const message = 'The worker was lost while this ran. It may or may not have taken effect; check before repeating it.'
+export function unknown(key: CallKey, why = 'The worker was lost while this ran.'): Result {
+  const message = `${why} It may or may not have taken effect; check before repeating it.`
   const failure = { kind: 'Unknown', message } as const
   return { type: 'agent.tool_result', call: key, status: 'unknown', content: message, failure }
 }

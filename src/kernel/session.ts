@@ -1,24 +1,24 @@
 // What `next` needs to know of a session: plain JSON, bounded by what is open, replaced and never mutated.
 // Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
-import type { Frozen, Limits, Outcome } from './content.ts'
+import type { Frozen, Limits, ModelFailureClass, Outcome } from './content.ts'
 import type { Event, Parent } from './event.ts'
 import type { Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 3
+export const FOLD_VERSION = 4
 
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' }>
-export type Wake = Frozen<{ seq: number; due: number; key: string }>
+export type Wake = Frozen<{ seq: number; due: number; key: string; urgent?: true }>
 
 // biome-ignore format: related fields share a line
 export type Run = Frozen<{
   seq: number; limits: Limits
   /** The frozen toolset and instructions, by hash. */
   toolset: string; instructions: string
-  requests: number; toolCalls: number; outputRetries: number; boosted: boolean
+  requests: number; toolCalls: number; outputRetries: number; boosts: number
   toolRetries: Readonly<Record<string, number>>; exhausted: string | null
   /** Provider failures since the last reply; `fatal` when the last will not get better; `ends` when a strict hook failed. */
-  failures: number; fatal: string | null; retryAt: number; losses: number; ends: string | null
+  failures: number; fatal: Frozen<{ class: ModelFailureClass; message: string }> | null; retryAt: number; losses: number; ends: string | null
   /** Time spent working, without parked time and without the time nobody drove. `since` is null while parked. */
   activeMs: number; since: number | null; cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
@@ -72,7 +72,7 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
   const { seq, at, limits, toolset, instructions } = e
   return {
     seq, limits, toolset, instructions,
-    requests: 0, toolCalls: 0, outputRetries: 0, boosted: false, toolRetries: {}, exhausted: null,
+    requests: 0, toolCalls: 0, outputRetries: 0, boosts: 0, toolRetries: {}, exhausted: null,
     failures: 0, fatal: null, retryAt: 0, losses: 0, ends: null,
     activeMs: 0, since: at, cost: 0, model: null, turn: null,
   }

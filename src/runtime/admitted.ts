@@ -29,9 +29,9 @@ export function admitted(
   verdict: Verdict,
   reply: Reply,
 ): Settled | Promise<Settled> {
-  const { world, agent, allow, tools } = admitting
+  const { world, allow, tools } = admitting
   const calls = allow === 'all' ? proposed : proposed.map((call) => withdrawn(call, allow, tools))
-  const looked = agent.policy.rules.length > 0 ? calls.map(watched) : calls
+  const looked = calls.some(({ gate }) => gate?.type === 'ask') ? calls.map(watched) : calls
   const plain = world.hooks === null && !looked.some((call) => outsideOf(call)?.child !== undefined)
   return plain ? { calls: looked, verdict } : asked(admitting, looked, verdict, reply)
 }
@@ -81,7 +81,7 @@ async function mayGoOn({ world, agent, book, flight }: Admitting, verdict: Verdi
   if (ends || !world.hooks?.has('stop', agent.name)) return verdict
   const { requests = 0, cost = 0, limits = agent.limits } = book.session.run ?? {}
   const at = { session: book.id, agent: agent.name, model: reply.route ?? agent.model.name }
-  const spent = { requests: requests + 1, requestsMax: limits.modelRequests, cost: cost + costOf(reply) }
+  const spent = { requests: requests + 1, requestsMax: limits.modelRequests, cost: cost + (costOf(reply) ?? 0) }
   try {
     const why = await inTime(world.hooks.stopped({ ...at, ...spent }), flight, NO_WORD, 'timeout')
     return why === null ? verdict : { type: 'stop', reason: why }
@@ -101,9 +101,9 @@ async function prepared(admitting: Admitting, call: Proposal): Promise<Proposal>
   return asks('before_tool_call') || (child && asks('before_subagent_run')) ? { ...placed, clear: true } : placed
 }
 
-/** Who approves may take days: the policy is looked at again before the call starts. */
+/** Who approves may take days, and the others of the reply wait with it: the policy is looked at again before each starts. */
 function watched(call: Proposal): Proposal {
-  return call.gate?.type === 'ask' ? { ...call, clear: true } : call
+  return call.gate?.type === 'refuse' ? call : { ...call, clear: true }
 }
 
 /** Near a limit the list of tools stays as it is, and what is withdrawn is refused here. */

@@ -136,7 +136,10 @@ function agentOf(name: string, options: AgentOptions, shared: Placed): Agent {
   }
 }
 
-function outputOf({ schema, mode }: HarnessOutput, model: Model): OutputPlan | null {
+function outputOf({ schema, mode }: Partial<HarnessOutput>, model: Model): OutputPlan | null {
+  // Who writes no types may give the schema itself.
+  if (schema === null || (typeof schema !== 'object' && typeof schema !== 'function'))
+    throw new Fault('invalid_config', 'The option `output` has no schema. Write output: { schema }.')
   const standard = '~standard' in schema ? (schema as StandardSchema) : anyJsonSchema(schema, FINAL_RESULT)
   const shape = standard['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
   if (!shape) throw new Fault('invalid_config', 'The output schema cannot say its JSON Schema. Use a library that can.')

@@ -7,12 +7,13 @@ import type { Session } from '../kernel/session.ts'
 
 export function cardOf(session: string, s: Session, decision: Decision): Card {
   const open = s.run?.turn?.open ?? []
-  return {
+  const due = decision.type === 'rest' ? decision.until : s.at
+  const card: Card = {
     session,
     agent: s.agent,
     root: s.parent?.root ?? session,
     status: statusOf(s, decision),
-    due: decision.type === 'rest' ? decision.until : s.at,
+    due,
     seq: s.seq,
     at: s.at,
     cost: s.cost,
@@ -21,6 +22,8 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
     wakes: s.wakes.length,
     outcome: s.last?.type ?? null,
   }
+  // What is looked at then comes before other wakes of that time.
+  return s.wakes.some((wake) => wake.urgent && wake.due === due) ? { ...card, urgent: true } : card
 }
 
 const NONE: readonly CallKey[] = []

@@ -1,8 +1,10 @@
-// Money beside the events: which holds a commit opens and closes. A lost call is settled at its full hold, and marked assumed.
+// Money beside the events: which holds a commit opens and closes. A call that was lost or stopped is settled at its full hold, and
+// marked assumed.
 import { eventId, type OwnerEvent } from '../kernel/event.ts'
 import type { Charge } from '../kernel/ports.ts'
 import type { Run } from '../kernel/session.ts'
 import type { Purse } from './purse.ts'
+import type { Spent } from './spent.ts'
 
 const NONE: readonly Charge[] = []
 
@@ -19,7 +21,7 @@ export function chargesOf(
   events: readonly OwnerEvent[],
   purse: Purse,
 ): readonly Charge[] {
-  if (!before?.held && events.every(isFree)) return NONE
+  if (!purse.bounded && !before?.held && events.every(isFree)) return NONE
   const charges: Charge[] = []
   let open = before
   let payer = { session: id, root, run, at: 0 }
@@ -31,7 +33,7 @@ export function chargesOf(
       charges.push(...purse.runLimit(payer, before))
     } else if (event.type === 'model.started') {
       open = { seq: event.seq, epoch: event.epoch, at: event.at, held: event.held ?? 0 }
-      if (!event.held) continue
+      if (event.held === undefined) continue
       const hold = {
         type: 'hold',
         key: eventId(id, event.seq),
@@ -40,7 +42,9 @@ export function chargesOf(
       } as const
       charges.push(...purse.limits(payer), hold)
     } else if (event.type === 'agent.message' || event.type === 'model.failed') {
-      if (open && open.held > 0) charges.push(close(eventId(id, open.seq), open.held, event))
+      if (open && (purse.bounded || open.held > 0)) {
+        charges.push(closing(eventId(id, open.seq), open.held, spentBy(event)))
+      }
       open = null
     }
   }
@@ -51,13 +55,15 @@ function isFree(event: OwnerEvent): boolean {
   return event.type !== 'run.started' && (event.type !== 'model.started' || !event.held)
 }
 
-function close(
-  key: string,
-  held: number,
-  event: Extract<OwnerEvent, { type: 'agent.message' | 'model.failed' }>,
-): Charge {
-  if (event.type === 'agent.message' && event.cost !== undefined) return { type: 'settle', key, amount: event.cost }
-  // A reply that does not say what it cost is counted as what was held for it, like one that was lost.
-  if (event.type === 'agent.message') return { type: 'settle', key, amount: held, assumed: true }
-  return event.class === 'lost' ? { type: 'settle', key, amount: held, assumed: true } : { type: 'free', key }
+/** What becomes of a hold. Null: the provider did nothing for it. What nobody told is counted as what was held. */
+export function closing(key: string, held: number, spent: Pick<Spent, 'cost' | 'assumed'> | null): Charge {
+  if (spent === null) return { type: 'free', key }
+  if (spent.cost !== undefined && !spent.assumed) return { type: 'settle', key, amount: spent.cost }
+  return { type: 'settle', key, amount: held, assumed: true }
+}
+
+/** A failure that is not said to have cost anything came before the provider did anything. */
+function spentBy(event: Extract<OwnerEvent, { type: 'agent.message' | 'model.failed' }>): Spent | null {
+  const failed = event.type === 'model.failed' && event.class !== 'lost'
+  return failed && !event.assumed ? null : event
 }

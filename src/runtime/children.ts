@@ -16,8 +16,11 @@ export type Family = { readonly sends: Send[]; readonly births: (OwnerWrite | In
 
 /** What the end of a child begins with that is no answer. */
 export const INCOMPLETE = 'The subagent did not finish: '
-/** A longer answer of a child is cut: its session has the whole. */
+/** A longer answer of a child is cut for a model: its session has the whole. */
 const ANSWER_CHARS_MAX = 32_000
+/** What is no model cannot use half an answer: it gets the whole, or is told that it is too much for a state. */
+const WHOLE_CHARS_MAX = 200_000
+const NOT_WHOLE = '\n[cut: the model stopped at the limit of one answer, and this is not all of it]'
 
 export function childId(session: string, call: CallKey): string {
   return `${session}~${call}`
@@ -111,6 +114,8 @@ export type End = {
   readonly toolCalls: number
   /** The provider refuses: no key, no access, no money there. What may pass, or what only this request met, is no such word. */
   readonly barred: boolean
+  /** The last reply was cut at its longest. */
+  readonly cut: boolean
   /** seq of the run's start, and of its end. A run that was held back before it began has only an end. */
   readonly began: number
   readonly seq: number
@@ -122,32 +127,54 @@ export function endOf({ run, seq }: Session, outcome: Outcome, events: readonly 
   const output = turn?.verdict.type === 'final' ? turn.verdict.output : undefined
   const failed = events.findLast((event) => event.type === 'model.failed')
   const barred = failed?.type === 'model.failed' && failed.class === 'auth'
-  return { outcome, output, requests, toolCalls, barred, began: run?.seq ?? seq + 1, seq: seq + 1 }
+  const reply = events.findLast((event) => event.type === 'agent.message')
+  const cut = reply?.type === 'agent.message' && reply.finish === 'length' && output === undefined
+  return { outcome, output, requests, toolCalls, barred, cut, began: run?.seq ?? seq + 1, seq: seq + 1 }
 }
 
 type Whose = { readonly id: string; readonly session: Session }
 
-/** A child's run ended: its parent's call gets its one result. */
+/**
+ * A child's run ended: its parent's call gets its one result. Where only money is missing there is none yet: people are asked at the
+ * top, and what they allow lets the child go on.
+ */
 export function answered(family: Family, { id, session }: Whose, end: End, text: string): void {
   const { parent, agent } = session
-  if (!parent) return
-  const { outcome, output } = end
+  if (!parent || isBroke(end.outcome)) return
   const common = { agent, session: id, model_requests: end.requests, tool_calls: end.toolCalls }
-  const done = outcome.type === 'completed'
-  const said = output === undefined ? text : JSON.stringify(output)
-  const { reason, cause } = reasonOf(outcome)
   const event: InboxBody = {
     type: 'user.custom_tool_result',
     id: `child:${id}:${end.seq}`,
     call: parent.call,
-    ok: done,
-    content: done ? cut(said, id) : cut(incompleteText(id, cause, text), id),
     by: `session:${id}`,
-    metadata: done
-      ? { ...common, status: 'completed', ...(output === undefined ? {} : { structured_output: true }) }
-      : { ...common, status: 'incomplete', reason, error_type: 'SubAgentIncomplete', ...permanent(end) },
+    ...toldOf({ id, end, text, parks: parent.parks === true, common }),
   }
   family.sends.push({ session: parent.session, event })
+}
+
+type Told = Pick<Extract<InboxBody, { type: 'user.custom_tool_result' }>, 'ok' | 'content' | 'metadata'>
+type Telling = {
+  readonly id: string
+  readonly end: End
+  readonly text: string
+  readonly parks: boolean
+  readonly common: { readonly [name: string]: Json }
+}
+
+function toldOf({ id, end, text, parks, common }: Telling): Told {
+  const { outcome, output } = end
+  const incomplete = { ...common, status: 'incomplete', error_type: 'SubAgentIncomplete' }
+  if (outcome.type !== 'completed') {
+    const { reason, cause } = reasonOf(outcome)
+    const content = cut(incompleteText(id, cause, text), id)
+    return { ok: false, content, metadata: { ...incomplete, reason, ...permanent(end) } }
+  }
+  const said = output === undefined ? text : JSON.stringify(output)
+  if (parks && said.length > WHOLE_CHARS_MAX)
+    return { ok: false, content: tooLong(id, said.length), metadata: { ...incomplete, reason: 'answer_too_long' } }
+  const content = `${parks ? said : cut(said, id)}${end.cut && output === undefined ? NOT_WHOLE : ''}`
+  const structured = output !== undefined && content === said ? { structured_output: true } : {}
+  return { ok: true, content, metadata: { ...common, status: 'completed', ...structured } }
 }
 
 /** A child that asks somebody outside: its parent's call gets the question, and the parent may go on. */
@@ -184,11 +211,16 @@ function isChild(proposal: Call['proposal']): boolean {
   return outside?.child !== undefined || outside?.answers !== undefined
 }
 
-/** Trying the same again cannot help: no money, no access. Only the harness itself says so. */
+/** Trying the same again cannot help: no access. Only the harness itself says so. */
 function permanent({ outcome, barred }: End): { readonly permanent?: true } {
-  const broke = outcome.type === 'limit' && outcome.limit === 'usd'
   const refused = outcome.type === 'failed' && outcome.reason === 'provider_error' && barred
-  return broke || refused ? { permanent: true } : {}
+  return refused ? { permanent: true } : {}
+}
+
+type Broke = Extract<Outcome, { type: 'limit' }>
+
+export function isBroke(outcome: Outcome | null): outcome is Broke {
+  return outcome?.type === 'limit' && outcome.limit === 'usd'
 }
 
 function reasonOf(outcome: Outcome): { readonly reason: string; readonly cause: string } {
@@ -202,6 +234,10 @@ function reasonOf(outcome: Outcome): { readonly reason: string; readonly cause: 
 function incompleteText(id: string, cause: string, text: string): string {
   const progress = text.trim() === '' ? 'It left no text.' : `What it had so far:\n${text}`
   return `${INCOMPLETE}${cause}\n${progress}\nIts record is session ${id}.`
+}
+
+function tooLong(id: string, chars: number): string {
+  return `The answer of session ${id} has ${chars} characters, and at most ${WHOLE_CHARS_MAX} can be kept in a state. Keep long texts with context.keep, and their hash in the answer.`
 }
 
 function cut(text: string, id: string): string {

@@ -59,8 +59,9 @@ function ofResult(result: CallResult): ClassifiedFailure | null {
   return failure?.recoverable ? as('Unknown', PASSING) : as('Unknown')
 }
 
-function ofRun({ reason, failure }: RunFailed): ClassifiedFailure {
+function ofRun({ reason, failure, class: kind }: RunFailed): ClassifiedFailure {
   const text = failure.message.slice(0, TEXT_CHARS_MAX)
+  if (kind !== undefined) return ofModel({ type: 'model.failed', class: kind, retryable: false })
   if (reason === 'provider_error') return ofProvider(text)
   if (reason !== 'prepare_failed') return as('Unknown', ENDINGS[reason])
   if (failure.kind === 'Timeout') return as('Timeout', SLOW_START)
@@ -170,7 +171,10 @@ const REFUSED = statusPattern('401|403')
 const BUSY = statusPattern('429|502|503|504')
 const ASKED_WRONG = statusPattern('400|404|413|422')
 
+const USED_UP = /\binsufficient_quota\b|\bexceeded your current quota\b|\bcredit balance is too low\b/i
+
 function ofProvider(text: string): ClassifiedFailure {
+  if (USED_UP.test(text)) return as('BadCredentials', NO_QUOTA)
   if (CREDENTIALS.test(text) || REFUSED.test(text)) return as('BadCredentials', REFUSED_KEY)
   if (LATE.test(text)) return as('Timeout', SILENT)
   return ASKED_WRONG.test(text) ? as('Unknown', UNREADABLE) : as('ModelConnection')
@@ -269,6 +273,11 @@ const REFUSED_KEY: Said = {
   cause: 'The provider of the model did not accept the key or the account.',
   nextAction: 'Check the key and the account, then try again.',
 }
+const NO_QUOTA: Said = {
+  ...CONFIRM,
+  cause: 'The quota of the account is used up.',
+  nextAction: 'Add credit or raise the limit at the provider of the model, then try again.',
+}
 const TOO_LONG: Said = {
   ...UNKNOWN,
   cause: 'The session is too long for the model.',
@@ -300,6 +309,11 @@ const ENDINGS: Readonly<Record<Exclude<RunFailed['reason'], 'provider_error'>, S
     ...UNKNOWN,
     cause: 'The model gave an empty answer.',
     nextAction: 'Try again, or ask in another way.',
+  },
+  refusal: {
+    ...UNKNOWN,
+    cause: 'The model refused to answer.',
+    nextAction: 'Ask in another way, or use another model.',
   },
   crashed_too_often: {
     ...UNKNOWN,

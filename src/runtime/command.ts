@@ -40,19 +40,35 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
   return { event: by === undefined ? event : { ...event, by }, blobs }
 }
 
+export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {
+  // Any other word would stand in the log, and end a pause.
+  if (mode !== 'stop' && mode !== 'pause')
+    throw new Fault(
+      'invalid_input',
+      `An interrupt is stop or pause, not "${String(mode)}". To go on, steer with resume.`,
+    )
+  return { event: { type: 'user.interrupt', id: random.id(), mode }, blobs: [] }
+}
+
 /** In order. Who cancels means all of it, wherever it stands among the others. */
 export function commandsOf(commands: readonly Command[], random: Random): readonly Said[] {
-  if (commands.length === 0) throw new Fault('invalid_input', 'There is nothing to say: give at least one command.')
+  if (!(commands?.length > 0)) throw new Fault('invalid_input', 'There is nothing to say: give at least one command.')
   const said = commands.map((command) => commandOf(command, random))
   const cancels = commands.some(({ type }) => type === 'cancel')
   return cancels ? said.filter((_, i) => commands[i]?.type === 'cancel') : said
+}
+
+/** Who steers speaks to a session that works: a message that asks to come alone cannot be meant. */
+function steeringTime(when: SendOptions['when'] = 'next'): 'next' | 'after' | 'now' {
+  if (when !== 'idle') return when
+  throw new Fault('invalid_input', 'A message that steers comes next, after or now. Use send or run for idle.')
 }
 
 function commandOf(command: Command, random: Random): Said {
   const id = random.id()
   switch (command.type) {
     case 'message':
-      return messageOf(command.input, { when: command.when ?? 'next' }, random)
+      return messageOf(command.input, { when: steeringTime(command.when) }, random)
     case 'redirect':
       if (typeof command.text !== 'string' || command.text.trim() === '')
         throw new Fault('invalid_input', 'Say what to do instead: a redirect has a text.')

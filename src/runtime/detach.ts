@@ -1,14 +1,13 @@
-// A copy of plain JSON, so that a handler that changes its arguments changes nothing of ours. Cheaper than structuredClone.
-import type { Json } from '../kernel/content.ts'
+// A copy of plain JSON, so that whoever is handed it and changes it changes nothing of ours. Cheaper than structuredClone.
 
-export function detach(value: Json): Json {
+export function detach<T>(value: T): T {
   if (value === null || typeof value !== 'object') return value
-  if (Array.isArray(value)) return value.map(detach)
+  if (Array.isArray(value)) return value.map(detach) as T
   // Own properties even for "__proto__": nothing here may reach a prototype.
-  const copy: Record<string, Json> = { ...(value as Readonly<Record<string, Json>>) }
+  const copy = { ...value } as Record<string, unknown>
   for (const key of Object.keys(copy)) {
     const inner = copy[key]
     if (inner !== null && typeof inner === 'object') copy[key] = detach(inner)
   }
-  return copy
+  return copy as T
 }

@@ -1,6 +1,6 @@
 // One commit of an attempt, drafted: what landed, what `next` records on top, and the card, charges and snapshot beside it.
 // Nothing is written here; the driver (drive.ts) commits the draft or drops it.
-import type { Mutable } from '../kernel/content.ts'
+import type { Account, Mutable } from '../kernel/content.ts'
 import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import { take } from '../kernel/fold.ts'
@@ -15,6 +15,7 @@ import { chargesOf } from './charges.ts'
 import { answered, awaits, dismissed, type End, endOf, type Family, handed } from './children.ts'
 import { type FlightOptions, type Flights, hasIntent } from './flight.ts'
 import type { Traits } from './guard.ts'
+import { holdsUnder } from './door.ts'
 import { charsOf } from './history.ts'
 import { spokenIn } from './result.ts'
 import type { Purse } from './purse.ts'
@@ -23,6 +24,8 @@ import type { Redactor } from './redact.ts'
 export type Job = {
   readonly book: Book
   readonly epoch: number
+  /** Whether this attempt has begun a turn: the next one it begins shows that it got on. */
+  readonly attempt: { turned: boolean }
   readonly store: Store
   readonly clock: Clock
   readonly flights: FlightOptions
@@ -45,6 +48,9 @@ export type Job = {
 /** The end of an attempt from outside: the lease is lost, or the process wants to stop. */
 export type Leash = { pull: 'lost' | 'stopped' | null; ring: () => void }
 
+/** A request did not fit the money of this account. */
+export type Broke = { readonly account?: Account }
+
 const SNAPSHOT_EVERY = 1_000
 
 export type Plan = {
@@ -57,19 +63,20 @@ export type Plan = {
   readonly stirred: readonly string[]
   /** The run that this commit settles, by the seq of its start; null if it settles none. */
   readonly ended: number | null
-  readonly broke: boolean
+  readonly broke: Broke | null
   /** When it was drafted: the lease is ours at this time if the commit goes through. */
   readonly at: number
 }
 
 /** Takes the events into the book's session, in place: when the commit fails the book is opened anew. */
-export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean): Plan {
+export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | null): Plan {
   const { book, epoch, redactor } = job
   const { session: s, guard } = book
   if (s.epoch > epoch) throw new Fault('lease_lost', `Session ${book.id} is driven by a newer attempt.`)
   const here = { now: job.store.now(), epoch }
   const at = Math.max(s.at, here.now)
   const expectedSeq = s.seq
+  const first = s.epoch < epoch
   const spending = { id: book.id, root: s.parent?.root ?? book.id, run: s.began, open: s.run?.model ?? null }
   const events: OwnerEvent[] = []
   const blobs: Blob[] = []
@@ -77,10 +84,9 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
   const family: Family = { sends: [], births: [] }
   let end: End | null = null
   const add = (body: OwnerBody): void => {
-    if (body.type === 'agent.tool_result' && body.status === 'aborted') {
-      const call = openCall(s, body.call)
-      if (call?.state.type === 'outside') dismissed(family, book.id, call)
-    }
+    const call = isGivenUp(body, first) ? openCall(s, body.call) : undefined
+    if (call?.state.type === 'outside') dismissed(family, book.id, call)
+    else if (call?.state.type === 'running') spent.push({ type: 'lost', key: holdsUnder(book.id, call.key) })
     const clean = redactor.idle ? body : redactor.body(body)
     // As the log will have it: what a child tells its parent holds no more than that.
     if (clean.type === 'run.settled') end = endOf(s, clean.outcome, events)
@@ -125,13 +131,21 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: boolean):
   if (blobs.length > 0) write.blobs = blobs
   if (family.sends.length > 0 && events.length > 0) write.sends = family.sends
   if (over || (decision.type === 'rest' && leaves(job, decision))) write.release = true
-  if (s.seq - book.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY)) {
+  if (getsOn(job.attempt, events)) write.gained = true
+  if (s.seq - book.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY))
     write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: JSON.stringify(s) }
-  }
   const writes = family.births.length > 0 ? [write, ...family.births] : [write]
   const stirred = family.births.length + family.sends.length > 0 ? namesOf(family) : NOBODY
   const ended = end === null ? null : beganOf(end)
   return { events, decision, landed: landed.length, write, writes, stirred, ended, broke, at: here.now }
+}
+
+/** A turn begins that is not the first of its attempt: the one before is whole. */
+function getsOn(attempt: Job['attempt'], events: readonly OwnerEvent[]): boolean {
+  if (!events.some(({ type }) => type === 'model.started')) return false
+  const before = attempt.turned
+  attempt.turned = true
+  return before
 }
 
 const NOBODY: readonly string[] = []
@@ -146,12 +160,12 @@ function beganOf({ began }: End): number {
 }
 
 /** What `next` records, unless it is a request that must not be made, or before which something must be said. */
-function advance(job: Job, events: readonly OwnerBody[], broke: boolean, add: (body: OwnerBody) => void): void {
+function advance(job: Job, events: readonly OwnerBody[], broke: Broke | null, add: (body: OwnerBody) => void): void {
   const { book } = job
   // A request, and the end of a run, are always the last thing recorded.
   const last = events[events.length - 1]
   const asks = last?.type === 'model.started'
-  if (asks && broke) return add(settlement(book.session, { type: 'limit', limit: 'usd' }))
+  if (asks && broke) return add(settlement(book.session, { type: 'limit', limit: 'usd', ...broke }))
   // A run that got nowhere and is out of requests says why it got nowhere.
   const word = asks || (last && isCapped(last)) ? job.traits && book.guard.word(book.session, job.traits()) : null
   if (word?.type === 'settle' && (asks || word.outcome.type === 'halted'))
@@ -167,6 +181,18 @@ function isCapped(body: OwnerBody): boolean {
 
 function openCall(s: Session, key: string): Call | undefined {
   return s.run?.turn?.open.find((call) => call.key === key)
+}
+
+type Closed = Extract<OwnerBody, { type: 'agent.tool_use' | 'agent.tool_result' }>
+
+/**
+ * A call that is begun again, or closed by somebody else than its own flight: what runs when an attempt writes `first` is lost.
+ * Whoever worked on it may have asked models, and does not come back to say what became of that.
+ */
+function isGivenUp(body: OwnerBody, first: boolean): body is Closed {
+  if (body.type === 'agent.tool_use') return first
+  if (body.type !== 'agent.tool_result') return false
+  return first || body.status === 'aborted' || body.status === 'timeout' || body.status === 'unknown'
 }
 
 /** What the request will carry, with what this very commit adds. */

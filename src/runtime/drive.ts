@@ -4,9 +4,10 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Decision, Waiting } from '../kernel/next.ts'
 import { Bell } from './bell.ts'
-import { draft, type Job, type Leash, leaves, type Plan } from './draft.ts'
+import { type Broke, draft, type Job, type Leash, leaves, type Plan } from './draft.ts'
 import { owed } from './family.ts'
 import { Flights } from './flight.ts'
+import { emptyAccount } from './purse.ts'
 import { sleep } from './sleep.ts'
 
 export type Ended =
@@ -54,7 +55,7 @@ export async function drive(job: Job, leash: Leash): Promise<Ended> {
 /** Commits what landed and all that `next` records on top, in one write, and returns what must be happening then. */
 async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision> {
   const { book, store, clock } = job
-  let plan = draft(job, flights, leash, false)
+  let plan = draft(job, flights, leash, null)
   for (let giveUpAt = 0; ; ) {
     if (plan.events.length === 0 && !plan.write.release) break
     try {
@@ -71,8 +72,9 @@ async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision
       giveUpAt ||= plan.at + job.patienceMs
       if (code === 'conflict' || (code === 'over_budget' && !plan.broke)) {
         // The uncommitted is dropped, the log is read again, and all is decided anew. What landed stays in hand.
+        const broke = code === 'over_budget' && !(await flights.recounted()) ? brokeBy(error) : null
         await book.open()
-        plan = draft(job, flights, leash, code === 'over_budget')
+        plan = draft(job, flights, leash, broke)
       } else if ((code === 'disk_full' || code === 'store_busy') && store.now() < giveUpAt && leash.pull !== 'lost') {
         await sleep(clock, 250)
       } else throw error
@@ -80,6 +82,11 @@ async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision
   }
   flights.written(plan.landed)
   return plan.decision
+}
+
+function brokeBy(error: Fault): Broke {
+  const account = emptyAccount(error)
+  return account === undefined ? {} : { account }
 }
 
 /**

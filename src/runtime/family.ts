@@ -6,7 +6,7 @@ import { next, type Waiting } from '../kernel/next.ts'
 import type { Store } from '../kernel/ports.ts'
 import type { Session } from '../kernel/session.ts'
 import { Book } from './book.ts'
-import { answered, awaits, childOf, type End, type Family, questionIn, type Send } from './children.ts'
+import { answered, awaits, childOf, type End, type Family, isBroke, questionIn, type Send } from './children.ts'
 import { Collector, type Pending } from './result.ts'
 
 type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
@@ -71,16 +71,25 @@ export async function pendingOf(store: Store, id: string, above: readonly string
   return [...ownPending(session, path), ...below.flat()]
 }
 
+/** What `decide` takes for a session that ended at its budget. */
+export const BUDGET = 'budget'
+
 function ownPending(session: Session, path: readonly string[]): readonly Pending[] {
   const id = path.at(-1) ?? ''
+  const { run, inputs, last } = session
+  if (run === null && inputs.length === 0 && isBroke(last)) {
+    const args = last.account === undefined ? {} : { account: last.account }
+    return [{ callId: BUDGET, tool: BUDGET, args, needs: 'approval', sessionId: id, path }]
+  }
   const open = session.run?.turn?.open ?? []
   return open.flatMap((call): readonly Pending[] => {
     const { tool, args, gate, digest } = call.proposal
     const common = { callId: call.key, tool, args, sessionId: id, path }
     if (call.state.type === 'outside') return childOf(id, call) === null ? [{ ...common, needs: 'answer' }] : []
     if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
-    const { expiresAt } = gate
-    return [{ ...common, needs: 'approval', expiresAt, ...(digest === undefined ? {} : { digest }) }]
+    const { expiresAt, class: kind, n, roles } = gate
+    const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes }
+    return [{ ...common, needs: 'approval', ...asked, ...(digest === undefined ? {} : { digest }) }]
   })
 }
 
@@ -129,8 +138,9 @@ async function lastEnd(
   const result = collector.result([], { waiting: 'nothing', until: null })
   const { text, usage } = result
   const output = result.status === 'completed' && result.output !== text ? result.output : undefined
+  const cut = result.stopReason === 'max_tokens' && output === undefined
   const counts = { requests: usage.modelRequests, toolCalls: usage.toolCalls }
-  return { end: { outcome, output, ...counts, barred: false, began, seq }, text }
+  return { end: { outcome, output, ...counts, barred: false, cut, began, seq }, text }
 }
 
 /** A session as its log is now. */

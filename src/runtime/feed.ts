@@ -4,6 +4,7 @@ import type { CallKey, Frozen } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import { childId } from './children.ts'
+import { detach } from './detach.ts'
 import { Follower } from './follow.ts'
 import type { LiveDelta } from './live.ts'
 import { Queue } from './queue.ts'
@@ -38,6 +39,8 @@ type Seat = {
   /** A child that went on with the answer of this call: what it did before is another stream's. */
   until: CallKey | null
 }
+/** The session that a stream is of, as far as its reader does not read it from the log. */
+type Root = Frozen<{ agent: string; after: number; parent: Frozen<{ session: string; call: CallKey }> | null }>
 type Joined = { readonly session: string; readonly until: CallKey | null }
 
 const FRESH = { after: 0, seq: 0, settled: 0, until: null } as const
@@ -58,8 +61,9 @@ export class Feed {
   }
 
   /** Takes the events of the session that the stream is of, from whoever follows it. Those up to `after` are not shown. */
-  root(session: string, { agent, after }: { readonly agent: string; readonly after: number }): (event: Event) => void {
-    return this.#seat({ ...FRESH, session, after, source: { agent, run: null, parent: null }, early: [] })
+  root(session: string, { agent, after, parent }: Root): (event: Event) => void {
+    const source = { agent, run: null, parent: parent && parentOf(parent) }
+    return this.#seat({ ...FRESH, session, after, source, early: [] })
   }
 
   /** Everything has been seen that happened before: also what children did, and theirs. */
@@ -97,11 +101,11 @@ export class Feed {
       if (seat.until !== null) return
       if (event.seq > seat.after) this.#push(seat, event)
       for (const delta of seat.early.splice(0)) this.#hear(seat, delta)
-      // Children of calls that were handed over before that are not shown.
-      if (this.#options.subagents === false || event.seq <= seat.after) return
+      if (this.#options.subagents === false) return
       if (event.type === 'agent.message') {
         for (const [call, child] of childrenIn(session, event)) children.set(call, child)
-      } else if (event.type === 'agent.custom_tool_use') {
+      } else if (event.type === 'agent.custom_tool_use' && event.seq > seat.after) {
+        // Children of calls that were handed over before that are not shown.
         const child = children.get(event.call)
         if (child && !this.#seats.has(child.session))
           this.#join(child, { session, call: event.call, run: seat.source.run })
@@ -113,7 +117,12 @@ export class Feed {
   #place(seat: Seat, event: Event): void {
     const { source } = seat
     seat.seq = event.seq
-    if (event.type === 'session.created') seat.source = { ...source, agent: event.agent }
+    if (event.type === 'session.created')
+      seat.source = {
+        ...source,
+        agent: event.agent,
+        parent: source.parent ?? (event.parent ? parentOf(event.parent) : null),
+      }
     else if (event.type === 'run.started') seat.source = { ...source, run: event.seq }
     else if (event.type === 'agent.message' || event.type === 'model.failed') seat.settled = event.seq
     else if (event.type === 'user.custom_tool_result' && event.parent !== undefined && source.parent) {
@@ -146,8 +155,14 @@ export class Feed {
 
   #push({ session, source }: Seat, event: Event): void {
     this.#sequence += 1
-    this.#queue.push({ ...event, session, sequence: this.#sequence, source })
+    // A copy: what the reader does with it changes nothing of what is executed.
+    this.#queue.push(Object.assign(detach(event), { session, sequence: this.#sequence, source }))
   }
+}
+
+/** On a child's own stream nobody has seen its parent's run. */
+function parentOf({ session, call }: NonNullable<Root['parent']>): NonNullable<Source['parent']> {
+  return { session, call, run: null }
 }
 
 /** The children that the calls of a reply may open, or go on with. */

@@ -9,6 +9,8 @@ export type Landing = {
   readonly events: readonly OwnerBody[]
   readonly blobs?: readonly Blob[]
   readonly charges?: readonly Charge[]
+  /** What lands instead when its charges are over a limit; null if it was not they. */
+  readonly recount?: () => Promise<Landing | null>
 }
 export type AbortReason = StopReason | 'timeout' | 'unwanted' | 'lost'
 
@@ -34,6 +36,8 @@ export type FlightOptions = {
   readonly graceMs: number
   /** Is the lease surely ours at this moment? */
   readonly held: () => boolean
+  /** It landed after its attempt was over: nothing of it is written as its result any more. */
+  readonly late: (effect: Effect, landing: Landing) => void
 }
 
 export class Flight implements FlightContext {
@@ -104,6 +108,17 @@ export class Flights {
     return this.#landed
   }
 
+  /** Whether any of them lands as less, after a commit was refused as over budget. */
+  async recounted(): Promise<boolean> {
+    let any = false
+    for (const flight of this.#landed) {
+      const less = (await flight.landing?.recount?.()) ?? null
+      if (less !== null) flight.landing = less
+      any ||= less !== null
+    }
+    return any
+  }
+
   written(count: number): void {
     for (let i = 0; i < count; i++) this.#open.delete(this.#landed[i]?.effect.key ?? '')
     if (count === this.#landed.length) this.#landed.length = 0
@@ -168,7 +183,10 @@ export class Flights {
 
   #land(flight: Flight, landing: Landing): void {
     // A late landing after a forced one, or of a forgotten flight, changes nothing.
-    if (flight.landing || this.#open.get(flight.effect.key) !== flight) return
+    if (flight.landing || this.#open.get(flight.effect.key) !== flight) {
+      if (flight.reason === 'lost') this.#options.late(flight.effect, landing)
+      return
+    }
     flight.landing = landing
     this.#landed.push(flight)
     this.#ring()

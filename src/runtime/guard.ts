@@ -1,6 +1,6 @@
 // The guard of a run: asked right before each request whether something must be said first, or whether the run must end. A fold
 // of the log beside the session's: fed the run's events again, it says the same. What it says becomes events; it writes nothing.
-import type { Allow, Outcome } from '../kernel/content.ts'
+import type { Allow, Outcome, Usage } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Session } from '../kernel/session.ts'
 import { limitNotices } from './notices.ts'
@@ -49,10 +49,11 @@ export class Guard {
         this.#progress?.reset()
         return
       case 'agent.message':
-        if (event.usage) this.#tokens += event.usage.inputTokens + event.usage.outputTokens
+        this.#count(event.usage)
         this.#progress?.reply(event)
         return
       case 'agent.tool_result':
+        this.#count(event.usage)
         this.#progress?.result(event)
         return
       case 'user.custom_tool_result':
@@ -97,6 +98,10 @@ export class Guard {
     const left = run.limits.modelRequests - run.requests
     if (left <= 1) return 'none'
     return left === 2 && writers.size > 0 ? 'writers' : 'all'
+  }
+
+  #count(usage: Usage | undefined): void {
+    if (usage) this.#tokens += usage.inputTokens + usage.outputTokens
   }
 
   #tell(text: string): void {

@@ -6,11 +6,9 @@ import { Fault } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
 import type { Store } from '../kernel/ports.ts'
 import { EMPTY } from '../kernel/session.ts'
-import { Transcript } from '../kernel/transcript.ts'
+import { type Message, Transcript } from '../kernel/transcript.ts'
 
 const PAGE = 1_000
-/** A fork of a fork of a fork: further than this nobody looks. */
-const FORKS_MAX = 64
 
 export type History = {
   readonly transcript: Transcript
@@ -30,7 +28,8 @@ export type Wanted = {
   readonly unshown?: boolean
 }
 
-export async function readTranscript(store: Store, wanted: Wanted, depth = 0): Promise<History> {
+/** `above` are the sessions that read through this one: a fork of a fork of a fork may be as long as it is, but never a ring. */
+export async function readTranscript(store: Store, wanted: Wanted, above: readonly string[] = []): Promise<History> {
   const { id, upTo, known = [], count = false, unshown = false } = wanted
   const transcript = new Transcript()
   let chars = 0
@@ -38,9 +37,10 @@ export async function readTranscript(store: Store, wanted: Wanted, depth = 0): P
   const takeAll = async (events: readonly Event[]): Promise<void> => {
     for (const event of events) {
       if (event.seq > upTo) return
-      if (event.type === 'session.created' && event.fork && depth < FORKS_MAX) {
+      if (event.type === 'session.created' && event.fork) {
         const { session, seq } = event.fork
-        const before = await readTranscript(store, { id: session, upTo: seq, count, unshown: true }, depth + 1)
+        if (session === id || above.includes(session)) throw damaged(id, { seq: event.seq, reason: RING })
+        const before = await readTranscript(store, { id: session, upTo: seq, count, unshown: true }, [...above, id])
         for (const message of before.transcript.messages) transcript.messages.push(message)
         transcript.hasBlobs ||= before.transcript.hasBlobs
         chars += before.chars
@@ -91,13 +91,22 @@ export function charsOf(event: Event): number {
   }
 }
 
+/** The same of what was shown already. */
+export function sizeOfMessage(message: Message): number {
+  if (message.role === 'tool')
+    return typeof message.content === 'string' ? message.content.length : message.content.bytes
+  const calls = message.role === 'assistant' ? message.calls : []
+  return calls.reduce((sum, { tool, args }) => sum + tool.length + sizeOfJson(args), sizeOf(message.parts))
+}
+
 /** A picture is paid by its area and never by its bytes: this is the dearest that a provider makes of one. */
 const IMAGE_CHARS = 15_000
 
-function sizeOf(parts: readonly Part[]): number {
+export function sizeOf(parts: readonly Part[]): number {
   return parts.reduce((sum, part) => {
-    if (part.type === 'blob') return sum + (part.media.startsWith('image/') ? IMAGE_CHARS : part.bytes)
-    return sum + (part.type === 'data' ? part.data.length : part.text.length)
+    if (part.type === 'text' || part.type === 'reasoning') return sum + part.text.length
+    if (part.media.startsWith('image/')) return sum + IMAGE_CHARS
+    return sum + (part.type === 'blob' ? part.bytes : part.data.length)
   }, 0)
 }
 
@@ -106,6 +115,8 @@ function sizeOfJson(value: Json): number {
   if (value === null || typeof value !== 'object') return 4
   return Object.entries(value).reduce((sum, [key, item]) => sum + key.length + sizeOfJson(item), 0)
 }
+
+const RING = 'it was forked from itself'
 
 export function damaged(id: string, at: { readonly seq: number; readonly reason: string }): Fault {
   const text = `Session ${id} is damaged at event ${at.seq}. It can be read up to event ${at.seq - 1}; restore a backup to go on.`

@@ -20,15 +20,25 @@ const FILE_BYTES_MAX = 32 * 1024 * 1024
 
 export function readInput(input: Input): { readonly parts: readonly Part[]; readonly blobs: readonly Blob[] } {
   if (typeof input === 'string') return { parts: [{ type: 'text', text: input }], blobs: [] }
+  // Whoever is not checked by a compiler may hand over anything.
+  if (input === null || typeof input !== 'object')
+    throw new Fault('invalid_input', 'There is no message. Give a text, a list of parts or an object.')
   if (!isParts(input)) return { parts: [{ type: 'text', text: JSON.stringify(input) }], blobs: [] }
   const blobs: Blob[] = []
-  const parts = input.map((part): Part => {
-    if (part.type === 'text' || part.type === 'blob') return part
-    const blob = blobOf(part)
-    blobs.push(blob)
-    return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }
-  })
-  return { parts, blobs }
+  return { parts: input.map((part) => partOf(part, blobs)), blobs }
+}
+
+function partOf(part: InputParts[number], blobs: Blob[]): Part {
+  if (part?.type === 'text' && typeof part.text === 'string') return { type: 'text', text: part.text }
+  if (part?.type === 'blob' && typeof part.hash === 'string') return { ...part }
+  if (part?.type !== 'image' && part?.type !== 'file')
+    throw new Fault(
+      'invalid_input',
+      'A part is a text, an image, a file or a blob, with what belongs to it. Give those.',
+    )
+  const blob = blobOf(part)
+  blobs.push(blob)
+  return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }
 }
 
 function isParts(input: InputParts | { readonly [name: string]: Json }): input is InputParts {
@@ -48,8 +58,8 @@ function blobOf({ type, media, data, name }: FilePart): Blob {
     throw new Fault('invalid_input', `"${media}" is no media type of ${what}. Write one such as image/png.`)
   if (type === 'image' && !media.startsWith('image/'))
     throw new Fault('invalid_input', `${what} is no picture: its media type is ${media}.`)
-  if (typeof data === 'string' && !isBase64(data))
-    throw new Fault('invalid_input', `The data of ${what} is not base64.`)
+  if (typeof data === 'string' ? !isBase64(data) : !(data instanceof Uint8Array))
+    throw new Fault('invalid_input', `The data of ${what} is not base64, nor bytes.`)
   const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : data
   if (bytes.length === 0 || bytes.length > FILE_BYTES_MAX) {
     throw new Fault('invalid_input', `${what} has ${bytes.length} bytes; it must have from 1 to ${FILE_BYTES_MAX}.`)

@@ -1,14 +1,16 @@
 // What effects come to, as events: results, replies, failures, and what is written for an effect that never came back.
 // Nothing here touches the world.
-import type { CallKey, Json, Mutable, Proposal, Verdict } from '../kernel/content.ts'
-import type { OwnerBody } from '../kernel/event.ts'
+import type { CallKey, Json, Mutable, Proposal, Usage, Verdict } from '../kernel/content.ts'
+import type { InboxBody, OwnerBody } from '../kernel/event.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob, Reply } from '../kernel/ports.ts'
 import { refused, unknown } from '../kernel/result.ts'
-import { looksLikeCall } from '../models/leaked.ts'
+import { LEAKED, looksLikeCall } from '../models/leaked.ts'
+import { emptied } from '../models/output.ts'
 import { bound } from '../tools/bound.ts'
-import { NO_METADATA, type Output } from '../tools/output.ts'
+import { type Metadata, NO_METADATA, type Output } from '../tools/output.ts'
+import { strangerIn } from '../tools/plain.ts'
 import type { Done } from '../tools/run.ts'
 import type { Book } from './book.ts'
 import type { Abandon, AbortReason, FlightContext, Landing } from './flight.ts'
@@ -21,12 +23,14 @@ const PREPARE_MS = 60_000
 /** Tools bound what they say themselves. This is for those that do not. */
 const CLIPPED_CHARS_MIN = 200_000
 const CLIPPED_CHARS = 50_000
+const METADATA_LEVELS_MAX = 64
 /** A million dollars. */
 const COST_MAX = 1e12
 
 /** What is written for an effect that was stopped before it started, or did not land in time. */
 export const abandon: Abandon = (effect, reason, started) => {
-  if (effect.type === 'call') return { events: [stoppedCall(reason)] }
+  // Whoever was asked may have worked.
+  if (effect.type === 'call') return { events: [{ ...stoppedCall(reason), ...(started ? { assumed: true } : {}) }] }
   if (effect.type === 'prepare') {
     const failure = { kind: 'Timeout', message: 'Preparing the run took too long.' } as const
     const outcome = { type: 'failed', reason: 'prepare_failed', failure } as const
@@ -38,15 +42,32 @@ export const abandon: Abandon = (effect, reason, started) => {
   }
   const never = !started && effect.mode === 'execute'
   if (never) return { events: [refused(key, 'aborted', 'Stopped before it started: it did not run.')] }
-  if (proposal.effect === 'once') return { events: [unknown(key)] }
   const late = reason === 'timeout'
   const text = late ? timedOut(proposal.timeoutMs) : 'Stopped while it ran.'
+  if (proposal.effect === 'once') {
+    const result = unknown(key, reason === 'lost' ? undefined : text)
+    return { events: [late ? { ...result, metadata: { error_type: 'Timeout' } } : result] }
+  }
   return { events: [refused(key, late ? 'timeout' : 'aborted', text)] }
 }
 
 /** What a call says that took too long. */
 export function timedOut(timeoutMs: number): string {
   return `Timed out after ${timeoutMs} ms.`
+}
+
+/**
+ * What a `once` call gave after its attempt had lost the session: evidence in the log, beside the `unknown` that another wrote for
+ * it. It changes nothing. Null for what says nothing new: whatever else was in flight is simply done again.
+ */
+export function lateResult(effect: Effect, { events }: Landing): InboxBody | null {
+  const [result] = events
+  if (effect.type !== 'run' || effect.mode !== 'execute' || effect.call.proposal.effect !== 'once') return null
+  if (result?.type !== 'agent.tool_result' || result.status !== 'ok') return null
+  const { call, content } = result
+  const said = typeof content === 'string' ? content : `A result of ${content.bytes} bytes.`
+  const metadata = { late_result: true }
+  return { type: 'user.custom_tool_result', id: `late:${call}`, call, ok: true, content: said, by: 'terret', metadata }
 }
 
 /** A hook said no. It has no intent, and its place among the calls of the run is given back. */
@@ -81,12 +102,17 @@ export function deadlineOf(effect: Effect, now: number): number {
   return now + (runs ? effect.call.proposal.timeoutMs : PREPARE_MS)
 }
 
-export function stoppedCall(reason: AbortReason, spoke = false): Extract<OwnerBody, { type: 'model.failed' }> {
-  if (reason === 'timeout') {
-    return { type: 'model.failed', class: 'timeout', message: 'The model did not answer in time.', retryable: !spoke }
-  }
-  const kind = reason === 'superseded' ? 'superseded' : 'interrupted'
-  return { type: 'model.failed', class: kind, message: `The call was stopped: ${reason}.`, retryable: true }
+type Failed = Extract<OwnerBody, { type: 'model.failed' }>
+/** How far a call had come when it was stopped. */
+type Stopped = { readonly spoke: boolean; readonly elapsedMs: number; readonly partial: string | undefined }
+
+export function stoppedCall(reason: AbortReason, at?: Stopped): Failed {
+  const after = at ? ` after ${at.elapsedMs} ms` : ''
+  const late = reason === 'timeout'
+  const kind = late ? 'timeout' : reason === 'superseded' ? 'superseded' : 'interrupted'
+  const message = late ? `The model timed out${after}.` : `The call was stopped${after}: ${reason}.`
+  const failed = { type: 'model.failed', class: kind, message, retryable: !late || !at?.spoke } as const
+  return at?.partial === undefined ? failed : { ...failed, partial: at.partial }
 }
 
 export function failedLanding(effect: Effect, book: Book, error: unknown): Landing {
@@ -101,7 +127,7 @@ export function failedLanding(effect: Effect, book: Book, error: unknown): Landi
 /** No tool may fill a context by itself: of what is far too long the model sees both ends, and can read the rest. */
 function clippedOf(text: string) {
   const whole = textBlob(text, 'text/plain')
-  const { content, metadata } = bound(text, () => refOf(whole), CLIPPED_CHARS)
+  const { content, metadata } = bound(text, { keep: () => refOf(whole), redact: (said) => said }, CLIPPED_CHARS)
   return { content, metadata: { ...metadata, tool_output_clipped: true }, whole }
 }
 
@@ -113,7 +139,8 @@ export function resultOf(call: Call, done: Ended, kept: readonly Blob[], redacto
   const said = redactor.text(done.output.content)
   const clipped = said.length > CLIPPED_CHARS_MIN ? clippedOf(said) : null
   const content = clipped?.content ?? said
-  const metadata = clipped ? { ...done.output.metadata, ...clipped.metadata } : done.output.metadata
+  const own = writable(done.output.metadata)
+  const metadata = clipped ? { ...own, ...clipped.metadata } : own
   const long = content.length > INLINE_BYTES_MAX / 4 && Buffer.byteLength(content) > INLINE_BYTES_MAX
   const blob = long ? textBlob(content, 'text/plain') : null
   const event: Mutable<Extract<OwnerBody, { type: 'agent.tool_result' }>> = {
@@ -134,28 +161,41 @@ export function resultOf(call: Call, done: Ended, kept: readonly Blob[], redacto
   return blobs.length > 0 ? { events, blobs } : { events }
 }
 
+/** The call has happened: metadata is written as JSON has it, or if it has no JSON is left out, and its result is not. */
+function writable(metadata: Metadata): Metadata {
+  if (metadata === NO_METADATA || strangerIn(metadata, METADATA_LEVELS_MAX) === null) return metadata
+  try {
+    return JSON.parse(JSON.stringify(metadata)) as Metadata
+  } catch (error) {
+    return { left_out: `The metadata cannot be written: ${error instanceof Error ? error.message : 'no JSON'}` }
+  }
+}
+
 export type Message = Extract<OwnerBody, { type: 'agent.message' }>
 
 export function messageOf(reply: Reply, calls: readonly Proposal[], verdict: Verdict, miss: Json | undefined): Message {
   const message: Mutable<Message> = { type: 'agent.message', parts: reply.parts, calls, verdict }
   if (reply.usage) message.usage = reply.usage
   const cost = costOf(reply)
-  if (cost > 0) message.cost = cost
+  if (cost !== undefined) message.cost = cost
+  if (reply.assumed) message.assumed = true
   if (reply.route) message.route = reply.route
   if (miss !== undefined) message.missed = miss
+  if (reply.finish === 'length' || reply.finish === 'refusal') message.finish = reply.finish
   return message
 }
 
 /** What is no amount of money is not counted as one: then it is what was held. */
-export function costOf({ cost = 0 }: Reply): number {
-  return cost > 0 && cost < COST_MAX ? cost : 0
+export function costOf({ cost = Number.NaN }: Reply): number | undefined {
+  return cost >= 0 && cost < COST_MAX ? cost : undefined
 }
 
 /** A call that ran out of room is not run: what did not come any more may be what mattered. */
-export function uncut(call: Proposal, args: string): Proposal {
-  if (call.gate?.type === 'refuse' || isWhole(args)) return call
+export function uncut(call: Proposal, args: string, usage: Usage | null): Proposal {
+  if (isWhole(args)) return call
   const { gate: _gate, digest: _digest, ...rest } = call
-  const message = `The call of "${call.tool}" was cut off by the limit of the answer and was not run. Make it shorter, or split it.`
+  const limit = usage ? `at ${usage.outputTokens} tokens, the limit of one answer` : 'at the limit of one answer'
+  const message = `Your reply was cut off ${limit}. The call of "${call.tool}" was not whole and was not run. Write less at a time: split it into several calls.`
   const failure = { kind: 'InvalidInput', message, recoverable: true } as const
   const retryKind = 'InvalidArguments'
   return { ...rest, gate: { type: 'refuse', failure, retryKind, metadata: { retry: true, error_type: retryKind } } }
@@ -170,15 +210,11 @@ function isWhole(args: string): boolean {
   }
 }
 
-export function verdictOf(reply: Reply, frame: Frame, emptyRetries = 1): Verdict {
+export function verdictOf(reply: Reply, frame: Frame): Verdict {
   if (reply.calls.length > 0) return { type: 'continue' }
   let text = ''
   for (const part of reply.parts) if (part.type === 'text') text += part.text
-  if (text.trim() === '')
-    return reply.finish === 'length' && emptyRetries > 0 ? { type: 'empty', boost: true } : { type: 'empty' }
+  if (text.trim() === '') return emptied(reply)
   if (frame.tools.length === 0 || !looksLikeCall(text, [...frame.definitions.keys()])) return { type: 'final' }
-  return {
-    type: 'retry_user_message',
-    text: 'That was a tool call written as text, and nothing was run. Call the tool itself.',
-  }
+  return LEAKED
 }

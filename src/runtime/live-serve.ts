@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Clock } from '../kernel/ports.ts'
 import type { LiveDelta } from './live.ts'
 import type { LocalLive } from './live.ts'
+import { SOCKET, sweepBeside } from './live-sweep.ts'
 
 /** What an address of this kind starts with. The rest is the socket's path. */
 export const UNIX = 'unix:'
@@ -31,13 +32,14 @@ export class LiveServer {
 
   static async open(local: LocalLive, clock: Clock, folder: string): Promise<LiveServer | null> {
     if (process.platform === 'win32') return null
-    const short = Buffer.byteLength(join(folder, 'terret-XXXXXX', 'live')) < PATH_BYTES_MAX
+    const short = Buffer.byteLength(join(folder, 'terret-XXXXXX', SOCKET)) < PATH_BYTES_MAX
     // mkdtemp makes it 0700, and the socket appears inside: there is no moment in which another user could connect.
     const home = await mkdtemp(join(short ? folder : '/tmp', 'terret-'))
     sweepOnExit(home)
     const opened = new LiveServer(home, local, clock)
     try {
       await opened.#listen()
+      void sweepBeside(home, clock.now())
       return opened
     } catch (error) {
       await opened.close()
@@ -49,7 +51,7 @@ export class LiveServer {
     this.#home = home
     this.#local = local
     this.#clock = clock
-    this.address = `${UNIX}${join(home, 'live')}`
+    this.address = `${UNIX}${join(home, SOCKET)}`
     // Loaded here: a process with a store of its own never listens.
     this.#server = process.getBuiltinModule('node:net').createServer((socket) => this.#accept(socket))
   }

@@ -1,26 +1,26 @@
 // The three effects on the world: prepare a run, call the model, run a call. What goes wrong is part of the landing.
 // Nothing is decided here; admission and the verdict are recorded with the reply.
-import type { Json, Proposal } from '../kernel/content.ts'
-import type { OwnerBody } from '../kernel/event.ts'
+import type { Allow, Json, Proposal } from '../kernel/content.ts'
+import { eventId, type OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
-import { outsideOf } from '../kernel/ledger.ts'
+import { type Call, outsideOf } from '../kernel/ledger.ts'
 import { type Effect, intentOf } from '../kernel/next.ts'
-import type { Charge, ModelFailure, Reply } from '../kernel/ports.ts'
+import type { Charge, ModelFailure, Reply, Request } from '../kernel/ports.ts'
 import { project } from '../kernel/project.ts'
 import { refused, unknown } from '../kernel/result.ts'
-import { isPriced, OUTPUT_TOKENS, type Priced } from '../models/hosted.ts'
+import { isPriced, type Priced } from '../models/hosted.ts'
 import { judgeOutput } from '../models/output.ts'
-import { CAUTIOUS } from '../models/price.ts'
-import { admit, type Asking } from '../tools/admit.ts'
-import { type HourBudget, hourAccount, withinBudget } from '../tools/budget.ts'
+import { admit, type Asking, digestOf } from '../tools/admit.ts'
+import { hourAccount, hourCharges, withinBudget } from '../tools/budget.ts'
 import { judge } from '../tools/policy.ts'
-import { execute, reconcile } from '../tools/run.ts'
+import { type Done, execute, reconcile } from '../tools/run.ts'
 import { type Admitting, admitted } from './admitted.ts'
 import type { Book } from './book.ts'
 import { detach } from './detach.ts'
+import { paidFor } from './door.ts'
 import type { AbortReason, Fail, FlightContext, Landing, Perform } from './flight.ts'
 import type { Traits } from './guard.ts'
-import { HookFailed } from './hooks.ts'
+import { HookFailed, type Hooks } from './hooks.ts'
 import {
   abandon,
   failedLanding,
@@ -36,7 +36,8 @@ import {
 } from './landings.ts'
 import { missed, missOf, recalled, type Sent } from './prefix.ts'
 import { Preparer } from './prepare.ts'
-import { CHARS_A_TOKEN, Purse, raisedOf, type Rate } from './purse.ts'
+import { CHARS_A_TOKEN, Purse, type Rate, rateOf, rootAgentOf } from './purse.ts'
+import { assumedFor, charsIn, costed } from './spent.ts'
 import { Talk, ToolTalk } from './talk.ts'
 import type { Tools } from './toolbox.ts'
 import { type Agent, type Frame, Frames, resolved, type World } from './world.ts'
@@ -49,7 +50,7 @@ export class Performer {
   readonly #world: World
   readonly #frames: Frames
   readonly #preparer: Preparer
-  readonly #rates = new WeakMap<Agent, Omit<Rate, 'baseChars'>>()
+  readonly #rates = new WeakMap<Agent, Rate>()
   readonly #told = new WeakMap<object, number>()
   readonly #traits = new WeakMap<Tools, Traits>()
   readonly #offers = new WeakMap<Frame, { readonly of: Tools; readonly offered: Tools }>()
@@ -83,27 +84,32 @@ export class Performer {
       return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
     }
     const talk = new Talk(this.#world, book.id, effect.seq, flight)
-    let answer: Reply | ModelFailure
+    const { model } = agent
+    let said: Reply | ModelFailure
     try {
-      answer = await agent.model.call(request, talk)
+      said = await model.call(request, talk)
     } finally {
       talk.finish()
     }
-    if (answer.type === 'failure') return { events: [await this.#failure(answer, book, flight.reason, talk.spoke)] }
-    const { model } = agent
+    if (said.type === 'failure') return { events: [await this.#failed(book, request, said, { flight, talk })] }
+    const untold = said.cost === undefined && (said.usage !== null || isPriced(model))
+    const answer = untold ? await costed(model, request, said) : said
     const { messages } = transcript
-    const miss = isPriced(model) ? await this.#missed(book, { frame, messages, answer, model }) : undefined
+    const miss = isPriced(model)
+      ? await this.#missed(book, { frame, messages, answer, model, allow: request.allow })
+      : undefined
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const offered = this.#offered(frame, tools)
     const proposed = admit(answer.calls, offered, this.#asking(agent))
     const read = proposed instanceof Promise ? await proposed : proposed
-    const whole = answer.finish === 'length' ? read.map((call, i) => uncut(call, answer.calls[i]?.args ?? '')) : read
-    const { planner, output, limits } = agent
+    const whole =
+      answer.finish === 'length' ? read.map((call, i) => uncut(call, answer.calls[i]?.args ?? '', answer.usage)) : read
+    const { planner, output } = agent
     const judged = planner
       ? planner.verdict(answer)
       : output
-        ? await judgeOutput(output, answer)
-        : verdictOf(answer, frame, limits.emptyRetries)
+        ? await judgeOutput(output, answer, [...frame.definitions.keys()])
+        : verdictOf(answer, frame)
     const admitting: Admitting = { world: this.#world, agent, book, tools: offered, allow: request.allow, flight }
     const settled = admitted(admitting, whole, judged, answer)
     const { calls, verdict, nudge } = settled instanceof Promise ? await settled : settled
@@ -111,7 +117,7 @@ export class Performer {
     const message = messageOf(answer, calls, verdict, miss)
     if (nudge !== undefined) return { events: [message, { type: 'note.added', kind: 'nudge', text: nudge }] }
     if ((actionsPerHour === undefined && asksPerHour === undefined) || calls.length === 0) return { events: [message] }
-    return this.#budgeted(message, agent, `${book.id}:${effect.seq}`)
+    return this.#budgeted(message, agent, book, effect.seq)
   }
 
   /** Did this request begin with the bytes of the one before? Only models that are paid for have a cache worth watching. */
@@ -122,7 +128,8 @@ export class Performer {
       messages,
       answer,
       model,
-    }: Pick<Sent, 'frame' | 'messages'> & { readonly answer: Reply; readonly model: Priced },
+      allow,
+    }: Pick<Sent, 'frame' | 'messages'> & { readonly answer: Reply; readonly model: Priced; readonly allow: Allow },
   ): Promise<Json | undefined> {
     const { route, usage } = answer
     // Whoever spoke before may have been asked by another process.
@@ -130,47 +137,58 @@ export class Performer {
     const sent =
       book.sent ?? (spoke ? await recalled(this.#world.store, book.id, book.session.seq, this.#frames) : null)
     // A copy: a compaction changes the list itself.
-    const now = { frame, messages: messages.slice(), route }
+    const barred = model.choiceCached ? allow === 'none' : null
+    const now = { frame, messages: messages.slice(), route, barred }
     book.sent = { ...now, inputTokens: usage?.inputTokens ?? 0 }
     const miss = sent && missOf(sent, now)
     return miss ? missed(miss, sent, (await model.profile()).price) : undefined
   }
 
-  /** What acts, and what is asked, is counted in the same commit as the reply that wants it. */
-  async #budgeted(message: Message, { name, policy }: Agent, key: string): Promise<Landing> {
+  /** What acts, and what is asked, is counted in the same commit as the reply that wants it. A child counts as its root does. */
+  async #budgeted(message: Message, { policy }: Agent, book: Book, seq: number): Promise<Landing> {
     const { store } = this.#world
-    const charges: Charge[] = []
-    let { calls } = message
-    const most: readonly (readonly [HourBudget, number | undefined])[] = [
-      ['asks', policy.asksPerHour],
-      ['actions', policy.actionsPerHour],
-    ]
-    for (const [of, perHour] of most) {
-      if (perHour === undefined) continue
-      const account = hourAccount(of, name, store.now())
-      const used = (await store.account(account))?.spent ?? 0
-      const within = withinBudget(of, calls, perHour - used, perHour)
-      calls = within.calls
-      if (within.spent === 0) continue
-      const hold = { type: 'hold', key: `${key}:${of}`, accounts: [account], amount: within.spent } as const
-      charges.push(hold, { type: 'settle', key: hold.key, amount: within.spent })
+    const agent = await rootAgentOf(book.session, store)
+    const now = store.now()
+    const budgets = (['asks', 'actions'] as const).flatMap((of) => {
+      const perHour = of === 'asks' ? policy.asksPerHour : policy.actionsPerHour
+      const place = { account: hourAccount(of, agent, now), key: `${eventId(book.id, seq)}:${of}` }
+      return perHour === undefined ? [] : [{ of, perHour, ...place }]
+    })
+    const count = async (before: number): Promise<Landing | null> => {
+      let { calls } = message
+      const charges: Charge[] = []
+      let spent = 0
+      for (const { of, perHour, account, key } of budgets) {
+        const used = (await store.account(account))?.spent ?? 0
+        const within = withinBudget(of, calls, perHour - used, perHour)
+        calls = within.calls
+        spent += within.spent
+        if (within.spent > 0) charges.push(...hourCharges(account, perHour, key, within.spent))
+      }
+      // What was counted stays so: an account that is in the way now is another one.
+      if (spent >= before) return null
+      return { events: [{ ...message, calls }], ...(spent > 0 ? { charges, recount: () => count(spent) } : {}) }
     }
-    return { events: [{ ...message, calls }], ...(charges.length > 0 ? { charges } : {}) }
+    return (await count(Number.POSITIVE_INFINITY)) ?? { events: [message] }
   }
 
-  /** What calls of this session's model may cost. Only with a budget does anything have to be found out for it. */
+  /** What calls of this session's model may cost. Planning costs nothing. */
   async purse(book: Book): Promise<Purse> {
-    if (book.session.agent === '') return UNPRICED
+    const { agent } = book.session
+    return agent === '' || this.#world.agent(agent).planner ? UNPRICED : this.allowance(book)
+  }
+
+  /** What its tools may spend. Only with a budget does anything have to be found out for it. */
+  async allowance(book: Book): Promise<Purse> {
     const agent = this.#world.agent(book.session.agent)
     if (agent.budget === null) return UNPRICED
     await book.count()
-    const rate = this.#rates.get(agent) ?? (await rateOf(agent))
+    const rate = this.#rates.get(agent) ?? (await rateOf(agent.model))
     this.#rates.set(agent, rate)
-    const { id, session } = book
+    const { session } = book
     if (session.run && !this.#frozen(book)) await this.#freeze(book)
-    const payer = { session: id, root: session.parent?.root ?? id, run: session.began, at: this.#world.store.now() }
-    const raised = await raisedOf(agent.name, payer, this.#world.store)
-    return new Purse(agent.name, agent.budget, { ...rate, baseChars: () => this.#baseChars(book, agent) }, raised)
+    const payer = await rootAgentOf(session, this.#world.store)
+    return new Purse(payer, agent.budget, { ...rate, baseChars: () => this.#baseChars(book, agent) })
   }
 
   /** What the guard must know of an agent's tools. The same object while they are the same. */
@@ -225,39 +243,59 @@ export class Performer {
     return frame
   }
 
+  /** Whoever was stopped, or had begun to answer, has worked, and it is nowhere said for how much. */
+  async #failed(
+    book: Book,
+    request: Request,
+    failure: ModelFailure,
+    { flight: { reason }, talk: { spoke } }: { readonly flight: FlightContext; readonly talk: Talk },
+  ): Promise<Failed> {
+    const failed = await this.#failure(failure, book, { reason, spoke, chars: () => charsIn(request) })
+    if (failure.unasked || (reason === null && !spoke && failure.class !== 'timeout')) return failed
+    const { model } = this.#world.agent(book.session.agent)
+    return { ...failed, ...(await assumedFor(model, request, failed.partial?.length ?? 0)) }
+  }
+
   async #failure(
     failure: ModelFailure,
     book: Book,
-    reason: AbortReason | null,
-    spoke: boolean,
-  ): Promise<Extract<OwnerBody, { type: 'model.failed' }>> {
-    if (reason !== null) return stoppedCall(reason, spoke)
-    const { retryAfterMs, partial } = failure
-    const { failures = 0, limits = null } = book.session.run ?? {}
-    const message = failure.class === 'overflow' ? await this.#full(failure, book) : failure.message || failure.class
+    { reason, spoke, chars }: { reason: AbortReason | null; spoke: boolean; chars: () => number },
+  ): Promise<Failed> {
+    const { retryAfterMs, partial, unasked } = failure
+    const { failures = 0, limits = null, model = null } = book.session.run ?? {}
+    const now = this.#world.store.now()
+    const stopped = reason && stoppedCall(reason, { spoke, elapsedMs: now - (model?.at ?? now), partial })
+    // Its time is over: that is one more try that failed. Whoever else stopped it wants no other.
+    if (stopped && reason !== 'timeout') return stopped
+    const said =
+      failure.class === 'overflow' ? await this.#full(failure, book, chars()) : failure.message || failure.class
+    const {
+      class: kind,
+      message,
+      retryable,
+    } = stopped || { class: failure.class, message: said, retryable: failure.retryable }
     const failed = {
       type: 'model.failed',
-      class: failure.class,
+      class: kind,
       message,
       ...(partial === undefined ? {} : { partial }),
     } as const
     // What was shown cannot be taken back, and would be shown again.
-    if (!failure.retryable || spoke) return { ...failed, retryable: false }
+    if (!retryable || spoke) return { ...failed, retryable: false }
     // Nobody tries again, so the end of the run names its cause.
-    if (limits !== null && failures + 1 >= limits.modelAttempts) {
+    if (!unasked && limits !== null && failures + 1 >= limits.modelAttempts) {
       return { ...failed, message: `${message} Given up after ${failures + 1} tries.`, retryable: false }
     }
     // Those who were told the same come back one after the other.
     const backoff = Math.max(retryAfterMs ?? 0, Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** failures))
     const wait = Math.min(RETRY_MS_MAX, backoff * (1 + this.#world.random.fraction() / 4))
-    return { ...failed, retryable: true, retryAt: this.#world.store.now() + Math.ceil(wait) }
+    return { ...failed, retryable: true, retryAt: now + Math.ceil(wait), ...(unasked ? { unasked } : {}) }
   }
 
   /** Nothing is cut silently: whoever looks is told how full it is, and what can be done. */
-  async #full(failure: ModelFailure, book: Book): Promise<string> {
+  async #full(failure: ModelFailure, book: Book, chars: number): Promise<string> {
     const { model } = this.#world.agent(book.session.agent)
-    await book.count()
-    const tokens = Math.ceil(book.chars / CHARS_A_TOKEN)
+    const tokens = Math.ceil(chars / CHARS_A_TOKEN)
     const most = isPriced(model) ? ` of ${(await model.profile()).contextTokens}` : ''
     return `The context is full: about ${tokens}${most} tokens. Fork the session from an earlier event, or go on with a model that takes more. (${failure.message})`
   }
@@ -294,9 +332,10 @@ export class Performer {
   }
 
   /** The policy as it is now may say more no's than when the call was admitted, and nothing else. */
-  #secondLook({ policy, environment }: Agent, { tool, args, effect }: Proposal): string | null {
+  #secondLook({ policy, environment }: Agent, { tool, args, effect, gate }: Proposal): string | null {
     const action = { tool, args, effect, approval: 'auto', ...(environment === null ? {} : { environment }) } as const
-    const judged = judge(policy, action)
+    // Whoever was asked about it said yes: that nobody can be asked here is no reason any more.
+    const judged = judge(gate?.type === 'ask' ? { ...policy, onAsk: 'park' } : policy, action)
     return judged.type === 'deny' ? judged.reason : null
   }
 
@@ -312,19 +351,42 @@ export class Performer {
         events: [refused(call.key, 'error', `ToolChanged: tool "${call.proposal.tool}" ${what} since this run began.`)],
       }
     }
-    const context = new ToolTalk(this.#world, book.id, call.key, flight, tool.secrets)
+    const { digest, args: approved } = call.proposal
+    if (digest !== undefined && digest !== digestOf(tool, approved))
+      return { events: [refused(call.key, 'error', 'Not run: its arguments are not those that were approved.')] }
     if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
-    const args = detach(call.proposal.args)
+    const context = new ToolTalk(this.#world, book.id, call, flight, tool.secrets)
+    context.paidBy(book, this)
+    const args = detach(approved)
     const leave = this.#world.watchdog?.enter({ tool: tool.name, call: call.key, session: book.id })
     const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
     leave?.()
+    const settled = this.#done(book, effect, { done, context, flight })
+    const landing = settled instanceof Promise ? await settled : settled
+    // The attempt that is asked about may have asked models too.
+    if (context.door === null && mode === 'execute') return landing
+    return paidFor(landing, book.id, call.key, context.door?.spent ?? null)
+  }
+
+  /** What came of a call that ran. A promise only if hooks have a say on it. */
+  #done(book: Book, effect: Extract<Effect, { type: 'run' }>, ran: Ran): Landing | Promise<Landing> {
+    const { done, context, flight } = ran
+    const { call } = effect
     if (done.type === 'undecided') return { events: [unknown(call.key)] }
     if (done.type === 'failed' && flight.reason !== null) return abandon(effect, flight.reason, true)
     const { hooks, redactor } = this.#world
-    if (!hooks?.has('after_tool_call', agent.name, tool.name)) return resultOf(call, done, context.kept, redactor)
+    if (!hooks?.has('after_tool_call', this.#world.agent(book.session.agent).name, call.proposal.tool))
+      return resultOf(call, done, context.kept, redactor)
+    if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], redactor)
+    return this.#seen(book, call, { done, context, flight }, hooks)
+  }
+
+  /** After the hooks that see a result before anybody else does. */
+  async #seen(book: Book, call: Call, { done, context, flight }: Ran<Ended>, hooks: Hooks): Promise<Landing> {
+    const { redactor, agent } = this.#world
     const withheld = { ...done, output: WITHHELD }
-    if (flight.reason !== null) return resultOf(call, withheld, [], redactor)
-    const at = { session: book.id, agent: agent.name, call: call.key, tool: tool.name, args: call.proposal.args }
+    const { tool, args } = call.proposal
+    const at = { session: book.id, agent: agent(book.session.agent).name, call: call.key, tool, args }
     try {
       const said = await inTime(hooks.rewritten(at, done.output), flight, WITHHELD)
       // A hook has its say on the result. What the call adds beside it stands, unless nobody may see what it did.
@@ -339,17 +401,16 @@ export class Performer {
   }
 }
 
-const UNPRICED = new Purse('', {}, null)
-const NO_TRAITS: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
-/** For a model that does not say what it costs. */
-const UNKNOWN_RATE = { price: CAUTIOUS, outputTokensMax: OUTPUT_TOKENS }
-
-async function rateOf({ model }: Agent): Promise<Omit<Rate, 'baseChars'>> {
-  return isPriced(model)
-    ? { price: (await model.profile()).price, outputTokensMax: model.outputTokensMax }
-    : UNKNOWN_RATE
+type Failed = Extract<OwnerBody, { type: 'model.failed' }>
+type Ended = Exclude<Done, { type: 'undecided' }>
+type Ran<As extends Done = Done> = {
+  readonly done: As
+  readonly context: ToolTalk
+  readonly flight: FlightContext
 }
 
+const UNPRICED = new Purse('', {}, null)
+const NO_TRAITS: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
 function baseOf(told: Frame | Tools, { instructions, output }: Agent): number {
   const asked = output?.asked ? JSON.stringify(output.asked.schema).length : 0
   if ('definitions' in told) return asked + told.instructions.length + JSON.stringify(told.tools).length

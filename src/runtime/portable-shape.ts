@@ -1,5 +1,6 @@
 // The shape of an exported session and of every event in it, as checks. What the events mean together is portable-sound.ts.
 import type {
+  Account,
   Allow,
   BlobRef,
   CallStatus,
@@ -119,6 +120,20 @@ const proposal = object<Proposal>({
   clear: optional(yes),
 })
 
+const failureClass = oneOf<ModelFailureClass>({
+  rate_limit: true,
+  auth: true,
+  overflow: true,
+  bad_request: true,
+  server: true,
+  network: true,
+  timeout: true,
+  other: true,
+  lost: true,
+  superseded: true,
+  interrupted: true,
+})
+
 const outcome = variants<Outcome>({
   completed: {},
   interrupted: { hook: optional(text) },
@@ -130,6 +145,7 @@ const outcome = variants<Outcome>({
       usd: true,
       tokens: true,
     }),
+    account: optional(oneOf<Account>({ run: true, session: true, tree: true, day: true })),
   },
   halted: { reason: text },
   failed: {
@@ -143,8 +159,10 @@ const outcome = variants<Outcome>({
       prepare_failed: true,
       hook_error: true,
       planner_failed: true,
+      refusal: true,
     }),
     failure,
+    class: optional(failureClass),
   },
 })
 
@@ -166,6 +184,8 @@ const usage = object<Usage>({
   reasoningTokens: optional(amount),
 })
 
+const spent = { usage: optional(usage), cost: optional(amount), assumed: optional(yes) }
+
 const limits = object<Limits>({
   modelRequests: amount,
   modelAttempts: amount,
@@ -180,20 +200,6 @@ const limits = object<Limits>({
   tokens: optional(orNull(amount)),
   depth: optional(amount),
   emptyRetries: optional(amount),
-})
-
-const failureClass = oneOf<ModelFailureClass>({
-  rate_limit: true,
-  auth: true,
-  overflow: true,
-  bad_request: true,
-  server: true,
-  network: true,
-  timeout: true,
-  other: true,
-  lost: true,
-  superseded: true,
-  interrupted: true,
 })
 
 const stamp: Fields<Envelope> = { seq: whole, at: moment, epoch: whole }
@@ -270,10 +276,10 @@ const event: Check<Event> = variants<Event>({
     parts,
     calls: list(proposal),
     verdict,
-    usage: optional(usage),
-    cost: optional(amount),
+    ...spent,
     route: optional(text),
     missed: optional(json),
+    finish: optional(oneOf<NonNullable<OfType<'agent.message'>['finish']>>({ length: true, refusal: true })),
   },
   'model.failed': {
     ...stamp,
@@ -283,6 +289,8 @@ const event: Check<Event> = variants<Event>({
     route: optional(text),
     retryAt: optional(moment),
     partial: optional(text),
+    unasked: optional(yes),
+    ...spent,
   },
   'agent.tool_use': { ...stamp, call: callName },
   'agent.custom_tool_use': { ...stamp, call: callName },
@@ -296,6 +304,7 @@ const event: Check<Event> = variants<Event>({
     retryKind: optional(text),
     metadata: optional(json),
     ends: optional(text),
+    ...spent,
   },
   'context.compacted': {
     ...stamp,
@@ -309,7 +318,7 @@ const event: Check<Event> = variants<Event>({
     kind: oneOf<NoteKind>({ limit: true, nudge: true, correction: true, learning: true, undo: true, context: true }),
     text,
   },
-  'wake.scheduled': { ...stamp, due: moment, reason: text, key: text },
+  'wake.scheduled': { ...stamp, due: moment, reason: text, key: text, urgent: optional(yes) },
   'run.settled': { ...stamp, outcome, inputs: optional(seqs) },
   'session.closed': stamp,
 })

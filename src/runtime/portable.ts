@@ -17,12 +17,9 @@ import { readLog } from './replay.ts'
 
 export type { Portable } from './portable-shape.ts'
 
-/** A fork of a fork of a fork: further than this nobody looks. */
-const PARENTS_MAX = 64
-
 export async function exportSession(store: Store, session: string): Promise<Portable> {
   const events = await readLog(store, session)
-  const parents = await parentsOf(store, events)
+  const parents = await parentsOf(store, { session, events })
   const blobs = await blobsOf(store, [events, ...parents.map((parent) => parent.events)].flat())
   const rest = { session, events, blobs, ...(parents.length > 0 ? { parents } : {}) }
   const whole = { format: 'terret.session', version: 1, ...rest } as const
@@ -114,8 +111,10 @@ function checkParents({ session, events, parents = [], blobs }: Portable): void 
   const missing = forkOf(below.events)
   if (missing) throw invalid(`the log of ${missing.session}, from which ${below.session} was forked, is missing.`)
   if (new Set([session, ...parents.map((parent) => parent.session)]).size !== parents.length + 1)
-    throw invalid('a session was forked from itself.')
+    throw invalid(OWN_FORK)
 }
+
+const OWN_FORK = 'a session was forked from itself.'
 
 async function checkBlobs({ events, parents = [], blobs }: Portable): Promise<void> {
   const there = await referred([events, ...parents.map((parent) => parent.events)].flat(), async (hashed) =>
@@ -162,15 +161,15 @@ async function isThere(store: Store, { session, events }: PortableLog): Promise<
   )
 }
 
-async function parentsOf(store: Store, events: readonly Event[]): Promise<readonly PortableLog[]> {
-  const parents: PortableLog[] = []
-  for (let fork = forkOf(events); fork; fork = forkOf(parents.at(-1)?.events ?? [])) {
-    if (parents.length === PARENTS_MAX) throw invalid(`it is a fork of more than ${PARENTS_MAX} others.`)
+async function parentsOf(store: Store, log: PortableLog): Promise<readonly PortableLog[]> {
+  const logs = [log]
+  for (let fork = forkOf(log.events); fork; fork = forkOf(logs.at(-1)?.events ?? [])) {
     const { session, seq } = fork
+    if (logs.some((below) => below.session === session)) throw invalid(OWN_FORK)
     const known = (await readLog(store, session)).slice(0, seq)
-    parents.push({ session, events: known })
+    logs.push({ session, events: known })
   }
-  return parents
+  return logs.slice(1)
 }
 
 function forkOf([created]: readonly Event[]): { readonly session: string; readonly seq: number } | null {

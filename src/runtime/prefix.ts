@@ -14,10 +14,12 @@ export type Sent = {
   /** Who answered, and how many tokens that took. */
   readonly route: string | undefined
   readonly inputTokens: number
+  /** No tool was allowed. Null where that changes nothing that is cached. */
+  readonly barred: boolean | null
 }
 
 export type Miss = {
-  readonly why: 'instructions' | 'tools' | 'history' | 'model'
+  readonly why: 'instructions' | 'tools' | 'tool_choice' | 'history' | 'model'
   /** The first differing character of the text that changed; for the history, the first differing message. */
   readonly at: number
 }
@@ -27,13 +29,15 @@ const PAGE = 200
 /** What the last answered request began with, as the log tells it: for a process that did not ask it itself. */
 export async function recalled(store: Store, id: string, upTo: number, frames: Frames): Promise<Sent | null> {
   let reply: Extract<Event, { type: 'agent.message' }> | null = null
+  let barred: boolean | null = null
   for (let end = upTo; end > 0; end -= PAGE) {
     const { events } = await store.read(id, Math.max(0, end - PAGE), Math.min(PAGE, end))
     for (const event of events.toReversed()) {
       if (event.type === 'agent.message') reply ??= event
+      if (event.type === 'model.started' && reply !== null) barred ??= event.allow === 'none'
       if (event.type !== 'run.started' || reply === null) continue
       const frame = await frames.of(event.toolset, event.instructions)
-      return { frame, messages: [], route: reply.route, inputTokens: reply.usage?.inputTokens ?? 0 }
+      return { frame, messages: [], route: reply.route, inputTokens: reply.usage?.inputTokens ?? 0, barred }
     }
   }
   return null
@@ -49,6 +53,9 @@ export function missOf(before: Sent, now: Omit<Sent, 'inputTokens'>): Miss | nul
     const instructions = differsAt(before.frame.instructions, now.frame.instructions)
     if (instructions >= 0) return { why: 'instructions', at: instructions }
   }
+  // Anthropic keeps tools and instructions, and reads the conversation anew.
+  const choice = now.barred !== null && before.barred !== null && now.barred !== before.barred
+  if (choice && now.frame.tools.length > 0) return { why: 'tool_choice', at: 0 }
   const last = before.messages.length - 1
   if (last < 0 || now.messages[last] === before.messages[last]) return null
   return { why: 'history', at: before.messages.findIndex((message, i) => message !== now.messages[i]) }

@@ -1,11 +1,13 @@
 // The first effect: prepare a run. Asks the sources of tools, freezes what the run will use and lands as `run.started`.
 import type { OwnerBody } from '../kernel/event.ts'
+import type { Failure } from '../kernel/failure.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob } from '../kernel/ports.ts'
 import type { Book } from './book.ts'
 import type { FlightContext, Landing } from './flight.ts'
 import { HookFailed, type Hooks } from './hooks.ts'
 import { inputText } from './history.ts'
+import { inTime } from './landings.ts'
 import { originText, readOrigin } from './origin.ts'
 import type { Tools } from './toolbox.ts'
 import { type Agent, textBlob, toolsetBlob, type World } from './world.ts'
@@ -31,7 +33,7 @@ export class Preparer {
   async prepare(effect: Extract<Effect, { type: 'prepare' }>, book: Book, flight: FlightContext): Promise<Landing> {
     const agent = this.#world.agent(book.session.agent)
     const { hooks } = this.#world
-    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, book)
+    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, book, flight)
     if ('events' in said) return said
     const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, book) : []
     const contexts = [...told, ...said.contexts]
@@ -71,6 +73,7 @@ export class Preparer {
     hooks: Hooks,
     { inputs }: Extract<Effect, { type: 'prepare' }>,
     { id, session }: Book,
+    flight: FlightContext,
   ): Promise<Landing | { readonly contexts: readonly string[] }> {
     const { agent } = session
     if (!hooks.has('run_start', agent) && !hooks.has('user_prompt_submit', agent)) return NOTHING
@@ -78,13 +81,13 @@ export class Preparer {
     const at = { session: id, agent, prompt }
     try {
       await hooks.tell('run_start', at)
-      const said = inputs.length > 0 ? await hooks.prompt(at) : NOTHING
+      const said = inputs.length > 0 ? await inTime(hooks.prompt(at), flight, null, 'timeout') : NOTHING
+      if (said === null) return hookFailed(inputs, { kind: 'Timeout', message: NO_WORD })
       if ('contexts' in said) return said
       return { events: [{ type: 'run.settled', outcome: { type: 'interrupted', hook: said.cancel }, inputs }] }
     } catch (error) {
       if (!(error instanceof HookFailed)) throw error
-      const failure = { kind: 'Failed', message: error.message } as const
-      return { events: [{ type: 'run.settled', outcome: { type: 'failed', reason: 'hook_error', failure }, inputs }] }
+      return hookFailed(inputs, { kind: 'Failed', message: error.message })
     }
   }
 
@@ -113,6 +116,13 @@ export class Preparer {
     this.#frozen.set(tools, frozen)
     return frozen
   }
+}
+
+const NO_WORD = 'A hook did not say in time whether this prompt may be shown.'
+
+/** Whoever could not be asked has not said yes: the prompt is not shown. */
+function hookFailed(inputs: readonly number[], failure: Failure): Landing {
+  return { events: [{ type: 'run.settled', outcome: { type: 'failed', reason: 'hook_error', failure }, inputs }] }
 }
 
 const NOTHING: { readonly contexts: readonly string[] } = { contexts: [] }

@@ -1,8 +1,11 @@
 // What a model call may cost at most, and who pays: the amount that is held before it, and the accounts with their limits.
 // It moves no money; the charges stand in the commit that causes them (charges.ts).
+import type { Account } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Charge, Store } from '../kernel/ports.ts'
-import type { Price } from '../models/price.ts'
+import type { Charge, Model, Store } from '../kernel/ports.ts'
+import type { Session } from '../kernel/session.ts'
+import { isPriced, OUTPUT_TOKENS } from '../models/hosted.ts'
+import { CAUTIOUS, type Price } from '../models/price.ts'
 
 /** In dollars. A call that could go over any of them is not made. */
 export type Budget = {
@@ -10,7 +13,7 @@ export type Budget = {
   readonly sessionUsd?: number
   /** A session and all its children, by their root. */
   readonly treeUsd?: number
-  /** All sessions of this agent in the store, by the day of the store's clock (UTC). */
+  /** All sessions of this agent in the store and their children, by the day of the store's clock (UTC). */
   readonly dayUsd?: number
 }
 
@@ -21,38 +24,49 @@ export const CHARS_A_TOKEN = 3
 const DAY_MS = 86_400_000
 const MILLION = 1_000_000
 
-export type Rate = {
-  readonly price: Price
-  readonly outputTokensMax: number
-  /** What every request carries: instructions and tools. Asked when money is held, since tools may change. */
-  readonly baseChars: () => number
+export type Rate = { readonly price: Price; readonly outputTokensMax: number }
+
+/** For a model that does not say what it costs. */
+const UNKNOWN_RATE: Rate = { price: CAUTIOUS, outputTokensMax: OUTPUT_TOKENS }
+
+export async function rateOf(model: Model): Promise<Rate> {
+  if (!isPriced(model)) return UNKNOWN_RATE
+  return { price: (await model.profile()).price, outputTokensMax: model.outputTokensMax }
 }
 
-/** What people allowed beyond the budget, by account. */
-export type Raised = Readonly<Record<string, number>>
+/** The most that a request of so many characters may cost. */
+export function holdOf({ price, outputTokensMax }: Rate, chars: number, boost = false): number {
+  // What is new is written to the cache at most once, and dearer than read.
+  const input = Math.max(price.input, price.cacheWrite ?? 0)
+  return Math.ceil((chars / CHARS_A_TOKEN) * input + outputTokensMax * (boost ? 2 : 1) * price.output)
+}
+
+/** `baseChars`: what every request carries, instructions and tools. Asked when money is held, since tools may change. */
+type Own = Rate & { readonly baseChars: () => number }
 
 export class Purse {
   readonly #agent: string
   readonly #budget: Budget
-  readonly #rate: Rate | null
-  readonly #raised: Raised
+  readonly #rate: Own | null
 
-  /** Without a rate every call holds what its run's limits say, and the limits of accounts are somebody else's. */
-  constructor(agent: string, budget: Budget, rate: Rate | null, raised: Raised = {}) {
+  /**
+   * `agent` is the root's. Without a rate every call holds what its run's limits say, and the limits of accounts are somebody
+   * else's.
+   */
+  constructor(agent: string, budget: Budget, rate: Own | null) {
     this.#agent = agent
     this.#budget = budget
     this.#rate = rate
-    this.#raised = raised
+  }
+
+  /** Something is held for every call, if it is nothing: what it comes to is settled. */
+  get bounded(): boolean {
+    return this.#rate !== null
   }
 
   /** Null: as the run's limits say. */
   hold(historyChars: () => number, boost: boolean): number | null {
-    if (this.#rate === null) return null
-    const { price, outputTokensMax, baseChars } = this.#rate
-    const inputTokens = (historyChars() + baseChars()) / CHARS_A_TOKEN
-    // What is new is written to the cache at most once, and dearer than read.
-    const input = Math.max(price.input, price.cacheWrite ?? 0)
-    return Math.ceil(inputTokens * input + outputTokensMax * (boost ? 2 : 1) * price.output)
+    return this.#rate === null ? null : holdOf(this.#rate, historyChars() + this.#rate.baseChars(), boost)
   }
 
   accounts(payer: Payer): readonly string[] {
@@ -64,7 +78,7 @@ export class Purse {
   runLimit(payer: Payer, before: number): readonly Charge[] {
     if (this.#rate === null) return []
     const { run } = accountsOf(this.#agent, payer)
-    return [this.#limit(run, this.#budget.runUsd, accountsOf(this.#agent, { ...payer, run: before }).run)]
+    return [limitOf(run, this.#budget.runUsd, accountsOf(this.#agent, { ...payer, run: before }).run)]
   }
 
   /** The limits that outlive a run. They stand beside every hold: a budget may have changed, or a day begun. */
@@ -72,34 +86,46 @@ export class Purse {
     if (this.#rate === null) return []
     const { session, tree, day } = accountsOf(this.#agent, payer)
     const { sessionUsd, treeUsd, dayUsd } = this.#budget
-    return [this.#limit(session, sessionUsd), this.#limit(tree, treeUsd), this.#limit(day, dayUsd)]
-  }
-
-  #limit(account: string, usd: number | undefined, raised = account): Charge {
-    const limit = usd === undefined ? null : Math.round(usd * MILLION) + (this.#raised[raised] ?? 0)
-    return { type: 'limit', account, limit }
+    return [limitOf(session, sessionUsd), limitOf(tree, treeUsd), limitOf(day, dayUsd)]
   }
 }
 
+/** What was allowed beyond the budget stands in accounts of its own: it survives, and counts wherever a limit is set. */
+function limitOf(account: string, usd: number | undefined, raised = account): Charge {
+  const limit = usd === undefined ? null : Math.round(usd * MILLION)
+  return { type: 'limit', account, limit, raisedBy: raisedBy(raised) }
+}
+
+function raisedBy(account: string): string {
+  return `raised:${account}`
+}
+
+const NAMES: Readonly<Record<keyof Budget, true>> = { runUsd: true, sessionUsd: true, treeUsd: true, dayUsd: true }
+
 export function checkBudget(budget: Budget): Budget {
   for (const [name, usd] of Object.entries(budget)) {
+    if (!Object.hasOwn(NAMES, name))
+      throw new Fault('invalid_config', `There is no budget "${name}". There are: ${Object.keys(NAMES).join(', ')}.`)
     if (usd === undefined || (Number.isFinite(usd) && usd >= 0)) continue
     throw new Fault('invalid_config', `The budget ${name} must be a number of dollars, from 0 on.`)
   }
   return budget
 }
 
-/** What was allowed beyond the budget stands in accounts of its own: it survives, and is added wherever a limit is set. */
-export async function raisedOf(agent: string, payer: Payer, store: Pick<Store, 'account'>): Promise<Raised> {
-  const rows = Object.values(accountsOf(agent, payer)).map(
-    async (account) => [account, (await store.account(`raised:${account}`))?.spent ?? 0] as const,
-  )
-  return Object.fromEntries(await Promise.all(rows))
+/** Who pays for this session: its root's agent. A child has no day of its own. */
+export async function rootAgentOf({ agent, parent }: Session, store: Pick<Store, 'card'>): Promise<string> {
+  return parent === null ? agent : ((await store.card(parent.root))?.agent ?? agent)
 }
 
-/** Somebody allows more: for the run that follows, the session, its tree and this day. */
-export function raiseOf(agent: string, payer: Payer, amount: number): readonly Charge[] {
-  const accounts = Object.values(accountsOf(agent, payer)).map((account) => `raised:${account}`)
+/** Which account does not cover it, as the store says when it refuses a hold. */
+export function emptyAccount({ detail }: Fault): Account | undefined {
+  return (['run', 'session', 'tree', 'day'] as const).find((account) => detail.startsWith(`${account}:`))
+}
+
+/** Somebody allows more: for the run that follows and the session, and, where it is `shared`, for its tree and this day. */
+export function raiseOf(agent: string, payer: Payer, amount: number, shared: boolean): readonly Charge[] {
+  const { run, session, tree, day } = accountsOf(agent, payer)
+  const accounts = (shared ? [run, session, tree, day] : [run, session]).map(raisedBy)
   const key = `raise:${payer.session}:${payer.run}`
   return [
     { type: 'hold', key, accounts, amount },
@@ -109,7 +135,7 @@ export function raiseOf(agent: string, payer: Payer, amount: number): readonly C
 
 /** Has somebody allowed more since this run ended? */
 export async function wasRaised(agent: string, payer: Payer, store: Pick<Store, 'account'>): Promise<boolean> {
-  return ((await store.account(`raised:${accountsOf(agent, payer).run}`))?.spent ?? 0) > 0
+  return ((await store.account(raisedBy(accountsOf(agent, payer).run)))?.spent ?? 0) > 0
 }
 
 function accountsOf(agent: string, { session, root, run, at }: Payer) {

@@ -50,7 +50,7 @@ export function troubleOf(error: unknown, { claim, wrote, now, attemptsMax }: Fa
 
 /** What is left on a session whose workers were lost so often that nobody should try again. */
 export function lostTrouble({ failed }: Claim): Trouble {
-  const reason = `Its worker was lost ${failed} times in a row before it had written anything.`
+  const reason = `Its worker was lost ${failed} times in a row before it had done a whole turn.`
   return { attempts: failed, reason, until: null }
 }
 

@@ -1,5 +1,9 @@
 // A queue between a producer that pushes and one consumer that iterates.
 // Not an async generator: handing over one item would cost twice as much, and most items are deltas.
+
+/** A reader that is always a little behind never empties it: of what was read no more is kept than this, or than still waits. */
+const READ_KEPT = 1_024
+
 export class Queue<T> {
   #items: T[] = []
   #at = 0
@@ -49,6 +53,9 @@ export class Queue<T> {
     this.#at += 1
     if (this.#at === this.#items.length) {
       this.#items = []
+      this.#at = 0
+    } else if (this.#at >= READ_KEPT && this.#at * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#at)
       this.#at = 0
     }
     return item

@@ -9,15 +9,23 @@ export type Secrets = Readonly<Record<string, string>>
 /** Shorter values are words of the language, and would be found everywhere. */
 export const SECRET_CHARS_MIN = 8
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-const SECRET_NAMES = /(^|_)(API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$/i
+/** One of these words, or one that ends with a longer of them; and not what only leads to a secret. */
+const SECRET_NAMES =
+  /(^|_)(KEY|PAT|PASS|BEARER|CREDENTIALS?)(_|$)|_PWD(_|$)|(API|ACCESS|SECRET|PRIVATE)KEY|(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)(_|$)/i
+const LEADS_TO_ONE =
+  /_(PATH|FILE|DIR|FOLDER|ID|NAME|USER|URL|URI|HOST|PORT|SOCK|TYPE|TTL|ALGORITHM|LENGTH|MAX|MIN|COUNT)$/i
 
 /** What the environment calls a secret: the values of variables that are named like one. */
 export function environmentSecrets(env: Readonly<Record<string, string | undefined>> = process.env): Secrets {
   const found = Object.entries(env).filter(
     (entry): entry is [string, string] =>
-      NAME.test(entry[0]) && SECRET_NAMES.test(entry[0]) && (entry[1] ?? '').length >= 12,
+      NAME.test(entry[0]) && isSecretName(entry[0]) && (entry[1] ?? '').length >= SECRET_CHARS_MIN,
   )
   return Object.fromEntries(found)
+}
+
+function isSecretName(name: string): boolean {
+  return SECRET_NAMES.test(name) && !LEADS_TO_ONE.test(name)
 }
 
 export function markOf(name: string): string {
@@ -121,26 +129,39 @@ export class Redactor {
       push: (piece) => {
         // Most pieces have nothing that a secret begins with.
         if (held === '' && this.#beginning?.test(piece) !== true) return piece
-        const text = this.text(held + piece)
-        const from = this.#pending(text)
-        held = text.slice(from)
-        return text.slice(0, from)
+        const text = held + piece
+        const certain = this.#certain(text)
+        held = text.slice(certain)
+        return this.text(text.slice(0, certain))
       },
       end: () => {
-        const rest = held
+        const rest = this.text(held)
         held = ''
         return rest
       },
     }
   }
 
-  /** Where a spelling may have begun that is not whole yet. */
-  #pending(text: string): number {
-    for (let from = Math.max(0, text.length - this.#longest + 1); from < text.length; from++) {
+  /** Up to where more text changes nothing: no spelling has begun there that is not whole, and none goes across. */
+  #certain(text: string): number {
+    for (let from = 0; ; ) {
+      const pending = this.#pending(text, from)
+      if (this.#any === null) return pending
+      this.#any.lastIndex = from
+      const whole = this.#any.exec(text)
+      // What has begun at the same place may become a longer one, and what began before comes first.
+      if (whole === null || pending <= whole.index) return pending
+      from = this.#any.lastIndex
+    }
+  }
+
+  /** Where, from there on, a spelling may have begun that is not whole yet. */
+  #pending(text: string, start: number): number {
+    for (let from = Math.max(start, text.length - this.#longest + 1); from < text.length; from++) {
       const begun = this.#begun.get(text.charAt(from))
       if (begun === undefined) continue
       const tail = text.slice(from)
-      if (begun.some((spelling) => spelling.startsWith(tail))) return from
+      if (begun.some((spelling) => spelling.length > tail.length && spelling.startsWith(tail))) return from
     }
     return text.length
   }
@@ -163,9 +184,11 @@ function spellings(value: string): readonly string[] {
     value,
     JSON.stringify(value).slice(1, -1),
     encodeURIComponent(bytes.toString()),
+    encodeURI(bytes.toString()),
     ...shifted,
     ...url,
     bytes.toString('hex'),
+    bytes.toString('hex').toUpperCase(),
   ]
   return [...new Set(all)].filter((text) => text.length >= SECRET_CHARS_MIN)
 }

@@ -3,6 +3,7 @@
 import type { Json } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import { canonicalJson } from '../tools/canonical.ts'
+import { isChildKey } from './children.ts'
 
 export type Rerun = {
   readonly events: readonly Event[]
@@ -18,8 +19,13 @@ export type Rerun = {
   } | null
 }
 
-export function compareRuns(before: readonly Event[], events: readonly Event[]): Rerun {
-  const [old, now] = [told(before), told(events)]
+/** `names`: what the children of the second are called, and what those of the first were called in their place. */
+export function compareRuns(
+  before: readonly Event[],
+  events: readonly Event[],
+  names: ReadonlyMap<string, string> = new Map(),
+): Rerun {
+  const [old, now] = [told(before), told(renamed(events, names))]
   const length = Math.max(old.length, now.length)
   const parted = Array.from({ length }, (_, i) => [old[i], now[i]] as const).find(([a, b]) => !same(a?.told, b?.told))
   const [was, is] = parted ?? []
@@ -36,6 +42,17 @@ export function compareRuns(before: readonly Event[], events: readonly Event[]):
     sameResults: same(old.flatMap(resultsOf), now.flatMap(resultsOf)),
     divergence: parted ? divergence : null,
   }
+}
+
+/** The same, with other names of sessions wherever one is mentioned. */
+export function renamed<T>(value: T, names: ReadonlyMap<string, string>): T {
+  const written = (text: string): string => JSON.stringify(text).slice(1, -1)
+  const others = new Map([...names].map(([from, to]) => [written(from), written(to)]))
+  if (others.size === 0) return value
+  // A child of a child begins with the name of its parent, and the tenth with that of the first.
+  const longest = [...others.keys()].sort((a, b) => b.length - a.length)
+  const any = new RegExp(`(?:${longest.map((name) => name.replace(/\W/g, '\\$&')).join('|')})(?!\\d)`, 'g')
+  return JSON.parse(JSON.stringify(value).replace(any, (name) => others.get(name) ?? name)) as T
 }
 
 /** A call of the model that was lost with its worker, or stopped with its process: nobody outside asked for that. */
@@ -71,10 +88,14 @@ function told(events: readonly Event[]): readonly Fact[] {
   return kept.map((event) => ({ seq: event.seq, told: essence(event, (seq) => places.get(seq) ?? 0) }))
 }
 
-/** A request that was lost and asked again is one request; a call that was begun again is one call. */
+/**
+ * A request that was lost and asked again is one request; a call that was begun again is one call. What a child says after its
+ * call was closed changes nothing, and may come whenever it comes.
+ */
 function withoutLosses(events: readonly Event[]): Event[] {
   const kept: Event[] = []
   const begun = new Set<string>()
+  const closed = new Set<string>()
   let shown: readonly number[] = []
   for (const event of events) {
     if (isLoss(event, events)) {
@@ -83,22 +104,35 @@ function withoutLosses(events: readonly Event[]): Event[] {
     } else if (event.type === 'model.started') {
       kept.push({ ...event, shows: [...shown, ...event.shows] })
       shown = []
-    } else if (event.type !== 'agent.tool_use' || !begun.has(event.call)) kept.push(event)
-    if (event.type === 'agent.tool_use') begun.add(event.call)
+    } else if (event.type === 'agent.tool_use') {
+      if (!begun.has(event.call)) kept.push(event)
+      begun.add(event.call)
+    } else if (event.type !== 'user.custom_tool_result' || !isChildKey(event.id) || !closed.has(event.call))
+      kept.push(event)
+    if (event.type === 'agent.tool_result') closed.add(event.call)
   }
   return kept
 }
 
-/** Results that came one after the other may come in any order. */
+/** Results that came one after the other may come in any order, and so may what children answer. */
 function ordered(events: Event[]): Event[] {
   for (let from = 0; from < events.length; from++) {
-    let to = from
-    while (events[to]?.type === 'agent.tool_result') to += 1
-    const results = events.slice(from, to).filter((event) => event.type === 'agent.tool_result')
-    events.splice(from, to - from, ...results.sort((a, b) => indexOf(a.call) - indexOf(b.call)))
-    from = Math.max(from, to)
+    const results: Landed[] = []
+    for (const event of events.slice(from)) {
+      if (!isLanded(event)) break
+      results.push(event)
+    }
+    results.sort((a, b) => indexOf(a.call) - indexOf(b.call))
+    events.splice(from, results.length, ...results)
+    from += results.length
   }
   return events
+}
+
+type Landed = Extract<Event, { type: 'agent.tool_result' | 'user.custom_tool_result' }>
+
+function isLanded(event: Event): event is Landed {
+  return event.type === 'agent.tool_result' || (event.type === 'user.custom_tool_result' && isChildKey(event.id))
 }
 
 function indexOf(call: string): number {
@@ -133,7 +167,9 @@ function essence(event: Event, place: (seq: number) => number): Fact['told'] {
       return { type, outcome: event.outcome, inputs: (event.inputs ?? []).map(place) }
     default: {
       const { seq: _seq, at: _at, epoch: _epoch, ...body } = event
-      return 'call' in body ? { ...body, call: moved(body.call) } : body
+      if (!('call' in body)) return body
+      // A child names its answer by the places in its own log.
+      return { ...body, call: moved(body.call), ...(isChildKey(body.id) ? { id: 'child' } : {}) }
     }
   }
 }

@@ -1,11 +1,15 @@
 // Rerun: a recorded session once more, in a new session of any harness. The model answers what it answered, the people say what
-// they said; the tools work again, give what they gave, or are stood in for. There is no loop here: the harness drives.
+// they said; the tools work again, give what they gave, or are stood in for. Its children are made again and go by their own logs.
+// There is no loop here: the harness drives.
 import type { CallKey, ModelFailureClass, ProviderFailureClass } from '../kernel/content.ts'
 import { callKey, type Event, type InboxBody, type InboxEvent } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import { outsideOf } from '../kernel/ledger.ts'
 import type { CallContext, Model, ModelFailure, Reply, Store } from '../kernel/ports.ts'
 import { type Metadata, ModelRetry, output, ToolFailure } from '../tools/output.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
-import { compareRuns, isLoss, type Rerun } from './replay-compare.ts'
+import { isChildKey } from './children.ts'
+import { compareRuns, isLoss, renamed, type Rerun } from './replay-compare.ts'
 import { isInbox } from './replay-decide.ts'
 import { readLog } from './replay.ts'
 import { sleep } from './sleep.ts'
@@ -18,8 +22,13 @@ export type Stub = (
   context: ToolContext,
 ) => unknown
 
+/** Logs by the ids of their sessions. */
+export type Logs = ReadonlyMap<string, readonly Event[]>
+
 export type RerunOptions = {
   readonly tools?: readonly Tool[]
+  /** The logs of the sessions below it, as `readChildren` gives them. A session that started subagents needs them. */
+  readonly children?: Logs
   /** `live`: they run. `recorded`: what the log says they gave, and an error for what it does not have. Or a stand-in. */
   readonly results?: 'live' | 'recorded' | Stub
 }
@@ -34,24 +43,25 @@ export type Recording = {
   readonly run: (session: Fresh, store: Store) => Promise<Rerun>
 }
 
-/** Hand `model` and `tools` to a harness, open a session there, and `run` it. */
+/** Hand `model` and `tools` to a harness, with the subagents that it had, open a session there, and `run` it. */
 export function recordingOf(events: readonly Event[], options: RerunOptions = {}): Recording {
-  const { tools = [], results = 'recorded' } = options
-  const tape = new Tape(events)
+  const { tools = [], children = new Map(), results = 'recorded' } = options
+  const tapes = new Tapes(events, children)
   return {
-    model: { name: 'recorded', call: (request, context) => tape.answer(request.session, context) },
-    tools: tools.map((tool) => (tool.outside ? tool : { ...tool, execute: handlerOf(tool, results, tape) })),
+    model: { name: 'recorded', call: (request, context) => tapes.answer(request.session, context) },
+    tools: tools.map((tool) => (tool.outside ? tool : { ...tool, execute: handlerOf(tool, results, tapes) })),
     run: async (session, store) => {
-      await tape.play(session, store)
-      return compareRuns(events, await readLog(store, session.id))
+      await tapes.play(session, store)
+      return compareRuns(events, await readLog(store, session.id), tapes.names)
     },
   }
 }
 
-function handlerOf(tool: Tool, results: NonNullable<RerunOptions['results']>, tape: Tape): Tool['execute'] {
+function handlerOf(tool: Tool, results: NonNullable<RerunOptions['results']>, tapes: Tapes): Tool['execute'] {
   return async (args, context) => {
-    const recorded = tape.result(tool.name, context.call)
-    if (recorded) await tape.sendUpTo(recorded.seq)
+    const tape = tapes.of(context.session)
+    const recorded = tape?.result(tool.name, context.call) ?? null
+    if (tape && recorded) await tapes.sendUpTo(tape, recorded)
     if (results === 'live') return tool.execute(args, context)
     return results === 'recorded' ? repeated(recorded, context) : results({ tool: tool.name, args, recorded }, context)
   }
@@ -67,13 +77,109 @@ async function repeated(recorded: Result | null, context: ToolContext): Promise<
   return output({ ok: status === 'ok', content, metadata: beside })
 }
 
-type Answer = { readonly seq: number; readonly said: Reply | ModelFailure | 'stopped' }
+type Moment = { readonly seq: number; readonly at: number }
+type Answer = Moment & { readonly said: Reply | ModelFailure | 'stopped' }
 
 /** How long a call that was stopped in the log waits to be stopped again. */
 const STOPPED_MS = 1_000
 
-/** Where the rerun stands in the log: which reply is next, and what the people have not sent yet. */
+/** The tape of the session, and those of the sessions below it by the names that these have now. */
+class Tapes {
+  /** What the children that were met are called now, and were called then. */
+  readonly names = new Map<string, string>()
+  readonly #root: Tape
+  readonly #children: Logs
+  readonly #tapes = new Map<string, Tape>()
+  #session: Fresh | null = null
+
+  constructor(events: readonly Event[], children: Logs) {
+    this.#root = new Tape(events, (event) => isChildKey(event.id))
+    this.#children = children
+    for (const tape of [this.#root, ...[...children].map(([id, log]) => new Tape(log, isFamily, id))]) {
+      const lost = tape.born.find((call) => !this.#logOf(tape, call))
+      if (lost !== undefined)
+        throw new Fault(
+          'invalid_input',
+          `Call ${lost} was a subagent's, and its log is missing. Give it as \`children\`.`,
+        )
+    }
+  }
+
+  async play(session: Fresh, store: Store): Promise<void> {
+    this.#session = session
+    this.#root.to = { session: session.id, store }
+    this.#tapes.set(session.id, this.#root)
+    for (let tape: Tape | undefined = this.#root; tape; tape = this.#next()) {
+      await tape.sendNext()
+      await session.run()
+    }
+  }
+
+  /** Who heard something first of all that was not said yet. At the same moment: the child, for its parent waits for it. */
+  #next(): Tape | undefined {
+    const waiting = [...this.#tapes.values()].reverse().filter(({ next }) => next !== undefined)
+    return waiting.sort((a, b) => (a.next?.at ?? 0) - (b.next?.at ?? 0))[0]
+  }
+
+  async answer(session: string, context: CallContext): Promise<Reply | ModelFailure> {
+    const tape = this.of(session)
+    if (!tape) return refusal('This session is not the one that was recorded.')
+    const answer = tape.take()
+    if (!answer) return refusal(`The recording has ${tape.replies} replies and was asked for one more.`)
+    const stopped = answer.said === 'stopped'
+    await this.sendUpTo(tape, stopped ? { ...answer, at: answer.at + 1 } : answer)
+    if (answer.said !== 'stopped')
+      return renamed(answer.said, new Map([...this.names].map(([now, then]) => [then, now])))
+    await sleep(context.clock, STOPPED_MS, context.signal)
+    return refusal('In the recording this call was stopped.')
+  }
+
+  /** Null for a session that the recording knows nothing of. Before it is played there is only the one. */
+  of(session: string): Tape | null {
+    const known = this.#root.to === null ? this.#root : this.#tapes.get(session)
+    if (known) return known
+    const at = session.lastIndexOf('~')
+    const parent = at < 0 ? null : this.of(session.slice(0, at))
+    const [id, log] = (parent && this.#logOf(parent, parent.recorded(session.slice(at + 1)))) ?? []
+    if (!parent?.to || id === undefined || !log) return null
+    const tape = new Tape(log, isFamily, id)
+    tape.to = { session, store: parent.to.store }
+    this.#tapes.set(session, tape)
+    this.names.set(session, id)
+    return tape
+  }
+
+  /** What people had said by then, to this session and to the others. */
+  async sendUpTo(tape: Tape, { seq, at }: Moment): Promise<void> {
+    await tape.sendUpTo((event) => event.seq < seq)
+    for (const other of this.#tapes.values()) {
+      if (other === tape || (other.next?.at ?? at) >= at) continue
+      await other.sendUpTo((event) => event.at < at)
+      // It may rest until a child has answered: somebody must look at it.
+      this.#session?.run().catch(() => {})
+    }
+  }
+
+  #logOf(parent: Tape, call: CallKey): readonly [string, readonly Event[]] | undefined {
+    return [...this.#children].find(([, [created]]) => {
+      if (created?.type !== 'session.created' || created.parent?.call !== call) return false
+      const { session } = created.parent
+      return parent.id === null ? !this.#children.has(session) : session === parent.id
+    })
+  }
+}
+
+/** What a session hears from its family comes by itself. */
+function isFamily(event: InboxEvent): boolean {
+  if (event.type === 'user.interrupt') return event.id.startsWith('parent:')
+  return event.by?.startsWith('session:') === true
+}
+
+/** Where the rerun stands in one log: which reply is next, and what the people have not sent yet. */
 class Tape {
+  /** What it was called; null for the session itself, whose log does not say. */
+  readonly id: string | null
+  to: { readonly session: string; readonly store: Store } | null = null
   readonly #events: readonly Event[]
   readonly #answers: readonly Answer[]
   readonly #inbox: readonly InboxEvent[]
@@ -81,12 +187,12 @@ class Tape {
   readonly #tools: ReadonlyMap<CallKey, string>
   #taken = 0
   #sent = 0
-  #to: { readonly session: string; readonly store: Store } | null = null
 
-  constructor(events: readonly Event[]) {
+  constructor(events: readonly Event[], byItself: (event: InboxEvent) => boolean, id: string | null = null) {
+    this.id = id
     this.#events = events
     this.#answers = answersIn(events)
-    this.#inbox = events.filter(isInbox)
+    this.#inbox = events.filter(isInbox).filter((event) => !byItself(event))
     this.#results = new Map(events.flatMap((e) => (e.type === 'agent.tool_result' ? [[e.call, e] as const] : [])))
     this.#tools = new Map(
       events.flatMap((e) =>
@@ -95,39 +201,55 @@ class Tape {
     )
   }
 
-  async play(session: Fresh, store: Store): Promise<void> {
-    this.#to = { session: session.id, store }
-    do {
-      const first = this.#inbox[this.#sent]?.seq ?? Number.POSITIVE_INFINITY
-      await this.sendUpTo(this.#events.find((event) => event.seq > first && !isInbox(event))?.seq)
-      await session.run()
-    } while (this.#sent < this.#inbox.length)
+  get replies(): number {
+    return this.#answers.length
   }
 
-  async answer(session: string, context: CallContext): Promise<Reply | ModelFailure> {
-    if (this.#to && this.#to.session !== session) return refusal('This session is not the one that was recorded.')
-    const answer = this.#answers[this.#taken]
+  /** The calls that made a child. */
+  get born(): readonly CallKey[] {
+    const handed = new Set(this.#events.flatMap((e) => (e.type === 'agent.custom_tool_use' ? [e.call] : [])))
+    return this.#events.flatMap((e) => {
+      if (e.type !== 'agent.message') return []
+      const keys = e.calls.map((call, i) => {
+        const { child, answers } = outsideOf(call) ?? {}
+        return child !== undefined && !answers ? callKey(e.seq, i) : ''
+      })
+      return keys.filter((key) => handed.has(key))
+    })
+  }
+
+  /** What people say next. */
+  get next(): InboxEvent | undefined {
+    return this.#inbox[this.#sent]
+  }
+
+  take(): Answer | undefined {
     this.#taken += 1
-    if (!answer) return refusal(`The recording has ${this.#answers.length} replies and was asked for one more.`)
-    await this.sendUpTo(answer.seq)
-    if (answer.said !== 'stopped') return answer.said
-    await sleep(context.clock, STOPPED_MS, context.signal)
-    return refusal('In the recording this call was stopped.')
+    return this.#answers[this.#taken - 1]
   }
 
-  /** The calls that run now are those of the last reply. */
+  /** How the log calls a call that runs now: one of the last reply. */
+  recorded(key: CallKey): CallKey {
+    return callKey(this.#answers[this.#taken - 1]?.seq ?? 0, Number(key.slice(key.indexOf('.') + 1)))
+  }
+
   result(tool: string, key: CallKey): Result | null {
-    const index = Number(key.slice(key.indexOf('.') + 1))
-    const old = callKey(this.#answers[this.#taken - 1]?.seq ?? 0, index)
+    const old = this.recorded(key)
     return this.#tools.get(old) === tool ? (this.#results.get(old) ?? null) : null
   }
 
-  /** Everything that came before this event of the log and was not sent yet. */
-  async sendUpTo(seq = Number.POSITIVE_INFINITY): Promise<void> {
-    for (let event = this.#inbox[this.#sent]; event && event.seq < seq; event = this.#inbox[this.#sent]) {
-      if (!this.#to) return
+  /** What people said together, before anything came of it. */
+  async sendNext(): Promise<void> {
+    const first = this.next?.seq ?? Number.POSITIVE_INFINITY
+    const after = this.#events.find((event) => event.seq > first && !isInbox(event))?.seq ?? Number.POSITIVE_INFINITY
+    await this.sendUpTo((event) => event.seq < after)
+  }
+
+  async sendUpTo(isDue: (event: InboxEvent) => boolean): Promise<void> {
+    for (let event = this.next; event && isDue(event); event = this.next) {
+      if (!this.to) return
       this.#sent += 1
-      const { session, store } = this.#to
+      const { session, store } = this.to
       const body = await this.#readdressed(event, session, store)
       await store.commit([{ session, lane: 'inbox', events: [body] }])
     }
@@ -146,12 +268,13 @@ class Tape {
 
 function answersIn(events: readonly Event[]): readonly Answer[] {
   return events.flatMap((event): readonly Answer[] => {
-    if (event.type === 'agent.message') return [{ seq: event.seq, said: replyOf(event) }]
+    const { seq, at } = event
+    if (event.type === 'agent.message') return [{ seq, at, said: replyOf(event) }]
     if (event.type !== 'model.failed' || isLoss(event, events)) return []
-    const { seq, class: kind, message, retryable, partial } = event
-    if (!isProviders(kind)) return [{ seq, said: 'stopped' }]
-    const failure = { type: 'failure', class: kind, message, retryable } as const
-    return [{ seq, said: partial === undefined ? failure : { ...failure, partial } }]
+    const { class: kind, message, retryable, partial, unasked } = event
+    if (!isProviders(kind)) return [{ seq, at, said: 'stopped' }]
+    const failure = { type: 'failure', class: kind, message, retryable, ...(unasked ? { unasked } : {}) } as const
+    return [{ seq, at, said: partial === undefined ? failure : { ...failure, partial } }]
   })
 }
 
@@ -159,16 +282,17 @@ function isProviders(kind: ModelFailureClass): kind is ProviderFailureClass {
   return kind !== 'lost' && kind !== 'superseded' && kind !== 'interrupted'
 }
 
-function replyOf({ parts, calls, verdict, usage, cost, route }: Extract<Event, { type: 'agent.message' }>): Reply {
+function replyOf(event: Extract<Event, { type: 'agent.message' }>): Reply {
+  const { parts, calls, verdict, usage, cost, route } = event
   const asked = calls.map(({ id, tool, args, raw }) => ({ id, tool, args: raw ?? JSON.stringify(args) }))
   const ran = verdict.type === 'empty' && verdict.boost ? 'length' : 'stop'
   return {
     type: 'reply',
     parts,
     calls: asked,
-    finish: asked.length > 0 ? 'calls' : ran,
+    finish: event.finish ?? (asked.length > 0 ? 'calls' : ran),
     usage: usage ?? null,
-    ...(cost === undefined ? {} : { cost }),
+    cost: cost ?? 0,
     ...(route === undefined ? {} : { route }),
   }
 }

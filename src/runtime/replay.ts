@@ -49,6 +49,21 @@ export async function readLog(store: Pick<Store, 'read'>, session: string): Prom
   return events
 }
 
+/** The logs of the sessions below one: its children, and theirs. */
+export async function readChildren(
+  store: Pick<Store, 'read' | 'card' | 'list'>,
+  session: string,
+): Promise<ReadonlyMap<string, readonly Event[]>> {
+  const { root = session } = (await store.card(session)) ?? {}
+  const logs = new Map<string, readonly Event[]>()
+  for (let after = session; ; ) {
+    const cards = await store.list({ root, after, limit: PAGE })
+    for (const { session: id } of cards) if (id.startsWith(`${session}~`)) logs.set(id, await readLog(store, id))
+    if (cards.length < PAGE) return logs
+    after = cards.at(-1)?.session ?? after
+  }
+}
+
 async function* logOf(store: Pick<Store, 'read'>, session: string): AsyncGenerator<Event> {
   for (let after = 0; ; ) {
     const page = await store.read(session, after, PAGE)

@@ -1,5 +1,6 @@
 // What became of one run, collected from its events. It reads the log and adds nothing to it.
 import type {
+  Account,
   BlobRef,
   CallKey,
   CallStatus,
@@ -15,6 +16,7 @@ import type { Failure } from '../kernel/failure.ts'
 import type { Store } from '../kernel/ports.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
+import { detach } from './detach.ts'
 
 export type Pending = Frozen<{
   callId: CallKey
@@ -24,6 +26,11 @@ export type Pending = Frozen<{
   needs: 'approval' | 'answer'
   digest?: string
   expiresAt?: number | null
+  /** For an approval: what kind it is, how many people it needs, of which roles, and who said yes so far. */
+  class?: string
+  n?: number
+  roles?: readonly string[]
+  votes?: readonly string[]
   /** The session that waits, and the sessions from the top down to it: this one, or children below it. */
   sessionId: string
   path: readonly string[]
@@ -73,11 +80,15 @@ type Common = {
 export type Response = Extract<Event, { type: 'agent.message' }>
 
 export type Result = Frozen<
-  | (Common & { status: 'completed'; stopReason: 'end_turn'; output: Json })
-  | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' | 'paused' })
+  /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. */
+  | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Json })
+  | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
+  /** `reason` says how full the context is, where that is why it is paused. */
+  | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
   | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null })
   | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
-  | (Common & { status: 'limit'; stopReason: 'limit_reached'; limit: Extract<Outcome, { type: 'limit' }>['limit'] })
+  /** For the limit `usd`: `account` is whose money does not cover the next call. */
+  | (Common & { status: 'limit'; stopReason: 'limit_reached'; limit: Limit['limit']; account?: Account })
   | (Common & { status: 'halted'; stopReason: 'halted'; reason: string })
   | (Common & {
       status: 'failed'
@@ -85,6 +96,7 @@ export type Result = Frozen<
       failure: Failure & { classified: ClassifiedFailure | null }
     })
 >
+type Limit = Extract<Outcome, { type: 'limit' }>
 export type Completed = Extract<Result, { status: 'completed' }>
 
 /** A run that did not complete, thrown by `orThrow`. Its result has everything. */
@@ -106,12 +118,14 @@ export function orThrow(result: Result): Completed {
 function causeOf(result: Exclude<Result, Completed>): string {
   if (result.status === 'failed') return result.failure.message
   if (result.status === 'halted') return result.reason
-  if (result.status === 'limit') return result.limit
+  if (result.status === 'limit') return result.account === undefined ? result.limit : `usd of the ${result.account}`
   if (result.status === 'interrupted') return result.reason ?? 'somebody stopped it'
+  if (result.stopReason === 'paused' && result.reason !== undefined) return result.reason
   return result.status === 'sleeping' ? 'it goes on later' : 'it waits for somebody'
 }
 
 const PAGE = 1_000
+const STOPS = { stop: 'end_turn', length: 'max_tokens', refusal: 'refusal' } as const
 
 const ZERO: Counts = {
   inputTokens: 0,
@@ -134,7 +148,10 @@ export class Collector {
   /** It is the run that is asked for. */
   #ours: boolean
   #text = ''
+  /** What was said last, if a reply said nothing since: who only calls tools says nothing. */
+  #said = ''
   #output: Json = null
+  #finish: Response['finish']
   /** Of the run alone, in order. What they say is worked out once, at the end. */
   #events: Event[] = []
   /** What no run that was seen has taken yet. */
@@ -223,17 +240,23 @@ export class Collector {
     pending: readonly Pending[],
     waiting: { readonly waiting: string; readonly until: number | null },
   ): Told<Result> {
-    const { outcome } = this
-    const common = this.#common(events, pending, waiting.waiting)
-    if (!outcome) return unsettled(common, waiting)
+    // Who asks for the last run hears that what came after it is held.
+    const outcome = this.#input === null && waiting.waiting === 'resume' ? null : this.outcome
+    const common = this.#common(events, pending, outcome, waiting.waiting)
+    if (!outcome) return unsettled(common, waiting, events)
     switch (outcome.type) {
       case 'completed':
-        return { ...common, status: 'completed', stopReason: 'end_turn', output: this.#output }
+        return {
+          ...common,
+          status: 'completed',
+          stopReason: STOPS[this.#finish ?? 'stop'],
+          output: detach(this.#output),
+        }
       case 'interrupted':
         if (outcome.hook === undefined) return { ...common, status: 'interrupted', stopReason: 'cancelled' }
         return { ...common, status: 'interrupted', stopReason: 'cancelled_by_hook', reason: outcome.hook }
       case 'limit':
-        return { ...common, status: 'limit', stopReason: 'limit_reached', limit: outcome.limit }
+        return { ...common, status: 'limit', stopReason: 'limit_reached', ...limitOf(outcome) }
       case 'halted':
         return { ...common, status: 'halted', stopReason: 'halted', reason: outcome.reason }
       case 'failed': {
@@ -248,13 +271,17 @@ export class Collector {
     return this.#ours ? this.#events : this.#queued.filter(({ seq }) => seq === this.#input)
   }
 
-  #common(events: readonly Event[], pending: readonly Pending[], waiting: string): Told<Common> {
-    const { outcome } = this
+  #common(
+    events: readonly Event[],
+    pending: readonly Pending[],
+    outcome: Outcome | null,
+    waiting: string,
+  ): Told<Common> {
     const { cost, ...usage } = spentIn(events)
-    const responses = this.#raw ? events.filter((event) => event.type === 'agent.message') : null
+    const responses = this.#raw ? detach(events.filter((event) => event.type === 'agent.message')) : null
     return {
       sessionId: this.#sessionId,
-      text: this.#ours ? this.#text : '',
+      text: !this.#ours ? '' : outcome?.type === 'completed' ? this.#text : this.#said,
       usage,
       cost,
       pending,
@@ -272,12 +299,15 @@ export class Collector {
   #reset(): void {
     this.outcome = null
     this.#text = ''
+    this.#said = ''
     this.#output = null
     this.#events = []
   }
 
   #reply(event: Response): void {
     this.#text = textOf(event.parts)
+    this.#finish = event.finish
+    if (this.#text.trim() !== '') this.#said = this.#text
     const { verdict } = event
     if (verdict.type !== 'final') this.#output = null
     else this.#output = verdict.output === undefined ? this.#text : verdict.output
@@ -300,7 +330,8 @@ const MESSAGES = lookedAt('messages', messagesOf)
 function lookedAt(name: string, make: (events: readonly Event[]) => unknown): PropertyDescriptor & ThisType<Lazy> {
   return {
     get() {
-      const value = make(this[EVENTS])
+      // A copy: the events are those that the worker goes on with.
+      const value = detach(make(this[EVENTS]))
       Object.defineProperty(this, name, { value, enumerable: true })
       return value
     },
@@ -319,13 +350,24 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
 function unsettled(
   common: Told<Common>,
   { waiting, until }: { readonly waiting: string; readonly until: number | null },
+  events: readonly Event[],
 ): Told<Result> {
   const asks = common.pending.some(({ needs }) => needs === 'approval')
   if (waiting === 'approval' || (waiting === 'answer' && asks))
     return { ...common, status: 'requires_action', stopReason: 'approval_required' }
   if (waiting === 'answer') return { ...common, status: 'requires_action', stopReason: 'answer_required' }
-  if (waiting === 'resume') return { ...common, status: 'requires_action', stopReason: 'paused' }
+  if (waiting === 'resume') return { ...common, status: 'requires_action', stopReason: 'paused', ...overflowIn(events) }
   return { ...common, status: 'sleeping', stopReason: 'rescheduling', until }
+}
+
+/** Why nothing more was asked, if it was because no more fits. */
+function overflowIn(events: readonly Event[]): { readonly reason?: string } {
+  const last = events.findLast(({ type }) => type === 'agent.message' || type === 'model.failed')
+  return last?.type === 'model.failed' && last.class === 'overflow' ? { reason: last.message } : {}
+}
+
+function limitOf({ limit, account }: Limit): Pick<Limit, 'limit' | 'account'> {
+  return account === undefined ? { limit } : { limit, account }
 }
 
 /** The conversation as far as these events tell it. What no request has shown comes last. */
@@ -382,10 +424,10 @@ function spentIn(events: readonly Event[]): Frozen<Counts & { cost: number }> {
   let corrected = false
   let batch = 0
   for (const event of events) {
+    if ('cost' in event) cost += event.cost ?? 0
+    if ('usage' in event) addUsage(counts, event.usage ?? null)
     if (event.type === 'agent.message') {
-      addUsage(counts, event.usage ?? null)
       counts.modelRequests += 1
-      cost += event.cost ?? 0
       batch = event.verdict.type === 'continue' ? event.calls.length : 0
       counts.toolCalls += batch
       corrected = event.verdict.type === 'retry_tool_output' || event.verdict.type === 'retry_user_message'

@@ -1,8 +1,10 @@
 // What a model and a tool see of their flight: the doors they may use, and nothing else of the harness.
-import type { CallKey } from '../kernel/content.ts'
+import type { CallKey, Proposal } from '../kernel/content.ts'
 import type { Blob, CallContext, Clock, Delta } from '../kernel/ports.ts'
 import { ToolFailure } from '../tools/output.ts'
 import type { ToolContext } from '../tools/tool.ts'
+import type { Book } from './book.ts'
+import { Door, type Purses } from './door.ts'
 import type { FlightContext } from './flight.ts'
 import { markOf, type Stream } from './redact.ts'
 import { sleep } from './sleep.ts'
@@ -87,20 +89,39 @@ const NONE: readonly Blob[] = []
 export class ToolTalk implements ToolContext {
   readonly session: string
   readonly call: CallKey
+  readonly approved: boolean
   /** What the handler put beside the log: it lands with the result. */
   kept: readonly Blob[] = NONE
+  /** Opened by the first request to a model; null while there was none. */
+  door: Door | null = null
   readonly clock: Clock
+  #book: Book | null = null
+  #purses: Purses | null = null
   readonly #world: World
   readonly #flight: FlightContext
   readonly #secrets: readonly string[]
 
-  constructor(world: World, session: string, call: CallKey, flight: FlightContext, secrets: readonly string[]) {
+  constructor(
+    world: World,
+    session: string,
+    call: { readonly key: CallKey; readonly proposal?: Proposal },
+    flight: FlightContext,
+    secrets: readonly string[],
+  ) {
     this.session = session
-    this.call = call
+    this.call = call.key
+    // A call that had to be asked runs only after a yes.
+    this.approved = call.proposal?.gate?.type === 'ask'
     this.clock = world.clock
     this.#world = world
     this.#flight = flight
     this.#secrets = secrets
+  }
+
+  /** Who pays for what the handler asks of models. Without it none can be asked. */
+  paidBy(book: Book, purses: Purses): void {
+    this.#book = book
+    this.#purses = purses
   }
 
   get key(): string {
@@ -122,6 +143,18 @@ export class ToolTalk implements ToolContext {
 
   get recall(): ToolContext['recall'] {
     return (hash) => findText(this.#world.store, hash)
+  }
+
+  get redact(): ToolContext['redact'] {
+    return (text) => this.#world.redactor.text(text)
+  }
+
+  get askModel(): ToolContext['askModel'] {
+    if (this.#book === null || this.#purses === null)
+      throw new ToolFailure('Unavailable', 'No model can be asked here: this is outside of a run.')
+    const parts = { world: this.#world, book: this.#book, flight: this.#flight }
+    this.door ??= new Door(parts, this.call, this.#purses)
+    return this.door.ask
   }
 
   get secret(): ToolContext['secret'] {

@@ -2,61 +2,118 @@
 // is to take back from the log; it does not decide how.
 import type { CallKey } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import { outsideOf } from '../kernel/ledger.ts'
+import type { Store } from '../kernel/ports.ts'
 import { isMetadata, type Metadata } from '../tools/output.ts'
-import type { Undone } from '../tools/tool.ts'
+import type { Tool, Undone } from '../tools/tool.ts'
+import { childId } from './children.ts'
 import { ToolTalk } from './talk.ts'
 import type { World } from './world.ts'
 
 const PAGE = 1_000
 
-type Made = { readonly call: CallKey; readonly tool: string; readonly metadata: Metadata }
+/** A session, and what of it: one run, by the seq of its `run.started`, or all that a child did from a time on. */
+type Span = { readonly session: string; readonly agent: string; readonly run: number | null; readonly since: number }
+
+type Made = {
+  readonly span: Span
+  readonly call: CallKey
+  readonly tool: string
+  readonly metadata: Metadata
+  readonly at: number
+}
 
 export type UndoneCall = Undone & { readonly call: CallKey }
 
-/** `run` is the seq of its `run.started`. */
+/** Throws unless a run of the session began with this event. */
+export async function checkRun(store: Store, session: string, run: number): Promise<void> {
+  const { events } = Number.isSafeInteger(run) && run > 0 ? await store.read(session, run - 1, 1) : { events: [] }
+  if (events[0]?.type !== 'run.started')
+    throw new Fault('invalid_input', `No run of session ${session} began with event ${run}. Its history names them.`)
+}
+
+/** What the subagents of the run changed is taken back too. */
 export async function undoRun(
   world: World,
-  { session, agent, run }: { readonly session: string; readonly agent: string; readonly run: number },
+  of: { readonly session: string; readonly agent: string; readonly run: number },
   signal: AbortSignal,
 ): Promise<readonly UndoneCall[]> {
-  const tools = await world.agent(agent).tools.open({ signal })
   const flight = { signal, reason: null, clear: () => !signal.aborted }
-  const undone = new Map<CallKey, readonly Undone[]>()
-  let left = (await madeIn(world, session, run)).reverse().filter(({ tool }) => tools.get(tool)?.undo)
+  const undone = new Map<Made, readonly Undone[]>()
+  const made = await madeIn(world, { ...of, since: 0 })
+  const tools = new Map<string, ReadonlyMap<string, Tool>>()
+  for (const agent of new Set(made.map(({ span }) => span.agent)))
+    tools.set(agent, await world.agent(agent).tools.open({ signal }))
+  const undoOf = ({ span, tool }: Made): Tool['undo'] => tools.get(span.agent)?.get(tool)?.undo ?? null
+  let left = made.toReversed().filter(undoOf)
+  left.sort((a, b) => b.at - a.at)
   // Calls of one turn may have worked on one file in any order: what does not fit yet may fit after another.
   for (let before = left.length + 1; left.length > 0 && left.length < before; ) {
     before = left.length
-    for (const { call, tool, metadata } of left) {
-      const context = new ToolTalk(world, session, call, flight, [])
-      undone.set(call, (await tools.get(tool)?.undo?.(metadata, context)) ?? [])
+    for (const each of left) {
+      const context = new ToolTalk(world, each.span.session, { key: each.call }, flight, [])
+      undone.set(each, (await undoOf(each)?.(each.metadata, context)) ?? [])
     }
-    left = left.filter(({ call }) => undone.get(call)?.some(({ result }) => result === 'changed_since'))
+    left = left.filter((each) => undone.get(each)?.some(({ result }) => result === 'changed_since'))
   }
-  return [...undone].flatMap(([call, results]) => results.map((each) => ({ ...each, call })))
+  return asBefore([...undone].flatMap(([{ call }, results]) => results.map((each) => ({ ...each, call }))))
 }
 
-/** The results of a run that say what they did, in the order they came. */
-async function madeIn(world: World, session: string, run: number): Promise<Made[]> {
+/** The newest comes first. What is again as it was before its oldest change was taken back, whoever did it. */
+function asBefore(undone: readonly UndoneCall[]): readonly UndoneCall[] {
+  const back = new Map<string, Undone['result']>()
+  const told = undone.toReversed().map((each): UndoneCall => {
+    const result = each.result === 'changed_since' ? (back.get(each.what) ?? each.result) : each.result
+    if (result === 'restored' || result === 'removed') back.set(each.what, result)
+    return { ...each, result }
+  })
+  return told.reverse()
+}
+
+/** The results that say what they did, in the order they came, and those of the children after them. */
+async function madeIn(world: World, span: Span): Promise<readonly Made[]> {
+  const { session, run } = span
   const tools = new Map<CallKey, string>()
+  const children = new Map<string, Span>()
   const made: Made[] = []
-  for (let after = run - 1; ; ) {
-    const { events } = await world.store.read(session, after, PAGE)
-    for (const event of events) {
-      if (event.type === 'run.settled') return made
-      if (event.type === 'agent.message')
-        event.calls.forEach((call, index) => tools.set(callKey(event.seq, index), call.tool))
-      if (event.type === 'agent.tool_result') made.push(...madeBy(event, tools))
-    }
-    const last = events.at(-1)
-    if (last === undefined || events.length < PAGE) return made
-    after = last.seq
+  let { since } = span
+  for (const event of await eventsOf(world, session, run)) {
+    if (event.seq === run) since = event.at
+    if (event.type === 'agent.message')
+      for (const [index, call] of event.calls.entries()) {
+        const key = callKey(event.seq, index)
+        tools.set(key, call.tool)
+        const { child, answers } = outsideOf(call) ?? {}
+        const id = answers?.session ?? childId(session, key)
+        if (child !== undefined) children.set(id, { session: id, agent: child, run: null, since })
+      }
+    if (event.type === 'agent.tool_result' && event.at >= since) made.push(...madeBy(event, span, tools))
+  }
+  for (const child of children.values()) made.push(...(await madeIn(world, child)))
+  return made
+}
+
+/** All of a session, or what belongs to one run of it. */
+async function eventsOf({ store }: World, session: string, run: number | null): Promise<readonly Event[]> {
+  const found: Event[] = []
+  for (let after = run === null ? 0 : run - 1; ; ) {
+    const { events } = await store.read(session, after, PAGE)
+    const end = run === null ? -1 : events.findIndex(({ type }) => type === 'run.settled')
+    found.push(...(end < 0 ? events : events.slice(0, end)))
+    if (end >= 0 || events.length < PAGE) return found
+    after += PAGE
   }
 }
 
-function madeBy(event: Extract<Event, { type: 'agent.tool_result' }>, tools: ReadonlyMap<CallKey, string>): Made[] {
-  const { call, metadata } = event
+function madeBy(
+  event: Extract<Event, { type: 'agent.tool_result' }>,
+  span: Span,
+  tools: ReadonlyMap<CallKey, string>,
+): readonly Made[] {
+  const { call, metadata, at } = event
   const tool = tools.get(call)
-  return tool !== undefined && isMetadata(metadata) ? [{ call, tool, metadata }] : []
+  return tool !== undefined && isMetadata(metadata) ? [{ span, call, tool, metadata, at }] : []
 }
 
 /** What the model is told at its next request: what it believed to be there may be gone. */

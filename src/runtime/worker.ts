@@ -1,15 +1,16 @@
 // The worker: holds leases and drives sessions, one attempt a session at a time. It decides nothing about a session;
 // it only looks when asked (`wake`) or when something is due (`work`: patrol.ts).
 import { Fault } from '../kernel/failure.ts'
-import type { Waiting } from '../kernel/next.ts'
-import type { Claim } from '../kernel/ports.ts'
+import type { Effect, Waiting } from '../kernel/next.ts'
+import type { Claim, Clock } from '../kernel/ports.ts'
 import { lifeOf } from '../stores/plan.ts'
 import { Book } from './book.ts'
 import type { Job, Leash, Plan } from './draft.ts'
 import { drive, type Ended } from './drive.ts'
 import { seenAt } from './family.ts'
+import type { FlightOptions, Landing } from './flight.ts'
 import { Guard, type Traits } from './guard.ts'
-import { abandon, deadlineOf } from './landings.ts'
+import { abandon, deadlineOf, lateResult } from './landings.ts'
 import { Patrol, type Seen, type Worked, type WorkOptions } from './patrol.ts'
 import { Performer } from './perform.ts'
 import { isElsewhere, lostTrouble, troubleOf } from './quarantine.ts'
@@ -23,9 +24,11 @@ export type WorkerOptions = {
   readonly graceMs?: number
   readonly lingerMs?: number
   readonly patienceMs?: number
+  /** Its timers keep no process alive. Default: the world's clock. */
+  readonly alarm?: Clock
   /** How many sessions this worker drives at once when it looks for due ones itself. */
   readonly width?: number
-  /** After so many attempts in a row that failed and wrote nothing, nobody tries any more until somebody sends or wakes. */
+  /** After so many attempts in a row that failed or were lost and did not get on, nobody tries any more until somebody sends or wakes. */
   readonly attemptsMax?: number
   /** Called with what an attempt threw: a Fault of the store, or a Bug. */
   readonly onError?: (session: string, error: unknown) => void
@@ -37,6 +40,9 @@ export type Looked =
   | { readonly type: 'contended' }
   | { readonly type: 'lost' }
   | { readonly type: 'stopped' }
+
+/** Somebody who waits for a session to rest; `wake` makes them look again. */
+export type Reader = { wake: () => void }
 
 /** What a patrol must know of it, and what came of it; null if that was an error, which `onError` was told. */
 export type Look = { readonly seen: Seen; readonly looked: Looked | null }
@@ -73,6 +79,11 @@ export class Worker {
   readonly #performer: Performer
   readonly #attempts = new Map<string, Attempt>()
   readonly #books = new Map<string, Book>()
+  readonly #readers = new Set<Reader>()
+  #lastLeft = (): void => {}
+  /** Those it drove that wait for a provider longer than it lingers, and until when. */
+  readonly #sleeping = new Map<string, number>()
+  #alarm: { readonly at: number; readonly cancel: () => void } | null = null
   #until = 0
   #cancelBeat: (() => void) | null = null
   #extending = false
@@ -83,7 +94,7 @@ export class Worker {
     this.id = options.id
     this.#world = world
     this.#performer = new Performer(world)
-    this.#options = { ...DEFAULTS, ...options }
+    this.#options = { ...DEFAULTS, alarm: world.clock, ...options }
   }
 
   get closed(): boolean {
@@ -169,7 +180,52 @@ export class Worker {
     }
     await Promise.allSettled([...this.#attempts.values()].map((attempt) => attempt.ended))
     this.#cancelBeat?.()
+    this.#alarm?.cancel()
     await patrolled
+    for (const reader of this.#readers) reader.wake()
+    if (this.#readers.size === 0) return
+    await new Promise<void>((resolve) => {
+      this.#lastLeft = resolve
+    })
+  }
+
+  /** Nobody closes the store under a reader: closing wakes them all, and waits until they have left. */
+  attend(): Reader {
+    const reader = { wake: () => {} }
+    this.#readers.add(reader)
+    return reader
+  }
+
+  leave(reader: Reader): void {
+    this.#readers.delete(reader)
+    if (this.#readers.size === 0) this.#lastLeft()
+  }
+
+  #rested(session: string, { waiting, until }: Extract<Ended, { type: 'rested' }>): void {
+    this.#world.observer?.rested(session, waiting)
+    if (waiting === 'retry' && until !== null) this.#sleep(session, until)
+    else this.#sleeping.delete(session)
+  }
+
+  /** One timer for all that sleep. */
+  #sleep(session: string, until: number): void {
+    this.#sleeping.set(session, until)
+    if (this.#alarm && this.#alarm.at <= until) return
+    this.#alarm?.cancel()
+    const wait = Math.max(0, until - this.#world.store.now())
+    this.#alarm = { at: until, cancel: this.#options.alarm.timer(wait, () => this.#rise()) }
+  }
+
+  /** Whose time has come goes on; the others sleep on. */
+  #rise(): void {
+    this.#alarm = null
+    const now = this.#world.store.now()
+    const all = [...this.#sleeping]
+    this.#sleeping.clear()
+    for (const [session, until] of all) {
+      if (until > now) this.#sleep(session, until)
+      else void this.look(session, false)
+    }
   }
 
   /** A worker that drives nothing has no heartbeat, and keeps no process alive. */
@@ -195,7 +251,7 @@ export class Worker {
       this.#beat()
       if (attempt && (await this.#leaves(session, claim, attempt))) return LEFT_ALONE
       const ended = await this.#drive(session, claim, leash)
-      if (ended.type === 'rested') this.#world.observer?.rested(session, ended.waiting)
+      if (ended.type === 'rested') this.#rested(session, ended)
       await this.#world.observer?.told(session)
       if (ended.type !== 'rested' || !attempt?.again || this.#closing) return ended
       // Somebody looked while this attempt was ending: go on only if there is something to see.
@@ -225,7 +281,8 @@ export class Worker {
       book = await this.#open(session, epoch)
       const held = (): boolean => store.now() < this.#until
       const { perform, fail } = this.#performer.for(book)
-      const flights = { perform, fail, abandon, deadlineOf, graceMs, held }
+      const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
+      const flights = { perform, fail, abandon, deadlineOf, graceMs, held, late }
       const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
       const purse = await this.#performer.purse(book)
       // A child must be able to say what it said last, whatever ends it.
@@ -239,7 +296,8 @@ export class Worker {
         wrote ||= plan.events.length > 0
         this.#committed(id, agent, plan)
       }
-      const around = { traits, plannerOf, committed, renewed, lingerMs, patienceMs }
+      const attempt = { turned: false }
+      const around = { attempt, traits, plannerOf, committed, renewed, lingerMs, patienceMs }
       const job: Job = { book, epoch, store, clock, flights, purse, redactor, ...around }
       const ended = await drive(job, leash)
       // Only a clean rest leaves the book as the log is; anything else may have taken what was never committed.
@@ -252,6 +310,14 @@ export class Worker {
     } finally {
       if (book && this.#books.size > BOOKS_KEPT) this.#books.delete(this.#books.keys().next().value ?? session)
     }
+  }
+
+  /** Through the inbox, which is open to all: the session is another's by now. If that fails too, nobody can do more. */
+  async #late(session: string, effect: Effect, landing: Landing): Promise<void> {
+    const { store, redactor } = this.#world
+    const event = lateResult(effect, landing)
+    if (event === null) return
+    await store.commit([{ session, lane: 'inbox', events: [redactor.body(event)] }]).catch(() => {})
   }
 
   /** Gives back a session whose attempt threw, with the reason on it if it is the session's own. */

@@ -14,6 +14,8 @@ export type Book = { readonly accounts: Map<string, AccountRow>; readonly holds:
 export interface Ledger {
   account(id: string): AccountRow | null
   hold(key: string): Hold | null
+  /** The open holds of a session, by key. */
+  holdsOf(session: string): ReadonlyMap<string, Hold>
 }
 
 export function planCharges(begun: Book | null, known: Ledger, session: string, charges: readonly Charge[]): Book {
@@ -21,17 +23,31 @@ export function planCharges(begun: Book | null, known: Ledger, session: string, 
   for (const charge of charges) {
     if (charge.type === 'limit') {
       checkId('account', charge.account)
-      if (charge.limit !== null) checkAmount(charge.limit)
-      book.accounts.set(charge.account, { ...accountOf(book, known, charge.account), limit: charge.limit })
+      const limit = limitOf(book, known, charge)
+      book.accounts.set(charge.account, { ...accountOf(book, known, charge.account), limit })
     } else if (charge.type === 'hold') hold(book, known, session, charge)
+    else if (charge.type === 'lost') lose(book, known, session, charge.key)
     else close(book, known, charge)
   }
   return book
 }
 
+/** What somebody allowed beyond a limit is read here: whoever sets the limit may not have heard of it. */
+function limitOf(book: Book, known: Ledger, { limit, raisedBy }: Extract<Charge, { type: 'limit' }>): number | null {
+  if (limit === null) return null
+  checkAmount(limit)
+  return raisedBy === undefined ? limit : limit + accountOf(book, known, raisedBy).spent
+}
+
+/** Nobody comes back to say what became of these. */
+function lose(book: Book, known: Ledger, session: string, under: string): void {
+  for (const [key, { amount }] of known.holdsOf(session))
+    if (key.startsWith(under)) close(book, known, { type: 'settle', key, amount, assumed: true })
+}
+
 type Holding = Extract<Charge, { type: 'hold' }>
 
-/** A hold over any limit refuses the whole commit. The same key twice is the same hold. */
+/** A hold over any limit refuses the whole commit, with a detail that begins with the account. The same key twice is one hold. */
 function hold(book: Book, known: Ledger, session: string, { key, accounts, amount }: Holding): void {
   checkId('key of a hold', key)
   checkAmount(amount)
@@ -40,7 +56,7 @@ function hold(book: Book, known: Ledger, session: string, { key, accounts, amoun
     checkId('account', id)
     const account = accountOf(book, known, id)
     if (account.limit !== null && account.held + account.spent + amount > account.limit) {
-      const detail = `limit ${account.limit}, spent ${account.spent}, held ${account.held}, asked ${amount}`
+      const detail = `${id}: limit ${account.limit}, spent ${account.spent}, held ${account.held}, asked ${amount}`
       throw new Fault('over_budget', `The budget of ${id} does not cover this call.`, detail)
     }
     book.accounts.set(id, { ...account, held: account.held + amount })

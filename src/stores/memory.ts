@@ -8,6 +8,7 @@ import { upcast } from '../kernel/upcast.ts'
 import { Agenda } from './agenda.ts'
 import { type Hold, isOwnAccount } from './charges.ts'
 import { systemClock } from './clock.ts'
+import { checkCount } from './count.ts'
 import { checkId, compareIds } from './id.ts'
 import { Listeners } from './listeners.ts'
 import {
@@ -127,6 +128,8 @@ class MemoryStore implements Store {
 
   async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
     this.#check()
+    checkCount('after', after)
+    checkCount('limit', limit)
     const { bodies } = this.#find(session)
     const events: Event[] = []
     for (let i = after; i < bodies.length && i < after + limit; i++) {
@@ -187,6 +190,7 @@ class MemoryStore implements Store {
 
   async due(limit: number): Promise<readonly string[]> {
     const now = this.#check()
+    checkCount('limit', limit)
     const found = [this.#urgent, this.#calm].flatMap((agenda) => agenda.upTo(now, limit).map(({ item }) => item))
     for (const { until, held } of this.#workers.values()) {
       if (until <= now) for (const log of held) if (log.due !== null && log.due <= now) found.push(log)
@@ -208,6 +212,7 @@ class MemoryStore implements Store {
   async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
     this.#check()
     const { status, root, after = '', limit, newest } = filter
+    checkCount('limit', limit)
     if (newest) return newestOf(this.#list, status).slice(0, limit)
     if (!this.#ordered) this.#list.sort((a, b) => compareIds(a.id, b.id))
     this.#ordered = true
@@ -252,6 +257,7 @@ class MemoryStore implements Store {
 
   async removals(limit: number): Promise<readonly Removal[]> {
     this.#check()
+    checkCount('limit', limit)
     const newest = this.#removals.toSorted((a, b) => b.removal.at - a.removal.at || b.n - a.n)
     return newest.slice(0, limit).map(({ removal }) => removal)
   }

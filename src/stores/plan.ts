@@ -16,10 +16,10 @@ export type Head = {
   readonly epoch: number
   readonly worker: string | null
   readonly due: number | null
-  /** Something was sent or begun: it comes before wakes. */
+  /** Something was sent or begun, or the wake that comes next is urgent: it comes before other wakes. */
   readonly urgent: boolean
   readonly status: Card['status']
-  /** Attempts in a row that wrote nothing, with the one that holds the session now. */
+  /** Attempts in a row that did not get on, with the one that holds the session now. */
   readonly tries: number
   readonly trouble: Trouble | null
 }
@@ -141,9 +141,12 @@ export function stirs(draft: Draft): boolean {
   return was.worker !== null && draft.worker === null
 }
 
-const LOST = 'The worker was lost before it had written anything.'
+const LOST = 'The worker was lost before it had done a whole turn.'
 
-/** How a claim leaves its session. The attempt counts at once and until it writes something: so one that dies has counted. */
+/**
+ * How a claim leaves its session. The attempt counts at once, and until it has done a whole turn or come to its rest: so one that
+ * dies has counted, also if it wrote what it was about to do.
+ */
 export function claimedFrom({ worker, tries, trouble }: Head, now: number): Pick<Head, 'tries' | 'trouble'> {
   const lost = worker !== null && tries > 0
   return { tries: tries + 1, trouble: lost ? { attempts: tries, reason: LOST, until: now } : trouble }
@@ -176,8 +179,8 @@ function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
   draft.card = write.card
   draft.status = write.card.status
   draft.due = since(draft.due, write.card.due, view.now)
-  draft.urgent = write.card.status === 'running'
-  if (write.events.length > 0 || write.release) forgive(draft)
+  draft.urgent = write.card.status === 'running' || write.card.urgent === true
+  if (write.gained || write.release) forgive(draft)
   draft.owner = draft.worker
   if (write.snapshot) draft.snapshot = write.snapshot
   if (write.release) draft.worker = null
@@ -269,6 +272,7 @@ function planInbox(plan: Plan, view: View, write: InboxWrite): Receipt {
     seqs.push(known === 0 ? admit(draft, view, body) : known)
     if (known === 0 && body.type === 'user.message') refer(plan, write.session, body.parts)
   }
+  if (write.charges?.length) plan.book = planCharges(plan.book, view, write.session, write.charges)
   return { seqs, duplicate: fresh === 0 && seqs.length > 0 }
 }
 

@@ -1,7 +1,7 @@
 // What removing a session takes with it, and when it is refused, decided before anything changes. Pure; every store applies the same.
 // It is not how rows go: memory.ts and sqlite-remove.ts do that.
 import { Fault } from '../kernel/failure.ts'
-import { type Book, type Hold, type Ledger, planCharges } from './charges.ts'
+import { type Book, type Ledger, planCharges } from './charges.ts'
 import { checkId, compareIds } from './id.ts'
 import { missing } from './plan.ts'
 
@@ -15,7 +15,6 @@ export interface Household extends Ledger {
   isDriven(session: string): boolean
   /** The sessions that were forked from this one and are there. */
   forksOf(session: string): readonly string[]
-  holdsOf(session: string): ReadonlyMap<string, Hold>
 }
 
 export type Leaving = {

@@ -138,7 +138,12 @@ export class Batch implements View, Household {
   }
 
   holdsOf(session: string): ReadonlyMap<string, Hold> {
-    return new Map((this.#sql.holdsOf.all(session) as HoldRow[]).map((row) => [row.key, holdOf(row)]))
+    const holds = new Map((this.#sql.holdsOf.all(session) as HoldRow[]).map((row) => [row.key, holdOf(row)]))
+    for (const [key, hold] of this.#holds) {
+      if (hold === null) holds.delete(key)
+      else if (hold.session === session) holds.set(key, hold)
+    }
+    return holds
   }
 
   #row(session: string): Row | null {
@@ -328,7 +333,8 @@ export class Batch implements View, Household {
   // ---- The rows ----------------------------------------------------------------------------------------------------
 
   get changed(): boolean {
-    return this.#changes.size > 0 || this.#workers.size > 0 || this.#rest.length > 0 || this.#left.length > 0
+    const counts = [this.#changes, this.#workers, this.#accounts].map(({ size }) => size)
+    return Math.max(...counts, this.#rest.length, this.#left.length) > 0
   }
 
   /** Inside a transaction. Throws only what SQLite throws. */

@@ -4,6 +4,7 @@ import type { Card } from '../kernel/ports.ts'
 import type { Event } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Removal, Snapshot, Store, Write } from '../kernel/ports.ts'
+import { checkCount } from './count.ts'
 import { Listeners } from './listeners.ts'
 import type { Batch, Ground } from './sqlite-batch.ts'
 import type { Driver } from './sqlite-driver.ts'
@@ -77,6 +78,8 @@ export class SqliteStore implements Store {
   }
 
   async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
+    checkCount('after', after)
+    checkCount('limit', limit)
     const page = await this.#read((sql) => readLog(sql, session, after, limit))
     if (page.damaged) {
       const { seq, reason } = page.damaged
@@ -123,6 +126,7 @@ export class SqliteStore implements Store {
   }
 
   async due(limit: number): Promise<readonly string[]> {
+    checkCount('limit', limit)
     const { damaged } = (this.#open ?? (await this.#start())).ground
     // Nobody can go on with a damaged session, and it must not keep workers busy trying.
     const found = await this.#read((sql) => readDue(sql, this.now(), limit + damaged.size))
@@ -134,7 +138,8 @@ export class SqliteStore implements Store {
     return this.#read((sql) => readNextDue(sql, damaged))
   }
 
-  list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
+  async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
+    checkCount('limit', filter.limit)
     return this.#read((sql) => readList(sql, filter))
   }
 
@@ -181,7 +186,8 @@ export class SqliteStore implements Store {
     return removed
   }
 
-  removals(limit: number): Promise<readonly Removal[]> {
+  async removals(limit: number): Promise<readonly Removal[]> {
+    checkCount('limit', limit)
     return this.#read((sql) => (sql.removals.all(limit) as Removal[]).map((row) => ({ ...row })))
   }
 

@@ -135,6 +135,21 @@ export function describeLog(make: MakeFixture): void {
       }
     })
 
+    it('B-STORE-14: a place or a bound that is no whole number from 0 on is refused, and the session stays healthy', async () => {
+      const { store } = await make()
+      const owner = await begin(store, 's')
+      for (const wrong of [Number.NaN, -1, 1.5, 'abc', '1', null, Number.POSITIVE_INFINITY] as number[]) {
+        expect(await outcome(store.read('s', wrong))).toBe('invalid_input')
+        expect(await outcome(store.read('s', 0, wrong))).toBe('invalid_input')
+        expect(await outcome(store.list({ limit: wrong }))).toBe('invalid_input')
+        expect(await outcome(store.due(wrong))).toBe('invalid_input')
+        expect(await outcome(store.removals(wrong))).toBe('invalid_input')
+      }
+      expect(await store.read('s', 0, 0)).toEqual({ events: [] })
+      expect(await outcome(write(store, owner, [note('still written on')]))).toBe('ok')
+      expect(await seqs(store, 's')).toEqual([1, 2])
+    })
+
     it('B-STORE-7: an event of an unknown type is kept as it is', async () => {
       const { store } = await make()
       const owner = await begin(store, 's')

@@ -4,7 +4,7 @@ import type { Charge } from '../../src/kernel/ports.ts'
 import { begin, type MakeFixture, note, outcome, type Owner, ownerWrite, seqs, write } from './fixture.ts'
 
 const hold = (key: string, amount: number, ...accounts: string[]): Charge => ({ type: 'hold', key, amount, accounts })
-const limit = (account: string, to: number | null): Charge => ({ type: 'limit', account, limit: to })
+const limit = (account: string, to: number | null) => ({ type: 'limit', account, limit: to }) as const
 
 export function describeMoney(make: MakeFixture): void {
   const start = async () => {
@@ -81,6 +81,43 @@ export function describeMoney(make: MakeFixture): void {
       expect(await outcome(charge(hold('', 1, 'acc')))).toBe('invalid_input')
       expect(await outcome(charge(hold('a', 1, '')))).toBe('invalid_input')
       expect(await store.account('acc')).toBeNull()
+    })
+
+    it('B-STORE-45: money may move beside the log, and the session neither grows nor becomes due', async () => {
+      const { store, owner, charge } = await start()
+      const before = await store.card('s')
+      const beside = (...charges: Charge[]) => store.commit([{ session: 's', lane: 'inbox', events: [], charges }])
+      await beside(limit('acc', 50), hold('a', 30, 'acc'))
+      expect(await store.account('acc')).toMatchObject({ limit: 50, held: 30 })
+      expect(await outcome(beside(hold('b', 30, 'acc')))).toBe('over_budget')
+      await beside({ type: 'settle', key: 'a', amount: 12 })
+      expect(await store.account('acc')).toMatchObject({ held: 0, spent: 12 })
+      expect(await store.card('s')).toEqual(before)
+      // The owner is not in its way, and it is not in the owner's.
+      await charge({ type: 'free', key: 'a' })
+      expect(await seqs(store, 's')).toHaveLength(owner.seq)
+    })
+
+    it('B-STORE-46: holds of one session whose keys begin alike are settled together, each at all it holds', async () => {
+      const { store, charge } = await start()
+      const other = await begin(store, 's2', 'w2')
+      await write(store, other, [note('x')], { charges: [hold('s:4.0/9', 7, 'acc')] })
+      await charge(hold('s:4.0/1', 30, 'acc'), hold('s:4.0/2', 5, 'acc'), hold('s:4.1/1', 3, 'acc'))
+      await charge({ type: 'settle', key: 's:4.0/2', amount: 1 }, { type: 'lost', key: 's:4.0/' })
+      expect(await store.account('acc')).toMatchObject({ held: 10, spent: 31, assumed: 30 })
+      await charge({ type: 'lost', key: 's:4.0/' }, { type: 'settle', key: 's:4.0/1', amount: 2 })
+      expect(await store.account('acc')).toMatchObject({ held: 10, spent: 31, assumed: 30 })
+    })
+
+    it('B-STORE-47: a limit is raised by what is spent on another account, as it is when the limit is set', async () => {
+      const { store, charge } = await start()
+      const raised = { ...limit('acc', 50), raisedBy: 'more' } as const
+      await charge(raised)
+      expect(await store.account('acc')).toMatchObject({ limit: 50 })
+      await charge(hold('r', 20, 'more'), { type: 'settle', key: 'r', amount: 20 }, raised, hold('a', 70, 'acc'))
+      expect(await store.account('acc')).toMatchObject({ limit: 70, held: 70 })
+      await charge({ ...limit('acc', null), raisedBy: 'more' })
+      expect(await store.account('acc')).toMatchObject({ limit: null })
     })
   })
 }

@@ -4,7 +4,7 @@ import { admit, begin, card, claim, create, type MakeFixture, message, note, TTL
 
 export function describeTrouble(make: MakeFixture): void {
   describe('urgency', () => {
-    it('B-STORE-56: what was sent or begun is due before wakes, however long these have waited (S4-21)', async () => {
+    it('B-STORE-56: what was sent or begun, and urgent wakes, are due before other wakes, however long these have waited (S4-21)', async () => {
       const { store, clock } = await make()
       const wake = { status: 'rescheduling', due: clock.time - 900 } as const
       await create(store, 'wake', wake)
@@ -16,6 +16,9 @@ export function describeTrouble(make: MakeFixture): void {
       expect(await store.due(9)).toEqual(['both', 'begun', 'sent', 'wake'])
       expect(await store.due(3)).toEqual(['both', 'begun', 'sent'])
       expect(await store.nextDue()).toBe(clock.time - 900)
+      await create(store, 'urgent', { status: 'rescheduling', due: clock.time - 3, urgent: true })
+      expect(await store.due(9)).toEqual(['both', 'begun', 'urgent', 'sent', 'wake'])
+      await write(store, await claim(store, 'urgent', 'w1'), [], { card: card('urgent', { due: null }), release: true })
       // Its owner took what was sent, and a wake is left.
       await write(store, await claim(store, 'both', 'w1'), [note('x')], { card: card('both', wake), release: true })
       expect(await store.due(9)).toEqual(['begun', 'sent', 'wake', 'both'])
@@ -53,7 +56,7 @@ export function describeTrouble(make: MakeFixture): void {
       }
     })
 
-    it('B-STORE-57: what the owner wrote begins a new count, and so does a look that found nothing to do', async () => {
+    it('B-STORE-57: a whole turn begins a new count, and so does a look that found nothing to do, and mere writing does not', async () => {
       const { store, clock } = await make()
       for (const act of ['grew', 'rested'] as const) {
         await create(store, act, { due: clock.time })
@@ -61,7 +64,14 @@ export function describeTrouble(make: MakeFixture): void {
         clock.advance(TTL)
         const owner = await claim(store, act, 'w1')
         expect(await store.card(act)).toHaveProperty('trouble')
-        await write(store, owner, act === 'grew' ? [note('x')] : [], act === 'grew' ? {} : { release: true })
+        if (act === 'grew') await write(store, owner, [note('x')])
+        expect(await store.card(act)).toHaveProperty('trouble')
+        await write(
+          store,
+          owner,
+          act === 'grew' ? [note('y')] : [],
+          act === 'grew' ? { gained: true } : { release: true },
+        )
         expect(await store.card(act)).not.toHaveProperty('trouble')
         clock.advance(TTL)
         expect(await store.claim(act, 'w2', TTL)).toMatchObject({ failed: 0 })

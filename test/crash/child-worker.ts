@@ -32,6 +32,8 @@ const world = {
 const worker = new Worker(world, {
   id: `worker-${process.pid}-${systemRandom.id()}`,
   leaseMs: Number(leaseMs),
+  // Whoever kills here is no session: none may be left alone for it.
+  attemptsMax: Number.MAX_SAFE_INTEGER,
   onError: report,
 })
 

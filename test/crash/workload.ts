@@ -137,5 +137,6 @@ const ARGS: StandardSchema<Args> = {
       if (typeof ms === 'number' && typeof bytes === 'number') return { value: { ms, bytes } }
       return { issues: [{ message: 'ms and bytes must be numbers' }] }
     },
+    jsonSchema: { input: () => ({ type: 'object' }) },
   },
 }

@@ -148,6 +148,22 @@ describe('stopping', () => {
     log.say('go on')
     expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ key: `run:${turn}.1` }] })
   })
+
+  it('B-KERNEL-13: a pause holds input that has not begun a run, also what comes after the run that ends', () => {
+    const log = asking()
+    log.inbox({ type: 'user.interrupt', id: 'p', mode: 'pause' })
+    log.say('later', 'after')
+    log.reply([])
+    expect(log.settle()).toMatchObject({ type: 'rest', waiting: 'resume' })
+    expect(log.session).toMatchObject({ run: null, paused: true, last: { type: 'completed' } })
+    log.inbox({ type: 'user.interrupt', id: 'r', mode: 'resume' })
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'prepare' }] })
+    log.inbox({ type: 'user.interrupt', id: 'q', mode: 'pause' })
+    expect(log.settle()).toMatchObject({ type: 'rest', waiting: 'resume' })
+    log.inbox({ type: 'user.interrupt', id: 's', mode: 'stop' })
+    log.say('again', 'after')
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'prepare' }] })
+  })
 })
 
 describe('what an older attempt left open', () => {

@@ -8,6 +8,8 @@ import {
   type HarnessOptions,
   memory,
   ModelRetry,
+  type Policy,
+  rememberedRule,
   type Result,
   type Script,
   scripted,
@@ -16,7 +18,10 @@ import {
   type Tool,
   type ToolSource,
 } from '../../src/index.ts'
+import type { Json } from '../../src/kernel/content.ts'
 import type { Request } from '../../src/kernel/ports.ts'
+import { STORAGES, storeOf } from '../models/hosted-stage.ts'
+import { changed } from './wake-stage.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -70,6 +75,10 @@ describe('a turn with a call that is asked about', () => {
     await session.decide({ callId: callIds(parked)[0] ?? '', allow: false, by: 'ana', why: 'too dear' })
     const refused = 'Tool call was rejected by a human reviewer.\nReason: too dear'
     expect(await session.run()).toMatchObject({ text: `look 1 | ${refused} | look 3 | pay 4` })
+    const { events } = await session.read()
+    expect(events.find((event) => event.type === 'agent.tool_result' && event.status === 'denied')).toMatchObject({
+      metadata: { error_type: 'ApprovalRejected' },
+    })
     expect(ran.toSorted()).toEqual(['look 1', 'look 3', 'pay 4'])
   })
 
@@ -152,6 +161,79 @@ describe('a turn with a call that is asked about', () => {
   })
 })
 
+describe.each(STORAGES)('what was handed out on %s', (storage) => {
+  const evil = (calls: readonly { readonly args: Json }[] | undefined): void => {
+    for (const { args } of calls ?? []) Reflect.set(args as object, 'n', 1_000_000)
+  }
+  const doors: readonly (readonly [string, (result: Result) => void])[] = [
+    ['pending', ({ pending }) => evil(pending)],
+    ['calls', ({ calls }) => evil(calls)],
+    ['messages', ({ messages }) => messages.forEach((m) => m.role === 'assistant' && evil(m.calls))],
+    ['responses', ({ responses }) => responses?.forEach(({ calls }) => evil(calls))],
+  ]
+
+  it.each(doors)('B-APPROVE-1: a change of its %s changes nothing of what runs', async (_door, change) => {
+    const ran: string[] = []
+    const tools = [noting(ran)('pay', { approval: 'ask' })]
+    const session = await make([{ calls: [call('pay', 1)] }, 'Paid.'], tools, { store: storeOf(storage) }).open()
+    const parked = await session.run('Go.', { raw: true })
+    change(parked)
+    await allow(session, callIds(parked)[0])
+    const result = await session.run()
+    expect(result).toMatchObject({ status: 'completed', calls: [{ args: { n: 1 } }] })
+    expect(ran).toEqual(['pay 1'])
+  })
+
+  it('B-APPROVE-1: a change of a streamed event changes nothing of what runs, nor of what others read', async () => {
+    const ran: string[] = []
+    const tools = [noting(ran)('pay', { approval: 'ask' })]
+    const session = await make([{ calls: [call('pay', 1)] }, 'Paid.'], tools, { store: storeOf(storage) }).open()
+    const stream = session.stream('Go.')
+    for await (const event of stream) if (event.type === 'agent.message') evil(event.calls)
+    const parked = await stream.result
+    expect(parked.calls).toMatchObject([{ args: { n: 1 } }])
+    await allow(session, callIds(parked)[0])
+    expect(await session.run()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual(['pay 1'])
+  })
+
+  it('B-APPROVE-1: a change of what was said changes nothing of what the model reads next', async () => {
+    const seen: string[] = []
+    const script: Script = (request, n) => {
+      seen.push(JSON.stringify(request.messages.map((m) => (m.role === 'tool' ? m.content : m.parts))))
+      return `Answer ${n}.`
+    }
+    const session = await make(script, [], { store: storeOf(storage) }).open()
+    const input = [{ type: 'text' as const, text: 'Question 0.' }]
+    const { messages } = await session.run(input)
+    for (const part of [...input, ...messages.flatMap((m) => (m.role === 'tool' ? [] : m.parts))])
+      Reflect.set(part, 'text', 'EVIL')
+    await session.run('Question 1.')
+    expect(seen[1]).toContain('Question 0.')
+    expect(seen[1]).toContain('Answer 0.')
+    expect(seen[1]).not.toContain('EVIL')
+  })
+
+  it('B-APPROVE-13: a call whose arguments are not those that were approved is refused, whoever changed them', async () => {
+    const ran: string[] = []
+    const store = storeOf(storage)
+    const tools = [noting(ran)('pay', { approval: 'ask' })]
+    const parked = await make([{ calls: [call('pay', 1)] }], tools, { store }).run('Go.')
+    const forging = changed(store, (inner) => ({
+      read: async (...at) => {
+        const page = await inner.read(...at)
+        for (const event of page.events) if (event.type === 'agent.message') evil(event.calls)
+        return page
+      },
+    }))
+    const session = make(['I see.'], tools, { store: forging }).session(parked.sessionId)
+    await allow(session, callIds(parked)[0])
+    const refused = { status: 'error', content: 'Not run: its arguments are not those that were approved.' }
+    expect(await session.run()).toMatchObject({ status: 'completed', calls: [refused] })
+    expect(ran).toEqual([])
+  })
+})
+
 describe('what is counted around an approval', () => {
   it('B-TOOL-3: an approved call that asks for a correction uses up retries, and the corrected one is asked about again (AC-35)', async () => {
     let ran = 0
@@ -196,6 +278,88 @@ describe('what is counted around an approval', () => {
     const harness = make([{ calls: [call('pay', 1), call('pay', 2)] }, 'never'], tools, { limits: { toolCalls: 1 } })
     expect(await harness.run('Go.')).toMatchObject({ status: 'limit', limit: 'tool_calls', pending: [] })
     expect(ran).toEqual([])
+  })
+})
+
+describe('who decides', () => {
+  const asks = { rules: [{ effect: 'ask', tool: 'pay', class: 'money', n: 2, roles: ['lead'] }] } as const
+
+  it('B-APPROVE-10: what waits says its class, people, roles, and who said yes so far', async () => {
+    const ran: string[] = []
+    const harness = make([{ calls: [call('pay', 1)] }, told], [noting(ran)('pay')], { policy: asks })
+    const parked = await harness.run('Go.')
+    expect(parked.pending).toMatchObject([{ class: 'money', n: 2, roles: ['lead'], votes: [] }])
+    const session = harness.session(parked.sessionId)
+    const [callId = ''] = callIds(parked)
+    await session.decide({ callId, allow: true, by: 'ana', role: 'lead' })
+    expect((await session.run()).pending).toMatchObject([{ votes: ['ana'] }])
+    await session.decide({ callId, allow: true, by: 'bob', role: 'lead' })
+    expect(await session.run()).toMatchObject({ status: 'completed', pending: [] })
+    expect(ran).toEqual(['pay 1'])
+  })
+
+  it('B-APPROVE-11: a decision without a name is refused, and a name with spaces is the same person', async () => {
+    const ran: string[] = []
+    const harness = make([{ calls: [call('pay', 1)] }, told], [noting(ran)('pay')], { policy: asks })
+    const parked = await harness.run('Go.')
+    const session = harness.session(parked.sessionId)
+    const [callId = ''] = callIds(parked)
+    await session.decide({ callId, allow: true, by: 'ana', role: 'lead' })
+    for (const by of ['', '  ', undefined, null, 5]) {
+      const decision = { callId, allow: true, by: by as string, role: 'lead' }
+      await expect(session.decide(decision)).rejects.toMatchObject({ code: 'invalid_input' })
+    }
+    expect(await session.decide({ callId, allow: true, by: ' ana ', role: 'lead' })).toMatchObject({ duplicate: true })
+    expect((await session.run()).pending).toMatchObject([{ votes: ['ana'] }])
+    expect(ran).toEqual([])
+  })
+
+  it('B-POLICY-25: a rule that is kept with a decision is recorded with it', async () => {
+    const harness = make([{ calls: [call('pay', 1)] }, told], [noting([])('pay', { approval: 'ask' })])
+    const parked = await harness.run('Go.')
+    const remember = rememberedRule({ tool: 'pay', args: { n: 1 }, approval: 'ask' })
+    const session = harness.session(parked.sessionId)
+    await session.decide({ callId: callIds(parked)[0] ?? '', allow: true, by: 'ana', remember })
+    const { events } = await session.read()
+    expect(events.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({ remember })
+  })
+})
+
+describe('the second look', () => {
+  /** Parked under one policy, approved and gone on with under another. */
+  async function later(before: Policy, after: Policy, calls: readonly { readonly tool: string }[]) {
+    const ran: string[] = []
+    const store = memory()
+    const path = z.object({ path: z.string().optional(), n: z.number() })
+    const put = defineTool({
+      name: 'put',
+      description: 'd',
+      input: path,
+      approval: 'ask',
+      execute: () => ran.push('put'),
+    })
+    const tools = [put, noting(ran)('look')]
+    const parked = await make([{ calls }], tools, { store, policy: before }).run('Go.')
+    expect(parked.status).toBe('requires_action')
+    const session = make(told, tools, { store, policy: after }).session(parked.sessionId)
+    await allow(session, callIds(parked)[0])
+    expect((await session.run()).status).toBe('completed')
+    return ran
+  }
+  const put = { tool: 'put', args: { path: '/srv/a', n: 1 } }
+
+  it('B-POLICY-20: a rule that denies since the call waits holds, also where there was none, and for the others of its reply', async () => {
+    const deny = (tool: string): Policy => ({ rules: [{ effect: 'deny', tool }] })
+    expect(await later({ rules: [] }, { rules: [] }, [put])).toEqual(['put'])
+    expect(await later({ rules: [] }, deny('put'), [put])).toEqual([])
+    expect(await later({ rules: [] }, deny('look'), [put, call('look', 1)])).toEqual(['put'])
+    expect(await later({ rules: [] }, { rules: [], writeRoots: ['/out'], base: '/out' }, [put])).toEqual([])
+  })
+
+  it('B-POLICY-20: what somebody allowed is not refused because nobody can be asked any more', async () => {
+    const ask: Policy = { rules: [{ effect: 'ask', tool: 'put' }] }
+    expect(await later(ask, { ...ask, onAsk: 'deny' }, [put])).toEqual(['put'])
+    expect(await later({ rules: [] }, { rules: [], onAsk: 'deny' }, [put])).toEqual(['put'])
   })
 })
 

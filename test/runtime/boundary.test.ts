@@ -5,8 +5,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Fault, Harness, memory, type Message, scripted, sqlite, type Tool } from '../../src/index.ts'
+import {
+  defineTool,
+  type Fault,
+  Harness,
+  memory,
+  type Message,
+  output,
+  scripted,
+  sqlite,
+  type Tool,
+} from '../../src/index.ts'
 import { fileTools } from '../../src/tools/files.ts'
+import type { Metadata } from '../../src/tools/output.ts'
 import { chaosOf, hosted } from '../models/hosted-stage.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-boundary-'))
@@ -62,6 +73,93 @@ describe('what is far too long', () => {
     expect(metadata?.tool_output_clipped).toBe(true)
     expect(new TextDecoder().decode((await store.blob(metadata?.blob ?? ''))?.data)).toBe(long)
     await harness.close()
+  })
+})
+
+describe('what cannot be written down', () => {
+  it('B-TOOL-15: is left out of the metadata, and the result of a call that happened is kept', async () => {
+    const loop: Record<string, unknown> = {}
+    loop['itself'] = loop
+    for (const [odd, kept] of [
+      [{ id: 12n }, { left_out: expect.stringContaining('BigInt') as string }],
+      [loop, { left_out: expect.stringContaining('circular') as string }],
+      [{ at: new Date(0) }, { at: '1970-01-01T00:00:00.000Z' }],
+    ] as const) {
+      const metadata = odd as unknown as Metadata
+      const tool = defineTool({
+        name: 'pay',
+        description: 'p',
+        input,
+        execute: () => output({ content: 'paid', metadata }),
+      })
+      const harness = new Harness({ model: scripted([{ calls: [{ tool: 'pay' }] }, 'done']), tools: [tool] })
+      const { sessionId, status } = await harness.run('go')
+      const { events } = await harness.session(sessionId).read()
+      const result = events.find((event) => event.type === 'agent.tool_result')
+      expect([status, result]).toMatchObject(['completed', { status: 'ok', content: 'paid', metadata: kept }])
+      await harness.close()
+    }
+  })
+})
+
+describe('a call that may have taken effect', () => {
+  it('B-TOOL-16: says that it ran out of time, or was interrupted, and not that a worker was lost', async () => {
+    let running = (): void => {}
+    const started = new Promise<void>((resolve) => {
+      running = resolve
+    })
+    const stops = (timeoutMs: number): Tool =>
+      defineTool({
+        name: 'pay',
+        description: 'p',
+        input,
+        timeoutMs,
+        execute: (_args, { signal }) =>
+          new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(new Error('stopped')))
+            if (timeoutMs > 20) running()
+          }),
+      })
+    const script = [{ calls: [{ tool: 'pay' }] }, 'done']
+    const harnesses = [20, 60_000].map((ms) => new Harness({ model: scripted(script), tools: [stops(ms)] }))
+    const [late, cut] = await Promise.all(harnesses.map((harness) => harness.open()))
+    const { calls } = (await late?.run('go')) ?? { calls: [] }
+    expect(calls[0]).toMatchObject({
+      status: 'unknown',
+      content: expect.stringMatching(/^Timed out after 20 ms\. It may/) as string,
+    })
+    const run = cut?.run('go')
+    await started
+    await cut?.interrupt()
+    expect((await run)?.calls[0]).toMatchObject({
+      status: 'unknown',
+      content: expect.stringMatching(/^Stopped while it ran\. It may or may not have taken effect/) as string,
+    })
+    for (const harness of harnesses) await harness.close()
+  })
+})
+
+describe('a call', () => {
+  it('B-TOOL-17: knows whether a person was asked about it and said yes; a rule is no person', async () => {
+    const seen: boolean[] = []
+    const tool = defineTool({
+      name: 'save',
+      description: 's',
+      input,
+      approval: 'ask',
+      execute: (_args, { approved }) => void seen.push(approved),
+    })
+    const script = [{ calls: [{ tool: 'save' }] }, 'done']
+    const asked = new Harness({ model: scripted(script), tools: [tool] })
+    const { sessionId, pending } = await asked.run('go')
+    for (const { callId } of pending) await asked.session(sessionId).decide({ callId, allow: true, by: 'ana' })
+    await asked.session(sessionId).run()
+    await asked.close()
+    const policy = { rules: [{ effect: 'allow', tool: 'save' }] } as const
+    const ruled = new Harness({ model: scripted(script), tools: [tool], policy })
+    await ruled.run('go')
+    await ruled.close()
+    expect(seen).toEqual([true, false])
   })
 })
 
@@ -161,20 +259,38 @@ describe('its own calls', () => {
 
 describe('an empty answer', () => {
   it.each([
-    [undefined, 2, 'completed'],
-    [0, 1, 'failed'],
+    [undefined, 1, 2, 'completed'],
+    [undefined, 2, 2, 'failed'],
+    [0, 1, 1, 'failed'],
+    [3, 3, 4, 'completed'],
+    [3, 4, 4, 'failed'],
   ] as const)(
-    'B-LIMIT-9: that was cut is asked for once more; with emptyRetries %s the model is asked %i times (AC-75)',
-    async (emptyRetries, asked, status) => {
+    'B-LIMIT-9: that was cut is asked for again; with emptyRetries %s and %i of them the model is asked %i times (AC-75)',
+    async (emptyRetries, empty, asked, status) => {
       let requests = 0
       const script = scripted((_request, n) => {
         requests += 1
-        return n === 0 ? { text: '', finish: 'length' as const } : 'here'
+        return n < empty ? { text: '', finish: 'length' as const } : 'here'
       })
       const limits = emptyRetries === undefined ? {} : { emptyRetries }
       const harness = new Harness({ model: script, limits })
       const result = await harness.run('go')
       expect([requests, result.status, result.flags.empty]).toEqual([asked, status, status === 'failed'])
+      await harness.close()
+    },
+  )
+
+  it.each(['prompted', 'tool'] as const)(
+    'B-LIMIT-9: that was cut is not asked for again with emptyRetries 0, also where a %s answer is wanted',
+    async (mode) => {
+      let requests = 0
+      const model = scripted(() => {
+        requests += 1
+        return { text: '', finish: 'length' as const }
+      })
+      const harness = new Harness({ model, limits: { emptyRetries: 0 }, output: { schema: input, mode } })
+      expect(await harness.run('go')).toMatchObject({ status: 'failed', stopReason: 'empty_answer' })
+      expect(requests).toBe(1)
       await harness.close()
     },
   )

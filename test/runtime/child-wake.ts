@@ -1,5 +1,6 @@
 // A worker process for wake-process.test.ts: it drives what is due in a file. A session that is told to note notes its name once,
-// one that is told to kill kills the process before anything of its run is written, and one that meets a busy provider waits.
+// one that is told to kill kills the process before anything of its run is written, one that is told to die does so in a tool
+// that it calls again and again, one that is told to be slow takes its time, and one that meets a busy provider waits.
 import { appendFileSync } from 'node:fs'
 import { z } from 'zod'
 import { defineTool, Harness, type Hook, scripted, type Step } from '../../src/index.ts'
@@ -27,8 +28,23 @@ const poison: Hook = {
   },
 }
 
-const model = scripted(({ messages }): Step => {
+const die = defineTool({
+  name: 'die',
+  description: 'kills its process',
+  input: z.object({ n: z.number() }),
+  effect: 'read',
+  execute: () => {
+    process.stdout.write('killed\n')
+    process.kill(process.pid, 'SIGKILL')
+  },
+})
+
+const model = scripted(async ({ messages }): Promise<Step> => {
   const last = messages.at(-1)
+  const [first] = messages
+  const task = first?.role === 'user' && first.parts[0]?.type === 'text' ? first.parts[0].text : ''
+  if (task === 'die') return { calls: [{ tool: 'die', args: { n: messages.length } }] }
+  if (task === 'slow') await new Promise((resolve) => setTimeout(resolve, 600))
   if (last?.role === 'tool') return 'done'
   if (provider === 'busy') return { error: 'rate_limit', message: 'Come back later.', retryAfterMs: 1_500 }
   const asked = last?.role === 'user' && last.parts.some((part) => part.type === 'text' && part.text.includes('note'))
@@ -38,7 +54,7 @@ const model = scripted(({ messages }): Step => {
 const store = sqlite(file)
 const harness = new Harness({
   model,
-  tools: [note],
+  tools: [note, die],
   store,
   hooks: [poison],
   secrets: {},

@@ -147,6 +147,19 @@ describe('a child that does not finish', () => {
     expect(told?.content).toContain(`50000 characters and is in session ${child}`)
     expect((await harness.session(child).run()).text).toBe(long)
   })
+
+  it('B-CHILD-24: half a JSON is not told as one', async () => {
+    const shaped = { description: 'lists', output: { schema: z.object({ text: z.string() }) } }
+    const answers = ['x'.repeat(50_000), 'x'].map((text) => [use('final_result', { text })])
+    const [cut = [], whole = []] = answers
+    const roles = { root: [ask({ task: 'cut', agent: 'a' }, { task: 'whole', agent: 'a' }), 'read'], cut, whole }
+    const { harness, store } = family(roles, { subagents: { a: shaped } })
+    const told = await toldTo(store, (await harness.run('Go.')).sessionId)
+    expect(told.map(({ about }) => (about as { structured_output?: true }).structured_output)).toEqual([
+      undefined,
+      true,
+    ])
+  })
 })
 
 const asks = (question: string) => use('ask_user', { question })

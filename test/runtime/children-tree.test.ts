@@ -373,6 +373,35 @@ describe('the stream of a tree', () => {
     for (const { source } of of(events, child))
       expect(source).toMatchObject({ agent: 'subagent', parent: { session: root, call: uses[1]?.call } })
   })
+
+  it('B-CHILD-53: who comes between a reply and the hand-over of its call sees the child', async () => {
+    const policy = { rules: [{ tool: 'subagent', effect: 'ask' }] } as const
+    const { harness, store } = family({ root: [ask('one'), 'end'], one: ['done'] }, { policy })
+    const { sessionId: root, pending } = await harness.run('Go.')
+    const session = harness.session(root)
+    const after = (await eventsOf(store, root)).length
+    await session.decide({ callId: pending[0]?.callId ?? '', allow: true, by: 'ann' })
+    const events = await heard(session.stream(undefined, { after }))
+    const [child = ''] = await childrenOf(store, root)
+    expect(of(events, root)[0]?.seq).toBe(after + 1)
+    expect(of(events, child).map(({ type }) => type)).toEqual(await logOf(store, child))
+    // Who comes after the hand-over does not: another reader had it.
+    const handed = ofType(await eventsOf(store, root), 'agent.custom_tool_use')[0]?.seq ?? 0
+    expect(of(await heard(session.stream(undefined, { after: handed })), child)).toEqual([])
+  })
+
+  it("B-STREAM-10: on a child's own stream each event names the session and call it works for, from wherever it is read", async () => {
+    const { harness, store } = family({ root: [ask('one'), 'end'], one: ['done'] })
+    const { sessionId: root } = await harness.run('Go.')
+    const [child = ''] = await childrenOf(store, root)
+    const [handed] = ofType(await eventsOf(store, root), 'agent.custom_tool_use')
+    for (const after of [0, 1, 4]) {
+      const events = await heard(harness.session(child).stream(undefined, { after }))
+      expect(events[0]?.seq).toBe(after + 1)
+      for (const { source } of events)
+        expect(source).toMatchObject({ agent: 'subagent', parent: { session: root, call: handed?.call, run: null } })
+    }
+  })
 })
 
 describe('many children', () => {

@@ -51,6 +51,16 @@ describe.each(STORAGES)('a child on %s', (storage) => {
     ])
   })
 
+  it('B-CHILD-55: an answer of a child that was cut says so to its parent', async () => {
+    const { harness } = family(
+      { root: [ask('dig'), report], dig: [{ text: 'Found ha', finish: 'length' }] },
+      { storage },
+    )
+    const { text, calls } = await harness.run('Go.')
+    expect(text).toMatch(/^Found ha\n\[cut: .*not all of it\]$/)
+    expect(calls).toMatchObject([{ status: 'ok' }])
+  })
+
   it('B-CHILD-2: the call is answered once, by the commit in which the child settles', async () => {
     const commits: (readonly Write[])[] = []
     const { store } = observed(storeOf(storage), (writes) => void commits.push(writes))
@@ -151,15 +161,17 @@ describe.each(STORAGES)('a child on %s', (storage) => {
     ])
   })
 
-  it('B-CHILD-6: a tree that has no money left asks no model in any child, and the parent stops at once (threat 50)', async () => {
+  it('B-CHILD-6: a tree that has no money left asks no model in any child, and the parent waits until somebody allows more (threat 50)', async () => {
     // A call of a model without a price holds about $0.12; the first one costs nearly all there is.
-    const roles = { root: [{ ...ask('dig'), cost: 190_000 }, 'never'], dig: ['never'] }
+    const roles = { root: [{ ...ask('dig'), cost: 190_000 }, report], dig: [{ text: 'dug', cost: 1_000 }] }
     const { harness, store } = family(roles, { storage, budget: { treeUsd: 0.2 } })
     const result = await harness.run('Go.')
-    expect(result).toMatchObject({ status: 'halted', usage: { modelRequests: 1 } })
-    const [told] = await toldTo(store, result.sessionId)
-    expect(told).toMatchObject({ ok: false, metadata: { status: 'incomplete', reason: 'limit:usd', permanent: true } })
+    expect(result).toMatchObject({ status: 'requires_action', usage: { modelRequests: 1 } })
+    expect(await toldTo(store, result.sessionId)).toEqual([])
     expect((await store.account(`tree:${result.sessionId}`))?.spent).toBe(190_000)
+    const session = harness.session(result.sessionId)
+    await session.decide({ callId: 'budget', allow: true, usd: 1, by: 'ana' })
+    expect(await session.run()).toMatchObject({ status: 'completed', text: expect.stringContaining('dug') as string })
   })
 })
 

@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import type { CallStatus, FailedReason, Json, ModelFailureClass } from '../../src/kernel/content.ts'
 import type { FailureKind } from '../../src/kernel/failure.ts'
+import type { Model, Script } from '../../src/index.ts'
 import { type ClassifiedFailure, classify } from '../../src/runtime/classify.ts'
+import { make } from './scene.ts'
 
 function result(
   message: string,
@@ -150,6 +152,17 @@ describe('classified failures of models and runs', () => {
     }
   })
 
+  it('B-CLASS-12: a run keeps the class of the failure that ended it, whatever its words say', async () => {
+    const ends = async (model: Model | Script) => {
+      const result = await make(model).run('Go.')
+      return result.status === 'failed' ? result.failure.classified : null
+    }
+    const broken: Model = { name: 'm', call: () => Promise.reject(new Error('Cannot read properties of undefined')) }
+    expect(await ends(broken)).toMatchObject({ class: 'Unknown', recoverable: false, nextAction: 'Read the error.' })
+    expect(await ends([{ error: 'auth', message: 'It timed out.' }])).toMatchObject({ class: 'BadCredentials' })
+    expect(await ends([{ error: 'bad_request', message: 'No.' }])).toMatchObject({ class: 'Unknown' })
+  })
+
   it('B-CLASS-12: a run that failed has its cause: the provider, or what the model could not do', () => {
     expect(run('provider_error', 'HTTP 401: invalid_api_key: no')).toMatchObject({ class: 'BadCredentials' })
     expect(run('provider_error', 'The model did not answer in time.')).toMatchObject({
@@ -157,6 +170,10 @@ describe('classified failures of models and runs', () => {
       recoverable: true,
     })
     expect(run('provider_error', 'The model failed too often in a row.')).toMatchObject({ class: 'ModelConnection' })
+    expect(run('provider_error', 'Given up after 5 tries: HTTP 429: insufficient_quota: no')).toMatchObject({
+      recoverable: false,
+      nextAction: 'Add credit or raise the limit at the provider of the model, then try again.',
+    })
     expect(run('provider_error', 'HTTP 400: no such field')).toMatchObject({ class: 'Unknown', recoverable: false })
     expect(run('prepare_failed', 'Preparing took too long.', 'Timeout')).toMatchObject({ class: 'Timeout' })
     expect(run('prepare_failed', 'connect ECONNREFUSED')).toMatchObject({ class: 'ServiceUnavailable' })

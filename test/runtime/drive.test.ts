@@ -111,7 +111,7 @@ describe('the driver', () => {
     expect(ran).toBe(1)
   })
 
-  it('B-DRIVE-7: a lost lease stops the attempt at once, and what it had in flight is never written (P6, F24)', async () => {
+  it('B-DRIVE-7: a lost lease stops the attempt at once, and what it had in flight is never written as a result (P6, F24)', async () => {
     const store = memory()
     let aborted = false
     const slow = tool('slow', async (signal) => {
@@ -119,6 +119,7 @@ describe('the driver', () => {
       expect(claim).toBeNull()
       await wait(60)
       aborted = signal.aborted
+      return 'payment 4711 made'
     })
     const { session, harness } = await stage([{ calls: [{ tool: 'slow' }] }], { store, tools: [slow], leaseMs: 30 })
     const running = session.run('go')
@@ -130,7 +131,15 @@ describe('the driver', () => {
     expect(thief?.epoch).toBe(2)
     await wait(60)
     expect(aborted).toBe(true)
-    expect((await typesOf(session)).at(-1)).toBe('agent.tool_use')
+    expect((await typesOf(session)).slice(-2)).toEqual(['agent.tool_use', 'user.custom_tool_result'])
+    // It happened, and that is known: beside the `unknown` that whoever holds the session writes for it.
+    const { events } = await session.read()
+    expect(events.at(-1)).toMatchObject({
+      call: '5.0',
+      ok: true,
+      content: 'payment 4711 made',
+      metadata: { late_result: true },
+    })
     running.catch(() => {})
     await harness.close()
   })

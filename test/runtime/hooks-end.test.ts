@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   type Hook,
   type HookEvents,
+  type Model,
   ModelRetry,
   type Result,
   stopAtRequests,
@@ -21,6 +22,7 @@ import {
   stage,
   storages,
 } from './hooks-stage.ts'
+import { make } from './scene.ts'
 
 type Told = { readonly type: string; readonly event: HookEvents['run_end'] | HookEvents['limit_reached'] }
 
@@ -187,6 +189,29 @@ describe.each(Object.entries(storages))('the end of a run on %s', (_name, storag
       reason: 'The run has cost $0.003, and may cost $0.003.',
       usage: { modelRequests: 3 },
     })
+  })
+
+  it('B-HOOK-51: a model that says what it used and not what it costs is not free; one that says 0 is', async () => {
+    for (const [cost, end] of [
+      [undefined, { status: 'halted', cost: 36_000, usage: { modelRequests: 2 } }],
+      [0, { status: 'limit', cost: 0, usage: { modelRequests: 4 } }],
+    ] as const) {
+      let n = 0
+      const model: Model = {
+        name: 'own',
+        call: async () => ({
+          type: 'reply',
+          parts: [],
+          calls: [{ id: 'c', tool: 'look', args: `{"n":${(n += 1)}}` }],
+          finish: 'calls',
+          // $3 and $15 a million tokens.
+          usage: { inputTokens: 1_000, outputTokens: 1_000 },
+          ...(cost === undefined ? {} : { cost }),
+        }),
+      }
+      const harness = make(model, { tools: [look], hooks: [stopAtUsd(0.03)], limits: { modelRequests: 4 } })
+      expect(await harness.run('Go.')).toMatchObject(end)
+    }
   })
 
   it('B-HOOK-22: stopAtRequests stops after so many replies, and a number that is none stops at once; an answer is never stopped', async () => {

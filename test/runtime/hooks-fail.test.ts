@@ -1,5 +1,5 @@
 // Hooks that throw, hang or come too late, and runs that are stopped while a hook is asked. What hooks may do is in hooks.test.ts.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type Hook, memory } from '../../src/index.ts'
 import { FakeClock, settled } from '../models/fake-clock.ts'
 import { call, calls, eventsOf, Gate, noting, resultIn, resultsIn, saidIn, stage, storages } from './hooks-stage.ts'
@@ -24,6 +24,23 @@ const throwing = (type: (typeof HOOKS)[number]): Hook => ({ type, run: boom })
 const HOOK_ERROR = { status: 'failed', stopReason: 'hook_error' } as const
 
 describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, storage) => {
+  const bad: readonly (readonly [string, () => unknown])[] = [
+    ['throws', boom],
+    ['rejects', () => Promise.reject(new Error('boom'))],
+  ]
+  it.each(bad)(
+    'B-HOOK-52: an onError that %s harms neither the run nor the process, and both errors are warned of',
+    async (_how, onError) => {
+      const warned: string[] = []
+      const hear = ({ message }: Error): number => warned.push(message)
+      process.on('warning', hear)
+      onTestFinished(() => void process.off('warning', hear))
+      const { harness } = stage(['Done.'], [throwing('run_end')], { storage, onError })
+      expect(await harness.run('Go.')).toMatchObject({ status: 'completed', text: 'Done.' })
+      await vi.waitFor(() => expect(warned).toEqual(['hook run_end: boom', 'onError: boom']))
+    },
+  )
+
   it('B-HOOK-25: is reported, and the run goes on as if it had said nothing, whichever hook it is', async () => {
     const parent = [{ calls: [{ tool: 'subagent', args: { task: 'Count.' } }] }]
     const script = (request: Parameters<typeof saidIn>[0]) =>
@@ -327,6 +344,7 @@ describe('a hook that does not come back', () => {
       clock,
       ...rest,
       tools: [noting(ran)('look')],
+      limits: { modelMs: 120_000 },
     })
     const running = staged.harness.run('Go.')
     await entered.reached
@@ -335,20 +353,22 @@ describe('a hook that does not come back', () => {
     expect(ran).toEqual([])
   })
 
-  it('B-HOOK-38: on a prompt: the run fails as one that could not begin', async () => {
+  it('B-HOOK-38: on a prompt: the run fails as by a hook, and the prompt is never shown', async () => {
     const { clock, ...rest } = clocked()
     const entered = new Gate()
-    const hang: Hook = { type: 'user_prompt_submit', run: () => (void entered.wait(), never) }
+    const hang: Hook = {
+      type: 'user_prompt_submit',
+      run: ({ prompt }) => (prompt === 'Go.' ? (void entered.wait(), never) : undefined),
+    }
     const { harness, requests } = stage(['Done.'], [hang], { clock, ...rest })
     const running = harness.run('Go.')
     await entered.reached
     await minutes(clock, 62_000)
-    expect(await running).toMatchObject({
-      status: 'failed',
-      stopReason: 'prepare_failed',
-      failure: { kind: 'Timeout' },
-    })
+    const result = await running
+    expect(result).toMatchObject({ status: 'failed', stopReason: 'hook_error', failure: { kind: 'Timeout' } })
     expect(requests).toEqual([])
+    expect(await harness.session(result.sessionId).run('Be kind.')).toMatchObject({ status: 'completed' })
+    expect(JSON.stringify(requests)).not.toContain('Go.')
   })
 
   it('B-HOOK-39: where it only watches: it is reported, the next is told, and neither the answer nor closing waits for ever', async () => {

@@ -52,7 +52,26 @@ describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {
     expect(settled?.outcome).toEqual({ type: 'interrupted', hook: 'We do not do this.' })
     expect(await harness.session(result.sessionId).run('Be kind.')).toMatchObject({ status: 'completed' })
     expect(ended).toEqual(['cancelled_by_hook', 'end_turn'])
+    expect(JSON.stringify(requests)).not.toContain('attack')
+    expect(JSON.stringify(await harness.session(result.sessionId).messages())).not.toContain('attack')
   })
+
+  it.each([true, false])(
+    'B-HOOK-50: strictly (%s), a prompt that a hook could not be asked about is not shown with the next one',
+    async (strictHooks) => {
+      const guard: Hook = {
+        type: 'user_prompt_submit',
+        run: ({ prompt }) => {
+          if (prompt.includes('attack')) throw new Error('The scanner is down.')
+        },
+      }
+      const { harness, requests } = stage(['Fine.', 'Fine.'], [guard], { storage, strictHooks })
+      const session = await harness.open()
+      await session.run('Plan an attack.')
+      await session.run('Be kind.')
+      expect(JSON.stringify(requests).includes('attack')).toBe(!strictHooks)
+    },
+  )
 
   it('B-HOOK-3: user_prompt_submit can add context: it is recorded, and the model reads it in a block of its own', async () => {
     const adds = (context: string): Hook => ({ type: 'user_prompt_submit', run: () => ({ context }) })

@@ -73,6 +73,21 @@ describe.each(PLACES)('input over $dialect, on $storage', ({ storage, dialect })
   })
 })
 
+describe.each(DIALECTS)('pictures over %s', (dialect) => {
+  it('B-INPUT-6: a picture that a provider would refuse is said in words, and a JPEG by its common name is one', async () => {
+    const { harness, chaos } = await stage(['A dot.'], { dialect })
+    const most = dialect === 'messages' ? 5_242_880 : 20_971_520
+    await harness.run([
+      { type: 'image', media: 'image/jpg', data: PNG },
+      { type: 'image', media: 'image/png', data: new Uint8Array(Math.ceil((most * 3) / 4) + 3), name: 'large.png' },
+    ])
+    const said = saidIn(chaos.requests[0])
+    expect(JSON.stringify(said[0])).toContain('image/jpeg')
+    expect(JSON.stringify(said[1])).toMatch(/large\.png \(image\/png, \d+ bytes\) cannot be shown/)
+    expect(chaos.requests[0]?.refused).toBeUndefined()
+  })
+})
+
 describe('input', () => {
   it('B-INPUT-3: a host that cannot see is told so in the place of the picture', async () => {
     const { harness, chaos } = await stage(['I cannot see it.'], {
@@ -108,7 +123,12 @@ describe('input', () => {
     ['ten million blanks and one mark', [{ ...png, data: `${' '.repeat(10_000_000)}!` }], /not base64/],
     ['a file of nothing', [{ ...png, data: '' }], /has 0 bytes; it must have from 1 to 33554432/],
     ['a file too large', [{ ...png, data: new Uint8Array(33_554_433) }], /has 33554433 bytes/],
-    ['a kind nobody knows', [{ type: 'video', data: 'x' }] as unknown as Input, /is no media type/],
+    ['a kind nobody knows', [{ type: 'video', data: 'x' }] as unknown as Input, /A part is a text, an image/],
+    ['a text that is none', [{ type: 'text', text: 5 }] as unknown as Input, /A part is a text, an image/],
+    ['no part', [null] as unknown as Input, /A part is a text, an image/],
+    ['bytes that are none', [{ ...png, data: 5 }] as unknown as Input, /not base64, nor bytes/],
+    ['null', null as unknown as Input, /There is no message/],
+    ['a number', 5 as unknown as Input, /There is no message/],
   ]
 
   it.each(bad)('B-INPUT-4: %s is refused with a sentence, and nothing is written', async (_what, input, sentence) => {
@@ -125,6 +145,15 @@ describe('input', () => {
     expect((await eventsOf(store, session.id)).map(({ type }) => type)).toEqual(['session.created'])
     expect(await store.list({ limit: 10 })).toHaveLength(1)
     expect(chaos.requests).toEqual([])
+  })
+
+  it('B-INPUT-4: a harness that is given no input says so', async () => {
+    const { harness, store } = await stage([])
+    const nothing = undefined as unknown as Input
+    const refused = { name: 'Fault', code: 'invalid_input' }
+    await expect(harness.run(nothing)).rejects.toMatchObject(refused)
+    await expect(harness.stream(nothing).result).rejects.toMatchObject(refused)
+    expect(await store.list({ limit: 10 })).toEqual([])
   })
 
   it('B-INPUT-5: base64 may be broken into lines and need not be filled up', async () => {

@@ -1,6 +1,7 @@
 // Limits, notices and the breaker in a whole harness: what the model is told, what is refused, how the run ends. When the guard
 // speaks is guard.test.ts and progress.test.ts; the counting is the kernel's (test/kernel/limits.test.ts).
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   type HarnessOptions,
@@ -15,7 +16,8 @@ import {
 } from '../../src/index.ts'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
 import { FakeClock, settled } from '../models/fake-clock.ts'
-import { makeFile, open } from '../stores/folder.ts'
+import { fileTools } from '../../src/tools/index.ts'
+import { makeFile, makeFolder, open } from '../stores/folder.ts'
 import { calls, make, moment, tool, users } from './scene.ts'
 
 const look = tool('look')
@@ -152,6 +154,19 @@ describe('near the end of a run', () => {
       'writers',
       'none',
     ])
+  })
+
+  it('B-RUNLIMIT-6: the file tools that write are for the deliverable', async () => {
+    const root = makeFolder()
+    const look = (pattern: string): Step => ({ calls: [{ tool: 'glob', args: { pattern } }] })
+    const report = { tool: 'write', args: { path: 'report.md', content: 'all I know' } }
+    const { script, seen } = recorded([look('*.a'), look('*.b'), { calls: [report] }, 'It is written.'])
+    const tools = fileTools({ root })
+    expect(tools.filter(({ deliverable }) => deliverable).map(({ name }) => name)).toEqual(['write', 'edit'])
+    const result = await make(script, { tools, limits: { modelRequests: 4 } }).run('Report.')
+    expect(result).toMatchObject({ status: 'completed', text: 'It is written.' })
+    expect(seen.map(({ allow }) => allow)).toEqual(['all', 'all', 'writers', 'none'])
+    expect(readFileSync(join(root, 'report.md'), 'utf8')).toBe('all I know')
   })
 
   it('B-RUNLIMIT-6: a call in the last request is refused, whatever it is, and the run ends at its limit', async () => {

@@ -1,6 +1,7 @@
 // Serving what a worker's sessions say: who is let in, who is sent away, and what is left behind.
-import { existsSync, statSync } from 'node:fs'
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { joined } from './live-directory.ts'
@@ -31,6 +32,43 @@ describe('the driving process', () => {
     expect(stage.pathOf('w1')).toMatch(/^\/tmp\/terret-\w{6}\/live$/)
     await driver.close()
     expect(existsSync(dirname(stage.pathOf('w1')))).toBe(false)
+  })
+
+  it('B-LIVE-15: takes folders away that killed processes left, and nothing that anybody may need', async () => {
+    const old = new Date(Date.now() - 120_000)
+    const folderOf = (name: string) => join(stage.folder, `terret-${name}`)
+    /** A socket that nobody listens to any more. */
+    const dead = async (name: string, when = old) => {
+      mkdirSync(folderOf(name))
+      const server = createServer().listen(join(folderOf(name), 'moving'))
+      await once(server, 'listening')
+      renameSync(join(folderOf(name), 'moving'), join(folderOf(name), 'live'))
+      server.close()
+      utimesSync(folderOf(name), when, when)
+    }
+    await dead('dead01')
+    await dead('dead02')
+    await dead('young1', new Date())
+    await dead('shared')
+    writeFileSync(join(folderOf('shared'), 'mine.txt'), 'mine')
+    utimesSync(folderOf('shared'), old, old)
+    mkdirSync(folderOf('empty1'))
+    utimesSync(folderOf('empty1'), old, old)
+    await dead('not-of-that-name')
+    symlinkSync(folderOf('shared'), folderOf('linked'))
+    await stage.drivenBy('w1')
+    const living = dirname(stage.pathOf('w1'))
+    utimesSync(living, old, old)
+    await stage.drivenBy('w2')
+    await vi.waitFor(() =>
+      expect([existsSync(folderOf('dead01')), existsSync(folderOf('dead02'))]).toEqual([false, false]),
+    )
+    await pause(100)
+    const kept = ['empty1', 'linked', 'not-of-that-name', 'shared', 'young1']
+    expect(kept.filter((name) => !existsSync(folderOf(name)))).toEqual([])
+    expect(existsSync(stage.pathOf('w1'))).toBe(true)
+    expect(existsSync(join(folderOf('shared'), 'mine.txt'))).toBe(true)
+    for (const name of kept) rmSync(folderOf(name), { recursive: true })
   })
 
   it('B-LIVE-10: goes on alone when it can have no socket, or cannot announce it', async () => {

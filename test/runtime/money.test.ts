@@ -1,6 +1,7 @@
 // Money through the harness: what is held before a call, what becomes of it, who pays, and what happens when it does not fit.
-// Real HTTP to the chaos server, on both stores. Many runs at once are money-many.test.ts; killed processes money-process.test.ts.
-import { describe, expect, it, vi } from 'vitest'
+// Real HTTP to the chaos server, on both stores. Many runs at once are money-many.test.ts; killed processes money-process.test.ts;
+// children money-tree.test.ts; what nobody tells exactly money-spent.test.ts; models that tools ask money-tools.test.ts.
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { overloaded } from '../../src/chaos/index.ts'
 import { type Budget, defineTool, Fault, Harness, type Price, scripted, type Store } from '../../src/index.ts'
@@ -109,7 +110,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     expect(await harness.session('child-2').run('Hello.')).toMatchObject({ status: 'limit', limit: 'usd' })
   })
 
-  it('B-MONEY-4: what fails is freed, and the next try holds anew', async () => {
+  it('B-MONEY-4: what a provider refused before it did anything is freed, and the next try holds anew', async () => {
     const clock = hasty(10)
     const { harness, store } = await stage([overloaded(), overloaded(), { text: 'Fine.', usage: USAGE }], {
       storage,
@@ -120,21 +121,6 @@ describe.each(STORAGES)('money on %s', (storage) => {
     })
     expect(await harness.run('Hello.')).toMatchObject({ status: 'completed', cost: COST })
     expect(await store.account(dayOf(store))).toMatchObject({ held: 0, spent: COST, assumed: 0 })
-  })
-
-  it('B-MONEY-17: a call that is interrupted is freed too', async () => {
-    const { harness, store, chaos } = await stage([{ text: 'Late.', chaos: { stallAfterBytes: 0 } }], {
-      storage,
-      hosted: HOSTED,
-      budget: { dayUsd: 1 },
-    })
-    const session = await harness.open()
-    const running = session.run('Hello.')
-    await vi.waitFor(() => expect(chaos.requests).toHaveLength(1), { timeout: 10_000 })
-    expect((await store.account(dayOf(store)))?.held).toBeGreaterThan(HOLD_MIN)
-    await session.interrupt()
-    expect(await running).toMatchObject({ status: 'interrupted' })
-    expect(await store.account(dayOf(store))).toMatchObject({ held: 0, spent: 0 })
   })
 
   it.each(['runUsd', 'sessionUsd', 'treeUsd', 'dayUsd'] as const)(
@@ -380,6 +366,12 @@ describe('a budget', () => {
   ])('B-MONEY-15: %o is no budget, and is refused when the harness is made', (budget) => {
     expect(() => new Harness({ model: scripted([]), budget })).toThrow(Fault)
     expect(() => new Harness({ model: scripted([]), budget })).toThrow(/must be a number of dollars/)
+  })
+
+  it('B-MONEY-15: a budget that there is not bounds nothing, and is refused', () => {
+    const budget = { dayUSD: 0 } as Budget
+    const sentence = /There is no budget "dayUSD"\. There are: runUsd, sessionUsd, treeUsd, dayUsd/
+    expect(() => new Harness({ model: scripted([]), budget })).toThrow(sentence)
   })
 
   it('B-MONEY-16: a cost that is no amount of money is counted as what was held', async () => {

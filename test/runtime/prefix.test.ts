@@ -199,4 +199,25 @@ describe.each(STORAGES)('a miss that we cause, on %s', (storage) => {
       'openai:gpt-x',
     ])
   })
+
+  it('B-PREFIX-6: where tools are forbidden for the last request, and allowed again, Anthropic reads the conversation anew, and that is named', async () => {
+    for (const dialect of DIALECTS) {
+      const store = storeOf(storage)
+      const chaos = await chaosOf((_request, n) =>
+        n < 2 ? { calls: [{ tool: 'look', args: { city: `${n}` } }], usage: USAGE } : { text: 'Fine.', usage: USAGE },
+      )
+      const make = (): Harness =>
+        harnessOf({
+          model: hosted(chaos, dialect, { prices: PRICES }),
+          store,
+          tools: [noting('look', { effect: 'read' }).tool],
+          limits: { modelRequests: 3 },
+        })
+      const { sessionId } = await make().run('Look.')
+      // Another process knows it by the log.
+      await make().session(sessionId).run('And now?')
+      const miss = { why: 'tool_choice', at: 0, tokens: 1_000, cost: 2_500 }
+      expect(await missesOf(store, sessionId)).toEqual(dialect === 'messages' ? [miss, miss] : [])
+    }
+  })
 })

@@ -1,4 +1,6 @@
 // The queue between a run and whoever iterates over its events.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { Queue } from '../../src/runtime/queue.ts'
 
@@ -45,5 +47,27 @@ describe('the queue', () => {
     const read: string[] = []
     for await (const item of whole.iterator) read.push(item)
     expect([read, whole.left]).toEqual([['a'], []])
+  })
+
+  it('B-STREAM-14: what was read is let go, also while the reader stays behind', async () => {
+    const queue = new Queue<{ readonly n: number }>()
+    const iterator = queue.iterate(async () => {})
+    const first: WeakRef<object>[] = []
+    for (let n = 0; n < 5_000; n++) {
+      const item = { n }
+      if (n < 10) first.push(new WeakRef(item))
+      queue.push(item)
+      // Ten behind, all the time.
+      if (n >= 10) expect((await iterator.next()).value).toEqual({ n: n - 10 })
+    }
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+    expect(first.filter((ref) => ref.deref() !== undefined)).toEqual([])
+    queue.end()
+    const rest: number[] = []
+    for await (const { n } of iterator) rest.push(n)
+    expect(rest).toEqual(Array.from({ length: 10 }, (_, i) => 4_990 + i))
   })
 })

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
@@ -90,10 +90,18 @@ describe('what is written', () => {
     expect(onDisk()).not.toContain(SECRET)
   })
 
-  it('B-SECRET-2: it is known in JSON, in an address, in hexadecimal and in base64, whatever stands around it', () => {
+  it('B-SECRET-2: it is known in JSON, in an address, in hexadecimal of either case and in base64, whatever stands around it', () => {
     const value = 'p@ss "word"/1+2'
     const redactor = new Redactor({ PASSWORD: value })
-    const spellings = [value, JSON.stringify({ value }), encodeURIComponent(value), Buffer.from(value).toString('hex')]
+    const hex = Buffer.from(value).toString('hex')
+    const spellings = [
+      value,
+      JSON.stringify({ value }),
+      encodeURIComponent(value),
+      encodeURI(value),
+      hex,
+      hex.toUpperCase(),
+    ]
     for (const before of ['', 'u', 'us', 'user:'])
       for (const after of ['', ':x', 'yz']) {
         spellings.push(Buffer.from(before + value + after).toString('base64'))
@@ -101,6 +109,23 @@ describe('what is written', () => {
       }
     for (const text of spellings) expect(redactor.text(`a ${text} b`)).toContain('⟦secret:PASSWORD⟧')
     expect(redactor.text('p@ss word')).toBe('p@ss word')
+  })
+
+  it('B-SECRET-1: nothing of a long secret is left where a refusal shows the beginning of a field', async () => {
+    const long = `sk-${'A1b2C3d4'.repeat(16)}`
+    const tool = defineTool({
+      name: 'post',
+      description: 'posts',
+      input: z.object({ body: z.string() }),
+      execute: () => '',
+    })
+    const model = scripted([{ calls: [{ tool: 'post', args: { boddy: long } }] }, 'stopped'])
+    const harness = new Harness({ model, tools: [tool], secrets: { KEY: long } })
+    const { sessionId } = await harness.run('go')
+    const log = JSON.stringify((await harness.session(sessionId).read()).events)
+    expect(log).toContain('boddy (string')
+    expect(log).not.toContain('A1b2C3d4')
+    await harness.close()
   })
 
   it('B-SECRET-3: a call whose arguments hold a secret is not run, and the history shows the mark', async () => {
@@ -155,9 +180,26 @@ describe('what is shown and used', () => {
     expect(said).toBe(`the key is ${MARK}, and sk-live is no key`)
   })
 
+  it('B-SECRET-5: of a secret that begins with another one, nothing is left in the stream', async () => {
+    const model = scripted([{ deltas: ['key abcdefgh', 'ijkl done, and abcdefgh'] }])
+    const harness = new Harness({ model, secrets: { A: 'abcdefgh', B: 'abcdefghijkl' } })
+    onTestFinished(() => harness.close())
+    const stream = harness.stream('go', { deltas: true })
+    let said = ''
+    for await (const event of stream) if (event.type === 'delta') said += event.text
+    expect(said).toBe('key ⟦secret:B⟧ done, and ⟦secret:A⟧')
+    expect(said).toBe((await stream.result).text)
+  })
+
   it('B-SECRET-6: however a text is cut into pieces, the stream gives what the whole gives', () => {
-    const redactor = new Redactor({ A: 'abcabcabd', B: 'bcabcabdd-and-more' })
-    const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd', '-and', '-more', 'abcabcabd', 'bcabcabdd-and-more'))
+    const redactor = new Redactor({
+      A: 'abcabcabd',
+      B: 'bcabcabdd-and-more',
+      C: 'abcabcabdc-and',
+      D: 'abcabcabdc-and-more',
+    })
+    const words = ['a', 'b', 'c', 'd', '-and', '-more', 'abcabcabd', 'bcabcabdd-and-more', 'abcabcabdc-and-more']
+    const text = fc.array(fc.constantFrom(...words))
     fc.assert(
       fc.property(text, fc.array(fc.nat(5)), (words, cuts) => {
         const whole = words.join('')
@@ -169,9 +211,9 @@ describe('what is shown and used', () => {
           at += cut
         }
         out += stream.push(whole.slice(at)) + stream.end()
-        expect(out).not.toMatch(/abcabcabd|bcabcabdd-and-more/)
-        if (!/abcabcabdd-and-more/.test(whole)) expect(out).toBe(redactor.text(whole))
+        expect(out).toBe(redactor.text(whole))
       }),
+      { numRuns: 2_000 },
     )
   })
 
@@ -214,8 +256,24 @@ describe('what is shown and used', () => {
       PATH: '/usr/bin:/bin:/sbin',
       GITHUB_TOKEN: 'short',
       'A.TOKEN': 'x'.repeat(20),
+      PWD: '/home/somebody/work',
+      TOKEN_FILE: '/run/secrets/token',
+      AWS_ACCESS_KEY_ID: 'AKIA1234567890',
+      KEYBOARD: 'a long layout name',
+      MONKEY: 'a long animal name',
+      TOKENIZERS_PARALLELISM: 'disabled',
     }
-    expect(environmentSecrets(env)).toEqual({ OPENAI_API_KEY: 'sk-123456789012' })
+    const named = {
+      OPENAI_API_KEY: 'sk-123456789012',
+      PGPASSWORD: 's3cr3tpass1',
+      STRIPE_KEY: 'sk_live_12345',
+      ENCRYPTION_KEY: 'enc-12345678',
+      SECRET_KEY_BASE: 'base-12345678',
+      GITHUB_PAT: 'ghp_12345678',
+      DB_PWD: 'pwd-12345678',
+      npm_token: 'npm_12345678',
+    }
+    expect(environmentSecrets({ ...env, ...named })).toEqual(named)
     expect(() => new Redactor({ PIN: '1234' })).toThrow('shorter than 8 characters')
     expect(() => new Redactor({ 'a b': 'x'.repeat(20) })).toThrow('no name for a secret')
   })

@@ -37,6 +37,27 @@ type End = readonly [what: string, script: Script, options: Partial<HarnessOptio
 const ENDS: readonly End[] = [
   ['an answer', ['Done.'], {}, { status: 'completed', stopReason: 'end_turn', output: 'Done.' }, null],
   [
+    'an answer that was cut',
+    [{ text: 'Done.', finish: 'length' }],
+    {},
+    { status: 'completed', stopReason: 'max_tokens', output: 'Done.' },
+    null,
+  ],
+  [
+    'a refusal',
+    [{ text: 'Done.', finish: 'refusal' }],
+    {},
+    { status: 'completed', stopReason: 'refusal', output: 'Done.' },
+    null,
+  ],
+  [
+    'a refusal without a word',
+    [{ text: '', finish: 'refusal' }],
+    {},
+    { status: 'failed', stopReason: 'refusal' },
+    null,
+  ],
+  [
     'a question to a person',
     [calls('pay')],
     { tools: [tool('pay', { approval: 'ask' })] },

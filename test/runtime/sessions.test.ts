@@ -1,7 +1,15 @@
 // The verbs on a session that works: input while busy, steering, pausing, interrupting, deciding. What a run comes to is
 // results.test.ts; the state machine behind it is the kernel's (test/kernel).
 import { describe, expect, it } from 'vitest'
-import { type Command, Harness, type Script, scripted, type SessionHandle, type ToolSource } from '../../src/index.ts'
+import {
+  type Command,
+  Harness,
+  type Hook,
+  type Script,
+  scripted,
+  type SessionHandle,
+  type ToolSource,
+} from '../../src/index.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import { calls, lines, make, moment, STORAGES, storeOf, tool, typesIn, users, waiting } from './scene.ts'
 
@@ -129,7 +137,24 @@ describe('what cannot be meant', () => {
     await expect(session.decide({ callId: '3.0', allow: 'no' as unknown as boolean, by: 'x' })).rejects.toMatchObject(
       invalid,
     )
+    await expect(session.interrupt('Stop' as 'stop')).rejects.toMatchObject(invalid)
+    await expect(session.steer([{ type: 'message', input: 'x', when: 'idle' as 'next' }])).rejects.toMatchObject(
+      invalid,
+    )
+    await expect(session.steer(undefined as unknown as [])).rejects.toMatchObject(invalid)
     expect(await typesIn(session)).toEqual(['session.created'])
+  })
+
+  it('B-VERB-15: a word that is no interrupt does not end a pause', async () => {
+    const { tool: slow, runs, go } = waiting('slow')
+    const session = await make([calls('slow'), 'never'], { tools: [slow] }).open()
+    const running = session.run('one')
+    await runs.here
+    await session.interrupt('pause')
+    go()
+    await running
+    await expect(session.interrupt('Stop' as 'stop')).rejects.toThrow(/stop or pause, not "Stop"/)
+    expect(await session.run()).toMatchObject({ stopReason: 'paused' })
   })
 
   it('B-VERB-16: a batch of commands with one that is not valid leaves none of them said (AC-83)', async () => {
@@ -215,6 +240,59 @@ describe('steering', () => {
     // A second harness has a tool of its own that was let go long ago.
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Again.' })
     expect(ran).toEqual(['slow 1', 'slow 2'])
+  })
+
+  it.each(STORAGES)('B-VERB-18: on %s a pause also holds what has not begun', async (storage) => {
+    let asked = 0
+    const hooks: readonly Hook[] = [{ type: 'run_start', run: () => void (asked += 1) }]
+    const harness = make([said, 'Again.'], { store: storeOf(storage), hooks })
+    const session = await harness.open()
+    await session.steer([{ type: 'message', input: 'one' }, { type: 'pause' }])
+    expect(await session.run()).toMatchObject({ stopReason: 'paused', flags: { paused: true } })
+    expect(await harness.list()).toMatchObject([{ status: 'requires_action', due: null }])
+    await session.send('later', { when: 'after' })
+    expect(await session.run()).toMatchObject({ stopReason: 'paused', usage: { modelRequests: 0 } })
+    expect(asked).toBe(0)
+    await session.steer([{ type: 'resume' }])
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'Again.' })
+    expect(asked).toBe(2)
+  })
+
+  it('B-VERB-18: a pause also holds the run that comes after, until somebody goes on or stops it', async () => {
+    for (const goesOn of [true, false]) {
+      const asked = moment()
+      const answer = moment()
+      const script: Script = async (request, n) => {
+        asked.come()
+        if (n === 0) await answer.here
+        return users(request).join(' + ')
+      }
+      const session = await make(script).open()
+      const running = session.run('one')
+      await asked.here
+      await session.steer([{ type: 'pause' }, { type: 'message', input: 'two', when: 'after' }])
+      answer.come()
+      expect(await running).toMatchObject({ status: 'completed', text: 'one' })
+      expect(await session.run()).toMatchObject({ stopReason: 'paused', flags: { paused: true } })
+      expect((await typesIn(session)).filter((type) => type === 'run.started')).toHaveLength(1)
+      if (goesOn) await session.steer([{ type: 'resume' }])
+      else await session.interrupt()
+      const end = goesOn ? { status: 'completed', text: 'one + two' } : { status: 'interrupted' }
+      expect(await session.run()).toMatchObject(end)
+    }
+  })
+
+  it('B-VERB-18: who stops a paused session and speaks again is heard', async () => {
+    const { tool: slow, runs, go } = waiting('slow')
+    const session = await make([calls('slow'), said], { tools: [slow] }).open()
+    const running = session.run('one')
+    await runs.here
+    await session.interrupt('pause')
+    await session.interrupt()
+    await session.send('two', { when: 'after' })
+    go()
+    expect(await running).toMatchObject({ status: 'interrupted' })
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'one + two' })
   })
 })
 

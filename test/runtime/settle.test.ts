@@ -60,6 +60,13 @@ describe('a run that did not end well', () => {
     },
   )
 
+  it('B-SETTLE-3: it still has what was said last, if its last replies only called tools', async () => {
+    const script = [{ text: 'I found two pages.', calls }, { text: ' ', calls }, { calls }]
+    const { session, harness } = await stage(script, { tools: [act(() => 1)], limits: { modelRequests: 3 } })
+    expect(await session.run('Go.')).toMatchObject({ status: 'limit', text: 'I found two pages.' })
+    await harness.close()
+  })
+
   it('B-SETTLE-2: cancelled in the middle of a tool it is interrupted, the tool is told, and the harness goes on (AC-8, AC-45)', async () => {
     let begun = (): void => {}
     const running = new Promise<void>((resolve) => {

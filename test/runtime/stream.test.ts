@@ -130,6 +130,43 @@ describe('what a stream says of an event', () => {
   })
 })
 
+describe('a stream whose message joins a run', () => {
+  it('B-STREAM-10: names that run on every event', async () => {
+    const { tool: slow, runs, go } = waiting('slow')
+    const session = await make([calls('slow'), 'Done.'], { tools: [slow] }).open()
+    const own = session.run('one')
+    await runs.here
+    const stream = session.stream('two')
+    const reading = readAll(stream)
+    go()
+    const events = await reading
+    expect(events[0]).toMatchObject({ type: 'user.message', seq: 7 })
+    expect(new Set(events.map(({ source }) => source.run))).toEqual(new Set([3]))
+    expect(await stream.result).toEqual(await own)
+  })
+})
+
+describe('a stream that is asked for from a place that there is not', () => {
+  it.each(STORAGES)(
+    'B-STREAM-12: is refused before anything is sent, and the session goes on (%s)',
+    async (storage) => {
+      const session = await make(() => 'Done.', { store: storeOf(storage) }).open()
+      await session.run('one')
+      const before = (await typesIn(session)).length
+      for (const after of [Number.NaN, -1, 1.5, 'abc'] as number[]) {
+        for (const stream of [session.stream(undefined, { after }), session.stream('pay the bill', { after })]) {
+          await expect(readAll(stream)).rejects.toMatchObject({ code: 'invalid_input' })
+          await expect(stream.result).rejects.toThrow('`after` must be a whole number, 0 or more.')
+        }
+        await expect(session.read(after)).rejects.toMatchObject({ code: 'invalid_input' })
+        await expect(session.read(0, after)).rejects.toMatchObject({ code: 'invalid_input' })
+      }
+      expect((await typesIn(session)).length).toBe(before)
+      expect(await session.run('two')).toMatchObject({ status: 'completed' })
+    },
+  )
+})
+
 describe('a stream that started a run', () => {
   it('B-STREAM-6: interrupts it when its reader leaves, at any event, and the harness goes on', async () => {
     for (const type of ['user.message', 'run.started', 'model.started', 'agent.tool_use'] as const) {
@@ -151,6 +188,22 @@ describe('a stream that started a run', () => {
     expect(await stream.result).toMatchObject({ status: 'interrupted' })
   })
 
+  it('B-STREAM-6: interrupts it also when its reader leaves while its message waits behind the run of another', async () => {
+    const { tool: slow, runs, go } = waiting('slow')
+    const second = waiting('second')
+    const script: Script = [calls('slow'), 'First.', calls('second'), 'Never.']
+    const session = await make(script, { tools: [slow, second.tool] }).open()
+    const own = session.run('one')
+    await runs.here
+    const stream = session.stream('two', { when: 'after' })
+    await readTo(stream, 'user.message')
+    go()
+    expect(await own).toMatchObject({ status: 'completed', text: 'First.' })
+    expect(await stream.result).toMatchObject({ status: 'interrupted', stopReason: 'cancelled' })
+    expect(second.ran).toEqual([])
+    expect((await typesIn(session)).filter((type) => type === 'user.interrupt')).toHaveLength(1)
+  })
+
   it('B-STREAM-6: leaves it alone when it is detached, and its result comes all the same', async () => {
     const { tool: slow, go } = waiting('slow')
     const stream = make([calls('slow'), 'Done.'], { tools: [slow] }).stream('Go.', { detach: true })
@@ -167,7 +220,7 @@ describe('a stream that started a run', () => {
     await runs.here
     await readTo(session.stream(), 'run.started')
     await readTo(session.stream('two'), 'user.message')
-    await readTo(session.stream('three', { when: 'after' }), 'user.message')
+    await readTo(session.stream('three', { when: 'after', detach: true }), 'user.message')
     go()
     expect(await own).toMatchObject({ status: 'completed', text: 'one + two' })
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Later.' })
@@ -231,6 +284,25 @@ describe('what is left behind', () => {
     await reading
     expect(await stream.result).toMatchObject({ status: 'sleeping' })
     expect(listening()).toBe(0)
+  })
+})
+
+describe('a harness that closes under its readers', () => {
+  it('B-STREAM-13: ends them as sleeping, also when the store is its own', async () => {
+    for (const owned of [true, false]) {
+      const harness = make([{ stall: true }], owned ? {} : { store: memory() })
+      const session = await harness.open()
+      const stream = session.stream('Go.')
+      const iterator = stream[Symbol.asyncIterator]()
+      await iterator.next()
+      const waits = [stream.result, session.run('more'), session.run(), harness.run('another')]
+      const reading = (async () => {
+        while ((await iterator.next()).done !== true);
+      })()
+      await harness.close()
+      await reading
+      for (const result of await Promise.all(waits)) expect(result).toMatchObject({ status: 'sleeping' })
+    }
   })
 })
 

@@ -96,6 +96,7 @@ describe('undo of a run', () => {
     expect(text('b.txt')).toBe('second')
     await session.undo(starts[0]?.seq)
     expect(text('a.txt')).toBe('zero')
+    for (const wrong of [0, -3, 1.5, Number.NaN, 1, 2]) await expect(session.undo(wrong)).rejects.toThrow(/No run/)
     await session.run('three')
     expect(told).toContain('a.txt: put back as it was before')
   })
@@ -106,6 +107,45 @@ describe('undo of a run', () => {
     const { sessionId } = await harness.run('race')
     const undone = await harness.session(sessionId).undo()
     expect(undone).toHaveLength(4)
+    expect(text('a.txt')).toBe('zero')
+  })
+
+  it('B-UNDO-3: a second undo of several changes of one file finds nothing that somebody else changed', async () => {
+    put('a.txt', 'zero')
+    const harness = make([{ calls: [write('a.txt', 'one')] }, { calls: [edit('a.txt', ['one', 'two'])] }, 'done'])
+    const { sessionId } = await harness.run('change')
+    const session = harness.session(sessionId)
+    for (let times = 0; times < 2; times++) {
+      expect(said(await session.undo())).toEqual(['a.txt restored', 'a.txt restored'])
+      expect(text('a.txt')).toBe('zero')
+    }
+    put('a.txt', 'by a person')
+    expect(said(await session.undo())).toEqual(['a.txt changed_since', 'a.txt changed_since'])
+  })
+
+  it('B-UNDO-5: what the subagents of a run changed is taken back with it, and nothing of those of another run', async () => {
+    put('a.txt', 'zero')
+    const child = (n: number) =>
+      scripted([{ calls: [write('a.txt', `child ${n}`), write(`new${n}.txt`, 'x')] }, 'did it'])
+    const task = (agent: string) => ({ tool: 'subagent', args: { agent, task: 'change it' } })
+    const helper = (n: number) => ({ description: 'changes files', model: child(n), tools: fileTools({ root }) })
+    const script = [{ calls: [write('a.txt', 'parent')] }, { calls: [task('helper1')] }, 'done']
+    const model = scripted([...script, { calls: [task('helper2')] }, 'done again'])
+    const harness = new Harness({
+      model,
+      tools: fileTools({ root }),
+      store,
+      subagents: { helper1: helper(1), helper2: helper(2) },
+    })
+    open.push(harness)
+    const { sessionId } = await harness.run('one')
+    const session = harness.session(sessionId)
+    expect(text('a.txt')).toBe('child 1')
+    await session.run('two')
+    expect(said(await session.undo())).toEqual(['a.txt restored', 'new2.txt removed'])
+    expect(text('a.txt')).toBe('child 1')
+    const starts = (await session.read()).events.filter((event) => event.type === 'run.started')
+    expect(said(await session.undo(starts[0]?.seq))).toEqual(['a.txt restored', 'a.txt restored', 'new1.txt removed'])
     expect(text('a.txt')).toBe('zero')
   })
 

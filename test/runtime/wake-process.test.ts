@@ -85,6 +85,30 @@ it('B-WAKE-60: a session that kills every worker is quarantined after five, by a
   expect(await store.card('poison')).not.toHaveProperty('trouble')
 }, 60_000)
 
+it('B-WAKE-64: a session whose tool kills every worker is quarantined too, and those that ran beside it are done', async () => {
+  const { store, start } = place()
+  const slow = ['slow 0', 'slow 1', 'slow 2']
+  for (const id of ['poison', ...slow]) {
+    await asleep(store, id, [])
+    await say(store, id, id === 'poison' ? 'die' : 'slow')
+  }
+  const said: string[] = []
+  for (let i = 0; i < 12 && said.at(-1)?.includes('idle') !== true; i++)
+    said.push((await lines(start({ leaseMs: 400, idleMs: 1_200 }))).slice(1).join())
+  expect(said).toEqual([
+    ...Array.from({ length: 5 }, () => 'killed'),
+    expect.stringContaining('"type":"idle"') as string,
+  ])
+  expect(await store.card('poison')).toMatchObject({
+    due: null,
+    trouble: { attempts: 5, reason: expect.stringContaining('lost 5 times') as string, until: null },
+  })
+  for (const id of slow) {
+    expect(await store.card(id)).toMatchObject({ outcome: 'completed' })
+    expect(await store.card(id)).not.toHaveProperty('trouble')
+  }
+}, 60_000)
+
 it('B-WAKE-61: a busy provider leaves the input pending and the session sleeping; the time is kept when the process is killed (S4-16, AC-116)', async () => {
   const { store, journal, start } = place()
   await asleep(store, 's', [])

@@ -72,6 +72,11 @@ export class HandClock implements Clock {
     return () => void this.#timers.delete(own)
   }
 
+  /** When each of its timers will fire. */
+  get timers(): readonly number[] {
+    return [...this.#timers.values()]
+  }
+
   get next(): number | null {
     return this.#timers.size > 0 ? Math.min(...this.#timers.values()) : null
   }

@@ -74,7 +74,7 @@ describe.each(STORAGES)('a session whose attempts throw, on %s', (storage) => {
     expect(await store.card('bad')).toMatchObject({ outcome: 'completed' })
   })
 
-  it('B-WAKE-23: has its streak ended by whatever it writes', async () => {
+  it('B-WAKE-23: has its streak ended by an attempt that comes to its rest', async () => {
     const { clock, store, sick, work, trouble } = await scene(storage)
     await work()
     clock.advance(60_000)

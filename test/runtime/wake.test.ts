@@ -120,6 +120,36 @@ describe('a worker', () => {
     expect(await working).toEqual({ type: 'stopped', looks: 2 })
   })
 
+  it('B-WAKE-13: takes up what it left sleeping when its time has come, with one timer for all, and without work', async () => {
+    const clock = new HandClock()
+    const store = memory({ clock })
+    const asked = new Map<string, number>()
+    const model = scripted(({ session }) => {
+      const n = asked.get(session) ?? 0
+      asked.set(session, n + 1)
+      const retryAfterMs = session === 'late' ? 90_000 : 40_000
+      return n === 0 ? { error: 'rate_limit', retryAfterMs } : 'done'
+    })
+    const random = { id: () => crypto.randomUUID(), fraction: () => 0 }
+    const harness = make(model, { store, clock, random })
+    const ended = async (id: string) => (await store.card(id))?.outcome
+    for (const id of ['late', 'a', 'b']) {
+      const session = await harness.open({ id })
+      expect(await session.run('hello')).toMatchObject({ status: 'sleeping', stopReason: 'rescheduling' })
+    }
+    expect(clock.timers).toEqual([clock.time + 40_000])
+    clock.advance(39_999)
+    await quiet()
+    expect(await ended('a')).toBeNull()
+    clock.advance(1)
+    await vi.waitFor(async () => expect([await ended('a'), await ended('b')]).toEqual(['completed', 'completed']))
+    expect(await ended('late')).toBeNull()
+    clock.advance(50_000)
+    await vi.waitFor(async () => expect(await ended('late')).toBe('completed'))
+    expect([...asked.values()]).toEqual([2, 2, 2])
+    await harness.close()
+  })
+
   it('B-WAKE-7: is not fooled by a machine that slept, or a clock that jumped: a wake is late by a minute at most (F21, F22)', async () => {
     const { clock, store, harness, ended } = scene()
     await asleep(store, 's', [{ due: clock.time + 8 * 3_600_000 }])

@@ -1,0 +1,101 @@
+// Whoever waits for a session: follows its log until the run it asked for has settled, or until the session and its children rest
+// for somebody else, and tells what came of it. It drives through the worker and decides nothing.
+import type { Event } from '../kernel/event.ts'
+import { isBroke } from './children.ts'
+import { pendingOf, settle } from './family.ts'
+import { Follower } from './follow.ts'
+import { Collector, type Result } from './result.ts'
+import { sleep } from './sleep.ts'
+import type { Looked, Reader, Worker } from './worker.ts'
+import type { World } from './world.ts'
+
+/** A session, and who drives it. */
+export type Place = { readonly id: string; readonly world: World; readonly worker: Worker }
+
+export type Followed = {
+  /** The message whose run is followed; null for the last run. */
+  readonly input: number | null
+  readonly after: number
+  readonly raw?: boolean
+  /** Who else sees the events, and what they must still do at their end. */
+  readonly see?: { readonly event: (event: Event) => void; readonly end: () => Promise<void> }
+  /** Nobody waits for the result any more. */
+  readonly gone?: AbortSignal
+}
+
+/** As a reader of the worker's: closing the harness ends it, and the store is closed after that. */
+export async function attended<T>(worker: Worker, act: (reader: Reader) => Promise<T>): Promise<T> {
+  const reader = worker.attend()
+  try {
+    return await act(reader)
+  } finally {
+    worker.leave(reader)
+  }
+}
+
+export async function follow(place: Place, reader: Reader, followed: Followed): Promise<Result> {
+  const { id, world, worker } = place
+  const { input, after, raw = false, see, gone } = followed
+  const { store, clock } = world
+  const collector = new Collector(id, input, raw)
+  const event = (e: Event): void => {
+    see?.event(e)
+    collector.take(e)
+    reader.wake()
+  }
+  const follower = new Follower(store, id, after, { event, error: () => reader.wake() })
+  const leave = (): void => {
+    follower.close()
+    reader.wake()
+  }
+  gone?.addEventListener('abort', leave, { once: true })
+  try {
+    await follower.catchUp()
+    for (;;) {
+      const looked = await settle(worker, store, id)
+      await follower.catchUp()
+      const over = looked.type === 'rested' || looked.type === 'stopped' || gone?.aborted
+      // Whoever drives it may be about to begin a newer run than the last that was seen.
+      if (over || (collector.outcome && (input !== null || (await store.card(id))?.due === null))) {
+        const result = await resultOf(place, collector, looked)
+        await see?.end()
+        return result
+      }
+      // Another worker drives it, or ours was lost: wait for news, or for a lease to run out.
+      const news = new Promise<void>((resolve) => {
+        reader.wake = resolve
+      })
+      if (!worker.closed) await Promise.race([news, sleep(clock, 500)])
+    }
+  } finally {
+    gone?.removeEventListener('abort', leave)
+    follower.close()
+  }
+}
+
+async function resultOf({ id, world: { store } }: Place, seen: Collector, looked: Looked): Promise<Result> {
+  const rest = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
+  const collector = await seen.whole(store)
+  const { outcome } = collector
+  if (outcome && !isBroke(outcome)) return collector.result([], rest)
+  return collector.result(await pendingOf(store, id), rest)
+}
+
+/** Calls `begun` with the run that this message will open. Never, if it joins another, or the harness is closed before. */
+export function whenBegun({ id, world: { store }, worker }: Place, input: number, begun: (run: number) => void): void {
+  const reader = worker.attend()
+  const leave = (): void => {
+    follower.close()
+    worker.leave(reader)
+  }
+  const event = (e: Event): void => {
+    const taken = e.type === 'run.started' || e.type === 'run.settled' ? (e.inputs ?? []) : []
+    const shown = e.type === 'model.started' && e.shows.includes(input)
+    if (!shown && !taken.includes(input) && e.type !== 'session.closed') return
+    leave()
+    if (e.type === 'run.started') begun(e.seq)
+  }
+  const follower = new Follower(store, id, input, { event, error: leave })
+  reader.wake = leave
+  follower.catchUp().catch(leave)
+}

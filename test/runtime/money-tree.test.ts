@@ -1,0 +1,134 @@
+// One budget for a session and its children: whose day it is, where money is asked for that runs out below, and what an allowance
+// does for all who share an account. On both stores. What one session does with its money is money.test.ts.
+import { describe, expect, it, vi } from 'vitest'
+import { ask, childrenOf, endsOf, family, gate, report, STORAGES, tool, use } from './children-stage.ts'
+
+const WAIT = { timeout: 10_000, interval: 20 }
+const DAY_MS = 86_400_000
+/** What a model without a price holds for a short request is a little more than this. */
+const HOLD = 122_880
+const cost = 60_000
+/** Two that cost so much leave nothing of $0.25. */
+const MOST = 100_000
+
+describe.each(STORAGES)('the money of a family on %s', (storage) => {
+  it("B-MONEY-26: a child pays on the day of its root's agent", async () => {
+    const roles = {
+      root: [
+        { ...ask({ task: 'dig', agent: 'helper' }), cost },
+        { text: 'done', cost },
+      ],
+      dig: [{ text: 'dug', cost }],
+    }
+    const subagents = { helper: { description: 'helps' } }
+    const { harness, store } = family(roles, { storage, subagents, budget: { dayUsd: 0.3 } })
+    const result = await harness.run('Go.')
+    expect(result).toMatchObject({ status: 'completed' })
+    const day = Math.floor(store.now() / DAY_MS)
+    expect(await store.account(`day:default:${day}`)).toMatchObject({ limit: 300_000, spent: 3 * cost, held: 0 })
+    expect(await store.account(`day:helper:${day}`)).toBeNull()
+    // Another day's worth is not there for whoever is started next.
+    const next = await harness.run('Go.')
+    expect(next).toMatchObject({ status: 'limit', limit: 'usd', account: 'day' })
+  })
+
+  it.each(['treeUsd', 'dayUsd', 'runUsd', 'sessionUsd'] as const)(
+    'B-MONEY-27: %s that runs out inside a child is asked for at the top, and what is allowed there lets the child go on',
+    async (kind) => {
+      const roles = {
+        root: [{ ...ask('dig'), cost: 1_000 }, report],
+        dig: [
+          { ...use('look'), cost },
+          { text: 'dug', cost: 1_000 },
+        ],
+      }
+      const { harness, store } = family(roles, { storage, tools: [tool('look')], budget: { [kind]: 0.13 } })
+      const session = await harness.open()
+      const parked = await session.run('Go.')
+      const [child = ''] = await childrenOf(store, session.id)
+      expect(parked).toMatchObject({ status: 'requires_action', stopReason: 'approval_required' })
+      expect(parked.pending).toEqual([
+        {
+          callId: 'budget',
+          tool: 'budget',
+          args: { account: kind.replace('Usd', '') },
+          needs: 'approval',
+          sessionId: child,
+          path: [session.id, child],
+        },
+      ])
+      await session.decide({ callId: 'budget', allow: false, by: 'bob' })
+      expect(await session.run()).toMatchObject({ status: 'requires_action', pending: [{ callId: 'budget' }] })
+      await session.decide({ callId: 'budget', allow: true, usd: 1, by: 'ana' })
+      const done = await session.run()
+      expect(done).toMatchObject({ status: 'completed', text: expect.stringContaining('dug') as string, pending: [] })
+      await expect(session.decide({ callId: 'budget', allow: true, usd: 1, by: 'ana' })).rejects.toMatchObject({
+        code: 'decision_stale',
+      })
+    },
+  )
+
+  it('B-MONEY-27: several children that wait are allowed at once, and what they share is raised once', async () => {
+    const roles = {
+      root: [{ ...ask('dig', 'mine'), cost: 1_000 }, report],
+      dig: [
+        { ...use('look'), cost: MOST },
+        { text: 'dug', cost: 1_000 },
+      ],
+      mine: [
+        { ...use('look'), cost: MOST },
+        { text: 'mined', cost: 1_000 },
+      ],
+    }
+    const { harness, store } = family(roles, { storage, tools: [tool('look')], budget: { treeUsd: 0.25 } })
+    const session = await harness.open()
+    const parked = await session.run('Go.')
+    expect(parked.pending.map(({ callId, args }) => [callId, args])).toEqual([
+      ['budget', { account: 'tree' }],
+      ['budget', { account: 'tree' }],
+    ])
+    await session.decide({ callId: 'budget', allow: true, usd: 1, by: 'ana' })
+    expect(await session.run()).toMatchObject({ status: 'completed' })
+    expect(await store.account(`tree:${session.id}`)).toMatchObject({ limit: 1_250_000, held: 0 })
+  })
+
+  it('B-MONEY-28: what is allowed counts from the next call on also for those who are at work', async () => {
+    const { opened, open } = gate()
+    const wait = tool('wait', { execute: () => opened })
+    const roles = {
+      root: [{ ...ask('dig', 'mine'), cost: 1_000 }, report],
+      dig: [
+        { ...use('wait'), cost: MOST },
+        { text: 'dug', cost: 1_000 },
+      ],
+      mine: [
+        { ...use('look'), cost: MOST },
+        { text: 'mined', cost: 1_000 },
+      ],
+    }
+    const { harness, store } = family(roles, { storage, tools: [tool('look'), wait], budget: { treeUsd: 0.25 } })
+    const session = await harness.open()
+    const running = session.run('Go.')
+    const [dig = '', mine = ''] = await vi.waitFor(async () => {
+      const children = await childrenOf(store, session.id)
+      expect(await Promise.all(children.map((id) => endsOf(store, id)))).toEqual([[], ['limit']])
+      return children
+    }, WAIT)
+    await session.decide({ callId: 'budget', allow: true, usd: 1, by: 'ana' })
+    await vi.waitFor(async () => expect(await endsOf(store, mine)).toEqual(['limit', 'completed']), WAIT)
+    expect(await endsOf(store, dig)).toEqual([])
+    open()
+    // The one that was at work all the time began when there was less.
+    expect(await running).toMatchObject({ status: 'completed' })
+    expect(await store.account(`tree:${session.id}`)).toMatchObject({ limit: 1_250_000, held: 0 })
+  })
+
+  it('B-MONEY-33: the result and what is pending name the account that is empty', async () => {
+    for (const kind of ['run', 'session', 'tree', 'day']) {
+      const { harness } = family({ root: ['never'] }, { storage, budget: { [`${kind}Usd`]: (HOLD - 1_000) / 1e6 } })
+      const result = await harness.run('Go.')
+      expect(result).toMatchObject({ status: 'limit', limit: 'usd', account: kind })
+      expect(result.pending).toMatchObject([{ callId: 'budget', args: { account: kind } }])
+    }
+  })
+})
