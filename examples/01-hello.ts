@@ -1,5 +1,5 @@
 // 01 · The first run: a model, a tool, an answer. Offline: the model is scripted, so it needs no key.
-// Run it: npm start
+// Run it: npm run -s build:all && node .build/examples/01-hello.js
 import { z } from 'zod'
 import { defineTool, Harness, scripted } from '../src/index.ts'
 
