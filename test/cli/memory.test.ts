@@ -1,26 +1,9 @@
 // Memory through the command: what a run learns, later runs of the same folder know; and the files of a session come from its log.
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
-import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
-
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
-
-async function scriptedBy(script: ChaosScript, more: object = {}): Promise<Chaos> {
-  chaos = await startChaos({ script })
-  stage.configure({ ...endpoint(chaos.url), ...more })
-  return chaos
-}
+import { describe, expect, it } from 'vitest'
+import { provider, scriptedBy, stage } from './scripted.ts'
+import { endpoint, lastLine } from './stage.ts'
 
 const learns = (title: string, detail: string) => ({
   calls: [
@@ -37,7 +20,7 @@ const FILES = ['checkpoint.json', 'session-state.md', 'working-buffer.md']
 function below(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted()
 }
-const sent = (n: number): string => JSON.stringify(chaos?.requests[n]?.body)
+const sent = (n: number): string => JSON.stringify(provider.chaos?.requests[n]?.body)
 type Listed = { readonly id: string }
 async function learned(): Promise<readonly Listed[]> {
   const { out } = await stage.terret('memory', '--learnings', '--json')
@@ -87,7 +70,7 @@ describe('the agent of a folder', () => {
   it('B-CLI-143: with "memory": false nothing is recalled, learned or written; a workspace may switch it off, not on', async () => {
     await scriptedBy([vpn, 'Deployed.', 'Plain.', 'Plain.'])
     await stage.terret('run', 'Deploy the server to staging.')
-    const { url } = chaos ?? { url: '' }
+    const { url } = provider.chaos ?? { url: '' }
     const remembered = (): readonly string[] => below(stage.home).filter((path) => /^(memory|sessions)/.test(path))
     const before = remembered()
     stage.configure({ ...endpoint(url), memory: false })

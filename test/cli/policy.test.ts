@@ -1,26 +1,10 @@
 // Rules and people at the command line: the place that rules name, votes of several people, and rules that are kept for a folder.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
-import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+import { describe, expect, it } from 'vitest'
+import { scriptedBy, stage } from './scripted.ts'
+import { lastLine } from './stage.ts'
 
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
-
-async function scriptedBy(script: ChaosScript, more: object = {}): Promise<Chaos> {
-  chaos = await startChaos({ script })
-  stage.configure({ ...endpoint(chaos.url), ...more })
-  return chaos
-}
 const policyFile = (policy: object): string => stage.write('policy.json', JSON.stringify(policy))
 const write = (path: string) => ({ calls: [{ tool: 'write', args: { path, content: 'x' } }] })
 const fetching = (url: string) => ({ calls: [{ tool: 'web_fetch', args: { url } }] })

@@ -1,28 +1,10 @@
 // `terret run` and what follows it: list, inspect, pending, approve, resume, undo. Real processes on a real file.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { describe, expect, it } from 'vitest'
 import { noBubblewrap } from '../tools/box.ts'
-import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
-
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
-
-/** A model that says what a test wants it to say. */
-async function scriptedBy(script: ChaosScript, more: object = {}): Promise<Chaos> {
-  chaos = await startChaos({ script })
-  stage.configure({ ...endpoint(chaos.url), ...more })
-  return chaos
-}
+import { provider, scriptedBy, stage } from './scripted.ts'
+import { endpoint, lastLine } from './stage.ts'
 
 const write = (path: string, content: string) => ({ tool: 'write', args: { path, content } })
 
@@ -131,7 +113,7 @@ describe('terret run', () => {
     const bash = (command: string) => ({ calls: [{ tool: 'bash', args: { command } }] })
     await scriptedBy([bash('echo one > one'), 'There is none.'])
     expect((await stage.terret('run', 'Try.')).err).toContain('unknown tool "bash"')
-    await chaos?.close()
+    await provider.chaos?.close()
     await scriptedBy([{ calls: [write('a', 'a')] }, bash('echo one'), bash('echo two'), 'Done.'], { bash: true })
     await stage.terret('run', 'Try.')
     expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(3)
@@ -147,22 +129,20 @@ describe('terret run', () => {
       const file = join(config, 'terret', '.env')
       try {
         const look = (tool: string, args: object) => ({ calls: [{ tool, args: args as Record<string, string> }] })
-        chaos = await startChaos({
-          script: [
-            look('bash', { command: `cat ${file}` }),
-            look('skill_run', { name: 'a', script: 'look.sh' }),
-            'Done.',
-          ],
-        })
+        const server = await scriptedBy([
+          look('bash', { command: `cat ${file}` }),
+          look('skill_run', { name: 'a', script: 'look.sh' }),
+          'Done.',
+        ])
         const skills = dirname(dirname(stage.write('skills/a/look.sh', `cat ${file}; echo looked`)))
         stage.write('skills/a/SKILL.md', '---\nname: a\n---\nLook.\n')
         mkdirSync(dirname(file))
         writeFileSync(file, 'ODD_KEY=canary-4711\n')
-        const settings = { ...endpoint(chaos.url), bash: true, skills: [skills], tools: ['skill_read', 'skill_run'] }
+        const settings = { ...endpoint(server.url), bash: true, skills: [skills], tools: ['skill_read', 'skill_run'] }
         writeFileSync(join(config, 'terret', 'config.json'), JSON.stringify(settings))
         const { ended } = stage.start(['run', '--mode', 'auto', 'Look.'], { env: { XDG_CONFIG_HOME: config } })
         expect((await ended).code).toBe(0)
-        const said = JSON.stringify(chaos.requests.map(({ body }) => body))
+        const said = JSON.stringify(server.requests.map(({ body }) => body))
         expect(said).toContain('looked')
         expect(said).not.toContain('ODD_KEY')
       } finally {
@@ -197,7 +177,7 @@ describe('terret run', () => {
 
   it('B-CLI-10: --verbose shows the address and the body as sent, and no key', async () => {
     await scriptedBy(['Done.'], {})
-    const { url } = chaos ?? { url: '' }
+    const { url } = provider.chaos ?? { url: '' }
     stage.configure({ model: 'fake:m', endpoints: { fake: { baseUrl: `${url}/v1`, keys: ['FAKE_API_KEY'] } } })
     const secret = 'sk-0123456789abcdef'
     stage.write('config/terret/.env', `FAKE_API_KEY=${secret}\n`)
@@ -212,7 +192,7 @@ describe('terret run', () => {
   it('B-CLI-11: a limit, a failed run and an unreachable model have exit codes of their own, and say what to do', async () => {
     await scriptedBy([{ calls: [{ tool: 'list', args: {} }] }, 'x'], { limits: { modelRequests: 1 } })
     expect(await stage.terret('run', 'Look.')).toMatchObject({ code: 4 })
-    await chaos?.close()
+    await provider.chaos?.close()
     await scriptedBy([{ status: 'unauthorized' }, { status: 'unauthorized' }])
     const refused = await stage.terret('run', 'Look.')
     expect(refused.code).toBe(1)
@@ -220,8 +200,8 @@ describe('terret run', () => {
     expect(refused.err).toMatch(/^Check the key and the account, then try again\.$/m)
     expect((await stage.terret('run', '--quiet', 'Look.')).err.match(/HTTP 401/g)).toHaveLength(1)
     expect(refused.err).toMatch(/Go on with: terret resume [0-9a-f]{8}/)
-    const { url } = chaos ?? { url: '' }
-    await chaos?.close()
+    const { url } = provider.chaos ?? { url: '' }
+    await provider.chaos?.close()
     stage.configure({ ...endpoint(url), limits: { modelAttempts: 1 } })
     const unreachable = await stage.terret('run', 'Look.')
     expect(unreachable.code).toBe(1)

@@ -1,27 +1,12 @@
 // Sessions from the outside: ids, lists, decisions, answers, events as they come, files to take along.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, overflow, startChaos } from '../../src/chaos/index.ts'
+import { describe, expect, it } from 'vitest'
+import { overflow } from '../../src/chaos/index.ts'
 import { Harness, sqlite } from '../../src/index.ts'
-import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+import { provider, scriptedBy, stage } from './scripted.ts'
+import { endpoint, lastLine } from './stage.ts'
 
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
-
-async function scriptedBy(script: ChaosScript, more: object = {}): Promise<Chaos> {
-  chaos = await startChaos({ script })
-  stage.configure({ ...endpoint(chaos.url), ...more })
-  return chaos
-}
 const write = (path: string, content: string) => ({ calls: [{ tool: 'write', args: { path, content } }] })
 type Ran = {
   readonly session: string
@@ -155,7 +140,7 @@ describe('decisions', () => {
 
   it('B-CLI-38: a budget that is used up is raised by approving it', async () => {
     await scriptedBy(['Done.'], { budget: { sessionUsd: 0 } })
-    const { url } = chaos ?? { url: '' }
+    const { url } = provider.chaos ?? { url: '' }
     stage.configure({
       ...endpoint(url),
       model: 'openai:gpt-5.1',
@@ -175,7 +160,7 @@ describe('decisions', () => {
 
   it('B-MONEY-34: pending shows the sessions that wait for money, until somebody allows more', async () => {
     await scriptedBy(['Done.'])
-    const { url } = chaos ?? { url: '' }
+    const { url } = provider.chaos ?? { url: '' }
     const paid = { openai: { baseUrl: `${url}/v1`, protocol: 'chat' } }
     stage.configure({ ...endpoint(url), model: 'openai:gpt-5.1', endpoints: paid, budget: { dayUsd: 0 } })
     stage.write('config/terret/.env', 'OPENAI_API_KEY=sk-0123456789abcdef\n')

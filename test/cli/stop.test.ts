@@ -2,31 +2,15 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
-import { endpoint, openStage, type Stage } from './stage.ts'
+import { describe, expect, it } from 'vitest'
+import { provider, scriptedBy, stage } from './scripted.ts'
 
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
-
-async function scriptedBy(script: ChaosScript, more: object = {}): Promise<void> {
-  chaos = await startChaos({ script })
-  stage.configure({ ...endpoint(chaos.url), ...more })
-}
 const list = { calls: [{ tool: 'list', args: {} }] }
 /** Begins to answer, and never ends. */
 const stalled = { text: 'I think that', chaos: { stallAfterBytes: 0 } }
 
 async function asked(times: number): Promise<void> {
-  while ((chaos?.requests.length ?? 0) < times) await new Promise((resolve) => void setTimeout(resolve, 10))
+  while ((provider.chaos?.requests.length ?? 0) < times) await new Promise((resolve) => void setTimeout(resolve, 10))
 }
 
 describe('Ctrl-C', () => {
