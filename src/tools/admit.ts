@@ -45,21 +45,19 @@ export function admit(
 ): readonly Proposal[] | Promise<readonly Proposal[]> {
   const admitted: (Proposal | Promise<Proposal>)[] = []
   let waits = false
-  let serial = false
   for (const call of calls) {
     const proposal = admitOne(call, tools, asking)
     waits ||= proposal instanceof Promise
-    serial ||= tools.get(call.tool)?.sequential === true
     admitted.push(proposal)
   }
-  if (!waits) return serial ? (admitted as Proposal[]).map(inSeries) : (admitted as Proposal[])
-  const all = Promise.all(admitted.map((proposal) => Promise.resolve(proposal)))
-  return serial ? all.then((proposals) => proposals.map(inSeries)) : all
+  if (!waits) return ordered(admitted as Proposal[])
+  return Promise.all(admitted.map((proposal) => Promise.resolve(proposal))).then(ordered)
 }
 
-/** One sequential tool makes the whole batch wait for each other, also what comes after it. */
-function inSeries(proposal: Proposal): Proposal {
-  return { ...proposal, sequential: true }
+/** One sequential call puts the whole batch in order: each call sees what the calls before it did. */
+function ordered(proposals: readonly Proposal[]): readonly Proposal[] {
+  if (!proposals.some(({ sequential }) => sequential)) return proposals
+  return proposals.map((proposal) => ({ ...proposal, sequential: true }))
 }
 
 function admitOne(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Promise<Proposal> {
@@ -171,7 +169,7 @@ function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate
   if (gate) proposal.gate = gate
   if (raw !== undefined) proposal.raw = raw
   if (tool.blocks) proposal.blocks = true
-  if (tool.sequential) proposal.sequential = true
+  if (typeof tool.sequential === 'function' ? tool.sequential(args) : tool.sequential) proposal.sequential = true
   if (tool.reconcile) proposal.reconcile = true
   if (tool.retries !== null) proposal.retries = tool.retries
   if (gate?.type === 'ask') proposal.digest = digestOf(tool, args)

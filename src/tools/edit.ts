@@ -39,6 +39,7 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
       'Replaces exact text in files. Each old_string must be in the file exactly once, unless replace_all is set. Read the file first.',
     input,
     effect: 'once',
+    sequential: true,
     deliverable: true,
     normalise,
     undo: ({ results }, context) =>

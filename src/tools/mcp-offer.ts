@@ -146,6 +146,8 @@ export class Offers {
       description: visible(typeof words === 'string' ? words : 'No description.', DESCRIPTION_CHARS_MAX),
       input: inputSchema,
       effect,
+      // What may change something changes it before the next call of the reply looks.
+      sequential: effect !== 'read',
       approval: options.approval ?? (effect === 'read' ? 'auto' : 'ask'),
       instructions,
       // The call itself is bounded by callMs; it may have to connect first.

@@ -64,7 +64,8 @@ export type Tool = Frozen<{
   description: string
   parameters: Json
   effect: EffectClass
-  sequential: boolean
+  /** Its calls, or those with such arguments, put their whole batch in order: nothing runs beside them. */
+  sequential: boolean | ((args: Json) => boolean)
   timeoutMs: number
   /** Must somebody be asked before this call runs? A policy may speak first. */
   approval: (args: Json) => Approval | Promise<Approval>
@@ -107,7 +108,8 @@ export type ToolDefinition<Args> = {
   readonly output?: StandardSchema
   /** Default `once`: at most once, and `unknown` after a crash in the window. */
   readonly effect?: EffectClass
-  readonly sequential?: boolean
+  /** For every tool that changes what another call of the same reply may read. Or by the arguments. Default: no. */
+  readonly sequential?: boolean | ((args: Args) => boolean)
   readonly timeoutMs?: number
   /** Or by the arguments: what is asked for decides whether somebody must be. */
   readonly approval?: Approval | ((args: Args) => Approval | Promise<Approval>)
@@ -168,14 +170,14 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   const supplied = supply(definition.injected)
   const parameters = supplied ? supplied.hidden(whole) : whole
   const asks = typeof approval === 'function' ? approval : () => approval
-  const told = [name, description, parameters, effect, sequential, timeoutMs, instructions]
+  const told = [name, description, parameters, effect, sequential !== false, timeoutMs, instructions]
   if (typeof approval === 'string') told.push(approval)
   return {
     name,
     description,
     parameters,
     effect,
-    sequential,
+    sequential: typeof sequential === 'function' ? (args) => sequential(args as Args) : sequential,
     timeoutMs,
     // Sound: only what `validate` returned is ever passed in.
     approval: (args) => asks(args as Args),

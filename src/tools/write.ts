@@ -29,6 +29,7 @@ export function writeTool(guarded: Guard): Tool {
     input,
     // Safe to run again after a crash: a file that already is what was asked for is left alone.
     effect: 'idempotent',
+    sequential: true,
     deliverable: true,
     undo: (metadata, context) => undoChanges(guarded, changeIn(metadata), context),
     execute: async (args, context) => {

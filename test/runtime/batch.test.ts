@@ -1,8 +1,13 @@
 // The calls of one turn, through the harness: order, places, how many at once, and what a failure does to its neighbours.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, output, type Script, ToolFailure, type Tool } from '../../src/index.ts'
+import { defineTool, output, type Script, scripted, ToolFailure, type Tool } from '../../src/index.ts'
 import type { Request } from '../../src/kernel/ports.ts'
+import { fileTools } from '../../src/tools/files.ts'
+import { parallelLlmTool } from '../../src/tools/parallel-llm.ts'
 import { stage, typesOf } from './stage.ts'
 
 type Extra = Partial<Parameters<typeof defineTool<object>>[0]>
@@ -241,5 +246,41 @@ describe('a turn and its run', () => {
     expect(stopped).toBe(true)
     expect((await typesOf(session)).slice(-2)).toEqual(['agent.tool_result', 'run.settled'])
     await harness.close()
+  })
+
+  it('B-FILES-73: a read after a write or an edit of the same reply sees what it did (S0-85)', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'terret-batch-'))
+    const calls = [
+      { tool: 'write', args: { path: 'b', content: 'first\n' } },
+      { tool: 'read', args: { path: 'b' } },
+      { tool: 'edit', args: { path: 'b', old_string: 'first', new_string: 'second' } },
+      { tool: 'read', args: { path: 'b' } },
+    ]
+    const { session, harness } = await stage([{ calls }, 'done'], { tools: fileTools({ root }) })
+    const { calls: ran } = await session.run('go')
+    expect(ran.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok'])
+    expect(ran[1]?.content).toContain('first')
+    expect(ran[3]?.content).toContain('second')
+    await harness.close()
+    rmSync(root, { recursive: true })
+  })
+
+  it('B-PARALLEL-13: a read after prompts that write to a file sees the file; prompts without one run beside others', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'terret-batch-'))
+    const model = scripted(() => 'an answer')
+    const tools = [...fileTools({ root }), parallelLlmTool({ model, root })]
+    const source = { type: 'inline', prompts: ['one'] }
+    const asks = (args: object) => ({ tool: 'parallel_llm', args: { source, ...args } })
+    const read = { tool: 'read', args: { path: 'out.json' } }
+    const script = [{ calls: [asks({ output_file: 'out.json' }), read] }, { calls: [asks({}), read] }, 'done']
+    const { session, harness } = await stage(script, { tools })
+    const { calls } = await session.run('go')
+    expect(calls.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok'])
+    expect(calls[1]?.content).toContain('an answer')
+    const replies = (await session.read()).events.filter((event) => event.type === 'agent.message')
+    const flags = replies.map((reply) => reply.calls.map(({ sequential }) => sequential))
+    expect(flags).toEqual([[true, true], [undefined, undefined], []])
+    await harness.close()
+    rmSync(root, { recursive: true })
   })
 })
