@@ -1,7 +1,7 @@
 // What the log means: fold(session, event) → session. Pure. Owner events out of order are a Bug; inbox events never are.
 // Copying the session for every event would cost more than all else here, so `fold` is a copy and a `take`, and whoever
 // owns a session that nobody else holds (the driver, a reader catching up) takes events into it in place.
-import type { Mutable } from './content.ts'
+import type { Mutable, Proposal } from './content.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, settle, start } from './ledger.ts'
@@ -156,14 +156,30 @@ function fail(s: OpenSession, e: Of<'model.failed'>): void {
 
 function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
   const run = runOf(s)
-  const { state, proposal } = settle(turnOf(s), e.call, e.seq)
+  const turn = turnOf(s)
+  const { state, proposal } = settle(turn, e.call, e.seq)
   if (e.ends !== undefined) run.ends = e.ends
   // What a hook held back was not a call.
   if (e.status === 'denied' && state.type === 'ready' && proposal.clear) run.toolCalls -= 1
-  if (e.retryKind === undefined) return
-  const used = (run.toolRetries[proposal.tool] ?? 0) + 1
-  run.toolRetries = { ...run.toolRetries, [proposal.tool]: used }
-  if (used > (proposal.retries ?? run.limits.toolRetries)) run.exhausted = proposal.tool
+  if (e.retryKind !== undefined) retry(run, turn, proposal)
+  else if (e.status === 'ok' && Object.hasOwn(run.toolRetries, proposal.tool)) {
+    // The failures before this reply are forgiven; one of this reply still counts, in whatever order they came.
+    tally(run, proposal, turn.retried?.includes(proposal.tool) ? 1 : 0)
+  }
+}
+
+/** However many calls of a tool fail in one reply, the model has had one chance to correct them. */
+function retry(run: OpenRun, turn: OpenTurn, proposal: Proposal): void {
+  const { tool } = proposal
+  if (turn.retried?.includes(tool)) return
+  turn.retried = [...(turn.retried ?? []), tool]
+  tally(run, proposal, (Object.hasOwn(run.toolRetries, tool) ? (run.toolRetries[tool] ?? 0) : 0) + 1)
+}
+
+function tally(run: OpenRun, { tool, retries }: Proposal, used: number): void {
+  run.toolRetries = { ...run.toolRetries, [tool]: used }
+  if (used > (retries ?? run.limits.toolRetries)) run.exhausted = tool
+  else if (run.exhausted === tool) run.exhausted = null
 }
 
 function conclude(s: OpenSession, e: Of<'run.settled'>): void {

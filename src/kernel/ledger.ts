@@ -23,6 +23,8 @@ export type Turn = Frozen<{
   results: readonly number[]
   /** The batch would exceed the limit of tool calls: none of it runs. */
   over: boolean
+  /** Tools that this reply has used a retry of: one each, however many of its calls failed. */
+  retried?: readonly string[]
 }>
 
 type Confirmation = Extract<InboxEvent, { type: 'user.tool_confirmation' }>

@@ -4,7 +4,7 @@ import type { Run, Session } from './session.ts'
 
 export type Here = Frozen<{ now: number; epoch: number }>
 
-const COUNTS = { modelRequests: 64, modelAttempts: 4, lossesMax: 8, toolCalls: null, toolRetries: 1, outputRetries: 1 }
+const COUNTS = { modelRequests: 64, modelAttempts: 4, lossesMax: 8, toolCalls: null, toolRetries: 5, outputRetries: 1 }
 const TIMES = { modelMs: 600_000, activeMs: 600_000 }
 export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...TIMES, parallel: 16, hold: 0, tokens: null, depth: 3 }
 

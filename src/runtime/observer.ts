@@ -1,9 +1,11 @@
 // Who watches what runs come to: hooks that may only look, and the tracer. A consumer of the log: it is told after the commit,
 // at most once, and nothing it does changes a run.
-import type { CallKey, Limits, Proposal } from '../kernel/content.ts'
-import { callKey, type Event, type OwnerEvent } from '../kernel/event.ts'
+import type { Limits } from '../kernel/content.ts'
+import type { Event, OwnerEvent } from '../kernel/event.ts'
+import { open, type OpenSession, take } from '../kernel/fold.ts'
 import type { Waiting } from '../kernel/next.ts'
 import type { Clock, Store } from '../kernel/ports.ts'
+import { EMPTY } from '../kernel/session.ts'
 import { isChildKey } from './children.ts'
 import type { Hooks } from './hooks.ts'
 import { inputText } from './history.ts'
@@ -141,11 +143,11 @@ async function readRun(store: Store, session: string, from: number, end: Ended['
   const { inputs = [], limits = null, at } = began ?? { inputs: end.inputs, at: end.at }
   const first = inputs[0] ?? null
   const collector = new Collector(session, first)
-  const retries = new Retries()
+  const retries = new Retries(from)
   for (let after = (first ?? from) - 1; after < end.seq; ) {
     const { events } = await store.read(session, after, Math.min(PAGE, end.seq - after))
     for (const event of events) {
-      if (event.seq >= from) retries.take(event, limits)
+      if (event.seq >= from) retries.take(event)
       collector.take(event)
     }
     const last = events.at(-1)
@@ -158,21 +160,26 @@ async function readRun(store: Store, session: string, from: number, end: Ended['
 
 type Reached = { readonly limit: string; readonly value: number | null; readonly count: number }
 
-/** Who used up its retries? A tool's own number of them comes before the run's. */
+/** Which tool used up its retries, as the kernel counts them. A tool's own number of retries comes before the run's. */
 class Retries {
-  exhausted: Reached | null = null
-  readonly #calls = new Map<CallKey, Proposal>()
-  readonly #used = new Map<string, number>()
+  readonly #session: OpenSession
+  readonly #own = new Map<string, number | undefined>()
 
-  take(event: Event, limits: Limits | null): void {
-    if (event.type === 'agent.message')
-      event.calls.forEach((call, index) => this.#calls.set(callKey(event.seq, index), call))
-    if (event.type !== 'agent.tool_result' || event.retryKind === undefined) return
-    const { tool = '', retries } = this.#calls.get(event.call) ?? {}
-    const count = (this.#used.get(tool) ?? 0) + 1
-    this.#used.set(tool, count)
-    const value = retries ?? limits?.toolRetries ?? 0
-    if (count > value) this.exhausted = { limit: 'tool_retries', value, count }
+  constructor(from: number) {
+    this.#session = open({ ...EMPTY, seq: from - 1 })
+  }
+
+  take(event: Event): void {
+    if (event.type === 'run.settled') return
+    if (event.type === 'agent.message') for (const { tool, retries } of event.calls) this.#own.set(tool, retries)
+    take(this.#session, event)
+  }
+
+  get exhausted(): Reached | null {
+    const { exhausted = null, toolRetries = {}, limits = null } = this.#session.run ?? {}
+    if (exhausted === null) return null
+    const value = this.#own.get(exhausted) ?? limits?.toolRetries ?? 0
+    return { limit: 'tool_retries', value, count: toolRetries[exhausted] ?? 0 }
   }
 }
 

@@ -69,14 +69,42 @@ describe('limits', () => {
     expect(fatal.session.last).toMatchObject({ type: 'failed', failure: { message: 'the key was refused' } })
   })
 
-  it('B-LIMIT-5: a tool that asks for a retry once too often ends the run; two failures of one batch share the budget', () => {
-    const log = asking({ toolRetries: 1 })
-    const turn = log.reply([call('a'), call('a')])
-    log.settle()
-    log.result(`${turn}.0`, 'bad', { retryKind: 'InvalidArguments' })
-    log.result(`${turn}.1`, 'bad', { retryKind: 'InvalidArguments' })
-    log.settle()
-    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'tool_retries_exceeded' })
+  const bad = { retryKind: 'InvalidArguments' }
+  /** Replies with calls of one tool, each call failing or succeeding. */
+  const played = (toolRetries: number | undefined, turns: readonly (readonly boolean[])[]): Logbook => {
+    const log = asking(toolRetries === undefined ? {} : { toolRetries })
+    for (const calls of turns) {
+      const turn = log.reply(calls.map(() => call('a')))
+      log.settle()
+      calls.forEach((ok, i) => log.result(`${turn}.${i}`, 'said', ok ? {} : bad))
+      log.settle()
+      if (log.session.run === null) break
+    }
+    return log
+  }
+
+  it('B-LIMIT-5: a tool that asks for a retry once too often ends the run; calls that fail in one reply use one retry', () => {
+    const over = played(1, [[false, false, false], [false]])
+    expect(over.session.last).toMatchObject({ type: 'failed', reason: 'tool_retries_exceeded' })
+    expect(played(1, [[false, false, false]]).session.run).toMatchObject({ toolRetries: { a: 1 }, exhausted: null })
+    expect(played(0, [[false]]).session.last).toMatchObject({ reason: 'tool_retries_exceeded' })
+  })
+
+  it('B-LIMIT-5: a success gives back the retries of earlier replies, in whatever order it lands beside a failure', () => {
+    expect(played(1, [[false], [true], [false]]).session.run).toMatchObject({ toolRetries: { a: 1 } })
+    for (const turn of [
+      [false, true],
+      [true, false],
+    ]) {
+      expect(played(1, [[false], turn]).session.run).toMatchObject({ toolRetries: { a: 1 }, exhausted: null })
+      expect(played(0, [turn]).session.last).toMatchObject({ reason: 'tool_retries_exceeded' })
+    }
+  })
+
+  it('B-LIMIT-5: five replies may fail in a row by default, and the sixth ends the run', () => {
+    const failing = Array.from({ length: 6 }, () => [false])
+    expect(played(undefined, failing.slice(1)).session.run).toMatchObject({ toolRetries: { a: 5 } })
+    expect(played(undefined, failing).session.last).toMatchObject({ reason: 'tool_retries_exceeded' })
   })
 
   it('B-LIMIT-6: an output retry is counted when its request is made, after the model limit was checked (S0-44)', () => {

@@ -136,17 +136,17 @@ describe('the calls of a turn', () => {
 })
 
 describe('retries of a turn', () => {
-  it('B-LIMIT-5: two bad calls of one tool share its retries, and no further request is made (AC-19)', async () => {
+  it('B-LIMIT-5: bad calls of one tool in one reply use one retry; when it is used up no further request is made (AC-19)', async () => {
     let ran = 0
     let asked = 0
     const picky = tool('picky', () => ++ran, { input: z.object({ city: z.string() }) as z.ZodType<object>, retries: 1 })
     const script: Script = () => {
       asked += 1
-      return { calls: many('picky', 2) }
+      return { calls: many('picky', 3) }
     }
     const { session, harness } = await stage(script, { tools: [picky] })
     expect(await session.run('go')).toMatchObject({ status: 'failed', stopReason: 'tool_retries_exceeded' })
-    expect([asked, ran]).toEqual([1, 0])
+    expect([asked, ran]).toEqual([2, 0])
     await harness.close()
   })
 

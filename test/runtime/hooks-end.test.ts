@@ -111,7 +111,11 @@ describe.each(Object.entries(storages))('the end of a run on %s', (_name, storag
       [picky(2), 2],
     ] as const) {
       const { hooks, told } = watching()
-      const { harness } = stage(() => calls(call('picky')), hooks, { storage, tools: [tool] })
+      const { harness } = stage(() => calls(call('picky')), hooks, {
+        storage,
+        tools: [tool],
+        limits: { toolRetries: 1 },
+      })
       expect(await harness.run('Go.')).toMatchObject({ status: 'failed', stopReason: 'tool_retries_exceeded' })
       expect(told.map(({ type }) => type)).toEqual(['limit_reached', 'run_end'])
       expect(told[0]?.event).toMatchObject({ limit: 'tool_retries', value, count: value + 1 })

@@ -229,7 +229,11 @@ describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {
       },
     })
     const wrong = { calls: [{ tool: 'picky', args: { n: 'one' } }] }
-    const staged = stage([wrong, calls(call('picky')), 'Done.'], [pardon], { storage, tools: [picky] })
+    const staged = stage([wrong, calls(call('picky')), 'Done.'], [pardon], {
+      storage,
+      tools: [picky],
+      limits: { toolRetries: 1 },
+    })
     const result = await staged.harness.run('Go.')
     expect(result).toMatchObject({
       status: 'failed',

@@ -241,9 +241,9 @@ describe('refused calls in a run', () => {
     expect(seen).toEqual([{ path: 'a', old_string: 'b' }])
   })
 
-  it('B-ADMIT-10: over the budget the run ends, also when the failures are of one batch; none ran', async () => {
+  it('B-ADMIT-10: over the budget the run ends; the failures of one reply count once; none ran', async () => {
     expect(await outcome(tool(edit, { retries: 1 }), ['{}'], ['{"path'])).toBe('failed tool_retries_exceeded')
-    expect(await outcome(tool(edit, { retries: 1 }), ['{}', '{"path'])).toBe('failed tool_retries_exceeded')
+    expect(await outcome(tool(edit, { retries: 1 }), ['{}', '{"path'])).toBe('completed end_turn')
     expect(await outcome(tool(edit, { retries: 0 }), ['7'])).toBe('failed tool_retries_exceeded')
   })
 })
