@@ -94,6 +94,7 @@ function reread(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise
     const message = invalidText(tool, { ...reading, written }, checked.issues)
     return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, retryKind)
   }
+  if (reading.conflicts.length > 0) return settle({ issues: reading.conflicts })
   const checked = firstValid(tool, reading.tries)
   return checked instanceof Promise ? checked.then(settle) : settle(checked)
 }

@@ -51,6 +51,7 @@ export function bashTool(options: BashOptions): Tool {
     name: 'bash',
     description: describe(ground),
     input,
+    aliases: { cmd: 'command', shell_command: 'command' },
     effect: 'once',
     sequential: true,
     // The command's own limits come first; this one only if they did not work.

@@ -7,8 +7,9 @@ import { bound } from './bound.ts'
 import { diff } from './diff.ts'
 import { keepBytes, look, replace } from './disk.ts'
 import { output, ToolFailure } from './output.ts'
-import { exclusive, type Guard, locate, type Place } from './paths.ts'
+import { exclusive, type Guard, locate, PATH_ALIASES, type Place } from './paths.ts'
 import { parse } from './reading.ts'
+import { renamed } from './repair.ts'
 import { flag, type Infer, integer, list, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 import { changeIn, undoChanges } from './undo.ts'
@@ -32,6 +33,14 @@ type Applied = {
   readonly result: { readonly [key: string]: Json }
 }
 
+const aliases = {
+  ...PATH_ALIASES,
+  ...{ old_str: 'old_string', old_text: 'old_string', oldString: 'old_string' },
+  ...{ new_str: 'new_string', new_text: 'new_string', newString: 'new_string' },
+  ...{ all: 'replace_all', replaceAll: 'replace_all' },
+}
+const ALIASES = new Map(Object.entries(aliases))
+
 export function editTool(guarded: Guard, charsMax: number): Tool {
   return defineTool({
     name: 'edit',
@@ -41,6 +50,7 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
     effect: 'once',
     sequential: true,
     deliverable: true,
+    aliases,
     normalise,
     undo: ({ results }, context) =>
       undoChanges(guarded, Array.isArray(results) ? results.flatMap(changeIn) : [], context),
@@ -71,15 +81,20 @@ async function verified(guarded: Guard, edits: readonly Edit[]) {
   return output({ content, metadata: { verified: true, applied: edits.length, failed: 0 } })
 }
 
-/** The flat form is a list of one; a path beside the list is the path of those that have none; `all` is `replace_all`. */
+/** The flat form is a list of one; a path beside the list is the path of those that have none. */
 function normalise(args: Json): Json {
   if (!isObject(args)) return args
-  const { edits: given, path, ...rest } = args
-  if (given === undefined) return 'old_string' in args || 'oldString' in args ? { edits: [renamed(args)] } : args
+  const { edits: given, ...named } = renamed(args, ALIASES)
+  if (given === undefined) return 'old_string' in named ? { edits: [named] } : args
   const edits = listOf(given)
+  const { path, ...rest } = named
   if (edits === null || Object.keys(rest).length > 0) return args
   return {
-    edits: edits.map((edit: Json) => (isObject(edit) ? renamed(path === undefined ? edit : { path, ...edit }) : edit)),
+    edits: edits.map((edit: Json) => {
+      if (!isObject(edit) || path === undefined) return edit
+      const own = renamed(edit, ALIASES)
+      return 'path' in own ? own : { path, ...own }
+    }),
   }
 }
 
@@ -88,13 +103,6 @@ function listOf(edits: Json): readonly Json[] | null {
   if (typeof edits === 'string') return listOf(parse(edits) ?? null)
   if (isObject(edits)) return [edits]
   return Array.isArray(edits) ? edits : null
-}
-
-type Fields = { readonly [key: string]: Json }
-
-function renamed(edit: Fields): Fields {
-  const { all, ...rest } = edit
-  return all === undefined || 'replace_all' in rest ? edit : { ...rest, replace_all: all }
 }
 
 async function apply(guarded: Guard, edit: Edit, index: number, context: ToolContext): Promise<Applied> {

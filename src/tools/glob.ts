@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { bound } from './bound.ts'
 import { inFolder } from './disk.ts'
 import { output, ToolFailure } from './output.ts'
-import { type Guard, locate } from './paths.ts'
+import { type Guard, locate, FOLDER_ALIASES } from './paths.ts'
 import { failedSearch, ignoring, ripgrep, troubleOf } from './ripgrep.ts'
 import { flag, type Infer, integer, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
@@ -22,6 +22,7 @@ export function globTool(guarded: Guard, charsMax: number, binary: string | null
     name: 'glob',
     description: 'Finds files by a name pattern, most recently changed first. Links are not followed.',
     input,
+    aliases: { ...FOLDER_ALIASES, glob: 'pattern' },
     effect: 'read',
     timeoutMs: 30_000,
     execute: async (args, context) => {

@@ -7,7 +7,7 @@ import { readJson, type Value, writeJson } from './jsonl-reader.ts'
 import { scan, type Scanned } from './jsonl-scan.ts'
 import { compileSearches, renderSearches, type Search } from './jsonl-snippet.ts'
 import { type Output, output } from './output.ts'
-import { type Guard, guard, type GuardOptions } from './paths.ts'
+import { type Guard, guard, type GuardOptions, PATH_ALIASES } from './paths.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
 /** The same as those of the file tools: what may be read is what may be searched. */
@@ -33,6 +33,7 @@ export function jsonlSearchTool(options: JsonlSearchOptions): Tool {
       'Search JSONL files: rows by raw text (query), by field (where), and lines inside long text fields (field_searches). ' +
       'Use fields to show only what is needed.',
     input,
+    aliases: PATH_ALIASES,
     effect: 'read',
     normalise: writtenValues,
     execute: (args, context) => search(confines, args, context),

@@ -3,7 +3,7 @@ import { opendir } from 'node:fs/promises'
 import { bound } from './bound.ts'
 import { inFolder } from './disk.ts'
 import { output } from './output.ts'
-import { type Guard, locate } from './paths.ts'
+import { type Guard, locate, FOLDER_ALIASES } from './paths.ts'
 import { object, optional, text } from './schema.ts'
 import { defineTool, type Tool } from './tool.ts'
 
@@ -14,6 +14,7 @@ export function listTool(guarded: Guard, charsMax: number): Tool {
     name: 'list',
     description: 'Lists a folder, sorted by name. Folders end with "/", links with "@".',
     input: object({ path: optional(text('A folder; the workspace root if left out.', { min: 1 })) }),
+    aliases: FOLDER_ALIASES,
     effect: 'read',
     execute: async ({ path = '.' }, context) => {
       const place = await locate(guarded, path, 'read')

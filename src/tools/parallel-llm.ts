@@ -57,6 +57,7 @@ export function parallelLlmTool(options: ParallelLlmOptions): Tool {
     name: 'parallel_llm',
     description: `Asks a language model up to ${promptsMax} independent questions at once. It knows nothing of this conversation and has no tools: each prompt must be complete in itself. Returns one entry for each prompt, in order: {index, ok, result or error, attempts}. With output_file the entries go there, and only a summary comes back.`,
     input: inputOf(promptsMax),
+    aliases: { output_path: 'output_file', outputFile: 'output_file' },
     timeoutMs: TIMEOUT_MS,
     sequential: ({ output_file }) => output_file !== undefined,
     undo: (metadata, context) => undoChanges(guarded, changeIn(metadata), context),

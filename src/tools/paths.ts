@@ -9,6 +9,13 @@ import { ToolFailure } from './output.ts'
 import { ownPlaces } from './own-places.ts'
 import { isGitFolder, OBEYED_BY_GIT, PROTECTED } from './protected.ts'
 
+/** What models trained on other file tools call `path`. */
+export const PATH_ALIASES = {
+  ...{ file_path: 'path', filepath: 'path', filePath: 'path', file: 'path' },
+  ...{ filename: 'path', file_name: 'path', fileName: 'path' },
+} as const
+export const FOLDER_ALIASES = { directory: 'path', dir: 'path', folder: 'path', dir_path: 'path' } as const
+
 export type Access = 'read' | 'write'
 
 export type GuardOptions = {

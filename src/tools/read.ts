@@ -2,7 +2,7 @@
 import { blobHash, clip } from './bound.ts'
 import { see } from './disk.ts'
 import { output, ToolFailure } from './output.ts'
-import { type Guard, locate } from './paths.ts'
+import { type Guard, locate, PATH_ALIASES } from './paths.ts'
 import { type Infer, integer, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
@@ -25,6 +25,7 @@ export function readTool(guarded: Guard, charsMax: number): Tool {
     description:
       'Reads a text file as numbered lines ("number<tab>line"). When there is more, the last line says how to read on.',
     input,
+    aliases: PATH_ALIASES,
     effect: 'read',
     execute: async (args, context) => {
       const { bytes, shown, hash } = await load(guarded, args.path, context)

@@ -1,7 +1,7 @@
 // What a model may have meant by the text of its arguments: the readings of it, best first. The first that the tool's schema
 // accepts is the call; none is accepted here.
 import type { Json } from '../kernel/content.ts'
-import { ALIASES, decode, LINKED, repair } from './repair.ts'
+import { ALIASES, type Conflict, decode, LINKED, repair } from './repair.ts'
 import { isObject, type JsonObject, objectShape, type Shape, shapesOf } from './shape.ts'
 import type { Tool } from './tool.ts'
 import { type Closed, close } from './truncated.ts'
@@ -20,6 +20,8 @@ export type Reading = {
   readonly tries: readonly Json[]
   readonly written: JsonObject | null
   readonly closed: Closed | 'unreadable' | null
+  /** Fields that are given twice, under two names: such arguments are refused. */
+  readonly conflicts: readonly Conflict[]
 }
 
 /** Strict JSON; nothing at all means no arguments. Undefined if it is not JSON. */
@@ -38,21 +40,24 @@ export function parse(text: string): Json | undefined {
  */
 export function isSuspect(tool: Tool, args: JsonObject): boolean {
   const hint = hintOf(tool)
-  return (hint.names.size > 0 && hasTrace(args, hint.names, 0)) || unwrapped(hint, tool, args) !== undefined
+  const { aliases, linked } = hint
+  const traced = aliases.size + linked.size > 0 && hasTrace(args, hint, 0)
+  return traced || unwrapped(hint, tool, args) !== undefined
 }
 
 export function readingOf(tool: Tool, text: string): Reading {
   const value = parse(text) ?? decode(text)
   if (value !== undefined) {
-    return { tries: triesOf(tool, value), written: isObject(value) ? value : null, closed: null }
+    return { ...triesOf(tool, value), written: isObject(value) ? value : null, closed: null }
   }
   const closed = close(text)
   const safe = closed?.lost === 'none' || (closed?.lost === 'tail' && tool.effect === 'read')
   // A dropped tail may have been a filter or a "dry run": without it only a read is harmless.
-  if (closed && safe) return { tries: triesOf(tool, closed.value), written: closed.value, closed }
+  if (closed && safe) return { ...triesOf(tool, closed.value), written: closed.value, closed }
   // Last resort: no arguments, if none can have been lost or nothing can be harmed. The schema says whether any is required.
   const harmless = hintOf(tool).takesNothing || (closed === null && tool.effect === 'read')
-  return { tries: harmless ? [{}] : [], written: closed?.value ?? null, closed: closed ?? 'unreadable' }
+  const tries = harmless ? [{}] : []
+  return { tries, written: closed?.value ?? null, closed: closed ?? 'unreadable', conflicts: [] }
 }
 
 /** The tool's own other shapes, before anything is judged. */
@@ -60,12 +65,14 @@ export function normalised(tool: Tool, args: Json): Json {
   return tool.normalise ? tool.normalise(args) : args
 }
 
-function triesOf(tool: Tool, value: Json): readonly Json[] {
-  return layersOf(tool, value, 0).flatMap((layer) => {
+function triesOf(tool: Tool, value: Json): Pick<Reading, 'tries' | 'conflicts'> {
+  const conflicts: Conflict[] = []
+  const tries = layersOf(tool, value, 0).flatMap((layer) => {
     const plain = normalised(tool, layer)
-    const mended = repair(tool.parameters, plain)
+    const mended = repair(tool.parameters, plain, tool.aliases ?? ALIASES, conflicts)
     return mended === plain ? [plain] : [mended, plain]
   })
+  return { tries, conflicts }
 }
 
 /** Innermost first: an envelope is opened before the whole is tried. */
@@ -102,7 +109,8 @@ function unwrapped(hint: Hint, tool: Tool, args: JsonObject): Json | undefined {
 
 /** Per tool, once: which odd names to look for, and which fields it takes. */
 type Hint = {
-  readonly names: ReadonlySet<string>
+  readonly aliases: ReadonlySet<string>
+  readonly linked: ReadonlySet<string>
   readonly takes: (key: string) => boolean
   readonly takesNothing: boolean
 }
@@ -113,7 +121,7 @@ function hintOf(tool: Tool): Hint {
   const known = hints.get(tool)
   if (known) return known
   const root = objectShape(shapesOf(tool.parameters, tool.parameters) ?? [], {})
-  const hint = { names: oddNames(tool.parameters), takes: takenBy(root), takesNothing: takesNothing(root) }
+  const hint = { ...oddNames(tool), takes: takenBy(root), takesNothing: takesNothing(root) }
   hints.set(tool, hint)
   return hint
 }
@@ -129,21 +137,21 @@ function takesNothing(root: Shape | null): boolean {
 }
 
 /** The aliases of any field declared anywhere, and the fields that may hold a linked path. */
-function oddNames(schema: Json): ReadonlySet<string> {
-  const text = JSON.stringify(schema)
-  const declared = (name: string): boolean => text.includes(`"${name}":`)
-  const aliases = [...ALIASES].filter(([, target]) => declared(target)).map(([alias]) => alias)
-  return new Set([...aliases, ...[...LINKED].filter(declared)])
+function oddNames({ parameters, aliases = ALIASES }: Tool): Pick<Hint, 'aliases' | 'linked'> {
+  const text = JSON.stringify(parameters)
+  const declared = (name: string): boolean => text.includes(`${JSON.stringify(name)}:`)
+  const odd = [...aliases].filter(([, target]) => declared(target)).map(([alias]) => alias)
+  return { aliases: new Set(odd), linked: new Set([...LINKED].filter(declared)) }
 }
 
-function hasTrace(value: Json, names: ReadonlySet<string>, depth: number): boolean {
+function hasTrace(value: Json, hint: Hint, depth: number): boolean {
   if (value === null || typeof value !== 'object' || depth > TRACE_DEPTH_MAX) return false
-  if (Array.isArray(value)) return value.some((item: Json) => hasTrace(item, names, depth + 1))
+  if (Array.isArray(value)) return value.some((item: Json) => hasTrace(item, hint, depth + 1))
   const object = value as JsonObject
   for (const key in object) {
     const item = object[key] as Json
-    if (names.has(key) && (!LINKED.has(key) || (typeof item === 'string' && item.startsWith('[')))) return true
-    if (typeof item === 'object' && hasTrace(item, names, depth + 1)) return true
+    if (hint.aliases.has(key) || (typeof item === 'string' && item.startsWith('[') && hint.linked.has(key))) return true
+    if (typeof item === 'object' && hasTrace(item, hint, depth + 1)) return true
   }
   return false
 }

@@ -1,10 +1,14 @@
 // The repair table: shapes of arguments that models get wrong in known ways, put right by the tool's own schema. A pure function
 // over a copy. It does not decide: admission validates what comes out and keeps it only if it is completely clean.
 import type { Json } from '../kernel/content.ts'
+import { canonicalJson } from './canonical.ts'
 import { accepts, isObject, type JsonObject, objectShape, type Shape, shapesOf, typeOf } from './shape.ts'
 
-/** field_alias: other names for fields. Used only if the tool has the field and the call does not. */
-export const ALIASES: ReadonlyMap<string, string> = new Map([
+/** Other names of fields: `{ file_path: 'path' }`. A tool declares its own. */
+export type Aliases = ReadonlyMap<string, string>
+
+/** field_alias: other names that every tool understands. Used only if the tool has the field and the call does not. */
+export const ALIASES: Aliases = new Map([
   ['filePath', 'path'],
   ['oldString', 'old_string'],
   ['newString', 'new_string'],
@@ -21,19 +25,42 @@ const DEPTH_MAX = 64
  * The same value if there is nothing to repair, or if any field is unknown: then nobody knows what was meant, and nothing is
  * touched. Idempotent. A field appears only under its own name or an alias of it, and a value only from the value that was there.
  */
-export function repair(parameters: Json, args: Json): Json {
-  return mended(args, { root: parameters, schema: parameters, name: '', depth: 0 }) ?? args
+export function repair(parameters: Json, args: Json, aliases = ALIASES, conflicts: Conflict[] = []): Json {
+  return mended(args, { root: parameters, schema: parameters, path: [], aliases, conflicts }) ?? args
 }
 
-type Place = { readonly root: Json; readonly schema: Json; readonly name: string; readonly depth: number }
+/** A field and an alias of it are both there and say different things, so neither is believed. */
+export type Conflict = { readonly path: readonly (string | number)[]; readonly message: string }
+
+type Place = {
+  readonly root: Json
+  readonly schema: Json
+  readonly path: readonly (string | number)[]
+  readonly aliases: Aliases
+  readonly conflicts: Conflict[]
+}
+
+/** The same object with the aliases at its top under their real names, where these are free. */
+export function renamed(args: JsonObject, aliases: Aliases): JsonObject {
+  const free = (key: string): string => {
+    const target = aliases.get(key)
+    return target === undefined || Object.hasOwn(args, target) ? key : target
+  }
+  const entries = Object.entries(args).map(([key, item]) => [free(key), item] as const)
+  // Two aliases of one field stay as they are: neither is the field.
+  return new Set(entries.map(([key]) => key)).size === entries.length ? Object.fromEntries(entries) : args
+}
 
 /** Undefined cancels the whole repair. */
 function mended(value: Json, place: Place): Json | undefined {
   const shapes = shapesOf(place.schema, place.root)
-  if (shapes === null || place.depth > DEPTH_MAX) return value
+  if (shapes === null || place.path.length > DEPTH_MAX) return value
   const fit = accepts(shapes, typeOf(value)) ? value : coerced(value, shapes)
   // Only where a text is meant: else what is left of the link would be read as something else the next time.
-  if (typeof fit === 'string') return LINKED.has(place.name) && accepts(shapes, 'string') ? unlinked(fit) : fit
+  if (typeof fit === 'string') {
+    const linked = LINKED.has(String(place.path.at(-1))) && accepts(shapes, 'string')
+    return linked ? unlinked(fit) : fit
+  }
   if (Array.isArray(fit)) return mendedItems(fit as readonly Json[], shapes, place)
   return isObject(fit) ? mendedFields(fit, shapes, place) : fit
 }
@@ -41,13 +68,14 @@ function mended(value: Json, place: Place): Json | undefined {
 function mendedItems(value: readonly Json[], shapes: readonly Shape[], place: Place): Json | undefined {
   const [shape, ...more] = shapes.filter(({ types }) => types.has('array'))
   if (!shape || more.length > 0 || shape.items === null) return value
-  const items: Json[] = []
-  for (const item of value) {
-    const done = mended(item, { ...place, schema: shape.items, name: '', depth: place.depth + 1 })
-    if (done === undefined) return undefined
-    items.push(done)
-  }
-  return items.some((item, i) => item !== value[i]) ? items : value
+  const { items } = shape
+  const done = value.map((item, i) => mended(item, { ...place, schema: items, path: [...place.path, i] }))
+  if (!isWhole(done)) return undefined
+  return done.some((item, i) => item !== value[i]) ? done : value
+}
+
+function isWhole(items: readonly (Json | undefined)[]): items is readonly Json[] {
+  return !items.includes(undefined)
 }
 
 function mendedFields(value: JsonObject, shapes: readonly Shape[], place: Place): Json | undefined {
@@ -56,30 +84,51 @@ function mendedFields(value: JsonObject, shapes: readonly Shape[], place: Place)
   // No field is declared and nothing is said about others: anything goes.
   if (shape.fields === null && (shape.rest === null || typeof shape.rest === 'boolean')) return value
   let changed = false
+  let cancelled = false
+  const spelled = new Map<string, string>()
   const entries: (readonly [string, Json])[] = []
   for (const [key, item] of Object.entries(value)) {
-    const name = nameOf(key, shape, value)
+    const name = nameOf(key, shape, value, place.aliases)
+    const other = spelled.get(name)
+    spelled.set(name, key)
+    changed ||= name !== key
+    if (other !== undefined) {
+      if (canonicalJson(value[other]) === canonicalJson(item)) continue
+      place.conflicts.push(conflict(name, [other, key], place))
+      cancelled = true
+      continue
+    }
     const schema = shape.fields?.get(name) ?? shape.rest
-    if (schema === null || schema === false) return undefined
+    if (schema === null || schema === false) {
+      cancelled = true
+      continue
+    }
     // null_optional_omitted: "none" for a field that may be left out and cannot be null.
     if (item === null && omitsNull(name, shape, schema, place.root)) {
       changed = true
       continue
     }
-    const done = mended(item, { ...place, schema, name, depth: place.depth + 1 })
-    if (done === undefined) return undefined
-    changed ||= name !== key || done !== item
-    entries.push([name, done])
+    const done = mended(item, { ...place, schema, path: [...place.path, name] })
+    if (done === undefined) cancelled = true
+    else entries.push([name, done])
+    changed ||= done !== item
   }
+  if (cancelled) return undefined
   // Own properties whatever their name: `fromEntries` defines, it does not assign.
   return changed ? Object.fromEntries(entries) : value
 }
 
-function nameOf(key: string, { fields, required, rest }: Shape, value: JsonObject): string {
-  const target = ALIASES.get(key)
-  if (target === undefined || !fields?.has(target) || fields.has(key) || Object.hasOwn(value, target)) return key
+function conflict(name: string, keys: readonly string[], { path }: Place): Conflict {
+  const spellings = keys.map((key) => `"${key}"`).join(' and ')
+  return { path: [...path, name], message: `is given as ${spellings}, with different values. Give "${name}" alone` }
+}
+
+function nameOf(key: string, { fields, required, rest }: Shape, value: JsonObject, aliases: Aliases): string {
+  const target = aliases.get(key)
+  if (target === undefined || !fields?.has(target) || fields.has(key)) return key
+  if (rest === null || rest === false) return target
   // Where any field may come, the odd name may be meant, unless the right one is missed.
-  return rest === null || rest === false || required.has(target) ? target : key
+  return required.has(target) && !Object.hasOwn(value, target) ? target : key
 }
 
 function omitsNull(name: string, { fields, required }: Shape, schema: Json, root: Json): boolean {

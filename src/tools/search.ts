@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { bound, clip } from './bound.ts'
 import { inFile, inFolder } from './disk.ts'
 import { output, ToolFailure } from './output.ts'
-import { type Guard, locate, type Place } from './paths.ts'
+import { type Guard, locate, type Place, PATH_ALIASES, FOLDER_ALIASES } from './paths.ts'
 import { failedSearch, ignoring, type Ran, ripgrep, troubleOf } from './ripgrep.ts'
 import { flag, type Infer, integer, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
@@ -31,6 +31,7 @@ export function searchTool(guarded: Guard, charsMax: number, binary: string | nu
     name: 'search',
     description: 'Searches file contents with ripgrep and shows matching lines by file. Links are not followed.',
     input,
+    aliases: { ...PATH_ALIASES, ...FOLDER_ALIASES, regex: 'pattern' },
     effect: 'read',
     timeoutMs: 30_000,
     execute: async (args, context) => {

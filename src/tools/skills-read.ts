@@ -5,7 +5,7 @@ import { CONTENT_CHARS_MAX, clip } from './bound.ts'
 import { see } from './disk.ts'
 import { visible } from './invisible.ts'
 import { output, ToolFailure } from './output.ts'
-import { locate, type Place } from './paths.ts'
+import { locate, type Place, PATH_ALIASES } from './paths.ts'
 import { type Infer, integer, object, optional, text } from './schema.ts'
 import type { Skill } from './skills-find.ts'
 import { summaryOf } from './skills-text.ts'
@@ -28,6 +28,7 @@ export function skillReadTool(skills: readonly Skill[]): Tool {
     name: 'skill_read',
     description: 'Reads a skill: its instructions and the list of its files, or one of those files.',
     input,
+    aliases: { ...PATH_ALIASES, skill: 'name', skill_name: 'name' },
     effect: 'read',
     instructions: summaryOf(skills),
     execute: (args) => read(skillNamed(skills, args.name), args),

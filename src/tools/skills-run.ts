@@ -52,6 +52,7 @@ export function skillRunTool(skills: readonly Skill[], options: ConfinedOptions)
     name: 'skill_run',
     description: describe(ground),
     input,
+    aliases: { skill: 'name', skill_name: 'name' },
     effect: 'once',
     sequential: true,
     // The script's own limit comes first; this one only if that did not work.

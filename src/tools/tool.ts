@@ -6,6 +6,7 @@ import type { Clock, Model, ModelFailure, Reply, Request } from '../kernel/ports
 import { fromJsonSchema, type JsonSchema } from './json-schema.ts'
 import type { Metadata } from './output.ts'
 import { supply } from './injected.ts'
+import { ALIASES, type Aliases } from './repair.ts'
 import type { StandardSchema, Validation } from './standard.ts'
 
 export type { StandardSchema } from './standard.ts'
@@ -87,6 +88,8 @@ export type Tool = Frozen<{
   blocks?: true
   /** Changes whenever what the model was told about the tool changes. */
   definition: string
+  /** Other names of its fields, with those that every tool understands; absent if it declares none. */
+  aliases?: Aliases
   /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
   normalise: ((args: Json) => Json) | null
   validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
@@ -117,6 +120,11 @@ export type ToolDefinition<Args> = {
   readonly attempts?: number
   readonly instructions?: string
   readonly normalise?: (args: Json) => Json
+  /**
+   * Names that models give to fields by mistake, and the fields they mean: `{ file_path: 'path' }`, at any depth. A call that gives
+   * a field under two names with different values is refused.
+   */
+  readonly aliases?: { readonly [alias: string]: string }
   readonly deliverable?: boolean
   readonly polling?: boolean
   /** Values the host supplies: the model is not told of them and cannot set them; the handler gets them with its arguments. */
@@ -191,6 +199,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     checkOutput: output ? (value) => output['~standard'].validate(value) : null,
     secrets,
     undo,
+    ...(definition.aliases ? { aliases: aliasesOf(definition.aliases, parameters, name) } : {}),
     ...(definition.deliverable ? { deliverable: true } : {}),
     ...(definition.polling ? { polling: true } : {}),
     ...(definition.onInterrupt === 'block' ? { blocks: true } : {}),
@@ -199,6 +208,18 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
       ? (args, context) => reconcile((supplied ? supplied.whole(args) : args) as Args, context)
       : null,
   }
+}
+
+function aliasesOf(given: { readonly [alias: string]: string }, parameters: Json, name: string): Aliases {
+  const text = JSON.stringify(parameters)
+  for (const [alias, field] of Object.entries(given)) {
+    if (text.includes(`${JSON.stringify(field)}:`)) continue
+    throw new Fault(
+      'invalid_config',
+      `The alias "${alias}" of tool "${name}" means "${field}", which is no field of it.`,
+    )
+  }
+  return new Map([...ALIASES, ...Object.entries(given)])
 }
 
 function handlerOf<Args>(definition: ToolDefinition<Args>): ToolDefinition<Args>['execute'] {

@@ -4,7 +4,7 @@ import { clip } from './bound.ts'
 import { diff } from './diff.ts'
 import { conflict, keepBytes, look, replace, type Seen } from './disk.ts'
 import { output } from './output.ts'
-import { exclusive, type Guard, locate, type Place } from './paths.ts'
+import { exclusive, type Guard, locate, PATH_ALIASES, type Place } from './paths.ts'
 import { flag, type Infer, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 import { changeIn, undoChanges } from './undo.ts'
@@ -27,6 +27,7 @@ export function writeTool(guarded: Guard): Tool {
     description:
       'Writes a file: creates it, replaces it, or appends to it. To change part of a file, use edit. Appending what the file already ends with changes nothing, unless expected_hash is given.',
     input,
+    aliases: { ...PATH_ALIASES, contents: 'content', file_text: 'content' },
     // Safe to run again after a crash: a file that already is what was asked for is left alone.
     effect: 'idempotent',
     sequential: true,

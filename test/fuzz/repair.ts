@@ -70,6 +70,12 @@ export const repairs = target<Subject, Case>({
         : done
     },
     'fields are assigned, so that __proto__ is one no longer': (schema, args) => assigned(repair(schema, args)),
+    'of two names for one field the last one counts': (schema, args) => {
+      if (!isObject(args)) return repair(schema, args)
+      const entries = Object.entries(args).map(([key, item]) => [ALIASES.get(key) ?? key, item] as const)
+      const merged = Object.fromEntries(entries)
+      return entries.length > Object.keys(merged).length ? merged : repair(schema, args)
+    },
     'every text that looks like a number is one': (schema, args) => numbered(repair(schema, args)),
   },
   check: (subject, { schema, valid, args }) => {
@@ -85,6 +91,12 @@ export const repairs = target<Subject, Case>({
     if (!isObject(args)) return
     const stranger = Object.fromEntries([...Object.entries(args), ['?', 1]])
     hold(subject(schema, stranger) === stranger, () => 'an unknown field did not cancel the repair')
+    const fields = schema['properties'] as JsonObject
+    for (const [alias, field] of ALIASES) {
+      if (!Object.hasOwn(fields, field) || Object.hasOwn(fields, alias)) continue
+      const twice = { ...args, [field]: 'one', [alias]: 'other' }
+      hold(subject(schema, twice) === twice, () => `"${field}" was chosen among two names with different values`)
+    }
   },
 })
 

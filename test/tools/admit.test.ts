@@ -31,6 +31,59 @@ describe('admission', () => {
     expect(refusal(tool(edit), '{"filePath":"a","oldString":"b","colour":1}').args).toHaveProperty('filePath')
   })
 
+  it('B-ADMIT-18: a tool declares other names of its fields, and they are read as these at any depth', () => {
+    const aliases = { file_path: 'path', old_str: 'old_string' }
+    const declared = tool(edit, { aliases })
+    expect(ran(declared, '{"file_path":"a","old_str":"b"}')).toEqual({ path: 'a', old_string: 'b' })
+    expect(ran(declared, '{"filePath":"a","old_str":"b"}')).toEqual({ path: 'a', old_string: 'b' })
+    const nested = tool(z.object({ edits: z.array(edit) }), { aliases })
+    expect(ran(nested, '{"edits":[{"file_path":"a","old_str":"b"}]}')).toEqual({
+      edits: [{ path: 'a', old_string: 'b' }],
+    })
+    // Also where the field may be left out, and a forgiving schema would drop the other name.
+    expect(ran(tool(open, { aliases: { file_path: 'path' } }), '{"file_path":"a"}')).toEqual({ path: 'a' })
+    expect(refusal(tool(edit), '{"file_path":"a","old_string":"b"}').kind).toBe('InvalidInput')
+    expect(() => tool(edit, { aliases: { name: 'title' } })).toThrow('means "title", which is no field of it')
+  })
+
+  it('B-ADMIT-19: a field that is given under two names is refused if they differ, and is one field if they do not', () => {
+    const aliases = { file_path: 'path', filename: 'path' }
+    for (const subject of [tool(edit, { aliases }), tool(edit.extend({}).strict(), { aliases })]) {
+      for (const text of [
+        '{"path":"a","file_path":"b","old_string":"c"}',
+        '{"file_path":"b","path":"a","old_string":"c"}',
+        '{"file_path":"a","filename":"b","old_string":"c"}',
+        '{"path":"a","filePath":"b","old_string":"c"}',
+        '{"colour":1,"path":"a","filePath":"b","old_string":"c"}',
+      ]) {
+        const { message, retryKind } = refusal(subject, text)
+        expect(retryKind).toBe('ValidationError')
+        expect(message).toMatch(/- path: is given as ".+" and ".+", with different values. Give "path" alone/)
+      }
+      const same = '{"path":"a","file_path":"a","filename":"a","old_string":"c"}'
+      expect(ran(subject, same)).toEqual({ path: 'a', old_string: 'c' })
+    }
+  })
+
+  it('B-ADMIT-18: the bundled tools understand the names that other file tools use', () => {
+    const tools = new Map(fileTools({ root: '.' }).map((each) => [each.name, each]))
+    const args = (name: string, text: string): Json => {
+      const given = tools.get(name)
+      if (!given) throw new Error(name)
+      return ran({ ...given, name: 'act' }, text)
+    }
+    for (const name of ['file_path', 'filePath', 'filename', 'file'])
+      expect(args('read', `{"${name}":"a"}`)).toEqual({ path: 'a' })
+    expect(args('write', '{"file_path":"a","contents":"b"}')).toEqual({ path: 'a', content: 'b' })
+    const edited = { edits: [{ path: 'a', old_string: 'b', new_string: 'c' }] }
+    expect(args('edit', '{"file_path":"a","old_str":"b","new_str":"c"}')).toEqual(edited)
+    expect(args('edit', '{"file_path":"a","edits":[{"old_str":"b","new_str":"c"}]}')).toEqual(edited)
+    expect(args('edit', '{"edits":[{"filename":"a","old_text":"b","new_text":"c"}]}')).toEqual(edited)
+    expect(args('list', '{"directory":"a"}')).toEqual({ path: 'a' })
+    const twice = '{"path":"a","file_path":"z","old_str":"b","new_str":"c"}'
+    expect(refusal({ ...(tools.get('edit') as Tool), name: 'act' }, twice).message).toContain('different values')
+  })
+
   it('B-ADMIT-5: an echoed envelope is opened, also around text, fences and repairs', () => {
     const wanted = { path: 'a', old_string: 'b' }
     const json = JSON.stringify(wanted)
