@@ -1,16 +1,28 @@
 // The second fold: what a model has been shown, as provider-neutral messages. Append-only between compactions,
 // and read only when a model call is made. What `model.started` lists in `shows` is appended in exactly that order,
 // so the messages of one request are a prefix of the next one's.
-import type { BlobRef, CallKey, Frozen, Json, Part } from './content.ts'
+import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part } from './content.ts'
 import { callKey, type Event } from './event.ts'
+import type { FailureKind } from './failure.ts'
 
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
 
 export type Message = Frozen<
   | { role: 'user'; seq: number; parts: readonly Part[] }
   | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[] }
-  | { role: 'tool'; seq: number; call: CallKey; id: string; tool: string; ok: boolean; content: string | BlobRef }
+  /** `failed` says how, for one that is not ok: its status, and what kind of failure it was. */
+  | {
+      role: 'tool'
+      seq: number
+      call: CallKey
+      id: string
+      tool: string
+      ok: boolean
+      failed?: string
+      content: Content
+    }
 >
+type Content = string | BlobRef
 
 export const CLEARED = '[Old tool result content cleared]'
 
@@ -75,9 +87,10 @@ export class Transcript {
     this.#calls.delete(e.call)
     const content = e.from === undefined ? e.content : (this.#answers.get(e.from) ?? e.content)
     if (e.from !== undefined) this.#answers.delete(e.from)
-    const ok = e.status === 'ok'
+    const { id, tool } = call
+    const shown = { role: 'tool', seq: e.seq, call: e.call, id, tool, ok: e.status === 'ok', content } as const
     this.hasBlobs ||= typeof content !== 'string'
-    this.#held.set(e.seq, { role: 'tool', seq: e.seq, call: e.call, id: call.id, tool: call.tool, ok, content })
+    this.#held.set(e.seq, shown.ok ? shown : { ...shown, failed: howOf(e.status, e.failure?.kind) })
   }
 
   /** A view, never a rewrite: the log keeps everything. A result whose call was cut goes with it. */
@@ -89,6 +102,11 @@ export class Transcript {
     if (e.summary !== undefined) this.messages.push(said(e.seq, tagged('conversation-summary', '', e.summary)))
     for (const message of shown) this.messages.push(message)
   }
+}
+
+/** Status and kind, unless they say the same. */
+function howOf(status: CallStatus, kind: FailureKind = 'Failed'): string {
+  return status === 'error' && kind !== 'Failed' ? `${status}, ${kind}` : status
 }
 
 function said(seq: number, text: string): Message {

@@ -12,7 +12,14 @@ export type SoundCall = {
   readonly args: Fields
   readonly raw?: string | undefined
 }
-export type SoundResult = { readonly id: string; readonly tool: string; readonly ok: boolean; readonly content: string }
+/** Few protocols can say that a call failed, so the content of one begins with how. */
+export type SoundResult = {
+  readonly id: string
+  readonly tool: string
+  readonly ok: boolean
+  readonly failed?: string
+  readonly content: string
+}
 
 export type Turn =
   | { readonly type: 'user'; readonly of: Message; readonly parts: readonly Part[] }
@@ -118,9 +125,17 @@ function assistantTurn(of: Assistant, parts: readonly Part[], found: readonly To
     const result = byKey.get(shown.key)
     if (!result) mended.push({ seq: of.seq, what: 'missing_result', call: shown.key })
     calls.push(call)
-    results.push({ id: call.id, tool: call.tool, ok: result?.ok ?? false, content: contentOf(result) })
+    results.push(resultOf(call, result))
   }
   return { type: 'assistant', of, parts, calls, results }
+}
+
+function resultOf({ id, tool }: SoundCall, result: Tool | undefined): SoundResult {
+  const content = contentOf(result)
+  if (result?.ok) return { id, tool, ok: true, content }
+  const failed = result ? (result.failed ?? 'error') : 'unknown'
+  const mark = `[failed: ${failed}]`
+  return { id, tool, ok: false, failed, content: content.startsWith(mark) ? content : `${mark}\n${content}` }
 }
 
 function contentOf(result: Tool | undefined): string {

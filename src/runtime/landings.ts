@@ -2,6 +2,7 @@
 // Nothing here touches the world.
 import type { CallKey, Json, Mutable, Proposal, Usage, Verdict } from '../kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../kernel/event.ts'
+import type { FailureKind } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob, Reply } from '../kernel/ports.ts'
@@ -143,13 +144,13 @@ export function resultOf(call: Call, done: Ended, kept: readonly Blob[], redacto
   const metadata = clipped ? { ...own, ...clipped.metadata } : own
   const long = content.length > INLINE_BYTES_MAX / 4 && Buffer.byteLength(content) > INLINE_BYTES_MAX
   const blob = long ? textBlob(content, 'text/plain') : null
+  const kind = done.type === 'failed' ? done.kind : 'Failed'
   const event: Mutable<Extract<OwnerBody, { type: 'agent.tool_result' }>> = {
     type: 'agent.tool_result',
     call: call.key,
-    status: ok ? 'ok' : 'error',
+    status: ok ? 'ok' : isUnclear(call, kind) ? 'unknown' : 'error',
     content: blob ? refOf(blob) : content,
   }
-  const kind = done.type === 'failed' ? done.kind : 'Failed'
   if (!ok) event.failure = { kind, message: content.slice(0, 500) || kind }
   if (done.type === 'failed' && done.retryKind !== undefined) event.retryKind = done.retryKind
   if (done.attempts > 1) event.metadata = { ...metadata, attempts: done.attempts }
@@ -159,6 +160,11 @@ export function resultOf(call: Call, done: Ended, kept: readonly Blob[], redacto
   const { follows } = done.output
   const events = follows ? [event, ...follows] : [event]
   return blobs.length > 0 ? { events, blobs } : { events }
+}
+
+/** The tool itself cannot say whether its call took effect, such as one whose connection was lost. A read has no effect. */
+function isUnclear({ proposal }: Call, kind: FailureKind): boolean {
+  return kind === 'Unknown' && proposal.effect !== 'read'
 }
 
 /** The call has happened: metadata is written as JSON has it, or if it has no JSON is left out, and its result is not. */

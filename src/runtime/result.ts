@@ -12,7 +12,7 @@ import type {
   Usage,
 } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
-import type { Failure } from '../kernel/failure.ts'
+import type { Failure, FailureKind } from '../kernel/failure.ts'
 import type { Store } from '../kernel/ports.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
@@ -46,7 +46,8 @@ export type CallRecord = Frozen<{
   content: string | BlobRef
   /** How long the content is. */
   chars: number
-  failure?: ClassifiedFailure
+  /** `kind` is what the tool itself called it. */
+  failure?: ClassifiedFailure & { readonly kind?: FailureKind }
   approved?: Frozen<{ allow: boolean; by: string; why?: string }>
 }>
 
@@ -409,7 +410,7 @@ function callsOf(events: readonly Event[]): readonly CallRecord[] {
       record.content = event.from === undefined ? event.content : (answers.get(event.from) ?? '')
       record.chars = typeof record.content === 'string' ? record.content.length : record.content.bytes
       const failure = classify({ ...event, content: record.content })
-      if (failure) record.failure = failure
+      if (failure) record.failure = event.failure ? { ...failure, kind: event.failure.kind } : failure
     }
   }
   return [...records.values()]

@@ -50,22 +50,23 @@ export function callFailure(error: unknown, info: CallInfo): Error {
       `"${tool}" of MCP server "${server}" asks for more input, which is not offered to servers.`,
     )
   }
+  const once = info.effect === 'once'
   if (code === 'INVALID_RESULT') {
-    return failure(
-      'Failed',
-      `MCP server "${server}" answered "${tool}" with something that is no result. It may have run.`,
-    )
+    const words = `MCP server "${server}" answered "${tool}" with something that is no result. It may have run.`
+    return failure(once ? 'Unknown' : 'Failed', words)
   }
   if (code === 'REQUEST_TIMEOUT') {
-    const after = info.effect === 'once' ? ' It may have happened: look before you try again.' : ''
-    return failure('Timeout', `MCP server "${server}" did not answer "${tool}" within ${callMs} ms.${after}`)
+    const late = `MCP server "${server}" did not answer "${tool}" within ${callMs} ms.`
+    return once
+      ? failure('Unknown', `${late} It may have happened: look before you try again.`)
+      : failure('Timeout', late)
   }
   if (code === INVALID_PARAMS) return new ModelRetry(text(said(error)), { ...metadata, error_type: 'MCPToolError' })
   if (typeof code === 'number' && !isStreamEnd(error)) {
     return failure('Failed', `MCP server "${server}" refused "${tool}": ${said(error)}`)
   }
   const lost = `MCP server "${server}" was lost during "${tool}". ${said(error, info.trouble)}`
-  if (info.effect !== 'once' || isUnsent(error)) return failure('Unavailable', lost)
+  if (!once || isUnsent(error)) return failure('Unavailable', lost)
   return failure('Unknown', `The call may have happened: look before you try again. ${lost}`)
 }
 

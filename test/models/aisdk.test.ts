@@ -193,7 +193,7 @@ describe('a model of the AI SDK', () => {
         {
           role: 'tool',
           content: [
-            { toolCallId: 'call_2_0', output: { type: 'error-text', value: 'No.' } },
+            { toolCallId: 'call_2_0', output: { type: 'error-text', value: '[failed: error]\nNo.' } },
             { toolCallId: 'call_2_1', output: { type: 'error-text' } },
           ],
         },

@@ -113,7 +113,7 @@ describe('Messages: the conversation that is sent', () => {
     expect(sent.messages[1]?.content[2]).toEqual({ type: 'tool_use', id: 'toolu_2', name: 'look', input: { at: 2 } })
     expect(sent.messages[2]?.content).toEqual([
       { type: 'tool_result', tool_use_id: 'toolu_1', content: '(no output)' },
-      { type: 'tool_result', tool_use_id: 'toolu_2', content: 'two', is_error: true },
+      { type: 'tool_result', tool_use_id: 'toolu_2', content: '[failed: error]\ntwo', is_error: true },
       { type: 'text', text: 'and?' },
     ])
   })

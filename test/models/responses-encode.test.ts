@@ -78,12 +78,12 @@ describe('requests of the Responses protocol', () => {
     })
   })
 
-  it('B-RESPONSES-17: calls and their results stand in pairs after what was said, failures as plain text', () => {
+  it('B-RESPONSES-17: calls and their results stand in pairs after what was said, failures as text that says so', () => {
     const log = [user(1, 'Go'), agent(2, ['Looking.'], [{ id: 'c1', args: { a: 1 } }]), result(3, '2.0', 'no', false)]
     expect(sent(log).input.slice(1)).toEqual([
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Looking.' }] },
       { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{"a":1}' },
-      { type: 'function_call_output', call_id: 'c1', output: 'no' },
+      { type: 'function_call_output', call_id: 'c1', output: '[failed: error]\nno' },
     ])
   })
 

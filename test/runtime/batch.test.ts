@@ -177,6 +177,33 @@ describe('retries of a turn', () => {
   })
 })
 
+it('B-CLASS-14, B-CLASS-15: a call keeps the kind of failure that its tool gave, and Unknown is its own status unless it only reads', async () => {
+  const fails = (name: string, kind: 'NotFound' | 'Unknown', effect: 'read' | 'idempotent' | 'once') =>
+    tool(
+      name,
+      () => {
+        throw new ToolFailure(kind, 'It was lost on the way.')
+      },
+      { effect },
+    )
+  const tools = [
+    fails('missing', 'NotFound', 'once'),
+    fails('pay', 'Unknown', 'once'),
+    fails('set', 'Unknown', 'idempotent'),
+    fails('look', 'Unknown', 'read'),
+  ]
+  const script = [{ calls: tools.map(({ name }) => ({ tool: name })) }, 'done']
+  const { session, harness } = await stage(script, { tools })
+  const { calls } = await session.run('go')
+  expect(calls.map(({ status, failure }) => [status, failure?.kind])).toEqual([
+    ['error', 'NotFound'],
+    ['unknown', 'Unknown'],
+    ['unknown', 'Unknown'],
+    ['error', 'Unknown'],
+  ])
+  await harness.close()
+})
+
 describe('a turn and its run', () => {
   it('B-ADMIT-4: what was repaired is what runs, what the log holds and what the model is shown of its own call (AC-65)', async () => {
     const ran: unknown[] = []

@@ -76,3 +76,30 @@ it('B-MCP-99: a run whose server died in a call goes on, and knows that the call
   const result = await one.run('go')
   expect([result.status, result.text.includes('may have happened')]).toEqual(['completed', true])
 })
+
+it.each(['die', 'half', 'silent', 'nonsense'])(
+  'B-MCP-100: a once call that was sent and got no answer is unknown, not error (%s)',
+  async (name) => {
+    bench.lists([name])
+    const asked = { calls: [{ tool: `odd__${name}`, args: {} }] }
+    let told = ''
+    const script: Script = [
+      asked,
+      (request) => {
+        told = JSON.stringify(request.messages.at(-1))
+        return 'done'
+      },
+    ]
+    const one = start(bench.server({ approval: 'auto', callMs: 300 }), script)
+    const { calls } = await one.run('go')
+    expect(calls).toMatchObject([{ status: 'unknown', failure: { class: 'Unknown', kind: 'Unknown' } }])
+    expect(told).toMatch(/may have .*"failed":"unknown"/)
+  },
+)
+
+it('B-MCP-100: a call that was never sent, or changes nothing, is an error', async () => {
+  bench.lists(['die', 'echo'])
+  const lost = { calls: [{ tool: 'odd__die', args: {} }] }
+  const reads = start(bench.server({ effects: { die: 'read' } }), [lost, 'done'])
+  expect((await reads.run('go')).calls).toMatchObject([{ status: 'error', failure: { kind: 'Unavailable' } }])
+})
