@@ -59,7 +59,10 @@ export type HarnessOptions = AgentOptions & {
   }) => RunTracer
   /** Say on stderr which call blocks the event loop for longer than this. A thread of its own; off unless set. */
   readonly watchdogMs?: number
-  /** Told of what went wrong beside a run: a hook that threw, an exporter that failed. Default: a warning of the process. */
+  /**
+   * Told of what went wrong beside a run: a hook that threw, an exporter that failed, an MCP server that is missing. Default: a
+   * warning of the process.
+   */
   readonly onError?: (where: string, error: unknown) => void
   /** `false`: it records what is said to sessions, and drives none of them. Whoever works on the store does that. */
   readonly drives?: boolean
@@ -85,9 +88,9 @@ export class Harness {
     const clock = options.clock ?? systemClock
     const random = options.random ?? systemRandom
     const store = options.store ?? memory({ clock })
-    const shared = { ...options, clock }
-    const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
     const onError = reporter(options.onError ?? warn)
+    const shared = { ...options, clock, warn: (text: string) => onError('tools', new Error(text)) }
+    const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
     this.#ownsStore = options.store === undefined
     this.#drives = options.drives ?? true
     this.#agents = agents

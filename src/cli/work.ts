@@ -61,7 +61,10 @@ export async function withHarness<T>(
   const parts = await agentFor(setup, { models: call.texts('model'), onRequest, onLine, agent })
   const { options, close } = await remembering(parts.options, setup, place.store)
   const { Harness } = await import('../index.ts')
-  const onError = (where: string, error: unknown): void => warn(noteOf(where, error))
+  // Missing tools are said at the end, with what to do about them.
+  const onError = (where: string, error: unknown): void => {
+    if (where !== 'tools') warn(noteOf(where, error))
+  }
   const harness = new Harness({ ...options, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
   try {
     const done = await act(harness, ear)

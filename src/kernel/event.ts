@@ -37,8 +37,8 @@ type Origin = { parent?: Parent; environment?: string; attachments?: readonly Bl
 /** `root` is the session at the top, `depth` how far this is below it. One that `parks` hears ends, and no questions. */
 export type Parent = Frozen<{ session: string; call: CallKey; root: string; depth: number; parks?: true }>
 type Fork = Frozen<{ session: string; seq: number }>
-/** The frozen toolset, instructions and policy, by hash; the code that ran. */
-type Setup = { toolset: string; instructions: string; policy?: string; code?: string }
+/** The frozen toolset, instructions and policy, by hash; the code that ran; tools that are missing, in sentences for people. */
+type Setup = { toolset: string; instructions: string; policy?: string; code?: string; warnings?: readonly string[] }
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
 /** `assumed`: nobody said what it used, and this is an estimate. The accounts then count all that was held for it. */

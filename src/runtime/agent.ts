@@ -54,6 +54,8 @@ export type Shared = {
   readonly environment?: string
   readonly budget?: Budget
   readonly clock: Clock
+  /** Told of tools that are missing. */
+  readonly warn?: (text: string) => void
   /** `true`: the agent may start children like itself. Or the agents it may start, by name. */
   readonly subagents?: true | Readonly<Record<string, SubagentOptions>>
   /** What else may be started as a child, where children may be started at all. With an empty description it may not. */
@@ -123,6 +125,7 @@ function agentOf(name: string, options: AgentOptions, shared: Placed): Agent {
       own: shared.own,
       allow: options.allow ?? null,
       deny: options.deny ?? [],
+      ...(shared.warn ? { warn: shared.warn } : {}),
     }),
     instructions: options.instructions ?? '',
     limits: limitsOf(options.limits),

@@ -263,6 +263,7 @@ const event: Check<Event> = variants<Event>({
     instructions: hashName,
     policy: optional(hashName),
     code: optional(text),
+    warnings: optional(list(text)),
   },
   'model.started': {
     ...stamp,

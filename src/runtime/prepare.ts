@@ -50,6 +50,7 @@ export class Preparer {
           instructions: instructions.hash,
           ...(policy ? { policy: policy.hash } : {}),
           code: this.#world.code,
+          ...(agent.tools.warnings.length > 0 ? { warnings: agent.tools.warnings } : {}),
         },
         ...contexts.map((text): OwnerBody => ({ type: 'note.added', kind: 'context', text })),
       ],

@@ -73,6 +73,8 @@ type Common = {
   pending: readonly Pending[]
   flags: Flags
   calls: readonly CallRecord[]
+  /** Tools that the run had to do without, such as those of a server that could not be reached. */
+  warnings: readonly string[]
   /** What the run added to the conversation, whole: also results that no request has shown. */
   messages: readonly Message[]
   /** With `raw: true`: each reply of the model as the log has it. */
@@ -126,6 +128,7 @@ function causeOf(result: Exclude<Result, Completed>): string {
 }
 
 const PAGE = 1_000
+const NO_WARNINGS: readonly string[] = []
 const STOPS = { stop: 'end_turn', length: 'max_tokens', refusal: 'refusal' } as const
 
 const ZERO: Counts = {
@@ -292,6 +295,7 @@ export class Collector {
         halted: outcome?.type === 'halted',
         empty: outcome?.type === 'failed' && outcome.reason === 'empty_answer',
       },
+      warnings: events.find((event) => event.type === 'run.started')?.warnings ?? NO_WARNINGS,
       ...(responses ? { responses } : {}),
     }
   }

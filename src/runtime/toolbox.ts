@@ -19,7 +19,12 @@ export type ToolboxOptions = {
   readonly allow?: readonly string[] | null
   /** None of these, whatever is allowed. */
   readonly deny?: readonly string[]
+  /** Told of what is missing of sources, each time that changes. */
+  readonly warn?: (text: string) => void
 }
+
+const WARNINGS_MAX = 20
+const WARNING_CHARS_MAX = 600
 
 /** Names that mean something to the harness itself. */
 const RESERVED = ['subagent']
@@ -35,8 +40,10 @@ export class Toolbox {
   readonly #deny: readonly string[]
   /** Null until the sources were asked for the first time. */
   #now: Tools | null = null
+  #warnings: readonly string[] = []
+  readonly #warn: (text: string) => void
 
-  constructor({ tools, plan, clock, reserved = [], own = [], allow = null, deny = [] }: ToolboxOptions) {
+  constructor({ tools, plan, clock, reserved = [], own = [], allow = null, deny = [], warn }: ToolboxOptions) {
     this.#given = tools.filter((tool): tool is Tool => !isSource(tool))
     this.#sources = tools.filter(isSource)
     this.#plan = plan
@@ -45,6 +52,7 @@ export class Toolbox {
     this.#own = own
     this.#allow = allow
     this.#deny = deny
+    this.#warn = warn ?? (() => {})
     if (this.#sources.length === 0) this.#now = this.#gather(this.#given)
     // A bad name among those that are known already is a mistake of the caller, not of a run.
     else this.#gather(this.#given)
@@ -55,12 +63,19 @@ export class Toolbox {
     return this.#now
   }
 
+  /** What was missing of the sources when they were asked last, in sentences for people. */
+  get warnings(): readonly string[] {
+    return this.#warnings
+  }
+
   /** The tools as they are. The same map as before if nothing changed. The signal is made when looked at, so sources alone look. */
   async open(flight: { readonly signal: AbortSignal }): Promise<Tools> {
     if (this.#sources.length === 0 && this.#now) return this.#now
     const { signal } = flight
     const offered = await Promise.all(this.#sources.map((source) => source.tools(signal, this.#clock)))
-    const now = this.#gather([...this.#given, ...offered.flat()])
+    const { usable, collisions } = this.#apart(offered)
+    const now = this.#gather([...this.#given, ...usable])
+    this.#note([...this.#sources.flatMap((source) => source.warnings?.() ?? []), ...collisions])
     if (this.#now === null || !same(this.#now, now)) this.#now = now
     return this.#now
   }
@@ -68,6 +83,29 @@ export class Toolbox {
   /** To be closed by whoever closes the agents: several of them may share one. */
   get sources(): readonly ToolSource[] {
     return this.#sources
+  }
+
+  /** A source is a stranger: what it names like another tool is left out, of two sources both, and never ends a run. */
+  #apart(offered: readonly (readonly Tool[])[]): { usable: readonly Tool[]; collisions: readonly string[] } {
+    const counts = new Map<string, number>()
+    for (const { name } of offered.flat()) counts.set(name, (counts.get(name) ?? 0) + 1)
+    const taken = new Set([...this.#given.map(({ name }) => name), ...this.#reserved])
+    const clashes = ({ name }: Tool): boolean => taken.has(name) || counts.get(name) !== 1
+    const collisions = this.#sources.flatMap((source, i) =>
+      (offered[i] ?? [])
+        .filter(clashes)
+        .map(({ name }) => `Tool "${name}" of "${source.name}" is left out: another tool has that name.`),
+    )
+    return { usable: offered.flat().filter((tool) => !clashes(tool)), collisions }
+  }
+
+  #note(all: readonly string[]): void {
+    const more = all.length - WARNINGS_MAX
+    const said = all.slice(0, WARNINGS_MAX).map((text) => text.slice(0, WARNING_CHARS_MAX))
+    const now = more > 0 ? [...said, `${more} more warnings are left out.`] : said
+    const before = this.#warnings
+    this.#warnings = now
+    for (const text of now) if (!before.includes(text)) this.#warn(text)
   }
 
   #offers({ name, effect, outside }: Tool): boolean {

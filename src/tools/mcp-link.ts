@@ -52,8 +52,6 @@ export async function openLink(settings: Settings, clock: Clock, signal: AbortSi
 }
 
 export class Link {
-  /** The list may be another than the one that was read last. */
-  isStale = true
   readonly openedAt: number
   readonly #settings: Settings
   readonly #clock: Clock
@@ -76,7 +74,6 @@ export class Link {
       // Nothing that a server could ask for: no sampling, no elicitation, no roots.
       capabilities: {},
       inputRequired: { autoFulfill: false },
-      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => (this.isStale = true) } },
       versionNegotiation: { mode: negotiation(settings.options, newest) },
     })
     this.#client.onclose = () => {
@@ -132,14 +129,7 @@ export class Link {
 
   /** All pages. Each tool is looked at by whoever asked: one bad tool must not hide the others. */
   async list(signal: AbortSignal): Promise<readonly RawTool[]> {
-    // Before it is asked for: what changes meanwhile makes it stale again.
-    this.isStale = false
-    try {
-      return this.#client.getServerCapabilities()?.tools ? await this.#pages(signal) : []
-    } catch (error) {
-      this.isStale = true
-      throw error
-    }
+    return this.#client.getServerCapabilities()?.tools ? this.#pages(signal) : []
   }
 
   #pages(signal: AbortSignal): Promise<readonly RawTool[]> {

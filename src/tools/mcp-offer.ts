@@ -1,7 +1,7 @@
 // From what a server lists to what is offered: allowed, as approved, under a name of its own, with a schema that can be checked and
 // words that can be read. A tool that fails any of this is left out and named; it never hides the others.
+import { isDeepStrictEqual } from 'node:util'
 import type { EffectClass, Json } from '../kernel/content.ts'
-import { Fault } from '../kernel/failure.ts'
 import { compile, type JsonSchema } from './json-schema.ts'
 import { checkHeaders } from './mcp-headers.ts'
 import type { RawTool } from './mcp-link.ts'
@@ -81,8 +81,7 @@ export class Offers {
 
   #allowed(listed: readonly RawTool[]): ReadonlyMap<string, RawTool> {
     const allow = this.#settings.options.tools
-    const tools = new Map<string, RawTool>()
-    const taken = new Map<string, string>()
+    const tools = new Map<string, RawTool[]>()
     for (const tool of listed) {
       const name = tool['name']
       if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX || name === INSTRUCTIONS) {
@@ -91,22 +90,21 @@ export class Offers {
       }
       if (allow && !allow.includes(name)) continue
       const offered = offeredName(this.#settings.options.name, name)
-      const other = taken.get(offered)
-      if (other !== undefined) throw this.#collision(offered, other, name)
-      taken.set(offered, name)
-      tools.set(name, tool)
+      tools.set(offered, [...(tools.get(offered) ?? []), tool])
     }
-    for (const name of allow ?? []) if (!tools.has(name)) this.#leaveOut(name, 'the server does not have it')
-    return tools
+    const names = new Set([...tools.values()].flat().map(({ name }) => name))
+    for (const name of allow ?? []) if (!names.has(name)) this.#leaveOut(name, 'the server does not have it')
+    return new Map([...tools].flatMap(([offered, twins]) => this.#single(offered, twins)))
   }
 
-  #collision(offered: string, one: string, other: string): Fault {
-    const server = this.#settings.options.name
-    const names = `"${visible(one, 80)}" and "${visible(other, 80)}"`
-    return new Fault(
-      'invalid_config',
-      `Tools ${names} of MCP server "${server}" would both be named "${offered}". Name in "tools" those you want.`,
-    )
+  /** The one tool of an offered name. Of several none is offered, whatever their order: nobody knows which one is meant. */
+  #single(offered: string, twins: readonly RawTool[]): readonly (readonly [string, RawTool])[] {
+    const [first, ...more] = twins as readonly [RawTool, ...RawTool[]]
+    if (more.every((tool) => isDeepStrictEqual(tool, first))) return [[String(first['name']), first]]
+    for (const name of new Set(twins.map((tool) => String(tool['name'])))) {
+      this.#leaveOut(name, `${twins.length} tools of the server would be named "${offered}"`)
+    }
+    return []
   }
 
   #definitions(raw: ReadonlyMap<string, RawTool>): Map<string, string> {

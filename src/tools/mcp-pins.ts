@@ -94,12 +94,11 @@ function bare<T>(): Record<string, T> {
 }
 
 /**
- * What is pinned of a tool, in one form whatever the order of its fields: all that a model or a person judges it by.
+ * What is pinned of a tool, in one form whatever the order of its fields: all of it, also fields that mean nothing here.
  * Characters that nobody sees are spelled out, so that a difference in them is one to be seen.
  */
 export function definitionOf(tool: Readonly<Record<string, unknown>>): string {
-  const { name, description, inputSchema, annotations, outputSchema } = tool
-  const text = JSON.stringify(sorted({ name, description, inputSchema, annotations, outputSchema }), null, 2)
+  const text = JSON.stringify(sorted(tool), null, 2)
   if (text.length > DEFINITION_CHARS_MAX) throw new Error(`its definition has over ${DEFINITION_CHARS_MAX} characters`)
   return shown(text)
 }

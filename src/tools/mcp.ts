@@ -80,11 +80,19 @@ class Source implements McpServer {
     try {
       return await this.#ask(signal, clock)
     } catch (error) {
-      if (signal.aborted || error instanceof Fault) throw error
+      if (signal.aborted) throw error
+      // One broken server does not stop a run that can do without it: `warnings` says what is missing.
       if (!options.required) return []
+      if (error instanceof Fault) throw error
       const what = `MCP server "${this.name}" is required and cannot be used.`
       throw new Fault('invalid_config', `${what} ${this.#trouble} Mend it, or make it not required.`)
     }
+  }
+
+  warnings(): readonly string[] {
+    const server = `MCP server "${this.name}"`
+    if (this.#trouble !== '') return [`${server} cannot be used, and its tools are missing. ${this.#trouble}`]
+    return this.#offers.troubles.map((text) => `${server}: ${text}`)
   }
 
   changes(): readonly McpChange[] {
@@ -214,13 +222,12 @@ class Source implements McpServer {
   /** A connection on which this tool is still what it was when the run began. */
   async #ready(tool: string, definition: string, { signal, clock }: ToolContext): Promise<Link> {
     const about = origin({ server: this.name, tool })
-    if (!this.#link?.isUsable || this.#link.isStale) {
-      await this.#ask(signal, clock).catch((error: unknown) => {
-        if (signal.aborted) throw new ToolFailure('Interrupted', `"${tool}" was stopped.`, about)
-        const why = `MCP server "${this.name}" cannot be used. ${this.#words(error)}`
-        throw new ToolFailure('Unavailable', why, { ...about, error_type: 'MCPError' })
-      })
-    }
+    // Asked before each call: a server need not say that its list has changed.
+    await this.#ask(signal, clock).catch((error: unknown) => {
+      if (signal.aborted) throw new ToolFailure('Interrupted', `"${tool}" was stopped.`, about)
+      const why = `MCP server "${this.name}" cannot be used. ${this.#words(error)}`
+      throw new ToolFailure('Unavailable', why, { ...about, error_type: 'MCPError' })
+    })
     if (!this.#offers.has(tool, definition)) {
       const why = `"${tool}" of MCP server "${this.name}" is no longer what it was when this run began. It was not called.`
       throw new ToolFailure('Denied', why, { ...about, error_type: 'MCPError' })

@@ -53,6 +53,8 @@ export interface ToolSource {
    * Throws a Fault if the run cannot do without it; a source that may be missing returns what it has.
    */
   tools(signal: AbortSignal, clock: Clock): Promise<readonly Tool[]>
+  /** What is missing of it since it was asked last, one sentence each. People read it, the model does not. */
+  warnings?(): readonly string[]
   /** Leaves nothing behind: no process, no socket. */
   close(): Promise<void>
 }

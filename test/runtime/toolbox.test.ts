@@ -93,12 +93,23 @@ describe('sources of tools', () => {
     expect((await harness.run('b')).status).toBe('completed')
   })
 
-  it('B-TOOLBOX-4: two tools of one name, also from a source, and names of the harness itself are refused', async () => {
+  it('B-TOOLBOX-4: two tools of one name and names of the harness itself are refused; of a source such tools are left out, and the run says so', async () => {
     expect(() => make([], [tool('a'), tool('a')])).toThrow('Two tools are named "a"')
     expect(() => make([], [tool('subagent')])).toThrow('name of the harness itself')
-    const result = await make(['never'], [tool('a'), new Source(tool('a'))]).run('x')
-    expect(result.status).toBe('failed')
-    expect(JSON.stringify(result)).toContain('Two tools are named')
+    const far = new Source(tool('a'), tool('b'), tool('subagent'), tool('c'))
+    let seen: readonly string[] = []
+    const script: Script = (request) => {
+      seen = request.tools.map(({ name }) => name)
+      return 'done'
+    }
+    const result = await make(script, [tool('a'), far, new Source(tool('b'))]).run('x')
+    expect([result.status, seen]).toEqual(['completed', ['a', 'c']])
+    expect(result.warnings.map((text) => /^Tool "(\w+)" of .* is left out/.exec(text)?.[1])).toEqual([
+      'a',
+      'b',
+      'subagent',
+      'b',
+    ])
   })
 })
 

@@ -103,3 +103,58 @@ it('B-MCP-100: a call that was never sent, or changes nothing, is an error', asy
   const reads = start(bench.server({ effects: { die: 'read' } }), [lost, 'done'])
   expect((await reads.run('go')).calls).toMatchObject([{ status: 'error', failure: { kind: 'Unavailable' } }])
 })
+
+it('B-MCP-101: a server that is not required and cannot be used is missing, not fatal: the run and onError say which', async () => {
+  const told: string[] = []
+  const seen: string[][] = []
+  const look: Script = [1, 2, 3].map(() => (request) => {
+    seen.push(request.tools.map(({ name }) => name))
+    return 'done'
+  })
+  const broken = bench.server({ name: 'broken', command: '/no/such/program' })
+  const onError = (where: string, error: unknown): void => {
+    told.push(`${where}: ${error instanceof Error ? error.message : ''}`)
+  }
+  harness = new Harness({ model: scripted(look), tools: [bench.server(), broken], onError })
+  for (const input of ['first', 'second']) {
+    const { status, warnings, sessionId } = await harness.run(input)
+    expect([status, seen.at(-1)]).toEqual(['completed', ['odd__echo', 'odd__silent', 'odd__die']])
+    expect(warnings).toEqual([
+      expect.stringMatching(/^MCP server "broken" cannot be used, and its tools are missing\. /),
+    ])
+    const { events } = await harness.session(sessionId).read()
+    expect(events.find(({ type }) => type === 'run.started')).toMatchObject({ warnings })
+  }
+  expect(told[0]).toMatch(/^tools: MCP server "broken" cannot be used/)
+  await harness.close()
+  const required = bench.server({ name: 'broken', command: '/no/such/program', required: true })
+  harness = new Harness({ model: scripted(look), tools: [bench.server(), required] })
+  expect(await harness.run('third')).toMatchObject({ status: 'failed', stopReason: 'prepare_failed', warnings: [] })
+})
+
+it('B-MCP-102: a tool that changes within a run without a word is not called any more by that run', async () => {
+  const asked = (message: string) => () => {
+    if (message === 'b') bench.lists([definition('echo', { title: 'Echo, and tell the author' }), 'silent', 'die'])
+    return says(message)
+  }
+  const one = start(bench.server({ approval: 'auto' }), [asked('a'), asked('b'), 'done'])
+  const { status, calls } = await one.run('go')
+  expect([status, bench.count('call echo')]).toEqual(['completed', 1])
+  expect(calls).toMatchObject([{ status: 'ok' }, { status: 'error', failure: { kind: 'Denied' } }])
+  expect(calls[1]?.content).toContain('no longer what it was when this run began')
+})
+
+it('B-MCP-103: calls that may change something run one after the other, and others beside each other', async () => {
+  const batch = { calls: ['a', 'b'].map((message) => ({ tool: 'odd__echo', args: { message } })) }
+  for (const [effects, sequential] of [
+    [{}, true],
+    [{ echo: 'read' }, undefined],
+  ] as const) {
+    const one = start(bench.server({ approval: 'auto', effects }), [batch, 'done'])
+    const { sessionId } = await one.run('go')
+    const { events } = await one.session(sessionId).read()
+    const reply = events.find((event) => event.type === 'agent.message')
+    expect(reply?.calls.map((each) => each.sequential)).toEqual([sequential, sequential])
+    await one.close()
+  }
+})

@@ -19,6 +19,11 @@ describe('a definition', () => {
     ['input schema', { inputSchema: { type: 'object', properties: { key: { type: 'string' } } } }],
     ['annotation', { annotations: { readOnlyHint: true } }],
     ['output schema', { outputSchema: { type: 'object' } }],
+    ['title', { title: 'Delete everything' }],
+    ['metadata', { _meta: { 'ui/resource': 'ui://other' } }],
+    ['way to run', { execution: { taskSupport: 'required' } }],
+    ['annotated title', { annotations: { title: 'Harmless' } }],
+    ['field that is not known here', { icons: [{ src: 'https://example.com/a.png' }] }],
     ['invisible character', { description: 'Does\u{E0041} echo' }],
   ])('B-MCP-20: a tool whose %s changes is not offered until that is approved', async (_what, change) => {
     const server = bench.server()
@@ -130,11 +135,15 @@ describe('pins in a file', () => {
   })
 
   it.each(['', '{', '{"version":1,"servers":{"odd":{"place":1}}}', '{"version":2,"servers":{}}', '[]'])(
-    'B-MCP-29: a file that holds %j is a Fault, and nothing is started or pinned anew',
+    'B-MCP-29: a file that holds %j is a Fault for a required server and a warning for others, and nothing is started or pinned anew',
     async (text) => {
       const path = join(bench.folder, 'pins.json')
       writeFileSync(path, text)
-      await expect(toolsOf(bench.server({ pins: filePins(path) }))).rejects.toThrow(/cannot be read. Repair/)
+      const pins = filePins(path)
+      await expect(toolsOf(bench.server({ pins, required: true }))).rejects.toThrow(/cannot be read. Repair/)
+      const server = bench.server({ pins })
+      expect(await namesOf(server)).toEqual([])
+      expect(server.warnings?.().join()).toMatch(/its tools are missing.*cannot be read. Repair/)
       expect([bench.count('start'), readFileSync(path, 'utf8')]).toEqual([0, text])
     },
   )

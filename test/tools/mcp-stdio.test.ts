@@ -289,7 +289,8 @@ describe('what comes through the pipe', () => {
     const frozen = await toolsOf(server)
     expect(await call(frozen, 'odd__flood')).toMatchObject({ output: { content: 'dry' } })
     expect(await call(frozen, 'odd__echo', { message: 'e' })).toMatchObject({ type: 'ok' })
-    expect(bench.count('list')).toBe(2)
+    // Once for the run and once before each call.
+    expect(bench.count('list')).toBe(3)
   })
 
   it('B-MCP-56: a server that asks without end and reads no answer does not fill our memory', async () => {

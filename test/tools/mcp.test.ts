@@ -74,10 +74,28 @@ describe('names', () => {
     for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
   })
 
-  it('B-MCP-8: two tools that would get one name are a Fault that names both', async () => {
-    bench.lists(['a b', 'a.b', 'c'])
-    await expect(toolsOf(bench.server())).rejects.toThrow(/"a b" and "a.b".*odd__a_b/)
+  it('B-MCP-8: tools that would get one name are left out by name in whatever order, and the others are offered', async () => {
+    for (const tools of [
+      ['a b', 'c', 'a.b'],
+      ['a.b', 'a b', 'c'],
+    ]) {
+      bench.lists(tools)
+      const server = bench.server()
+      expect(await namesOf(server)).toEqual(['odd__c'])
+      const said = server.warnings?.().join('\n') ?? ''
+      for (const name of ['a b', 'a.b'])
+        expect(said).toContain(`Tool "${name}" is left out: 2 tools of the server would be named "odd__a_b".`)
+    }
     expect(await namesOf(bench.server({ tools: ['a b', 'c'] }))).toEqual(['odd__a_b', 'odd__c'])
+  })
+
+  it('B-MCP-8: a tool that is listed twice is one tool if nothing differs, and else left out', async () => {
+    bench.lists(['twin', 'other', 'twin'])
+    expect(await namesOf(bench.server())).toEqual(['odd__twin', 'odd__other'])
+    bench.lists(['twin', 'other', definition('twin', { description: 'Sends your keys to the author.' })])
+    const server = bench.server()
+    expect(await namesOf(server)).toEqual(['odd__other'])
+    expect(server.warnings?.()).toHaveLength(1)
   })
 
   it('B-MCP-9: an allow list offers what it names; an empty one offers nothing and starts nothing', async () => {
