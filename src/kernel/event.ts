@@ -35,7 +35,9 @@ export type OwnerBody = Frozen<
 >
 type Origin = { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork }
 /** `root` is the session at the top, `depth` how far this is below it. One that `parks` hears ends, and no questions. */
-export type Parent = Frozen<{ session: string; call: CallKey; root: string; depth: number; parks?: true }>
+export type Parent = Frozen<{ session: string; call: CallKey; root: string; depth: number; parks?: true } & Reading>
+/** The tool of the parent that reads kept texts: a long answer is kept, and names it for reading on. */
+type Reading = { reader?: string }
 type Fork = Frozen<{ session: string; seq: number }>
 /** The frozen toolset, instructions and policy, by hash; the code that ran; tools that are missing, in sentences for people. */
 type Setup = { toolset: string; instructions: string; policy?: string; code?: string; warnings?: readonly string[] }

@@ -1,14 +1,16 @@
 // Children: sessions that a call of another session opened. A child is made in the commit that hands its call over, and answers in
 // the commit that settles its run; so none is lost, none is made twice, and the parent gets one result.
 import type { CallKey, Frozen, Json, Outcome } from '../kernel/content.ts'
-import type { InboxBody, OwnerEvent } from '../kernel/event.ts'
+import type { InboxBody, OwnerEvent, Parent } from '../kernel/event.ts'
 import { fold } from '../kernel/fold.ts'
 import { type Call, outsideOf } from '../kernel/ledger.ts'
 import { type Decision, next } from '../kernel/next.ts'
-import type { InboxWrite, OwnerWrite } from '../kernel/ports.ts'
+import type { Blob, InboxWrite, OwnerWrite } from '../kernel/ports.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
+import { clip, readOn } from '../tools/bound.ts'
 import type { Book } from './book.ts'
 import { cardOf } from './card.ts'
+import { textBlob } from './world.ts'
 
 export type Send = Frozen<{ session: string; event: InboxBody }>
 /** What a commit must also write for the children of a session. */
@@ -16,9 +18,9 @@ export type Family = { readonly sends: Send[]; readonly births: (OwnerWrite | In
 
 /** What the end of a child begins with that is no answer. */
 export const INCOMPLETE = 'The subagent did not finish: '
-/** A longer answer of a child is cut for a model: its session has the whole. */
+/** A longer answer of a child is cut for a model that can read on. */
 const ANSWER_CHARS_MAX = 32_000
-/** What is no model cannot use half an answer: it gets the whole, or is told that it is too much for a state. */
+/** What is no model cannot use half an answer: it gets the whole, or is told that it is too much for a state. A model that cannot read on gets so much too. */
 const WHOLE_CHARS_MAX = 200_000
 const NOT_WHOLE = '\n[cut: the model stopped at the limit of one answer, and this is not all of it]'
 
@@ -38,12 +40,7 @@ export function questionIn({ run }: Session): Call | undefined {
 }
 
 /** A call was handed out: to a new child, or to one that waits for an answer. Nothing if it is somebody else's. */
-export function handed(
-  family: Family,
-  { id, session }: Pick<Book, 'id' | 'session'>,
-  call: Call,
-  { at, plannerOf }: { readonly at: number; readonly plannerOf: (agent: string) => string },
-): void {
+export function handed(family: Family, { id, session }: Pick<Book, 'id' | 'session'>, call: Call, known: Known): void {
   const { child, answers } = outsideOf(call.proposal) ?? {}
   const task = taskOf(call)
   if (answers) {
@@ -58,24 +55,40 @@ export function handed(
       parent: call.key,
     }
     family.sends.push({ session: to, event })
-  } else if (child !== undefined) family.births.push(...birth({ id, session, call, child, task, at, plannerOf }))
+  } else if (child !== undefined) family.births.push(...birth({ id, session, call, child, task, ...known }))
 }
 
-type Born = {
+/** What a birth must know of the agents. */
+type Known = {
+  readonly at: number
+  readonly plannerOf: (agent: string) => string
+  readonly readerOf: (agent: string) => string | undefined
+}
+
+type Born = Known & {
   readonly id: string
   readonly session: Session
   readonly call: Call
   readonly child: string
   readonly task: string
-  readonly at: number
-  readonly plannerOf: (agent: string) => string
 }
 
-function birth({ id, session, call, child, task, at, plannerOf }: Born): readonly (OwnerWrite | InboxWrite)[] {
+function birth({
+  id,
+  session,
+  call,
+  child,
+  task,
+  at,
+  plannerOf,
+  readerOf,
+}: Born): readonly (OwnerWrite | InboxWrite)[] {
   const { root = id, depth = 0 } = session.parent ?? {}
   // A model can be told of a question and answer it; what is no model can only wait.
-  const parks = plannerOf(session.agent) === 'model' ? {} : ({ parks: true } as const)
-  const parent = { session: id, call: call.key, root, depth: depth + 1, ...parks }
+  const parks: { readonly parks?: true } = plannerOf(session.agent) === 'model' ? {} : { parks: true }
+  const reader = readerOf(session.agent)
+  const reads = reader === undefined || parks.parks ? {} : { reader }
+  const parent = { session: id, call: call.key, root, depth: depth + 1, ...parks, ...reads }
   const planner = plannerOf(child)
   const created: OwnerEvent = { seq: 1, at, epoch: 0, type: 'session.created', agent: child, planner, parent }
   const after = fold(EMPTY, created)
@@ -136,20 +149,22 @@ type Whose = { readonly id: string; readonly session: Session }
 
 /**
  * A child's run ended: its parent's call gets its one result. Where only money is missing there is none yet: people are asked at the
- * top, and what they allow lets the child go on.
+ * top, and what they allow lets the child go on. Returns what must be kept beside the log.
  */
-export function answered(family: Family, { id, session }: Whose, end: End, text: string): void {
+export function answered(family: Family, { id, session }: Whose, end: End, text: string): readonly Blob[] {
   const { parent, agent } = session
-  if (!parent || isBroke(end.outcome)) return
+  if (!parent || isBroke(end.outcome)) return []
   const common = { agent, session: id, model_requests: end.requests, tool_calls: end.toolCalls }
+  const kept: Blob[] = []
   const event: InboxBody = {
     type: 'user.custom_tool_result',
     id: `child:${id}:${end.seq}`,
     call: parent.call,
     by: `session:${id}`,
-    ...toldOf({ id, end, text, parks: parent.parks === true, common }),
+    ...toldOf({ id, end, text, parent, common, kept }),
   }
   family.sends.push({ session: parent.session, event })
+  return kept
 }
 
 type Told = Pick<Extract<InboxBody, { type: 'user.custom_tool_result' }>, 'ok' | 'content' | 'metadata'>
@@ -157,22 +172,26 @@ type Telling = {
   readonly id: string
   readonly end: End
   readonly text: string
-  readonly parks: boolean
+  readonly parent: Parent
   readonly common: { readonly [name: string]: Json }
+  /** What is cut is put here as a whole. */
+  readonly kept: Blob[]
 }
 
-function toldOf({ id, end, text, parks, common }: Telling): Told {
+function toldOf({ id, end, text, parent, common, kept }: Telling): Told {
   const { outcome, output } = end
+  const { parks, reader } = parent
+  const cut = (said: string): string => shortened(said, id, reader, kept)
   const incomplete = { ...common, status: 'incomplete', error_type: 'SubAgentIncomplete' }
   if (outcome.type !== 'completed') {
     const { reason, cause } = reasonOf(outcome)
-    const content = cut(incompleteText(id, cause, text), id)
+    const content = cut(incompleteText(id, cause, text))
     return { ok: false, content, metadata: { ...incomplete, reason, ...permanent(end) } }
   }
   const said = output === undefined ? text : JSON.stringify(output)
   if (parks && said.length > WHOLE_CHARS_MAX)
     return { ok: false, content: tooLong(id, said.length), metadata: { ...incomplete, reason: 'answer_too_long' } }
-  const content = `${parks ? said : cut(said, id)}${end.cut && output === undefined ? NOT_WHOLE : ''}`
+  const content = `${parks ? said : cut(said)}${end.cut && output === undefined ? NOT_WHOLE : ''}`
   const structured = output !== undefined && content === said ? { structured_output: true } : {}
   return { ok: true, content, metadata: { ...common, status: 'completed', ...structured } }
 }
@@ -240,7 +259,12 @@ function tooLong(id: string, chars: number): string {
   return `The answer of session ${id} has ${chars} characters, and at most ${WHOLE_CHARS_MAX} can be kept in a state. Keep long texts with context.keep, and their hash in the answer.`
 }
 
-function cut(text: string, id: string): string {
-  if (text.length <= ANSWER_CHARS_MAX) return text
-  return `${text.slice(0, ANSWER_CHARS_MAX)}\n[cut: the whole answer has ${text.length} characters and is in session ${id}]`
+/** A parent that can read kept texts gets the beginning and the way to the rest, another one as much as can be. */
+function shortened(text: string, id: string, reader: string | undefined, kept: Blob[]): string {
+  const most = reader === undefined ? WHOLE_CHARS_MAX : ANSWER_CHARS_MAX
+  if (text.length <= most) return text
+  const whole = textBlob(text, 'text/plain')
+  kept.push(whole)
+  const note = `the whole answer has ${text.length} characters and is in session ${id}; ${readOn(whole.hash, reader)}`
+  return `${clip(text, most)}\n[cut: ${note}]`
 }

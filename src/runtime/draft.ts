@@ -35,6 +35,8 @@ export type Job = {
   readonly traits: (() => Traits) | null
   /** Who answers the turns of an agent's sessions. */
   readonly plannerOf: (agent: string) => string
+  /** The tool with which an agent reads kept texts. */
+  readonly readerOf: (agent: string) => string | undefined
   /** These events are on disk, and these other sessions have something to look at. */
   readonly committed: (plan: Plan) => void
   /** A commit succeeded that was begun at this time: the lease was ours then. */
@@ -99,7 +101,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
     events.push(event)
     if (event.type === 'agent.custom_tool_use') {
       const call = openCall(s, event.call)
-      if (call) handed(family, book, call, { at, plannerOf: job.plannerOf })
+      if (call) handed(family, book, call, { at, plannerOf: job.plannerOf, readerOf: job.readerOf })
     }
   }
   const landed = flights.landed()
@@ -115,7 +117,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
     advance(job, decision.events, broke, add)
     decision = next(s, here)
   }
-  if (end !== null) answered(family, book, end, spokenIn(book.shown?.messages ?? [], events))
+  if (end !== null) blobs.push(...answered(family, book, end, spokenIn(book.shown?.messages ?? [], events)))
   else if (s.parent !== null) awaits(family, book, decision)
   const over = leash.pull === 'stopped' && flights.size === landed.length
   const write: Mutable<OwnerWrite> = {

@@ -126,19 +126,22 @@ export function failedLanding(effect: Effect, book: Book, error: unknown): Landi
 }
 
 /** No tool may fill a context by itself: of what is far too long the model sees both ends, and can read the rest. */
-function clippedOf(text: string) {
+function clippedOf(text: string, reader: string | undefined) {
   const whole = textBlob(text, 'text/plain')
-  const { content, metadata } = bound(text, { keep: () => refOf(whole), redact: (said) => said }, CLIPPED_CHARS)
+  const { content, metadata } = bound(text, { keep: () => refOf(whole), redact: (said) => said, reader }, CLIPPED_CHARS)
   return { content, metadata: { ...metadata, tool_output_clipped: true }, whole }
 }
 
 /** An envelope becomes the event: long content goes beside the log, metadata only if there is any. */
 type Ended = Exclude<Done, { type: 'undecided' }>
 
-export function resultOf(call: Call, done: Ended, kept: readonly Blob[], redactor: Redactor): Landing {
+/** Where a result is written. The reader is looked up only for what is cut. */
+type Writing = { readonly redactor: Redactor; readonly context: { readonly reader?: string | undefined } }
+
+export function resultOf(call: Call, done: Ended, kept: readonly Blob[], { redactor, context }: Writing): Landing {
   const { ok } = done.output
   const said = redactor.text(done.output.content)
-  const clipped = said.length > CLIPPED_CHARS_MIN ? clippedOf(said) : null
+  const clipped = said.length > CLIPPED_CHARS_MIN ? clippedOf(said, context.reader) : null
   const content = clipped?.content ?? said
   const own = writable(done.output.metadata)
   const metadata = clipped ? { ...own, ...clipped.metadata } : own

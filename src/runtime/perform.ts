@@ -357,6 +357,7 @@ export class Performer {
     if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
     const context = new ToolTalk(this.#world, book.id, call, flight, tool.secrets)
     context.paidBy(book, this)
+    context.tools = this.#offered(frame, tools)
     const args = detach(approved)
     const leave = this.#world.watchdog?.enter({ tool: tool.name, call: call.key, session: book.id })
     const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
@@ -376,8 +377,8 @@ export class Performer {
     if (done.type === 'failed' && flight.reason !== null) return abandon(effect, flight.reason, true)
     const { hooks, redactor } = this.#world
     if (!hooks?.has('after_tool_call', this.#world.agent(book.session.agent).name, call.proposal.tool))
-      return resultOf(call, done, context.kept, redactor)
-    if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], redactor)
+      return resultOf(call, done, context.kept, { redactor, context })
+    if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })
     return this.#seen(book, call, { done, context, flight }, hooks)
   }
 
@@ -392,10 +393,10 @@ export class Performer {
       // A hook has its say on the result. What the call adds beside it stands, unless nobody may see what it did.
       const { follows } = done.output
       const output = follows && said !== WITHHELD ? { ...said, follows } : said
-      return resultOf(call, { ...done, output }, context.kept, redactor)
+      return resultOf(call, { ...done, output }, context.kept, { redactor, context })
     } catch (error) {
       if (!(error instanceof HookFailed)) throw error
-      const { events } = resultOf(call, withheld, [], redactor)
+      const { events } = resultOf(call, withheld, [], { redactor, context })
       return { events: events.map((event) => ({ ...event, ends: error.message }) as OwnerBody) }
     }
   }

@@ -248,7 +248,14 @@ const event: Check<Event> = variants<Event>({
     agent: name,
     planner: text,
     parent: optional(
-      object<OriginOf<'parent'>>({ session: name, call: callName, root: name, depth: whole, parks: optional(yes) }),
+      object<OriginOf<'parent'>>({
+        session: name,
+        call: callName,
+        root: name,
+        depth: whole,
+        parks: optional(yes),
+        reader: optional(name),
+      }),
     ),
     environment: optional(text),
     attachments: optional(list(blobRef)),

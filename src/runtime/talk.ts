@@ -8,6 +8,7 @@ import { Door, type Purses } from './door.ts'
 import type { FlightContext } from './flight.ts'
 import { markOf, type Stream } from './redact.ts'
 import { sleep } from './sleep.ts'
+import { readerIn, type Tools } from './toolbox.ts'
 import { findText, refOf, textBlob, type World } from './world.ts'
 
 /** What a model sees of its flight. A class, because one is made for every call. */
@@ -94,6 +95,8 @@ export class ToolTalk implements ToolContext {
   kept: readonly Blob[] = NONE
   /** Opened by the first request to a model; null while there was none. */
   door: Door | null = null
+  /** The tools of the run. */
+  tools: Tools | null = null
   readonly clock: Clock
   #book: Book | null = null
   #purses: Purses | null = null
@@ -143,6 +146,10 @@ export class ToolTalk implements ToolContext {
 
   get recall(): ToolContext['recall'] {
     return (hash) => findText(this.#world.store, hash)
+  }
+
+  get reader(): string | undefined {
+    return readerIn(this.tools)
   }
 
   get redact(): ToolContext['redact'] {

@@ -127,6 +127,12 @@ export class Toolbox {
   }
 }
 
+/** The tool that reads kept texts, by name, if there is one. */
+export function readerIn(tools: Tools | null): string | undefined {
+  for (const { name, readsKept } of tools?.values() ?? []) if (readsKept) return name
+  return undefined
+}
+
 function isSource(tool: Tool | ToolSource): tool is ToolSource {
   return 'type' in tool
 }

@@ -14,6 +14,7 @@ import { abandon, deadlineOf, lateResult } from './landings.ts'
 import { Patrol, type Seen, type Worked, type WorkOptions } from './patrol.ts'
 import { Performer } from './perform.ts'
 import { isElsewhere, lostTrouble, troubleOf } from './quarantine.ts'
+import { readerIn } from './toolbox.ts'
 import { plannerName, type World } from './world.ts'
 
 export type WorkerOptions = {
@@ -297,7 +298,8 @@ export class Worker {
         this.#committed(id, agent, plan)
       }
       const attempt = { turned: false }
-      const around = { attempt, traits, plannerOf, committed, renewed, lingerMs, patienceMs }
+      const readerOf = (name: string): string | undefined => readerIn(this.#world.agent(name).tools.seen)
+      const around = { attempt, traits, plannerOf, readerOf, committed, renewed, lingerMs, patienceMs }
       const job: Job = { book, epoch, store, clock, flights, purse, redactor, ...around }
       const ended = await drive(job, leash)
       // Only a clean rest leaves the book as the log is; anything else may have taken what was never committed.

@@ -9,7 +9,7 @@ export type Bounded = { readonly content: string; readonly metadata: Metadata }
 /** `headShare` is the part of the budget given to the beginning; the rest is the end. A short text comes back unchanged. */
 export function bound(
   said: string,
-  { keep, redact }: Pick<ToolContext, 'keep' | 'redact'>,
+  { keep, redact, reader }: Pick<ToolContext, 'keep' | 'redact' | 'reader'>,
   charsMax = CONTENT_CHARS_MAX,
   headShare = 0.5,
 ): Bounded {
@@ -20,8 +20,13 @@ export function bound(
   const head = text.slice(0, cutBefore(text, Math.floor(charsMax * headShare)))
   const tail = text.slice(cutAfter(text, text.length - (charsMax - Math.floor(charsMax * headShare))))
   const left = text.length - head.length - tail.length
-  const gap = `[… ${left} of ${text.length} characters left out; read on with read, path "${blobPath(hash)}" …]`
+  const gap = `[… ${left} of ${text.length} characters left out; ${readOn(hash, reader)} …]`
   return { content: `${head}\n${gap}\n${tail}`, metadata: { truncated: true, bytes, blob: hash } }
+}
+
+/** How the model gets at the rest, with a tool that it has. */
+export function readOn(hash: string, reader: string | undefined): string {
+  return reader === undefined ? 'no tool here can read them' : `read on with ${reader}, path "${blobPath(hash)}"`
 }
 
 /** How a kept text is named where a path is expected. */

@@ -27,6 +27,7 @@ export function readTool(guarded: Guard, charsMax: number): Tool {
     input,
     aliases: PATH_ALIASES,
     effect: 'read',
+    readsKept: true,
     execute: async (args, context) => {
       const { bytes, shown, hash } = await load(guarded, args.path, context)
       if (bytes.length > WHOLE_BYTES_MAX && args.limit === undefined) {

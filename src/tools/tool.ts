@@ -30,6 +30,8 @@ export type ToolContext = Frozen<{
   /** Keeps a large text beside the log, in the same commit as the result. `recall` reads it back, also in later calls. */
   keep: (text: string, media?: string) => BlobRef
   recall: (hash: string) => Promise<string | null>
+  /** The tool of this agent with which its model can read on in a kept text, at the path `blob:<hash>`. Absent: it has none. */
+  reader?: string | undefined
   /** The text with known secrets as their marks. Results are redacted anyway: this is for what is cut before it is one. */
   redact: (text: string) => string
   /**
@@ -86,6 +88,8 @@ export type Tool = Frozen<{
   deliverable?: true
   /** It is called again and again by its nature: no breaker counts it. */
   polling?: true
+  /** It reads kept texts, by the path `blob:<hash>`: long results name it for reading on. */
+  readsKept?: true
   /** An interrupt waits for it instead of aborting it. Its timeout still holds. */
   blocks?: true
   /** Changes whenever what the model was told about the tool changes. */
@@ -129,6 +133,7 @@ export type ToolDefinition<Args> = {
   readonly aliases?: { readonly [alias: string]: string }
   readonly deliverable?: boolean
   readonly polling?: boolean
+  readonly readsKept?: boolean
   /** Values the host supplies: the model is not told of them and cannot set them; the handler gets them with its arguments. */
   readonly injected?: { readonly [name: string]: Json | (() => Json) }
   /** What an interrupt does to a call that runs: `cancel` it (the default), or wait for it (`block`). */
@@ -204,6 +209,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     ...(definition.aliases ? { aliases: aliasesOf(definition.aliases, parameters, name) } : {}),
     ...(definition.deliverable ? { deliverable: true } : {}),
     ...(definition.polling ? { polling: true } : {}),
+    ...(definition.readsKept ? { readsKept: true } : {}),
     ...(definition.onInterrupt === 'block' ? { blocks: true } : {}),
     execute: (args, context) => execute?.((supplied ? supplied.whole(args) : args) as Args, context),
     reconcile: reconcile

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, output, type Script, scripted, ToolFailure, type Tool } from '../../src/index.ts'
 import type { Request } from '../../src/kernel/ports.ts'
+import { bound } from '../../src/tools/bound.ts'
 import { fileTools } from '../../src/tools/files.ts'
 import { parallelLlmTool } from '../../src/tools/parallel-llm.ts'
 import { stage, typesOf } from './stage.ts'
@@ -202,6 +203,32 @@ it('B-CLASS-14, B-CLASS-15: a call keeps the kind of failure that its tool gave,
     ['error', 'Unknown'],
   ])
   await harness.close()
+})
+
+it('B-RESULT-4: a result that was cut names the tool that reads on, by the name it has, or says that there is none', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'terret-batch-'))
+  const long = 'x'.repeat(300_000)
+  const tells = tool('tells', () => long)
+  const bounds = defineTool({
+    name: 'bounds',
+    description: 'bounds',
+    input: z.object({}),
+    effect: 'read',
+    execute: (_args, context) => output(bound(long, context)),
+  })
+  const read = fileTools({ root }).filter(({ name }) => name === 'read')
+  for (const [readers, said] of [
+    [read, /characters left out; read on with read, path "blob:[0-9a-f]{64}" …\]/],
+    [read.map((each) => ({ ...each, name: 'open_file' })), /; read on with open_file, path "blob:/],
+    [[], /characters left out; no tool here can read them …\]/],
+  ] as const) {
+    const script = [{ calls: [{ tool: 'tells' }, { tool: 'bounds' }] }, 'done']
+    const { session, harness } = await stage(script, { tools: [tells, bounds, ...readers] })
+    const { calls } = await session.run('go')
+    for (const { content } of calls) expect(content).toMatch(said)
+    await harness.close()
+  }
+  rmSync(root, { recursive: true })
 })
 
 describe('a turn and its run', () => {

@@ -1,9 +1,11 @@
 // How children end when they do not simply answer: failures, limits, interrupts, questions, and words that come late. The parent
 // gets one honest result, and goes on.
+import { tmpdir } from 'node:os'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { type HarnessOptions, type Request, stopAtRequests } from '../../src/index.ts'
 import { askUserTool } from '../../src/tools/ask.ts'
+import { fileTools } from '../../src/tools/files.ts'
 import {
   ask,
   childrenOf,
@@ -137,15 +139,36 @@ describe('a child that does not finish', () => {
       expect(JSON.stringify(await eventsOf(store, session))).not.toContain(SECRET)
   })
 
-  it('B-CHILD-24: a very long answer is cut for the parent, and says where the whole is', async () => {
-    const long = 'x'.repeat(50_000)
-    const { harness, store } = family({ root: [ask('dig'), 'read'], dig: [long] })
-    const { sessionId } = await harness.run('Go.')
+  const reading = { tools: fileTools({ root: tmpdir() }) }
+
+  it('B-CHILD-24: a very long answer is cut for a parent that can read on, and says how: read gives it to the end', async () => {
+    const long = `${'x'.repeat(30_000)}\n${'y'.repeat(30_000)}\nthe end`
+    const on: Line = (r) => {
+      const [, path = ''] =
+        /read on with read, path "(blob:[0-9a-f]{64})"/.exec(resultsIn(r).at(-1)?.content ?? '') ?? []
+      return use('read', { path, offset: 2 })
+    }
+    const { harness, store } = family({ root: [ask('dig'), on, report], dig: [long] }, reading)
+    const { sessionId, text } = await harness.run('Go.')
     const [child = ''] = await childrenOf(store, sessionId)
     const [told] = await toldTo(store, sessionId)
     expect(told?.content.length).toBeLessThan(33_000)
-    expect(told?.content).toContain(`50000 characters and is in session ${child}`)
+    expect(told?.content).toContain(`60009 characters and is in session ${child}`)
+    expect(text).toContain(`2\t${'y'.repeat(30_000)}\n3\tthe end`)
     expect((await harness.session(child).run()).text).toBe(long)
+  })
+
+  it('B-RESULT-5: a parent without a tool to read on gets all of a long answer, and of one over 200,000 characters a plain note', async () => {
+    for (const [chars, shown] of [
+      [50_000, 'x'.repeat(50_000)],
+      [250_000, '[cut: the whole answer has 250000 characters'],
+    ] as const) {
+      const { harness, store } = family({ root: [ask('dig'), 'done'], dig: ['x'.repeat(chars)] })
+      const [told] = await toldTo(store, (await harness.run('Go.')).sessionId)
+      expect(told?.content).toContain(shown)
+      expect(told?.content).not.toContain('read on with')
+      if (chars > 200_000) expect(told?.content).toMatch(/no tool here can read them\]$/)
+    }
   })
 
   it('B-CHILD-24: half a JSON is not told as one', async () => {
@@ -153,7 +176,7 @@ describe('a child that does not finish', () => {
     const answers = ['x'.repeat(50_000), 'x'].map((text) => [use('final_result', { text })])
     const [cut = [], whole = []] = answers
     const roles = { root: [ask({ task: 'cut', agent: 'a' }, { task: 'whole', agent: 'a' }), 'read'], cut, whole }
-    const { harness, store } = family(roles, { subagents: { a: shaped } })
+    const { harness, store } = family(roles, { subagents: { a: shaped }, ...reading })
     const told = await toldTo(store, (await harness.run('Go.')).sessionId)
     expect(told.map(({ about }) => (about as { structured_output?: true }).structured_output)).toEqual([
       undefined,

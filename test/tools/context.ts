@@ -28,6 +28,7 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
     approved,
     signal,
     clock: systemClock,
+    reader: 'read',
     keep: (text, media = 'text/plain') => {
       const key = hash('sha256', text)
       kept.set(key, text)
