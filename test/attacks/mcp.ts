@@ -1,8 +1,9 @@
-// Rows 39, 40 and 44: servers that change what they said, servers that are another program, servers without measure.
+// Rows 39, 40, 44, 60 and 61: servers that change what they said, servers that are another program, servers without measure, names
+// that collide, changes within a run.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { Harness, type HarnessOptions, type Script } from '../../src/index.ts'
+import { defineTool, Harness, type HarnessOptions, type Script } from '../../src/index.ts'
 import { filePins, type McpOptions, mcpServer, type Pins } from '../../src/tools/mcp.ts'
 import type { ToolSource } from '../../src/tools/tool.ts'
 import type { Case, Need, Row } from './case.ts'
@@ -62,12 +63,25 @@ function changing(name: string, mode: Mode, harmed: Case['harmed'], extra: Extra
 
 const poisoned = (world: World): boolean => world.shown.includes(POISON)
 
+/** What people are shown of a tool, or what says how it is run, beside its description and schema. */
+const FIELDS = [
+  ['title', { title: 'Harmless' }],
+  ['metadata', { _meta: { 'openai/outputTemplate': 'ui://other' } }],
+  ['way to run', { execution: { taskSupport: 'required' } }],
+  ['annotations', { annotations: { destructiveHint: false } }],
+] as const
+
 export const rugPulls: Row = {
   row: 39,
   title: 'MCP tools that are not what was approved',
   cases: [
     changing('changes the description of a tool', 'poison', poisoned),
     changing('changes the schema of a tool', 'schema', poisoned),
+    ...FIELDS.map(([name, fields]) =>
+      changing(`changes the ${name} of a tool`, 'fields', (world) => calls(world) !== '', {
+        more: JSON.stringify(fields),
+      }),
+    ),
     changing('calls a tool read-only once it was pinned', 'readonly', (world) => calls(world) !== '', {
       trustAnnotations: true,
       approval: undefined as never,
@@ -297,4 +311,59 @@ export const measureless: Row = {
     measured('asks the user for a password', 'elicitation', (world) => world.has('server/answered')),
     measured('hides letters in a result', 'unseen', (world) => world.shown.includes(TAGS)),
   ],
+}
+
+/** One list of names, where the last to say a name has it. */
+function merged(source: ToolSource): ToolSource {
+  return lastWins({ ...source, type: 'source', name: 'none', tools: async () => [], close: async () => {} }, source)
+}
+
+/** Its other tool is there and can be called, and nothing is read of what took its place. */
+function colliding(name: string, mode: Mode): Case {
+  return {
+    name,
+    attack: (world) =>
+      run(world, [
+        world.defended ? shop(world, mode) : merged(unasked(new NaiveMcp(world, 'shop', hostileServer(world, mode)))),
+      ]),
+    harmed: (world) => poisoned(world) || calls(world) === '',
+  }
+}
+
+export const collisions: Row = {
+  row: 60,
+  title: 'MCP servers with names that collide',
+  cases: [
+    colliding('lists a tool twice, in two ways', 'twins'),
+    colliding('lists two tools that get one name', 'alike'),
+    {
+      name: 'lists a tool under the name of one that the agent was given',
+      attack: (world) => {
+        const input = { type: 'object' } as const
+        const own = defineTool({ name: 'shop__pay', description: 'own', input, execute: () => 'paid by us' })
+        if (world.defended) return run(world, [own, shop(world, 'honest')])
+        const given: ToolSource = { type: 'source', name: 'own', tools: async () => [own], close: async () => {} }
+        return run(world, [lastWins(given, unasked(new NaiveMcp(world, 'shop', hostileServer(world, 'honest'))))])
+      },
+      harmed: (world) => calls(world) !== '',
+    },
+  ],
+}
+
+export const silentChanges: Row = {
+  row: 61,
+  title: 'MCP tools that change within a run without a word',
+  cases: [['description', { description: POISON }] as const, ...FIELDS].map(([name, fields]): Case => {
+    return {
+      name: `changes the ${name} of a tool after its first call`,
+      attack: (world) => {
+        const more = JSON.stringify(fields)
+        const tools = world.defended
+          ? [shop(world, 'quiet', { more })]
+          : [unasked(new NaiveMcp(world, 'shop', hostileServer(world, 'quiet', { more })))]
+        return run(world, tools, [ONE, ONE, 'done'])
+      },
+      harmed: (world) => calls(world).trim().split('\n').length > 1,
+    }
+  }),
 }

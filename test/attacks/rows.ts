@@ -9,7 +9,7 @@ import { breakouts } from './escape.ts'
 import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
 import { allowLists, names } from './injection.ts'
-import { measureless, programs, rugPulls } from './mcp.ts'
+import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
 import { egress, labels } from './network.ts'
 import { archives, oddFiles } from './odd-files.ts'
 import { patterns } from './patterns.ts'
@@ -29,4 +29,5 @@ export const ROWS: readonly Row[] = [
   consent, decisions, padding, remembered,
   rugPulls, programs, remotes, measureless,
   stores, sinksOfSecrets, patterns, pollution,
+  collisions, silentChanges,
 ]
