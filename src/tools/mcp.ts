@@ -91,7 +91,9 @@ class Source implements McpServer {
 
   warnings(): readonly string[] {
     const server = `MCP server "${this.name}"`
-    if (this.#trouble !== '') return [`${server} cannot be used, and its tools are missing. ${this.#trouble}`]
+    // Without when it is tried again, so that the same trouble is the same warning.
+    const why = this.#reason !== '' && this.#trouble.startsWith(this.#reason) ? this.#reason : this.#trouble
+    if (why !== '') return [`${server} cannot be used, and its tools are missing. ${why}`]
     return this.#offers.troubles.map((text) => `${server}: ${text}`)
   }
 
