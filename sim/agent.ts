@@ -187,7 +187,11 @@ function reply(request: Request, chance: Chance): Reply {
   for (let i = 0; i < width; i++) {
     if (family && chance.yes(0.25)) add('subagent', childArgs(chance))
     else if (request.session.includes('~') && chance.yes(0.3)) add('outside', '{"n":1}')
-    else add(chance.pick(NAMES), chance.yes(0.05) ? '{"n":"x"}' : `{"n":${chance.between(1, 3)}}`)
+    else if (chance.yes(0.05)) {
+      // A model that gets a call wrong gets it wrong more than once.
+      const tool = chance.pick(NAMES)
+      for (let n = chance.between(1, 3); n > 0; n--) add(tool, '{"n":"x"}')
+    } else add(chance.pick(NAMES), `{"n":${chance.between(1, 3)}}`)
   }
   return said(request, calls, chance)
 }

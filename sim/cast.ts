@@ -122,5 +122,6 @@ function drawLimits(chance: Chance, holds: boolean): Limits {
     parallel: chance.pick([1, 2, 16]),
     hold: holds && chance.yes(0.3) ? COST_MAX : 0,
     depth: chance.between(1, 3),
+    toolRetries: chance.pick([0, 1, 5]),
   }
 }

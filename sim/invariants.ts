@@ -15,6 +15,7 @@ import {
   answererOf,
   type CallRecord,
   decided,
+  exhaustedIn,
   type Fail,
   fresh,
   type Leases,
@@ -196,6 +197,7 @@ export class Invariants {
     if (e.status === 'denied' && ready && clear && w.run) w.run.toolCalls -= 1
     call.result = e.seq
     call.running = false
+    call.ended = e.retryKind !== undefined ? 'retry' : e.status === 'ok' ? 'ok' : null
     w.results.set(e.seq, false)
     if (e.status === 'denied' && call.decision === true && !clear) fail('I23 a call that was allowed is denied')
     if (gate?.type === 'ask' && call.decision === false && e.status !== 'denied' && e.status !== 'aborted')
@@ -245,6 +247,7 @@ function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
   if (stopped(w)) fail('I8 a model was called after an interrupt')
   if (w.paused) fail('I29 a model is called while the session is paused')
   if (w.run && w.run.replies >= w.run.limits.modelRequests) fail('I9 more model requests than the limit')
+  if (exhaustedIn(w) !== null) fail('I35 a model is called after a tool used up its retries')
   for (const seq of e.shows) {
     const input = w.inputs.get(seq)
     if (input?.fate === 'shown') fail(`I10 input ${seq} is shown twice`)
@@ -281,6 +284,8 @@ function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
     fail('I27 completed while steering waits')
   if (e.outcome.type === 'interrupted' && waiting.some(([seq]) => seq < w.lastStop))
     fail('I28 an interrupt left input from before it waiting')
+  const spent = e.outcome.type === 'failed' && e.outcome.reason === 'tool_retries_exceeded'
+  if (spent && exhaustedIn(w) === null) fail('I36 a run ends for retries that were not used up')
   w.run = null
   // What waits is still held.
   w.paused &&= waiting.length > 0

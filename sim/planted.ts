@@ -40,6 +40,18 @@ export const FAULTS: readonly Planted[] = [
     replace: 'calls > run.limits.toolCalls + 1',
   },
   {
+    name: 'each wrong call of a reply uses up a retry',
+    file: 'src/kernel/fold.ts',
+    find: 'if (turn.retried?.includes(tool)) return',
+    replace: 'if (turn.retried?.includes(`${tool} `)) return',
+  },
+  {
+    name: 'a success gives no retries back',
+    file: 'src/kernel/fold.ts',
+    find: "else if (e.status === 'ok' && Object.hasOwn(run.toolRetries, proposal.tool)) {",
+    replace: "else if (e.status === 'timeout' && Object.hasOwn(run.toolRetries, proposal.tool)) {",
+  },
+  {
     name: 'a denial is taken for a yes',
     file: 'src/kernel/ledger.ts',
     find: 'if (!e.allow) return move',
@@ -199,8 +211,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a result that its hook never saw is shown',
     file: 'src/runtime/perform.ts',
-    find: 'if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], redactor)',
-    replace: 'if (flight.reason !== null) return resultOf(call, done, context.kept, redactor)',
+    find: 'return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })',
+    replace: 'return resultOf(call, done, context.kept, { redactor, context })',
   },
   {
     name: 'what a hook lets go starts although the session is paused',

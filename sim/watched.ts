@@ -18,6 +18,8 @@ export type CallRecord = {
   handed: number
   answer: number
   result: number
+  /** How it ended, for the count of retries: null for neither of both. */
+  ended: 'ok' | 'retry' | null
 }
 type InputRecord = { readonly when: string; fate: 'pending' | 'swallowed' | 'held' | 'shown' }
 export type RunRecord = {
@@ -58,7 +60,7 @@ export function fresh(): Watched {
 
 export function record(e: Of<'agent.message'>, proposal: Proposal, over: boolean): CallRecord {
   const runnable = !over && e.verdict.type === 'continue'
-  const counts = { decision: null, intents: 0, running: false, handed: 0, answer: 0, result: 0 }
+  const counts = { decision: null, intents: 0, running: false, handed: 0, answer: 0, result: 0, ended: null }
   return { proposal, turn: e.seq, runnable, ...counts }
 }
 
@@ -105,4 +107,21 @@ export function steered(w: Watched, e: Of<'user.message'> | Of<'user.interrupt'>
   const waits = [...w.inputs.values()].some(({ fate }) => fate === 'pending')
   w.paused = e.mode === 'pause' && (w.run !== null || waits)
   if (w.paused) w.lastPause = e.seq
+}
+
+/** A tool that failed in more replies in a row than it may. Counted reply by reply, in whatever order its calls ended. */
+export function exhaustedIn({ calls, run }: Watched): string | null {
+  if (run === null) return null
+  const ours = [...calls.values()].filter(({ turn }) => turn > run.seq)
+  const spent = ours.find(({ proposal: { tool, retries = run.limits.toolRetries } }) => {
+    const own = ours.filter(({ proposal }) => proposal.tool === tool)
+    let inARow = 0
+    for (const turn of new Set(own.map((call) => call.turn))) {
+      const ends = own.filter((call) => call.turn === turn).map(({ ended }) => ended)
+      if (ends.includes('ok')) inARow = 0
+      if (ends.includes('retry')) inARow += 1
+    }
+    return inARow > retries
+  })
+  return spent?.proposal.tool ?? null
 }
