@@ -46,12 +46,6 @@ export const FAULTS: readonly Planted[] = [
     replace: 'if (turn.retried?.includes(`${tool} `)) return',
   },
   {
-    name: 'a success gives no retries back',
-    file: 'src/kernel/fold.ts',
-    find: "else if (e.status === 'ok' && Object.hasOwn(run.toolRetries, proposal.tool)) {",
-    replace: "else if (e.status === 'timeout' && Object.hasOwn(run.toolRetries, proposal.tool)) {",
-  },
-  {
     name: 'a denial is taken for a yes',
     file: 'src/kernel/ledger.ts',
     find: 'if (!e.allow) return move',
