@@ -138,11 +138,18 @@ function simModel(role: Role, process: SimProcess, oracle: Oracle): Model {
       oracle.ask(request)
       const { chance } = process
       if (chance.yes(0.04)) return stall(process, context)
-      await process.sleep(chance.between(1, 40))
+      if (chance.yes(0.4)) await listen(process, context, chance)
+      else await process.sleep(chance.between(1, 40))
       if (chance.yes(0.06)) return failure(chance)
       return role.stubborn ? said(request, [callOf(request, 0, 'broken', '{"n":1}')], chance) : reply(request, chance)
     },
   }
+}
+
+/** Looks at its abort, and then answers because of it or throws. All other models do not look, and answer late. */
+async function listen(process: SimProcess, { signal }: CallContext, chance: Chance): Promise<void> {
+  for (let left = chance.between(1, 40); left > 0 && !signal.aborted; left -= 4) await process.sleep(4)
+  if (signal.aborted && chance.yes(0.5)) throw new DOMException('The operation was aborted.', 'AbortError')
 }
 
 async function stall(process: SimProcess, context: CallContext): Promise<ModelFailure> {

@@ -1,6 +1,7 @@
 // The invariants, checked after every commit on what was really written. Independent of next: it knows what must hold,
 // not how it is decided. Each violation names its rule. What concerns children, hooks, money and notices stands beside it.
 import { createHash } from 'node:crypto'
+import type { Usage } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
 import { type OpenSession, take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
@@ -154,7 +155,9 @@ export class Invariants {
       case 'model.started':
         return asked(w, e, fail)
       case 'agent.message':
-        return replied(w, e)
+        return replied(w, e, fail)
+      case 'model.failed':
+        return spent(w, e.usage)
       case 'agent.tool_use':
         return this.#intended(session, w, e, fail)
       case 'agent.custom_tool_use':
@@ -242,6 +245,7 @@ function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
 }
 
 function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
+  w.asked = e.seq
   if (stopped(w)) fail('I8 a model was called after an interrupt')
   if (w.paused) fail('I29 a model is called while the session is paused')
   if (w.run && w.run.replies >= w.run.limits.modelRequests) fail('I9 more model requests than the limit')
@@ -260,14 +264,22 @@ function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
   for (const [seq, shown] of w.results) if (!shown) fail(`I11 result ${seq} is not in the request that follows it`)
 }
 
-function replied(w: Watched, e: Of<'agent.message'>): void {
+function replied(w: Watched, e: Of<'agent.message'>, fail: Fail): void {
   const { run } = w
+  if (stopped(w)) fail('I50 a reply is taken that an interrupt stopped')
+  for (const [seq, { when, fate }] of w.inputs) {
+    if (when === 'now' && fate === 'pending' && seq > w.asked) fail(`I51 a reply is taken that input ${seq} superseded`)
+  }
   const calls = (run?.toolCalls ?? 0) + (e.verdict.type === 'continue' ? e.calls.length : 0)
   const over = run !== null && run.limits.toolCalls !== null && calls > run.limits.toolCalls
   if (run) run.replies += 1
   if (run && !over) run.toolCalls = calls
-  if (run && e.usage) run.tokens += e.usage.inputTokens + e.usage.outputTokens
+  spent(w, e.usage)
   for (const [index, proposal] of e.calls.entries()) w.calls.set(`${e.seq}.${index}`, record(e, proposal, over))
+}
+
+function spent({ run }: Watched, usage: Usage | undefined): void {
+  if (run && usage) run.tokens += usage.inputTokens + usage.outputTokens
 }
 
 function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {

@@ -37,6 +37,8 @@ export type Watched = {
   readonly results: Map<number, boolean>
   readonly ids: Set<string>
   run: RunRecord | null
+  /** seq of the last request. */
+  asked: number
   lastStop: number
   /** seq of the last pause of this session, and whether it holds. */
   lastPause: number
@@ -52,7 +54,7 @@ export type Fail = (rule: string) => void
 
 export function fresh(): Watched {
   const maps = { calls: new Map(), inputs: new Map(), results: new Map(), ids: new Set<string>() }
-  const state = { run: null, lastStop: 0, lastPause: 0, paused: false, epoch: 0, broken: false }
+  const state = { run: null, asked: 0, lastStop: 0, lastPause: 0, paused: false, epoch: 0, broken: false }
   return { fold: open(EMPTY), ...maps, ...state }
 }
 

@@ -82,7 +82,7 @@ function losses(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
 /** Stop what is in flight and wait for it; when nothing is, give every call its result and settle. */
 function wind(s: Session, run: Run, why: Outcome, here: Here): Decision {
   const flying = run.model ? [callOf(run.model, run)] : runsOf(run.turn, here)
-  const reason = why.type === 'limit' ? 'limit' : 'interrupted'
+  const reason = stopReasonOf(why)
   if (flying.length > 0) return { type: 'perform', effects: [], stop: flying, reason, until: null }
   const text = why.type === 'limit' ? 'Not run: a limit was reached.' : 'Not run: the run was interrupted.'
   return record([...(run.turn?.open ?? []).map((call) => closing(call, text)), settlement(s, why)])
@@ -91,10 +91,28 @@ function wind(s: Session, run: Run, why: Outcome, here: Here): Decision {
 function listen(s: Session, run: Run, model: NonNullable<Run['model']>, here: Here): Decision {
   const call = callOf(model, run)
   const until = deadline(s, run, here)
-  const superseded = s.inputs.some((input) => input.when === 'now' && input.seq > model.seq)
-  return superseded
+  return isSuperseded(s, model)
     ? { type: 'perform', effects: [], stop: [call], reason: 'superseded', until }
     : perform([call], until)
+}
+
+/**
+ * Why the answer to the open model call is no longer wanted; null while it is. The order of the log decides: an interrupt or an
+ * input "now" that stands before the answer came first, whenever the answer arrived.
+ */
+export function unwanted(s: Session, here: Here): StopReason | null {
+  if (!s.run?.model) return null
+  const why = stopping(s, s.run, here)
+  if (why) return stopReasonOf(why)
+  return isSuperseded(s, s.run.model) ? 'superseded' : null
+}
+
+function stopReasonOf(why: Outcome): StopReason {
+  return why.type === 'limit' ? 'limit' : 'interrupted'
+}
+
+function isSuperseded(s: Session, model: NonNullable<Run['model']>): boolean {
+  return s.inputs.some((input) => input.when === 'now' && input.seq > model.seq)
 }
 
 function act(s: Session, run: Run, turn: Turn, here: Here): Decision {

@@ -27,9 +27,11 @@ import {
   heldBack,
   inTime,
   type Message,
+  messageIn,
   messageOf,
   resultOf,
   stoppedCall,
+  stoppedResult,
   uncut,
   verdictOf,
   WITHHELD,
@@ -88,9 +90,11 @@ export class Performer {
     let said: Reply | ModelFailure
     try {
       said = await model.call(request, talk)
-    } finally {
-      talk.finish()
+    } catch (error) {
+      said = { type: 'failure', class: 'other', message: messageIn(error), retryable: false }
     }
+    const shown = talk.finish(said.type === 'failure' && said.partial === undefined)
+    if (shown !== undefined && said.type === 'failure') said = { ...said, partial: shown }
     if (said.type === 'failure') return { events: [await this.#failed(book, request, said, { flight, talk })] }
     const untold = said.cost === undefined && (said.usage !== null || isPriced(model))
     const answer = untold ? await costed(model, request, said) : said
@@ -373,10 +377,15 @@ export class Performer {
     const { done, context, flight } = ran
     const { call } = effect
     if (done.type === 'undecided') return { events: [unknown(call.key)] }
-    if (done.type === 'failed' && flight.reason !== null) return abandon(effect, flight.reason, true)
     const { hooks, redactor } = this.#world
-    if (!hooks?.has('after_tool_call', this.#world.agent(book.session.agent).name, call.proposal.tool))
-      return resultOf(call, done, context.kept, redactor)
+    const hooked = hooks?.has('after_tool_call', this.#world.agent(book.session.agent).name, call.proposal.tool)
+    if (done.type === 'failed' && flight.reason !== null) {
+      const stopped = abandon(effect, flight.reason, true)
+      // A tool that says what it had done when it was stopped is quoted, unless a hook must see that first.
+      const quoted = done.kind === 'Interrupted' && !hooked
+      return quoted ? stoppedResult(stopped, resultOf(call, done, context.kept, redactor)) : stopped
+    }
+    if (!hooks || !hooked) return resultOf(call, done, context.kept, redactor)
     if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], redactor)
     return this.#seen(book, call, { done, context, flight }, hooks)
   }
