@@ -115,14 +115,14 @@ export function deadlineOf(effect: Effect, now: number): number {
 
 type Failed = Extract<OwnerBody, { type: 'model.failed' }>
 /** How far a call had come when it was stopped. */
-type Stopped = { readonly spoke: boolean; readonly elapsedMs: number; readonly partial: string | undefined }
+type Stopped = { readonly elapsedMs: number; readonly partial: string | undefined }
 
 export function stoppedCall(reason: AbortReason, at?: Stopped): Failed {
   const after = at ? ` after ${at.elapsedMs} ms` : ''
   const late = reason === 'timeout'
   const kind = late ? 'timeout' : reason === 'superseded' ? 'superseded' : 'interrupted'
   const message = late ? `The model timed out${after}.` : `The call was stopped${after}: ${reason}.`
-  const failed = { type: 'model.failed', class: kind, message, retryable: !late || !at?.spoke } as const
+  const failed = { type: 'model.failed', class: kind, message, retryable: true } as const
   return at?.partial === undefined ? failed : { ...failed, partial: at.partial }
 }
 

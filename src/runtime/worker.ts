@@ -97,6 +97,10 @@ export class Worker {
     this.#options = { ...DEFAULTS, alarm: world.clock, ...options }
   }
 
+  get lingerMs(): number {
+    return this.#options.lingerMs
+  }
+
   get closed(): boolean {
     return this.#closing
   }
