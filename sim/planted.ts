@@ -264,6 +264,30 @@ export const FAULTS: readonly Planted[] = [
     replace: 'failed && !event.assumed ? null : event',
   },
   {
+    name: 'an outage settles the run as failed',
+    file: 'src/runtime/perform.ts',
+    find: 'if (often || cut || leftMs <= 0',
+    replace: 'if (often || cut || tries >= 4 || leftMs <= 0',
+  },
+  {
+    name: 'a wake is lost in an outage',
+    file: 'src/kernel/fold.ts',
+    find: 'if (e.partial !== undefined) run.cuts += 1',
+    replace: 'if (e.partial !== undefined) run.cuts += 1\n    s.wakes = []',
+  },
+  {
+    name: 'what was shown of a cut answer is dropped',
+    file: 'src/runtime/talk.ts',
+    find: 'const shown = keeps ?',
+    replace: "const shown = keeps && this.#session === '' ?",
+  },
+  {
+    name: 'a cut answer is no counted attempt',
+    file: 'src/kernel/fold.ts',
+    find: 'if (e.partial !== undefined) run.cuts += 1',
+    replace: 'run.cuts += 0',
+  },
+  {
     name: 'one request too many after the last token',
     file: 'src/runtime/guard.ts',
     find: 'this.#tokens >= tokens)',
