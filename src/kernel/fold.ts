@@ -5,6 +5,7 @@ import type { Mutable } from './content.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, settle, start } from './ledger.ts'
+import { triedMs } from './limits.ts'
 import { type Input, newRun, parked, type Run, type Session } from './session.ts'
 
 type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
@@ -164,11 +165,6 @@ function fail(s: OpenSession, e: Of<'model.failed'>): void {
     if (e.partial !== undefined) run.cuts += 1
     if (!e.retryable) run.fatal = { class: e.class, message: e.message }
   }
-}
-
-/** How long one try took. No longer than a try may take, whatever the clock says. */
-export function triedMs({ limits }: Pick<Run, 'limits'>, from: number, to: number): number {
-  return Math.min(Math.max(0, to - from), limits.modelMs)
 }
 
 function result(s: OpenSession, e: Of<'agent.tool_result'>): void {

@@ -2,6 +2,7 @@
 import type { FailedReason, Frozen, Limits, Outcome } from './content.ts'
 import type { Run, Session } from './session.ts'
 
+export type StopReason = 'interrupted' | 'superseded' | 'limit'
 export type Here = Frozen<{ now: number; epoch: number }>
 
 const COUNTS = {
@@ -34,6 +35,23 @@ export function stopping(s: Session, run: Run, here: Here): Outcome | null {
   if (run.turn?.over) return { type: 'limit', limit: 'tool_calls' }
   const at = deadline(s, run, here)
   return at !== null && here.now >= at ? { type: 'limit', limit: 'active_ms' } : null
+}
+
+/**
+ * Why the answer to the open model call is no longer wanted; null while it is. The order of the log decides: an interrupt or an
+ * input "now" that stands before the answer came first, whenever the answer arrived.
+ */
+export function unwanted(s: Session, here: Here): StopReason | null {
+  if (!s.run?.model) return null
+  const why = stopping(s, s.run, here)
+  if (why) return why.type === 'limit' ? 'limit' : 'interrupted'
+  const { seq } = s.run.model
+  return s.inputs.some((input) => input.when === 'now' && input.seq > seq) ? 'superseded' : null
+}
+
+/** How long one try took. No longer than a try may take, whatever the clock says. */
+export function triedMs({ limits }: Pick<Run, 'limits'>, from: number, to: number): number {
+  return Math.min(Math.max(0, to - from), limits.modelMs)
 }
 
 /** Why no further request may be made; null when one may. */

@@ -17,7 +17,7 @@
 import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
 import { type Call, outsideOf, type Turn } from './ledger.ts'
-import { CALL_LOSSES_MAX, deadline, type Here, refusal, stopping } from './limits.ts'
+import { CALL_LOSSES_MAX, deadline, type Here, refusal, type StopReason, stopping, unwanted } from './limits.ts'
 import { closing, expiry, refused, resultOf, unknown } from './result.ts'
 import { opening, type Run, type Session, steering } from './session.ts'
 
@@ -28,7 +28,6 @@ export type Effect = Frozen<
 >
 /** `clear` asks whether the call may start: it lands as its intent, or as a denial. It has no intent of its own. */
 type RunMode = 'clear' | 'execute' | 'reconcile'
-export type StopReason = 'interrupted' | 'superseded' | 'limit'
 export type Waiting = 'input' | 'approval' | 'answer' | 'retry' | 'resume' | 'nothing'
 
 export type Decision = Frozen<
@@ -82,7 +81,7 @@ function losses(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
 /** Stop what is in flight and wait for it; when nothing is, give every call its result and settle. */
 function wind(s: Session, run: Run, why: Outcome, here: Here): Decision {
   const flying = run.model ? [callOf(run.model, run)] : runsOf(run.turn, here)
-  const reason = stopReasonOf(why)
+  const reason = why.type === 'limit' ? 'limit' : 'interrupted'
   if (flying.length > 0) return { type: 'perform', effects: [], stop: flying, reason, until: null }
   const text = why.type === 'limit' ? 'Not run: a limit was reached.' : 'Not run: the run was interrupted.'
   return record([...(run.turn?.open ?? []).map((call) => closing(call, text)), settlement(s, why)])
@@ -91,28 +90,9 @@ function wind(s: Session, run: Run, why: Outcome, here: Here): Decision {
 function listen(s: Session, run: Run, model: NonNullable<Run['model']>, here: Here): Decision {
   const call = callOf(model, run)
   const until = deadline(s, run, here)
-  return isSuperseded(s, model)
+  return unwanted(s, here) === 'superseded'
     ? { type: 'perform', effects: [], stop: [call], reason: 'superseded', until }
     : perform([call], until)
-}
-
-/**
- * Why the answer to the open model call is no longer wanted; null while it is. The order of the log decides: an interrupt or an
- * input "now" that stands before the answer came first, whenever the answer arrived.
- */
-export function unwanted(s: Session, here: Here): StopReason | null {
-  if (!s.run?.model) return null
-  const why = stopping(s, s.run, here)
-  if (why) return stopReasonOf(why)
-  return isSuperseded(s, s.run.model) ? 'superseded' : null
-}
-
-function stopReasonOf(why: Outcome): StopReason {
-  return why.type === 'limit' ? 'limit' : 'interrupted'
-}
-
-function isSuperseded(s: Session, model: NonNullable<Run['model']>): boolean {
-  return s.inputs.some((input) => input.when === 'now' && input.seq > model.seq)
 }
 
 function act(s: Session, run: Run, turn: Turn, here: Here): Decision {
