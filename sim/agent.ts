@@ -138,11 +138,28 @@ function simModel(role: Role, process: SimProcess, oracle: Oracle): Model {
       oracle.ask(request)
       const { chance } = process
       if (chance.yes(0.04)) return stall(process, context)
-      await process.sleep(chance.between(1, 40))
+      if (oracle.isDown(process.clock.now())) {
+        await process.sleep(chance.between(1, 10))
+        oracle.refused += 1
+        return { type: 'failure', class: 'server', message: 'the provider is down', retryable: true }
+      }
+      if (chance.yes(0.4)) await listen(process, context, chance)
+      else await process.sleep(chance.between(1, 40))
+      if (chance.yes(role.cutting ? 0.85 : 0.02)) {
+        oracle.spoke(request)
+        context.emit({ kind: 'text', part: 0, text: 'Half' })
+        return { type: 'failure', class: 'network', message: 'the connection was cut', retryable: true }
+      }
       if (chance.yes(0.06)) return failure(chance)
       return role.stubborn ? said(request, [callOf(request, 0, 'broken', '{"n":1}')], chance) : reply(request, chance)
     },
   }
+}
+
+/** Looks at its abort, and then answers because of it or throws. All other models do not look, and answer late. */
+async function listen(process: SimProcess, { signal }: CallContext, chance: Chance): Promise<void> {
+  for (let left = chance.between(1, 40); left > 0 && !signal.aborted; left -= 4) await process.sleep(4)
+  if (signal.aborted && chance.yes(0.5)) throw new DOMException('The operation was aborted.', 'AbortError')
 }
 
 async function stall(process: SimProcess, context: CallContext): Promise<ModelFailure> {
@@ -174,7 +191,7 @@ function reply(request: Request, chance: Chance): Reply {
   const width = chance.yes(done) ? 0 : chance.between(1, 4)
   const calls: ReplyCall[] = []
   // The first answer of the first session asks for every class of effect, so that no seed goes without one.
-  const every = request.session === 's0' && !request.messages.some((message) => message.role === 'assistant')
+  const every = request.session === 's0' && !request.messages.some((m) => m.role === 'assistant' && m.calls.length > 0)
   const add = (tool: string, args: string): void => void calls.push(callOf(request, calls.length, tool, args))
   if (every) for (const tool of ['look', 'put', 'pay']) add(tool, '{"n":1}')
   const family = request.tools.some(({ name }) => name === 'subagent')

@@ -14,6 +14,8 @@ export type Role = {
   readonly children: readonly string[]
   /** Its model makes the same hopeless call again and again. */
   readonly stubborn: boolean
+  /** Most of its model's answers are cut after they began. */
+  readonly cutting: boolean
 }
 
 /** Which hooks there are. A list of tools, or null for all. */
@@ -36,6 +38,8 @@ export type Cast = {
   readonly hooks: HookPlan | null
   readonly breaker: boolean
   readonly policy: Policy
+  /** When its provider goes down, and for how long. */
+  readonly outage: { readonly fromMs: number; readonly forMs: number } | null
 }
 
 /** What a request of the simulated model costs at most, and what is held for one at most, in millionths of a dollar. */
@@ -55,25 +59,31 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
   const allowances = new Map<string, number>()
   const children = [LIKE_PARENT, CLERK]
   const stubborn = breaker && chance.yes(0.6) ? sessions.at(-1) : undefined
+  const outage = chance.yes(0.1) ? { fromMs: chance.between(50, 1_200), forMs: chance.between(30_000, 130_000) } : null
+  const cutter = chance.yes(0.3) ? sessions[1] : undefined
+  // Who must wait for a provider is patient, and who is not gives up after three tries.
+  const patient = { modelAttempts: null, patienceMs: 900_000 }
   for (const session of sessions) {
-    const limits = limitsOf(chance, session, session === stubborn, budget === null)
+    const drawn = limitsOf(chance, session, session === stubborn, budget === null)
+    const limits = outage !== null || session === cutter ? { ...drawn, ...patient } : drawn
     if (limits.hold > 0) allowances.set(session, limits.hold * chance.between(2, 8))
     roles.set(session, {
       limits,
       approvalMs: chance.yes(0.3) ? 120 : null,
       children: session !== stubborn && chance.yes(0.7) ? children : [],
       stubborn: session === stubborn,
+      cutting: session === cutter,
     })
   }
   for (const name of children) {
     const { hold, ...drawn } = drawLimits(chance, budget === null)
-    const limits = { ...drawn, hold, modelRequests: chance.between(2, 4) }
-    roles.set(name, { limits, approvalMs: chance.yes(0.3) ? 120 : null, children, stubborn: false })
+    const limits = { ...drawn, ...(outage ? patient : {}), hold, modelRequests: chance.between(2, 4) }
+    roles.set(name, { limits, approvalMs: chance.yes(0.3) ? 120 : null, children, stubborn: false, cutting: false })
   }
   const hooks = chance.yes(0.55) ? drawHooks(chance) : null
   const asks = { effect: 'ask', tool: 'subagent', class: 'child' } as const
   const policy: Policy = { rules: chance.yes(0.15) ? [asks] : [] }
-  return { roles, allowances, budget, hooks, breaker, policy }
+  return { roles, allowances, budget, hooks, breaker, policy, outage }
 }
 
 function drawBudget(chance: Chance): Budget {

@@ -1,6 +1,7 @@
 // The invariants, checked after every commit on what was really written. Independent of next: it knows what must hold,
 // not how it is decided. Each violation names its rule. What concerns children, hooks, money and notices stands beside it.
 import { createHash } from 'node:crypto'
+import type { Usage } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
 import { type OpenSession, take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
@@ -26,7 +27,7 @@ import {
   type Watched,
 } from './watched.ts'
 
-const COUNTED = ['events', 'unknown', 'lostCalls', 'settled', 'once', 'idempotent', 'read'] as const
+const COUNTED = ['events', 'unknown', 'lostCalls', 'settled', 'once', 'idempotent', 'read', 'stopped', 'cut'] as const
 const STEERED = ['children', 'deepest', 'questions', 'pauses', 'broke', 'notices', 'nudges', 'halts'] as const
 export type Seen = Record<(typeof COUNTED)[number] | (typeof STEERED)[number], number>
 
@@ -113,6 +114,9 @@ export class Invariants {
     this.#count(e)
     try {
       take(w.fold, e)
+      if (e.type === 'session.closed') w.wakes.clear()
+      const kept = w.fold.wakes.map(({ key }) => key)
+      if (kept.length !== w.wakes.size || !kept.every((key) => w.wakes.has(key))) fail('I53 a wake is lost')
     } catch (error) {
       w.broken = true
       fail(`I4 the log cannot be folded: ${error instanceof Error ? error.message : String(error)}`)
@@ -155,7 +159,11 @@ export class Invariants {
       case 'model.started':
         return asked(w, e, fail)
       case 'agent.message':
-        return replied(w, e)
+        return replied(w, e, fail)
+      case 'model.failed':
+        return this.#failed(session, w, e, fail)
+      case 'wake.scheduled':
+        return void w.wakes.add(e.key)
       case 'agent.tool_use':
         return this.#intended(session, w, e, fail)
       case 'agent.custom_tool_use':
@@ -167,6 +175,18 @@ export class Invariants {
       default:
         return
     }
+  }
+
+  /** Failures of the provider, counted again: how long they last, and how many of its answers were cut. */
+  #failed(session: string, w: Watched, e: Of<'model.failed'>, fail: Fail): void {
+    spent(w, e.usage)
+    if (e.class === 'superseded' || e.class === 'interrupted') this.seen.stopped += 1
+    if (e.class === 'superseded' || e.class === 'interrupted' || e.class === 'lost') return
+    if (w.failedAt === 0) w.failedAt = e.at
+    if (!this.#oracle.hasSpoken(session, w.asked)) return
+    this.seen.cut += 1
+    w.cuts += 1
+    if (e.partial !== 'Half') fail('I54 what was shown of a cut answer is not in the log')
   }
 
   #intended(session: string, w: Watched, e: Of<'agent.tool_use'>, fail: Fail): void {
@@ -239,11 +259,16 @@ function handed(w: Watched, e: Of<'agent.custom_tool_use'>, fail: Fail): void {
 function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
   for (const seq of e.inputs) if (seq < w.lastStop) fail(`I6 input ${seq} starts a run after an interrupt stopped it`)
   if (w.paused) fail('I29 a run starts while the session is paused')
+  for (const key of e.wakes) w.wakes.delete(key)
+  w.failedAt = 0
+  w.cuts = 0
   w.run = { seq: e.seq, limits: e.limits, replies: 0, toolCalls: 0, tokens: 0, ends: false }
   w.paused = false
 }
 
 function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
+  w.asked = e.seq
+  if (w.cuts >= 4) fail('I55 a fifth answer is asked for after four were cut')
   if (stopped(w)) fail('I8 a model was called after an interrupt')
   if (w.paused) fail('I29 a model is called while the session is paused')
   if (w.run && w.run.replies >= w.run.limits.modelRequests) fail('I9 more model requests than the limit')
@@ -263,17 +288,31 @@ function asked(w: Watched, e: Of<'model.started'>, fail: Fail): void {
   for (const [seq, shown] of w.results) if (!shown) fail(`I11 result ${seq} is not in the request that follows it`)
 }
 
-function replied(w: Watched, e: Of<'agent.message'>): void {
+function replied(w: Watched, e: Of<'agent.message'>, fail: Fail): void {
   const { run } = w
+  w.failedAt = 0
+  w.cuts = 0
+  if (stopped(w)) fail('I50 a reply is taken that an interrupt stopped')
+  for (const [seq, { when, fate }] of w.inputs) {
+    if (when === 'now' && fate === 'pending' && seq > w.asked) fail(`I51 a reply is taken that input ${seq} superseded`)
+  }
   const calls = (run?.toolCalls ?? 0) + (e.verdict.type === 'continue' ? e.calls.length : 0)
   const over = run !== null && run.limits.toolCalls !== null && calls > run.limits.toolCalls
   if (run) run.replies += 1
   if (run && !over) run.toolCalls = calls
-  if (run && e.usage) run.tokens += e.usage.inputTokens + e.usage.outputTokens
+  spent(w, e.usage)
   for (const [index, proposal] of e.calls.entries()) w.calls.set(`${e.seq}.${index}`, record(e, proposal, over))
 }
 
+function spent({ run }: Watched, usage: Usage | undefined): void {
+  if (run && usage) run.tokens += usage.inputTokens + usage.outputTokens
+}
+
 function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
+  const { modelAttempts = null, patienceMs = 0 } = w.run?.limits ?? {}
+  const down = e.outcome.type === 'failed' && e.outcome.class === 'server' && modelAttempts === null
+  if (down && w.failedAt > 0 && e.at - w.failedAt < patienceMs)
+    fail('I52 an outage settles a run that is still patient')
   for (const seq of e.inputs ?? []) {
     const input = w.inputs.get(seq)
     if (input?.fate !== 'pending') fail(`I26 input ${seq} is swallowed that was not waiting`)

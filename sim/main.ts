@@ -1,4 +1,4 @@
-// The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted`.
+// The simulator's command line: `npm run sim -- --seeds 2000 | --seed N | --planted [--only TEXT]`.
 // `--bail` ends everything at the first violation. Splits the seeds over the cores; a violation prints the one command that replays it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -17,6 +17,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     step: { type: 'string' },
     planted: { type: 'boolean', default: false },
+    only: { type: 'string' },
     lines: { type: 'boolean', default: false },
     bail: { type: 'boolean', default: false },
   },
@@ -25,7 +26,7 @@ const { values } = parseArgs({
 /** The shares of the seeds, one a core. */
 const children: ChildProcess[] = []
 
-if (values.planted) process.exitCode = (await planted()) ? 0 : 1
+if (values.planted) process.exitCode = (await planted(values.only)) ? 0 : 1
 else if (values.seed !== undefined) await replay(Number(values.seed))
 else if (values.lines) await share(Number(values.first), Number(values.seeds), Number(values.step ?? 1))
 else await all(Number(values.first), Number(values.seeds))

@@ -119,5 +119,6 @@ export class Money {
 function costOf(e: Extract<Event, { type: 'agent.message' | 'model.failed' }>): number | null {
   if (e.assumed) return null
   if (e.type === 'agent.message') return e.cost ?? null
-  return e.class === 'lost' ? null : 0
+  // An answer that came after its stop is paid for like any other.
+  return e.class === 'lost' ? null : (e.cost ?? 0)
 }

@@ -15,6 +15,11 @@ export class Oracle {
   readonly violations: string[] = []
   /** Intents that are on disk, as the invariants saw them committed. */
   readonly intents = new Set<string>()
+  /** How often a model refused because its provider was down. */
+  refused = 0
+  /** From when until when the provider is down. */
+  outage: { readonly from: number; readonly until: number } | null = null
+  readonly #spoken = new Set<string>()
   readonly #requests = new Map<string, { readonly seq: number; readonly bytes: string }>()
 
   /** A handler is about to act on the world. */
@@ -25,6 +30,19 @@ export class Oracle {
     seen.times += 1
     this.executions.set(key, seen)
     if (effect === 'once' && seen.times > 1) this.violations.push(`O2 ${key} is once and ran ${seen.times} times`)
+  }
+
+  /** A model has shown the beginning of its answer. */
+  spoke({ session, seq }: Request): void {
+    this.#spoken.add(`${session}:${seq}`)
+  }
+
+  hasSpoken(session: string, seq: number): boolean {
+    return this.#spoken.has(`${session}:${seq}`)
+  }
+
+  isDown(now: number): boolean {
+    return this.outage !== null && now >= this.outage.from && now < this.outage.until
   }
 
   executed(session: string, call: CallKey): boolean {

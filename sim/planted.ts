@@ -258,6 +258,42 @@ export const FAULTS: readonly Planted[] = [
     replace: "if (event.type !== 'agent.tool_result') this.#guard?.take(event)\n        this.keep(event)",
   },
   {
+    name: 'a reply that was superseded is taken when it arrives late',
+    file: 'src/runtime/draft.ts',
+    find: 'stop === null ? landing : stoppedReply(landing, stop)',
+    replace: 'stop !== null || landing ? landing : stoppedReply(landing, stop)',
+  },
+  {
+    name: 'a reply that arrives after its stop costs nothing',
+    file: 'src/runtime/charges.ts',
+    find: 'failed && !event.assumed && event.cost === undefined ? null : event',
+    replace: 'failed && !event.assumed ? null : event',
+  },
+  {
+    name: 'an outage settles the run as failed',
+    file: 'src/runtime/perform.ts',
+    find: 'if (often || cut || leftMs <= 0',
+    replace: 'if (often || cut || tries >= 4 || leftMs <= 0',
+  },
+  {
+    name: 'a wake is lost in an outage',
+    file: 'src/kernel/fold.ts',
+    find: 'if (e.partial !== undefined) run.cuts += 1',
+    replace: 'if (e.partial !== undefined) run.cuts += 1\n    s.wakes = []',
+  },
+  {
+    name: 'what was shown of a cut answer is dropped',
+    file: 'src/runtime/talk.ts',
+    find: 'const shown = keeps ?',
+    replace: "const shown = keeps && this.#session === '' ?",
+  },
+  {
+    name: 'a cut answer is no counted attempt',
+    file: 'src/kernel/fold.ts',
+    find: 'if (e.partial !== undefined) run.cuts += 1',
+    replace: 'run.cuts += 0',
+  },
+  {
     name: 'one request too many after the last token',
     file: 'src/runtime/guard.ts',
     find: 'this.#tokens >= tokens)',
@@ -265,20 +301,21 @@ export const FAULTS: readonly Planted[] = [
   },
 ]
 
-/** True when the clean copy passes and every planted fault is caught. */
-export async function planted(): Promise<boolean> {
+/** True when the clean copy passes and every planted fault whose name holds `only` is caught. */
+export async function planted(only = ''): Promise<boolean> {
+  const faults = FAULTS.filter(({ name }) => name.includes(only))
   const root = resolve('.build', 'planted')
   let good = true
   const clean = run(root, null)
   console.log(`${clean.caught ? 'FAILED ' : 'passes '}  the clean tree, ${SEEDS} seeds`)
   if (clean.caught) console.log(clean.output)
   good &&= !clean.caught
-  for (const fault of FAULTS) {
+  for (const fault of faults) {
     const { caught, by } = run(root, fault)
     console.log(`${caught ? 'caught ' : 'MISSED '}  ${fault.name}${caught ? `  (${by})` : ''}`)
     good &&= caught
   }
-  console.log(`${FAULTS.length} planted faults, ${good ? 'all caught' : 'NOT all caught'}`)
+  console.log(`${faults.length} planted faults, ${good ? 'all caught' : 'NOT all caught'}`)
   rmSync(root, { recursive: true, force: true })
   return good
 }

@@ -38,6 +38,8 @@ export type Report = {
   readonly betweenIntentAndResult: boolean
   readonly seen: Seen
   readonly hooks: Verdicts['tally']
+  /** Requests that a provider refused because it was down. */
+  readonly refused: number
   readonly tally: Tally
 }
 
@@ -91,6 +93,9 @@ class Simulation {
       over,
     })
     this.#workers = chance.between(2, 3)
+    const { outage } = this.#cast
+    const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
+    if (outage) this.#oracle.outage = { from, until: from + outage.forMs }
   }
 
   async play(): Promise<void> {
@@ -103,7 +108,7 @@ class Simulation {
     this.#live(this.#people.caretaker())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
-      if (this.#scheduler.elapsed() < PATIENCE_MS) continue
+      if (this.#scheduler.elapsed() < PATIENCE_MS + 2 * (this.#cast.outage?.forMs ?? 0)) continue
       this.#errors.push(`L1 not settled: ${this.#invariants.settled(this.#scheduler.now()).join('; ')}`)
       break
     }
@@ -129,6 +134,7 @@ class Simulation {
       betweenIntentAndResult: this.#between,
       seen: this.#invariants.seen,
       hooks: this.#invariants.verdicts.tally,
+      refused: this.#oracle.refused,
       tally: this.#tally,
     }
   }

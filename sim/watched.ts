@@ -39,6 +39,12 @@ export type Watched = {
   readonly results: Map<number, boolean>
   readonly ids: Set<string>
   run: RunRecord | null
+  /** seq of the last request. */
+  asked: number
+  /** When the provider failed first since the last reply, 0 if it did not, and how often its answers were cut since then. */
+  failedAt: number
+  cuts: number
+  readonly wakes: Set<string>
   lastStop: number
   /** seq of the last pause of this session, and whether it holds. */
   lastPause: number
@@ -53,8 +59,24 @@ export type Leases = Map<string, { readonly epoch: number; readonly worker: stri
 export type Fail = (rule: string) => void
 
 export function fresh(): Watched {
-  const maps = { calls: new Map(), inputs: new Map(), results: new Map(), ids: new Set<string>() }
-  const state = { run: null, lastStop: 0, lastPause: 0, paused: false, epoch: 0, broken: false }
+  const maps = {
+    calls: new Map(),
+    inputs: new Map(),
+    results: new Map(),
+    ids: new Set<string>(),
+    wakes: new Set<string>(),
+  }
+  const state = {
+    run: null,
+    asked: 0,
+    failedAt: 0,
+    cuts: 0,
+    lastStop: 0,
+    lastPause: 0,
+    paused: false,
+    epoch: 0,
+    broken: false,
+  }
   return { fold: open(EMPTY), ...maps, ...state }
 }
 
@@ -103,6 +125,7 @@ export function steered(w: Watched, e: Of<'user.message'> | Of<'user.interrupt'>
     return
   }
   if (e.run !== undefined && e.run !== w.run?.seq) return
+  if (e.mode !== 'resume') w.wakes.clear()
   if (e.mode === 'stop') w.lastStop = e.seq
   const waits = [...w.inputs.values()].some(({ fate }) => fate === 'pending')
   w.paused = e.mode === 'pause' && (w.run !== null || waits)

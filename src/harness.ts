@@ -152,7 +152,7 @@ export class Harness {
   /** The same, as it happens. */
   stream(input: Input, options: StreamOptions & AgentChoice = {}): RunStream {
     const session = this.session(this.#world.random.id())
-    return session.streamFrom(options, () => session.createWith(this.#beginning(options.agent), input))
+    return session.streamFrom(options, () => session.createWith(this.#beginning(options.agent), input, options))
   }
 
   /** Sessions of the store, by their cards. */

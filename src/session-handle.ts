@@ -34,9 +34,14 @@ export type SentReceipt = {
   /** The session waits for a person: the message is kept and comes after the decision. */
   readonly queued: boolean
 }
-export type RunOptions = {
+export type RunOptions = Pick<SendOptions, 'patienceMs'> & {
   /** The result also has each reply of the model, as the log has it. */
   readonly raw?: boolean
+}
+
+/** A caller that says how patient it is also waits that long for the result. */
+function followedBy({ raw = false, patienceMs }: RunOptions): Pick<Followed, 'raw' | 'patient'> {
+  return { raw, patient: patienceMs !== undefined }
 }
 export type StreamOptions = RunOptions & {
   /** Events after this seq. Default: from the beginning, or from the input that the stream sends. */
@@ -114,10 +119,10 @@ export class SessionHandle {
     return attended(this.#worker, async (reader) => {
       if (input === undefined) {
         const { began } = await headOf(this.#world.store, this.id)
-        return this.#follow(reader, { input: null, after: Math.max(0, began - 1), ...options })
+        return this.#follow(reader, { input: null, after: Math.max(0, began - 1), ...followedBy(options) })
       }
       const { seq } = await this.#enter(input, options)
-      return this.#follow(reader, { input: seq, after: seq - 1, ...options })
+      return this.#follow(reader, { input: seq, after: seq - 1, ...followedBy(options) })
     })
   }
 
@@ -288,9 +293,10 @@ export class SessionHandle {
   }
 
   /** Creates the session and admits its first message in one commit. */
-  async createWith(beginning: Beginning, input: Input): Promise<number> {
+  async createWith(beginning: Beginning, input: Input, options: Pick<SendOptions, 'patienceMs'>): Promise<number> {
     const { store, random, redactor } = this.#world
-    const { event, blobs } = messageOf(input, {}, random)
+    const { patienceMs } = options
+    const { event, blobs } = messageOf(input, patienceMs === undefined ? {} : { patienceMs }, random)
     const message = { session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs } as const
     const [, receipt] = await store.commit([creation(this.#world, this.id, beginning), message])
     return receipt?.seqs[0] ?? 0
@@ -298,8 +304,8 @@ export class SessionHandle {
 
   async begin(beginning: Beginning, input: Input, options: RunOptions): Promise<Result> {
     return attended(this.#worker, async (reader) => {
-      const seq = await this.createWith(beginning, input)
-      return this.#follow(reader, { input: seq, after: seq - 1, ...options })
+      const seq = await this.createWith(beginning, input, options)
+      return this.#follow(reader, { input: seq, after: seq - 1, ...followedBy(options) })
     })
   }
 
@@ -312,7 +318,7 @@ export class SessionHandle {
     const read = (live: boolean): Promise<Result> => {
       return attended(this.#worker, async (reader) => {
         const { input, from, ...root } = await begun
-        const followed = { input, after: from, raw: options.raw ?? false }
+        const followed = { input, after: from, ...followedBy(options) }
         if (!live) return this.#follow(reader, followed)
         const see = { event: feed.root(this.id, root), end: () => feed.end() }
         return this.#follow(reader, { ...followed, see, gone: gone.signal })

@@ -55,6 +55,12 @@ describe('the simulator', () => {
     expect(await sum((r) => r.seen.pauses)).toBeGreaterThan(0)
   })
 
+  it('B-SIM-30: in the seeds are outages, answers that arrive after their stop, and answers that are cut', async () => {
+    expect(await sum((r) => r.refused)).toBeGreaterThan(SEEDS.length)
+    expect(await sum((r) => r.seen.stopped)).toBeGreaterThan(0)
+    expect(await sum((r) => r.seen.cut)).toBeGreaterThan(0)
+  })
+
   it('B-SIM-6: in the seeds hooks let go, hold back, rewrite and fail, and are asked again only where no word of theirs is on disk', async () => {
     expect(await missing((r) => r.hooks)).toEqual([])
   })

@@ -7,6 +7,7 @@ import type { Moving } from './chat-screen.ts'
 import { clipped, spoken, wrapped } from './chat-text.ts'
 import { clean, oneLine } from './clean.ts'
 import { budgetText, UNWHOLE } from './ending.ts'
+import { outageText } from './outage.ts'
 
 type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
 
@@ -151,7 +152,9 @@ export class ChatView {
         this.#said = ''
         if (event.class === 'interrupted' || event.class === 'superseded') return
         this.#failure = event.message
-        return this.#warn(`The model did not answer (${event.class}): ${oneLine(event.message, 400)}`)
+        return this.#warn(
+          outageText(event) ?? `The model did not answer (${event.class}): ${oneLine(event.message, 400)}`,
+        )
       case 'user.tool_confirmation':
         if (this.decided.has(event.call)) return
         return this.#aside(

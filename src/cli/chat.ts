@@ -14,6 +14,7 @@ import { decideCovered, isCoverable, isForOthers, ONLY_THIS } from './deck.ts'
 import { isBudget, neededText, pendingLines, votesText } from './ending.ts'
 import { endOf, EXIT } from './exit.ts'
 import { recordFolder } from './folders.ts'
+import { WAITS_MS } from './outage.ts'
 import { shortId } from './place.ts'
 import { typed } from './print.ts'
 
@@ -145,6 +146,10 @@ export class Chat implements Talk {
       if (this.#left || !session) return
       if (result.status === 'requires_action' && result.stopReason !== 'paused') {
         if (!(await this.#decided(session, result))) return
+      } else if (result.status === 'sleeping' && result.reason !== undefined) {
+        // The provider asked for a longer wait: it is waited for here.
+        stream = session.stream(undefined, { after: view.seq, deltas: true, patienceMs: WAITS_MS })
+        continue
       } else {
         view.ended(result)
         const more = view.queued.size > 0 || this.#sent > view.seq

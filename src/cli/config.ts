@@ -140,7 +140,7 @@ function object<T extends object>(checks: { readonly [K in keyof T]-?: Check<Non
 // biome-ignore format: a list
 const LIMITS = [
   'modelRequests', 'modelAttempts', 'modelMs', 'activeMs', 'lossesMax', 'toolCalls', 'toolRetries', 'outputRetries',
-  'parallel', 'tokens', 'depth',
+  'parallel', 'tokens', 'depth', 'patienceMs',
 ]
 const BUDGETS = ['runUsd', 'sessionUsd', 'treeUsd', 'dayUsd']
 

@@ -8,6 +8,7 @@ import { oneLine } from './clean.ts'
 import { isBudget, pendingLines } from './ending.ts'
 import { EXIT } from './exit.ts'
 import type { Kept } from './kept.ts'
+import { WAITS_MS } from './outage.ts'
 import { isAttended, typed, warn } from './print.ts'
 import { shortId } from './place.ts'
 import { ask } from './prompt.ts'
@@ -35,8 +36,9 @@ export async function drive(deck: Deck, begin: () => RunStream): Promise<Result>
   const off = onSignals(deck, ending)
   try {
     let { result, seq } = await follow(begin(), session.id, view)
-    while (result.status === 'requires_action' && (await decided(deck, result, ending.signal))) {
-      const seen = await follow(session.stream(undefined, { after: seq, deltas: view.live }), session.id, view)
+    while (isWaiting(result, ending.signal) || (await decided(deck, result, ending.signal))) {
+      const rest = session.stream(undefined, { after: seq, deltas: view.live, patienceMs: WAITS_MS })
+      const seen = await follow(rest, session.id, view)
       result = seen.result
       seq = Math.max(seq, seen.seq)
     }
@@ -90,9 +92,14 @@ function onSignals({ harness, session, view }: Deck, ending: AbortController): (
   }
 }
 
+/** It waits for its provider, and somebody waits here for it. How long is the limit of the run. */
+function isWaiting(result: Result, ending: AbortSignal): boolean {
+  return result.status === 'sleeping' && result.reason !== undefined && !ending.aborted
+}
+
 /** True if anything was decided, so that it can go on. */
 async function decided(deck: Deck, result: Result, ending: AbortSignal): Promise<boolean> {
-  if (ending.aborted) return false
+  if (ending.aborted || result.status !== 'requires_action') return false
   if (await decideCovered({ ...deck, writes: true }, result)) return true
   if (!deck.asks || !isAttended()) return false
   return (await askHere(deck, result.pending, ending)) && !ending.aborted

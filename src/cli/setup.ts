@@ -41,12 +41,16 @@ export type Wishes = {
   readonly mode?: string | undefined
   readonly onAsk?: string | undefined
   readonly environment?: string | undefined
+  readonly patienceMs?: number | undefined
 }
 
 export async function setupFor(home: Home, folder: string, wishes: Wishes = {}): Promise<Setup> {
   refuseOwnFolders(home, folder)
   const userFile = join(home.config, 'config.json')
-  const user = { ...readSettings(userFile), ...placeOf(wishes) }
+  const read = readSettings(userFile)
+  const { patienceMs } = wishes
+  const limits = patienceMs === undefined ? {} : { limits: { ...read?.limits, patienceMs } }
+  const user = { ...read, ...placeOf(wishes), ...limits }
   const trusted = isTrusted(home, folder)
   const file = join(folder, '.terret', 'config.json')
   const own = trusted ? readSettings(file, folder) : null

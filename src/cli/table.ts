@@ -35,6 +35,7 @@ const driving = {
   mode: value('MODE', 'plan: only look; ask: ask before changes (default); auto: as each tool itself asks'),
   'on-ask': value('WHAT', 'park: wait for a person (default); deny: a question counts as a no'),
   environment: value('NAME', 'the name that rules of the policy call this place by'),
+  patience: value('TIME', 'how long a provider may be unavailable, such as 90s, 5m or 1h (default 15m)'),
   quiet: flag('no progress', 'q'),
   verbose: flag('show each request as it is sent, without secrets'),
 }
@@ -73,6 +74,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     mode: driving.mode,
     'on-ask': driving['on-ask'],
     environment: driving.environment,
+    patience: driving.patience,
     verbose: driving.verbose,
     trust: flag('trust this folder from now on: read its .terret, AGENTS.md and .env'),
     continue: flag('go on with the last session of this folder', 'c'),

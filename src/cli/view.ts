@@ -4,6 +4,7 @@ import type { Json, StreamEvent } from '../index.ts'
 import type { BashLine } from '../tools/index.ts'
 import { Cleaner, clipped, clippedEnd, spoken, widthOf } from './chat-text.ts'
 import { oneLine, safeJson } from './clean.ts'
+import { outageText } from './outage.ts'
 import { failureOf, isPlanned, stateOfReply } from './workflows.ts'
 
 export interface View {
@@ -163,7 +164,7 @@ class Lines {
         // Whoever stopped it knows.
         if (event.class === 'interrupted' || event.class === 'superseded') return null
         this.told = event.message
-        return `  ! the model did not answer (${event.class}): ${oneLine(event.message, 600)}`
+        return `  ! ${outageText(event) ?? `the model did not answer (${event.class}): ${oneLine(event.message, 600)}`}`
       case 'user.tool_confirmation':
         return `  ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
       case 'wake.scheduled':

@@ -8,6 +8,7 @@ import { clean, oneLine, safeJson } from './clean.ts'
 import { type Deck, drive } from './deck.ts'
 import { tell, tellReport } from './ending.ts'
 import { remembering } from './memory.ts'
+import { patienceMsOf } from './outage.ts'
 import type { Place } from './place.ts'
 import { typed, warn } from './print.ts'
 import { type Setup, setupFor, type Wishes } from './setup.ts'
@@ -28,7 +29,9 @@ export function person(call: Call): string {
 
 /** What the command line itself says about a setup. */
 export function wishesOf(call: Call): Wishes {
-  return { mode: call.text('mode'), onAsk: call.text('on-ask'), environment: call.text('environment') }
+  const patience = call.text('patience')
+  const patienceMs = patience === undefined ? undefined : patienceMsOf(patience)
+  return { mode: call.text('mode'), onAsk: call.text('on-ask'), environment: call.text('environment'), patienceMs }
 }
 
 /** The setup of a folder, with what the command line says about it, and its notes said. */

@@ -63,11 +63,13 @@ export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Detai
 /** Counted by fold, enforced by next. `hold` is in millionths of a dollar: money is counted in integers. */
 // biome-ignore format: related fields share a line
 export type Limits = Frozen<{
-  modelRequests: number; modelAttempts: number; modelMs: number
+  modelRequests: number; modelAttempts: number | null; modelMs: number
   activeMs: number; lossesMax: number; hold: number
   toolCalls: number | null; toolRetries: number; outputRetries: number; parallel: number
   /** Of input and output together; how deep children may be; retries of a cut, empty answer. Older logs have none of them. */
   tokens?: number | null; depth?: number; emptyRetries?: number
+  /** How long a provider may be unavailable: tries and the waits between them, since the last reply. Older logs have none. */
+  patienceMs?: number
 }>
 
 export type ProviderFailureClass =

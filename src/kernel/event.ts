@@ -8,11 +8,13 @@ import type { ModelFailureClass, Outcome, Part, Proposal, Usage, Verdict } from 
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
-  | { type: 'user.message'; id: string; parts: readonly Part[]; when: 'next' | 'after' | 'now'; by?: string }
+  | ({ type: 'user.message'; id: string; parts: readonly Part[]; when: 'next' | 'after' | 'now' } & Frozen<Sender>)
   | ({ type: 'user.tool_confirmation'; id: string; call: CallKey; digest: string; allow: boolean } & Frozen<Decider>)
   | ({ type: 'user.custom_tool_result'; id: string; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
   | { type: 'user.interrupt'; id: string; mode: 'stop' | 'pause' | 'resume'; run?: number }
 >
+/** `patienceMs` is for the run that this message opens, instead of the agent's own. */
+type Sender = { by?: string; patienceMs?: number }
 type Decider = { by: string; role?: string; why?: string; remember?: Json }
 /** `parent` is the call of the parent session that waits for this one from now on. */
 type Answerer = { by?: string; metadata?: Json; parent?: CallKey }

@@ -5,7 +5,8 @@ import type { Mutable, Proposal } from './content.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, settle, start } from './ledger.ts'
-import { newRun, parked, type Run, type Session } from './session.ts'
+import { triedMs } from './limits.ts'
+import { type Input, newRun, parked, type Run, type Session } from './session.ts'
 
 type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
 export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null }
@@ -44,7 +45,7 @@ function apply(s: OpenSession, e: Event): void {
       return
     case 'user.message':
       if (s.closed) return
-      s.inputs = [...s.inputs, { seq: e.seq, when: e.when }]
+      s.inputs = [...s.inputs, inputOf(e)]
       if (e.when !== 'after') s.paused = false
       return
     case 'user.tool_confirmation':
@@ -93,6 +94,10 @@ function apply(s: OpenSession, e: Event): void {
   }
 }
 
+function inputOf({ seq, when, patienceMs }: Of<'user.message'>): Input {
+  return patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
+}
+
 function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
   if (e.run !== undefined && e.run !== s.run?.seq) return
   const busy = s.run !== null || s.inputs.length > 0
@@ -137,19 +142,27 @@ function reply(s: OpenSession, e: Of<'agent.message'>): void {
   if (!over) run.toolCalls = calls
   run.failures = 0
   run.fatal = null
+  run.trouble = null
+  run.waitedMs = 0
+  run.cuts = 0
   if (e.verdict.type !== 'empty') run.boosts = 0
 }
 
 function fail(s: OpenSession, e: Of<'model.failed'>): void {
   const run = runOf(s)
   assert(run.model, 'a model call failed that was not open')
+  const { at } = run.model
   run.model = null
   run.retryAt = e.retryAt ?? 0
   if (e.class === 'superseded' || e.class === 'interrupted') return
+  // The wait as it was planned: a clock that jumps and a machine that sleeps use up no patience.
+  if (e.class !== 'lost') run.waitedMs += triedMs(run, at, e.at) + Math.max(0, run.retryAt - e.at)
+  if (e.class !== 'lost') run.trouble = { class: e.class, message: e.message }
   if (e.class === 'overflow') s.paused = true
   else if (e.class === 'lost') run.losses += 1
   else if (!e.unasked) {
     run.failures += 1
+    if (e.partial !== undefined) run.cuts += 1
     if (!e.retryable) run.fatal = { class: e.class, message: e.message }
   }
 }

@@ -2,14 +2,25 @@
 import type { FailedReason, Frozen, Limits, Outcome } from './content.ts'
 import type { Run, Session } from './session.ts'
 
+export type StopReason = 'interrupted' | 'superseded' | 'limit'
 export type Here = Frozen<{ now: number; epoch: number }>
 
-const COUNTS = { modelRequests: 64, modelAttempts: 4, lossesMax: 8, toolCalls: null, toolRetries: 5, outputRetries: 1 }
-const TIMES = { modelMs: 600_000, activeMs: 600_000 }
+const COUNTS = {
+  modelRequests: 64,
+  modelAttempts: null,
+  lossesMax: 8,
+  toolCalls: null,
+  toolRetries: 5,
+  outputRetries: 1,
+}
+const TIMES = { modelMs: 600_000, activeMs: 600_000, patienceMs: 900_000 }
 export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...TIMES, parallel: 16, hold: 0, tokens: null, depth: 3 }
 
 /** How often may a call that is safe to repeat be lost with its worker before it is given up? */
 export const CALL_LOSSES_MAX = 3
+
+/** How often in a row may an answer be cut after it began? Each of them is paid for. */
+export const CUTS_MAX = 4
 
 /** When this attempt has used up the run's active time; null while parked, or before this attempt wrote anything. */
 export function deadline(s: Session, run: Run, here: Here): number | null {
@@ -26,6 +37,23 @@ export function stopping(s: Session, run: Run, here: Here): Outcome | null {
   return at !== null && here.now >= at ? { type: 'limit', limit: 'active_ms' } : null
 }
 
+/**
+ * Why the answer to the open model call is no longer wanted; null while it is. The order of the log decides: an interrupt or an
+ * input "now" that stands before the answer came first, whenever the answer arrived.
+ */
+export function unwanted(s: Session, here: Here): StopReason | null {
+  if (!s.run?.model) return null
+  const why = stopping(s, s.run, here)
+  if (why) return why.type === 'limit' ? 'limit' : 'interrupted'
+  const { seq } = s.run.model
+  return s.inputs.some((input) => input.when === 'now' && input.seq > seq) ? 'superseded' : null
+}
+
+/** How long one try took. No longer than a try may take, whatever the clock says. */
+export function triedMs({ limits }: Pick<Run, 'limits'>, from: number, to: number): number {
+  return Math.min(Math.max(0, to - from), limits.modelMs)
+}
+
 /** Why no further request may be made; null when one may. */
 export function refusal(run: Run): Outcome | null {
   const { limits, turn } = run
@@ -38,7 +66,11 @@ export function refusal(run: Run): Outcome | null {
     return failed('empty_answer', 'The model gave an empty answer.')
   }
   if (run.fatal) return { ...failed('provider_error', run.fatal.message), class: run.fatal.class }
-  if (run.failures >= limits.modelAttempts) return failed('provider_error', 'The model failed too often in a row.')
+  if (run.failures >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY))
+    return failed('provider_error', 'The model failed too often in a row.')
+  if (run.cuts >= CUTS_MAX) return failed('provider_error', 'The answer was cut too often in a row.')
+  if (run.waitedMs > (limits.patienceMs ?? Number.POSITIVE_INFINITY))
+    return failed('provider_error', 'The provider was unavailable for too long.')
   if (run.losses >= limits.lossesMax) return failed('crashed_too_often', 'The worker was lost too often in this run.')
   return run.requests >= limits.modelRequests ? { type: 'limit', limit: 'model_requests' } : null
 }

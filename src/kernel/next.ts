@@ -17,7 +17,7 @@
 import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
 import { type Call, outsideOf, type Turn } from './ledger.ts'
-import { CALL_LOSSES_MAX, deadline, type Here, refusal, stopping } from './limits.ts'
+import { CALL_LOSSES_MAX, deadline, type Here, refusal, type StopReason, stopping, unwanted } from './limits.ts'
 import { closing, expiry, refused, resultOf, unknown } from './result.ts'
 import { opening, type Run, type Session, steering } from './session.ts'
 
@@ -28,7 +28,6 @@ export type Effect = Frozen<
 >
 /** `clear` asks whether the call may start: it lands as its intent, or as a denial. It has no intent of its own. */
 type RunMode = 'clear' | 'execute' | 'reconcile'
-export type StopReason = 'interrupted' | 'superseded' | 'limit'
 export type Waiting = 'input' | 'approval' | 'answer' | 'retry' | 'resume' | 'nothing'
 
 export type Decision = Frozen<
@@ -91,8 +90,7 @@ function wind(s: Session, run: Run, why: Outcome, here: Here): Decision {
 function listen(s: Session, run: Run, model: NonNullable<Run['model']>, here: Here): Decision {
   const call = callOf(model, run)
   const until = deadline(s, run, here)
-  const superseded = s.inputs.some((input) => input.when === 'now' && input.seq > model.seq)
-  return superseded
+  return unwanted(s, here) === 'superseded'
     ? { type: 'perform', effects: [], stop: [call], reason: 'superseded', until }
     : perform([call], until)
 }

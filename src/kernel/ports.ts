@@ -12,6 +12,8 @@ export type Card = Frozen<{
   /** When somebody should look: now while work is open (so a crash is found), later for a wake, null for nobody. */
   due: number | null
   seq: number; at: number; cost: number; trouble?: Frozen<{ attempts: number; reason: string; until: number | null }>
+  /** The provider does not answer: why not, and how often it was tried. `due` says when it is tried again. */
+  outage?: Frozen<{ reason: string; tries: number }>
   asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; urgent?: true; outcome: Outcome['type'] | null
 }>
 
@@ -129,7 +131,8 @@ export type Reply = Frozen<{
 
 /** `unasked`: it was held back here. Nobody was asked, so it was no attempt. */
 export type ModelFailure = Frozen<{ type: 'failure'; class: ProviderFailureClass; message: string } & Hints>
-type Hints = { retryable: boolean; retryAfterMs?: number; partial?: string; unasked?: true }
+/** `broken`: an answer had begun to arrive, and could not be read to its end. */
+type Hints = { retryable: boolean; retryAfterMs?: number; partial?: string; unasked?: true; broken?: true }
 
 /** A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. */
 export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments'; part: number; text: string }>

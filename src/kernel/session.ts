@@ -7,7 +7,7 @@ import type { Turn } from './ledger.ts'
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
 export const FOLD_VERSION = 5
 
-export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' }>
+export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number }>
 export type Wake = Frozen<{ seq: number; due: number; key: string; urgent?: true }>
 
 // biome-ignore format: related fields share a line
@@ -19,6 +19,10 @@ export type Run = Frozen<{
   toolRetries: Readonly<Record<string, number>>; exhausted: string | null
   /** Provider failures since the last reply; `fatal` when the last will not get better; `ends` when a strict hook failed. */
   failures: number; fatal: Frozen<{ class: ModelFailureClass; message: string }> | null; retryAt: number; losses: number; ends: string | null
+  /** Why the provider did not answer last, and how long its tries and the waits between them took. Both end with a reply. */
+  trouble: Frozen<{ class: ModelFailureClass; message: string }> | null; waitedMs: number
+  /** Answers in a row that were cut after they began. */
+  cuts: number
   /** Time spent working, without parked time and without the time nobody drove. `since` is null while parked. */
   activeMs: number; since: number | null; cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
@@ -56,11 +60,11 @@ export function opening(s: Session): readonly number[] {
   return s.inputs.filter((input, i) => i === 0 || input.when !== 'after').map((input) => input.seq)
 }
 
-/** Waiting for somebody outside, with nothing of ours in flight: this time does not count as active. */
+/** Waiting for a person or a provider, with nothing of ours in flight: this time does not count as active. */
 export function parked(s: Session, run: Run): boolean {
   if (run.model) return false
   const open = run.turn?.open
-  if (!open || open.length === 0) return s.paused
+  if (!open || open.length === 0) return s.paused || run.retryAt > 0
   for (const { state } of open) {
     if (state.type === 'running' || (!s.paused && state.type !== 'asked' && state.type !== 'outside')) return false
   }
@@ -73,7 +77,7 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
   return {
     seq, limits, toolset, instructions,
     requests: 0, toolCalls: 0, outputRetries: 0, boosts: 0, toolRetries: {}, exhausted: null,
-    failures: 0, fatal: null, retryAt: 0, losses: 0, ends: null,
+    failures: 0, fatal: null, retryAt: 0, losses: 0, ends: null, trouble: null, waitedMs: 0, cuts: 0,
     activeMs: 0, since: at, cost: 0, model: null, turn: null,
   }
 }

@@ -24,6 +24,7 @@ export type Message = Frozen<
 >
 type Content = string | BlobRef
 
+const CUT = 'The answer above was stopped by the user and is not complete. Calls it may have asked for were not run.'
 export const CLEARED = '[Old tool result content cleared]'
 
 /** Mutable on purpose: it only grows, and copying it each turn would cost what the history costs. */
@@ -36,6 +37,8 @@ export class Transcript {
   readonly #held = new Map<number, Message>()
   readonly #calls = new Map<CallKey, ShownCall>()
   readonly #answers = new Map<number, string>()
+  /** A person asked for a stop since the last request was made. */
+  #stopped = false
 
   /** Takes the next committed event. Events before `seq` were taken already. */
   take(e: Event): void {
@@ -45,6 +48,10 @@ export class Transcript {
       case 'user.message':
         this.#held.set(e.seq, { role: 'user', seq: e.seq, parts: e.parts })
         this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
+        this.#stopped ||= e.when === 'now'
+        return
+      case 'user.interrupt':
+        this.#stopped ||= e.mode === 'stop'
         return
       case 'user.custom_tool_result':
         this.#answers.set(e.seq, e.content)
@@ -54,7 +61,10 @@ export class Transcript {
       case 'agent.tool_result':
         return this.#result(e)
       case 'model.started':
+        this.#stopped = false
         return e.shows.forEach((seq) => this.#show(seq))
+      case 'model.failed':
+        return this.#cut(e)
       case 'agent.message':
         return this.#reply(e)
       case 'context.compacted':
@@ -79,6 +89,13 @@ export class Transcript {
       calls.push(call)
     }
     this.messages.push({ role: 'assistant', seq: e.seq, parts: e.parts, calls })
+  }
+
+  /** What a person saw of an answer before they stopped it. Every other cut answer is asked for again, and not shown. */
+  #cut({ seq, class: kind, partial = '' }: Extract<Event, { type: 'model.failed' }>): void {
+    if (!this.#stopped || (kind !== 'interrupted' && kind !== 'superseded') || partial.trim() === '') return
+    this.messages.push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [] })
+    this.messages.push(said(seq, tagged('harness_notice', ' kind="cut"', CUT)))
   }
 
   #result(e: Extract<Event, { type: 'agent.tool_result' }>): void {

@@ -92,11 +92,10 @@ export class Listening {
     return cost === null ? reply : { ...reply, cost }
   }
 
-  /** Once it had begun, a second try would say it twice. */
+  /** It broke off. The text so far is there whenever something was shown, a call included. */
   broken(why: ModelFailure): ModelFailure {
     const partial = this.#slots.flatMap((slot) => (slot.type === 'text' ? [slot.text] : [])).join('')
-    const told = this.#spoke ? { ...why, retryable: false } : why
-    return partial === '' ? told : { ...told, partial }
+    return this.#spoke || this.#slots.some(({ type }) => type === 'call') ? { ...why, partial } : why
   }
 
   #begin({ id, toolName, providerExecuted, inputEncoding, providerMetadata }: Started): void {

@@ -138,7 +138,6 @@ class Answer<State> {
   #state: State
   #bytes = 0
   #chunks: Uint8Array[] = []
-  #spoke = false
   #closed = false
 
   constructor({ protocol, target, headers }: Exchange<State>, watch: Watch, emit: (delta: Delta) => void) {
@@ -176,10 +175,7 @@ class Answer<State> {
       // By index: taking the pair apart as a list costs more than all else here, until it is compiled.
       const stepped = this.#protocol.step(this.#state, event)
       this.#state = stepped[0]
-      for (const delta of stepped[1]) {
-        this.#spoke = true
-        this.#emit(delta)
-      }
+      for (const delta of stepped[1]) this.#emit(delta)
     }
   }
 
@@ -219,14 +215,16 @@ class Answer<State> {
       error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message || error.cause.name})` : ''
     const end = /[.!?)]$/.test(why + cause) ? '' : '.'
     const kind = error instanceof Late ? 'timeout' : 'network'
-    return this.#told({ ...failure(kind, `${why}${cause}${end} After ${elapsedMs} ms.`), ...partial })
+    const failed = failure(kind, `${why}${cause}${end} After ${elapsedMs} ms.`)
+    // An answer without end would have none the next time either.
+    return this.#told({ ...failed, ...partial, retryable: !(error instanceof RangeError) })
   }
 
-  /** Once something was shown, a second try would show it twice. */
+  /** After output it is not repeated within the call: the session closes this attempt, and makes the request anew. */
   #told(answer: Reply | ModelFailure): Reply | ModelFailure {
     if (answer.type === 'reply') return answer
-    const message = withoutKeys(answer.message, this.#sent)
-    return { ...answer, message, retryable: answer.retryable && !this.#spoke }
+    const told = { ...answer, message: withoutKeys(answer.message, this.#sent) }
+    return this.#bytes > 0 && this.#status === 200 && answer.class === 'network' ? { ...told, broken: true } : told
   }
 }
 

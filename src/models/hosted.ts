@@ -89,7 +89,7 @@ export class HostedModel implements Priced {
     this.#key = given || env[variable]?.trim() || null
     const key = this.#key === null ? {} : { [given ? nameOf(endpoint, 'key') : variable]: this.#key }
     this.secrets = { ...headerSecrets(endpoint, options.headers), ...key }
-    this.#limiter = limiterOf([endpoint.name, options.baseUrl ?? '', this.#key ?? ''].join(' '))
+    this.#limiter = limiterOf([endpoint.name, options.baseUrl ?? '', this.#key ?? '', model].join(' '))
   }
 
   async call(request: Request, context: CallContext): Promise<Reply | ModelFailure> {

@@ -1,5 +1,5 @@
-// One limiter for each endpoint and key, shared by all sessions of a process: when a provider says "not before", nobody asks
-// before. It holds nothing back otherwise.
+// One limiter for each endpoint, key and model, shared by all sessions of a process: when a provider says "not before", no session
+// asks that model before. Providers limit each model for itself, so another model of the same key is not held back by it.
 import type { CallContext, ModelFailure } from '../kernel/ports.ts'
 import { failure } from './failures.ts'
 

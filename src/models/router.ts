@@ -52,8 +52,8 @@ class Chain implements Priced {
       if (!fits(model, request)) continue
       const answer = await model.call(request, new Through(context, emit))
       if (answer.type === 'reply') return { ...answer, route: answer.route ?? model.name }
-      // What was shown cannot be taken back, and what is wrong with the request is wrong everywhere.
-      if (spoke || context.signal.aborted || !mayFallBack(answer)) return answer
+      // After output the session makes the request anew, and what is wrong with the request is wrong everywhere.
+      if (spoke || answer.partial !== undefined || context.signal.aborted || !mayFallBack(answer)) return answer
       // Whoever may be asked again later counts for more than the last of the chain, and who was asked for more than who was not.
       if (!kept.retryable || (kept.unasked && answer.retryable)) kept = answer
     }

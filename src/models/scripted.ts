@@ -15,6 +15,8 @@ export type Step =
       /** Streamed piece by piece before the reply; by default the text is one piece. */
       readonly deltas?: readonly string[]
       readonly delayMs?: number
+      /** What an abort during the delay does: ends the call (default), lets it answer at once all the same, or makes it throw. */
+      readonly onAbort?: 'stop' | 'answer' | 'throw'
       readonly usage?: Usage
       readonly cost?: number
       readonly finish?: Reply['finish']
@@ -25,8 +27,8 @@ export type Step =
       readonly retryAfterMs?: number
       readonly delayMs?: number
     }
-  /** Never answers: only an abort ends it. */
-  | { readonly stall: true }
+  /** Says these pieces and never more: only an abort ends it. */
+  | { readonly stall: true; readonly deltas?: readonly string[] }
 
 export type Script = readonly (Step | StepFunction)[] | StepFunction
 /** Sees the request and how many steps were taken before. */
@@ -45,10 +47,16 @@ export function scripted(script: Script, name = 'scripted'): Model {
       const step = typeof entry === 'function' ? await entry(request, n) : entry
       if (typeof step === 'string') return say({ text: step }, request, context)
       if ('stall' in step) {
+        for (const text of step.deltas ?? []) context.emit({ kind: 'text', part: 0, text })
         await aborted(context.signal)
         return failure('other', 'aborted')
       }
-      if (step.delayMs) await context.sleep(step.delayMs)
+      if (step.delayMs) {
+        await context.sleep(step.delayMs)
+        const onAbort = context.signal.aborted ? ('onAbort' in step && step.onAbort) || 'stop' : null
+        if (onAbort === 'throw') throw new DOMException('The call was aborted.', 'AbortError')
+        if (onAbort === 'stop' && !('error' in step)) return failure('other', 'aborted')
+      }
       if (!('error' in step)) return say(step, request, context)
       const failed = failure(step.error, step.message ?? `scripted ${step.error}`)
       return step.retryAfterMs === undefined ? failed : { ...failed, retryAfterMs: step.retryAfterMs }

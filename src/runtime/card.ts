@@ -1,5 +1,5 @@
 // The card of a session, derived: the one row that indexes read. It can be made again from the log at any time.
-import type { CallKey } from '../kernel/content.ts'
+import type { CallKey, Mutable } from '../kernel/content.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Decision } from '../kernel/next.ts'
 import type { Card, Status } from '../kernel/ports.ts'
@@ -8,7 +8,7 @@ import type { Session } from '../kernel/session.ts'
 export function cardOf(session: string, s: Session, decision: Decision): Card {
   const open = s.run?.turn?.open ?? []
   const due = decision.type === 'rest' ? decision.until : s.at
-  const card: Card = {
+  const card: Mutable<Card> = {
     session,
     agent: s.agent,
     root: s.parent?.root ?? session,
@@ -22,9 +22,15 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
     wakes: s.wakes.length,
     outcome: s.last?.type ?? null,
   }
+  const { trouble, failures = 0 } = s.run ?? {}
+  if (trouble)
+    card.outage = { reason: `${trouble.class}: ${trouble.message}`.slice(0, REASON_CHARS_MAX), tries: failures }
   // What is looked at then comes before other wakes of that time.
-  return s.wakes.some((wake) => wake.urgent && wake.due === due) ? { ...card, urgent: true } : card
+  if (s.wakes.some((wake) => wake.urgent && wake.due === due)) card.urgent = true
+  return card
 }
+
+const REASON_CHARS_MAX = 500
 
 const NONE: readonly CallKey[] = []
 

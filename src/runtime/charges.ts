@@ -65,5 +65,5 @@ export function closing(key: string, held: number, spent: Pick<Spent, 'cost' | '
 /** A failure that is not said to have cost anything came before the provider did anything. */
 function spentBy(event: Extract<OwnerEvent, { type: 'agent.message' | 'model.failed' }>): Spent | null {
   const failed = event.type === 'model.failed' && event.class !== 'lost'
-  return failed && !event.assumed ? null : event
+  return failed && !event.assumed && event.cost === undefined ? null : event
 }

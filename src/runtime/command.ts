@@ -14,6 +14,8 @@ export type SendOptions = {
   /** Your own id: sending the same one twice is one message. */
   readonly id?: string
   readonly by?: string
+  /** How long a provider may be unavailable before the run that this message opens fails. Default: the limit `patienceMs`. */
+  readonly patienceMs?: number
 }
 
 /** What may be said to a session while it works. A batch is taken whole or not at all. */
@@ -29,7 +31,7 @@ export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; r
 type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
 export function messageOf(input: Input, options: SendOptions, random: Random): Said<MessageBody> {
-  const { when = 'next', id = random.id(), by } = options
+  const { when = 'next', id = random.id(), by, patienceMs } = options
   // Whoever is not checked by a compiler may ask for a time that there is not, and it would stand in the log for ever.
   if (!['next', 'after', 'now', 'idle'].includes(when))
     throw new Fault('invalid_input', `A message cannot come "${String(when)}": say next, after, now or idle.`)
@@ -37,7 +39,13 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new Fault('invalid_input', 'A message must not be empty.')
   const event = { type: 'user.message', id, parts, when: when === 'idle' ? 'next' : when } as const
-  return { event: by === undefined ? event : { ...event, by }, blobs }
+  if (patienceMs !== undefined && !(Number.isSafeInteger(patienceMs) && patienceMs >= 0))
+    throw new Fault(
+      'invalid_input',
+      `patienceMs must be a whole number of milliseconds from 0, not ${String(patienceMs)}.`,
+    )
+  const more = { ...(by === undefined ? {} : { by }), ...(patienceMs === undefined ? {} : { patienceMs }) }
+  return { event: { ...event, ...more }, blobs }
 }
 
 export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {

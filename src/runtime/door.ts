@@ -78,7 +78,8 @@ export class Door {
     const told = await answerOf(() => model.call(request, context))
     if (told.type === 'reply') {
       const answer = told.cost === undefined ? await costed(model, request, told) : told
-      return { answer, spent: spentIn(answer) }
+      const late = flight.reason === null ? null : failure('other', 'The call was stopped before its answer came.')
+      return { answer: late ?? answer, spent: spentIn(answer) }
     }
     const worked = !told.unasked && (spoke || flight.reason !== null || told.class === 'timeout')
     return { answer: told, spent: worked ? await assumedFor(model, request, told.partial?.length ?? 0) : null }

@@ -5,7 +5,7 @@ import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import { take } from '../kernel/fold.ts'
 import type { Call } from '../kernel/ledger.ts'
-import { type Here, stopping } from '../kernel/limits.ts'
+import { type Here, stopping, unwanted } from '../kernel/limits.ts'
 import { type Decision, type Effect, next, settlement } from '../kernel/next.ts'
 import type { Blob, Charge, Clock, OwnerWrite, Store, Write } from '../kernel/ports.ts'
 import { FOLD_VERSION, type Session } from '../kernel/session.ts'
@@ -13,10 +13,11 @@ import type { Book } from './book.ts'
 import { cardOf } from './card.ts'
 import { chargesOf } from './charges.ts'
 import { answered, awaits, dismissed, type End, endOf, type Family, handed } from './children.ts'
-import { type FlightOptions, type Flights, hasIntent } from './flight.ts'
+import { type FlightOptions, type Flights, hasIntent, type Landing } from './flight.ts'
 import type { Traits } from './guard.ts'
 import { holdsUnder } from './door.ts'
 import { charsOf } from './history.ts'
+import { stoppedReply } from './landings.ts'
 import { spokenIn } from './result.ts'
 import type { Purse } from './purse.ts'
 import type { Redactor } from './redact.ts'
@@ -107,10 +108,10 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
   const landed = flights.landed()
   for (const { effect, landing } of landed) {
     assert(landing, 'a flight landed without a landing')
-    if (!hasIntent(effect) && !wanted(effect, s, here)) continue
-    for (const body of landing.events) add(body)
-    if (landing.blobs) blobs.push(...landing.blobs)
-    if (landing.charges) spent.push(...landing.charges)
+    const written = writtenOf(effect, landing, s, here)
+    for (const body of written.events) add(body)
+    if (written.blobs) blobs.push(...written.blobs)
+    if (written.charges) spent.push(...written.charges)
   }
   let decision = next(s, here)
   while (decision.type === 'record' && leash.pull === null) {
@@ -206,6 +207,15 @@ function charsAfter(book: Book, events: readonly OwnerEvent[]): number {
 export function leaves(job: Job, rest: Extract<Decision, { type: 'rest' }>): boolean {
   return rest.waiting !== 'retry' || rest.until === null || rest.until - job.store.now() > job.lingerMs
 }
+
+/** What is written of a landing: an answer that the log has stopped is no reply any more. */
+function writtenOf(effect: Effect, landing: Landing, s: Session, here: Here): Landing {
+  if (!hasIntent(effect)) return wanted(effect, s, here) ? landing : NOTHING
+  const stop = effect.type === 'call' ? unwanted(s, here) : null
+  return stop === null ? landing : stoppedReply(landing, stop)
+}
+
+const NOTHING: Landing = { events: [] }
 
 /** What has no intent counts only if it is still wanted when it lands. */
 function wanted(effect: Effect, s: Session, here: Here): boolean {

@@ -2,7 +2,8 @@
 // F1: a flight that was started lands exactly once: by itself, or forced when its grace is over.
 // F2: an aborted flight is still awaited, until its grace is over.
 import type { OwnerBody } from '../kernel/event.ts'
-import type { Decision, Effect, StopReason } from '../kernel/next.ts'
+import type { StopReason } from '../kernel/limits.ts'
+import type { Decision, Effect } from '../kernel/next.ts'
 import type { Blob, Charge } from '../kernel/ports.ts'
 
 export type Landing = {

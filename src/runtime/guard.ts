@@ -52,6 +52,9 @@ export class Guard {
         this.#count(event.usage)
         this.#progress?.reply(event)
         return
+      case 'model.failed':
+        this.#count(event.usage)
+        return
       case 'agent.tool_result':
         this.#count(event.usage)
         this.#progress?.result(event)

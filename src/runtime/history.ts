@@ -86,6 +86,8 @@ export function charsOf(event: Event): number {
       return event.content.length
     case 'note.added':
       return event.text.length
+    case 'model.failed':
+      return event.partial?.length ?? 0
     default:
       return 0
   }

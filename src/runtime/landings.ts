@@ -4,6 +4,7 @@ import type { CallKey, Json, Mutable, Proposal, Usage, Verdict } from '../kernel
 import type { InboxBody, OwnerBody } from '../kernel/event.ts'
 import type { FailureKind } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
+import type { StopReason } from '../kernel/limits.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob, Reply } from '../kernel/ports.ts'
 import { refused, unknown } from '../kernel/result.ts'
@@ -14,7 +15,8 @@ import { type Metadata, NO_METADATA, type Output } from '../tools/output.ts'
 import { strangerIn } from '../tools/plain.ts'
 import type { Done } from '../tools/run.ts'
 import type { Book } from './book.ts'
-import type { Abandon, AbortReason, FlightContext, Landing } from './flight.ts'
+import type { AbortReason, FlightContext, Landing } from './flight.ts'
+import type { LiveDelta } from './live.ts'
 import type { Redactor } from './redact.ts'
 import { type Frame, refOf, textBlob } from './world.ts'
 
@@ -29,9 +31,12 @@ const METADATA_LEVELS_MAX = 64
 const COST_MAX = 1e12
 
 /** What is written for an effect that was stopped before it started, or did not land in time. */
-export const abandon: Abandon = (effect, reason, started) => {
-  // Whoever was asked may have worked.
-  if (effect.type === 'call') return { events: [{ ...stoppedCall(reason), ...(started ? { assumed: true } : {}) }] }
+export function abandon(effect: Effect, reason: AbortReason, started: boolean, partial?: string): Landing {
+  // A stopped call may have cost money that the provider did not report.
+  if (effect.type === 'call') {
+    const failed = { ...stoppedCall(reason), ...(started ? { assumed: true as const } : {}) }
+    return { events: [partial === undefined ? failed : { ...failed, partial }] }
+  }
   if (effect.type === 'prepare') {
     const failure = { kind: 'Timeout', message: 'Preparing the run took too long.' } as const
     const outcome = { type: 'failed', reason: 'prepare_failed', failure } as const
@@ -50,6 +55,13 @@ export const abandon: Abandon = (effect, reason, started) => {
     return { events: [late ? { ...result, metadata: { error_type: 'Timeout' } } : result] }
   }
   return { events: [refused(key, late ? 'timeout' : 'aborted', text)] }
+}
+
+/** The status of a stopped call, with what the tool itself said of how far it came. */
+export function stoppedResult({ events: [stopped] }: Landing, { events: [said], ...rest }: Landing): Landing {
+  if (stopped?.type !== 'agent.tool_result' || said?.type !== 'agent.tool_result') return { events: [] }
+  const { status, failure } = stopped
+  return { ...rest, events: [{ ...said, status, ...(failure ? { failure } : {}) }] }
 }
 
 /** What a call says that took too long. */
@@ -105,20 +117,56 @@ export function deadlineOf(effect: Effect, now: number): number {
 
 type Failed = Extract<OwnerBody, { type: 'model.failed' }>
 /** How far a call had come when it was stopped. */
-type Stopped = { readonly spoke: boolean; readonly elapsedMs: number; readonly partial: string | undefined }
+type Stopped = { readonly elapsedMs: number; readonly partial: string | undefined }
 
 export function stoppedCall(reason: AbortReason, at?: Stopped): Failed {
   const after = at ? ` after ${at.elapsedMs} ms` : ''
   const late = reason === 'timeout'
   const kind = late ? 'timeout' : reason === 'superseded' ? 'superseded' : 'interrupted'
   const message = late ? `The model timed out${after}.` : `The call was stopped${after}: ${reason}.`
-  const failed = { type: 'model.failed', class: kind, message, retryable: !late || !at?.spoke } as const
+  const failed = { type: 'model.failed', class: kind, message, retryable: true } as const
   return at?.partial === undefined ? failed : { ...failed, partial: at.partial }
 }
 
+/**
+ * What is written for an answer that came after the log asked for its stop: its text and its money are kept, and none of its calls
+ * is admitted. A failure after that is part of the stop, whatever the model called it.
+ */
+export function stoppedReply(landing: Landing, why: StopReason): Landing {
+  const [said] = landing.events
+  if (said?.type === 'model.failed') {
+    const { retryAt: _retryAt, unasked: _unasked, ...failed } = said
+    const { class: kind } = stoppedCall(why)
+    if (said.class === kind) return landing
+    return { events: [{ ...failed, class: kind, message: `Stopped (${why}). ${said.message}`, retryable: true }] }
+  }
+  if (said?.type !== 'agent.message') return landing
+  const { usage, cost, assumed, route, parts } = said
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const failed: Mutable<Failed> = {
+    ...stoppedCall(why),
+    message: `The call was stopped: ${why}. Its answer came all the same, and none of its calls was run.`,
+  }
+  if (text !== '') failed.partial = text
+  if (usage) failed.usage = usage
+  if (cost !== undefined) failed.cost = cost
+  if (assumed || cost === undefined) failed.assumed = true
+  if (route !== undefined) failed.route = route
+  return { events: [failed] }
+}
+
+/** The text of what the open model call has shown so far; undefined if there is none. */
+export function shownText(said: readonly LiveDelta[], seq: number): string | undefined {
+  const text = said.map((delta) => (delta.seq === seq && delta.kind === 'text' ? delta.text : '')).join('')
+  return text === '' ? undefined : text
+}
+
+export function messageIn(error: unknown): string {
+  return error instanceof Error && error.message ? error.message : String(error) || 'an error without a message'
+}
+
 export function failedLanding(effect: Effect, book: Book, error: unknown): Landing {
-  const message =
-    error instanceof Error && error.message ? error.message : String(error) || 'an error without a message'
+  const message = messageIn(error)
   if (effect.type === 'run') return { events: [refused(effect.call.key, 'error', message)] }
   if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable: false }] }
   const outcome = { type: 'failed', reason: 'prepare_failed', failure: { kind: 'Failed', message } } as const

@@ -18,7 +18,11 @@ const LEAST: Readonly<Record<keyof Limits, number>> = {
   tokens: 0,
   depth: 0,
   emptyRetries: 0,
+  patienceMs: 0,
 }
+
+/** Null: there is no such limit. */
+const NULLABLE: ReadonlySet<string> = new Set(['toolCalls', 'tokens', 'modelAttempts'])
 
 /** A limit that is no number would never be reached, so it is refused. */
 export function limitsOf(given: Partial<Limits> = {}): Limits {
@@ -27,7 +31,7 @@ export function limitsOf(given: Partial<Limits> = {}): Limits {
     if (value === undefined) continue
     if (!Object.hasOwn(LEAST, name)) throw new Fault('invalid_config', `There is no limit "${name}".`)
     const least = LEAST[name as keyof Limits]
-    const none = value === null && (name === 'toolCalls' || name === 'tokens')
+    const none = value === null && NULLABLE.has(name)
     if (!none && !(Number.isSafeInteger(value) && Number(value) >= least))
       throw new Fault(
         'invalid_config',

@@ -5,7 +5,7 @@
 import { tmpdir } from 'node:os'
 import type { Clock, Delta, Store } from '../kernel/ports.ts'
 import type { Live } from './live.ts'
-import { LocalLive, type Listener } from './live.ts'
+import { type Listener, type LiveDelta, LocalLive } from './live.ts'
 import { Follower } from './live-follow.ts'
 import { LiveServer } from './live-serve.ts'
 
@@ -59,6 +59,10 @@ export class SocketLive implements Live {
   finish(session: string, seq: number): void {
     this.#local.finish(session, seq)
     this.#server?.settle(session)
+  }
+
+  said(session: string): readonly LiveDelta[] {
+    return this.#local.said(session)
   }
 
   subscribe(session: string, listener: Listener): () => void {

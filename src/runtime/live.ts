@@ -12,6 +12,8 @@ export interface Live {
   publish(session: string, seq: number, delta: Delta): void
   /** The model call `seq` is over: forget its text. */
   finish(session: string, seq: number): void
+  /** What the open call of a session that is driven here said so far: one delta a part, from its first character. */
+  said(session: string): readonly LiveDelta[]
   /** One catch-up of what was said so far, then live. */
   subscribe(session: string, listener: Listener): () => void
   close(): Promise<void>
@@ -62,7 +64,6 @@ export class LocalLive implements Live {
     return this.listen(session, listener)
   }
 
-  /** What the open call said so far: one delta a part, from its first character. */
   said(session: string): readonly LiveDelta[] {
     const open = this.#open.get(session)
     if (!open) return []

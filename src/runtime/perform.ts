@@ -4,6 +4,7 @@ import type { Allow, Json, Proposal } from '../kernel/content.ts'
 import { eventId, type OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import { type Call, outsideOf } from '../kernel/ledger.ts'
+import { CUTS_MAX, triedMs } from '../kernel/limits.ts'
 import { type Effect, intentOf } from '../kernel/next.ts'
 import type { Charge, ModelFailure, Reply, Request } from '../kernel/ports.ts'
 import { project } from '../kernel/project.ts'
@@ -27,9 +28,11 @@ import {
   heldBack,
   inTime,
   type Message,
+  messageIn,
   messageOf,
   resultOf,
   stoppedCall,
+  stoppedResult,
   uncut,
   verdictOf,
   WITHHELD,
@@ -88,9 +91,11 @@ export class Performer {
     let said: Reply | ModelFailure
     try {
       said = await model.call(request, talk)
-    } finally {
-      talk.finish()
+    } catch (error) {
+      said = { type: 'failure', class: 'other', message: messageIn(error), retryable: false }
     }
+    const shown = talk.finish(said.type === 'failure' && said.partial === undefined)
+    if (shown !== undefined && said.type === 'failure') said = { ...said, partial: shown }
     if (said.type === 'failure') return { events: [await this.#failed(book, request, said, { flight, talk })] }
     const untold = said.cost === undefined && (said.usage !== null || isPriced(model))
     const answer = untold ? await costed(model, request, said) : said
@@ -261,10 +266,12 @@ export class Performer {
     book: Book,
     { reason, spoke, chars }: { reason: AbortReason | null; spoke: boolean; chars: () => number },
   ): Promise<Failed> {
-    const { retryAfterMs, partial, unasked } = failure
-    const { failures = 0, limits = null, model = null } = book.session.run ?? {}
+    const { retryAfterMs, unasked } = failure
+    // Present whenever an answer had begun: empty if nothing of it was text.
+    const partial = failure.partial ?? (spoke || failure.broken ? '' : undefined)
+    const { failures = 0, limits = null, model = null, waitedMs = 0, cuts = 0 } = book.session.run ?? {}
     const now = this.#world.store.now()
-    const stopped = reason && stoppedCall(reason, { spoke, elapsedMs: now - (model?.at ?? now), partial })
+    const stopped = reason && stoppedCall(reason, { elapsedMs: now - (model?.at ?? now), partial })
     // Its time is over: that is one more try that failed. Whoever else stopped it wants no other.
     if (stopped && reason !== 'timeout') return stopped
     const said =
@@ -280,15 +287,23 @@ export class Performer {
       message,
       ...(partial === undefined ? {} : { partial }),
     } as const
-    // What was shown cannot be taken back, and would be shown again.
-    if (!retryable || spoke) return { ...failed, retryable: false }
-    // Nobody tries again, so the end of the run names its cause.
-    if (!unasked && limits !== null && failures + 1 >= limits.modelAttempts) {
-      return { ...failed, message: `${message} Given up after ${failures + 1} tries.`, retryable: false }
+    if (!retryable || limits === null) return { ...failed, retryable: false }
+    const tries = failures + (unasked ? 0 : 1)
+    const usedMs = waitedMs + triedMs({ limits }, model?.at ?? now, now)
+    const leftMs = (limits.patienceMs ?? Number.POSITIVE_INFINITY) - usedMs
+    const often = tries >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY)
+    const cut = partial !== undefined && cuts + 1 >= CUTS_MAX
+    // Nothing is tried again, so the end of the run names its cause.
+    if (often || cut || leftMs <= 0 || (retryAfterMs ?? 0) > leftMs) {
+      return {
+        ...failed,
+        message: `${message} Given up after ${tries === 1 ? '1 try' : `${tries} tries`}.`,
+        retryable: false,
+      }
     }
-    // Those who were told the same come back one after the other.
-    const backoff = Math.max(retryAfterMs ?? 0, Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** failures))
-    const wait = Math.min(RETRY_MS_MAX, backoff * (1 + this.#world.random.fraction() / 4))
+    // Sessions that failed at the same moment try again one after the other.
+    const backoff = Math.max(retryAfterMs ?? 0, Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** Math.min(failures, 20)))
+    const wait = Math.min(RETRY_MS_MAX, leftMs, backoff * (1 + this.#world.random.fraction() / 4))
     return { ...failed, retryable: true, retryAt: now + Math.ceil(wait), ...(unasked ? { unasked } : {}) }
   }
 
@@ -374,10 +389,15 @@ export class Performer {
     const { done, context, flight } = ran
     const { call } = effect
     if (done.type === 'undecided') return { events: [unknown(call.key)] }
-    if (done.type === 'failed' && flight.reason !== null) return abandon(effect, flight.reason, true)
     const { hooks, redactor } = this.#world
-    if (!hooks?.has('after_tool_call', this.#world.agent(book.session.agent).name, call.proposal.tool))
-      return resultOf(call, done, context.kept, { redactor, context })
+    const hooked = hooks?.has('after_tool_call', this.#world.agent(book.session.agent).name, call.proposal.tool)
+    if (done.type === 'failed' && flight.reason !== null) {
+      const stopped = abandon(effect, flight.reason, true)
+      // A tool that says what it had done when it was stopped is quoted, unless a hook must see that first.
+      const quoted = done.kind === 'Interrupted' && !hooked
+      return quoted ? stoppedResult(stopped, resultOf(call, done, context.kept, { redactor, context })) : stopped
+    }
+    if (!hooks || !hooked) return resultOf(call, done, context.kept, { redactor, context })
     if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })
     return this.#seen(book, call, { done, context, flight }, hooks)
   }

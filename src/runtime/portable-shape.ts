@@ -188,7 +188,7 @@ const spent = { usage: optional(usage), cost: optional(amount), assumed: optiona
 
 const limits = object<Limits>({
   modelRequests: amount,
-  modelAttempts: amount,
+  modelAttempts: orNull(amount),
   modelMs: amount,
   activeMs: amount,
   lossesMax: amount,
@@ -200,6 +200,7 @@ const limits = object<Limits>({
   tokens: optional(orNull(amount)),
   depth: optional(amount),
   emptyRetries: optional(amount),
+  patienceMs: optional(amount),
 })
 
 const stamp: Fields<Envelope> = { seq: whole, at: moment, epoch: whole }
@@ -215,6 +216,7 @@ const event: Check<Event> = variants<Event>({
     parts,
     when: oneOf<OfType<'user.message'>['when']>({ next: true, after: true, now: true }),
     by: optional(text),
+    patienceMs: optional(amount),
   },
   'user.tool_confirmation': {
     ...stamp,

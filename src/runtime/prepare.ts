@@ -1,4 +1,5 @@
 // The first effect: prepare a run. Asks the sources of tools, freezes what the run will use and lands as `run.started`.
+import type { Limits } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { Failure } from '../kernel/failure.ts'
 import type { Effect } from '../kernel/next.ts'
@@ -45,7 +46,7 @@ export class Preparer {
           type: 'run.started',
           inputs: effect.inputs,
           wakes: effect.wakes,
-          limits: agent.limits,
+          limits: limitsFor(agent, effect, book),
           toolset: toolset.hash,
           instructions: instructions.hash,
           ...(policy ? { policy: policy.hash } : {}),
@@ -117,6 +118,13 @@ export class Preparer {
     this.#frozen.set(tools, frozen)
     return frozen
   }
+}
+
+/** The patience that came with the messages that open the run, the longest of them, or else the agent's own. */
+function limitsFor({ limits }: Agent, { inputs }: Extract<Effect, { type: 'prepare' }>, { session }: Book): Limits {
+  let most = -1
+  for (const { seq, patienceMs = -1 } of session.inputs) if (inputs.includes(seq)) most = Math.max(most, patienceMs)
+  return most < 0 ? limits : { ...limits, patienceMs: most }
 }
 
 const NO_WORD = 'A hook did not say in time whether this prompt may be shown.'

@@ -17,6 +17,8 @@ export type Followed = {
   readonly input: number | null
   readonly after: number
   readonly raw?: boolean
+  /** Also wait for a try that is far off. Without it, a wait longer than the worker's `lingerMs` and its jitter is `sleeping`. */
+  readonly patient?: boolean
   /** Who else sees the events, and what they must still do at their end. */
   readonly see?: { readonly event: (event: Event) => void; readonly end: () => Promise<void> }
   /** Nobody waits for the result any more. */
@@ -54,7 +56,8 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
     for (;;) {
       const looked = await settle(worker, store, id)
       await follower.catchUp()
-      const over = looked.type === 'rested' || looked.type === 'stopped' || gone?.aborted
+      const retryMs = collector.outcome ? null : retryWait(looked, place, followed)
+      const over = (looked.type === 'rested' && retryMs === null) || looked.type === 'stopped' || gone?.aborted
       // Whoever drives it may be about to begin a newer run than the last that was seen.
       if (over || (collector.outcome && (input !== null || (await store.card(id))?.due === null))) {
         const result = await resultOf(place, collector, looked)
@@ -65,13 +68,25 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
       const news = new Promise<void>((resolve) => {
         reader.wake = resolve
       })
-      if (!worker.closed) await Promise.race([news, sleep(clock, 500)])
+      if (!worker.closed) await Promise.race([news, sleep(clock, retryMs ?? 500)])
     }
   } finally {
     gone?.removeEventListener('abort', leave)
     follower.close()
   }
 }
+
+/** How long to wait for the next try of a provider; null if that is not what the session waits for, or is too far off. */
+function retryWait(looked: Looked, { world: { store }, worker }: Place, { patient = false }: Followed): number | null {
+  if (looked.type !== 'rested' || looked.waiting !== 'retry' || looked.until === null) return null
+  const wait = Math.max(1, looked.until - store.now())
+  return patient || wait <= worker.lingerMs * (1 + JITTER) ? Math.min(wait, WAIT_MS_MAX) : null
+}
+
+const JITTER = 0.25
+
+/** A clock may jump and a machine may sleep, so it is looked at again now and then. */
+const WAIT_MS_MAX = 60_000
 
 async function resultOf({ id, world: { store } }: Place, seen: Collector, looked: Looked): Promise<Result> {
   const rest = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }

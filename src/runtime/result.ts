@@ -88,7 +88,8 @@ export type Result = Frozen<
   | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
   /** `reason` says how full the context is, where that is why it is paused. */
   | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
-  | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null })
+  /** `reason` says why the provider did not answer, where that is what it waits for. */
+  | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
   | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
   /** For the limit `usd`: `account` is whose money does not cover the next call. */
   | (Common & { status: 'limit'; stopReason: 'limit_reached'; limit: Limit['limit']; account?: Account })
@@ -124,7 +125,7 @@ function causeOf(result: Exclude<Result, Completed>): string {
   if (result.status === 'limit') return result.account === undefined ? result.limit : `usd of the ${result.account}`
   if (result.status === 'interrupted') return result.reason ?? 'somebody stopped it'
   if (result.stopReason === 'paused' && result.reason !== undefined) return result.reason
-  return result.status === 'sleeping' ? 'it goes on later' : 'it waits for somebody'
+  return result.status === 'sleeping' ? (result.reason ?? 'it goes on later') : 'it waits for somebody'
 }
 
 const PAGE = 1_000
@@ -362,13 +363,19 @@ function unsettled(
     return { ...common, status: 'requires_action', stopReason: 'approval_required' }
   if (waiting === 'answer') return { ...common, status: 'requires_action', stopReason: 'answer_required' }
   if (waiting === 'resume') return { ...common, status: 'requires_action', stopReason: 'paused', ...overflowIn(events) }
-  return { ...common, status: 'sleeping', stopReason: 'rescheduling', until }
+  return { ...common, status: 'sleeping', stopReason: 'rescheduling', until, ...outageIn(events) }
 }
 
 /** Why nothing more was asked, if it was because no more fits. */
 function overflowIn(events: readonly Event[]): { readonly reason?: string } {
   const last = events.findLast(({ type }) => type === 'agent.message' || type === 'model.failed')
   return last?.type === 'model.failed' && last.class === 'overflow' ? { reason: last.message } : {}
+}
+
+/** Why the provider did not answer, if nothing has answered since. */
+function outageIn(events: readonly Event[]): { readonly reason?: string } {
+  const last = events.findLast(({ type }) => type === 'agent.message' || type === 'model.failed')
+  return last?.type === 'model.failed' && last.retryAt !== undefined ? { reason: last.message } : {}
 }
 
 function limitOf({ limit, account }: Limit): Pick<Limit, 'limit' | 'account'> {

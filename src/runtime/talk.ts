@@ -6,6 +6,7 @@ import type { ToolContext } from '../tools/tool.ts'
 import type { Book } from './book.ts'
 import { Door, type Purses } from './door.ts'
 import type { FlightContext } from './flight.ts'
+import { shownText } from './landings.ts'
 import { markOf, type Stream } from './redact.ts'
 import { sleep } from './sleep.ts'
 import { readerIn, type Tools } from './toolbox.ts'
@@ -53,7 +54,8 @@ export class Talk implements CallContext {
 
   readonly sleep = (ms: number): Promise<void> => sleep(this.#world.clock, ms, this.#flight.signal)
 
-  finish(): void {
+  /** The call is over. With `keeps`, returns the text that was shown, which is forgotten otherwise. */
+  finish(keeps: boolean): string | undefined {
     const { live } = this.#world
     for (const { of, stream } of this.#streams ?? []) {
       const text = stream.end()
@@ -61,7 +63,10 @@ export class Talk implements CallContext {
       this.#spoke = true
       live.publish(this.#session, this.#seq, { ...of, text })
     }
-    if (this.#spoke) live.finish(this.#session, this.#seq)
+    if (!this.#spoke) return undefined
+    const shown = keeps ? shownText(live.said(this.#session), this.#seq) : undefined
+    live.finish(this.#session, this.#seq)
+    return shown
   }
 
   /** One for each part of a reply: a secret may come in pieces. */

@@ -8,9 +8,9 @@ import { Book } from './book.ts'
 import type { Job, Leash, Plan } from './draft.ts'
 import { drive, type Ended } from './drive.ts'
 import { seenAt } from './family.ts'
-import type { FlightOptions, Landing } from './flight.ts'
+import type { Abandon, FlightOptions, Landing } from './flight.ts'
 import { Guard, type Traits } from './guard.ts'
-import { abandon, deadlineOf, lateResult } from './landings.ts'
+import { abandon, deadlineOf, lateResult, shownText } from './landings.ts'
 import { Patrol, type Seen, type Worked, type WorkOptions } from './patrol.ts'
 import { Performer } from './perform.ts'
 import { isElsewhere, lostTrouble, troubleOf } from './quarantine.ts'
@@ -96,6 +96,10 @@ export class Worker {
     this.#world = world
     this.#performer = new Performer(world)
     this.#options = { ...DEFAULTS, alarm: world.clock, ...options }
+  }
+
+  get lingerMs(): number {
+    return this.#options.lingerMs
   }
 
   get closed(): boolean {
@@ -283,7 +287,11 @@ export class Worker {
       const held = (): boolean => store.now() < this.#until
       const { perform, fail } = this.#performer.for(book)
       const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
-      const flights = { perform, fail, abandon, deadlineOf, graceMs, held, late }
+      const giveUp: Abandon = (effect, reason, started) => {
+        const shown = effect.type === 'call' ? shownText(this.#world.live.said(session), effect.seq) : undefined
+        return abandon(effect, reason, started, shown)
+      }
+      const flights = { perform, fail, abandon: giveUp, deadlineOf, graceMs, held, late }
       const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
       const purse = await this.#performer.purse(book)
       // A child must be able to say what it said last, whatever ends it.

@@ -51,7 +51,7 @@ export type Errand = {
 }
 
 export type Ran = {
-  readonly end: ChildEnd & { readonly how: Extract<ChildEnd['how'], { type: 'exited' | 'timeout' }> }
+  readonly end: ChildEnd & { readonly how: Exclude<ChildEnd['how'], { type: 'unstarted' }> }
   /** At protected places. */
   readonly left: Aftermath
   readonly confined: boolean
@@ -84,7 +84,7 @@ export function warning({ sandbox, attended }: Ground): string | null {
   return `WARNING: NOT SANDBOXED (${sandbox.reason}). It has all rights of the user, and ${then}.`
 }
 
-/** A program that fails is a result. Throws only if it was not run, or was stopped from outside. */
+/** A program that fails is a result. Throws only if it was not run. */
 export async function runConfined(errand: Errand, ground: Ground, context: ToolContext): Promise<Ran> {
   for (let starts = 1; ; starts++) {
     const { order, before } = await prepare(errand, ground, context)
@@ -107,9 +107,6 @@ function ran(
   const { how } = end
   if (how.type === 'unstarted') {
     throw new ToolFailure('Unavailable', `The command was not run: ${how.message || 'it did not start.'}`)
-  }
-  if (how.type === 'aborted') {
-    throw new ToolFailure('Interrupted', `Stopped after ${end.durationMs} ms, with everything the command had started.`)
   }
   const confined = ground.sandbox.type !== 'none'
   return { end: { ...end, how }, left, confined, network: !confined || errand.network }
@@ -189,7 +186,10 @@ export type Told = {
   readonly charsMax?: number | null
 }
 
-/** The one shape of a result: JSON for the model with both streams and the exit code; metadata for people and programs. */
+/**
+ * The one shape of a result: JSON for the model with both streams and the exit code; metadata for people and programs. A command
+ * that was stopped from outside throws an `Interrupted` failure of the same shape, so that what it had printed is kept.
+ */
 export function resultOf({ end, left, confined, network }: Ran, told: Told, context: ToolContext): Output {
   const { how, durationMs } = end
   const timedOut = how.type === 'timeout'
@@ -197,10 +197,15 @@ export function resultOf({ end, left, confined, network }: Ran, told: Told, cont
   const stdout = lowered(bounded(end.stdout, context), told, context)
   const stderr = lowered(bounded(end.stderr, context), told, context)
   const noticed = noticedOf(left)
-  const late = timedOut ? { timed_out: true, timeout_kind: how.kind, message: told.timeoutText(how.kind) } : {}
+  const aborted = how.type === 'aborted'
+  const late = timedOut
+    ? { timed_out: true, timeout_kind: how.kind, message: told.timeoutText(how.kind) }
+    : aborted
+      ? { interrupted: true, message: stoppedText(durationMs) }
+      : {}
   const streams = { stdout: stdout.text, stderr: stderr.text }
   const result = { ...told.asked, ...streams, exit_code: code, success: code === 0, ...late, ...noticed }
-  const error = timedOut ? 'Timeout' : code === 0 ? null : 'NonZeroExit'
+  const error = aborted ? 'Interrupted' : timedOut ? 'Timeout' : code === 0 ? null : 'NonZeroExit'
   const metadata: Metadata = {
     exit_code: code,
     timed_out: timedOut,
@@ -216,7 +221,12 @@ export function resultOf({ end, left, confined, network }: Ran, told: Told, cont
     ...noticed,
     ...(error ? { error_type: error } : {}),
   }
+  if (aborted) throw new ToolFailure('Interrupted', contentOf(result), metadata)
   return output({ content: contentOf(result), metadata })
+}
+
+function stoppedText(durationMs: number): string {
+  return `Stopped after ${durationMs} ms, with everything the command had started. The output is cut here. It may have taken effect in part; check before repeating it.`
 }
 
 function noticedOf({ changed, setAside }: Aftermath): Readonly<Record<string, Json>> {

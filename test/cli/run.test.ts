@@ -205,7 +205,7 @@ describe('terret run', () => {
     stage.configure({ ...endpoint(url), limits: { modelAttempts: 1 } })
     const unreachable = await stage.terret('run', 'Look.')
     expect(unreachable.code).toBe(1)
-    expect(unreachable.err).toMatch(/Given up after 1 tries/)
+    expect(unreachable.err).toMatch(/Given up after 1 try\./)
     // Nothing was lost: the same session goes on when the model is back.
     await scriptedBy(['Back.'])
     expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 0, out: 'Back.\n' })

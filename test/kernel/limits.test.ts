@@ -69,6 +69,62 @@ describe('limits', () => {
     expect(fatal.session.last).toMatchObject({ type: 'failed', failure: { message: 'the key was refused' } })
   })
 
+  it('B-LIMIT-10: tries and the planned waits use up the patience, a reply gives it back, and a clock that jumps uses none', () => {
+    const log = asking({ modelAttempts: null, patienceMs: 10_000, modelMs: 1_000 })
+    const fail = (waitMs: number): void => {
+      const retryAt = log.now + waitMs
+      log.owner({ type: 'model.failed', class: 'server', message: 'HTTP 503', retryable: true, retryAt })
+    }
+    log.now += 300
+    fail(2_000)
+    expect(log.session.run).toMatchObject({ waitedMs: 2_300, trouble: { class: 'server', message: 'HTTP 503' } })
+    // Nobody drove for an hour.
+    log.now += 3_600_000
+    log.settle()
+    log.now += 3_600_000
+    fail(4_000)
+    expect(log.session.run?.waitedMs).toBe(2_300 + 1_000 + 4_000)
+    log.now += 4_000
+    log.settle()
+    log.reply([call('a')])
+    expect(log.session.run).toMatchObject({ waitedMs: 0, trouble: null, failures: 0 })
+  })
+
+  it('B-LIMIT-10: a run that waited for longer than its patience fails', () => {
+    const log = asking({ modelAttempts: null, patienceMs: 1_000 })
+    log.owner({ type: 'model.failed', class: 'server', message: 'no', retryable: true, retryAt: log.now + 1_001 })
+    log.now += 1_001
+    log.settle()
+    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'provider_error' })
+  })
+
+  it('B-LIMIT-11: waiting for a provider is not active time', () => {
+    const log = asking({ modelAttempts: null, activeMs: 5_000 })
+    log.now += 100
+    log.owner({ type: 'model.failed', class: 'server', message: 'no', retryable: true, retryAt: log.now + 60_000 })
+    expect(log.next()).toMatchObject({ type: 'rest', waiting: 'retry', until: log.now + 60_000 })
+    log.now += 60_000
+    expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }] })
+    expect(log.session.run?.activeMs).toBe(100)
+  })
+
+  it('B-LIMIT-12: an answer that was cut after it began is asked for at most four times in a row', () => {
+    const log = asking({ modelAttempts: null })
+    for (let i = 0; i < 4; i++) {
+      expect(log.settle()).toMatchObject({ type: 'perform', effects: [{ type: 'call' }] })
+      log.owner({
+        type: 'model.failed',
+        class: 'network',
+        message: 'cut',
+        retryable: true,
+        retryAt: log.now,
+        partial: 'x',
+      })
+    }
+    log.settle()
+    expect(log.session.last).toMatchObject({ type: 'failed', reason: 'provider_error' })
+  })
+
   const bad = { retryKind: 'InvalidArguments' }
   /** Replies with calls of one tool, each call failing or succeeding. */
   const played = (toolRetries: number | undefined, turns: readonly (readonly boolean[])[]): Logbook => {

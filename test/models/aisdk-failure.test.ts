@@ -94,7 +94,7 @@ describe('a failing model of the AI SDK', () => {
     expect(await ask(mock([...wrong, finish('error')]))).toMatchObject({ class: 'rate_limit', retryable: true })
     expect(await ask(mock([...text, ...wrong, finish('stop')]))).toMatchObject({
       class: 'rate_limit',
-      retryable: false,
+      retryable: true,
       partial: 'Half',
     })
     expect(await ask(mock([{ type: 'error', error: 'odd' }]))).toMatchObject({ class: 'server', message: 'odd' })
@@ -111,7 +111,7 @@ describe('a failing model of the AI SDK', () => {
       { type: 'tool-input-start', id: 'a', toolName: 'delete_all' },
       { type: 'tool-input-delta', id: 'a', delta: '' },
     ]
-    expect(await ask(mock([...call]))).toMatchObject({ class: 'network', retryable: false })
+    expect(await ask(mock([...call]))).toMatchObject({ class: 'network', retryable: true, partial: '' })
     expect(await ask(mock([...call, finish('stop')]))).toMatchObject({ class: 'network' })
     expect(
       await ask(

@@ -47,7 +47,7 @@ describe.each(TRANSPORTS)('over HTTP with %s', (_name, transport) => {
       response.write(START + say('Half'), () => setImmediate(() => response.destroy()))
     })
     const answer = await overHttp(url, { transport })
-    expect(answer).toMatchObject({ type: 'failure', class: 'network', retryable: false, partial: 'Half' })
+    expect(answer).toMatchObject({ type: 'failure', class: 'network', retryable: true, partial: 'Half' })
   })
 
   it('B-EXCHANGE-17: a server that goes on for ever after its answer is left, and the answer counts', async () => {

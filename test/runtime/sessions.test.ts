@@ -329,7 +329,7 @@ describe('an interrupt', () => {
     expect(await typesIn(session)).not.toContain('model.failed')
   })
 
-  it('B-VERB-19: during a reply: what was half said is dropped, and what was done before is kept', async () => {
+  it('B-VERB-19: during a reply: what was half said is marked as cut, and what was done before is kept', async () => {
     const spoke = moment()
     const seen: (readonly string[])[] = []
     let n = 0
@@ -359,7 +359,15 @@ describe('an interrupt', () => {
     await reading
     expect(heard).toEqual(['Half a'])
     expect(await session.run('two')).toMatchObject({ status: 'completed', text: 'Whole.' })
-    expect(seen.at(-1)).toEqual(['user: one', 'assistant:  look()', 'tool: look 1', 'user: two'])
+    const [cut, notice] = (seen.at(-1) ?? []).slice(3, 5)
+    expect([...(seen.at(-1) ?? []).slice(0, 3), cut]).toEqual([
+      'user: one',
+      'assistant:  look()',
+      'tool: look 1',
+      'assistant: Half a',
+    ])
+    expect(notice).toContain('kind="cut"')
+    expect(seen.at(-1)?.at(-1)).toBe('user: two')
   })
 
   it('B-VERB-19: during a tool: it is told to stop, each call has a result, and none of the others starts', async () => {

@@ -7,6 +7,7 @@ import { counted, pendingLines } from '../ending.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf } from '../folders.ts'
 import { allEvents, foldAll, pendingIn } from '../log.ts'
+import { outageLine } from '../outage.ts'
 import { readPlace, sessionOf } from '../place.ts'
 import { print, printJson } from '../print.ts'
 import { isPlanned, stateIn, stopsOf } from '../workflows.ts'
@@ -32,6 +33,7 @@ export function inspect(call: Call): Promise<number> {
     print(`Session   ${session}`)
     const why = card.status === 'idle' && last?.type === 'failed' ? `: ${oneLine(last.failure.message, 400)}` : ''
     print(`State     ${stateOf(card)}${why}`)
+    if (card.outage) print(`Outage    ${outageLine(card) ?? ''}`)
     if (card.trouble) print(`Trouble   ${troubleText(session, card.trouble)}`)
     print(`Folder    ${oneLine(folder ?? 'not known', 400)}`)
     if (environment !== null) print(`Environment ${oneLine(environment, 400)}`)

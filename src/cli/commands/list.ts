@@ -95,7 +95,8 @@ function line(card: Card, task: string, folder: string | null): string {
   const when = new Date(card.at).toISOString().slice(0, 16).replace('T', ' ')
   const cost = card.cost > 0 ? `$${(card.cost / 1_000_000).toFixed(4)}` : ''
   const place = folder === null ? '' : `  ${oneLine(folder, 60)}`
-  return `${shortId(card.session).padEnd(8)}  ${stateOf(card).padEnd(15)}  ${when}  ${cost.padStart(8)}${place}  ${oneLine(task, 60)}`
+  const outage = card.outage ? `  (${oneLine(card.outage.reason, 80)})` : ''
+  return `${shortId(card.session).padEnd(8)}  ${stateOf(card).padEnd(15)}  ${when}  ${cost.padStart(8)}${place}  ${oneLine(task, 60)}${outage}`
 }
 
 /** One word: what it is doing, or how it ended. */

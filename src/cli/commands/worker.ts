@@ -8,6 +8,7 @@ import { clean } from '../clean.ts'
 import { decideCovered } from '../deck.ts'
 import { endOf, EXIT } from '../exit.ts'
 import { type Remembering, remembering } from '../memory.ts'
+import { outageLine } from '../outage.ts'
 import { inPlace, type Place, shortId, workplaceOf } from '../place.ts'
 import { printJson, warn } from '../print.ts'
 import type { Setup } from '../setup.ts'
@@ -98,16 +99,19 @@ class Crews {
       const { seen, looked } = await harness.look(session, alone)
       // Why it failed was said; one that must be looked at alone comes again.
       if (looked === null || seen === 'later') return seen
-      const { trouble } = (await this.#place.store.card(session)) ?? {}
-      this.#say(session, looked, trouble)
+      this.#say(session, looked, await this.#place.store.card(session))
       // Somebody else has it, or it was lost.
       if (looked.type !== 'rested') return looked.type === 'stopped' ? 'seen' : 'failed'
       if (looked.waiting !== 'approval' || !(await this.#cover(harness, setup, session))) return 'seen'
     }
   }
 
-  #say(session: string, looked: Looked, trouble: Card['trouble']): void {
-    if (this.#call.is('json')) printJson({ session, ...looked, ...(trouble ? { trouble } : {}) })
+  #say(session: string, looked: Looked, card: Card | null): void {
+    const { trouble, outage } = card ?? {}
+    const waits = outage && card ? outageLine(card) : null
+    if (this.#call.is('json'))
+      printJson({ session, ...looked, ...(trouble ? { trouble } : {}), ...(outage ? { outage } : {}) })
+    else if (waits !== null) warn(`${shortId(session)}: ${waits}`)
     else if (trouble) warn(`${shortId(session)}: ${troubleText(session, trouble)}`)
     else if (!this.#call.is('quiet')) warn(lookedText(shortId(session), looked))
   }

@@ -78,8 +78,9 @@ function opaqueOf({ by, model }: ChatState, at: number, data: Json): Opaque {
   return { by, model, at, data }
 }
 
-function withPartial(failed: ModelFailure, { text }: ChatState): ModelFailure {
-  return text === '' ? failed : { ...failed, partial: text }
+/** A call that began is output too: then the partial text is there, and empty. */
+function withPartial(failed: ModelFailure, { text, calls }: ChatState): ModelFailure {
+  return text === '' && calls.length === 0 ? failed : { ...failed, partial: text }
 }
 
 /** An error inside a stream that began well: as an object, as a sentence, or as the chunk itself. */

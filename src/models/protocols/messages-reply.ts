@@ -89,10 +89,12 @@ export function replyOf(heard: Heard): Reply | ModelFailure {
   return reply
 }
 
+/** A call that began is output too: then the partial text is there, and empty. */
 function withPartial(failed: ModelFailure, blocks: readonly Block[]): ModelFailure {
   const texts = blocks.filter(({ type }) => type === 'text')
   const partial = texts.map(({ text }) => text).join('')
-  return partial === '' ? failed : { ...failed, partial }
+  const began = partial !== '' || blocks.some(({ type }) => type === 'call')
+  return began ? { ...failed, partial } : failed
 }
 
 function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {

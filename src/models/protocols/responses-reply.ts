@@ -39,9 +39,11 @@ export function whole(body: string, target: Target): Reply | ModelFailure {
   return finish(over(begin(target), said, 'completed')[0])
 }
 
+/** A call that began is output too: then the partial text is there, and empty. */
 function withPartial(failed: ModelFailure, slots: readonly Slot[]): ModelFailure {
   const partial = slots.map((slot) => (slot.type === 'message' ? slot.text : '')).join('')
-  return partial === '' ? failed : { ...failed, partial }
+  const began = partial !== '' || slots.some(({ type }) => type === 'call')
+  return began ? { ...failed, partial } : failed
 }
 
 function replyOf({ origin, response }: State, slots: readonly Slot[], end: Extract<End, { type: 'over' }>): Reply {

@@ -1,0 +1,92 @@
+// A provider that is down for a while: `terret run`, a worker with a wake and a chat finish without help. It is down for three
+// seconds, or for as long as TERRET_OUTAGE_S says: `npm run outage` makes that a minute.
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { overloaded } from '../../src/chaos/index.ts'
+import { Harness } from '../../src/index.ts'
+import { sqlite } from '../../src/stores/sqlite.ts'
+import { hosted } from '../models/hosted-stage.ts'
+import { asleep } from '../runtime/wake-stage.ts'
+import { scriptedBy, stage } from './scripted.ts'
+import { noTmux, openScreen, PROMPT } from './terminal.ts'
+
+const DOWN_MS = 1_000 * Number(process.env['TERRET_OUTAGE_S'] ?? 3)
+const SESSION = '00000000-0000-4000-8000-000000000001'
+const wait = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms))
+
+/** A provider that answers 503 for a while after the first request, and then answers. */
+async function downFor(ms: number): Promise<{ readonly url: string; readonly refused: () => number }> {
+  let upAt = 0
+  let refused = 0
+  const chaos = await scriptedBy(() => {
+    upAt ||= Date.now() + ms
+    if (Date.now() >= upAt) return 'Back again.'
+    refused += 1
+    return overloaded()
+  })
+  return { url: chaos.url, refused: () => refused }
+}
+
+describe('a provider that is down for a while', { timeout: 120_000 + 3 * DOWN_MS }, () => {
+  it('B-OUTAGE-8: run() of the library waits for it', async () => {
+    const { url, refused } = await downFor(DOWN_MS)
+    const harness = new Harness({ model: hosted({ url }, 'messages') })
+    const result = await harness.run('Hello.', { patienceMs: 900_000 })
+    await harness.close()
+    expect(result).toMatchObject({ status: 'completed', text: 'Back again.' })
+    expect(refused()).toBeGreaterThan(2)
+  })
+
+  it('B-OUTAGE-8: terret run says what it waits for, and goes on', async () => {
+    await downFor(DOWN_MS)
+    const { code, out, err } = await stage.terret('run', '--patience', '15m', 'Hello.')
+    expect([code, out]).toEqual([0, 'Back again.\n'])
+    expect(err).toMatch(/Provider unavailable \(server: HTTP 5\d\d.*\)\. Trying again in \d+ s\./)
+  })
+
+  it('B-OUTAGE-8: terret run ends when its patience does, and a time that is none is refused', async () => {
+    await downFor(600_000)
+    const { code, err } = await stage.terret('run', '--patience', '1s', 'Hello.')
+    expect(code).toBe(1)
+    expect(err).toMatch(/Given up after \d+ tries/)
+    const listed = await stage.terret('list')
+    expect(listed.out).toContain('failed')
+    for (const patience of ['soon', '5', '-1s', '99999h']) {
+      expect((await stage.terret('run', `--patience=${patience}`, 'Hello.')).code).toBe(2)
+    }
+  })
+
+  it('B-OUTAGE-8: a worker finishes the run of a wake, and list and inspect say why it waits', async () => {
+    await downFor(DOWN_MS)
+    await stage.terret('list')
+    const store = sqlite(join(stage.home, 'terret.db'))
+    await asleep(store, SESSION, [{ due: Date.now() }])
+    appendFileSync(join(stage.home, 'folders.jsonl'), `\n${JSON.stringify({ session: SESSION, folder: stage.folder })}`)
+    const working = stage.start(['worker', '--idle'])
+    let listed = ''
+    for (
+      ;
+      !listed.includes('HTTP 5') && working.child.exitCode === null;
+      listed = (await stage.terret('list', '--all')).out
+    )
+      await wait(50)
+    expect((await stage.terret('inspect', '00000000')).out).toMatch(/^Outage {4}Provider unavailable/m)
+    const { code } = await working.ended
+    expect(code).toBe(0)
+    expect(await store.card(SESSION)).toMatchObject({ outcome: 'completed', wakes: 0 })
+    await store.close()
+  })
+
+  it.skipIf(noTmux)('B-OUTAGE-8: a chat says what it waits for, and goes on by itself', async () => {
+    await downFor(DOWN_MS)
+    const screen = openScreen(stage)
+    screen.enter('clear; terret interactive --trust')
+    await screen.until(PROMPT)
+    screen.enter('Hello.')
+    await screen.until(/Provider unavailable \(server/)
+    await wait(DOWN_MS)
+    await screen.until('Back again.')
+    await screen.close()
+  })
+})
