@@ -78,7 +78,8 @@ async function execute(args: BashArgs, context: ToolContext, ground: Settled): P
   const shell = findShell()
   const lines = onLine ? new Lines((stream, line) => onLine({ ...named(context), stream, line })) : null
   const errand = {
-    argv: [shell, '-lc', args.command],
+    // Not a login shell: the user's profile would export what the allowed variables leave out.
+    argv: [shell, '-c', args.command],
     network: args.network === true,
     softMs: args.soft_timeout_ms ?? SOFT_MS,
     hardMs: args.timeout_ms ?? HARD_MS,

@@ -10,7 +10,7 @@ import { type Metadata, type Output, output, ToolFailure } from './output.ts'
 import * as sandboxes from './sandbox.ts'
 import type { Sandbox } from './sandbox.ts'
 import { selfTest } from './sandbox-check.ts'
-import { type Found, hostSockets, isProtectedName, protectedIn } from './surroundings.ts'
+import { type Found, isProtectedName, protectedIn } from './surroundings.ts'
 import { type ChildEnd, type ChildOrder, runChild, type Stream } from './spawn.ts'
 import type { Approval, ToolContext } from './tool.ts'
 
@@ -26,6 +26,10 @@ export type ConfinedOptions = {
   readonly masked?: readonly string[]
   /** Where the allowed variables are read from; default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** Names of more variables to let through, such as `JAVA_HOME`. Default none. */
+  readonly variables?: readonly string[]
+  /** Lets commands open unix sockets, and with them reach those of the host that lie in no hidden folder. Default false. */
+  readonly localSockets?: boolean
 }
 
 /** The options with everything found out that does not change from call to call. */
@@ -89,7 +93,7 @@ export async function runConfined(errand: Errand, ground: Ground, context: ToolC
   for (let starts = 1; ; starts++) {
     const { order, before } = await prepare(errand, ground, context)
     const end = await runChild(order, context.clock)
-    // A socket that was to be hidden may be gone by now, and then the walls do not stand. Nothing of the command has run.
+    // A file that was to be hidden may be gone by now, and then the walls do not stand. Nothing of the command has run.
     const again = end.how.type === 'unstarted' && before !== null && starts < STARTS_MAX
     if (again) continue
     const left = before === null ? NOTHING_LEFT : aftermath(before, look(ground, order.cwd), context.approved)
@@ -122,7 +126,7 @@ async function prepare(errand: Errand, ground: Ground, context: ToolContext): Pr
   const { sandbox, env: source } = ground
   const { softMs, hardMs, onChunk, argv } = errand
   const workspace = realpathSync(ground.workspace)
-  const env = sandboxes.allowedEnvironment(source)
+  const env = sandboxes.allowedEnvironment(source, ground.variables)
   const limits = { previewBytesMax: PREVIEW_BYTES_MAX, wholeBytesMax: WHOLE_BYTES_MAX }
   const { signal } = context
   const frame = { cwd: workspace, env, signal, limits, softMs, hardMs, ...(onChunk ? { onChunk } : {}) }
@@ -134,14 +138,14 @@ async function prepare(errand: Errand, ground: Ground, context: ToolContext): Pr
   if (verdict.type === 'unsound') {
     throw new ToolFailure('Unavailable', `The sandbox does not hold, so nothing is run in it: ${verdict.reason}.`)
   }
-  const hidden = [...sandboxes.secretPaths(source), ...(ground.masked ?? [])]
   const { paths: there, partly } = look(ground, workspace)
   const { closed, told } = closedOf(there)
   const confinement = {
     workspace,
     env: { ...env, ...errand.variables },
     network: errand.network,
-    masked: [...hidden, ...openSockets(hidden, workspace)],
+    localSockets: ground.localSockets === true,
+    masked: [...sandboxes.secretPaths(source), ...(ground.masked ?? [])],
     protectedPaths: closed,
     shown: errand.shown ?? [],
   }
@@ -171,14 +175,6 @@ function closedOf(paths: readonly string[]): { readonly closed: readonly string[
     closed: [...paths.filter((path) => !isNamed(path)), ...named.slice(0, NAMED_MAX)],
     told: named.slice(NAMED_MAX),
   }
-}
-
-/** Sockets of the host that nothing else hides: not those in a hidden folder or in /tmp, which is empty inside. */
-function openSockets(hidden: readonly string[], workspace: string): readonly string[] {
-  const gone = [...hidden, '/tmp']
-  return hostSockets().filter(
-    (path) => sandboxes.isWithin(workspace, path) || !gone.some((folder) => sandboxes.isWithin(folder, path)),
-  )
 }
 
 export type Told = {

@@ -11,13 +11,10 @@ import {
   readFileSync,
   statSync,
 } from 'node:fs'
-import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { gitlinksOf } from './surroundings-index.ts'
 import { isGitFolder, OBEYED_BY_GIT, PROTECTED } from './protected.ts'
 
-/** As the kernel writes it: somebody accepts connections; and sockets that need none. */
-const LISTENS = '00010000'
-const DATAGRAM = '0002'
 const FOLDERS_MAX = 1_000
 const DEPTH_MAX = 5
 /** Within one repository: its modules, those of its modules, and worktrees. */
@@ -26,21 +23,6 @@ const FILE_BYTES_MAX = 128 * 1024 * 1024
 /** In a repository: no other one is in there. */
 const GITS_OWN = new Set(['objects', 'refs', 'logs', 'hooks', 'info', 'branches', 'lfs', 'rr-cache'])
 const SKIPPED = new Set(['node_modules', '.venv', 'venv', 'vendor', 'target', 'dist', 'build', '__pycache__', '.next'])
-
-/** The sockets in the file system that somebody listens on now: a network namespace does not hide those. */
-export function hostSockets(): readonly string[] {
-  try {
-    const lines = readFileSync('/proc/net/unix', 'utf8').split('\n').slice(1)
-    const reached = lines
-      .map((line) => line.trim().split(/\s+/))
-      .filter(([, , , flags, type]) => {
-        return flags === LISTENS || type === DATAGRAM
-      })
-    return [...new Set(reached.map((fields) => fields.slice(7).join(' ')).filter(isAbsolute))]
-  } catch {
-    return []
-  }
-}
 
 /** Relative to the workspace. `partly`: there was more than may be looked at. */
 export type Found = { readonly paths: readonly string[]; readonly partly: boolean }
