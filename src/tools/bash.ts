@@ -1,7 +1,7 @@
 // The `bash` tool: one shell command in the workspace, run as confined.ts runs everything. A command that fails is a result, not a
 // failure. The sandbox is the boundary; how risky a command looks only decides whether somebody is asked first.
 import {
-  approvalUnconfined,
+  approvalOfGround,
   type ConfinedOptions,
   type Ground,
   groundOf,
@@ -67,7 +67,7 @@ type Settled = BashOptions & Ground
 async function approvalOf(args: BashArgs, ground: Settled): Promise<Approval> {
   const { level } = await classify(args.command)
   if (level === 'blocked') return 'never'
-  const unconfined = approvalUnconfined(ground)
+  const unconfined = approvalOfGround(ground)
   if (unconfined !== 'auto') return unconfined
   if (args.network !== undefined && args.network !== false) return 'always'
   return level === 'needs_approval' && ground.risk !== 'relaxed' ? 'ask' : 'auto'

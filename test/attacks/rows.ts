@@ -17,7 +17,7 @@ import { archives, oddFiles } from './odd-files.ts'
 import { patterns } from './patterns.ts'
 import { climbing, linked, newborn } from './paths.ts'
 import { pollution } from './pollution.ts'
-import { protectedFiles } from './protected.ts'
+import { plantedFiles, protectedFiles } from './protected.ts'
 import { races } from './race.ts'
 import { sinksOfSecrets } from './redaction.ts'
 import { remotes } from './remote.ts'
@@ -33,4 +33,5 @@ export const ROWS: readonly Row[] = [
   stores, sinksOfSecrets, patterns, pollution,
   collisions, silentChanges,
   hostSockets, profiles,
+  hostSockets, plantedFiles, profiles,
 ]
