@@ -191,7 +191,7 @@ describe('what a confined command plants (needs bubblewrap)', () => {
       for (let n = 0; n < 5; n++) mkdirSync(at(`${n}`))
       await expect(call(false)).rejects.toMatchObject({
         kind: 'Denied',
-        message: expect.stringMatching(/more than 5 folders/),
+        message: expect.stringMatching(/more than 5 folders/) as string,
       })
       expect([existsSync(at('ran')), await tool.approval?.(args)]).toEqual([false, 'always'])
       await call(true)
