@@ -1,4 +1,5 @@
 // Rows 19 and 71: files that somebody's shell, editor, git or harness obeys unasked, whether they are there or not.
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { OBEYED_BY_GIT, PROTECTED } from '../../src/tools/protected.ts'
@@ -378,6 +379,8 @@ const planted: readonly Case[] = PLANTED.map(({ name, prepare, commands, file })
   needs: ['bubblewrap'],
   attack: async (world) => {
     prepare?.(world)
+    // A folder that may not be listed cannot be removed either.
+    world.defer(() => execFileSync('chmod', ['-R', 'u+rwx', world.workspace]))
     const tool = world.bash(null, world.defended ? {} : { protectedPaths: [] })
     await world.play([tool], [...commands.map((command) => ({ calls: [{ tool: 'bash', args: { command } }] })), 'done'])
   },

@@ -9,9 +9,9 @@ import { noBubblewrap } from './box.ts'
 const text = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
 
 it.each([
-  ['sandbox', "[ 'here' ] false\n"],
-  ['skills', 'Good day, Ada\n\n'],
-])('B-SANDBOX-6: the program of the guide %s compiles and runs as it stands there', (name, said) => {
+  ['sandbox', new URL('../../.build/test/tools/guide-sandbox.js', import.meta.url), "[ 'here' ] false\n"],
+  ['skills', new URL('../../.build/test/tools/guide-skills.js', import.meta.url), 'Good day, Ada\n\n'],
+])('B-SANDBOX-6: the program of the guide %s compiles and runs as it stands there', (name, compiled, said) => {
   const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(text(`../../docs/guide/${name}.md`)) ?? []
   const imported = code
     .replace("'terret'", "'../../src/index.ts'")
@@ -20,10 +20,9 @@ it.each([
   expect(imported).toBe(example.slice(example.indexOf('\n') + 1))
   if (noBubblewrap) return
   // Compiled by `npm run build:all`, which the tests begin with.
-  const script = fileURLToPath(new URL(`../../.build/test/tools/guide-${name}.js`, import.meta.url))
   const cwd = mkdtempSync(join('/var/tmp', 'terret-guide-'))
   try {
-    expect(execFileSync(process.execPath, [script], { cwd, encoding: 'utf8' })).toBe(said)
+    expect(execFileSync(process.execPath, [fileURLToPath(compiled)], { cwd, encoding: 'utf8' })).toBe(said)
   } finally {
     rmSync(cwd, { recursive: true, force: true })
   }

@@ -150,7 +150,7 @@ describe('a confined command (needs bubblewrap)', () => {
   it.skipIf(noFilter)('B-SANDBOX-3: cannot send to a socket of the host with one of a pair', async () => {
     const send = (type: string) =>
       `perl -MSocket -e 'socketpair(my $a, my $b, AF_UNIX, ${type}, 0) or exit 3; exit(send($a, "x", 0, pack_sockaddr_un($ARGV[0])) ? 0 : 4)' ${box.outside}/s`
-    const daemon = spawn('perl', [
+    const daemon = spawn('/usr/bin/perl', [
       '-MSocket',
       '-e',
       'socket(my $s, AF_UNIX, SOCK_DGRAM, 0); bind($s, pack_sockaddr_un($ARGV[0])); $| = 1; print "up"; sleep 60',
