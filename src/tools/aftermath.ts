@@ -1,7 +1,7 @@
 // What a command left at protected places. Mounts close only what exists, so whatever was missing is looked for again after the call.
 // What nobody allowed is renamed, so that nothing obeys it. Renamed, and not removed: it may be somebody's work that was moved there.
 import { constants, lstatSync, readdirSync, readlinkSync, realpathSync, renameSync, symlinkSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { firstLink, isWithin } from './sandbox.ts'
 import { isSkipped, type Look } from './surroundings.ts'
 
@@ -44,7 +44,7 @@ export function aftermath(before: Before, after: Look, allowed: boolean): Afterm
     return { changed: look.partly ? told : loose, setAside: [], unchecked: look.partly ? [] : unseen.map(absolute) }
   }
   const fresh = new Set(unseen.map((path) => newest(look, path)).toSorted())
-  const setAside = [...loose, ...[...fresh].filter((path) => !look.folders.has(path)).map(absolute)].flatMap(renamed)
+  const setAside = [...loose, ...[...fresh].filter((path) => path !== '').map(absolute)].flatMap(renamed)
   for (const [path, led] of turned) putBack(path, led)
   const gone = new Set(setAside.map(({ path }) => path))
   const stays = (path: string): boolean => isThere(path) && !gone.has(path)
@@ -69,9 +69,14 @@ function newest({ folders }: Look, path: string): string {
 }
 
 /** What to rename: a link that is new, else the thing itself, if it is in the workspace. */
-function placeOf({ workspace, links }: Before, path: string): readonly string[] {
+function placeOf({ workspace, links, look }: Before, path: string): readonly string[] {
   const link = firstLink(workspace, path)
-  if (link !== null && !links.has(link)) return [link]
+  const isKnown = (one: string): boolean => {
+    const way = relative(workspace, one)
+    const above = look.folders.get(dirname(way) === '.' ? '' : dirname(way))
+    return links.has(one) || (above?.links.includes(way) ?? false) || (above?.folders.includes(way) ?? false)
+  }
+  if (link !== null && !isKnown(link)) return [link]
   try {
     const whole = join(workspace, path)
     const folder = realpathSync(dirname(whole))

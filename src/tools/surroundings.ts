@@ -76,7 +76,10 @@ export function lookAround(workspace: string, before: Look, { now, foldersMax }:
     folders.set(folder, seen)
     for (const path of seen.named) paths.add(path)
     for (const inner of seen.folders) add(inner)
-    for (const link of seen.links) for (const led of leadsWithin(workspace, link)) add(led)
+    for (const link of seen.links) {
+      for (const led of leadsWithin(workspace, link)) add(led)
+      for (const path of protectedBehind(workspace, link)) paths.add(path)
+    }
     if (seen.indexes === null) continue
     const repository = repositoryAt(workspace, folder, seen.indexes)
     for (const path of repository.obeyed) paths.add(path)
@@ -105,12 +108,13 @@ export function isSkipped(folder: string): boolean {
 function see(workspace: string, folder: string, before: Seen | undefined, now: number): Seen | string | null {
   const whole = join(workspace, folder)
   const isGit = isGitName(basename(folder))
-  let stamp = ''
+  let [stamp, isOurs] = ['', true]
   try {
     const stat = isGit ? statSync(whole) : lstatSync(whole)
     const { dev, ino, mode, mtimeMs, ctimeMs, size } = stat
     if (!stat.isDirectory()) return isGit ? 'no folder' : null
     stamp = `${dev} ${ino} ${mode} ${mtimeMs} ${ctimeMs}`
+    isOurs = stat.uid === process.getuid?.()
     if (before?.settled === true && before.stamp === stamp) return before
     const entries = size > LISTED_BYTES_MAX ? entriesOf(whole) : readdirSync(whole, { withFileTypes: true })
     const settled = now - Math.max(mtimeMs, ctimeMs) > SETTLED_MS
@@ -118,7 +122,8 @@ function see(workspace: string, folder: string, before: Seen | undefined, now: n
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable'
     if (isGit && code === 'ENOENT') return existsSync(dirname(whole)) && isLink(whole) ? 'no folder' : null
-    return `${code} ${stamp}`
+    // What may not be listed and belongs to another user was not made by a command, and is not changed by one.
+    return isOurs ? `${code} ${stamp}` : null
   }
 }
 
@@ -168,12 +173,31 @@ function* entriesOf(folder: string): Iterable<Dirent> {
 function leadsWithin(workspace: string, link: string): readonly string[] {
   try {
     const real = realpathSync(join(workspace, link))
-    const way = relative(workspace, real)
-    return way === '' || way.startsWith('..') || !statSync(real).isDirectory() ? [] : [way]
+    return statSync(real).isDirectory() ? wayTo(workspace, real) : []
   } catch {
     return []
   }
 }
+
+/** From the workspace, to what is in it. */
+function wayTo(workspace: string, path: string): readonly string[] {
+  const way = relative(workspace, path)
+  return way === '' || way === '..' || way.startsWith('../') ? [] : [way]
+}
+
+/** What is protected by more than one name, and the link is one of the first of them. */
+function protectedBehind(workspace: string, link: string): readonly string[] {
+  const spelled = `/${link}`.toLowerCase()
+  return RUNS.flatMap((names) =>
+    names
+      .map((_, at) => at)
+      .filter((at) => at > 0 && spelled.endsWith(`/${names.slice(0, at).join('/').toLowerCase()}`))
+      .map((at) => [link, ...names.slice(at)].join('/'))
+      .filter((path) => existsSync(join(workspace, path))),
+  )
+}
+
+const RUNS = PROTECTED.map((path) => path.split('/')).filter((names) => names.length > 1)
 
 type Repository = {
   readonly obeyed: readonly string[]
@@ -188,10 +212,7 @@ function repositoryAt(workspace: string, folder: string, indexes: readonly strin
   const worktree = /^\s*worktree\s*=\s*(.+?)\s*$/m.exec(config)?.[1]
   const link = textOf(join(whole, 'gitdir')).trim()
   const root = resolve(whole, worktree ?? (link === '' ? '..' : dirname(link)))
-  const within = (path: string): readonly string[] => {
-    const way = relative(workspace, path)
-    return way === '' || way.startsWith('..') ? [] : [way]
-  }
+  const within = (path: string): readonly string[] => wayTo(workspace, path)
   const hashBytes = /^\s*objectformat\s*=\s*sha256/im.test(config) ? 32 : 20
   const orders: (readonly [string, readonly string[]])[] = []
   const links = indexes.flatMap((name) => {

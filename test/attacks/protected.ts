@@ -266,7 +266,7 @@ const gitFolder = (world: World): void => {
     world.put(`ws/.git/${file}`, text)
 }
 const TODO = '.git/rebase-merge/git-rebase-todo'
-const MANY = 'for i in $(seq 1500); do mkdir many$i; done'
+const MANY = 'mkdir many{1..1500}'
 
 const PLANTED: readonly Planted[] = [
   { name: 'behind 1,500 folders', commands: [`${MANY}; mkdir -p z/y; echo evil > z/y/.envrc`], file: 'z/y/.envrc' },

@@ -133,7 +133,7 @@ describe('what a confined command plants (needs bubblewrap)', () => {
   it.skipIf(noBubblewrap)('B-PROTECT-1: is found at any depth and behind any number of folders', async () => {
     const deep = `${'d/'.repeat(30)}.envrc`
     const result = await box.run(
-      `for i in $(seq 1100); do mkdir many$i; done; mkdir -p z/y dist $(dirname ${deep})
+      `mkdir many{1..1100}; mkdir -p z/y dist $(dirname ${deep})
        for file in z/y/.envrc dist/.envrc ${deep}; do echo evil > $file; done`,
       { soft_timeout_ms: 60_000 },
     )
@@ -148,6 +148,16 @@ describe('what a confined command plants (needs bubblewrap)', () => {
       expect(asidesOf(await box.run('echo fine > node_modules/x/.envrc'))).toEqual([])
       expect(asidesOf(await box.run('mv node_modules/x x'))).toEqual(['x/.envrc', 'x/.vscode'].map(at))
       expect(asidesOf(await box.run('ln -s node_modules/y y'))).toEqual([at('node_modules/y/.envrc')])
+      const dotted = 'mkdir -p ..a/node_modules/z; echo evil > ..a/node_modules/z/.envrc; ln -s ..a/node_modules/z z'
+      expect(asidesOf(await box.run(dotted))).toEqual([at('..a/node_modules/z/.envrc')])
+      const behind = 'mkdir -p x/fish; echo evil > x/fish/config.fish; ln -s x .config'
+      expect(asidesOf(await box.run(behind))).toEqual([at('.config')])
+      symlinkSync('x', at('.config'))
+      expect(asidesOf(await box.run('mkdir x/sway; echo evil > x/sway/config'))).toEqual([at('x/sway')])
+      box.write('ws/plain/a', '')
+      expect(asidesOf(await box.run('true'))).toEqual([])
+      const disguised = 'touch -r plain stamp; echo evil > plain/.envrc; touch -r stamp plain'
+      expect(asidesOf(await box.run(disguised))).toEqual([at('plain/.envrc')])
     },
   )
 
