@@ -81,6 +81,10 @@ export function groundOf<Options extends ConfinedOptions>(options: Options): Opt
   if (!Number.isSafeInteger(foldersMax) || foldersMax < 1) {
     throw new Fault('invalid_config', `"foldersMax" is ${foldersMax}: give a whole number from 1 on, or leave it out.`)
   }
+  const variables: unknown = options.variables ?? []
+  if (!Array.isArray(variables) || !variables.every((name) => typeof name === 'string')) {
+    throw new Fault('invalid_config', '"variables" must be a list of names, such as ["JAVA_HOME"].')
+  }
   const sandbox = options.sandbox ?? sandboxes.findSandbox(options.workspace, env)
   return { ...options, env, attended, sandbox, foldersMax, last: { look: NOTHING_SEEN } }
 }
@@ -89,9 +93,12 @@ export function groundOf<Options extends ConfinedOptions>(options: Options): Opt
  * What a call needs because of where it runs, whatever it does. Without a sandbox no rule waves it through, and where nobody can be
  * asked it is refused. In a workspace that is too large to be checked afterwards a person must allow it.
  */
-export function approvalOfGround({ sandbox, attended, last }: Ground): Approval {
-  if (sandbox.type !== 'none') return last.look.partly ? 'always' : 'auto'
-  return attended ? 'always' : 'never'
+export function approvalOfGround(ground: Ground): Approval {
+  const { sandbox, attended, last, workspace, foldersMax } = ground
+  if (sandbox.type === 'none') return attended ? 'always' : 'never'
+  if (!last.look.partly) return 'auto'
+  // Looked at once more: somebody may have tidied up.
+  return look(ground, realpathSync(workspace), { now: 0, foldersMax }).partly ? 'always' : 'auto'
 }
 
 /** For a description: loud, so that neither the model nor whoever reads its tools can miss it. Null if there is a sandbox. */

@@ -206,6 +206,8 @@ describe('what a confined command plants (needs bubblewrap)', () => {
       expect([existsSync(at('ran')), await tool.approval?.(args)]).toEqual([false, 'always'])
       await call(true)
       expect(existsSync(at('ran'))).toBe(true)
+      rmSync(at('0'), { recursive: true })
+      expect(await tool.approval?.(args)).toBe('auto')
       for (const foldersMax of [0, -1, 1.5, Number.NaN]) {
         expect(() => bashTool({ workspace: box.workspace, foldersMax })).toThrow(/foldersMax/)
       }

@@ -148,6 +148,8 @@ describe('a confined command (needs bubblewrap)', () => {
     expect([result.stdout, result.stderr]).toEqual([`:::${env.PATH}\n`, ''])
     const more = await box.run('echo "$JAVA_HOME:$A"', {}, { env, variables: ['JAVA_HOME', 'MISSING'], ...options })
     expect(more.stdout).toBe('/java:\n')
+    const misspelled = { variables: 'JAVA_HOME' as unknown as readonly string[] }
+    await expect(box.run('true', {}, misspelled)).rejects.toMatchObject({ code: 'invalid_config' })
   })
 
   it.skipIf(noBubblewrap)('B-BASH-12: finds the usual secrets and the data of the harness empty', async () => {
