@@ -102,8 +102,8 @@ function timeoutText(args: BashArgs): (kind: 'soft' | 'hard') => string {
 
 function describe(ground: Ground): string {
   const what = `Runs a shell command in the workspace and returns JSON: command, shell, stdout, stderr, exit_code, success. Each call is a fresh shell, and no process outlives it. It is stopped after ${SOFT_MS / 1000} s without output and after ${HARD_MS / 1000} s in all.`
-  const walls =
-    'Sandboxed: only the workspace and /tmp can be written, /tmp is empty in each call, unix sockets cannot be opened, and there is no network unless "network" is true, for which a person is asked.'
+  const sockets = ground.localSockets === true ? '' : 'unix sockets cannot be opened, '
+  const walls = `Sandboxed: only the workspace and /tmp can be written, /tmp is empty in each call, ${sockets}and there is no network unless "network" is true, for which a person is asked.`
   return `${what} ${warning(ground) ?? walls}`
 }
 
