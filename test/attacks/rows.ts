@@ -10,8 +10,6 @@ import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
 import { allowLists, names } from './injection.ts'
 import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
-import { egress, labels } from './network.ts'
-import { measureless, programs, rugPulls } from './mcp.ts'
 import { egress, hostSockets, labels } from './network.ts'
 import { archives, oddFiles } from './odd-files.ts'
 import { patterns } from './patterns.ts'
@@ -32,6 +30,5 @@ export const ROWS: readonly Row[] = [
   rugPulls, programs, remotes, measureless,
   stores, sinksOfSecrets, patterns, pollution,
   collisions, silentChanges,
-  hostSockets, profiles,
   hostSockets, plantedFiles, profiles,
 ]
