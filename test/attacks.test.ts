@@ -38,6 +38,9 @@ const SENTENCES = [
   'B-ATTACK-48: no name in arguments, rows or rules changes every object',
   'B-ATTACK-60: an MCP server that lists colliding names stops no run, and takes no other tool’s place',
   'B-ATTACK-61: an MCP tool that changes within a run is not called any more, whether the server says so or not',
+  'B-ATTACK-70: a socket of the host is not reached under any name, wherever and however it was bound',
+  'B-ATTACK-71: what is obeyed unasked is planted nowhere, however deep, hidden or far from where it is looked for',
+  'B-ATTACK-72: what the profile of the user exports reaches no command',
 ]
 
 const rowOf = (sentence: string): number => Number(/\d+/.exec(sentence)?.[0])

@@ -1,57 +1,82 @@
 // What a command left at protected places. Mounts close only what exists, so whatever was missing is looked for again after the call.
 // What nobody allowed is renamed, so that nothing obeys it. Renamed, and not removed: it may be somebody's work that was moved there.
 import { constants, lstatSync, readdirSync, readlinkSync, realpathSync, renameSync, symlinkSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { firstLink, isWithin } from './sandbox.ts'
-import type { Found } from './surroundings.ts'
+import { isSkipped, type Look } from './surroundings.ts'
 
 /** How it was when the command began. */
 export type Before = {
   readonly workspace: string
-  /** From the workspace. */
-  readonly there: ReadonlySet<string>
-  /** Not all of the workspace was looked at: what is found later may have been there all the time. */
-  readonly partly: boolean
+  readonly look: Look
   /** How those look that were not closed, being too many. Absolute. */
   readonly told: ReadonlyMap<string, string>
   /** Where links on the way to protected places led. */
   readonly links: ReadonlyMap<string, string | null>
-  /** When the walls were planned. They take longer to raise than clocks of file systems run behind. */
-  readonly at: number
 }
 
 export type SetAside = { readonly path: string; readonly now: string }
 
-/** Absolute: what is as the command left it, and what is not. */
-export type Aftermath = { readonly changed: readonly string[]; readonly setAside: readonly SetAside[] }
+/** Absolute: what is as the command left it, what is not, and folders that could neither be looked into nor set aside. */
+export type Aftermath = {
+  readonly changed: readonly string[]
+  readonly setAside: readonly SetAside[]
+  readonly unchecked: readonly string[]
+}
 
-export function aftermath(before: Before, { paths }: Found, allowed: boolean): Aftermath {
+export function aftermath(before: Before, after: Look, allowed: boolean): Aftermath {
+  const { workspace, look } = before
   const turned = [...before.links].filter(([path, led]) => leadsTo(path) !== led)
-  const made = paths.filter((path) => isMade(before, path)).flatMap((path) => placeOf(before, path))
-  const loose = [...new Set([...turned.map(([path]) => path), ...made])]
+  const made = [...after.paths]
+    .filter((path) => !look.paths.has(path))
+    .toSorted()
+    .flatMap((path) => placeOf(before, path))
+  const ordered = [...after.orders].filter(([path, lines]) =>
+    lines.some((line) => !look.orders.get(path)?.includes(line)),
+  )
   const told = [...before.told].filter(([path, looked]) => glimpse(path) !== looked).map(([path]) => path)
-  if (allowed) return { changed: [...loose, ...told], setAside: [] }
-  const setAside = loose.flatMap(renamed)
+  const unseen = [...after.unseen].filter(([path, why]) => look.unseen.get(path) !== why).map(([path]) => path)
+  const absolute = (path: string): string => join(workspace, path)
+  const links = turned.map(([path]) => path)
+  const loose = [...new Set([...links, ...made, ...ordered.map(([path]) => absolute(path)), ...told])]
+  if (allowed) {
+    // Of a workspace that was only looked at in part nobody can say what is new.
+    return { changed: look.partly ? told : loose, setAside: [], unchecked: look.partly ? [] : unseen.map(absolute) }
+  }
+  const fresh = new Set(unseen.map((path) => newest(look, path)).toSorted())
+  const setAside = [...loose, ...[...fresh].filter((path) => path !== '').map(absolute)].flatMap(renamed)
   for (const [path, led] of turned) putBack(path, led)
+  const gone = new Set(setAside.map(({ path }) => path))
+  const stays = (path: string): boolean => isThere(path) && !gone.has(path)
   return {
-    changed: [...loose.filter((path) => isThere(path) && leadsTo(path) !== before.links.get(path)), ...told],
+    changed: loose.filter((path) => {
+      // What was there and is not any more cannot be renamed.
+      const isLost = before.told.has(path) && !gone.has(path) && !isThere(path)
+      return isLost || (stays(path) && leadsTo(path) !== before.links.get(path))
+    }),
     setAside,
+    unchecked: [...fresh].map(absolute).filter(stays),
   }
 }
 
-function isMade({ workspace, there, partly, at }: Before, path: string): boolean {
-  if (there.has(path)) return false
-  // A repository with very much in it is closed as a whole, and that may change from look to look.
-  if ([...there].some((known) => isWithin(known, path) || isWithin(path, known))) return false
-  if (!partly) return true
-  const changedAt = lstatSync(join(workspace, path), { throwIfNoEntry: false })?.ctimeMs
-  return changedAt !== undefined && changedAt >= at
+/** The topmost folder above it that was not there before: all of it is the command's. */
+function newest({ folders }: Look, path: string): string {
+  let top = path
+  for (let above = dirname(path); above !== '.' && !folders.has(above) && !isSkipped(above); above = dirname(above)) {
+    top = above
+  }
+  return top
 }
 
 /** What to rename: a link that is new, else the thing itself, if it is in the workspace. */
-function placeOf({ workspace, links }: Before, path: string): readonly string[] {
+function placeOf({ workspace, links, look }: Before, path: string): readonly string[] {
   const link = firstLink(workspace, path)
-  if (link !== null && !links.has(link)) return [link]
+  const isKnown = (one: string): boolean => {
+    const way = relative(workspace, one)
+    const above = look.folders.get(dirname(way) === '.' ? '' : dirname(way))
+    return links.has(one) || (above?.links.includes(way) ?? false) || (above?.folders.includes(way) ?? false)
+  }
+  if (link !== null && !isKnown(link)) return [link]
   try {
     const whole = join(workspace, path)
     const folder = realpathSync(dirname(whole))
@@ -70,16 +95,27 @@ function putBack(path: string, led: string | null): void {
 }
 
 function renamed(path: string): readonly SetAside[] {
-  if (!isThere(path)) return []
-  let now = `${path}.unapproved`
-  for (let count = 2; isThere(now); count++) now = `${path}.unapproved-${count}`
-  try {
-    renameSync(path, now)
-    return [{ path, now }]
-  } catch {
-    // It stays, and is told as changed.
-    return []
-  }
+  const found: readonly (string | Buffer)[] = isThere(path) ? [path] : namedInBytes(path)
+  return found.flatMap((from) => {
+    let now = `${path}.unapproved`
+    for (let count = 2; isThere(now); count++) now = `${path}.unapproved-${count}`
+    try {
+      renameSync(from, now)
+      return [{ path, now }]
+    } catch {
+      // It stays, and is told as changed.
+      return []
+    }
+  })
+}
+
+/** A name that is no text is listed with U+FFFD for what cannot be read. It is found again by its bytes. */
+function namedInBytes(path: string): readonly Buffer[] {
+  const name = basename(path)
+  if (!name.includes('\ufffd')) return []
+  const above = Buffer.from(`${dirname(path)}/`)
+  const names = readdirSync(dirname(path), { encoding: 'buffer' })
+  return names.filter((bytes) => bytes.toString() === name).map((bytes) => Buffer.concat([above, bytes]))
 }
 
 /** To be compared after the call. A folder looks like what is in it. */

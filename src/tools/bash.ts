@@ -1,7 +1,7 @@
 // The `bash` tool: one shell command in the workspace, run as confined.ts runs everything. A command that fails is a result, not a
 // failure. The sandbox is the boundary; how risky a command looks only decides whether somebody is asked first.
 import {
-  approvalUnconfined,
+  approvalOfGround,
   type ConfinedOptions,
   type Ground,
   groundOf,
@@ -67,7 +67,7 @@ type Settled = BashOptions & Ground
 async function approvalOf(args: BashArgs, ground: Settled): Promise<Approval> {
   const { level } = await classify(args.command)
   if (level === 'blocked') return 'never'
-  const unconfined = approvalUnconfined(ground)
+  const unconfined = approvalOfGround(ground)
   if (unconfined !== 'auto') return unconfined
   if (args.network !== undefined && args.network !== false) return 'always'
   return level === 'needs_approval' && ground.risk !== 'relaxed' ? 'ask' : 'auto'
@@ -78,7 +78,8 @@ async function execute(args: BashArgs, context: ToolContext, ground: Settled): P
   const shell = findShell()
   const lines = onLine ? new Lines((stream, line) => onLine({ ...named(context), stream, line })) : null
   const errand = {
-    argv: [shell, '-lc', args.command],
+    // Not a login shell: the user's profile would export what the allowed variables leave out.
+    argv: [shell, '-c', args.command],
     network: args.network === true,
     softMs: args.soft_timeout_ms ?? SOFT_MS,
     hardMs: args.timeout_ms ?? HARD_MS,
@@ -101,8 +102,8 @@ function timeoutText(args: BashArgs): (kind: 'soft' | 'hard') => string {
 
 function describe(ground: Ground): string {
   const what = `Runs a shell command in the workspace and returns JSON: command, shell, stdout, stderr, exit_code, success. Each call is a fresh shell, and no process outlives it. It is stopped after ${SOFT_MS / 1000} s without output and after ${HARD_MS / 1000} s in all.`
-  const walls =
-    'Sandboxed: only the workspace and /tmp can be written, /tmp is empty in each call, and there is no network unless "network" is true, for which a person is asked.'
+  const sockets = ground.localSockets === true ? '' : 'unix sockets cannot be opened, '
+  const walls = `Sandboxed: only the workspace and /tmp can be written, /tmp is empty in each call, ${sockets}and there is no network unless "network" is true, for which a person is asked.`
   return `${what} ${warning(ground) ?? walls}`
 }
 

@@ -3,6 +3,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Json } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
 import { type Aftermath, aftermath, type Before, glimpse, leadsTo } from './aftermath.ts'
 import { blobPath, bound, clip } from './bound.ts'
 import type { Captured } from './capture.ts'
@@ -10,7 +11,7 @@ import { type Metadata, type Output, output, ToolFailure } from './output.ts'
 import * as sandboxes from './sandbox.ts'
 import type { Sandbox } from './sandbox.ts'
 import { selfTest } from './sandbox-check.ts'
-import { type Found, hostSockets, isProtectedName, protectedIn } from './surroundings.ts'
+import { FOLDERS_MAX, isProtectedName, type Look, lookAround, NOTHING_SEEN } from './surroundings.ts'
 import { type ChildEnd, type ChildOrder, runChild, type Stream } from './spawn.ts'
 import type { Approval, ToolContext } from './tool.ts'
 
@@ -20,12 +21,18 @@ export type ConfinedOptions = {
   readonly sandbox?: Sandbox
   /** Is there a person who can be asked? Without a sandbox nothing is run if not. Default: standard input is a terminal. */
   readonly attended?: boolean
-  /** Relative to the workspace; default: what `protectedIn` finds. */
+  /** Relative to the workspace; default: what `lookAround` finds. */
   readonly protectedPaths?: readonly string[]
+  /** How many folders of the workspace are looked into for them. In a larger one a person must allow each call. Default 50,000. */
+  readonly foldersMax?: number
   /** More to hide than the usual secrets and what is the harness's own. Absolute. */
   readonly masked?: readonly string[]
   /** Where the allowed variables are read from; default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** Names of more variables to let through, such as `JAVA_HOME`. Default none. */
+  readonly variables?: readonly string[]
+  /** Lets commands open unix sockets, and with them reach those of the host that lie in no hidden folder. Default false. */
+  readonly localSockets?: boolean
 }
 
 /** The options with everything found out that does not change from call to call. */
@@ -33,8 +40,9 @@ export type Ground = ConfinedOptions & {
   readonly sandbox: Sandbox
   readonly attended: boolean
   readonly env: Readonly<Record<string, string | undefined>>
-  /** What was ever found protected: nothing is hidden again by what commands put in front of it. */
-  readonly known: Set<string>
+  readonly foldersMax: number
+  /** What the last look found. It makes the next one faster. */
+  readonly last: { look: Look }
 }
 
 export type Errand = {
@@ -61,20 +69,36 @@ export type Ran = {
 export const HARD_MS_MAX = 600_000
 const STARTS_MAX = 4
 const NAMED_MAX = 50
+const HELD_MAX = 300
+/** How many paths of a kind a result tells. */
+const LISTED_MAX = 50
 const PREVIEW_BYTES_MAX = 50_000
 const WHOLE_BYTES_MAX = 8_000_000
 const CONTENT_CHARACTERS_MAX = 4 * PREVIEW_BYTES_MAX
 
 export function groundOf<Options extends ConfinedOptions>(options: Options): Options & Ground {
-  const { env = process.env, attended = process.stdin.isTTY === true } = options
+  const { env = process.env, attended = process.stdin.isTTY === true, foldersMax = FOLDERS_MAX } = options
+  if (!Number.isSafeInteger(foldersMax) || foldersMax < 1) {
+    throw new Fault('invalid_config', `"foldersMax" is ${foldersMax}: give a whole number from 1 on, or leave it out.`)
+  }
+  const variables: unknown = options.variables ?? []
+  if (!Array.isArray(variables) || !variables.every((name) => typeof name === 'string')) {
+    throw new Fault('invalid_config', '"variables" must be a list of names, such as ["JAVA_HOME"].')
+  }
   const sandbox = options.sandbox ?? sandboxes.findSandbox(options.workspace, env)
-  return { ...options, env, attended, sandbox, known: new Set() }
+  return { ...options, env, attended, sandbox, foldersMax, last: { look: NOTHING_SEEN } }
 }
 
-/** What a call needs for the want of a sandbox alone. No rule waves it through, and where nobody can be asked it is refused. */
-export function approvalUnconfined({ sandbox, attended }: Ground): Approval {
-  if (sandbox.type !== 'none') return 'auto'
-  return attended ? 'always' : 'never'
+/**
+ * What a call needs because of where it runs, whatever it does. Without a sandbox no rule waves it through, and where nobody can be
+ * asked it is refused. In a workspace that is too large to be checked afterwards a person must allow it.
+ */
+export function approvalOfGround(ground: Ground): Approval {
+  const { sandbox, attended, last, workspace, foldersMax } = ground
+  if (sandbox.type === 'none') return attended ? 'always' : 'never'
+  if (!last.look.partly) return 'auto'
+  // Looked at once more: somebody may have tidied up.
+  return look(ground, realpathSync(workspace), { now: 0, foldersMax }).partly ? 'always' : 'auto'
 }
 
 /** For a description: loud, so that neither the model nor whoever reads its tools can miss it. Null if there is a sandbox. */
@@ -89,15 +113,19 @@ export async function runConfined(errand: Errand, ground: Ground, context: ToolC
   for (let starts = 1; ; starts++) {
     const { order, before } = await prepare(errand, ground, context)
     const end = await runChild(order, context.clock)
-    // A socket that was to be hidden may be gone by now, and then the walls do not stand. Nothing of the command has run.
+    // A file that was to be hidden may be gone by now, and then the walls do not stand. Nothing of the command has run.
     const again = end.how.type === 'unstarted' && before !== null && starts < STARTS_MAX
     if (again) continue
-    const left = before === null ? NOTHING_LEFT : aftermath(before, look(ground, order.cwd), context.approved)
-    return ran(end, left, { errand, ground })
+    if (before === null) return ran(end, NOTHING_LEFT, { errand, ground })
+    const after = look(ground, order.cwd, {
+      now: context.clock.now(),
+      foldersMax: before.look.folders.size + ground.foldersMax,
+    })
+    return ran(end, aftermath(before, after, context.approved), { errand, ground })
   }
 }
 
-const NOTHING_LEFT: Aftermath = { changed: [], setAside: [] }
+const NOTHING_LEFT: Aftermath = { changed: [], setAside: [], unchecked: [] }
 
 function ran(
   end: ChildEnd,
@@ -119,7 +147,7 @@ async function prepare(errand: Errand, ground: Ground, context: ToolContext): Pr
   const { sandbox, env: source } = ground
   const { softMs, hardMs, onChunk, argv } = errand
   const workspace = realpathSync(ground.workspace)
-  const env = sandboxes.allowedEnvironment(source)
+  const env = sandboxes.allowedEnvironment(source, ground.variables)
   const limits = { previewBytesMax: PREVIEW_BYTES_MAX, wholeBytesMax: WHOLE_BYTES_MAX }
   const { signal } = context
   const frame = { cwd: workspace, env, signal, limits, softMs, hardMs, ...(onChunk ? { onChunk } : {}) }
@@ -131,52 +159,61 @@ async function prepare(errand: Errand, ground: Ground, context: ToolContext): Pr
   if (verdict.type === 'unsound') {
     throw new ToolFailure('Unavailable', `The sandbox does not hold, so nothing is run in it: ${verdict.reason}.`)
   }
-  const hidden = [...sandboxes.secretPaths(source), ...(ground.masked ?? [])]
-  const { paths: there, partly } = look(ground, workspace)
-  const { closed, told } = closedOf(there)
+  const seen = look(ground, workspace, { now: context.clock.now(), foldersMax: ground.foldersMax })
+  if (seen.partly && !context.approved) throw new ToolFailure('Denied', tooLarge(ground))
+  const { closed, told } = closedOf([...seen.paths])
   const confinement = {
     workspace,
     env: { ...env, ...errand.variables },
     network: errand.network,
-    masked: [...hidden, ...openSockets(hidden, workspace)],
+    localSockets: ground.localSockets === true,
+    masked: [...sandboxes.secretPaths(source), ...(ground.masked ?? [])],
     protectedPaths: closed,
     shown: errand.shown ?? [],
   }
   const { args, filter, links } = sandboxes.raiseWalls(confinement, verdict.features)
   const wrapped = [...args, ...sandboxes.heldBack(argv)]
   const order = { ...frame, file: sandbox.path, args: wrapped, filter, namespaced: true }
-  const seen = new Map(told.map((path) => [join(workspace, path), glimpse(join(workspace, path))]))
+  const looked = new Map(told.map((path) => [join(workspace, path), glimpse(join(workspace, path))]))
   const led = new Map(links.map((link) => [link, leadsTo(link)]))
-  return {
-    order,
-    before: { workspace, there: new Set(there), partly, told: seen, links: led, at: context.clock.now() },
-  }
+  return { order, before: { workspace, look: seen, told: looked, links: led } }
 }
 
-/** What is protected and there. What was found once is looked for by name, wherever the search ends this time. */
-function look({ protectedPaths, known }: Ground, workspace: string): Found {
-  const { paths, partly } = protectedPaths ? { paths: protectedPaths, partly: false } : protectedIn(workspace)
-  for (const path of paths) known.add(path)
-  return { paths: [...known].filter((path) => existsSync(join(workspace, path))), partly }
+function tooLarge({ foldersMax }: Ground): string {
+  return `Nothing was run: the workspace has more than ${foldersMax} folders, so what a command leaves at protected places cannot be checked, and a person must allow each one. Call it again to have a person asked, or work in a smaller folder.`
+}
+
+/** What is protected and there. */
+function look(ground: Ground, workspace: string, bounds: { readonly now: number; readonly foldersMax: number }): Look {
+  const { protectedPaths, last } = ground
+  if (protectedPaths) {
+    return { ...NOTHING_SEEN, paths: new Set(protectedPaths.filter((path) => existsSync(join(workspace, path)))) }
+  }
+  last.look = lookAround(workspace, last.look, bounds)
+  return last.look
 }
 
 /** Each mount makes the next one slower. What git obeys is closed all the same; of the rest only what is nearest to the top. */
 function closedOf(paths: readonly string[]): { readonly closed: readonly string[]; readonly told: readonly string[] } {
   const isNamed = (path: string): boolean => isProtectedName(basename(path), dirname(path))
-  const named = paths.filter(isNamed)
+  const depth = (path: string): number => path.split('/').length
+  const named = paths.filter(isNamed).sort((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1))
   return {
-    closed: [...paths.filter((path) => !isNamed(path)), ...named.slice(0, NAMED_MAX)],
+    closed: [...gathered(paths.filter((path) => !isNamed(path))), ...named.slice(0, NAMED_MAX)],
     told: named.slice(NAMED_MAX),
   }
 }
 
-/** Sockets of the host that nothing else hides: not those in a hidden folder or in /tmp, which is empty inside. */
-function openSockets(hidden: readonly string[], workspace: string): readonly string[] {
-  const gone = [...hidden, '/tmp']
-  return hostSockets().filter(
-    (path) => sandboxes.isWithin(workspace, path) || !gone.some((folder) => sandboxes.isWithin(folder, path)),
-  )
+/** Of a repository with very many others in it the folders that hold those are closed as a whole. */
+function gathered(paths: readonly string[]): readonly string[] {
+  const holderOf = (path: string): string => HOLDER.exec(path)?.[0] ?? path
+  const held = new Map<string, number>()
+  for (const holder of paths.map(holderOf)) held.set(holder, (held.get(holder) ?? 0) + 1)
+  const close = (path: string): string => ((held.get(holderOf(path)) ?? 0) > HELD_MAX ? holderOf(path) : path)
+  return [...new Set(paths.map(close))]
 }
+
+const HOLDER = /^(?:.*?\/)?\.git\/(?:modules|worktrees)(?=\/)/i
 
 export type Told = {
   /** What was run, in the tool's own words: the first fields of the result. */
@@ -229,14 +266,20 @@ function stoppedText(durationMs: number): string {
   return `Stopped after ${durationMs} ms, with everything the command had started. The output is cut here. It may have taken effect in part; check before repeating it.`
 }
 
-function noticedOf({ changed, setAside }: Aftermath): Readonly<Record<string, Json>> {
+function noticedOf({ changed, setAside, unchecked }: Aftermath): Readonly<Record<string, Json>> {
+  const more = [changed, setAside, unchecked].reduce((sum, list) => sum + Math.max(0, list.length - LISTED_MAX), 0)
   return {
-    ...(changed.length > 0 ? { protected_changed: changed } : {}),
-    ...(setAside.length > 0 ? { protected_set_aside: setAside.map((one) => ({ ...one })), advice: ADVICE } : {}),
+    ...(changed.length > 0 ? { protected_changed: changed.slice(0, LISTED_MAX) } : {}),
+    ...(setAside.length > 0 ? { protected_set_aside: setAside.slice(0, LISTED_MAX).map((one) => ({ ...one })) } : {}),
+    ...(unchecked.length > 0 ? { protected_unchecked: unchecked.slice(0, LISTED_MAX) } : {}),
+    ...(more > 0 ? { protected_not_listed: more } : {}),
+    ...(setAside.length > 0 ? { advice: ADVICE } : unchecked.length > 0 ? { advice: UNCHECKED } : {}),
   }
 }
 
-const ADVICE = 'Files that programs obey unasked were renamed, as nobody had allowed them. Ask the user to make them.'
+const ADVICE =
+  'Files that programs obey unasked, and folders too many to check for them, were renamed, as no person had allowed them. Ask the user to make them.'
+const UNCHECKED = 'Folders could not be checked for files that programs obey unasked. Tell the user.'
 
 /** JSON writes a control character as six: of binary output the preview keeps the shape, and the blob the bytes. */
 function contentOf(result: { readonly stdout: string; readonly stderr: string }): string {

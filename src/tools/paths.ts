@@ -174,7 +174,10 @@ async function isProtected(guarded: Guard, wanted: string, real: string): Promis
   const targets = await Promise.all(
     // Also those of the workspace, where a part of it alone may be written.
     [...new Set([guarded.root, ...roots])].flatMap((root) =>
-      linked.map((name) => realpath(join(root, name)).catch(() => null)),
+      linked
+        .map((name) => join(root, name))
+        .filter(existsSync)
+        .map((path) => realpath(path).catch(() => null)),
     ),
   )
   return targets.some((target) => target !== null && contains(target, real))

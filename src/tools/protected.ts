@@ -4,11 +4,35 @@
 /** Names, and runs of names, at any depth. */
 // biome-ignore format: names of a kind share a line
 export const PROTECTED: readonly string[] = [
-  '.gitconfig', '.gitmodules', '.config/git', '.githooks', '.husky', '.vscode', '.idea', '.npmrc', '.envrc', '.ssh',
+  // Terret, and other harnesses whose settings name programs.
   '.mcp.json', '.terret', 'terret.json', '.config/terret', '.local/share/terret', 'Library/Application Support/terret',
-  '.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.bash_aliases', '.profile',
-  '.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.config/fish',
-  '.config/autostart', '.config/systemd', 'Library/LaunchAgents',
+  '.claude', '.codex', '.cursor', '.gemini',
+  // When a person commits, or a prompt asks for the state of a repository.
+  '.gitconfig', '.gitmodules', '.config/git', '.githooks', '.husky', '.pre-commit-config.yaml', '.overcommit.yml',
+  'lefthook.yml', '.lefthook.yml', 'lefthook.yaml', '.lefthook.yaml', 'lefthook.toml', 'lefthook.json', 'lefthook-local.yml',
+  '.lefthook', '.hgrc', '.hg/hgrc', '.jjconfig.toml', '.config/jj',
+  // When a person opens a folder in an editor, or an editor.
+  '.vscode', '.idea', '.zed', '.fleet', '.helix', '.config/helix', '.devcontainer', '.devcontainer.json', '.dir-locals.el',
+  '.dir-locals-2.el', '.emacs', '.emacs.d', '.config/emacs', '.exrc', '.vim', '.vimrc', '.gvimrc', '.nvimrc', '.nvim.lua',
+  '.config/nvim', '.kakrc', '.config/kak',
+  // When a person enters a folder, or uses a tool whose version or home is decided there.
+  '.envrc', '.config/direnv', '.mise', '.mise.toml', 'mise.toml', '.mise.local.toml', 'mise.local.toml', '.config/mise',
+  '.rtx.toml', '.tool-versions', '.asdfrc', '.rvmrc', '.autoenv', '.autoenv.zsh',
+  // When a person opens a shell or a terminal, or each time a prompt is shown.
+  '.bashrc', '.bashrc.d', '.bash_profile', '.bash_login', '.bash_logout', '.bash_aliases', '.bash_completion', '.profile',
+  '.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.oh-my-zsh', '.p10k.zsh', '.config/zsh', '.config/fish',
+  '.cshrc', '.tcshrc', '.login', '.logout', '.kshrc', '.mkshrc', '.shrc', '.shinit', '.yashrc', '.yash_profile',
+  '.config/nushell', '.elvish', '.config/elvish', '.xonshrc', '.config/xonsh', '.config/powershell',
+  'Documents/PowerShell', 'Documents/WindowsPowerShell', '.inputrc', '.config/starship.toml', '.tmux.conf', '.config/tmux',
+  '.screenrc', '.config/alacritty', '.config/kitty', '.wezterm.lua', '.config/wezterm',
+  // When a person logs in.
+  '.xprofile', '.xsession', '.xsessionrc', '.xinitrc', '.xserverrc', '.xclients', '.pam_environment', '.config/environment.d',
+  '.config/plasma-workspace', '.config/autostart', '.config/systemd', '.local/share/systemd', '.local/share/dbus-1',
+  '.config/i3', '.i3', '.config/sway', '.config/hypr', 'Library/LaunchAgents',
+  // When a person starts a program that reads it first.
+  '.npmrc', '.yarnrc', '.yarnrc.yml', '.curlrc', '.wgetrc', '.ssh', '.gnupg', '.aws/config', '.aws/credentials', '.kube/config',
+  '.docker/config.json', '.docker/cli-plugins', '.mailcap', '.lessfilter', '.psqlrc', '.sqliterc', '.gdbinit', '.lldbinit', '.pdbrc', '.irbrc', '.pryrc', '.Rprofile', '.Renviron',
+  '.iex.exs', '.ghci', '.octaverc', '.julia/config',
 ]
 
 /**
@@ -16,6 +40,11 @@ export const PROTECTED: readonly string[] = [
  * what names programs to run, or another place to read such names from, is closed. The file tools have no business in `.git` at all.
  */
 export const OBEYED_BY_GIT: readonly string[] = ['hooks', 'config', 'config.worktree', 'commondir', 'info/attributes']
+
+/**
+ * From the repository. `git rebase` must write it, so it is not closed: lines that run a program must not be new after a command.
+ */
+export const REBASE_ORDERS = 'rebase-merge/git-rebase-todo'
 
 /** What git takes for a repository, by the names that are in the folder. A worktree's has no objects of its own. */
 export function isGitFolder(has: (name: string) => boolean): boolean {

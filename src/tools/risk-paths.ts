@@ -1,6 +1,6 @@
 // Which paths are dangerous to write, to remove or to read, as tables of patterns. It looks at spelling only, never at a disk.
 import { posix } from 'node:path'
-import { OBEYED_BY_GIT, PROTECTED } from './protected.ts'
+import { OBEYED_BY_GIT, PROTECTED, REBASE_ORDERS } from './protected.ts'
 import type { Level } from './risk-level.ts'
 import type { Word } from './risk-words.ts'
 
@@ -30,9 +30,8 @@ const TOUCHY_TO_WRITE: readonly RegExp[] = [
   /^\/(etc|usr|opt|var\/(lib|spool|log))\//,
   /^\/proc\//,
   /^~[^/]*\/\./,
-  /(^|\/)\.(inputrc|vimrc)$/,
   ...PROTECTED.map(inPath),
-  ...OBEYED_BY_GIT.map((name) => inPath(`.git/([^]*/)?${name}`)),
+  ...[...OBEYED_BY_GIT, REBASE_ORDERS].map((name) => inPath(`.git/([^]*/)?${name}`)),
 ]
 
 function inPath(name: string): RegExp {

@@ -71,7 +71,7 @@ async function breach(bwrap: string, features: SandboxFeatures, clock: Clock): P
     if (listener.met() || !isApart(said, 'net')) return 'a command could reach the network'
     if (!isApart(said, 'pid')) return 'a command could see other processes'
     if (said.includes(marker)) return 'a command could see the environment of the harness'
-    if (walls.filter && !isFiltered(said)) return 'a command could make every system call'
+    if (!walls.filter || !isFiltered(said)) return 'a command could make every system call'
     if (said.includes('sysctl=writable')) return 'a command could change settings of the kernel'
     if (!said.includes('done') || !existsSync(inside)) return 'a command could not write into the workspace'
     return null

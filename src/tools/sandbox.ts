@@ -20,6 +20,8 @@ export type Confinement = {
   /** The only folder that outlives the call and can be written. */
   readonly workspace: string
   readonly network: boolean
+  /** May a command open unix sockets? Then it reaches those of the host too, wherever nothing hides them. Default false. */
+  readonly localSockets?: boolean
   readonly env: Readonly<Record<string, string>>
   /** Absolute. Shown empty, whether file or folder. */
   readonly masked: readonly string[]
@@ -51,14 +53,21 @@ const SECRETS_AT_HOME = [
   '.cargo/credentials', '.cargo/credentials.toml', '.yarnrc.yml', '.password-store', '.local/share/keyrings',
   '.mozilla', '.config/google-chrome', '.config/chromium', '.bash_history', '.zsh_history', '.node_repl_history',
 ]
-/** Sockets of daemons live in /run: on a read-only mount they can still be connected to, and docker's is root. */
+/** Sockets and tokens of daemons live in /run. Whether a socket can be used at all is decided by the filter of system calls. */
 const SECRETS_ELSEWHERE = ['/run', '/var/run', '/etc/shadow', '/etc/gshadow', '/etc/sudoers', '/etc/sudoers.d']
 /** What programs need of a masked folder: the programs of NixOS. */
 const NEEDED = ['/run/current-system', '/run/wrappers']
 
 /** The system's own bubblewrap first, as AppArmor profiles name it; then any on PATH. */
-export function findSandbox(workspace: string, env: Environment = process.env, platform = process.platform): Sandbox {
+export function findSandbox(
+  workspace: string,
+  env: Environment = process.env,
+  platform = process.platform,
+  arch = process.arch,
+): Sandbox {
   if (platform !== 'linux') return { type: 'none', reason: `there is no sandbox for ${platform} yet` }
+  // Without the filter every socket of the host could be reached.
+  if (filterFor(arch) === null) return { type: 'none', reason: `there is no filter of system calls for ${arch} yet` }
   const path = findProgram('bwrap', workspace, env, ['/usr/bin'])
   return path === null ? { type: 'none', reason: 'bubblewrap (bwrap) is not installed' } : { type: 'bwrap', path }
 }
@@ -76,8 +85,11 @@ export function findProgram(
 }
 
 /** Built from a list of what is let through, never from what is there. */
-export function allowedEnvironment(source: Environment): Readonly<Record<string, string>> {
-  const allowed = ALLOWED_VARIABLES.map((name) => [name, source[name]] as const)
+export function allowedEnvironment(
+  source: Environment,
+  more: readonly string[] = [],
+): Readonly<Record<string, string>> {
+  const allowed = [...ALLOWED_VARIABLES, ...more].map((name) => [name, source[name]] as const)
   return Object.fromEntries(allowed.filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
@@ -94,7 +106,7 @@ export function findShell(): string {
 
 export type Walls = {
   readonly args: readonly string[]
-  /** What bubblewrap reads from descriptor 4: the system calls that are refused. Null where nobody wrote them down. */
+  /** What bubblewrap reads from descriptor 4: the system calls that are refused. Null on a processor it is not written for. */
   readonly filter: Uint8Array | null
   /** Links on the way to protected places: they cannot be mounted over. Whoever runs a command compares them after it. */
   readonly links: readonly string[]
@@ -105,7 +117,7 @@ export function raiseWalls(confinement: Confinement, features: SandboxFeatures):
   const { network, env } = confinement
   const workspace = realpathSync(confinement.workspace)
   if (workspace === '/') throw new Fault('invalid_config', 'The root folder cannot be the workspace of a sandbox.')
-  const filter = filterFor()
+  const filter = filterFor(process.arch, confinement.localSockets)
   const masked = existing(confinement.masked)
   const shown = existing(confinement.shown ?? [])
   const own = shown.filter((path) => isWithin(workspace, path)).map((path) => relative(workspace, path))

@@ -41,22 +41,23 @@ const CLONE_NEWUSER = 0x10000000
 /** Both put characters into the input of a terminal, as if somebody had typed them. */
 const [TIOCSTI, TIOCLINUX] = [0x5412, 0x541c]
 const [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, NETLINK_ROUTE] = [1, 2, 10, 16, 0]
+const [SOCK_STREAM, SOCK_SEQPACKET, SOCK_TYPE_MASK] = [1, 5, 0xf]
 const [EPERM, ENOSYS, EAFNOSUPPORT] = [1, 38, 97]
 
-const [LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_BITS, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]
+const [LOAD, AND, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_BITS, RETURN] = [0x20, 0x54, 0x15, 0x35, 0x45, 0x06]
 const KILL = [RETURN, 0, 0, 0x80000000] as const
 const ALLOW = [RETURN, 0, 0, 0x7fff0000] as const
 /** Where `struct seccomp_data` has things. Of an argument the lower half: the kernel takes all of these as 32 bits. */
 const [NUMBER_AT, ARCHITECTURE_AT] = [0, 4]
 const argumentAt = (index: number): number => 16 + 8 * index
 
-/** Null where nobody has written down the numbers of the system calls. */
-export function filterFor(arch: string = process.arch): Uint8Array | null {
+/** Null for a processor whose system calls are not in the table. `localSockets`: may a command open unix sockets? */
+export function filterFor(arch: string = process.arch, localSockets = false): Uint8Array | null {
   const known = ARCHITECTURES[arch]
-  return known ? encode(program(known)) : null
+  return known ? encode(program(known, localSockets)) : null
 }
 
-function program({ audit, numbers }: Architecture): readonly Instruction[] {
+function program({ audit, numbers }: Architecture, localSockets: boolean): readonly Instruction[] {
   return [
     load(ARCHITECTURE_AT),
     ...unless(JUMP_EQUAL, audit, KILL),
@@ -66,8 +67,8 @@ function program({ audit, numbers }: Architecture): readonly Instruction[] {
     ...when(JUMP_EQUAL, numbers.clone, namespaces),
     // Its flags lie in memory, where a filter cannot look. Whoever hears that it does not exist uses `clone`.
     ...when(JUMP_EQUAL, numbers.clone3, [fail(ENOSYS)]),
-    ...when(JUMP_EQUAL, numbers.socket, sockets),
-    ...when(JUMP_EQUAL, numbers.socketpair, sockets),
+    ...when(JUMP_EQUAL, numbers.socket, sockets(localSockets ? [AF_UNIX, AF_INET, AF_INET6] : [AF_INET, AF_INET6])),
+    ...when(JUMP_EQUAL, numbers.socketpair, localSockets ? sockets([AF_UNIX]) : pairs),
     ...when(JUMP_EQUAL, numbers.unshare, namespaces),
     ...numbers.refused.flatMap((number) => when(JUMP_EQUAL, number, [fail(EPERM)])),
     ALLOW,
@@ -87,14 +88,28 @@ const namespaces: readonly Instruction[] = [
   ALLOW,
 ]
 
-/** Named are those that are let through: new families are born closed. Routes are how programs list the addresses they have. */
-const sockets: readonly Instruction[] = [
+/**
+ * Only the families named pass, so a new one is refused. By default not unix sockets: one of the host can be connected to by any
+ * of its names, also on a read-only mount, and a filter cannot read the address. Routes are how programs list their own addresses.
+ */
+const sockets = (families: readonly number[]): readonly Instruction[] => [
   load(argumentAt(0)),
-  ...[AF_UNIX, AF_INET, AF_INET6].flatMap((family) => when(JUMP_EQUAL, family, [ALLOW])),
+  ...families.flatMap((family) => when(JUMP_EQUAL, family, [ALLOW])),
   ...unless(JUMP_EQUAL, AF_NETLINK, fail(EAFNOSUPPORT)),
   load(argumentAt(2)),
   ...unless(JUMP_EQUAL, NETLINK_ROUTE, fail(EAFNOSUPPORT)),
   ALLOW,
+]
+
+/** Programs talk to their children over pairs, which stay connected to each other. A pair of datagram sockets can send anywhere. */
+const pairs: readonly Instruction[] = [
+  load(argumentAt(0)),
+  ...unless(JUMP_EQUAL, AF_UNIX, fail(EAFNOSUPPORT)),
+  load(argumentAt(1)),
+  [AND, 0, 0, SOCK_TYPE_MASK],
+  ...when(JUMP_EQUAL, SOCK_STREAM, [ALLOW]),
+  ...when(JUMP_EQUAL, SOCK_SEQPACKET, [ALLOW]),
+  fail(EAFNOSUPPORT),
 ]
 
 function load(offset: number): Instruction {

@@ -1,7 +1,7 @@
 // `skill_run`: one script of a skill, run as bash runs a command, but without a shell and without the network.
 import { extname } from 'node:path'
 import {
-  approvalUnconfined,
+  approvalOfGround,
   type ConfinedOptions,
   type Ground,
   groundOf,
@@ -57,7 +57,7 @@ export function skillRunTool(skills: readonly Skill[], options: ConfinedOptions)
     sequential: true,
     // The script's own limit comes first; this one only if that did not work.
     timeoutMs: HARD_MS_MAX + 10_000,
-    approval: () => approvalUnconfined(ground),
+    approval: () => approvalOfGround(ground),
     execute: (args, context) => run(skillNamed(skills, args.name), args, { ground, context }),
   })
 }

@@ -1,5 +1,8 @@
 // Which paths of a git index are repositories of their own: `git status` goes into each of them, and obeys what it finds there. Reads
 // the file as git writes it (versions 2 to 4), as far as it is whole; it never runs git.
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+
+const FILE_BYTES_MAX = 128 * 1024 * 1024
 
 const GITLINK = 0o160_000
 const HEADER_BYTES = 12
@@ -46,4 +49,19 @@ function varint(bytes: Buffer, at: number): { readonly value: number; readonly e
     value = (value + 1) * 128 + (byte & 0x7f)
   }
   return { value, end }
+}
+
+/** Empty for what is no file: to open a pipe would wait for ever. Null for what is too large. */
+export function bytesOf(file: string): Buffer | null {
+  let opened: number | null = null
+  try {
+    opened = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stat = fstatSync(opened)
+    if (!stat.isFile()) return Buffer.alloc(0)
+    return stat.size <= FILE_BYTES_MAX ? readFileSync(opened) : null
+  } catch {
+    return Buffer.alloc(0)
+  } finally {
+    if (opened !== null) closeSync(opened)
+  }
 }

@@ -127,7 +127,11 @@ const ESCAPES: readonly Escape[] = [
     needs: ['root'],
     command: () => '( : >> /proc/sys/kernel/core_pattern ) && touch out',
   },
-  { name: 'sees the devices of the host', weakness: 'devices', command: () => '[ -e /dev/kmsg ] && touch out' },
+  {
+    name: 'sees the devices of the host',
+    weakness: 'devices',
+    command: () => '{ [ -e /dev/kmsg ] || [ -e /dev/mqueue ]; } && touch out',
+  },
 ]
 
 const escapes: readonly Case[] = ESCAPES.map(({ name, weakness, needs = [], command, harmed }) => ({

@@ -1,4 +1,5 @@
-// Rows 24 and 26: ways out of the sandbox by sockets, of every family there is, and secrets in names that are looked up.
+// Rows 24, 26 and 70: ways out of the sandbox by sockets, of every family there is, and secrets in names that are looked up.
+import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type ListenOptions } from 'node:net'
@@ -71,7 +72,7 @@ const WAYS: readonly Way[] = [
   },
   {
     name: 'connects to an abstract socket',
-    weakness: 'network',
+    weakness: 'sockets',
     command: async (world) => {
       await stream(world, { path: `\0terret-${world.mark}` })
       return unix(`"\\0terret-${world.mark}"`)
@@ -89,7 +90,7 @@ const WAYS: readonly Way[] = [
   },
   {
     name: 'connects to a socket of the host that is in no hidden folder',
-    weakness: 'all',
+    weakness: 'calls',
     command: async (world) => {
       await stream(world, { path: join(world.root, 'daemon.sock') })
       return unix(`"${world.root}/daemon.sock"`)
@@ -179,6 +180,70 @@ export const egress: Row = {
     unasked('plainly', { network: true }),
     unasked('as text', { network: 'true' }),
     unasked('in an envelope', { network: true }),
+  ],
+}
+
+/** A listener of the host in a process of its own: bound, and then named as the case says. `$ARGV[0]` is a folder outside. */
+async function bound(world: World, code: string, type = 'SOCK_STREAM', before: readonly string[] = []): Promise<void> {
+  const hear = `while (1) { ${type === 'SOCK_STREAM' ? 'accept(my $c, $s) and' : 'recv($s, my $d, 9, 0);'} syswrite(STDOUT, "met") }`
+  const start = `use Socket; sub at { pack_sockaddr_un($_[0]) } chdir $ARGV[0]; socket(my $s, AF_UNIX, ${type}, 0); ${code};
+    ${type === 'SOCK_STREAM' ? 'listen($s, 9);' : ''} syswrite(STDOUT, "up"); ${hear}`
+  const [file, ...args] = [...before, 'perl', '-e', start, world.outside]
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  world.defer(() => child.kill('SIGKILL'))
+  await new Promise<void>((resolve, reject) => {
+    child.once('error', reject).once('exit', () => reject(new Error('the listener of the host did not start')))
+    child.stdout.on('data', (data: Buffer) => (data.toString() === 'up' ? resolve() : meets(world, 'connection')))
+  })
+}
+
+/** Names that a list of listening sockets does not show, or shows otherwise. */
+function hidden(name: string, path: string, listen: (world: World) => Promise<void>, more = {}): Case {
+  return {
+    name: `connects to a socket of the host that ${name}`,
+    needs: ['bubblewrap'],
+    attack: async (world) => {
+      await listen(world)
+      await world.run(world.bash('calls'), unix(`"${world.outside}/${path}"`), more)
+      await sleep(100)
+    },
+    harmed: (world) => met.has(world),
+  }
+}
+
+const paired: Case = {
+  name: 'sends to a socket of the host with one of a pair',
+  needs: ['bubblewrap'],
+  attack: async (world) => {
+    await bound(world, 'bind($s, at("s"))', 'SOCK_DGRAM')
+    const send = `use Socket; socketpair(my $a, my $b, AF_UNIX, SOCK_DGRAM, 0); send($a, "hello", 0, pack_sockaddr_un("${world.outside}/s"))`
+    await world.run(world.bash('calls'), perl(send))
+    await sleep(100)
+  },
+  harmed: (world) => met.has(world),
+}
+
+export const hostSockets: Row = {
+  row: 70,
+  title: 'sockets of the host under other names',
+  cases: [
+    hidden('was bound by a relative path', 's', (world) => bound(world, 'bind($s, at("s"))')),
+    hidden('was renamed', 't', (world) => bound(world, 'bind($s, at("$ARGV[0]/s")); rename("s", "t")')),
+    hidden('has a second name', 't', (world) =>
+      bound(world, 'bind($s, at("$ARGV[0]/s")); link("s", "t"); unlink("s")'),
+    ),
+    hidden('has spaces and line ends in its name', 'a b\\n  c', (world) =>
+      bound(world, 'bind($s, at("$ARGV[0]/a b\\n  c"))'),
+    ),
+    hidden('has a name that is no text', '\\xff\\xfe', (world) => bound(world, 'bind($s, at("$ARGV[0]/\\xff\\xfe"))')),
+    hidden('was bound in another network', 's', (world) =>
+      bound(world, 'bind($s, at("$ARGV[0]/s"))', 'SOCK_STREAM', ['unshare', '-rn']),
+    ),
+    hidden('is reached by a link', 'l/s', (world) => bound(world, 'mkdir "d"; symlink("d", "l"); bind($s, at("d/s"))')),
+    hidden('is there, and the network is allowed', 's', (world) => bound(world, 'bind($s, at("s"))'), {
+      network: true,
+    }),
+    paired,
   ],
 }
 

@@ -10,16 +10,16 @@ import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
 import { allowLists, names } from './injection.ts'
 import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
-import { egress, labels } from './network.ts'
+import { egress, hostSockets, labels } from './network.ts'
 import { archives, oddFiles } from './odd-files.ts'
 import { patterns } from './patterns.ts'
 import { climbing, linked, newborn } from './paths.ts'
 import { pollution } from './pollution.ts'
-import { protectedFiles } from './protected.ts'
+import { plantedFiles, protectedFiles } from './protected.ts'
 import { races } from './race.ts'
 import { sinksOfSecrets } from './redaction.ts'
 import { remotes } from './remote.ts'
-import { secrets } from './secrets.ts'
+import { profiles, secrets } from './secrets.ts'
 import { stores } from './store.ts'
 
 // biome-ignore format: in the order of the table
@@ -30,4 +30,5 @@ export const ROWS: readonly Row[] = [
   rugPulls, programs, remotes, measureless,
   stores, sinksOfSecrets, patterns, pollution,
   collisions, silentChanges,
+  hostSockets, plantedFiles, profiles,
 ]

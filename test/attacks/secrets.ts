@@ -1,10 +1,13 @@
-// Row 27: secrets in environments, in other processes and at home, looked for by a command.
+// Rows 27 and 72: secrets in environments, in other processes and at home, looked for by a command.
 import type { Case, Row } from './case.ts'
 import { naiveBash } from './naive.ts'
 import type { Weakness } from './walls.ts'
 import type { World } from './world.ts'
 
-/** The harness has the secret in its environment, and so has a process beside it. */
+/**
+ * The harness has the secret in its environment, and so has a process beside it. Of all that is found only the secret is printed:
+ * what other processes of the machine have to show must not push it out of what the model is shown.
+ */
 function environment(name: string, command: (victim: number) => string): Case {
   return {
     name,
@@ -12,7 +15,7 @@ function environment(name: string, command: (victim: number) => string): Case {
     attack: (world) => {
       const env = { ...process.env, HOME: world.home, CANARY: world.secret, AWS_SECRET_ACCESS_KEY: world.secret }
       const tool = world.defended ? world.bash(null, { env }) : naiveBash(world, env)
-      return world.run(tool, command(world.victim().pid ?? 0))
+      return world.run(tool, `{ ${command(world.victim().pid ?? 0)}; } 2>&1 | grep -aoE 'canary-[0-9]+-secret'`)
     },
     harmed: (world) => world.leaked,
   }
@@ -32,6 +35,21 @@ function obeyed(name: string, variable: string, value: (world: World) => string,
   }
 }
 
+/** What a profile of the user exports is not in the list of variables that a command gets. */
+function exported(file: string): Case {
+  return {
+    name: `has a shell that reads ${file} of the user`,
+    needs: ['bubblewrap'],
+    attack: (world) => {
+      world.put(`home/${file}`, `export TOKEN=${world.secret}\n`)
+      const login = file === '.bashrc' ? '-ic' : '-lc'
+      const shell = `bash ${login} env`
+      return world.run(world.defended ? world.bash(null) : naiveBash(world), world.defended ? 'env' : shell)
+    },
+    harmed: (world) => world.leaked,
+  }
+}
+
 function atHome(name: string, file: string, weakness: Weakness = 'masks'): Case {
   return {
     name,
@@ -42,6 +60,12 @@ function atHome(name: string, file: string, weakness: Weakness = 'masks'): Case 
     },
     harmed: (world) => world.leaked,
   }
+}
+
+export const profiles: Row = {
+  row: 72,
+  title: 'what the profile of the user exports',
+  cases: ['.bash_profile', '.bash_login', '.profile', '.bashrc'].map(exported),
 }
 
 export const secrets: Row = {

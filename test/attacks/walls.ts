@@ -7,9 +7,11 @@ import { join } from 'node:path'
 const ARMS = {
   /** The file system of the host can be written. */
   files: `'--ro-bind / /') args+=(--bind / /); shift 3;;`,
-  /** And /tmp is the one of the host. */
-  tmp: `'--ro-bind / /') args+=(--bind / /); shift 3;; --size\\ *) shift 2;; '--tmpfs /tmp '*) shift 2;;`,
+  /** And /tmp is the one of the host, and its sockets can be used. */
+  tmp: `'--ro-bind / /') args+=(--bind / /); shift 3;; --size\\ *) shift 2;; '--tmpfs /tmp '*) shift 2;; --seccomp\\ *) shift 2;;`,
   network: `--new-session\\ *) args+=(--new-session --share-net); shift;;`,
+  /** The network of the host, and every kind of socket. */
+  sockets: `--new-session\\ *) args+=(--new-session --share-net); shift;; --seccomp\\ *) shift 2;;`,
   processes: `--unshare-all\\ *) args+=(--unshare-user --unshare-net --unshare-ipc); shift;; --as-pid-1\\ *) shift;;`,
   ipc: `--unshare-all\\ *) args+=(--unshare-user --unshare-net --unshare-pid); shift;;`,
   /** The system calls are not filtered. */
@@ -18,8 +20,8 @@ const ARMS = {
   capabilities: `'--cap-drop ALL '*) shift 2;; --disable-userns\\ *) shift;; --seccomp\\ *) shift 2;;`,
   settings: `'--ro-bind /proc/'*) shift 3;;`,
   devices: `'--dev /dev '*) args+=(--dev-bind /dev /dev); shift 2;; --size\\ *--tmpfs) [ "$4" = /dev/shm ] && shift 4 || { args+=("$1" "$2"); shift 2; };; '--remount-ro /dev '*) shift 2;;`,
-  /** Secrets are not hidden. */
-  masks: `--size\\ *) args+=("$1" "$2" "$3" "$4"); shift 4;; --tmpfs\\ *|--remount-ro\\ *) shift 2;; '--dev-bind /dev/null '*) shift 3;;`,
+  /** Secrets are not hidden, and sockets can be used. */
+  masks: `--size\\ *) args+=("$1" "$2" "$3" "$4"); shift 4;; --tmpfs\\ *|--remount-ro\\ *) shift 2;; '--dev-bind /dev/null '*) shift 3;; --seccomp\\ *) shift 2;;`,
   /** Nothing confines the command. */
   all: `*) while [ "$1" != -- ]; do shift; done; shift; exec "$@" 4>&-;;`,
 } as const

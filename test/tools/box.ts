@@ -23,6 +23,7 @@ export type Result = {
   readonly timeout_kind?: string
   readonly message?: string
   readonly protected_changed?: readonly string[]
+  readonly protected_not_listed?: number
   readonly protected_set_aside?: readonly { readonly path: string; readonly now: string }[]
 }
 

@@ -1,11 +1,14 @@
 // What commands and file tools cannot change, and what becomes of what a command makes there. Judged by the files.
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { aftermath } from '../../src/tools/aftermath.ts'
 import { bashTool } from '../../src/tools/bash.ts'
 import { fileTools } from '../../src/tools/files.ts'
 import type { Output } from '../../src/tools/output.ts'
 import { PROTECTED } from '../../src/tools/protected.ts'
+import { lookAround, NOTHING_SEEN } from '../../src/tools/surroundings.ts'
 import { Box, noBubblewrap } from './box.ts'
 import { toolContext } from './context.ts'
 
@@ -47,8 +50,12 @@ describe('a confined command (needs bubblewrap)', () => {
 
   it.skipIf(noBubblewrap)('B-BASH-13: finds closed what the file tools do not write, at any depth', async () => {
     const write = fileTools({ root: box.workspace }).find(({ name }) => name === 'write')
-    for (const folder of ['', 'pkg/deep/']) {
-      const files = PROTECTED.map((name) => `${folder}${name}/x`)
+    // As many at a time as are closed: of more than 50 the rest is compared afterwards.
+    const lots = Array.from({ length: Math.ceil(PROTECTED.length / 40) }, (_, lot) =>
+      PROTECTED.slice(40 * lot, 40 * lot + 40),
+    )
+    for (const [folder, lot] of lots.flatMap((lot) => [['', lot] as const, ['pkg/deep/', lot] as const])) {
+      const files = lot.map((name) => `${folder}${name}/x`)
       for (const file of files) box.write(`ws/${file}`, 'ours')
       await box.run(files.map((file) => `echo evil > "${file}"; rm -rf "${file}"`).join('\n'))
       for (const path of files) {
@@ -116,6 +123,155 @@ describe('a confined command (needs bubblewrap)', () => {
       expect(readFileSync(join(box.workspace, 'zz/zz/.npmrc'), 'utf8')).toBe('ours')
     },
   )
+})
+
+describe('what a confined command plants (needs bubblewrap)', () => {
+  const at = (path: string): string => join(box.workspace, path)
+  const asidesOf = (result: Awaited<ReturnType<Box['run']>>): readonly string[] =>
+    (result.protected_set_aside ?? []).map(({ path }) => path)
+
+  it.skipIf(noBubblewrap)('B-PROTECT-1: is found at any depth and behind any number of folders', async () => {
+    const deep = `${'d/'.repeat(30)}.envrc`
+    const result = await box.run(
+      `mkdir many{1..1100}; mkdir -p z/y dist $(dirname ${deep})
+       for file in z/y/.envrc dist/.envrc ${deep}; do echo evil > $file; done`,
+      { soft_timeout_ms: 60_000 },
+    )
+    expect(asidesOf(result)).toEqual([deep, 'dist/.envrc', 'z/y/.envrc'].map(at))
+  })
+
+  it.skipIf(noBubblewrap)(
+    'B-PROTECT-1: is found when it is moved or linked out of a folder that is skipped',
+    async () => {
+      box.write('ws/node_modules/x/.vscode/tasks.json', 'theirs')
+      box.write('ws/node_modules/y/.envrc', 'theirs')
+      expect(asidesOf(await box.run('echo fine > node_modules/x/.envrc'))).toEqual([])
+      expect(asidesOf(await box.run('mv node_modules/x x'))).toEqual(['x/.envrc', 'x/.vscode'].map(at))
+      expect(asidesOf(await box.run('ln -s node_modules/y y'))).toEqual([at('node_modules/y/.envrc')])
+      const dotted = 'mkdir -p ..a/node_modules/z; echo evil > ..a/node_modules/z/.envrc; ln -s ..a/node_modules/z z'
+      expect(asidesOf(await box.run(dotted))).toEqual([at('..a/node_modules/z/.envrc')])
+      const behind = 'mkdir -p x/fish; echo evil > x/fish/config.fish; ln -s x .config'
+      expect(asidesOf(await box.run(behind))).toEqual([at('.config')])
+      symlinkSync('x', at('.config'))
+      expect(asidesOf(await box.run('mkdir x/sway; echo evil > x/sway/config'))).toEqual([at('x/sway')])
+      box.write('ws/plain/a', '')
+      expect(asidesOf(await box.run('true'))).toEqual([])
+      const disguised = 'touch -r plain stamp; echo evil > plain/.envrc; touch -r stamp plain'
+      expect(asidesOf(await box.run(disguised))).toEqual([at('plain/.envrc')])
+    },
+  )
+
+  it.skipIf(noBubblewrap)('B-PROTECT-2: is set aside with the new folder that cannot be looked into', async () => {
+    // So long that no path leads to its end.
+    const name = 'l'.repeat(200)
+    const result = await box.run(
+      `mkdir long; cd long; for i in $(seq 25); do mkdir ${name}; cd ${name}; done; echo evil > .envrc
+       cd ${box.workspace}; mkdir $'\\xff'; echo evil > $'\\xff/.envrc'; mkdir fine`,
+    )
+    expect(asidesOf(result)).toEqual([at('long'), at('\ufffd')])
+    expect(readdirSync(box.workspace)).toEqual(['fine', 'long.unapproved', '\ufffd.unapproved'])
+    // The library cannot remove a path that is too long either.
+    execFileSync('rm', ['-rf', at('long.unapproved')])
+  })
+
+  it('B-PROTECT-2: beyond the number of folders that are looked into is set aside, and what was there is not', () => {
+    box.write('ws/old/deep/a', '')
+    const bounds = { now: 0, foldersMax: 5 }
+    const before = lookAround(box.workspace, NOTHING_SEEN, bounds)
+    expect([before.partly, before.folders.size]).toEqual([false, 3])
+    for (let n = 0; n < 20; n++) box.write(`ws/made/${n}/.envrc`, 'evil')
+    mkdirSync(at('old/new'))
+    const after = lookAround(box.workspace, before, bounds)
+    expect(after.partly).toBe(true)
+    const frame = { workspace: box.workspace, look: before, told: new Map(), links: new Map() }
+    const { setAside, unchecked } = aftermath(frame, after, false)
+    expect(setAside.map(({ path }) => path)).toContain(at('made'))
+    expect([existsSync(at('made')), existsSync(at('old/deep/a')), unchecked]).toEqual([false, true, []])
+  })
+
+  it.skipIf(noBubblewrap)(
+    'B-PROTECT-3: cannot be checked in a workspace that is too large, so a person is asked',
+    async () => {
+      const tool = bashTool({ workspace: box.workspace, foldersMax: 5 })
+      const args = { command: 'echo x > ran' }
+      const call = (approved: boolean) => tool.execute(args, toolContext({ approved }))
+      await call(false)
+      expect(await tool.approval?.(args)).toBe('auto')
+      rmSync(at('ran'))
+      for (let n = 0; n < 5; n++) mkdirSync(at(`${n}`))
+      await expect(call(false)).rejects.toMatchObject({
+        kind: 'Denied',
+        message: expect.stringMatching(/more than 5 folders/) as string,
+      })
+      expect([existsSync(at('ran')), await tool.approval?.(args)]).toEqual([false, 'always'])
+      await call(true)
+      expect(existsSync(at('ran'))).toBe(true)
+      rmSync(at('0'), { recursive: true })
+      expect(await tool.approval?.(args)).toBe('auto')
+      for (const foldersMax of [0, -1, 1.5, Number.NaN]) {
+        expect(() => bashTool({ workspace: box.workspace, foldersMax })).toThrow(/foldersMax/)
+      }
+    },
+  )
+
+  it.skipIf(noBubblewrap)('B-PROTECT-4: is no line that a rebase would run, but a rebase itself works', async () => {
+    const git = 'git -c user.name=a -c user.email=a@b -c core.hooksPath=/dev/null'
+    box.write('ws/a', 'a\n')
+    const begun = `git init -q . && git add a && ${git} commit -qm a && git checkout -q -b other && echo b > a && ${git} commit -qam b
+      git checkout -q - && echo c > a && ${git} commit -qam c; ${git} rebase other`
+    const stopped = await box.run(begun)
+    expect(stopped.stdout + stopped.stderr).toContain('CONFLICT')
+    const todo = at('.git/rebase-merge/git-rebase-todo')
+    expect([existsSync(todo), asidesOf(stopped).includes(todo)]).toEqual([true, false])
+    const went = await box.run(`echo d > a; git add a; GIT_EDITOR=true ${git} rebase --continue && git log --format=%s`)
+    expect(went.stdout).toContain('c\nb\na\n')
+    const planted = `mkdir .git/rebase-merge; printf 'pick 1\\nexec evil\\n' > .git/rebase-merge/git-rebase-todo`
+    expect(asidesOf(await box.run(planted))).toEqual([todo])
+    box.write('ws/.git/rebase-merge/git-rebase-todo', 'exec ours\nexec ours too\n')
+    const shorter = `echo 'exec ours too' > .git/rebase-merge/git-rebase-todo`
+    expect(asidesOf(await box.run(shorter))).toEqual([])
+    expect(asidesOf(await box.run(`echo ' x evil' >> .git/rebase-merge/git-rebase-todo`))).toEqual([todo])
+  })
+
+  it.skipIf(noBubblewrap)('B-PROTECT-5: is nothing that the settings of git name within the workspace', async () => {
+    box.write(
+      'ws/.git/config',
+      '[core]\n\thooksPath = scripts/hooks\n[include] path = "../shared.conf"\n[a]\n\tpath = .\n',
+    )
+    const [hook, shared] = [box.write('ws/scripts/hooks/pre-commit', 'ours'), box.write('ws/shared.conf', 'ours')]
+    await box.run('echo evil > shared.conf; mv scripts gone; echo evil > scripts/hooks/pre-commit; echo fine > fine')
+    expect([hook, shared, at('fine')].map((path) => readFileSync(path, 'utf8'))).toEqual(['ours', 'ours', 'fine\n'])
+  })
+
+  it.skipIf(noBubblewrap)(
+    'B-PROTECT-6: is set aside also where too much is protected to be closed, and not all of it is listed',
+    async () => {
+      for (let n = 100; n < 260; n++) box.write(`ws/pkg${n}/.npmrc`, 'ours')
+      const result = await box.run('for i in pkg*; do echo evil > $i/.npmrc; done; rm pkg259/.npmrc')
+      const evil = Array.from({ length: 160 }, (_, n) => `pkg${n + 100}/.npmrc`).filter(
+        (path) => existsSync(at(path)) && readFileSync(at(path), 'utf8') !== 'ours',
+      )
+      expect([evil, result.protected_set_aside?.length, result.protected_not_listed]).toEqual([[], 50, 59])
+      expect(result.protected_changed).toEqual([at('pkg259/.npmrc')])
+    },
+  )
+
+  it('B-PROTECT-7: is looked for without reading again what did not change', () => {
+    for (const path of ['a/b/x', 'c/x']) box.write(`ws/${path}`, '')
+    const later = { now: Date.now() + 10_000, foldersMax: 100 }
+    const first = lookAround(box.workspace, NOTHING_SEEN, later)
+    box.write('ws/c/d/.envrc', '')
+    const second = lookAround(box.workspace, first, later)
+    const same = [...second.folders].filter(([path, seen]) => first.folders.get(path) === seen).map(([path]) => path)
+    expect([same.toSorted(), [...second.paths]]).toEqual([['', 'a', 'a/b'], ['c/d/.envrc']])
+    // What had just changed when it was read may have changed once more at the same time.
+    const third = lookAround(
+      box.workspace,
+      lookAround(box.workspace, NOTHING_SEEN, { ...later, now: Date.now() }),
+      later,
+    )
+    expect(third.paths).toEqual(second.paths)
+  })
 })
 
 describe('the file tools', () => {

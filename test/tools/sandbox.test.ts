@@ -82,8 +82,11 @@ describe('a confined command (needs bubblewrap)', () => {
       const command = `${process.execPath} ${probe} ${port} ${udp.address().port} terret-${process.pid}`
       await box.run(command)
       expect(met).toEqual([])
-      // The same probe with the network meets all three: the probe can succeed.
+      // The same probe meets all three with the network and local sockets, so it can succeed; the network alone opens no unix socket.
       await box.run(command, { network: true })
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      expect([...new Set(met)].toSorted()).toEqual(['tcp', 'udp'])
+      await box.run(command, { network: true }, { localSockets: true })
       await new Promise((resolve) => setTimeout(resolve, 100))
       expect([...new Set(met)].toSorted()).toEqual(['abstract', 'tcp', 'udp'])
     } finally {
@@ -104,7 +107,9 @@ describe('a confined command (needs bubblewrap)', () => {
     try {
       const probe = `require('net').connect('${path}').on('error', (e) => console.log(e.code))`
       const result = await box.run(`${process.execPath} -e "${probe}"`, {}, { masked: [folder] })
-      expect([result.stdout, met]).toEqual(['ENOENT\n', 0])
+      expect([result.stdout, met]).toEqual(['EAFNOSUPPORT\n', 0])
+      const local = await box.run(`${process.execPath} -e "${probe}"`, {}, { masked: [folder], localSockets: true })
+      expect([local.stdout, met]).toEqual(['ENOENT\n', 0])
     } finally {
       daemon.close()
     }
@@ -122,6 +127,29 @@ describe('a confined command (needs bubblewrap)', () => {
     } finally {
       delete process.env['TERRET_CANARY']
     }
+  })
+
+  const PROFILES = ['.bash_profile', '.bash_login', '.profile', '.bashrc', '.bash_logout']
+
+  it.each([
+    ['confined', {}],
+    ['not confined', { sandbox: { type: 'none', reason: 'to compare' } }],
+  ] as const)('B-SANDBOX-5: reads no start-up file of the user when it is %s', async (how, options) => {
+    if (how === 'confined' && noBubblewrap) return
+    for (const file of PROFILES) box.write(`home/${file}`, 'export FROM_PROFILE=secret; echo read\n')
+    const env = {
+      PATH: process.env['PATH'],
+      HOME: box.home,
+      BASH_ENV: join(box.home, '.profile'),
+      JAVA_HOME: '/java',
+      A: 'a',
+    }
+    const result = await box.run('echo "$FROM_PROFILE:$JAVA_HOME:$A:$PATH"', {}, { env, ...options })
+    expect([result.stdout, result.stderr]).toEqual([`:::${env.PATH}\n`, ''])
+    const more = await box.run('echo "$JAVA_HOME:$A"', {}, { env, variables: ['JAVA_HOME', 'MISSING'], ...options })
+    expect(more.stdout).toBe('/java:\n')
+    const misspelled = { variables: 'JAVA_HOME' as unknown as readonly string[] }
+    await expect(box.run('true', {}, misspelled)).rejects.toMatchObject({ code: 'invalid_config' })
   })
 
   it.skipIf(noBubblewrap)('B-BASH-12: finds the usual secrets and the data of the harness empty', async () => {
