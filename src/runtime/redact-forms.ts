@@ -18,9 +18,9 @@ const RUN_MAX = 63
 export const TOKEN_MAX = 128
 const LETTERS: Readonly<Record<string, number>> = { n: 10, r: NOTHING, t: 9 }
 const ENTITIES: Readonly<Record<string, number>> = { amp: 38, lt: 60, gt: 62, quot: NOTHING, apos: NOTHING }
-const PERCENT = /%(?:25)*([0-9a-f]{2})/iy
-const ESCAPED = /\\*(?:u([0-9a-f]{4})|U([0-9a-f]{8})|x([0-9a-f]{2})|([0-3][0-7]{2}))/iy
-const LOW = /\\+u(d[c-f][0-9a-f]{2})/iy
+const PERCENT = /%(?:25){0,8}([0-9a-f]{2})/iy
+const ESCAPED = /\\{0,63}(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([0-3][0-7]{2}))/y
+const LOW = /\\{1,63}u(d[c-f][0-9a-f]{2})/iy
 const ENTITY = /&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#x([0-9a-f]{1,6}));/iy
 /** What may become one of the above when more comes. */
 const BEGUN = /(?:\\[\\uUx0-9a-fA-F]*|%[%0-9a-fA-F]*|&#?\w*|[\ud800-\udbff])$/y
