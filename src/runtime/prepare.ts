@@ -1,5 +1,4 @@
 // The first effect: prepare a run. Asks the sources of tools, freezes what the run will use and lands as `run.started`.
-import type { Json } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { Failure } from '../kernel/failure.ts'
 import type { Effect } from '../kernel/next.ts'
@@ -113,7 +112,7 @@ export class Preparer {
       toolset: toolsetBlob(tools, redactor),
       said,
       instructions: textBlob(said, 'text/plain'),
-      policy: none ? null : textBlob(JSON.stringify(redactor.values({ ...agent.policy } as Json)), 'application/json'),
+      policy: none ? null : textBlob(JSON.stringify(redactor.values(agent.policy)), 'application/json'),
     }
     this.#frozen.set(tools, frozen)
     return frozen

@@ -95,7 +95,7 @@ export class Redactor {
   /** The event as it may be written: its own words, names and hashes as they are. The very same object if it holds no secret. */
   body<Body extends OwnerBody | InboxBody>(body: Body): Body {
     // Sound: only texts are replaced, and none of them is one that the kernel reads.
-    return this.idle ? body : (this.#own(body as unknown as Fields, 'id') as unknown as Body)
+    return this.idle ? body : (this.#own(body, 'id') as unknown as Body)
   }
 
   /** All of it is the world's, keys too. */
@@ -129,12 +129,12 @@ export class Redactor {
     if (Array.isArray(value)) {
       const items = value as readonly Json[]
       const clean = items.map(each)
-      return clean.some((item, i) => item !== items[i]) ? clean : value
+      return clean.some((item, i) => item !== items[i]) ? clean : items
     }
     // What is signed is never edited: with a secret in it, it loses its signature and is plain text from then on.
     if (isReasoning(value)) {
       const { text } = value
-      return this.find(value as unknown as Json) === null ? value : { type: 'reasoning', text: this.text(text) }
+      return this.find(value) === null ? value : { type: 'reasoning', text: this.text(text) }
     }
     const entries = Object.entries(value as Fields)
     const clean = entries.map(([key, item]) => [keys ? this.text(key) : key, each(item)] as const)

@@ -48,7 +48,7 @@ const FORMS: Readonly<Record<string, (secret: string) => string>> = {
   'in hexadecimal': (secret) => Buffer.from(secret).toString('hex'),
   'in capital hexadecimal with colons': (secret) =>
     (Buffer.from(secret).toString('hex').toUpperCase().match(/../g) ?? []).join(':'),
-  'in UTF-16': (secret) => [...secret].join('\0'),
+  'in UTF-16': (secret) => secret.split('').join('\0'),
   'in base64 of UTF-16': (secret) => Buffer.from(secret, 'utf16le').toString('base64'),
   'with numbers of lines': made('cat -n'),
   'with names and numbers': made('grep -Hn ""'),
