@@ -113,7 +113,7 @@ export class Preparer {
       toolset: toolsetBlob(tools, redactor),
       said,
       instructions: textBlob(said, 'text/plain'),
-      policy: none ? null : textBlob(redactor.text(JSON.stringify(agent.policy)), 'application/json'),
+      policy: none ? null : textBlob(JSON.stringify(redactor.values(agent.policy)), 'application/json'),
     }
     this.#frozen.set(tools, frozen)
     return frozen

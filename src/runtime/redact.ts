@@ -3,11 +3,18 @@
 import type { Json, Part } from '../kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
+import { scanDumps } from './redact-dump.ts'
+import { asIs, encodedSpellings, plainSpellings, TOKEN_MAX, unescaped, unwrapped } from './redact-forms.ts'
+import { Automaton, type Found, merged, NOTHING } from './redact-scan.ts'
 
 export type Secrets = Readonly<Record<string, string>>
 
 /** Shorter values are words of the language, and would be found everywhere. */
 export const SECRET_CHARS_MIN = 8
+/** Fewer different characters are a line or a placeholder. */
+const SECRET_KINDS_MIN = 4
+/** A value that is not encoded is found in spite of spaces only if it is as long as this. */
+const WRAPPED_CHARS_MIN = 16
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 /** One of these words, or one that ends with a longer of them; and not what only leads to a secret. */
 const SECRET_NAMES =
@@ -19,9 +26,15 @@ const LEADS_TO_ONE =
 export function environmentSecrets(env: Readonly<Record<string, string | undefined>> = process.env): Secrets {
   const found = Object.entries(env).filter(
     (entry): entry is [string, string] =>
-      NAME.test(entry[0]) && isSecretName(entry[0]) && (entry[1] ?? '').length >= SECRET_CHARS_MIN,
+      NAME.test(entry[0]) && isSecretName(entry[0]) && weakness(entry[1] ?? '') === null,
   )
   return Object.fromEntries(found)
+}
+
+/** Why a value cannot be told from other text; null if it can. */
+function weakness(value: string): string | null {
+  if (value.length < SECRET_CHARS_MIN) return `is shorter than ${SECRET_CHARS_MIN} characters`
+  return new Set(value).size < SECRET_KINDS_MIN ? `has fewer than ${SECRET_KINDS_MIN} different characters` : null
 }
 
 function isSecretName(name: string): boolean {
@@ -37,59 +50,40 @@ export type Stream = { readonly push: (piece: string) => string; readonly end: (
 
 export class Redactor {
   readonly #secrets: ReadonlyMap<string, string>
-  /** Each spelling a secret may appear in, and its name. */
-  readonly #spellings = new Map<string, string>()
-  readonly #any: RegExp | null
-  /** The same, to be asked whether there is any. */
-  readonly #some: RegExp | null
-  readonly #longest: number
-  /** The spellings by their first character, and whether one may begin in a text: with a few characters, or at its very end. */
-  readonly #begun: ReadonlyMap<string, readonly string[]>
-  readonly #beginning: RegExp | null
+  /** Each spelling that is not encoded, and its name. */
+  readonly #plain = new Map<string, string>()
+  #readers: readonly Automaton[] | null = null
 
   constructor(secrets: Secrets) {
     this.#secrets = new Map(Object.entries(secrets))
     for (const [name, value] of this.#secrets) {
       if (!NAME.test(name))
         throw new Fault('invalid_config', `"${name}" is no name for a secret: use letters, digits and "_".`)
-      if (value.length < SECRET_CHARS_MIN)
-        throw new Fault(
-          'invalid_config',
-          `The secret ${name} is shorter than ${SECRET_CHARS_MIN} characters, so it cannot be told from other text.`,
-        )
-      for (const spelling of spellings(value)) this.#spellings.set(spelling, name)
+      const why = weakness(value)
+      if (why !== null)
+        throw new Fault('invalid_config', `The secret ${name} ${why}, so it cannot be told from other text.`)
+      for (const spelling of plainSpellings(value, SECRET_CHARS_MIN)) this.#plain.set(spelling, name)
     }
-    // Longer spellings first: of two that begin alike the whole one is taken.
-    const all = [...this.#spellings.keys()].sort((a, b) => b.length - a.length)
-    this.#any = all.length > 0 ? new RegExp(all.map(escaped).join('|'), 'g') : null
-    this.#some = this.#any && new RegExp(this.#any.source)
-    this.#longest = all[0]?.length ?? 0
-    this.#begun = groupedByFirst(all)
-    this.#beginning = all.length > 0 ? beginningOf(all) : null
   }
 
   /** Nothing is known, so nothing has to be looked at. */
   get idle(): boolean {
-    return this.#any === null
+    return this.#secrets.size === 0
   }
 
   value(name: string): string | null {
     return this.#secrets.get(name) ?? null
   }
 
+  /** Line ends stay, so that numbers of lines mean the same. */
   text(text: string): string {
-    if (this.#any === null || !this.#holds(text)) return text
-    return text.replace(this.#any, (spelling) => markOf(this.#spellings.get(spelling) ?? ''))
+    return this.#replaced(text, this.#found(text))
   }
 
   /** The name of a secret that is somewhere in the value, keys included; null if there is none. */
   find(value: Json): string | null {
-    if (this.#any === null) return null
-    if (typeof value === 'string') {
-      this.#any.lastIndex = 0
-      const [spelling] = this.#any.exec(value) ?? []
-      return spelling === undefined ? null : (this.#spellings.get(spelling) ?? null)
-    }
+    if (this.idle) return null
+    if (typeof value === 'string') return this.#found(value)[0]?.name ?? null
     if (value === null || typeof value !== 'object') return null
     for (const [key, item] of Object.entries(value as Readonly<Record<string, Json>>)) {
       const name = this.find(key) ?? this.find(item)
@@ -98,28 +92,54 @@ export class Redactor {
     return null
   }
 
-  /** The event as it may be written. The very same object if it holds no secret. */
+  /** The event as it may be written: its own words, names and hashes as they are. The very same object if it holds no secret. */
   body<Body extends OwnerBody | InboxBody>(body: Body): Body {
     // Sound: only texts are replaced, and none of them is one that the kernel reads.
-    return this.json(body) as unknown as Body
+    return this.idle ? body : (this.#own(body, 'id') as unknown as Body)
   }
 
+  /** All of it is the world's, keys too. */
   json(value: Json): Json {
-    if (value === null || !this.#holds(value)) return value
-    if (typeof value === 'string') return this.text(value)
-    if (Array.isArray(value)) return value.map((item: Json) => this.json(item))
-    // What is signed is never edited: with a secret in it, it loses its signature and is plain text from then on.
-    if (isReasoning(value)) return { type: 'reasoning', text: this.text(value.text) }
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.text(key), this.json(item as Json)]))
+    return this.idle ? value : this.#walked(value, (item) => this.json(item), true)
   }
 
-  /** Is there a secret anywhere in it? All that is written is looked at, so nothing is made for it. */
-  #holds(value: Json): boolean {
-    if (typeof value === 'string') return value.length >= SECRET_CHARS_MIN && this.#some?.test(value) === true
-    if (this.#some === null || value === null || typeof value !== 'object') return false
-    if (Array.isArray(value)) return value.some((item: Json) => this.#holds(item))
-    const fields = value as Readonly<Record<string, Json>>
-    return Object.keys(fields).some((key) => this.#holds(key) || this.#holds(fields[key] ?? null))
+  /** Only the values: the keys are ours. */
+  values(value: Json): Json {
+    return this.idle ? value : this.#walked(value, (item) => this.values(item), false)
+  }
+
+  /** A value of the log's own shape. */
+  #own(value: Json, own: string): Json {
+    if (value === null || typeof value !== 'object' || Array.isArray(value) || isReasoning(value))
+      return this.#walked(value, (item) => this.#own(item, ''), false)
+    const fields = value as Fields
+    let changed: Record<string, Json> | null = null
+    for (const key in fields) {
+      const item = fields[key] ?? null
+      if (key === own || isOwn(key, item, fields)) continue
+      const clean = WORLDS.has(key) ? this.json(item) : this.#own(item, '')
+      if (clean !== item) (changed ??= { ...fields })[key] = clean
+    }
+    return changed ?? value
+  }
+
+  #walked(value: Json, each: (item: Json) => Json, keys: boolean): Json {
+    if (typeof value === 'string') return this.text(value)
+    if (value === null || typeof value !== 'object') return value
+    if (Array.isArray(value)) {
+      const items = value as readonly Json[]
+      const clean = items.map(each)
+      return clean.some((item, i) => item !== items[i]) ? clean : items
+    }
+    // What is signed is never edited: with a secret in it, it loses its signature and is plain text from then on.
+    if (isReasoning(value)) {
+      const { text } = value
+      return this.find(value) === null ? value : { type: 'reasoning', text: this.text(text) }
+    }
+    const entries = Object.entries(value as Fields)
+    const clean = entries.map(([key, item]) => [keys ? this.text(key) : key, each(item)] as const)
+    const same = clean.every(([key, item], i) => key === entries[i]?.[0] && item === entries[i]?.[1])
+    return same ? value : Object.fromEntries(clean)
   }
 
   /** For text that comes in pieces: what could still become a secret is held back until more is known. */
@@ -127,12 +147,16 @@ export class Redactor {
     let held = ''
     return {
       push: (piece) => {
-        // Most pieces have nothing that a secret begins with.
-        if (held === '' && this.#beginning?.test(piece) !== true) return piece
         const text = held + piece
-        const certain = this.#certain(text)
+        const found: Found[] = []
+        const pending = this.#all().map((one) => one.scan(text, false, found))
+        const groups = merged(found)
+        const certain = certainUpTo(text, Math.min(text.length, ...pending), groups)
         held = text.slice(certain)
-        return this.text(text.slice(0, certain))
+        return this.#replaced(
+          text.slice(0, certain),
+          groups.filter(({ end }) => end <= certain),
+        )
       },
       end: () => {
         const rest = this.text(held)
@@ -142,73 +166,88 @@ export class Redactor {
     }
   }
 
-  /** Up to where more text changes nothing: no spelling has begun there that is not whole, and none goes across. */
-  #certain(text: string): number {
-    for (let from = 0; ; ) {
-      const pending = this.#pending(text, from)
-      if (this.#any === null) return pending
-      this.#any.lastIndex = from
-      const whole = this.#any.exec(text)
-      // What has begun at the same place may become a longer one, and what began before comes first.
-      if (whole === null || pending <= whole.index) return pending
-      from = this.#any.lastIndex
-    }
+  #found(text: string): readonly Found[] {
+    if (this.idle || text.length < SECRET_CHARS_MIN) return NONE
+    const found: Found[] = []
+    for (const one of this.#all()) one.scan(text, true, found)
+    scanDumps(text, this.#plain, found)
+    return found.length === 0 ? NONE : merged(found)
   }
 
-  /** Where, from there on, a spelling may have begun that is not whole yet. */
-  #pending(text: string, start: number): number {
-    for (let from = Math.max(start, text.length - this.#longest + 1); from < text.length; from++) {
-      const begun = this.#begun.get(text.charAt(from))
-      if (begun === undefined) continue
-      const tail = text.slice(from)
-      if (begun.some((spelling) => spelling.length > tail.length && spelling.startsWith(tail))) return from
+  #replaced(text: string, found: readonly Found[]): string {
+    if (found.length === 0) return text
+    const pieces: string[] = []
+    let at = 0
+    for (const { start, end, name } of found) {
+      const lines = text.slice(start, end).split('\n')
+      pieces.push(text.slice(at, start), lines.map((line) => (line.trim() === '' ? '' : markOf(name))).join('\n'))
+      at = end
     }
-    return text.length
+    return pieces.join('') + text.slice(at)
   }
+
+  /** Made for the first text: a harness that says nothing pays nothing. */
+  #all(): readonly Automaton[] {
+    if (this.#readers !== null) return this.#readers
+    const plain = this.#plain
+    const encoded = [...this.#secrets].flatMap(([name, value]) =>
+      encodedSpellings(value).map((spelling) => [spelling, name] as const),
+    )
+    const long = [...plain].filter(([spelling]) => spelling.length >= WRAPPED_CHARS_MIN)
+    this.#readers = [
+      new Automaton(asIs, plain, SECRET_CHARS_MIN),
+      new Automaton(unescaped, plain, SECRET_CHARS_MIN),
+      new Automaton(unwrapped, new Map([...long, ...encoded]), SECRET_CHARS_MIN),
+    ]
+    return this.#readers
+  }
+}
+
+type Fields = Readonly<Record<string, Json>>
+const NONE: readonly Found[] = []
+
+/** Fields of events that hold what the world made: there nothing is the log's own. */
+const WORLDS: ReadonlySet<string> = new Set(['args', 'metadata', 'output', 'missed', 'remember', 'opaque', 'raw'])
+/** Fields whose values are words of the kernel, names that code gave, or hashes. */
+const OWN: ReadonlySet<string> = new Set(
+  (
+    'type when mode status effect limit account finish allow hash digest call session root child planner agent ' +
+    'toolset instructions policy code key media route class retryKind'
+  ).split(' '),
+)
+/** Words of the kernel in fields that may also hold others. */
+const WORDS: ReadonlySet<string> = new Set(
+  (
+    'provider_error output_validation_failed tool_retries_exceeded unexpected_model_behavior empty_answer ' +
+    'crashed_too_often prepare_failed hook_error planner_failed refusal correction learning context ' +
+    'InvalidInput NotFound NonZeroExit Unavailable Interrupted'
+  ).split(' '),
+)
+
+function isOwn(key: string, item: Json, fields: Fields): boolean {
+  if (OWN.has(key)) return typeof item === 'string'
+  if (key === 'kind' || key === 'reason') return typeof item === 'string' && WORDS.has(item)
+  // A tool that is there has the name that code gave it. One that is not has a name of the model's own.
+  const { gate = null } = fields
+  return key === 'tool' && !(gate !== null && typeof gate === 'object' && 'type' in gate && gate.type === 'refuse')
+}
+
+/** Up to where more text changes nothing: no secret and no escaped character goes across. */
+function certainUpTo(text: string, most: number, groups: readonly Found[]): number {
+  const token = { unit: NOTHING, end: 0 }
+  let certain = most
+  for (let before = -1; before !== certain; ) {
+    before = certain
+    const across = groups.find(({ start, end }) => start < certain && certain < end)
+    if (across) certain = across.start
+    for (let at = Math.max(0, certain - TOKEN_MAX); at < certain; at = Math.max(at + 1, token.end)) {
+      unescaped.read(text, at, false, token)
+      if (token.end > certain) certain = at
+    }
+  }
+  return certain
 }
 
 function isReasoning(value: unknown): value is Extract<Part, { type: 'reasoning' }> {
   return typeof value === 'object' && value !== null && 'type' in value && value.type === 'reasoning' && 'text' in value
-}
-
-/** The value itself, and as it looks inside JSON, an address, base64 (whatever stands before it) and hexadecimal. */
-function spellings(value: string): readonly string[] {
-  const bytes = Buffer.from(value)
-  const shifted = [0, 1, 2].map((before) => {
-    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
-    // The characters at both ends also hold bits of the neighbours.
-    return text.slice(before === 0 ? 0 : before + 1, Math.floor(((before + bytes.length) * 8) / 6))
-  })
-  const url = shifted.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))
-  const all = [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    encodeURIComponent(bytes.toString()),
-    encodeURI(bytes.toString()),
-    ...shifted,
-    ...url,
-    bytes.toString('hex'),
-    bytes.toString('hex').toUpperCase(),
-  ]
-  return [...new Set(all)].filter((text) => text.length >= SECRET_CHARS_MIN)
-}
-
-/** The first characters of one, or fewer where the text ends and the rest may still come. */
-function beginningOf(all: readonly string[]): RegExp {
-  const starts = (chars: number): string => [...new Set(all.map((text) => escaped(text.slice(0, chars))))].join('|')
-  return new RegExp(`${starts(3)}|(?:${starts(2)}|${starts(1)})$`)
-}
-
-function groupedByFirst(all: readonly string[]): ReadonlyMap<string, readonly string[]> {
-  const groups = new Map<string, string[]>()
-  for (const spelling of all) {
-    const group = groups.get(spelling.charAt(0))
-    if (group) group.push(spelling)
-    else groups.set(spelling.charAt(0), [spelling])
-  }
-  return groups
-}
-
-function escaped(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }

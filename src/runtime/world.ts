@@ -103,7 +103,7 @@ export function toolsetBlob(tools: Tools, redactor: Redactor): Blob {
       definition: tool.definition,
     }),
   )
-  return textBlob(JSON.stringify(redactor.json(frozen)), 'application/json')
+  return textBlob(JSON.stringify(redactor.values(frozen)), 'application/json')
 }
 
 /** Frames by hash, read once: a resumed run shows the model what it froze, not what the code says today. */

@@ -44,6 +44,8 @@ const HARD_MS = 120_000
 const COMMAND_BYTES_MAX = 100_000
 const LINES_MAX = 5_000
 const LINE_CHARACTERS_MAX = 2_000
+/** More than is shown: a secret that begins in what is shown is whole. */
+const LINE_CHARACTERS_KEPT = 6_000
 
 export function bashTool(options: BashOptions): Tool {
   const ground = groundOf(options)
@@ -76,7 +78,13 @@ async function approvalOf(args: BashArgs, ground: Settled): Promise<Approval> {
 async function execute(args: BashArgs, context: ToolContext, ground: Settled): Promise<Output> {
   const { onLine } = ground
   const shell = findShell()
-  const lines = onLine ? new Lines((stream, line) => onLine({ ...named(context), stream, line })) : null
+  const lines = onLine
+    ? new Lines((stream, line) => {
+        // Before the cut: half of a secret is found by nobody.
+        const shown = context.redact(line).slice(0, LINE_CHARACTERS_MAX)
+        onLine({ ...named(context), stream, line: shown })
+      })
+    : null
   const errand = {
     // Not a login shell: the user's profile would export what the allowed variables leave out.
     argv: [shell, '-c', args.command],
@@ -128,10 +136,10 @@ class Lines {
     if (this.#count >= LINES_MAX) return
     const stream = this.#streams[name]
     const lines = (stream.rest + stream.decoder.decode(chunk, { stream: true })).split('\n')
-    stream.rest = (lines.pop() ?? '').slice(0, LINE_CHARACTERS_MAX)
+    stream.rest = (lines.pop() ?? '').slice(0, LINE_CHARACTERS_KEPT)
     for (const line of lines.slice(0, LINES_MAX - this.#count)) {
       this.#count++
-      this.#emit(name, line.slice(0, LINE_CHARACTERS_MAX))
+      this.#emit(name, line.slice(0, LINE_CHARACTERS_KEPT))
     }
   }
 
@@ -139,7 +147,7 @@ class Lines {
   end(): void {
     for (const name of ['stdout', 'stderr'] as const) {
       const { rest, decoder } = this.#streams[name]
-      const line = (rest + decoder.decode()).slice(0, LINE_CHARACTERS_MAX)
+      const line = (rest + decoder.decode()).slice(0, LINE_CHARACTERS_KEPT)
       if (line !== '' && this.#count++ < LINES_MAX) this.#emit(name, line)
     }
   }

@@ -300,18 +300,22 @@ function lowered(shown: Shown, { charsMax = null }: Told, context: ToolContext):
 }
 
 /** Both ends were cut before anything was redacted: half of a secret is found by nobody. */
-function endsOf({ head, tail, whole, lostBytes }: Captured, redacted: string): { head: string; tail: string } {
+function endsOf(
+  { head, tail, whole, lostBytes }: Captured,
+  redact: ToolContext['redact'],
+): { head: string; tail: string } {
+  const redacted = redact(whole ?? head)
   if (redacted === whole && lostBytes === 0) return { head, tail }
-  const end = lostBytes === 0 ? redacted.slice(-tail.length) : tail.slice(tail.indexOf('\n') + 1)
+  const end = lostBytes === 0 ? redacted.slice(-tail.length) : redact(tail.slice(tail.indexOf('\n') + 1))
   return { head: clip(redacted, head.length), tail: end }
 }
 
 function bounded(captured: Captured, context: ToolContext): Shown {
   const { head, bytes, omittedBytes, whole, lostBytes } = captured
-  if (whole === null) return { text: head, blob: null }
+  if (whole === null) return { text: context.redact(head), blob: null }
   const blob = context.keep(whole)
   const lost = lostBytes > 0 ? `; the last ${lostBytes} bytes were not kept` : ''
   const notice = `[${omittedBytes} of ${bytes} bytes left out here; read on with read, path "${blobPath(blob.hash)}"${lost}]`
-  const ends = endsOf(captured, context.redact(whole))
+  const ends = endsOf(captured, context.redact)
   return { text: `${ends.head}\n${notice}\n${ends.tail}`, blob: { ...blob } }
 }

@@ -144,7 +144,7 @@ async function change(guarded: Guard, place: Place, edit: Edit, context: ToolCon
     hash: hash('sha256', bytes),
     before: seen.hash,
     replaced,
-    changes: diff(place.shown, before, after),
+    changes: diff(place.shown, context.redact(before), context.redact(after)),
   }
 }
 

@@ -45,6 +45,7 @@ type Compiled = {
   readonly filters: readonly Filter[]
   readonly fields: readonly { readonly name: string; readonly path: Path; readonly charsMax: number }[]
   readonly searches: readonly Search[]
+  readonly redact: ToolContext['redact']
 }
 
 async function search(confines: Confines, args: Args, context: ToolContext): Promise<Output> {
@@ -57,6 +58,7 @@ async function search(confines: Confines, args: Args, context: ToolContext): Pro
       charsMax,
     })),
     searches: compileSearches(args.field_searches ?? []),
+    redact: context.redact,
   }
   const tally = new Tally(args, compiled)
   const { path = '.', query = '' } = args
@@ -183,18 +185,18 @@ class Tally {
 }
 
 /** One row: its number, then the whole of it or the chosen fields, then what was found inside. */
-function rendered(number: number, row: Value, { fields, searches }: Compiled): readonly string[] {
-  const snippets = renderSearches(row, searches, fields.length === 0).map((line) => `    ${line}`)
+function rendered(number: number, row: Value, { fields, searches, redact }: Compiled): readonly string[] {
+  const snippets = renderSearches(row, searches, fields.length === 0, redact).map((line) => `    ${line}`)
   if (fields.length === 0)
     return searches.length > 0 ? [`  ${number}:`, ...snippets] : [`  ${number}: ${writeJson(row)}`]
   const chosen = new Map(
-    fields.map(({ name, path, charsMax }) => [name, cut(at(row, path) ?? null, charsMax)] as const),
+    fields.map(({ name, path, charsMax }) => [name, cut(at(row, path) ?? null, charsMax, redact)] as const),
   )
   return [`  ${number}: ${writeJson(chosen)}`, ...snippets]
 }
 
 /** What fits stays as it is; what does not becomes the beginning of its text. */
-function cut(value: Value, charsMax: number): Value {
+function cut(value: Value, charsMax: number, redact: ToolContext['redact']): Value {
   const whole = textOf(value)
-  return charsMax === 0 || whole.length <= charsMax ? value : `${clip(whole, charsMax)}…`
+  return charsMax === 0 || whole.length <= charsMax ? value : `${clip(redact(whole), charsMax)}…`
 }

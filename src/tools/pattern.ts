@@ -1,5 +1,5 @@
-// Patterns of policy rules: text, paths and commands. Pure. A pattern that allows is read narrowly, one that asks or
-// denies is read widely: in doubt a call is asked about, never let through.
+// Patterns of policy rules: text and paths; commands are pattern-command.ts. Pure. A pattern that allows is read narrowly, one
+// that asks or denies is read widely: in doubt a call is asked about, never let through. Each text is looked at once.
 
 /** `*` stands for any run of characters. Everything else is itself; the whole text must match. */
 export function matchesText(pattern: string, text: string): boolean {
@@ -18,7 +18,7 @@ export function matchesText(pattern: string, text: string): boolean {
 
 /** Segment by segment: `*` within one segment, `**` for any number of them. Never by prefix of characters. */
 export function matchesPath(pattern: string, path: string): boolean {
-  const wanted = pattern.split('/').filter((segment) => segment !== '' && segment !== '.')
+  const wanted = wantedOf(pattern)
   const given = segmentsOf(path)
   if (given === null || pattern.startsWith('/') !== path.startsWith('/')) return false
   return matchesSegments(wanted, given)
@@ -27,12 +27,19 @@ export function matchesPath(pattern: string, path: string): boolean {
 /** The same, but wherever in the path the pattern fits: an absolute path must not slip past a relative rule. */
 export function matchesPathAnywhere(pattern: string, path: string): boolean {
   const given = segmentsOf(path)
-  if (given === null) return true
-  const wanted = pattern.split('/').filter((segment) => segment !== '' && segment !== '.')
-  const fold = (segments: readonly string[]): readonly string[] => segments.map((segment) => segment.toLowerCase())
-  // The folder itself, too, is somewhere: `**` means it.
-  if (given.length === 0) return matchesSegments(wanted, given)
-  return given.some((_, i) => matchesSegments(fold(wanted), fold(given.slice(i))))
+  // In small letters, because some disks take them for the same.
+  return (
+    given === null ||
+    matchesSegments(
+      wantedOf(pattern.toLowerCase()),
+      given.map((one) => one.toLowerCase()),
+      true,
+    )
+  )
+}
+
+function wantedOf(pattern: string): readonly string[] {
+  return pattern.split('/').filter((segment) => segment !== '' && segment !== '.')
 }
 
 /** Null when the path climbs out of where it starts: such a path matches nothing that allows. */
@@ -46,12 +53,14 @@ function segmentsOf(path: string): readonly string[] | null {
   return segments
 }
 
-function matchesSegments(pattern: readonly string[], path: readonly string[]): boolean {
+/** `anywhere`: the pattern may begin at any segment. */
+function matchesSegments(pattern: readonly string[], path: readonly string[], anywhere = false): boolean {
   // Which positions of the pattern can be reached after each segment: linear, however many `**` there are.
-  let open = expand(pattern, new Set([0]))
-  for (const segment of path) {
+  const start = expand(pattern, new Set([0]))
+  let open = start
+  for (const [i, segment] of path.entries()) {
     const next = new Set<number>()
-    for (const at of open) {
+    for (const at of anywhere && i > 0 ? new Set([...open, ...start]) : open) {
       const wanted = pattern[at]
       if (wanted === undefined) continue
       if (wanted === '**') next.add(at)
@@ -66,67 +75,4 @@ function expand(pattern: readonly string[], open: ReadonlySet<number>): Readonly
   const all = new Set(open)
   for (const at of all) if (pattern[at] === '**') all.add(at + 1)
   return all
-}
-
-/** The words of a command that is nothing but words; null as soon as a shell would do more than split it. */
-export function plainWords(command: string): readonly string[] | null {
-  const words: string[] = []
-  let at = 0
-  while (at < command.length) {
-    if (command[at] === ' ' || command[at] === '\t') {
-      at += 1
-      continue
-    }
-    const word = wordAt(command, at)
-    // `NAME=value` before a command changes its environment: that is more than a word.
-    if (word === null || (words.length === 0 && /^[A-Za-z_]\w*\+?=/.test(word.text))) return null
-    words.push(word.text)
-    at = word.end
-  }
-  return words.length > 0 ? words : null
-}
-
-const PLAIN = /[A-Za-z0-9_@%+=:,./^-]/
-
-function wordAt(command: string, start: number): { readonly text: string; readonly end: number } | null {
-  let text = ''
-  let at = start
-  while (at < command.length && command[at] !== ' ' && command[at] !== '\t') {
-    const char = command[at] ?? ''
-    if (char === "'" || char === '"') {
-      const end = command.indexOf(char, at + 1)
-      const inner = end < 0 ? null : command.slice(at + 1, end)
-      // Within double quotes a shell still expands; a quoted line break is nobody's plain word.
-      if (inner === null || inner.includes('\n') || (char === '"' && /[$`\\!]/.test(inner))) return null
-      text += inner
-      at = end + 1
-    } else if (PLAIN.test(char)) {
-      text += char
-      at += 1
-    } else return null
-  }
-  return { text, end: at }
-}
-
-/** Word by word; a last `*` stands for any further words, elsewhere it stands for exactly one. */
-export function matchesWords(pattern: string, words: readonly string[]): boolean {
-  const wanted = pattern.split(/\s+/).filter((word) => word !== '')
-  const open = wanted.at(-1) === '*'
-  const fixed = open ? wanted.slice(0, -1) : wanted
-  if (open ? words.length < fixed.length : words.length !== fixed.length) return false
-  return fixed.every((word, i) => word === '*' || word === words[i])
-}
-
-/** Every stretch of the command that a shell might run by itself, also inside quotes, substitutions and subshells. */
-export function stretches(command: string): readonly (readonly string[])[] {
-  return command
-    .split(/[;&|\n\r(){}`]|\$\(/)
-    .map((part) =>
-      part
-        .split(/\s+/)
-        // Quotes and backslashes anywhere: `g'i't` and `\git` run the same as `git`.
-        .map((word) => word.replace(/["'\\]/g, ''))
-        .filter((word) => word !== ''),
-    )
-    .filter((words) => words.length > 0)
 }

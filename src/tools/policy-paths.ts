@@ -15,22 +15,28 @@ const TEXTS: ReadonlySet<string> = new Set(
   'content contents text string command pattern regex query prompt prompts message body'.split(' '),
 )
 
+const KEY_CHARACTERS_MAX = 64
+
 /** Every text under a field that names a path, however deep. */
 export function pathsIn(args: Json): readonly string[] {
-  return found(args, '', false)
+  return collected(args, '', false, [])
 }
 
 /** The same, and every text that can only be a place on this machine, whatever its field is called. */
 export function placesIn(args: Json): readonly string[] {
-  return found(args, '', true)
+  return collected(args, '', true, [])
 }
 
-function found(value: Json, name: string, anywhere: boolean): readonly string[] {
-  if (typeof value === 'string') return isPath(value, name, anywhere) ? [value] : []
-  if (Array.isArray(value)) return value.flatMap((item: Json) => found(item, name, anywhere))
-  if (value === null || typeof value !== 'object') return []
-  const fields = Object.entries(value as Readonly<Record<string, Json>>)
-  return fields.flatMap(([key, item]) => found(item, lastWord(key), anywhere))
+function collected(value: Json, name: string, anywhere: boolean, found: string[]): readonly string[] {
+  if (typeof value === 'string') {
+    if (isPath(value, name, anywhere)) found.push(value)
+  } else if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) collected(item, name, anywhere, found)
+  } else if (value !== null && typeof value === 'object') {
+    const fields = value as Readonly<Record<string, Json>>
+    for (const key in fields) collected(fields[key] ?? null, lastWord(key), anywhere, found)
+  }
+  return found
 }
 
 function isPath(text: string, name: string, anywhere: boolean): boolean {
@@ -39,13 +45,15 @@ function isPath(text: string, name: string, anywhere: boolean): boolean {
   return anywhere && !TEXTS.has(name) && /^(\/|~|file:)[^\n]*$/.test(text)
 }
 
+/** The longest name above has 12 letters: more of a key is not looked at. */
 function lastWord(key: string): string {
-  return /([A-Z]?[a-z]+|[A-Z]+)\d*$/.exec(key)?.[1]?.toLowerCase() ?? ''
+  return /([A-Z]?[a-z]+|[A-Z]+)\d*$/.exec(key.slice(-KEY_CHARACTERS_MAX))?.[1]?.toLowerCase() ?? ''
 }
 
 /** A slash, a backslash or an ending, and neither a date, a number, an address of the web nor one of a mailbox. */
 function looksLikePath(text: string): boolean {
-  if (/^\d(?!.*\.\.)[\d\s.,:/TZ+-]*$/.test(text) || /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(text)) return false
+  if ((/^\d[\d\s.,:/TZ+-]*$/.test(text) && !text.includes('..')) || /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(text))
+    return false
   if (/^[^\s/@]+@[^\s/@]+$/.test(text)) return false
   return /^[^\n]*[/\\]|^~|^\.\.?$|\.\w+$/.test(text)
 }

@@ -4,7 +4,8 @@ import type { EffectClass, Frozen, Gate, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Approval } from './tool.ts'
 import { pathsIn, placesIn } from './policy-paths.ts'
-import { matchesPath, matchesPathAnywhere, matchesText, matchesWords, plainWords, stretches } from './pattern.ts'
+import { matchesPath, matchesPathAnywhere, matchesText } from './pattern.ts'
+import { type Match, matchesWords, mayRun, plainWords, readCommand } from './pattern-command.ts'
 
 /** Every condition that is given must hold. A rule without any matches every call. */
 export type Rule = Frozen<{
@@ -60,20 +61,47 @@ export type Judgement =
     }
   | { readonly type: 'deny'; readonly reason: string }
 
+/** As long as a path can be on Linux, and as a command can be for the bash tool. Longer ones are not matched but denied. */
+const PATH_CHARACTERS_MAX = 4096
+const COMMAND_CHARACTERS_MAX = 100_000
+const PATHS_MAX = 10_000
+
 /** Deny before ask before allow, and within each the first rule that matches. No rule: what the tool asks for itself. */
 export function judge(policy: Policy, action: Action): Judgement {
   if (action.approval === 'never') return { type: 'deny', reason: `Tool "${action.tool}" refuses this call here.` }
+  const long = tooLong(policy, action)
+  if (long !== null) return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: ${long}` }
   if (action.effect !== 'read' && policy.writeRoots && !isWithin(policy, policy.writeRoots, action.args)) {
     const where = policy.writeRoots.join(', ') || 'nowhere'
     return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: it may write only in ${where}.` }
   }
+  let doubt = false
   for (const effect of ['deny', 'ask', 'allow'] as const) {
-    const rule = policy.rules.find(
-      (candidate) => candidate.effect === effect && matches(candidate, action, policy.base),
-    )
-    if (rule) return verdict(policy, rule, action)
+    // What may be denied is never allowed by a rule: somebody is asked.
+    if (effect === 'allow' && doubt) return asked(policy, {}, action)
+    for (const rule of policy.rules) {
+      const match = rule.effect === effect ? matches(rule, action, policy.base) : 'no'
+      if (match === 'yes' || (match === 'maybe' && effect === 'ask')) return verdict(policy, rule, action)
+      if (match === 'maybe') doubt = true
+    }
   }
   return action.approval === 'auto' ? { type: 'allow' } : asked(policy, {}, action)
+}
+
+/** What rules on paths and commands cannot be held against, in words; null if they can. */
+function tooLong({ rules, writeRoots }: Policy, { args }: Action): string | null {
+  if (writeRoots || rules.some(({ path }) => path !== undefined)) {
+    const paths = writeRoots ? placesIn(args) : pathsIn(args)
+    const chars = paths.reduce((most, path) => Math.max(most, path.length), 0)
+    if (chars > PATH_CHARACTERS_MAX)
+      return `a path in it has ${chars} characters, and rules read at most ${PATH_CHARACTERS_MAX}. Use a shorter path.`
+    if (paths.length > PATHS_MAX)
+      return `it names ${paths.length} paths, and rules read at most ${PATHS_MAX}. Use several calls.`
+  }
+  if (!rules.some(({ command }) => command !== undefined)) return null
+  const chars = valuesAt(args, ['command']).reduce((sum, command) => sum + command.length, 0)
+  if (chars <= COMMAND_CHARACTERS_MAX) return null
+  return `the command has ${chars} characters, and rules read at most ${COMMAND_CHARACTERS_MAX}. Put it into a file.`
 }
 
 function verdict(policy: Policy, rule: Rule, action: Action): Judgement {
@@ -90,15 +118,16 @@ function asked(policy: Policy, rule: Partial<Rule>, action: Action): Judgement {
   return { type: 'ask', gate, expiresMs: rule.expiresMs ?? null }
 }
 
-function matches(rule: Rule, { tool, args, environment }: Action, base: string | undefined): boolean {
-  if (rule.tool !== undefined && !listOf(rule.tool).some((pattern) => matchesText(pattern, tool))) return false
-  if (rule.environment !== undefined && rule.environment !== environment) return false
-  if (rule.exact !== undefined && !isSame(rule.exact, args)) return false
+function matches(rule: Rule, { tool, args, environment }: Action, base: string | undefined): Match {
+  if (rule.tool !== undefined && !listOf(rule.tool).some((pattern) => matchesText(pattern, tool))) return 'no'
+  if (rule.environment !== undefined && rule.environment !== environment) return 'no'
+  if (rule.exact !== undefined && !isSame(rule.exact, args)) return 'no'
   for (const [path, pattern] of Object.entries(rule.args ?? {})) {
-    if (!matchesValues(rule.effect, pattern, valuesAt(args, path.split('.')))) return false
+    if (!matchesValues(rule.effect, pattern, valuesAt(args, path.split('.')))) return 'no'
   }
-  if (rule.path !== undefined && !matchesPaths(rule, pathsIn(args), base)) return false
-  return rule.command === undefined || matchesCommand(rule.effect, listOf(rule.command), valuesAt(args, ['command']))
+  if (rule.path !== undefined && !matchesPaths(rule, pathsIn(args), base)) return 'no'
+  if (rule.command === undefined) return 'yes'
+  return matchesCommand(rule.effect, listOf(rule.command), valuesAt(args, ['command']))
 }
 
 function matchesValues(effect: Rule['effect'], pattern: string, values: readonly string[]): boolean {
@@ -122,13 +151,15 @@ function wholePath(path: string, base: string | undefined): string {
   return path.startsWith('/') || base === undefined ? path : `${base}/${path}`
 }
 
-function matchesCommand(effect: Rule['effect'], patterns: readonly string[], commands: readonly string[]): boolean {
-  const any = (words: readonly string[]): boolean => patterns.some((pattern) => matchesWords(pattern, words))
+function matchesCommand(effect: Rule['effect'], patterns: readonly string[], commands: readonly string[]): Match {
   if (effect !== 'allow') {
-    return commands.some((command) => stretches(command).some((words) => words.some((_, i) => any(words.slice(i)))))
+    const found = commands.map(readCommand).flatMap((reading) => patterns.map((pattern) => mayRun(pattern, reading)))
+    return found.includes('yes') ? 'yes' : found.includes('maybe') ? 'maybe' : 'no'
   }
   const plain = commands.map(plainWords)
-  return plain.length > 0 && plain.every((words) => words !== null && any(words))
+  const fit = (words: readonly string[] | null): boolean =>
+    words !== null && patterns.some((pattern) => matchesWords(pattern, words))
+  return plain.length > 0 && plain.every(fit) ? 'yes' : 'no'
 }
 
 function isWithin({ base = '/' }: Policy, roots: readonly string[], args: Json): boolean {
@@ -141,12 +172,16 @@ function isWithin({ base = '/' }: Policy, roots: readonly string[], args: Json):
 }
 
 /** The values at a dotted path, as text. An array on the way means each of its items. */
-function valuesAt(value: Json, path: readonly string[]): readonly string[] {
-  if (Array.isArray(value)) return value.flatMap((item: Json) => valuesAt(item, path))
+function valuesAt(value: Json, path: readonly string[], found: string[] = []): readonly string[] {
+  if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) valuesAt(item, path, found)
+    return found
+  }
   const [key, ...rest] = path
-  if (key === undefined) return [typeof value === 'string' ? value : JSON.stringify(value)]
-  if (value === null || typeof value !== 'object' || !Object.hasOwn(value, key)) return []
-  return valuesAt((value as Readonly<Record<string, Json>>)[key] ?? null, rest)
+  if (key === undefined) found.push(typeof value === 'string' ? value : JSON.stringify(value))
+  else if (value !== null && typeof value === 'object' && Object.hasOwn(value, key))
+    valuesAt((value as Readonly<Record<string, Json>>)[key] ?? null, rest, found)
+  return found
 }
 
 /** The narrowest rule that lets exactly this action through again: its very arguments, and nothing like them. */

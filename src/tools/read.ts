@@ -39,7 +39,8 @@ export function readTool(guarded: Guard, charsMax: number): Tool {
         const text = `"${shown}" is a binary file of ${bytes.length} bytes; read shows text only.`
         throw new ToolFailure('InvalidInput', text)
       }
-      const page = pageOf(bytes, args, Math.min(charsMax, args.max_chars ?? charsMax))
+      const shownMax = Math.min(charsMax, args.max_chars ?? charsMax)
+      const page = pageOf(cleaned(bytes, args, shownMax, context), args, shownMax)
       if (page.offset > Math.max(1, page.total)) {
         throw new ToolFailure('InvalidInput', `"${shown}" has ${page.total} lines; there is no line ${page.offset}.`)
       }
@@ -67,6 +68,26 @@ type Page = {
   readonly offset: number
   readonly total: number
   readonly next: { readonly offset: number; readonly column: number } | null
+}
+
+/** A secret that begins or ends so far from what is shown is not whole there. */
+const AROUND_BYTES = 65_536
+
+/**
+ * Before lines are numbered and cut: then a secret of several lines is whole. Only what is shown and what stands around it is looked
+ * at. Line ends stay where they are; columns count in what is shown.
+ */
+function cleaned(bytes: Buffer, { offset = 1, column = 1 }: Args, charsMax: number, context: ToolContext): Buffer {
+  let start = 0
+  for (let line = 1; line < offset && start < bytes.length; line++) {
+    const newline = bytes.indexOf(NEWLINE, start)
+    start = newline < 0 ? bytes.length : newline + 1
+  }
+  const from = bytes.lastIndexOf(NEWLINE, Math.max(0, start - AROUND_BYTES)) + 1
+  const to = start + 4 * (column + charsMax) + AROUND_BYTES
+  const text = bytes.toString('utf8', from, to)
+  const clean = context.redact(text)
+  return clean === text ? bytes : Buffer.concat([bytes.subarray(0, from), Buffer.from(clean), bytes.subarray(to)])
 }
 
 /** Only the lines that are shown are decoded: the rest is counted as bytes. */

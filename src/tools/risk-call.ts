@@ -1,7 +1,7 @@
 // One call: a program with its words, seen through the programs that only run another one. It finds the texts a shell will run.
 import { gitCall, gitScripts } from './risk-git.ts'
 import type { Findings } from './risk-level.ts'
-import { isSecret } from './risk-paths.ts'
+import { isProtected, isSecret } from './risk-paths.ts'
 import { judgeProgram } from './risk-programs.ts'
 import { onlyReads, systemName } from './risk-safe.ts'
 import { plainWord, type Word } from './risk-words.ts'
@@ -104,7 +104,12 @@ function judgeLast(program: Word, last: Last): void {
   else if (name === 'alias')
     for (const word of args) runText({ ...word, text: word.text.replace(/^[^=]*=/, '') }, name, last)
   else if (name === 'git') for (const word of gitScripts(gitCall(args))) runText(word, name, last)
-  if (!onlyReads(program.text, args)) findings.note('bounded_write', `${program.text || "''"} may write.`)
+  const reads = onlyReads(program.text, args)
+  if (!reads) findings.note('bounded_write', `${program.text || "''"} may write.`)
+  // What is written relative to such a folder names it no more.
+  if (reads && !/^(cd|pushd)$/.test(name)) return
+  const named = args.find(isProtected)
+  if (named) findings.note('needs_approval', `${name} names ${named.text}, which other programs obey.`)
 }
 
 function joined(words: readonly Word[]): Word {

@@ -1,5 +1,6 @@
 // Which paths are dangerous to write, to remove or to read, as tables of patterns. It looks at spelling only, never at a disk.
 import { posix } from 'node:path'
+import { matchesText } from './pattern.ts'
 import { OBEYED_BY_GIT, PROTECTED, REBASE_ORDERS } from './protected.ts'
 import type { Level } from './risk-level.ts'
 import type { Word } from './risk-words.ts'
@@ -33,6 +34,11 @@ const TOUCHY_TO_WRITE: readonly RegExp[] = [
   ...PROTECTED.map(inPath),
   ...[...OBEYED_BY_GIT, REBASE_ORDERS].map((name) => inPath(`.git/([^]*/)?${name}`)),
 ]
+
+/** What no command changes unasked: names in any folder, and all of `.git`, from which a path may go on. */
+const OBEYED = inPath(`(?:${[...PROTECTED, '.git'].join('|')})`)
+/** All of these names hold one of these. */
+const PERHAPS = /\.|Library/i
 
 function inPath(name: string): RegExp {
   return new RegExp(`(^|/)${name.replaceAll('.', '\\.')}(/|$)`, 'i')
@@ -74,6 +80,23 @@ export function writeLevel(word: Word): Level | null {
   if (SINKS.test(path)) return null
   if (FORBIDDEN_TO_WRITE.some((rule) => rule.test(path))) return 'blocked'
   return TOUCHY_TO_WRITE.some((rule) => rule.test(path)) ? 'needs_approval' : null
+}
+
+/** It names a protected file or folder, on its own or as the value of an option (`of=.envrc`, `-o.envrc`). */
+export function isProtected({ text, pattern }: Word): boolean {
+  if (!PERHAPS.test(text)) return false
+  const values = [text, text.slice(text.indexOf('=') + 1), ...(/^-\w./.test(text) ? [text.slice(2)] : [])]
+  return values.some((value) => OBEYED.test(normal(value)) || (pattern && mayName(value)))
+}
+
+/** A pattern finds a name that begins with a dot only if it begins with one itself. */
+function mayName(text: string): boolean {
+  const wide = text
+    .replace(/\[[^\]]*\]|\{[^}]*\}|\?/g, '*')
+    .split('/')
+    .filter((name) => name.startsWith('.'))
+  const names = [...PROTECTED, '.git'].filter((name) => name.startsWith('.')).map((name) => name.split('/')[0] ?? name)
+  return wide.some((one) => one.includes('*') && names.some((name) => matchesText(one, name)))
 }
 
 export function isSink(word: Word): boolean {

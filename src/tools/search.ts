@@ -36,7 +36,7 @@ export function searchTool(guarded: Guard, charsMax: number, binary: string | nu
     timeoutMs: 30_000,
     execute: async (args, context) => {
       const place = await locate(guarded, args.path ?? '.', 'read')
-      const found = new Findings(place, args)
+      const found = new Findings(place, args, context.redact)
       const ran = await run(guarded, binary, { place, args, context, found })
       const warning = troubleOf(ran)
       // Code 2 with matches is part of an answer; without any it is none.
@@ -121,8 +121,11 @@ class Findings {
   readonly #place: Place
   readonly #filesMax: number
   readonly #matchesMax: number
+  readonly #redact: ToolContext['redact']
 
-  constructor(place: Place, { max_files = FILES_MAX, max_matches_per_file = MATCHES_MAX }: Args) {
+  constructor(place: Place, args: Args, redact: ToolContext['redact']) {
+    const { max_files = FILES_MAX, max_matches_per_file = MATCHES_MAX } = args
+    this.#redact = redact
     this.#place = place
     this.#filesMax = max_files
     this.#matchesMax = max_matches_per_file
@@ -153,7 +156,7 @@ class Findings {
       return
     }
     const mark = type === 'match' ? ':' : '-'
-    file.lines.push(`  ${row.line_number}${mark} ${excerpt(row)}`)
+    file.lines.push(`  ${row.line_number}${mark} ${excerpt(row, this.#redact)}`)
     if (type === 'context') return
     file.matches += 1
     this.matches += 1
@@ -175,10 +178,12 @@ function textOf(value: Bytes): string {
 }
 
 /** A long line is cut so that its first match can be seen. */
-function excerpt({ lines, submatches }: Row): string {
-  const line = textOf(lines).replace(/\r?\n$/, '')
+function excerpt({ lines, submatches }: Row, redact: ToolContext['redact']): string {
+  const whole = textOf(lines).replace(/\r?\n$/, '')
+  // Before the cut: half of a secret is found by nobody.
+  const line = redact(whole)
   if (line.length <= LINE_CHARS_MAX) return line
-  const start = Buffer.from(line)
+  const start = Buffer.from(whole)
     .subarray(0, submatches[0]?.start ?? 0)
     .toString().length
   const from = Math.max(0, Math.min(start - 60, line.length - LINE_CHARS_MAX))

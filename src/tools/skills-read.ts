@@ -9,7 +9,7 @@ import { locate, type Place, PATH_ALIASES } from './paths.ts'
 import { type Infer, integer, object, optional, text } from './schema.ts'
 import type { Skill } from './skills-find.ts'
 import { summaryOf } from './skills-text.ts'
-import { defineTool, type Tool } from './tool.ts'
+import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
 const FILES_MAX = 200
 const FOLDERS_MAX = 200
@@ -31,7 +31,7 @@ export function skillReadTool(skills: readonly Skill[]): Tool {
     aliases: { ...PATH_ALIASES, skill: 'name', skill_name: 'name' },
     effect: 'read',
     instructions: summaryOf(skills),
-    execute: (args) => read(skillNamed(skills, args.name), args),
+    execute: (args, { redact }) => read(skillNamed(skills, args.name), args, redact),
   })
 }
 
@@ -50,14 +50,14 @@ export function fileOf({ guarded, alone, file, name }: Skill, path: string): Pro
   return locate(guarded, path, 'read')
 }
 
-async function read(skill: Skill, { path = skill.file, offset = 0 }: Args) {
+async function read(skill: Skill, { path = skill.file, offset = 0 }: Args, redact: ToolContext['redact']) {
   const place = await fileOf(skill, path)
   const { bytes, hash } = await see(skill.guarded, place)
   if (bytes.subarray(0, 8000).includes(0)) {
     const message = `"${place.shown}" is a binary file of ${bytes.length} bytes; skill_read shows text only.`
     throw new ToolFailure('InvalidInput', message)
   }
-  const { text: whole, removed } = visible(bytes.toString())
+  const { text: whole, removed } = visible(redact(bytes.toString()))
   if (offset > whole.length) {
     throw new ToolFailure(
       'InvalidInput',

@@ -64,7 +64,10 @@ async function write(guarded: Guard, place: Place, args: Args, context: ToolCont
       hash: hash('sha256', bytes),
       before: seen?.hash ?? null,
       replaced,
-      diff: clip(diff(place.shown, seen?.bytes.toString() ?? '', bytes.toString()), DIFF_CHARS_MAX),
+      diff: clip(
+        diff(place.shown, context.redact(seen?.bytes.toString() ?? ''), context.redact(bytes.toString())),
+        DIFF_CHARS_MAX,
+      ),
     },
   })
 }

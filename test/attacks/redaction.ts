@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { defineTool, Harness, type Script, sqlite, type Tool, ToolFailure, output } from '../../src/index.ts'
+import type { Json } from '../../src/kernel/content.ts'
 import type { Case, Row } from './case.ts'
 import type { World } from './world.ts'
 
@@ -14,6 +15,9 @@ type Leak = {
   readonly leaks?: (secret: string, keep: (text: string) => unknown) => unknown
   /** How long a beginning of the secret is a secret of its own: then the rest of it may not be seen either. */
   readonly first?: number
+  /** From where on, or up to where, a part of it counts as all of it. */
+  readonly rest?: number
+  readonly half?: number
 }
 
 const ONCE: Script = [{ calls: [{ tool: 'leak' }] }, 'done']
@@ -24,6 +28,11 @@ const spelled = (secret: string): Readonly<Record<string, string>> => ({
   hexadecimal: Buffer.from(secret).toString('hex'),
   address: `https://example.org/?token=${encodeURIComponent(secret)}`,
   json: JSON.stringify(JSON.stringify({ token: secret })),
+  percents: [...Buffer.from(secret)].map((byte) => `%${byte.toString(16)}`).join(''),
+  colons: [...Buffer.from(secret)].map((byte) => byte.toString(16)).join(':'),
+  entities: [...Buffer.from(secret)].map((byte) => `&#${byte};`).join(''),
+  spaces: secret.split('').join(' '),
+  bytes: [...Buffer.from(secret)].map((byte) => byte.toString(16)).join(' '),
 })
 
 const LEAKS: readonly Leak[] = [
@@ -88,12 +97,24 @@ const LEAKS: readonly Leak[] = [
     name: 'in the trouble of a provider',
     script: (secret) => [{ error: 'bad_request', message: `key ${secret} is bad` }],
   },
-  ...['base64', 'hexadecimal', 'address', 'json'].map((spelling) => ({
-    name: `as ${spelling}`,
-    script: plain,
-    leaks: (secret: string) => spelled(secret)[spelling] ?? '',
-  })),
+  // Real tools cut what they show: half of a secret must not be left.
+  { name: 'of which read shows the second half', script: () => filed('read', { column: 12 }), rest: 11 },
+  { name: 'at the cut of a line that search found', script: () => filed('search', { pattern: '^x' }), half: 20 },
+  { name: 'on a numbered line', script: () => filed('read', {}) },
+  ...['base64', 'hexadecimal', 'address', 'json', 'percents', 'colons', 'entities', 'spaces', 'bytes'].map(
+    (spelling) => ({
+      name: `as ${spelling}`,
+      script: plain,
+      leaks: (secret: string) => spelled(secret)[spelling] ?? '',
+    }),
+  ),
 ]
+
+/** A call of a file tool for the file that holds the secret, so that line 2 is cut within it. */
+function filed(tool: string, args: Readonly<Record<string, Json>>): Script {
+  const path = tool === 'read' && 'column' in args ? 'own.txt' : 'long.txt'
+  return [{ calls: [{ tool, args: { path, ...args } }] }, 'done']
+}
 
 const sinks = new WeakMap<World, string>()
 
@@ -112,7 +133,10 @@ async function leak(world: World, { script, input, first, leaks = () => 'fine' }
   const known = first === undefined ? { TOKEN: secret } : { FIRST: secret.slice(0, first), TOKEN: secret }
   const secrets = world.defended ? known : {}
   // The model's own words come from the model: what it is shown again is what counts.
-  const harness = new Harness({ model: world.model(script(secret)), tools: [leaker(secret, leaks)], store, secrets })
+  world.put('ws/own.txt', `${secret}\n`)
+  world.put('ws/long.txt', `${'x'.repeat(160)}${secret}${'y'.repeat(60)}\n`)
+  const tools = [leaker(secret, leaks), ...world.files()]
+  const harness = new Harness({ model: world.model(script(secret)), tools, store, secrets })
   let heard = ''
   const stream = harness.stream(input?.(secret) ?? 'go', { deltas: true })
   for await (const event of stream) heard += JSON.stringify(event)
@@ -142,8 +166,9 @@ export const sinksOfSecrets: Row = {
       harmed: (world) => {
         const all = sinks.get(world) ?? ''
         const forms = [world.secret, ...Object.values(spelled(world.secret)).filter((form) => !form.includes('{'))]
-        const rest = one.first === undefined ? [] : [world.secret.slice(one.first)]
-        return [...forms, ...rest].some((form) => all.includes(form))
+        const rest = [one.first, one.rest].flatMap((from) => (from === undefined ? [] : [world.secret.slice(from)]))
+        const half = one.half === undefined ? [] : [world.secret.slice(0, one.half)]
+        return [...forms, ...rest, ...half].some((form) => all.includes(form))
       },
     }),
   ),

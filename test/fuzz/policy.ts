@@ -176,7 +176,7 @@ function matchesCommand(effect: Verdict, patterns: readonly string[], own: Comma
   if (effect === 'allow') return words !== null && fit(words) ? 'yes' : 'no'
   const rows = words === null ? runs : [words]
   if (rows.some((row) => row.some((_, i) => fit(row.slice(i))))) return 'yes'
-  return words === null ? 'maybe' : 'no'
+  return words === null || words.some((word) => word.startsWith('-')) ? 'maybe' : 'no'
 }
 
 function wordsPattern(pattern: string): RegExp {
@@ -198,7 +198,8 @@ function expected(policy: Policy, asked: Action, own: Command | null): ReadonlyS
     const found = policy.rules.filter((one) => one.effect === effect).map((one) => matches(one, asked, own))
     const verdict = effect === 'deny' ? 'deny' : effect === 'ask' || asked.approval === 'always' ? ask : 'allow'
     if (found.includes('yes')) return right.add(verdict)
-    if (found.includes('maybe')) right.add(verdict)
+    // What may be denied is asked at least.
+    if (found.includes('maybe')) right.add(verdict).add(ask)
   }
   return right.add(asked.approval === 'auto' ? 'allow' : ask)
 }

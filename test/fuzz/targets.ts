@@ -1,6 +1,7 @@
 // All fuzz targets, in the order in which they run.
 import { admissions } from './admit.ts'
 import { captures } from './capture.ts'
+import { forms } from './forms.ts'
 import { numbers } from './number.ts'
 import { paths } from './paths.ts'
 import { policies } from './policy.ts'
@@ -15,6 +16,7 @@ export const targets: readonly Target[] = [
   admissions,
   truncations,
   policies,
+  forms,
   captures,
   numbers,
   streams,

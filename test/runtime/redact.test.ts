@@ -277,4 +277,43 @@ describe('what is shown and used', () => {
     expect(() => new Redactor({ PIN: '1234' })).toThrow('shorter than 8 characters')
     expect(() => new Redactor({ 'a b': 'x'.repeat(20) })).toThrow('no name for a secret')
   })
+
+  it('B-SECRET-14: a secret that is a word of the log is redacted in texts and changes nothing of the log itself', async () => {
+    const words = [
+      'continue',
+      'completed',
+      'model.started',
+      'agent.message',
+      'metadata',
+      'run.settled',
+      'tool_calls',
+      'leak_tool',
+    ]
+    const all = Object.fromEntries(words.map((word, i) => [`WORD_${i}`, word]))
+    const said = words.join(' and ')
+    const model = scripted([{ calls: [{ tool: 'leak_tool' }] }, `I say ${said}`])
+    const harness = new Harness({
+      model,
+      tools: [leak(said, 'leak_tool')],
+      store,
+      secrets: all,
+    })
+    open.push(harness)
+    const session = await harness.open()
+    const result = await session.run('go')
+    expect(result.status).toBe('completed')
+    expect(result.text).toBe(`I say ${words.map((_, i) => `⟦secret:WORD_${i}⟧`).join(' and ')}`)
+    const types = (await session.read()).events.map(({ type }) => type)
+    expect(types).toEqual([
+      'session.created',
+      'user.message',
+      'run.started',
+      'model.started',
+      'agent.message',
+      'agent.tool_result',
+      'model.started',
+      'agent.message',
+      'run.settled',
+    ])
+  })
 })

@@ -134,5 +134,5 @@ function render(row: unknown, search: Omit<FieldSearch, 'field'>): readonly stri
 }
 
 function renderAll(row: unknown, searches: readonly FieldSearch[], explain: boolean): readonly string[] {
-  return renderSearches(readJson(JSON.stringify(row)) ?? null, compileSearches(searches), explain)
+  return renderSearches(readJson(JSON.stringify(row)) ?? null, compileSearches(searches), explain, (text) => text)
 }

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Event, Harness, type Result, scripted } from '../../src/index.ts'
-import { matchesPath, matchesText, matchesWords, plainWords } from '../../src/tools/pattern.ts'
+import { matchesPath, matchesText } from '../../src/tools/pattern.ts'
+import { matchesWords, plainWords } from '../../src/tools/pattern-command.ts'
 import {
   type Action,
   describeRule,

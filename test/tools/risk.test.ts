@@ -27,6 +27,13 @@ it('B-RISK-1: a command of known programs that only read is a safe read', async 
   expect(await others('safe_read', SAFE)).toEqual([])
 })
 
+it('B-RISK-14: a command that names a protected file and only reads it is a safe read', async () => {
+  expect(
+    await others('safe_read', ['cat .envrc', 'ls .husky', 'git diff .envrc', 'grep x .vscode/settings.json']),
+  ).toEqual([])
+  expect(await others('needs_approval', ['touch .envrc', 'cd .git/hooks && touch x', 'sort -o .envrc x'])).toEqual([])
+})
+
 it('B-RISK-2: whatever else a sandbox bounds is a bounded write, unknown programs too', async () => {
   expect(await others('bounded_write', BOUNDED)).toEqual([])
 })

@@ -1,0 +1,59 @@
+// Command rules against every way to write a command: denied where its words can be read, asked where they cannot.
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { judge, type Rule } from '../../src/tools/policy.ts'
+import { FORMS } from './policy-forms.ts'
+
+const DENY: Rule = { effect: 'deny', command: 'make deploy *' }
+const verdict = (command: string, ...rules: Rule[]): string =>
+  judge({ rules }, { tool: 'bash', args: { command }, approval: 'auto' }).type
+
+let folder = ''
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'terret-forms-'))
+  writeFileSync(join(folder, 'make'), '#!/bin/sh\necho "$@" >> "$BIN/ran"\n')
+  chmodSync(join(folder, 'make'), 0o755)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function ranBy(command: string): string {
+  writeFileSync(join(folder, 'ran'), '')
+  const env = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, BIN: folder, M: 'make' }
+  spawnSync('bash', ['-c', command], { cwd: folder, env, input: '' })
+  return readFileSync(join(folder, 'ran'), 'utf8')
+}
+
+describe('a rule that denies a command', () => {
+  it.each(FORMS)('B-POLICY-27: says %s to %j, which a real bash runs', (expected, command) => {
+    expect(ranBy(command)).toMatch(/\bdeploy\b/)
+    expect(verdict(command, DENY)).toBe(expected)
+    // A rule that allows never weakens this.
+    expect(verdict(command, DENY, { effect: 'allow' })).toBe(expected)
+    expect(verdict(command, { effect: 'ask', command: 'make deploy *' }, { effect: 'allow' })).toBe('ask')
+  })
+
+  it.each([
+    'make build',
+    'make build>deploy',
+    'ls *.ts',
+    'echo "$HOME is my home"',
+    'grep -rE "foo|.*bar" src',
+    'git commit -m "fix (a) & b; it\'s done"',
+    'for f in *.ts; do wc -l "$f"; done',
+    '[ -f x ] && [[ -d y ]] && cat x',
+    'if [ "$A" = b ]; then ls; fi',
+    'npm test 2>&1 | tail -5',
+    'bash scripts/check.sh',
+    'node script.js $X',
+    'cat <<EOF > notes.txt\nsome text\nEOF',
+    'awk "{print $1}" x',
+    'deploy make',
+    'find . -name "*.ts" | xargs grep x',
+    '$HOME/bin/tool build',
+  ])('B-POLICY-27: leaves %j alone', (command) => {
+    expect(verdict(command, DENY)).toBe('allow')
+  })
+})
