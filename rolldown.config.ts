@@ -39,7 +39,7 @@ const reachable: Plugin = {
 
 /** Left alone, the bundler makes a chunk of every set of files that two entries share, and there would be twenty to load. */
 const groups = [
-  { name: 'kernel', test: /\/src\/kernel\// },
+  { name: 'kernel', test: /\/src\/(kernel\/|options\.)/ },
   { name: 'stores', test: /\/src\/stores\// },
   { name: 'core', test: (id: string) => atOnce.has(id) },
 ]

@@ -7,7 +7,9 @@ import type { Page, Receipt } from './kernel/ports.ts'
 import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
 import { isBroke } from './runtime/children.ts'
-import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './runtime/command.ts'
+import { anything, type Checks, flag, needed, optionsOf, text } from './options.ts'
+import { type Command, commandsOf, interruptOf, messageOf, type Said } from './runtime/command.ts'
+import { SEND_OPTIONS, type SendOptions } from './runtime/command.ts'
 import { checkDecision, confirmationOf, type Decision } from './runtime/decision.ts'
 import { BUDGET, headOf, pendingOf } from './runtime/family.ts'
 import { Feed, type StreamEvent } from './runtime/feed.ts'
@@ -53,6 +55,42 @@ export type RunStream = AsyncIterable<StreamEvent> & {
   orThrow(): Promise<Completed>
 }
 
+type Answer = {
+  readonly callId: CallKey
+  readonly content: string
+  readonly ok?: boolean
+  readonly by?: string
+  /** The session that asked, as `pending` names it. Default: this one. */
+  readonly sessionId?: string
+}
+type ForkOptions = { readonly at?: number; readonly id?: string }
+
+export const RUN_OPTIONS: Checks<RunOptions> = { raw: flag }
+// The place `after` is checked by whoever reads from there.
+export const STREAM_OPTIONS: Checks<StreamOptions> = {
+  ...RUN_OPTIONS,
+  after: anything,
+  deltas: flag,
+  subagents: flag,
+  detach: flag,
+}
+const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
+const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
+const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
+const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text })
+const checkAnswer = optionsOf<Answer>('answer', {
+  callId: needed(text, 'Name the call as `pending` does.'),
+  content: needed(anything),
+  ok: anything,
+  by: text,
+  sessionId: text,
+})
+
+export function checkSession(id: unknown): void {
+  if (typeof id !== 'string' || id.trim() === '')
+    throw new Fault('invalid_input', 'A session id must be a text that is not empty.')
+}
+
 export class SessionHandle {
   readonly id: string
   readonly #world: World
@@ -66,6 +104,7 @@ export class SessionHandle {
 
   /** Admits a message durably. It resolves when the message is on disk; the work goes on by itself. */
   async send(input: Input, options: SendOptions = {}): Promise<SentReceipt> {
+    checkSend(options)
     const receipt = await this.#enter(input, options)
     this.#kick()
     return receipt
@@ -111,6 +150,7 @@ export class SessionHandle {
   /** Sends and drives until that run settles or somebody else is needed. With nothing to send: the last run, driven to rest. */
   async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
     this.#check()
+    checkRunOf(options)
     return attended(this.#worker, async (reader) => {
       if (input === undefined) {
         const { began } = await headOf(this.#world.store, this.id)
@@ -122,6 +162,7 @@ export class SessionHandle {
   }
 
   stream(input?: Input, options: StreamOptions & SendOptions = {}): RunStream {
+    checkStream(options)
     if (input === undefined) return this.streamFrom(options, async () => null)
     return this.streamFrom(options, async () => (await this.#enter(input, options)).seq)
   }
@@ -199,17 +240,11 @@ export class SessionHandle {
   }
 
   /** Answer one call that is owned outside. The first answer stands. */
-  async answer(answer: {
-    readonly callId: CallKey
-    readonly content: string
-    readonly ok?: boolean
-    readonly by?: string
-    /** The session that asked, as `pending` names it. Default: this one. */
-    readonly sessionId?: string
-  }): Promise<SentReceipt> {
-    const { callId, content, ok = true, by } = answer
+  async answer(answer: Answer): Promise<SentReceipt> {
+    const { callId, content, ok = true, by } = answer ?? ({} as Partial<Answer>)
     if (typeof ok !== 'boolean' || typeof content !== 'string')
       throw new Fault('invalid_input', 'An answer has a text as content, and true or false as ok.')
+    checkAnswer(answer)
     const other = await this.#other(answer)
     if (other) return other.answer(answer)
     await this.#open(callId, 'outside', 'an answer')
@@ -248,8 +283,9 @@ export class SessionHandle {
    * A new session that goes on from here, or from an earlier event of this one. Nothing is copied and nothing here changes:
    * the new session reads this log up to that event.
    */
-  async fork(options: { readonly at?: number; readonly id?: string } = {}): Promise<SessionHandle> {
+  async fork(options: ForkOptions = {}): Promise<SessionHandle> {
     this.#check()
+    checkFork(options)
     const { seq, agent } = await headOf(this.#world.store, this.id)
     const at = options.at ?? seq
     if (!(Number.isInteger(at) && at >= 1 && at <= seq))

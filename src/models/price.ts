@@ -2,6 +2,7 @@
 // Nothing is fetched. Amounts are millionths of a dollar, so dollars a million tokens are amounts a token.
 import type { Frozen, Usage } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import { anything, needed, optionsOf, tableOf, within } from '../options.ts'
 
 /** Dollars a million tokens. */
 export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number }>
@@ -38,8 +39,22 @@ export async function profileOf(provider: string, model: string, table: PriceTab
   return { price: own, known: true, contextTokens, cost: (usage) => costOf(own, usage) }
 }
 
+type Entry = PriceTable[string]
+const checkTable = optionsOf<{ readonly prices?: PriceTable }>('the model', {
+  prices: tableOf(
+    within<Entry>({
+      input: needed(anything),
+      output: needed(anything),
+      cached: anything,
+      cacheWrite: anything,
+      contextTokens: anything,
+    }),
+  ),
+})
+
 /** A price that is no number bounds nothing, so a table that has one is refused. */
 export function checkPrices(table: PriceTable = {}): void {
+  checkTable({ prices: table })
   for (const [name, price] of Object.entries(table)) {
     const [, , id = ''] = /^([^:]+):(.+)$/.exec(name) ?? []
     if (id === '')

@@ -3,6 +3,7 @@
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Random } from '../kernel/ports.ts'
+import { anything, type Checks, needed, optionsOf, text } from '../options.ts'
 import { type Input, readInput } from './input.ts'
 
 export type SendOptions = {
@@ -16,6 +17,9 @@ export type SendOptions = {
   readonly by?: string
 }
 
+/** What `when` may be is said with the message. */
+export const SEND_OPTIONS: Checks<SendOptions> = { when: anything, id: text, by: text }
+
 /** What may be said to a session while it works. A batch is taken whole or not at all. */
 export type Command =
   | { readonly type: 'message'; readonly input: Input; readonly when?: 'next' | 'after' | 'now' }
@@ -24,6 +28,16 @@ export type Command =
   | { readonly type: 'pause' }
   | { readonly type: 'resume' }
   | { readonly type: 'cancel' }
+
+type Kind<T extends Command['type']> = Extract<Command, { type: T }>
+const type = needed(anything)
+const COMMANDS: Readonly<Record<Command['type'], (command: unknown) => void>> = {
+  message: optionsOf<Kind<'message'>>('a message', { type, input: needed(anything), when: anything }),
+  redirect: optionsOf<Kind<'redirect'>>('a redirect', { type, text: needed(anything) }),
+  pause: optionsOf<Kind<'pause'>>('a pause', { type }),
+  resume: optionsOf<Kind<'resume'>>('a resume', { type }),
+  cancel: optionsOf<Kind<'cancel'>>('a cancel', { type }),
+}
 
 export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; readonly blobs: readonly Blob[] }
 type MessageBody = Extract<InboxBody, { type: 'user.message' }>
@@ -66,7 +80,8 @@ function steeringTime(when: SendOptions['when'] = 'next'): 'next' | 'after' | 'n
 
 function commandOf(command: Command, random: Random): Said {
   const id = random.id()
-  switch (command.type) {
+  if (Object.hasOwn(COMMANDS, command?.type)) COMMANDS[command.type](command)
+  switch (command?.type) {
     case 'message':
       return messageOf(command.input, { when: steeringTime(command.when) }, random)
     case 'redirect':

@@ -4,6 +4,7 @@ import type { CallKey, Json } from '../kernel/content.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
+import { anything, needed, optionsOf, record, text } from '../options.ts'
 import type { Rule } from '../tools/policy.ts'
 
 export type Decision = {
@@ -22,11 +23,25 @@ export type Decision = {
   readonly usd?: number
 }
 
+const checkFields = optionsOf<Decision>('decide', {
+  callId: needed(text, 'Name the call as `pending` does.'),
+  sessionId: text,
+  allow: needed(anything),
+  by: needed(anything),
+  why: text,
+  role: text,
+  digest: text,
+  remember: record,
+  usd: anything,
+})
+
 /** Whoever is not checked by a compiler may say "no" in a word that counts as yes, or leave out who they are. */
-export function checkDecision({ allow, by }: Decision): void {
+export function checkDecision(decision: Decision): void {
+  const { allow, by } = (decision ?? {}) as Partial<Decision>
   if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'Say true or false: allow.')
   if (typeof by !== 'string' || by.trim() === '')
     throw new Fault('invalid_input', 'Say who decides, as the log will name them: by.')
+  checkFields(decision)
 }
 
 export function confirmationOf(decision: Decision, { proposal }: Call, now: number): InboxBody {

@@ -2,6 +2,7 @@
 import type { Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../kernel/ports.ts'
+import { anything, type Checks, needed, oneOf, optionsOf, text } from '../options.ts'
 import { bytesBlob, refOf } from './world.ts'
 
 /** A picture or a document. `data` is bytes, or base64. */
@@ -11,6 +12,14 @@ export type FilePart = {
   readonly data: Uint8Array | string
   readonly name?: string
 }
+
+export const FILE_PART: Checks<FilePart> = {
+  type: needed(oneOf<FilePart['type']>({ image: true, file: true })),
+  media: needed(text, 'Write one such as image/png.'),
+  data: needed(anything, 'Give bytes, or base64.'),
+  name: text,
+}
+const checkFile = optionsOf<FilePart>('a file', FILE_PART)
 
 /** Text, or parts. An object is sent as its JSON: that is what graphs read. */
 export type Input = string | InputParts | { readonly [name: string]: Json }
@@ -36,6 +45,7 @@ function partOf(part: InputParts[number], blobs: Blob[]): Part {
       'invalid_input',
       'A part is a text, an image, a file or a blob, with what belongs to it. Give those.',
     )
+  checkFile(part)
   const blob = blobOf(part)
   blobs.push(blob)
   return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }

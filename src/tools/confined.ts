@@ -3,6 +3,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Json } from '../kernel/content.ts'
+import { type Check, type Checks, filled, flag, listOf, needed, record } from '../options.ts'
 import { type Aftermath, aftermath, type Before, glimpse, leadsTo } from './aftermath.ts'
 import { blobPath, bound, clip } from './bound.ts'
 import type { Captured } from './capture.ts'
@@ -26,6 +27,22 @@ export type ConfinedOptions = {
   readonly masked?: readonly string[]
   /** Where the allowed variables are read from; default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+const sandboxCheck: Check = (value) => {
+  const { type } = (value ?? {}) as Partial<Sandbox>
+  return type === 'bwrap' || type === 'none'
+    ? null
+    : 'is no sandbox: leave it out, and the one of this machine is found'
+}
+
+export const CONFINED_OPTIONS: Checks<ConfinedOptions> = {
+  workspace: needed(filled),
+  sandbox: sandboxCheck,
+  attended: flag,
+  protectedPaths: listOf(filled),
+  masked: listOf(filled),
+  env: record,
 }
 
 /** The options with everything found out that does not change from call to call. */

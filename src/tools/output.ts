@@ -2,6 +2,7 @@
 import type { Frozen, Json } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { FailureKind } from '../kernel/failure.ts'
+import { flag, listOf, needed, optionsOf, record, text } from '../options.ts'
 
 /** What a call adds to its session beside its result, in the same commit: a later look at it, or something learned. */
 export type Follow =
@@ -21,13 +22,22 @@ export function isMetadata(value: unknown): value is Metadata {
 
 const MARK = Symbol('terret.output')
 
-/** An envelope of one's own: content for the model, metadata beside it. */
-export function output(envelope: {
+type Given = {
   readonly ok?: boolean
   readonly content: string
   readonly metadata?: Metadata
   readonly follows?: readonly Follow[]
-}): Output {
+}
+const checkEnvelope = optionsOf<Given>('output', {
+  ok: flag,
+  content: needed(text),
+  metadata: record,
+  follows: listOf(record),
+})
+
+/** An envelope of one's own: content for the model, metadata beside it. */
+export function output(envelope: Given): Output {
+  checkEnvelope(envelope)
   const { ok = true, content, metadata = NO_METADATA, follows = [] } = envelope
   const more = follows.length > 0 ? { follows: follows.map(followOf) } : {}
   return Object.defineProperty({ ok, content, metadata, ...more }, MARK, { value: true })
