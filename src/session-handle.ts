@@ -10,7 +10,7 @@ import { isBroke } from './runtime/children.ts'
 import { anything, type Checks, flag, needed, optionsOf, text } from './options.ts'
 import { type Command, commandsOf, interruptOf, messageOf, type Said } from './runtime/command.ts'
 import { SEND_OPTIONS, type SendOptions } from './runtime/command.ts'
-import { checkDecision, confirmationOf, type Decision } from './runtime/decision.ts'
+import { checkDecision, confirmationOf, type Decision, SHOWN } from './runtime/decision.ts'
 import { BUDGET, headOf, pendingOf } from './runtime/family.ts'
 import { Feed, type StreamEvent } from './runtime/feed.ts'
 import { sentBefore } from './runtime/follow.ts'
@@ -20,7 +20,7 @@ import { readOrigin } from './runtime/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './runtime/owner.ts'
 import { raiseOf, rootAgentOf, wasRaised } from './runtime/purse.ts'
 import { attended, follow, type Followed, type Place, whenBegun } from './runtime/reader.ts'
-import { type Completed, orThrow, type Result } from './runtime/result.ts'
+import { type Completed, orThrow, type Pending, type Result } from './runtime/result.ts'
 import { checkRun, type UndoneCall, undoRun, undoText } from './runtime/undo.ts'
 import type { Reader, Worker } from './runtime/worker.ts'
 import type { World } from './runtime/world.ts'
@@ -78,7 +78,9 @@ const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
 const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
 const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
 const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text })
-const checkAnswer = optionsOf<Answer>('answer', {
+const checkAnswer = optionsOf<Answer & Partial<Pending>>('answer', {
+  ...SHOWN,
+  digest: anything,
   callId: needed(text, 'Name the call as `pending` does.'),
   content: needed(anything),
   ok: anything,

@@ -4,8 +4,9 @@ import type { CallKey, Json } from '../kernel/content.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
-import { anything, needed, optionsOf, record, text } from '../options.ts'
+import { anything, type Checks, needed, optionsOf, record, text } from '../options.ts'
 import type { Rule } from '../tools/policy.ts'
+import type { Pending } from './result.ts'
 
 export type Decision = {
   readonly callId: CallKey
@@ -23,7 +24,20 @@ export type Decision = {
   readonly usd?: number
 }
 
-const checkFields = optionsOf<Decision>('decide', {
+/** What `pending` says of a call may be handed back with the decision: `decide({ ...pending, allow, by })`. */
+export const SHOWN: Checks<Partial<Omit<Pending, 'callId' | 'sessionId' | 'digest'>>> = {
+  tool: anything,
+  args: anything,
+  needs: anything,
+  expiresAt: anything,
+  class: anything,
+  n: anything,
+  roles: anything,
+  votes: anything,
+  path: anything,
+}
+const checkFields = optionsOf<Decision & Partial<Pending>>('decide', {
+  ...SHOWN,
   callId: needed(text, 'Name the call as `pending` does.'),
   sessionId: text,
   allow: needed(anything),

@@ -8,7 +8,7 @@ import type { ReplyCall } from '../kernel/ports.ts'
 import { canonicalJson, sorted } from './canonical.ts'
 import { bounded, clipped, invalidText } from './invalid.ts'
 import { isSuspect, normalised, parse, readingOf } from './reading.ts'
-import { strangerIn, TOO_DEEP } from './plain.ts'
+import { plainCopy, strangerIn, TOO_DEEP } from './plain.ts'
 import { judge, type Policy } from './policy.ts'
 import { isObject, type JsonObject } from './shape.ts'
 import type { Approval, Tool } from './tool.ts'
@@ -111,14 +111,16 @@ function firstValid(tool: Tool, tries: readonly Json[]): Checked | Promise<Check
   return checked instanceof Promise ? checked.then(orNext) : orNext(checked)
 }
 
-function accept(tool: Tool, call: ReplyCall, args: Json, asking: Asking): Proposal | Promise<Proposal> {
+function accept(tool: Tool, call: ReplyCall, checked: Json, asking: Asking): Proposal | Promise<Proposal> {
   // What is stored must also be written and read again, by parsers that recurse.
-  const stranger = strangerIn(args, NESTING_MAX)
+  const stranger = strangerIn(checked, NESTING_MAX)
   if (stranger === TOO_DEEP) {
     const message = `Invalid arguments for "${tool.name}": nested deeper than ${NESTING_MAX} levels.`
     return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')
   }
   if (stranger !== null) return refuse(call, tool, { kind: 'Failed', message: strangerText(tool.name, stranger) })
+  // What is judged, shown, recorded and executed is this one copy, whatever object the schema made.
+  const args = plainCopy(checked, NESTING_MAX)
   const secret = asking.redactor.idle ? null : asking.redactor.find(args)
   if (secret !== null) return refuse(call, tool, { kind: 'Denied', message: secretText(tool.name, secret) })
   const approval = tool.approval(args)

@@ -358,7 +358,10 @@ describe('what is thrown', () => {
   })
 
   it.each([
-    [{ modelRequests: Number.NaN }, 'The option "modelRequests" of "limits" of new Harness must be a whole number from 0 on, not NaN.'],
+    [
+      { modelRequests: Number.NaN },
+      'The option "modelRequests" of "limits" of new Harness must be a whole number from 0 on, not NaN.',
+    ],
     [{ modelRequests: -1 }, 'from 0 on, not -1'],
     [{ parallel: 0 }, 'The option "parallel" of "limits" of new Harness must be a whole number from 1 on, not 0.'],
     [{ activeMs: null }, 'not null'],

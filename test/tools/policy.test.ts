@@ -140,7 +140,9 @@ describe('the policy', () => {
 
   it('B-POLICY-7: a policy that is not understood is refused and says where', () => {
     expect(() => parsePolicy({ rules: [{ effect: 'alow' }] })).toThrow('"effect" of rule 1')
-    expect(() => parsePolicy({ rules: [{ effect: 'deny', tols: 'x' }] })).toThrow('Unknown option "tols" of rule 1 of the policy: did you mean "tool"?')
+    expect(() => parsePolicy({ rules: [{ effect: 'deny', tols: 'x' }] })).toThrow(
+      'Unknown option "tols" of rule 1 of the policy: did you mean "tool"?',
+    )
     expect(() => parsePolicy({ rule: [] })).toThrow('Unknown option "rule" of the policy: did you mean "rules"?')
     expect(() => parsePolicy({ rules: [{ effect: 'ask', n: 0 }] })).toThrow('whole number')
     expect(parsePolicy({ rules: [{ effect: 'deny', tool: ['a', 'b'] }], onAsk: 'deny' }).rules).toHaveLength(1)
@@ -290,7 +292,9 @@ describe('the policy of a harness', () => {
 
   it('B-POLICY-14: a harness with a policy that is not understood is not made', () => {
     const policy = { rules: [{ effect: 'alow' }] } as unknown as Policy
-    expect(() => new Harness({ model: scripted([]), policy })).toThrow('The option "effect" of rule 1 of the policy must be')
+    expect(() => new Harness({ model: scripted([]), policy })).toThrow(
+      'The option "effect" of rule 1 of the policy must be',
+    )
   })
 })
 
