@@ -88,6 +88,9 @@ const checkAnswer = optionsOf<Answer & Partial<Pending>>('answer', {
   sessionId: text,
 })
 
+/** How many messages may wait in one session. */
+const INPUTS_MAX = 1_000
+
 export function checkSession(id: unknown): void {
   if (typeof id !== 'string' || id.trim() === '')
     throw new Fault('invalid_input', 'A session id must be a text that is not empty.')
@@ -117,6 +120,8 @@ export class SessionHandle {
     this.#check()
     const { store, random, redactor } = this.#world
     const said = commandsOf(commands, random)
+    const words = said.filter(({ event }) => event.type === 'user.message').length
+    if (words > 0) await this.#checkRoom(words)
     const events = said.map(({ event }) => redactor.body(event))
     await store.commit([{ session: this.id, lane: 'inbox', events, blobs: said.flatMap(({ blobs }) => blobs) }])
     this.#kick()
@@ -125,7 +130,7 @@ export class SessionHandle {
   /** The message is on disk when this resolves. */
   async #enter(input: Input, options: SendOptions): Promise<SentReceipt> {
     const said = messageOf(input, options, this.#world.random)
-    if (options.when !== 'idle') return this.#admit(said)
+    if (options.when !== 'idle') return this.#queue(said, options)
     try {
       return await this.#enterIdle(said)
     } catch (error) {
@@ -135,6 +140,29 @@ export class SessionHandle {
       if (seq === null) throw error
       return { eventId: eventId(this.id, seq), seq, duplicate: true, queued: false }
     }
+  }
+
+  /** Admits a message, unless too many wait. One that was sent before is known, however many wait. */
+  async #queue(said: Said, { id }: SendOptions): Promise<SentReceipt> {
+    try {
+      await this.#checkRoom(1)
+    } catch (error) {
+      const { store, redactor } = this.#world
+      const seq =
+        id === undefined ? null : await sentBefore(store, this.id, redactor.body(said.event) as typeof said.event)
+      if (seq === null) throw error
+    }
+    return this.#admit(said)
+  }
+
+  /** A log that is shorter than the bound holds fewer messages, so most sends pay one look at the card. */
+  async #checkRoom(more: number): Promise<void> {
+    const { seq = 0 } = (await this.#world.store.card(this.id)) ?? {}
+    if (seq + more <= INPUTS_MAX) return
+    const { inputs } = await this.#worker.heads.of(this.id)
+    if (inputs.length + more <= INPUTS_MAX) return
+    const text = `Session ${this.id} has ${inputs.length} messages that wait, and may have ${INPUTS_MAX}. Send again when it has read some, or interrupt it.`
+    throw new Fault('too_many', text)
   }
 
   /** Decided as the owner, so that of two callers one gets in: who had to wait for another's message was not alone. */
@@ -454,7 +482,7 @@ export class SessionHandle {
 
   /** The work goes on in the background; whoever waits for it sees its error, and the log keeps the state. */
   #kick(): void {
-    this.#worker.wake(this.id).catch(() => {})
+    if (this.#worker.drives) this.#worker.wake(this.id).catch(() => {})
   }
 
   #check(): void {

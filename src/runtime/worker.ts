@@ -20,7 +20,7 @@ import { lifeOf } from '../stores/plan.ts'
 import { Book } from './book.ts'
 import type { Job, Leash, Plan } from './draft.ts'
 import { drive, type Ended } from './drive.ts'
-import { seenAt } from './family.ts'
+import { Heads, seenAt } from './family.ts'
 import type { FlightOptions, Landing } from './flight.ts'
 import { Guard, type Traits } from './guard.ts'
 import { abandon, deadlineOf, lateResult } from './landings.ts'
@@ -103,6 +103,7 @@ const BOOKS_KEPT = 32
 const LEFT_ALONE: Looked = { type: 'rested', waiting: 'nothing', until: null }
 
 export class Worker {
+  readonly heads: Heads
   readonly id: string
   readonly #world: World
   readonly #options: Required<Omit<WorkerOptions, 'id' | 'onError'>> & Pick<WorkerOptions, 'onError'>
@@ -125,7 +126,12 @@ export class Worker {
     this.id = options.id
     this.#world = world
     this.#performer = new Performer(world)
+    this.heads = new Heads(world.store)
     this.#options = { ...DEFAULTS, alarm: world.clock, ...given(options) }
+  }
+
+  get drives(): boolean {
+    return this.#options.drives
   }
 
   get closed(): boolean {
@@ -135,7 +141,10 @@ export class Worker {
   /** Look at a session, and drive it until it rests. Coalescing: a look during an attempt is part of that attempt. */
   wake(session: string): Promise<Looked> {
     if (this.#closing) return Promise.resolve({ type: 'stopped' })
-    if (!this.#options.drives) return seenAt(this.#world.store, session, this.#options.lingerMs)
+    if (!this.#options.drives) {
+      const { store } = this.#world
+      return seenAt(this.heads, session, { now: store.now() }, this.#options.lingerMs)
+    }
     const running = this.#attempts.get(session)
     if (!running) return this.#begin(session, 'asked').ended
     running.again = true

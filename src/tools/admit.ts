@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto'
 import type { Gate, Json, Mutable, Outside, Proposal } from '../kernel/content.ts'
 import type { Failure } from '../kernel/failure.ts'
+import { outsideOf as outsideIn } from '../kernel/ledger.ts'
 import type { ReplyCall } from '../kernel/ports.ts'
 import { canonicalJson, sorted } from './canonical.ts'
 import { bounded, clipped, invalidText } from './invalid.ts'
@@ -50,8 +51,36 @@ export function admit(
     waits ||= proposal instanceof Promise
     admitted.push(proposal)
   }
-  if (!waits) return ordered(admitted as Proposal[])
-  return Promise.all(admitted.map((proposal) => Promise.resolve(proposal))).then(ordered)
+  if (!waits) return finished(admitted as Proposal[])
+  return Promise.all(admitted.map((proposal) => Promise.resolve(proposal))).then(finished)
+}
+
+/** How many calls of one reply may wait for people or others, and how many of these are children. */
+const WAITING_MAX = 100
+const CHILDREN_MAX = 50
+
+/** All that waits in a session is of one reply, so that this bounds the open questions and the open children of a session. */
+function finished(proposals: readonly Proposal[]): readonly Proposal[] {
+  return ordered(proposals.length > CHILDREN_MAX ? withoutExcess(proposals) : proposals)
+}
+
+function withoutExcess(proposals: readonly Proposal[]): readonly Proposal[] {
+  let [waiting, children] = [0, 0]
+  return proposals.map((proposal) => {
+    const { gate } = proposal
+    if (gate?.type !== 'ask' && gate?.type !== 'outside') return proposal
+    const isChild = outsideIn(proposal)?.child !== undefined
+    const full = isChild && children === CHILDREN_MAX
+    if (!full && waiting < WAITING_MAX) {
+      waiting += 1
+      if (isChild) children += 1
+      return proposal
+    }
+    const most = full ? `${CHILDREN_MAX} subagents` : `${WAITING_MAX} calls that wait for somebody`
+    const message = `Not run: one reply may hold at most ${most}. Make the rest of the calls after these.`
+    const { digest: _digest, ...rest } = proposal
+    return { ...rest, gate: { type: 'refuse', failure: { kind: 'Denied', message } } }
+  })
 }
 
 /** One sequential call puts the whole batch in order: each call sees what the calls before it did. */
