@@ -161,7 +161,7 @@ function isFrom(value: unknown, least: number): boolean {
 }
 
 /** Short, and nothing of what is inside of a list or an object. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : kindOf(value)
 }

@@ -2,7 +2,7 @@
 // Nothing is fetched. Amounts are millionths of a dollar, so dollars a million tokens are amounts a token.
 import type { Frozen, Usage } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import { anything, needed, optionsOf, tableOf, within } from '../options.ts'
+import { anything, needed, optionsOf, shown, tableOf, within } from '../options.ts'
 
 /** Dollars a million tokens. */
 export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number }>
@@ -72,7 +72,7 @@ export function checkPrices(table: PriceTable = {}): void {
 /** A count of tokens that is left out is the default. */
 export function checkTokens(what: string, tokens: number | undefined): void {
   if (tokens === undefined || (Number.isSafeInteger(tokens) && tokens > 0)) return
-  throw new Fault('invalid_config', `${what} must be a whole number of tokens from 1 on, not ${String(tokens)}.`)
+  throw new Fault('invalid_config', `${what} must be a whole number of tokens from 1 on, not ${shown(tokens)}.`)
 }
 
 export function priceIn(table: PriceTable, provider: string, model: string): PriceTable[string] | undefined {

@@ -3,7 +3,7 @@
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Random } from '../kernel/ports.ts'
-import { anything, type Checks, needed, optionsOf, text } from '../options.ts'
+import { anything, type Checks, needed, optionsOf, shown, text } from '../options.ts'
 import { type Input, readInput } from './input.ts'
 
 export type SendOptions = {
@@ -46,7 +46,7 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
   const { when = 'next', id = random.id(), by } = options
   // Whoever is not checked by a compiler may ask for a time that there is not, and it would stand in the log for ever.
   if (!['next', 'after', 'now', 'idle'].includes(when))
-    throw new Fault('invalid_input', `A message cannot come "${String(when)}": say next, after, now or idle.`)
+    throw new Fault('invalid_input', `A message cannot come ${shown(when)}: say next, after, now or idle.`)
   const { parts, blobs } = readInput(input)
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new Fault('invalid_input', 'A message must not be empty.')
@@ -57,10 +57,7 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
 export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {
   // Any other word would stand in the log, and end a pause.
   if (mode !== 'stop' && mode !== 'pause')
-    throw new Fault(
-      'invalid_input',
-      `An interrupt is stop or pause, not "${String(mode)}". To go on, steer with resume.`,
-    )
+    throw new Fault('invalid_input', `An interrupt is stop or pause, not ${shown(mode)}. To go on, steer with resume.`)
   return { event: { type: 'user.interrupt', id: random.id(), mode }, blobs: [] }
 }
 
@@ -80,7 +77,8 @@ function steeringTime(when: SendOptions['when'] = 'next'): 'next' | 'after' | 'n
 
 function commandOf(command: Command, random: Random): Said {
   const id = random.id()
-  if (Object.hasOwn(COMMANDS, command?.type)) COMMANDS[command.type](command)
+  const known = typeof command?.type === 'string' && Object.hasOwn(COMMANDS, command.type)
+  if (known) COMMANDS[command.type](command)
   switch (command?.type) {
     case 'message':
       return messageOf(command.input, { when: steeringTime(command.when) }, random)
@@ -94,6 +92,9 @@ function commandOf(command: Command, random: Random): Said {
     case 'resume':
       return { event: { type: 'user.interrupt', id, mode: command.type }, blobs: [] }
     default:
-      throw new Fault('invalid_input', `There is no command ${JSON.stringify(command)}.`)
+      throw new Fault(
+        'invalid_input',
+        `There is no command ${shown((command as Partial<Command> | null)?.type)}. There are: ${Object.keys(COMMANDS).join(', ')}.`,
+      )
   }
 }

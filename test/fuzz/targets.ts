@@ -2,6 +2,7 @@
 import { admissions } from './admit.ts'
 import { captures } from './capture.ts'
 import { numbers } from './number.ts'
+import { optionObjects } from './options.ts'
 import { paths } from './paths.ts'
 import { policies } from './policy.ts'
 import { repairs } from './repair.ts'
@@ -17,5 +18,6 @@ export const targets: readonly Target[] = [
   policies,
   captures,
   numbers,
+  optionObjects,
   streams,
 ]
