@@ -148,8 +148,7 @@ export class SessionHandle {
       await this.#checkRoom(1)
     } catch (error) {
       const { store, redactor } = this.#world
-      const seq =
-        id === undefined ? null : await sentBefore(store, this.id, redactor.body(said.event) as typeof said.event)
+      const seq = id === undefined ? null : await sentBefore(store, this.id, redactor.body(said.event))
       if (seq === null) throw error
     }
     return this.#admit(said)

@@ -86,7 +86,7 @@ describe('an options object', () => {
 })
 
 describe('arguments that a schema made', () => {
-  it('B-TOOL-21: a Proxy or a getter answers once: what is shown, recorded and executed is one plain copy', () => {
+  it('B-TOOL-19: a Proxy or a getter answers once: what is shown, recorded and executed is one plain copy', () => {
     let asked = 0
     const changing = {
       get path() {
@@ -96,12 +96,12 @@ describe('arguments that a schema made', () => {
     }
     const proxy = new Proxy(
       { path: 'safe.txt' },
-      { get: (target, key) => (key === 'path' ? changing.path : Reflect.get(target, key)) },
+      { get: (target, key) => (key === 'path' ? changing.path : (Reflect.get(target, key) as unknown)) },
     )
     for (const value of [changing, proxy]) {
       asked = 0
       const odd = { '~standard': { validate: () => ({ value }), jsonSchema: { input: () => ({ type: 'object' }) } } }
-      const writes = defineTool({ ...TOOL, input: odd as never, approval: 'ask' })
+      const writes = defineTool({ ...TOOL, input: odd, approval: 'ask' })
       const redactor = { idle: true, find: () => null, json: <T>(same: T) => same }
       const asking = { now: 0, approvalMs: null, policy: { rules: [] }, environment: null, redactor }
       const admitted = admit([{ id: 'c', tool: 'send', args: '{}' }], new Map([['send', writes]]), asking)

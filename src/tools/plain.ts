@@ -53,7 +53,7 @@ export function plainCopy(value: Json, levels: number): Json {
   if (levels === 0) throw new TypeError('the value changes while it is read')
   if (Array.isArray(value)) return Array.from(value as readonly Json[], (item) => plainCopy(item, levels - 1))
   // Own properties even for "__proto__": nothing here may reach a prototype.
-  const copy = { ...value } as Record<string, Json>
+  const copy: Record<string, Json> = { ...(value as Readonly<Record<string, Json>>) }
   for (const key of Object.keys(copy)) {
     const item = copy[key]
     if (item === undefined) delete copy[key]

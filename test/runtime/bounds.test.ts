@@ -139,7 +139,7 @@ describe('a harness that drives nothing', () => {
 })
 
 describe('sessions of a store', () => {
-  it('B-HARNESS-20: `list` gives all sessions, or as many as it is told to from where it is told to', async () => {
+  it('B-HARNESS-19: `list` gives all sessions, or as many as it is told to from where it is told to', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'terret-bounds-'))
     const file = sqlite(join(folder, 's.db'))
     for (const store of [memory(), file]) {
@@ -159,7 +159,7 @@ describe('sessions of a store', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('B-HARNESS-21: `remove` forgets a session, and what is driven or read by a fork stays', async () => {
+  it('B-HARNESS-20: `remove` forgets a session, and what is driven or read by a fork stays', async () => {
     const harness = make()
     const { sessionId } = await harness.run('Go.')
     const fork = await harness.session(sessionId).fork()
