@@ -57,6 +57,7 @@ describe('an options object', () => {
     ['store: x.db', made({ store: 'x.db' }), 'Write store: sqlite("x.db").'],
     ['no input', tool({ input: undefined }), 'The option "input" of tool "send" is missing.'],
     ['a tool that was not made', made({ tools: [TOOL] }), 'is not a tool: make it with defineTool'],
+    ['policy: null', made({ policy: null }), 'The option "policy" of new Harness must be an object, not null.'],
     ['no options at all', () => new Harness(undefined as unknown as HarnessOptions), 'must be an object, not nothing'],
     ['an endpoint without quirks', () => model('own:x', { endpoints: [{ name: 'own' } as Endpoint] }), 'is missing'],
   ])('B-OPTION-2: %s is refused when it is given, with a sentence that says what to give', (_what, make, sentence) => {
