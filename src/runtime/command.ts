@@ -76,9 +76,13 @@ function steeringTime(when: SendOptions['when'] = 'next'): 'next' | 'after' | 'n
 }
 
 function commandOf(command: Command, random: Random): Said {
+  const said = spoken(command, random)
+  COMMANDS[command.type](command)
+  return said
+}
+
+function spoken(command: Command, random: Random): Said {
   const id = random.id()
-  const known = typeof command?.type === 'string' && Object.hasOwn(COMMANDS, command.type)
-  if (known) COMMANDS[command.type](command)
   switch (command?.type) {
     case 'message':
       return messageOf(command.input, { when: steeringTime(command.when) }, random)
