@@ -76,7 +76,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   },
   defineTool: {
     good: { name: 't', description: 'd', input: { type: 'object' }, execute: nothing },
-    more: 'output effect sequential timeoutMs approval retries attempts instructions normalise deliverable polling injected onInterrupt secrets undo reconcile isolate',
+    more: 'output effect sequential timeoutMs approval retries attempts instructions normalise aliases readsKept deliverable polling injected onInterrupt secrets undo reconcile isolate',
     call: (options) => terret.defineTool(options),
   },
   output: { good: { content: 'c' }, more: 'ok metadata follows', call: (options) => terret.output(options) },
