@@ -6,7 +6,7 @@ import { defineConfig, type Plugin } from 'rolldown'
 
 // biome-ignore format: a list
 const bundled = [
-  'ajv', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'require-from-string',
+  'ajv', 'ajv-formats', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'require-from-string',
   'yaml', 'turndown', '@mixmark-io/domino', 'web-tree-sitter', '@vscode/tree-sitter-wasm',
 ]
 const wasm = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm']
@@ -39,7 +39,7 @@ const reachable: Plugin = {
 
 /** Left alone, the bundler makes a chunk of every set of files that two entries share, and there would be twenty to load. */
 const groups = [
-  { name: 'kernel', test: /\/src\/kernel\// },
+  { name: 'kernel', test: /\/src\/(kernel\/|options\.)/ },
   { name: 'stores', test: /\/src\/stores\// },
   { name: 'core', test: (id: string) => atOnce.has(id) },
 ]

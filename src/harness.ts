@@ -1,11 +1,29 @@
 // The harness: wires agents, tools, models and a store into sessions one can talk to. The verbs live on SessionHandle
 // (session-handle.ts); what happens to a session is decided by the kernel alone.
 import { graphAgents } from './graphs/agent.ts'
-import type { Graph } from './graphs/definition.ts'
+import { type Graph, graphCheck } from './graphs/definition.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Card, CardFilter, Clock, Model, Random, Store } from './kernel/ports.ts'
+import type { Card, CardFilter, Clock, Model, Random, Removal, Status, Store } from './kernel/ports.ts'
 import { isPriced } from './models/hosted.ts'
-import { AGENT, type AgentOptions, agentsOf, type SubagentOptions } from './runtime/agent.ts'
+import {
+  callable,
+  type Check,
+  clockCheck,
+  count,
+  filled,
+  flag,
+  having,
+  listOf,
+  optionsOf,
+  orNull,
+  record,
+  ms,
+  oneOf,
+  tableOf,
+  text,
+  within,
+} from './options.ts'
+import { AGENT, AGENT_OPTIONS, type AgentOptions, agentsOf, type SubagentOptions } from './runtime/agent.ts'
 import { type BreakerOptions, Guard } from './runtime/guard.ts'
 import { type Hook, Hooks } from './runtime/hooks.ts'
 import type { Input } from './runtime/input.ts'
@@ -13,16 +31,17 @@ import { LocalLive } from './runtime/live.ts'
 import { SocketLive } from './runtime/live-socket.ts'
 import { Observer, type RunTracer } from './runtime/observer.ts'
 import { systemClock, systemRandom } from './runtime/platform.ts'
-import { type OriginOptions, originOf } from './runtime/origin.ts'
+import { ORIGIN_OPTIONS, type OriginOptions, originOf } from './runtime/origin.ts'
 import type { Beginning } from './runtime/owner.ts'
 import type { Worked, WorkOptions } from './runtime/patrol.ts'
-import type { Budget } from './runtime/purse.ts'
+import { type Budget, BUDGETS } from './runtime/purse.ts'
 import { environmentSecrets, Redactor, SECRET_CHARS_MIN, type Secrets } from './runtime/redact.ts'
 import type { Result } from './runtime/result.ts'
 import { Watchdog } from './runtime/watchdog.ts'
-import { type Look, type Looked, Worker, type WorkerOptions } from './runtime/worker.ts'
+import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './runtime/worker.ts'
 import type { Agent, World } from './runtime/world.ts'
-import { type RunOptions, type RunStream, SessionHandle, type StreamOptions } from './session-handle.ts'
+import { checkSession, type RunOptions, type RunStream, SessionHandle, type StreamOptions } from './session-handle.ts'
+import { RUN_OPTIONS, STREAM_OPTIONS } from './session-handle.ts'
 import { holdProcess, systemClock as idleClock } from './stores/clock.ts'
 import { memory } from './stores/memory.ts'
 import type { Policy } from './tools/policy.ts'
@@ -76,6 +95,49 @@ export type OpenOptions = AgentChoice & OriginOptions & { readonly id?: string }
 /** Which agent's session it is. Default: the harness's own. */
 export type AgentChoice = { readonly agent?: string }
 
+/** A path is what is often given instead. */
+const storeCheck: Check = (value, name, of) => {
+  if (typeof value === 'string') return `is a text. Write store: sqlite(${JSON.stringify(value)})`
+  return having('give one, such as sqlite("file.db")', 'commit', 'read', 'claim', 'list')(value, name, of)
+}
+
+const checkOptions = optionsOf<HarnessOptions>('new Harness', {
+  ...AGENT_OPTIONS,
+  store: storeCheck,
+  approvalMs: orNull(ms),
+  // Read by `parsePolicy`, as a file of rules is.
+  policy: record,
+  environment: filled,
+  secrets: tableOf(text),
+  budget: within<Budget>(BUDGETS),
+  // Each is checked by its name.
+  subagents: (value, name, of) => (value === true ? null : tableOf(() => null)(value, name, of)),
+  graphs: listOf(graphCheck),
+  hooks: listOf(() => null),
+  strictHooks: flag,
+  breaker: (value, name, of) => (value === false ? null : record(value, name, of)),
+  tracing: callable,
+  watchdogMs: () => null,
+  onError: callable,
+  drives: flag,
+  worker: within<NonNullable<HarnessOptions['worker']>>(WORKER_OPTIONS),
+  clock: clockCheck,
+  random: having('give one with id() and fraction()', 'id', 'fraction'),
+})
+const checkOpen = optionsOf<OpenOptions>('open', { ...ORIGIN_OPTIONS, agent: filled, id: text })
+const checkRun = optionsOf<RunOptions & AgentChoice>('run', { ...RUN_OPTIONS, agent: filled })
+const checkStream = optionsOf<StreamOptions & AgentChoice>('stream', { ...STREAM_OPTIONS, agent: filled })
+
+const checkFilter = optionsOf<Partial<CardFilter>>('list', {
+  status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
+  root: text,
+  after: text,
+  newest: flag,
+  limit: count(),
+})
+type RemoveOptions = { readonly by?: string }
+const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
+
 export class Harness {
   readonly #world: World
   readonly #worker: Worker
@@ -85,6 +147,7 @@ export class Harness {
   #closed = false
 
   constructor(options: HarnessOptions) {
+    checkOptions(options)
     const clock = options.clock ?? systemClock
     const random = options.random ?? systemRandom
     const store = options.store ?? memory({ clock })
@@ -123,6 +186,7 @@ export class Harness {
 
   /** A new session, on disk when this resolves. */
   async open(options: OpenOptions = {}): Promise<SessionHandle> {
+    checkOpen(options)
     const { id = this.#world.random.id(), agent = AGENT } = options
     const handle = this.session(id)
     const { origin, blobs } = originOf(options)
@@ -139,31 +203,46 @@ export class Harness {
   /** The session with this id. Nothing is read or written until a verb is used. */
   session(id: string): SessionHandle {
     this.#check()
-    if (id.trim() === '') throw new Fault('invalid_input', 'A session id must not be empty.')
+    checkSession(id)
     return new SessionHandle(id, this.#world, this.#worker)
   }
 
   /** One input in a new session, to its end. */
   async run(input: Input, options: RunOptions & AgentChoice = {}): Promise<Result> {
+    checkRun(options)
     const session = this.session(this.#world.random.id())
     return session.begin(this.#beginning(options.agent), input, options)
   }
 
   /** The same, as it happens. */
   stream(input: Input, options: StreamOptions & AgentChoice = {}): RunStream {
+    checkStream(options)
     const session = this.session(this.#world.random.id())
     return session.streamFrom(options, () => session.createWith(this.#beginning(options.agent), input, options))
   }
 
-  /** Sessions of the store, by their cards. */
+  /** Sessions of the store, by their cards: all of them, unless `limit` says how many. The next page comes `after` the last id. */
   async list(filter: Partial<CardFilter> = {}): Promise<readonly Card[]> {
     this.#check()
-    return this.#world.store.list({ limit: 100, ...filter })
+    checkFilter(filter)
+    return listed(this.#world.store, filter)
+  }
+
+  /**
+   * Forgets a session for good, with its children: its log, its files and what was held for it. Refused while it is driven
+   * (`session_busy`), and while a fork reads its log (`conflict`). The store notes `by` whom.
+   */
+  async remove(session: string, options: RemoveOptions = {}): Promise<readonly Removal[]> {
+    this.#check()
+    checkSession(session)
+    checkRemove(options)
+    return this.#world.store.remove(session, options.by ?? 'the host')
   }
 
   /** Looks at a session and drives it until it rests: the only way work is begun. With nothing to do it leaves no trace. */
   async wake(session: string): Promise<Looked> {
     this.#check()
+    checkSession(session)
     return this.#worker.wake(session)
   }
 
@@ -211,6 +290,21 @@ export class Harness {
 
   #check(): void {
     if (this.#closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
+  }
+}
+
+const CARDS = 500
+
+/** All of them, a page at a time, so that a store of many does not stand still meanwhile. */
+async function listed(store: Store, filter: Partial<CardFilter>): Promise<readonly Card[]> {
+  const { limit, ...rest } = filter
+  if (limit !== undefined || rest.newest) return store.list({ ...rest, limit: limit ?? Number.MAX_SAFE_INTEGER })
+  const cards: Card[] = []
+  for (;;) {
+    const last = cards.at(-1)?.session
+    const page = await store.list({ ...rest, ...(last === undefined ? {} : { after: last }), limit: CARDS })
+    cards.push(...page)
+    if (page.length < CARDS) return cards
   }
 }
 

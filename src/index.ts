@@ -34,7 +34,7 @@ export type {
   SessionHandle,
   StreamOptions,
 } from './session-handle.ts'
-export { memory } from './stores/memory.ts'
+export { memory, type MemoryOptions } from './stores/memory.ts'
 export { type Mark, sqlite, type SqliteFile } from './stores/sqlite.ts'
 
 export {

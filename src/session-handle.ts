@@ -7,8 +7,10 @@ import type { Page, Receipt } from './kernel/ports.ts'
 import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
 import { isBroke } from './runtime/children.ts'
-import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './runtime/command.ts'
-import { checkDecision, confirmationOf, type Decision } from './runtime/decision.ts'
+import { anything, type Checks, count, flag, needed, optionsOf, text } from './options.ts'
+import { type Command, commandsOf, interruptOf, messageOf, type Said } from './runtime/command.ts'
+import { SEND_OPTIONS, type SendOptions } from './runtime/command.ts'
+import { checkDecision, confirmationOf, type Decision, SHOWN } from './runtime/decision.ts'
 import { BUDGET, headOf, pendingOf } from './runtime/family.ts'
 import { Feed, type StreamEvent } from './runtime/feed.ts'
 import { sentBefore } from './runtime/follow.ts'
@@ -18,7 +20,7 @@ import { readOrigin } from './runtime/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './runtime/owner.ts'
 import { raiseOf, rootAgentOf, wasRaised } from './runtime/purse.ts'
 import { attended, follow, type Followed, type Place, whenBegun } from './runtime/reader.ts'
-import { type Completed, orThrow, type Result } from './runtime/result.ts'
+import { type Completed, orThrow, type Pending, type Result } from './runtime/result.ts'
 import { checkRun, type UndoneCall, undoRun, undoText } from './runtime/undo.ts'
 import type { Reader, Worker } from './runtime/worker.ts'
 import type { World } from './runtime/world.ts'
@@ -58,6 +60,47 @@ export type RunStream = AsyncIterable<StreamEvent> & {
   orThrow(): Promise<Completed>
 }
 
+type Answer = {
+  readonly callId: CallKey
+  readonly content: string
+  readonly ok?: boolean
+  readonly by?: string
+  /** The session that asked, as `pending` names it. Default: this one. */
+  readonly sessionId?: string
+}
+type ForkOptions = { readonly at?: number; readonly id?: string }
+
+export const RUN_OPTIONS: Checks<RunOptions> = { raw: flag, patienceMs: count() }
+// The place `after` is checked by whoever reads from there.
+export const STREAM_OPTIONS: Checks<StreamOptions> = {
+  ...RUN_OPTIONS,
+  after: anything,
+  deltas: flag,
+  subagents: flag,
+  detach: flag,
+}
+const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
+const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
+const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
+const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text })
+const checkAnswer = optionsOf<Answer & Partial<Pending>>('answer', {
+  ...SHOWN,
+  digest: anything,
+  callId: needed(text, 'Name the call as `pending` does.'),
+  content: needed(anything),
+  ok: anything,
+  by: text,
+  sessionId: text,
+})
+
+/** How many messages may wait in one session. */
+const INPUTS_MAX = 1_000
+
+export function checkSession(id: unknown): void {
+  if (typeof id !== 'string' || id.trim() === '')
+    throw new Fault('invalid_input', 'A session id must be a text that is not empty.')
+}
+
 export class SessionHandle {
   readonly id: string
   readonly #world: World
@@ -71,6 +114,7 @@ export class SessionHandle {
 
   /** Admits a message durably. It resolves when the message is on disk; the work goes on by itself. */
   async send(input: Input, options: SendOptions = {}): Promise<SentReceipt> {
+    checkSend(options)
     const receipt = await this.#enter(input, options)
     this.#kick()
     return receipt
@@ -81,6 +125,8 @@ export class SessionHandle {
     this.#check()
     const { store, random, redactor } = this.#world
     const said = commandsOf(commands, random)
+    const words = said.filter(({ event }) => event.type === 'user.message').length
+    if (words > 0) await this.#checkRoom(words)
     const events = said.map(({ event }) => redactor.body(event))
     await store.commit([{ session: this.id, lane: 'inbox', events, blobs: said.flatMap(({ blobs }) => blobs) }])
     this.#kick()
@@ -89,7 +135,7 @@ export class SessionHandle {
   /** The message is on disk when this resolves. */
   async #enter(input: Input, options: SendOptions): Promise<SentReceipt> {
     const said = messageOf(input, options, this.#world.random)
-    if (options.when !== 'idle') return this.#admit(said)
+    if (options.when !== 'idle') return this.#queue(said, options)
     try {
       return await this.#enterIdle(said)
     } catch (error) {
@@ -99,6 +145,28 @@ export class SessionHandle {
       if (seq === null) throw error
       return { eventId: eventId(this.id, seq), seq, duplicate: true, queued: false }
     }
+  }
+
+  /** Admits a message, unless too many wait. One that was sent before is known, however many wait. */
+  async #queue(said: Said, { id }: SendOptions): Promise<SentReceipt> {
+    try {
+      await this.#checkRoom(1)
+    } catch (error) {
+      const { store, redactor } = this.#world
+      const seq = id === undefined ? null : await sentBefore(store, this.id, redactor.body(said.event))
+      if (seq === null) throw error
+    }
+    return this.#admit(said)
+  }
+
+  /** A log that is shorter than the bound holds fewer messages, so most sends pay one look at the card. */
+  async #checkRoom(more: number): Promise<void> {
+    const { seq = 0 } = (await this.#world.store.card(this.id)) ?? {}
+    if (seq + more <= INPUTS_MAX) return
+    const { inputs } = await this.#worker.heads.of(this.id)
+    if (inputs.length + more <= INPUTS_MAX) return
+    const text = `Session ${this.id} has ${inputs.length} messages that wait, and may have ${INPUTS_MAX}. Send again when it has read some, or interrupt it.`
+    throw new Fault('too_many', text)
   }
 
   /** Decided as the owner, so that of two callers one gets in: who had to wait for another's message was not alone. */
@@ -116,6 +184,7 @@ export class SessionHandle {
   /** Sends and drives until that run settles or somebody else is needed. With nothing to send: the last run, driven to rest. */
   async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
     this.#check()
+    checkRunOf(options)
     return attended(this.#worker, async (reader) => {
       if (input === undefined) {
         const { began } = await headOf(this.#world.store, this.id)
@@ -127,6 +196,7 @@ export class SessionHandle {
   }
 
   stream(input?: Input, options: StreamOptions & SendOptions = {}): RunStream {
+    checkStream(options)
     if (input === undefined) return this.streamFrom(options, async () => null)
     return this.streamFrom(options, async () => (await this.#enter(input, options)).seq)
   }
@@ -204,17 +274,11 @@ export class SessionHandle {
   }
 
   /** Answer one call that is owned outside. The first answer stands. */
-  async answer(answer: {
-    readonly callId: CallKey
-    readonly content: string
-    readonly ok?: boolean
-    readonly by?: string
-    /** The session that asked, as `pending` names it. Default: this one. */
-    readonly sessionId?: string
-  }): Promise<SentReceipt> {
-    const { callId, content, ok = true, by } = answer
+  async answer(answer: Answer): Promise<SentReceipt> {
+    const { callId, content, ok = true, by } = answer ?? ({} as Partial<Answer>)
     if (typeof ok !== 'boolean' || typeof content !== 'string')
       throw new Fault('invalid_input', 'An answer has a text as content, and true or false as ok.')
+    checkAnswer(answer)
     const other = await this.#other(answer)
     if (other) return other.answer(answer)
     await this.#open(callId, 'outside', 'an answer')
@@ -253,8 +317,9 @@ export class SessionHandle {
    * A new session that goes on from here, or from an earlier event of this one. Nothing is copied and nothing here changes:
    * the new session reads this log up to that event.
    */
-  async fork(options: { readonly at?: number; readonly id?: string } = {}): Promise<SessionHandle> {
+  async fork(options: ForkOptions = {}): Promise<SessionHandle> {
     this.#check()
+    checkFork(options)
     const { seq, agent } = await headOf(this.#world.store, this.id)
     const at = options.at ?? seq
     if (!(Number.isInteger(at) && at >= 1 && at <= seq))
@@ -422,7 +487,7 @@ export class SessionHandle {
 
   /** The work goes on in the background; whoever waits for it sees its error, and the log keeps the state. */
   #kick(): void {
-    this.#worker.wake(this.id).catch(() => {})
+    if (this.#worker.drives) this.#worker.wake(this.id).catch(() => {})
   }
 
   #check(): void {

@@ -279,7 +279,7 @@ describe('configuration', () => {
   it('B-HARNESS-12: two tools of one name, a bad tool name and a missing model are refused in one sentence', () => {
     expect(() => make(memory(), [], [tool('a'), tool('a')])).toThrow('Two tools are named "a"')
     expect(() => tool('a b')).toThrow('Tool name "a b" is not valid')
-    expect(() => new Harness({} as HarnessOptions)).toThrow('There is no model. Name one')
+    expect(() => new Harness({} as HarnessOptions)).toThrow('The option "model" of new Harness is missing. Name one')
     rmSync(folder, { recursive: true, force: true })
   })
 })

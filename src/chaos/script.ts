@@ -1,6 +1,20 @@
 // What a chaos script is made of: what the model says, what the provider answers instead, and how the answer goes wrong on
 // its way. Types and small makers; how they become bytes is said elsewhere.
 import type { Frozen, Json, Usage } from '../kernel/content.ts'
+import {
+  anything,
+  type Check,
+  count,
+  flag,
+  listOf,
+  ms,
+  needed,
+  oneOf,
+  record,
+  tableOf,
+  text,
+  within,
+} from '../options.ts'
 
 export type Dialect = 'messages' | 'responses' | 'chat'
 
@@ -99,6 +113,49 @@ export type ChaosRequest = Frozen<{
 export type ChaosScript =
   | readonly ChaosReply[]
   | ((request: ChaosRequest, n: number) => ChaosReply | Promise<ChaosReply>)
+
+const mischief = within<Mischief>({
+  stallAfterBytes: count(),
+  stallMs: ms,
+  cutAfterBytes: count(),
+  dripMs: ms,
+  splitBytes: count(1),
+  corruptAt: count(),
+  gzip: flag,
+  junk: flag,
+  errorAfter: count(),
+  noEnd: flag,
+  pingsOnly: flag,
+  endless: flag,
+  hugeLine: count(),
+  redirectTo: text,
+  wrongUsage: oneOf<NonNullable<Mischief['wrongUsage']>>({ missing: true, absurd: true, triple: true }),
+  duplicateIds: flag,
+  blankIds: flag,
+  finish: text,
+})
+const said = within<ChaosSaid>({
+  text,
+  reasoning: anything,
+  calls: listOf(within<ChaosCall>({ tool: needed(text), args: anything, rawArgs: text, id: text })),
+  usage: record,
+  finish: oneOf<NonNullable<ChaosSaid['finish']>>({ stop: true, length: true, refusal: true }),
+  deltas: count(1),
+  model: text,
+  chaos: mischief,
+})
+const trouble = within<ChaosTrouble>({
+  status: needed(anything),
+  body: anything,
+  retryAfter: ms,
+  headers: tableOf(text),
+  chaos: mischief,
+})
+/** What a script answers with. */
+export const replyCheck: Check = (value, name, of) => {
+  if (typeof value === 'string') return null
+  return (value !== null && typeof value === 'object' && 'status' in value ? trouble : said)(value, name, of)
+}
 
 export function isTrouble(reply: ChaosSaid | ChaosTrouble): reply is ChaosTrouble {
   return 'status' in reply

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { Frozen, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../kernel/ports.ts'
+import { clockCheck, count, filled, flag, listOf, needed, optionsOf, orFunction } from '../options.ts'
 import { systemClock } from '../stores/clock.ts'
 import { answerOf } from './answer.ts'
 import { chat } from './chat.ts'
@@ -20,6 +21,7 @@ import {
   type ChaosTrouble,
   type Dialect,
   isTrouble,
+  replyCheck,
   type TroubleName,
 } from './script.ts'
 import { type Head, pause, send } from './sending.ts'
@@ -37,6 +39,14 @@ export type ChaosOptions = Frozen<{
   /** Stalls and drips wait by it. Default: the machine's. */
   clock?: Clock
 }>
+
+const checkOptions = optionsOf<ChaosOptions>('startChaos', {
+  script: needed(orFunction(listOf(replyCheck))),
+  strict: flag,
+  port: count(0, 65_535),
+  host: filled,
+  clock: clockCheck,
+})
 
 export interface Chaos {
   /** Without a slash at the end. `/v1` and what follows it may be added by the client. */
@@ -57,6 +67,7 @@ const PING_MS = 20
 const SECRET = /auth|key|token|secret|cookie/i
 
 export async function startChaos(options: ChaosOptions): Promise<Chaos> {
+  checkOptions(options)
   const { port = 0, host = '127.0.0.1' } = options
   const desk = new Desk(options)
   const server = createServer((request, out) => {

@@ -1,5 +1,6 @@
 // From words to a call: which command, its words and its flags. What is not understood is said in one line, with a suggestion.
 import { parseArgs } from 'node:util'
+import { nearest } from '../options.ts'
 import { EXIT, Refusal } from './exit.ts'
 import { type Entry, TABLE } from './table.ts'
 
@@ -66,27 +67,4 @@ export function unknownCommand(command: string): string {
   const near = nearest(command, Object.keys(TABLE))
   const hint = near === null ? 'Run `terret --help` to see what there is.' : `Did you mean \`terret ${near}\`?`
   return `There is no command "${command}". ${hint}`
-}
-
-/** The closest name, if it is close enough to be meant. */
-export function nearest(word: string, names: readonly string[]): string | null {
-  const ranked = names.map((name) => ({ name, away: distance(word, name) })).sort((a, b) => a.away - b.away)
-  const [best] = ranked
-  return best && best.away <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : null
-}
-
-/** How many characters must be changed, added, removed or swapped to get from one word to the other. */
-function distance(from: string, to: string): number {
-  let [older, row]: [number[], number[]] = [[], [...Array(to.length + 1).keys()]]
-  for (let i = 1; i <= from.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= to.length; j++) {
-      const change = from[i - 1] === to[j - 1] ? 0 : 1
-      const swap = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1]
-      const least = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + change)
-      next.push(swap ? Math.min(least, (older[j - 2] ?? 0) + 1) : least)
-    }
-    ;[older, row] = [row, next]
-  }
-  return row[to.length] ?? 0
 }

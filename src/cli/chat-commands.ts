@@ -1,7 +1,8 @@
 // What begins with a slash in a chat: the table of commands, and what each does. They only look and decide; what is said to the model
 // does not begin with a slash.
 import { randomUUID } from 'node:crypto'
-import { type Call, nearest } from './args.ts'
+import { nearest } from '../options.ts'
+import type { Call } from './args.ts'
 import { unfolded } from './chat-call.ts'
 import { clippedRows } from './chat-approval.ts'
 import type { Talk } from './chat-talk.ts'

@@ -1,7 +1,7 @@
 // The configuration file, read and checked by hand: what is not understood is refused with the file and the field, because a
 // setting that silently does nothing protects nobody. What a workspace may say is narrow.ts.
 import { dirname, isAbsolute, resolve } from 'node:path'
-import { nearest } from './args.ts'
+import { nearest } from '../options.ts'
 import { EXIT, Refusal } from './exit.ts'
 import { readPlain } from './plain-file.ts'
 

@@ -6,7 +6,6 @@ import type { Reply, Request } from '../kernel/ports.ts'
 import type { Shared } from '../runtime/agent.ts'
 import { canonicalJson } from '../tools/canonical.ts'
 import { limitsOf } from '../runtime/limits.ts'
-import { checkBudget } from '../runtime/purse.ts'
 import { Toolbox } from '../runtime/toolbox.ts'
 import type { Agent } from '../runtime/world.ts'
 import { parsePolicy } from '../tools/policy.ts'
@@ -56,7 +55,7 @@ function graphAgent(graph: Graph, shared: Shared): Agent {
     environment: shared.environment ?? null,
     output: null,
     // For models that its nodes ask: planning costs nothing, and what its children cost is theirs, and the tree's.
-    budget: shared.budget ? checkBudget(shared.budget) : null,
+    budget: shared.budget ?? null,
     children: [...new Set([...nodes.values()].flatMap(({ child }) => child ?? []))],
     planner: { name: planner, verdict },
   }

@@ -1,5 +1,6 @@
-// What a graph is when it was checked: data, and the user's functions. Types only; it is made in graph.ts and run by plan.ts.
+// What a graph is when it was checked: data, and the user's functions. It is made in graph.ts and run by plan.ts.
 import type { Limits } from '../kernel/content.ts'
+import type { Check } from '../options.ts'
 import type { Channels } from './channel.ts'
 import type { Step, Target } from './step.ts'
 
@@ -21,4 +22,9 @@ export type Graph = {
   readonly limits: Partial<Limits>
   readonly visitsMax: number | null
   readonly input: ((text: string) => unknown) | null
+}
+
+export const graphCheck: Check = (value) => {
+  const { name, nodes } = (value ?? {}) as Partial<Graph>
+  return typeof name === 'string' && nodes instanceof Map ? null : 'is no graph: make it with withState(…).graph(…)'
 }

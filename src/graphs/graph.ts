@@ -1,6 +1,20 @@
 // A graph as its author writes it: a state, nodes, edges. What is wrong with it is said here, before anything runs.
 import type { Limits } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
 import type { Channels, StateOf, UpdateOf } from './channel.ts'
+import {
+  anything,
+  callable,
+  filled,
+  having,
+  listOf,
+  needed,
+  optionsOf,
+  record,
+  tableOf,
+  text,
+  within,
+} from '../options.ts'
 import type { Edge, Graph } from './definition.ts'
 import {
   type AgentNodeOptions,
@@ -14,6 +28,7 @@ import {
   question,
 } from './node.ts'
 import type { END, START, Step, Target } from './step.ts'
+import { LIMITS } from '../runtime/limits.ts'
 import { checkGraph } from './validate.ts'
 
 type To<Name extends string> = Name | typeof END
@@ -43,8 +58,27 @@ export type GraphOptions<C extends Channels, Name extends string> = {
   readonly input?: (text: string) => UpdateOf<C>
 }
 
+/** Names, edges and bounds are checked with what they mean. */
+const checkOptions = optionsOf<GraphOptions<Channels, string>>('graph', {
+  name: needed(filled),
+  description: text,
+  nodes: needed(record),
+  edges: needed(listOf(anything)),
+  limits: within<Partial<Limits>>(LIMITS),
+  visitsMax: anything,
+  input: callable,
+})
+const channel = having('make it with last(), append(), reduce() or ephemeral()', 'reduce')
+const checkChannels = optionsOf<{ readonly channels: Channels }>('withState', { channels: needed(tableOf(channel)) })
+const checkRoute = optionsOf<Extract<EdgeOption<never, string>, { readonly by: unknown }>>('an edge', {
+  from: needed(anything),
+  to: needed(listOf(text)),
+  by: needed(callable),
+})
+
 /** The ways to make a graph over these channels: each knows the state's type. */
 export function withState<C extends Channels>(channels: C): Ways<C> {
+  checkChannels({ channels })
   return { node, question, agentNode, mapNode, graph: (options) => graphOf(channels, options) }
 }
 
@@ -66,6 +100,13 @@ type Ways<C extends Channels> = {
 }
 
 function graphOf<C extends Channels, Name extends string>(channels: C, options: GraphOptions<C, Name>): Graph {
+  checkOptions(options, typeof options?.name === 'string' ? `graph "${options.name}"` : 'graph')
+  for (const [node, step] of Object.entries<unknown>(options.nodes))
+    if (typeof (step as Partial<Step> | null)?.tool !== 'function')
+      throw new Fault(
+        'invalid_config',
+        `The node "${node}" of graph "${options.name}" is no node. Make it with node(…).`,
+      )
   const { name, description = '', nodes, edges, limits = {}, visitsMax = null, input = null } = options
   const steps = new Map(Object.entries<Step>(nodes))
   const graph = { name, description, channels, nodes: steps, edges: edges.map(edgeOf), limits, visitsMax, input }
@@ -74,6 +115,7 @@ function graphOf<C extends Channels, Name extends string>(channels: C, options: 
 }
 
 function edgeOf<S>(edge: EdgeOption<S, string>): Edge {
+  if (!Array.isArray(edge)) checkRoute(edge)
   if ('by' in edge) return { type: 'route', from: edge.from, to: edge.to, by: edge.by }
   const [from, to] = edge
   return typeof from === 'string' ? { type: 'edge', from, to } : { type: 'join', from, to }

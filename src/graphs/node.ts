@@ -1,7 +1,23 @@
 // The kinds of nodes, typed by the state of their graph: code that runs, a question to somebody outside, a child session, and the
 // same work on many items.
 import type { Json } from '../kernel/content.ts'
-import type { Approval, ToolContext } from '../tools/tool.ts'
+import {
+  anything,
+  callable,
+  type Check,
+  type Checks,
+  filled,
+  flag,
+  listOf,
+  needed,
+  oneOf,
+  optionsOf,
+  orFunction,
+  text,
+  wait,
+  within,
+} from '../options.ts'
+import { type Approval, approvalCheck, effectCheck, type ToolContext } from '../tools/tool.ts'
 import type { Channels, State, StateOf, UpdateOf } from './channel.ts'
 import { plainJson } from './plain.ts'
 import {
@@ -79,9 +95,56 @@ export type MapOptions<C extends Channels, Of, Value, Name extends string> = Des
     readonly policy?: MapPolicy
   }
 
+const described: Checks<Described<string>> = { description: text, to: listOf(text), retries: anything }
+const asking = orFunction(approvalCheck)
+const guarded: Checks<Guarded<unknown>> = {
+  effect: effectCheck,
+  timeoutMs: wait,
+  secrets: listOf(filled),
+  sequential: flag,
+  approval: asking,
+}
+const checkNode = optionsOf<NodeOptions<Channels, unknown, string>>('node', {
+  ...described,
+  ...guarded,
+  reads: callable,
+  run: needed(callable),
+})
+const checkQuestion = optionsOf<QuestionOptions<Channels, unknown, string>>('question', {
+  description: text,
+  to: listOf(text),
+  approval: asking,
+  reads: needed(callable),
+  take: needed(callable),
+})
+const checkAgent = optionsOf<AgentNodeOptions<Channels, string>>('agentNode', {
+  ...described,
+  approval: asking,
+  agent: needed(filled),
+  task: needed(callable),
+  take: needed(callable),
+})
+const policyCheck: Check = (value, name, of) => {
+  if (typeof value === 'object') return within<{ quorum: number }>({ quorum: needed(anything) })(value, name, of)
+  return oneOf<Extract<MapPolicy, string>>({ 'collect-all': true, 'fail-fast': true, 'best-effort': true })(
+    value,
+    name,
+    of,
+  )
+}
+const checkMap = optionsOf<MapOptions<Channels, unknown, unknown, string>>('mapNode', {
+  ...described,
+  ...guarded,
+  over: needed(callable),
+  run: needed(callable),
+  take: needed(callable),
+  policy: policyCheck,
+})
+
 export function node<C extends Channels, Args, Name extends string>(
   options: NodeOptions<C, Args, Name>,
 ): Node<C, Name> {
+  checkNode(options)
   const { reads, run } = options
   const ways = waysOf(options)
   return {
@@ -103,6 +166,7 @@ export function node<C extends Channels, Args, Name extends string>(
 export function question<C extends Channels, Args, Name extends string>(
   options: QuestionOptions<C, Args, Name>,
 ): Node<C, Name> {
+  checkQuestion(options)
   const { reads, take, description = '' } = options
   const ways = waysOf(options)
   return {
@@ -117,6 +181,7 @@ export function question<C extends Channels, Args, Name extends string>(
 }
 
 export function agentNode<C extends Channels, Name extends string>(options: AgentNodeOptions<C, Name>): Node<C, Name> {
+  checkAgent(options)
   const { agent, task, take, description = '' } = options
   const ways = waysOf(options)
   return {
@@ -133,6 +198,7 @@ export function agentNode<C extends Channels, Name extends string>(options: Agen
 export function mapNode<C extends Channels, Of, Value, Name extends string>(
   options: MapOptions<C, Of, Value, Name>,
 ): Node<C, Name> {
+  checkMap(options)
   const { over, run, take, policy = 'collect-all', description = '' } = options
   const ways = waysOf(options)
   const all = policy === 'collect-all'

@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { ToolContext } from '../tools/tool.ts'
 import type { SubagentOptions } from '../runtime/agent.ts'
+import { filled, flag, needed, optionsOf } from '../options.ts'
 import { append, last, type StateOf } from './channel.ts'
 import type { Graph } from './definition.ts'
 import { type EdgeOption, withState } from './graph.ts'
@@ -30,6 +31,8 @@ export type ReportOptions = {
   /** Also places outside of the root. Only where nobody but the owner of the machine says which. Default: false. */
   readonly anywhere?: boolean
 }
+
+const checkOptions = optionsOf<ReportOptions>('the report', { root: needed(filled), anywhere: flag })
 
 /** Something that was made on the way and is kept beside the log, by its hash. */
 type Artifact = { readonly name: string; readonly sha256: string; readonly bytes: number; readonly path?: string }
@@ -81,6 +84,7 @@ const EDGES: readonly EdgeOption<ReportState, (typeof NAMES)[number]>[] = [
 
 /** By fixed rules, without a model. */
 export function reportGraph(options: ReportOptions): Graph {
+  checkOptions(options)
   const ground = groundOf(options)
   return graph({
     name: 'report',
@@ -123,6 +127,7 @@ export function reportGraph(options: ReportOptions): Graph {
 
 /** The same, with child agents: give the harness `reportAgents` as its subagents. */
 export function reportWithModelGraph(options: ReportOptions): Graph {
+  checkOptions(options)
   const ground = groundOf(options)
   return graph({
     name: 'report_with_model',

@@ -2,6 +2,7 @@
 // make one are in node.ts; when it is called is decided in plan.ts.
 import { canonicalJson } from '../tools/canonical.ts'
 import type { Json } from '../kernel/content.ts'
+import { anything, needed, optionsOf, record } from '../options.ts'
 import { output } from '../tools/output.ts'
 import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from '../tools/tool.ts'
 import type { State } from './channel.ts'
@@ -64,10 +65,16 @@ export type Command<Update, Name extends string> = {
   readonly goto: readonly Target<Name>[]
 }
 
+const checkCommand = optionsOf<{ readonly update?: unknown; readonly goto: unknown }>('command', {
+  update: record,
+  goto: needed(anything),
+})
+
 export function command<Update, const Name extends string>(what: {
   readonly update?: Update
   readonly goto: Target<Name> | readonly Target<Name>[]
 }): Command<Update, Name> {
+  checkCommand(what)
   const { update = {} as Update, goto } = what
   const all = Array.isArray(goto) ? (goto as readonly Target<Name>[]) : [goto as Target<Name>]
   return { [COMMAND]: true, update, goto: all }

@@ -5,6 +5,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
 import type { Store } from '../kernel/ports.ts'
+import { filled, having, needed, optionsOf } from '../options.ts'
 import { damaged } from '../runtime/history.ts'
 import type { Hook } from '../runtime/hooks.ts'
 import { runtimeFiles } from './render.ts'
@@ -16,13 +17,21 @@ const PAGE = 1_000
 /** How many sessions are kept in hand, so that a long log is not folded anew at every rest. */
 const VIEWS_KEPT = 32
 
+type FilesOptions = { readonly store: Log; readonly dir: string }
+const checkOptions = optionsOf<FilesOptions>('runtimeFilesHook', {
+  store: needed(having('give the store of the harness', 'read', 'card')),
+  dir: needed(filled),
+})
+
 /** Writes the three files of a session into its folder below `dir`, and returns the folder. */
 export function writeRuntimeFiles(store: Log, session: string, dir: string): Promise<string> {
   return new Folder(store, dir).write(session)
 }
 
 /** A hook that writes them each time a session rests. */
-export function runtimeFilesHook({ store, dir }: { readonly store: Log; readonly dir: string }): Hook {
+export function runtimeFilesHook(options: FilesOptions): Hook {
+  checkOptions(options)
+  const { store, dir } = options
   const folder = new Folder(store, dir)
   return { type: 'session_rest', run: async ({ session }) => void (await folder.write(session)) }
 }

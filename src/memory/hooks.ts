@@ -3,10 +3,12 @@
 import type { Hook } from '../runtime/hooks.ts'
 import { citedText } from './cite.ts'
 import { runtimeFilesHook } from './files.ts'
-import type { Memory, RecallOptions } from './memory.ts'
+import { callable, type Checks, filled, optionsOf } from '../options.ts'
+import { type Memory, RECALL, type RecallOptions } from './memory.ts'
 
 /** What the agent learned that is about the message, for the model to read before it, with citations. */
 export function recallHook(memory: Pick<Memory, 'recall'>, options: RecallHookOptions = {}): Hook {
+  checkRecall(options)
   const { onError = warn, ...recall } = options
   return {
     type: 'user_prompt_submit',
@@ -27,6 +29,10 @@ export type RecallHookOptions = RecallOptions & {
   readonly onError?: (error: unknown) => void
 }
 
+const RECALL_HOOK: Checks<RecallHookOptions> = { ...RECALL, onError: callable }
+const checkRecall = optionsOf<RecallHookOptions>('recallHook', RECALL_HOOK)
+const checkHooks = optionsOf<MemoryHooksOptions>('memoryHooks', { ...RECALL_HOOK, dir: filled })
+
 /** Takes in what a session taught, each time it rests. */
 export function learnHook(memory: Pick<Memory, 'learn'>): Hook {
   return { type: 'session_rest', run: ({ session }) => memory.learn(session) }
@@ -34,6 +40,7 @@ export function learnHook(memory: Pick<Memory, 'learn'>): Hook {
 
 /** All of it; the runtime files only with `dir`. */
 export function memoryHooks(memory: Memory, options: MemoryHooksOptions = {}): readonly Hook[] {
+  checkHooks(options)
   const { dir, ...recall } = options
   const files = dir === undefined ? [] : [runtimeFilesHook({ store: memory.store, dir })]
   return [recallHook(memory, recall), learnHook(memory), ...files]

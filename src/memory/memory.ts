@@ -10,6 +10,20 @@ import { systemClock } from '../runtime/platform.ts'
 import { whenFree } from '../stores/sqlite-writer.ts'
 import { type LearningKind, readLearning } from '../tools/directive.ts'
 import { type Learnings, openLearnings, putAside, type Row, type Taken } from './learnings.ts'
+import {
+  callable,
+  type Check,
+  type Checks,
+  clockCheck,
+  count,
+  filled,
+  having,
+  listOf,
+  needed,
+  optionsOf,
+  text,
+  wait,
+} from '../options.ts'
 import { type Citation, citationsOf, type CiteOptions } from './cite.ts'
 import { matchOf, wordsOf } from './relevance.ts'
 
@@ -24,6 +38,14 @@ export type MemoryOptions = {
   /** Told, in one line, when the file had to be made again or a log cannot be read. Default: a warning of the process. */
   readonly report?: (line: string) => void
 }
+
+const checkOptions = optionsOf<MemoryOptions>('openMemory', {
+  file: needed(filled),
+  store: needed(having('give the store of the harness', 'read', 'card')),
+  sessions: callable,
+  clock: clockCheck,
+  report: callable,
+})
 
 /** `id` names the event that holds it, and `promote` says that it asks to stand in MEMORY.md. */
 export type Learned = Frozen<{
@@ -40,12 +62,21 @@ export type RecallOptions = CiteOptions & {
   readonly timeoutMs?: number
 }
 
+const score: Check = (value) =>
+  typeof value === 'number' && value >= 0 && value <= 1 ? null : 'must be a number from 0 to 1'
+/** As much as there is may also be said. */
+const chars: Check = (value, name, of) => (value === Number.POSITIVE_INFINITY ? null : count()(value, name, of))
+export const RECALL: Checks<RecallOptions> = { limit: count(), minScore: score, charsMax: chars, timeoutMs: wait }
+const checkRecall = optionsOf<RecallOptions>('recall', RECALL)
+
 export type Promotion = {
   /** The file to add them to, such as MEMORY.md in the agent's folder. What stands there is left as it is. */
   readonly file: string
   /** Which ones. Default: those that ask for it. */
   readonly ids?: readonly string[]
 }
+
+const checkPromotion = optionsOf<Promotion>('promote', { file: needed(filled), ids: listOf(text) })
 
 const PAGE = 1_000
 const CARDS = 500
@@ -69,7 +100,9 @@ export class Memory {
   #opening: Promise<Learnings> | null = null
   #closed = false
 
-  constructor({ file, store, sessions, clock = systemClock, report = warn }: MemoryOptions) {
+  constructor(options: MemoryOptions) {
+    checkOptions(options)
+    const { file, store, sessions, clock = systemClock, report = warn } = options
     this.#file = file
     this.#sessions = sessions
     this.store = store
@@ -79,6 +112,7 @@ export class Memory {
 
   /** What this agent learned that is about the query, nearest first. Rejects when it fails, or takes longer than it may. */
   async recall(agent: string, query: string, options: RecallOptions = {}): Promise<readonly Citation[]> {
+    checkRecall(options)
     const { timeoutMs = RECALL_MS, ...cite } = options
     const words = wordsOf(query)
     const match = matchOf(words)
@@ -101,7 +135,9 @@ export class Memory {
   }
 
   /** Adds learnings to a file for people and agents to read. What is there already is not added again. Returns what was added. */
-  promote(agent: string, { file, ids }: Promotion): Promise<readonly Learned[]> {
+  async promote(agent: string, promotion: Promotion): Promise<readonly Learned[]> {
+    checkPromotion(promotion)
+    const { file, ids } = promotion
     return this.#use((learnings) =>
       learnings.atOnce(() => {
         const all = learnings.list(agent).map(learnedOf)

@@ -8,10 +8,18 @@ import { familyOf } from './aisdk-marks.ts'
 import { type AiSdkSettings, optionsFor } from './aisdk-prompt.ts'
 import { Listening } from './aisdk-stream.ts'
 import { failure } from './failures.ts'
-import { OUTPUT_TOKENS, type Priced } from './hosted.ts'
+import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from './hosted.ts'
+import { anything, optionsOf, record } from '../options.ts'
 import { checkPrices, checkTokens, type Profile, profileOf } from './price.ts'
 
 export type { AiSdkSettings } from './aisdk-prompt.ts'
+
+const checkSettings = optionsOf<AiSdkSettings>('fromAiSdk', {
+  outputTokensMax: anything,
+  temperature: HOSTED_OPTIONS.temperature,
+  providerOptions: record,
+  prices: anything,
+})
 
 export function fromAiSdk(model: LanguageModelV3, settings: AiSdkSettings = {}): Priced {
   if ((model as Partial<LanguageModelV3>)?.specificationVersion !== 'v3') {
@@ -20,6 +28,7 @@ export function fromAiSdk(model: LanguageModelV3, settings: AiSdkSettings = {}):
       'fromAiSdk takes a language model of the AI SDK, specification v3. Make one with a provider package of that version.',
     )
   }
+  checkSettings(settings)
   checkPrices(settings.prices)
   checkTokens('outputTokensMax', settings.outputTokensMax)
   const name = `${model.provider}:${model.modelId}`

@@ -5,9 +5,24 @@ import type { Endpoint } from './endpoints.ts'
 import type { Deadlines, Exchange } from './exchange.ts'
 import { failure } from './failures.ts'
 import { Limiter } from './limiter.ts'
+import {
+  anything,
+  callable,
+  type Check,
+  type Checks,
+  flag,
+  given,
+  needed,
+  oneOf,
+  record,
+  tableOf,
+  text,
+  wait,
+  within,
+} from '../options.ts'
 import type { Able } from './output.ts'
 import { checkPrices, checkTokens, FREE, priceIn, type PriceTable, type Profile, profileOf } from './price.ts'
-import type { Protocol, Settings, Target } from './protocol.ts'
+import type { Effort, Protocol, Settings, Target } from './protocol.ts'
 import { thinkingOf } from './protocols/messages-thinking.ts'
 import { withoutRefused } from './refused.ts'
 import type * as Wire from './wire.ts'
@@ -36,6 +51,30 @@ export type HostedOptions = Settings & {
   readonly deadlines?: Partial<Deadlines>
   readonly prices?: PriceTable
   readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+const reasoningCheck: Check = (value, name, of) =>
+  typeof value === 'object'
+    ? within<{ readonly budgetTokens: number }>({ budgetTokens: needed(anything) })(value, name, of)
+    : oneOf<Effort>({ off: true, low: true, medium: true, high: true })(value, name, of)
+const temperature: Check = (value) =>
+  typeof value === 'number' && value >= 0 && value <= 2 ? null : 'must be a number from 0 to 2'
+
+export const HOSTED_OPTIONS: Checks<HostedOptions> = {
+  // Counts of tokens and prices have a check of their own.
+  outputTokensMax: anything,
+  temperature,
+  reasoning: reasoningCheck,
+  chain: flag,
+  cache: flag,
+  body: record,
+  baseUrl: text,
+  key: text,
+  headers: tableOf(text),
+  fetch: callable,
+  deadlines: within<Partial<Deadlines>>({ firstByteMs: wait, idleMs: wait, stalledMs: wait }),
+  prices: anything,
+  env: record,
 }
 
 /** What the first call loads and puts together, and all later ones use. */
@@ -84,10 +123,10 @@ export class HostedModel implements Priced {
     this.choiceCached = messages
     this.#load = load
     this.#options = options
-    const given = options.key?.trim()
+    const own = options.key?.trim()
     const variable = endpoint.keys.find((name) => env[name]?.trim()) ?? ''
-    this.#key = given || env[variable]?.trim() || null
-    const key = this.#key === null ? {} : { [given ? nameOf(endpoint, 'key') : variable]: this.#key }
+    this.#key = own || env[variable]?.trim() || null
+    const key = this.#key === null ? {} : { [own ? nameOf(endpoint, 'key') : variable]: this.#key }
     this.secrets = { ...headerSecrets(endpoint, options.headers), ...key }
     this.#limiter = limiterOf([endpoint.name, options.baseUrl ?? '', this.#key ?? '', model].join(' '))
   }
@@ -143,7 +182,7 @@ export class HostedModel implements Priced {
       url: (baseUrl ?? this.#endpoint.baseUrl).replace(/\/+$/, ''),
       headers: { ...headers, ...auth, ...this.#options.headers },
       transport: send ? wire.fetchTransport(send) : wire.httpTransport,
-      deadlines: { ...(keys.length === 0 ? wire.OWN_DEADLINES : wire.DEADLINES), ...deadlines },
+      deadlines: { ...(keys.length === 0 ? wire.OWN_DEADLINES : wire.DEADLINES), ...given(deadlines ?? {}) },
     }
     return { exchange: wire.exchange, order }
   }

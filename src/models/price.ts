@@ -2,6 +2,7 @@
 // Nothing is fetched. Amounts are millionths of a dollar, so dollars a million tokens are amounts a token.
 import type { Frozen, Usage } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import { anything, needed, optionsOf, shown, tableOf, within } from '../options.ts'
 
 /** Dollars a million tokens. */
 export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number }>
@@ -38,8 +39,22 @@ export async function profileOf(provider: string, model: string, table: PriceTab
   return { price: own, known: true, contextTokens, cost: (usage) => costOf(own, usage) }
 }
 
+type Entry = PriceTable[string]
+const checkTable = optionsOf<{ readonly prices?: PriceTable }>('the model', {
+  prices: tableOf(
+    within<Entry>({
+      input: needed(anything),
+      output: needed(anything),
+      cached: anything,
+      cacheWrite: anything,
+      contextTokens: anything,
+    }),
+  ),
+})
+
 /** A price that is no number bounds nothing, so a table that has one is refused. */
 export function checkPrices(table: PriceTable = {}): void {
+  checkTable({ prices: table })
   for (const [name, price] of Object.entries(table)) {
     const [, , id = ''] = /^([^:]+):(.+)$/.exec(name) ?? []
     if (id === '')
@@ -57,7 +72,7 @@ export function checkPrices(table: PriceTable = {}): void {
 /** A count of tokens that is left out is the default. */
 export function checkTokens(what: string, tokens: number | undefined): void {
   if (tokens === undefined || (Number.isSafeInteger(tokens) && tokens > 0)) return
-  throw new Fault('invalid_config', `${what} must be a whole number of tokens from 1 on, not ${String(tokens)}.`)
+  throw new Fault('invalid_config', `${what} must be a whole number of tokens from 1 on, not ${shown(tokens)}.`)
 }
 
 export function priceIn(table: PriceTable, provider: string, model: string): PriceTable[string] | undefined {

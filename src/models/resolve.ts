@@ -2,8 +2,9 @@
 // no program speaks all of them, and some speak none.
 import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../kernel/ports.ts'
+import { type Checks, filled, listOf, needed, oneOf, optionsOf, record, tableOf, text, within } from '../options.ts'
 import { type Endpoint, endpoints } from './endpoints.ts'
-import { HostedModel, type HostedOptions, type Priced } from './hosted.ts'
+import { HOSTED_OPTIONS, HostedModel, type HostedOptions, type Priced } from './hosted.ts'
 import { offline } from './offline.ts'
 import type { Protocol } from './protocol.ts'
 
@@ -14,11 +15,27 @@ const loaders: Readonly<Record<Endpoint['protocol'], () => Promise<Protocol<unkn
   responses: async () => (await import('./protocols/responses.ts')).responses,
 }
 
+export type ModelOptions = HostedOptions & { readonly endpoints?: readonly Endpoint[] }
+
+const ENDPOINT: Checks<Endpoint> = {
+  name: needed(filled),
+  protocol: needed(oneOf<Endpoint['protocol']>({ chat: true, messages: true, responses: true })),
+  baseUrl: needed(text),
+  keys: needed(listOf(filled), 'Name the variables that may hold the key: []  for none.'),
+  keyHeader: needed(oneOf<Endpoint['keyHeader']>({ authorization: true, 'x-api-key': true })),
+  quirks: needed(record, 'Write quirks: {} for none.'),
+  headers: needed(tableOf(text), 'Write headers: {} for none.'),
+}
+const checkModel = optionsOf<ModelOptions>('model', {
+  ...HOSTED_OPTIONS,
+  endpoints: listOf(within<Endpoint>(ENDPOINT)),
+})
+
 /** A model by name, such as `anthropic:claude-sonnet-4-5` or `ollama:qwen3`. `offline:any` needs neither key nor network. */
-export function model(
-  name: string,
-  options: HostedOptions & { readonly endpoints?: readonly Endpoint[] } = {},
-): Priced {
+export function model(name: string, options: ModelOptions = {}): Priced {
+  if (typeof name !== 'string')
+    throw new Fault('invalid_config', 'A model is named by a text: provider:model, such as openai:gpt-5.1.')
+  checkModel(options, `model(${JSON.stringify(name.slice(0, 64))})`)
   const colon = name.indexOf(':')
   const [provider, id] = [name.slice(0, colon), name.slice(colon + 1)]
   const own = options.endpoints ?? []

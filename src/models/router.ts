@@ -6,6 +6,7 @@ import { failure } from './failures.ts'
 import { isPriced, OUTPUT_TOKENS, type Priced } from './hosted.ts'
 import type { Able } from './output.ts'
 import { costOf, type Price, type Profile, UNKNOWN } from './price.ts'
+import { anything, type Checks, optionsOf } from '../options.ts'
 import { resolveModel } from './resolve.ts'
 
 /** Asks the first model, and the next one when it failed in a way that another may not. A name that comes twice ends the chain. */
@@ -139,8 +140,26 @@ const NEIGHBOUR: Readonly<Record<Workload, Workload | null>> = {
   vision: null,
 }
 
+type Routes = Partial<Readonly<Record<Workload, string | Model>>>
+const WORKLOADS: Checks<Routes> = {
+  chat: anything,
+  reasoning: anything,
+  agentic: anything,
+  coding: anything,
+  burst: anything,
+  summarization: anything,
+  vision: anything,
+}
+const checkRoutes = optionsOf<Routes>('route', WORKLOADS)
+
 /** The model of a workload: its own, with its neighbour's behind it. */
-export function route(routes: Partial<Readonly<Record<Workload, string | Model>>>, workload: Workload): Priced {
+export function route(routes: Routes, workload: Workload): Priced {
+  checkRoutes(routes)
+  if (!Object.hasOwn(NEIGHBOUR, workload))
+    throw new Fault(
+      'invalid_config',
+      `There is no workload "${String(workload)}". Known are: ${Object.keys(NEIGHBOUR).join(', ')}.`,
+    )
   const neighbour = NEIGHBOUR[workload]
   const chain = [routes[workload], neighbour === null ? undefined : routes[neighbour]].filter(
     (each) => each !== undefined,

@@ -1,7 +1,9 @@
 // The scripted model: a real Model whose replies are written down beforehand. For tests, examples and the simulator;
 // it knows nothing of any provider.
 import type { Json, Part, Usage } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../kernel/ports.ts'
+import { anything, filled, listOf, ms, needed, oneOf, optionsOf, text, within } from '../options.ts'
 
 export type ScriptedCall = { readonly tool: string; readonly args?: Json; readonly id?: string }
 
@@ -34,8 +36,44 @@ export type Script = readonly (Step | StepFunction)[] | StepFunction
 /** Sees the request and how many steps were taken before. */
 export type StepFunction = (request: Request, taken: number) => Step | Promise<Step>
 
+type Reaction = Exclude<Step, string>
+type Said = Extract<Reaction, { text?: string }>
+type Broken = Extract<Reaction, { error: unknown }>
+
+const checkSaid = optionsOf<Said>('a step', {
+  text,
+  reasoning: text,
+  calls: listOf(within<ScriptedCall>({ tool: needed(text), args: anything, id: text })),
+  deltas: listOf(text),
+  delayMs: ms,
+  onAbort: oneOf<NonNullable<Said['onAbort']>>({ answer: true, stop: true, throw: true }),
+  // A script may also play a provider that says nonsense.
+  usage: anything,
+  cost: anything,
+  finish: oneOf<Reply['finish']>({ stop: true, calls: true, length: true, refusal: true }),
+})
+const checkBroken = optionsOf<Broken>('a step', { error: needed(filled), message: text, retryAfterMs: ms, delayMs: ms })
+const checkStall = optionsOf<Extract<Reaction, { stall: true }>>('a step', { stall: needed(anything), deltas: listOf(text) })
+
+function checkStep(step: unknown, of: string): void {
+  if (typeof step === 'string') return
+  const kind = step !== null && typeof step === 'object' ? step : {}
+  if ('stall' in kind) return checkStall(step, of)
+  if ('error' in kind) return checkBroken(step, of)
+  checkSaid(step, of)
+}
+
+function checkScript(script: unknown): void {
+  if (typeof script === 'function') return
+  if (!Array.isArray(script))
+    throw new Fault('invalid_config', 'A script is a list of steps, or a function that gives one.')
+  for (const [i, step] of (script as readonly unknown[]).entries())
+    if (typeof step !== 'function') checkStep(step, `step ${i + 1} of scripted`)
+}
+
 /** Replies by a list, in order, or by a function. A list that ran out is a `bad_request`, so a test that asks too often fails loudly. */
 export function scripted(script: Script, name = 'scripted'): Model {
+  checkScript(script)
   let taken = 0
   return {
     name,
@@ -45,6 +83,7 @@ export function scripted(script: Script, name = 'scripted'): Model {
       const entry = typeof script === 'function' ? script : script[n]
       if (entry === undefined) return failure('bad_request', `The script has ${n} steps and was asked for one more.`)
       const step = typeof entry === 'function' ? await entry(request, n) : entry
+      if (typeof entry === 'function') checkStep(step, 'a step of scripted')
       if (typeof step === 'string') return say({ text: step }, request, context)
       if ('stall' in step) {
         for (const text of step.deltas ?? []) context.emit({ kind: 'text', part: 0, text })
@@ -63,8 +102,6 @@ export function scripted(script: Script, name = 'scripted'): Model {
     },
   }
 }
-
-type Said = Extract<Exclude<Step, string>, { text?: string }>
 
 function say(step: Said, request: Request, context: CallContext): Reply {
   const { text = '', reasoning, calls = [] } = step

@@ -5,12 +5,13 @@ import type { Clock, Model } from '../kernel/ports.ts'
 import { isPriced } from '../models/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
 import { resolveModel } from '../models/resolve.ts'
+import { type Check, type Checks, filled, flag, listOf, needed, oneOf, optionsOf, text, within } from '../options.ts'
 import { anyJsonSchema, type JsonSchema } from '../tools/json-schema.ts'
 import { parsePolicy, type Policy } from '../tools/policy.ts'
 import { LIKE_PARENT, subagentTool } from '../tools/subagent.ts'
-import type { StandardSchema, Tool, ToolSource } from '../tools/tool.ts'
-import { limitsOf } from './limits.ts'
-import { type Budget, checkBudget } from './purse.ts'
+import { schemaCheck, type StandardSchema, type Tool, toolCheck, type ToolSource } from '../tools/tool.ts'
+import { LIMITS, limitsOf } from './limits.ts'
+import type { Budget } from './purse.ts'
 import { Toolbox } from './toolbox.ts'
 import type { Agent } from './world.ts'
 
@@ -47,6 +48,32 @@ export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
   readonly inheritSources?: boolean
 }
 
+const MODES = oneOf<OutputMode>({ auto: true, native: true, tool: true, prompted: true, text: true })
+const withSchema = within<HarnessOutput>({ schema: needed(schemaCheck), mode: MODES })
+/** A schema itself is what is often given instead. */
+const outputCheck: Check = (value, name, of) => {
+  const bare = typeof value === 'function' || (typeof value === 'object' && value !== null && !('schema' in value))
+  return bare ? 'has no schema: write output: { schema }' : withSchema(value, name, of)
+}
+const MODEL_HINT = 'Name one, such as openai:gpt-5.1, or hand one over.'
+const modelCheck: Check = (value) =>
+  typeof value === 'string' || typeof (value as Partial<Model> | null)?.call === 'function'
+    ? null
+    : `is no model. ${MODEL_HINT}`.replace(/\.$/, '')
+const OPTIONS = {
+  model: modelCheck,
+  tools: listOf(toolCheck),
+  instructions: text,
+  limits: within<Partial<Limits>>(LIMITS),
+  plan: flag,
+  output: outputCheck,
+  allow: listOf(filled),
+  deny: listOf(filled),
+}
+export const AGENT_OPTIONS: Checks<AgentOptions> = { ...OPTIONS, model: needed(modelCheck, MODEL_HINT) }
+const SUBAGENT_OPTIONS: Checks<SubagentOptions> = { ...OPTIONS, description: needed(text), inheritSources: flag }
+const checkSubagent = optionsOf<SubagentOptions>('a subagent', SUBAGENT_OPTIONS)
+
 /** What holds for all agents of a harness. */
 export type Shared = {
   readonly approvalMs?: number | null
@@ -68,7 +95,10 @@ export const AGENT = 'default'
 export function agentsOf(main: AgentOptions, shared: Shared): ReadonlyMap<string, Agent> {
   const { subagents, graphs = [] } = shared
   const named = Object.entries(subagents === true ? {} : (subagents ?? {}))
-  for (const [name] of named) checkName(name)
+  for (const [name, options] of named) {
+    checkName(name)
+    checkSubagent(options, `the subagent "${name}"`)
+  }
   if (subagents === undefined) return new Map([[AGENT, agentOf(AGENT, main, { ...shared, own: [], children: [] })]])
   const offered = graphs.filter(({ description }) => description !== '')
   const described = [...named.map(([name, { description }]) => ({ name, description })), ...offered]
@@ -132,17 +162,14 @@ function agentOf(name: string, options: AgentOptions, shared: Placed): Agent {
     approvalMs: shared.approvalMs ?? null,
     policy: parsePolicy(shared.policy ?? { rules: [] }),
     environment: shared.environment ?? null,
-    budget: shared.budget ? checkBudget(shared.budget) : null,
+    budget: shared.budget ?? null,
     output,
     children: shared.children,
     planner: null,
   }
 }
 
-function outputOf({ schema, mode }: Partial<HarnessOutput>, model: Model): OutputPlan | null {
-  // Who writes no types may give the schema itself.
-  if (schema === null || (typeof schema !== 'object' && typeof schema !== 'function'))
-    throw new Fault('invalid_config', 'The option `output` has no schema. Write output: { schema }.')
+function outputOf({ schema, mode }: HarnessOutput, model: Model): OutputPlan | null {
   const standard = '~standard' in schema ? (schema as StandardSchema) : anyJsonSchema(schema, FINAL_RESULT)
   const shape = standard['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
   if (!shape) throw new Fault('invalid_config', 'The output schema cannot say its JSON Schema. Use a library that can.')

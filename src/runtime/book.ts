@@ -38,13 +38,16 @@ export class Book {
   /** The whole log so far, until a model must read it. */
   #kept: Event[] | null = null
   readonly #newGuard: (() => Guard) | null
+  /** A model may have to read it. */
+  readonly #keeps: boolean
   #guard: Guard | null = null
 
   /** Who only looks needs no guard. */
-  constructor(id: string, store: Store, guard: (() => Guard) | null = null) {
+  constructor(id: string, store: Store, guard: (() => Guard) | null = null, keeps = true) {
     this.id = id
     this.#store = store
     this.#newGuard = guard
+    this.#keeps = keeps
   }
 
   /** It has seen every event of the open run. */
@@ -64,7 +67,7 @@ export class Book {
       await this.#brief()
     } else {
       this.session = open(EMPTY)
-      this.#kept = this.#transcript ? null : []
+      this.#kept = this.#transcript || !this.#keeps ? null : []
     }
     await this.catchUp()
   }

@@ -3,6 +3,7 @@
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Random } from '../kernel/ports.ts'
+import { anything, type Checks, count, needed, optionsOf, shown, text } from '../options.ts'
 import { type Input, readInput } from './input.ts'
 
 export type SendOptions = {
@@ -18,6 +19,9 @@ export type SendOptions = {
   readonly patienceMs?: number
 }
 
+/** What `when` may be is said with the message. */
+export const SEND_OPTIONS: Checks<SendOptions> = { when: anything, id: text, by: text, patienceMs: count() }
+
 /** What may be said to a session while it works. A batch is taken whole or not at all. */
 export type Command =
   | { readonly type: 'message'; readonly input: Input; readonly when?: 'next' | 'after' | 'now' }
@@ -27,6 +31,16 @@ export type Command =
   | { readonly type: 'resume' }
   | { readonly type: 'cancel' }
 
+type Kind<T extends Command['type']> = Extract<Command, { type: T }>
+const type = needed(anything)
+const COMMANDS: Readonly<Record<Command['type'], (command: unknown) => void>> = {
+  message: optionsOf<Kind<'message'>>('a message', { type, input: needed(anything), when: anything }),
+  redirect: optionsOf<Kind<'redirect'>>('a redirect', { type, text: needed(anything) }),
+  pause: optionsOf<Kind<'pause'>>('a pause', { type }),
+  resume: optionsOf<Kind<'resume'>>('a resume', { type }),
+  cancel: optionsOf<Kind<'cancel'>>('a cancel', { type }),
+}
+
 export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; readonly blobs: readonly Blob[] }
 type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
@@ -34,16 +48,11 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
   const { when = 'next', id = random.id(), by, patienceMs } = options
   // Whoever is not checked by a compiler may ask for a time that there is not, and it would stand in the log for ever.
   if (!['next', 'after', 'now', 'idle'].includes(when))
-    throw new Fault('invalid_input', `A message cannot come "${String(when)}": say next, after, now or idle.`)
+    throw new Fault('invalid_input', `A message cannot come ${shown(when)}: say next, after, now or idle.`)
   const { parts, blobs } = readInput(input)
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new Fault('invalid_input', 'A message must not be empty.')
   const event = { type: 'user.message', id, parts, when: when === 'idle' ? 'next' : when } as const
-  if (patienceMs !== undefined && !(Number.isSafeInteger(patienceMs) && patienceMs >= 0))
-    throw new Fault(
-      'invalid_input',
-      `patienceMs must be a whole number of milliseconds from 0, not ${String(patienceMs)}.`,
-    )
   const more = { ...(by === undefined ? {} : { by }), ...(patienceMs === undefined ? {} : { patienceMs }) }
   return { event: { ...event, ...more }, blobs }
 }
@@ -51,10 +60,7 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
 export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {
   // Any other word would stand in the log, and end a pause.
   if (mode !== 'stop' && mode !== 'pause')
-    throw new Fault(
-      'invalid_input',
-      `An interrupt is stop or pause, not "${String(mode)}". To go on, steer with resume.`,
-    )
+    throw new Fault('invalid_input', `An interrupt is stop or pause, not ${shown(mode)}. To go on, steer with resume.`)
   return { event: { type: 'user.interrupt', id: random.id(), mode }, blobs: [] }
 }
 
@@ -73,8 +79,14 @@ function steeringTime(when: SendOptions['when'] = 'next'): 'next' | 'after' | 'n
 }
 
 function commandOf(command: Command, random: Random): Said {
+  const said = spoken(command, random)
+  COMMANDS[command.type](command)
+  return said
+}
+
+function spoken(command: Command, random: Random): Said {
   const id = random.id()
-  switch (command.type) {
+  switch (command?.type) {
     case 'message':
       return messageOf(command.input, { when: steeringTime(command.when) }, random)
     case 'redirect':
@@ -87,6 +99,9 @@ function commandOf(command: Command, random: Random): Said {
     case 'resume':
       return { event: { type: 'user.interrupt', id, mode: command.type }, blobs: [] }
     default:
-      throw new Fault('invalid_input', `There is no command ${JSON.stringify(command)}.`)
+      throw new Fault(
+        'invalid_input',
+        `There is no command ${shown((command as Partial<Command> | null)?.type)}. There are: ${Object.keys(COMMANDS).join(', ')}.`,
+      )
   }
 }

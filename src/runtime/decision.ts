@@ -4,7 +4,9 @@ import type { CallKey, Json } from '../kernel/content.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
+import { anything, type Checks, needed, optionsOf, record, text } from '../options.ts'
 import type { Rule } from '../tools/policy.ts'
+import type { Pending } from './result.ts'
 
 export type Decision = {
   readonly callId: CallKey
@@ -22,11 +24,38 @@ export type Decision = {
   readonly usd?: number
 }
 
+/** What `pending` says of a call may be handed back with the decision: `decide({ ...pending, allow, by })`. */
+export const SHOWN: Checks<Partial<Omit<Pending, 'callId' | 'sessionId' | 'digest'>>> = {
+  tool: anything,
+  args: anything,
+  needs: anything,
+  expiresAt: anything,
+  class: anything,
+  n: anything,
+  roles: anything,
+  votes: anything,
+  path: anything,
+}
+const checkFields = optionsOf<Decision & Partial<Pending>>('decide', {
+  ...SHOWN,
+  callId: needed(text, 'Name the call as `pending` does.'),
+  sessionId: text,
+  allow: needed(anything),
+  by: needed(anything),
+  why: text,
+  role: text,
+  digest: text,
+  remember: record,
+  usd: anything,
+})
+
 /** Whoever is not checked by a compiler may say "no" in a word that counts as yes, or leave out who they are. */
-export function checkDecision({ allow, by }: Decision): void {
+export function checkDecision(decision: Decision): void {
+  const { allow, by } = (decision ?? {}) as Partial<Decision>
   if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'Say true or false: allow.')
   if (typeof by !== 'string' || by.trim() === '')
     throw new Fault('invalid_input', 'Say who decides, as the log will name them: by.')
+  checkFields(decision)
 }
 
 export function confirmationOf(decision: Decision, { proposal }: Call, now: number): InboxBody {

@@ -109,7 +109,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
   for (const { effect, landing } of landed) {
     assert(landing, 'a flight landed without a landing')
     const written = writtenOf(effect, landing, s, here)
-    for (const body of written.events) add(body)
+    for (const body of written.events) add(bounded(s, body))
     if (written.blobs) blobs.push(...written.blobs)
     if (written.charges) spent.push(...written.charges)
   }
@@ -141,6 +141,15 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
   const stirred = family.births.length + family.sends.length > 0 ? namesOf(family) : NOBODY
   const ended = end === null ? null : beganOf(end)
   return { events, decision, landed: landed.length, write, writes, stirred, ended, broke, at: here.now }
+}
+
+/** How many wakes may wait in one session. One more is not kept, and the model is told. */
+const WAKES_MAX = 100
+
+function bounded({ wakes }: Session, body: OwnerBody): OwnerBody {
+  if (body.type !== 'wake.scheduled' || wakes.length < WAKES_MAX || wakes.some(({ key }) => key === body.key))
+    return body
+  return { type: 'note.added', kind: 'limit', text: `A wake was not kept: ${WAKES_MAX} wakes wait already.` }
 }
 
 /** A turn begins that is not the first of its attempt: the one before is whole. */

@@ -2,6 +2,7 @@
 // its parent. Read from logs; what a session does is decided by the kernel alone.
 import { Fault } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
+import type { Here } from '../kernel/limits.ts'
 import { next, type Waiting } from '../kernel/next.ts'
 import type { Store } from '../kernel/ports.ts'
 import type { Session } from '../kernel/session.ts'
@@ -36,9 +37,9 @@ export async function settle(worker: Driver, store: Store, id: string): Promise<
 }
 
 /** How a session stands, for whoever drives nothing: work that is open is somebody else's, and so is a retry that comes soon. */
-export async function seenAt(store: Store, id: string, lingerMs: number): Promise<Looked> {
-  const session = await headOf(store, id)
-  const now = store.now()
+export async function seenAt(heads: Heads, id: string, here: Pick<Here, 'now'>, lingerMs: number): Promise<Looked> {
+  const session = await heads.of(id)
+  const { now } = here
   const decision = next(session, { now, epoch: session.epoch })
   if (decision.type !== 'rest') return { type: 'contended' }
   const { waiting, until } = decision
@@ -143,11 +144,44 @@ async function lastEnd(
   return { end: { outcome, output, ...counts, barred: false, cut, began, seq }, text }
 }
 
+const HEADS_KEPT = 32
+
+/** Sessions as their logs are now, for whoever looks at the same ones again and again: only what is new is read. */
+export class Heads {
+  readonly #store: Store
+  readonly #books = new Map<string, Book>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  async of(id: string): Promise<Session> {
+    const known = this.#books.get(id)
+    this.#books.delete(id)
+    const book = known && (await this.#isSame(known)) ? known : new Book(id, this.#store, null, false)
+    await (book === known ? book.catchUp() : book.open())
+    if (book.session.seq === 0) throw missing(id)
+    this.#books.set(id, book)
+    const [oldest] = this.#books.keys()
+    if (this.#books.size > HEADS_KEPT && oldest !== undefined) this.#books.delete(oldest)
+    return book.session
+  }
+
+  /** Its session may have been removed, and its id used again. */
+  async #isSame({ id, session: { seq, at } }: Book): Promise<boolean> {
+    const [last] = (await this.#store.read(id, seq - 1, 1)).events
+    return last?.seq === seq && last.at === at
+  }
+}
+
+function missing(id: string): Fault {
+  return new Fault('session_missing', `There is no session ${id}. Check the id, or open a new one.`)
+}
+
 /** A session as its log is now. */
 export async function headOf(store: Store, id: string): Promise<Session> {
   const book = new Book(id, store)
   await book.open()
-  if (book.session.seq === 0)
-    throw new Fault('session_missing', `There is no session ${id}. Check the id, or open a new one.`)
+  if (book.session.seq === 0) throw missing(id)
   return book.session
 }

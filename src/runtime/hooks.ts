@@ -4,6 +4,7 @@ import { Fault } from '../kernel/failure.ts'
 import type { CallKey, Json } from '../kernel/content.ts'
 import type { Waiting } from '../kernel/next.ts'
 import type { Clock } from '../kernel/ports.ts'
+import { callable, filled, listOf, needed, optionsOf, text } from '../options.ts'
 import { isMetadata, NO_METADATA, type Output } from '../tools/output.ts'
 import type { Result } from './result.ts'
 
@@ -257,12 +258,20 @@ const OF_TOOL: Readonly<Record<HookType, boolean>> = {
   session_rest: false,
 }
 
+const checkHook = optionsOf<Hook>('a hook', {
+  type: needed(text),
+  tools: listOf(filled),
+  agents: listOf(filled),
+  run: needed(callable),
+})
+
 /** A hook that never fires is a policy that is not there, so what cannot be meant is refused. */
 function check(hook: Hook, agents: readonly string[]): void {
-  const { type } = hook
+  const { type } = hook ?? {}
   if (!Object.hasOwn(OF_TOOL, type))
     throw invalid(`There is no hook "${String(type)}". There are: ${Object.keys(OF_TOOL).join(', ')}.`)
   if (typeof hook.run !== 'function') throw invalid(`The hook ${type} has no function to run.`)
+  checkHook(hook, `the hook ${type}`)
   for (const [name, list] of [['tools', hook.tools] as const, ['agents', hook.agents] as const]) {
     if (list?.length === 0) throw invalid(`The hook ${type} has an empty list of ${name}. Leave it out to mean all.`)
   }

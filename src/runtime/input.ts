@@ -2,6 +2,7 @@
 import type { Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../kernel/ports.ts'
+import { anything, type Checks, needed, oneOf, optionsOf, text } from '../options.ts'
 import { bytesBlob, refOf } from './world.ts'
 
 /** A picture or a document. `data` is bytes, or base64. */
@@ -12,11 +13,22 @@ export type FilePart = {
   readonly name?: string
 }
 
+export const FILE_PART: Checks<FilePart> = {
+  type: needed(oneOf<FilePart['type']>({ image: true, file: true })),
+  media: needed(text, 'Write one such as image/png.'),
+  data: needed(anything, 'Give bytes, or base64.'),
+  name: text,
+}
+const checkFile = optionsOf<FilePart>('a file', FILE_PART)
+
 /** Text, or parts. An object is sent as its JSON: that is what graphs read. */
 export type Input = string | InputParts | { readonly [name: string]: Json }
 type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart)[]
 
 const FILE_BYTES_MAX = 32 * 1024 * 1024
+/** Of one message, and of what a session is opened with. */
+const FILES_MAX = 100
+const FILES_BYTES_MAX = 128 * 1024 * 1024
 
 export function readInput(input: Input): { readonly parts: readonly Part[]; readonly blobs: readonly Blob[] } {
   if (typeof input === 'string') return { parts: [{ type: 'text', text: input }], blobs: [] }
@@ -25,7 +37,19 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
     throw new Fault('invalid_input', 'There is no message. Give a text, a list of parts or an object.')
   if (!isParts(input)) return { parts: [{ type: 'text', text: JSON.stringify(input) }], blobs: [] }
   const blobs: Blob[] = []
-  return { parts: input.map((part) => partOf(part, blobs)), blobs }
+  const parts: Part[] = []
+  let bytes = 0
+  for (const part of input) {
+    const before = blobs.length
+    parts.push(partOf(part, blobs))
+    for (const { data } of blobs.slice(before)) bytes += data.length
+    if (blobs.length > FILES_MAX || bytes > FILES_BYTES_MAX)
+      throw new Fault(
+        'too_many',
+        `At most ${FILES_MAX} files of ${FILES_BYTES_MAX} bytes together are taken at once. Send fewer.`,
+      )
+  }
+  return { parts, blobs }
 }
 
 function partOf(part: InputParts[number], blobs: Blob[]): Part {
@@ -36,6 +60,7 @@ function partOf(part: InputParts[number], blobs: Blob[]): Part {
       'invalid_input',
       'A part is a text, an image, a file or a blob, with what belongs to it. Give those.',
     )
+  checkFile(part)
   const blob = blobOf(part)
   blobs.push(blob)
   return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }

@@ -12,7 +12,7 @@ import { LEAKED, looksLikeCall } from '../models/leaked.ts'
 import { emptied } from '../models/output.ts'
 import { bound } from '../tools/bound.ts'
 import { type Metadata, NO_METADATA, type Output } from '../tools/output.ts'
-import { strangerIn } from '../tools/plain.ts'
+import { plainCopy, strangerIn } from '../tools/plain.ts'
 import type { Done } from '../tools/run.ts'
 import type { Book } from './book.ts'
 import type { AbortReason, FlightContext, Landing } from './flight.ts'
@@ -220,8 +220,10 @@ function isUnclear({ proposal }: Call, kind: FailureKind): boolean {
 
 /** The call has happened: metadata is written as JSON has it, or if it has no JSON is left out, and its result is not. */
 function writable(metadata: Metadata): Metadata {
-  if (metadata === NO_METADATA || strangerIn(metadata, METADATA_LEVELS_MAX) === null) return metadata
+  if (metadata === NO_METADATA) return metadata
   try {
+    // A copy: what is recorded must not answer otherwise when it is read again.
+    if (strangerIn(metadata, METADATA_LEVELS_MAX) === null) return plainCopy(metadata, METADATA_LEVELS_MAX) as Metadata
     return JSON.parse(JSON.stringify(metadata)) as Metadata
   } catch (error) {
     return { left_out: `The metadata cannot be written: ${error instanceof Error ? error.message : 'no JSON'}` }

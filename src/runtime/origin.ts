@@ -3,7 +3,8 @@
 import type { BlobRef, Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Store } from '../kernel/ports.ts'
-import { type FilePart, readInput } from './input.ts'
+import { type Checks, listOf, needed, text, within } from '../options.ts'
+import { FILE_PART, type FilePart, readInput } from './input.ts'
 
 export type Attachment = FilePart & { readonly name: string }
 
@@ -12,6 +13,11 @@ export type OriginOptions = {
   readonly environment?: string
   /** Files for the whole life of the session. A model is told of them, and reads them with `read`. */
   readonly attachments?: readonly Attachment[]
+}
+
+export const ORIGIN_OPTIONS: Checks<OriginOptions> = {
+  environment: text,
+  attachments: listOf(within<Attachment>({ ...FILE_PART, name: needed(text) })),
 }
 
 /** As `session.created` has it. */

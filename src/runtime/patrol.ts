@@ -2,6 +2,7 @@
 // It drives nothing and decides nothing about a session: it only knows when to look next.
 import { Fault } from '../kernel/failure.ts'
 import type { Clock, Store } from '../kernel/ports.ts'
+import { callable, type Check, clockCheck, count, having, ms, needed, optionsOf } from '../options.ts'
 import { Bell } from './bell.ts'
 import { systemClock } from './platform.ts'
 import { BACKOFF_MS_MAX, backoffMs } from './quarantine.ts'
@@ -14,6 +15,11 @@ export type WorkOptions = {
   /** Begin nothing more when it is aborted. What runs comes to its rest. */
   readonly signal?: AbortSignal
 }
+
+/** For ever, which is the default, may also be said. */
+const idle: Check = (value, name, of) => (value === Number.POSITIVE_INFINITY ? null : ms(value, name, of))
+const signal: Check = (value) => (value instanceof AbortSignal ? null : 'must be an AbortSignal')
+export const checkWork = optionsOf<WorkOptions>('work', { width: count(1), idleMs: idle, signal })
 
 /** Why it ended, and how often it looked at a session. */
 export type Worked = { readonly type: 'idle' | 'stopped'; readonly looks: number }
@@ -29,6 +35,16 @@ export type PatrolOptions = {
   readonly look: (session: string, alone: boolean) => Promise<Seen>
   readonly report: (error: unknown) => void
 }
+
+const checkPatrol = optionsOf<PatrolOptions>('new Patrol', {
+  store: needed(having('give a store, such as sqlite("file.db")', 'due', 'nextDue', 'watchDue')),
+  clock: clockCheck,
+  width: needed(count(1)),
+  idleMs: needed(idle),
+  driving: needed(callable),
+  look: needed(callable),
+  report: needed(callable),
+})
 
 /**
  * `failed`: that failed, and the store does not know, so it must be remembered here. `later`: it failed before and must be looked
@@ -63,6 +79,7 @@ export class Patrol {
   #stopped = false
 
   constructor(around: PatrolOptions) {
+    checkPatrol(around)
     this.#around = around
     this.#bell = new Bell(around.clock ?? systemClock)
     const unwatch = around.store.watchDue(this.#bell.ring)

@@ -13,9 +13,13 @@ import { cardOf } from './card.ts'
 import { invalid } from './portable-fields.ts'
 import { type Portable, type PortableBlob, type PortableLog, portable } from './portable-shape.ts'
 import { bytesOf, mentionsIn, needs, soundLog } from './portable-sound.ts'
+import { optionsOf, text } from '../options.ts'
 import { readLog } from './replay.ts'
 
 export type { Portable } from './portable-shape.ts'
+
+type ImportOptions = { readonly id?: string }
+const checkOptions = optionsOf<ImportOptions>('importSession', { id: text })
 
 export async function exportSession(store: Store, session: string): Promise<Portable> {
   const events = await readLog(store, session)
@@ -30,11 +34,8 @@ export async function exportSession(store: Store, session: string): Promise<Port
  * Under `id`, or under the id it had. Everything is checked before anything is written, and all of it is written or nothing.
  * Calls that ran when it was exported are lost calls here. Money that was spent elsewhere is not counted here.
  */
-export async function importSession(
-  store: Store,
-  value: unknown,
-  options: { readonly id?: string } = {},
-): Promise<Card> {
+export async function importSession(store: Store, value: unknown, options: ImportOptions = {}): Promise<Card> {
+  checkOptions(options)
   const copy = copied(value)
   const blobs = Object.entries(copy.blobs).map(([hashed, blob]): Blob => {
     return { hash: hashed, media: blob.media, data: bytesOf(hashed, blob) }

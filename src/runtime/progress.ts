@@ -2,7 +2,7 @@
 // It decides nothing else: guard.ts turns its word into a note or an end. No clock, no I/O: the same events, the same word.
 import type { Proposal } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
-import { Fault } from '../kernel/failure.ts'
+import { count, given, optionsOf } from '../options.ts'
 import { type Attempt, errorOf, isPermanent, isRejected, isTransient, seal } from './attempt.ts'
 import { isSameCall, isSameFailure, isSameOutput } from './attempt.ts'
 import { haltText, nudgeText, permanentText, rejectedText, type Repeated } from './notices.ts'
@@ -34,16 +34,20 @@ const DEFAULTS: Required<BreakerOptions> = {
   sameOutput: 4,
 }
 
+const often = count(2)
+const checkBreaker = optionsOf<BreakerOptions>('breaker', {
+  identical: often,
+  rejected: often,
+  failures: often,
+  identicalTransient: often,
+  failuresTransient: often,
+  sameCalls: often,
+  sameOutput: often,
+})
+
 function thresholds(options: BreakerOptions): Required<BreakerOptions> {
-  const halts: Record<string, number> = { ...DEFAULTS }
-  for (const [name, value] of Object.entries(options) as readonly (readonly [string, number | undefined])[]) {
-    if (value === undefined) continue
-    if (!Object.hasOwn(DEFAULTS, name)) throw new Fault('invalid_config', `The breaker has no option "${name}".`)
-    if (!Number.isInteger(value) || value < 2)
-      throw new Fault('invalid_config', `The breaker's "${name}" must be a whole number from 2, not ${String(value)}.`)
-    halts[name] = value
-  }
-  return halts as Required<BreakerOptions>
+  checkBreaker(options)
+  return { ...DEFAULTS, ...given(options) }
 }
 
 export type Rung = { readonly type: 'nudge' | 'halt'; readonly text: string }

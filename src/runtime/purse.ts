@@ -1,11 +1,12 @@
 // What a model call may cost at most, and who pays: the amount that is held before it, and the accounts with their limits.
 // It moves no money; the charges stand in the commit that causes them (charges.ts).
 import type { Account } from '../kernel/content.ts'
-import { Fault } from '../kernel/failure.ts'
+import type { Fault } from '../kernel/failure.ts'
 import type { Charge, Model, Store } from '../kernel/ports.ts'
 import type { Session } from '../kernel/session.ts'
 import { isPriced, OUTPUT_TOKENS } from '../models/hosted.ts'
 import { CAUTIOUS, type Price } from '../models/price.ts'
+import { type Checks, usd } from '../options.ts'
 
 /** In dollars. A call that could go over any of them is not made. */
 export type Budget = {
@@ -100,17 +101,7 @@ function raisedBy(account: string): string {
   return `raised:${account}`
 }
 
-const NAMES: Readonly<Record<keyof Budget, true>> = { runUsd: true, sessionUsd: true, treeUsd: true, dayUsd: true }
-
-export function checkBudget(budget: Budget): Budget {
-  for (const [name, usd] of Object.entries(budget)) {
-    if (!Object.hasOwn(NAMES, name))
-      throw new Fault('invalid_config', `There is no budget "${name}". There are: ${Object.keys(NAMES).join(', ')}.`)
-    if (usd === undefined || (Number.isFinite(usd) && usd >= 0)) continue
-    throw new Fault('invalid_config', `The budget ${name} must be a number of dollars, from 0 on.`)
-  }
-  return budget
-}
+export const BUDGETS: Checks<Budget> = { runUsd: usd, sessionUsd: usd, treeUsd: usd, dayUsd: usd }
 
 /** Who pays for this session: its root's agent. A child has no day of its own. */
 export async function rootAgentOf({ agent, parent }: Session, store: Pick<Store, 'card'>): Promise<string> {

@@ -6,8 +6,9 @@ import { callKey, type Event, type InboxBody, type InboxEvent } from '../kernel/
 import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import type { CallContext, Model, ModelFailure, Reply, Store } from '../kernel/ports.ts'
+import { listOf, oneOf, optionsOf, orFunction } from '../options.ts'
 import { type Metadata, ModelRetry, output, ToolFailure } from '../tools/output.ts'
-import type { Tool, ToolContext } from '../tools/tool.ts'
+import { type Tool, toolCheck, type ToolContext } from '../tools/tool.ts'
 import { isChildKey } from './children.ts'
 import { compareRuns, isLoss, renamed, type Rerun } from './replay-compare.ts'
 import { isInbox } from './replay-decide.ts'
@@ -33,6 +34,12 @@ export type RerunOptions = {
   readonly results?: 'live' | 'recorded' | Stub
 }
 
+const checkOptions = optionsOf<RerunOptions>('recordingOf', {
+  tools: listOf(toolCheck),
+  children: (value) => (value instanceof Map ? null : 'must be what readChildren gives'),
+  results: orFunction(oneOf<'live' | 'recorded'>({ live: true, recorded: true })),
+})
+
 /** A new session of the harness that was given the model and the tools. */
 export type Fresh = { readonly id: string; run(): Promise<unknown> }
 
@@ -45,6 +52,7 @@ export type Recording = {
 
 /** Hand `model` and `tools` to a harness, with the subagents that it had, open a session there, and `run` it. */
 export function recordingOf(events: readonly Event[], options: RerunOptions = {}): Recording {
+  checkOptions(options)
   const { tools = [], children = new Map(), results = 'recorded' } = options
   const tapes = new Tapes(events, children)
   return {

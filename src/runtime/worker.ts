@@ -3,15 +3,28 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Effect, Waiting } from '../kernel/next.ts'
 import type { Claim, Clock } from '../kernel/ports.ts'
+import {
+  callable,
+  type Checks,
+  clockCheck,
+  count,
+  filled,
+  flag,
+  given,
+  ms,
+  needed,
+  optionsOf,
+  wait,
+} from '../options.ts'
 import { lifeOf } from '../stores/plan.ts'
 import { Book } from './book.ts'
 import type { Job, Leash, Plan } from './draft.ts'
 import { drive, type Ended } from './drive.ts'
-import { seenAt } from './family.ts'
+import { Heads, seenAt } from './family.ts'
 import type { Abandon, FlightOptions, Landing } from './flight.ts'
 import { Guard, type Traits } from './guard.ts'
 import { abandon, deadlineOf, lateResult, shownText } from './landings.ts'
-import { Patrol, type Seen, type Worked, type WorkOptions } from './patrol.ts'
+import { checkWork, Patrol, type Seen, type Worked, type WorkOptions } from './patrol.ts'
 import { Performer } from './perform.ts'
 import { isElsewhere, lostTrouble, troubleOf } from './quarantine.ts'
 import { readerIn } from './toolbox.ts'
@@ -34,6 +47,22 @@ export type WorkerOptions = {
   /** Called with what an attempt threw: a Fault of the store, or a Bug. */
   readonly onError?: (session: string, error: unknown) => void
 }
+
+export const WORKER_OPTIONS: Checks<Omit<WorkerOptions, 'id' | 'drives' | 'alarm'>> = {
+  leaseMs: wait,
+  graceMs: ms,
+  lingerMs: ms,
+  patienceMs: ms,
+  width: count(1),
+  attemptsMax: count(1),
+  onError: callable,
+}
+const checkWorker = optionsOf<WorkerOptions>('new Worker', {
+  ...WORKER_OPTIONS,
+  id: needed(filled),
+  drives: flag,
+  alarm: clockCheck,
+})
 
 export type Looked =
   | { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
@@ -74,6 +103,7 @@ const BOOKS_KEPT = 32
 const LEFT_ALONE: Looked = { type: 'rested', waiting: 'nothing', until: null }
 
 export class Worker {
+  readonly heads: Heads
   readonly id: string
   readonly #world: World
   readonly #options: Required<Omit<WorkerOptions, 'id' | 'onError'>> & Pick<WorkerOptions, 'onError'>
@@ -92,10 +122,16 @@ export class Worker {
   #patrol: Patrol | null = null
 
   constructor(world: World, options: WorkerOptions) {
+    checkWorker(options)
     this.id = options.id
     this.#world = world
     this.#performer = new Performer(world)
-    this.#options = { ...DEFAULTS, alarm: world.clock, ...options }
+    this.heads = new Heads(world.store)
+    this.#options = { ...DEFAULTS, alarm: world.clock, ...given(options) }
+  }
+
+  get drives(): boolean {
+    return this.#options.drives
   }
 
   get lingerMs(): number {
@@ -109,7 +145,10 @@ export class Worker {
   /** Look at a session, and drive it until it rests. Coalescing: a look during an attempt is part of that attempt. */
   wake(session: string): Promise<Looked> {
     if (this.#closing) return Promise.resolve({ type: 'stopped' })
-    if (!this.#options.drives) return seenAt(this.#world.store, session, this.#options.lingerMs)
+    if (!this.#options.drives) {
+      const { store } = this.#world
+      return seenAt(this.heads, session, { now: store.now() }, this.#options.lingerMs)
+    }
     const running = this.#attempts.get(session)
     if (!running) return this.#begin(session, 'asked').ended
     running.again = true
@@ -131,14 +170,10 @@ export class Worker {
   }
 
   /** Drive whatever becomes due. Sleeps exactly to the next due time. */
-  async work({
-    width = this.#options.width,
-    idleMs = Number.POSITIVE_INFINITY,
-    signal,
-  }: WorkOptions = {}): Promise<Worked> {
+  async work(options: WorkOptions = {}): Promise<Worked> {
+    checkWork(options)
+    const { width = this.#options.width, idleMs = Number.POSITIVE_INFINITY, signal } = options
     if (this.#patrol) throw new Fault('invalid_input', 'This worker looks for due sessions already.')
-    if (!(width >= 1) || !(idleMs >= 0))
-      throw new Fault('invalid_config', 'Say a width of at least 1, and an idleMs that is not below 0.')
     if (this.#closing || signal?.aborted) return { type: 'stopped', looks: 0 }
     const { store, clock } = this.#world
     const patrol = new Patrol({

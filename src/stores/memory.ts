@@ -5,6 +5,7 @@ import type { Event } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import type { AccountRow, Blob, Claim, Clock, Page, Receipt, Removal, Snapshot, Store, Write } from '../kernel/ports.ts'
 import { upcast } from '../kernel/upcast.ts'
+import { clockCheck, count, optionsOf } from '../options.ts'
 import { Agenda } from './agenda.ts'
 import { type Hold, isOwnAccount } from './charges.ts'
 import { systemClock } from './clock.ts'
@@ -24,9 +25,25 @@ import {
 } from './plan.ts'
 import { type Household, planRemoval } from './removal.ts'
 
-export function memory(options: { readonly clock?: Clock } = {}): Store {
-  return new MemoryStore(options.clock ?? systemClock)
+export type MemoryOptions = {
+  readonly clock?: Clock
+  /**
+   * How many sessions are kept, children included. One more takes the place of the oldest root that has settled, with its children:
+   * that one is forgotten. With none that has settled, it is refused with `too_many`. Default: 10,000.
+   */
+  readonly sessionsMax?: number
 }
+
+const checkOptions = optionsOf<MemoryOptions>('memory', { clock: clockCheck, sessionsMax: count(1) })
+const SESSIONS_MAX = 10_000
+
+export function memory(options: MemoryOptions = {}): Store {
+  checkOptions(options)
+  return new MemoryStore(options.clock ?? systemClock, options.sessionsMax ?? SESSIONS_MAX)
+}
+
+/** By whom a session was removed that had to make room. No list has these: it would grow for ever. */
+const FORGOTTEN = 'the bound on sessions'
 
 /** One session. A class, so that all of them have one shape: with a shape each, every look at one would be a search. */
 class Log implements Head {
@@ -67,6 +84,7 @@ type Worker = { until: number; ttlMs: number; address: string | null; readonly h
 class MemoryStore implements Store {
   readonly shared = false
   readonly #clock: Clock
+  readonly #sessionsMax: number
   readonly #logs = new Map<string, Log>()
   /** By id, when `#ordered`. */
   readonly #list: Log[] = []
@@ -102,8 +120,9 @@ class MemoryStore implements Store {
   }
   #closed = false
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, sessionsMax: number) {
     this.#clock = clock
+    this.#sessionsMax = sessionsMax
   }
 
   now(): number {
@@ -113,6 +132,7 @@ class MemoryStore implements Store {
 
   async commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
     const now = this.#check()
+    if (this.#logs.size >= this.#sessionsMax) this.#makeRoom(writes, now)
     const plan = planCommit(writes, this.#view)
     let stir = false
     for (const draft of plan.drafts) {
@@ -329,6 +349,38 @@ class MemoryStore implements Store {
     return log
   }
 
+  /** For what this commit creates. What it names is not forgotten for it. */
+  #makeRoom(writes: readonly Write[], now: number): void {
+    const fresh = writes.filter((write) => write.lane === 'owner' && !this.#logs.has(write.session))
+    const named = new Set(writes.flatMap((write) => [write.session, this.#logs.get(write.session)?.card.root ?? '']))
+    for (const write of fresh)
+      for (const event of write.events) if ('fork' in event && event.fork) named.add(event.fork.session)
+    for (let over = this.#logs.size + fresh.length - this.#sessionsMax; fresh.length > 0 && over > 0; ) {
+      const gone = this.#settledTree(named, now)
+      if (gone === null) {
+        const text = `This store in memory holds ${this.#logs.size} sessions, and none has settled that could be forgotten. Remove some, or use sqlite("file.db").`
+        throw new Fault('too_many', text)
+      }
+      for (const log of gone) this.#remove(log, { at: now, by: FORGOTTEN })
+      for (const { id } of gone) this.#listeners.tell(id, null)
+      over -= gone.length
+    }
+  }
+
+  /** The oldest root with nothing to do, and its children; null if there is none. */
+  #settledTree(named: ReadonlySet<string>, now: number): readonly Log[] | null {
+    const isDone = (log: Log): boolean =>
+      (log.status === 'idle' || log.status === 'terminated') && log.due === null && !this.#leased(log, now)
+    for (const log of this.#logs.values()) {
+      if (log.card.root !== log.id || named.has(log.id) || !isDone(log)) continue
+      const family = this.#list.filter(({ card }) => card.root === log.id)
+      const ids = new Set(family.map(({ id }) => id))
+      const read = this.#list.some(({ origin, id }) => origin !== null && ids.has(origin) && !ids.has(id))
+      if (!read && family.every(isDone)) return family
+    }
+    return null
+  }
+
   /** Writing as the owner proves that the worker lives; a third of the lease apart, as a durable store would note it. */
   #prove(worker: string, now: number): void {
     const known = this.#workers.get(worker)
@@ -347,8 +399,8 @@ class MemoryStore implements Store {
     }
     for (const id of this.#accounts.keys()) if (isOwnAccount(log.id, id)) this.#accounts.delete(id)
     const removal = { session: log.id, agent: log.card.agent, events: log.seq, bytes, at, by }
-    this.#removals.push({ removal, n: log.n })
     this.#ended.set(log.id, log.epoch)
+    if (by !== FORGOTTEN) this.#removals.push({ removal, n: log.n })
     return removal
   }
 

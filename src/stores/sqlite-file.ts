@@ -33,7 +33,7 @@ export function realFileSystemOf(path: string): number {
 
 /** Makes the directory and the file, for nobody but their owner, and returns the file's full path. */
 export function prepareFile(path: string, fileSystemOf: FileSystemOf): string {
-  if (path === '' || path === ':memory:') {
+  if (typeof path !== 'string' || path.trim() === '' || path === ':memory:') {
     throw new Fault('invalid_config', 'An SQLite store needs the path of a file. For a store in memory use memory().')
   }
   const file = resolve(path)

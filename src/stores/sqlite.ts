@@ -1,6 +1,7 @@
 // `sqlite(path)`: a durable store in one file. The public door; the store itself is sqlite-store.ts.
 // Importing it loads no SQLite, and calling it touches no disk: the file is opened on first use.
 import type { Clock, Store } from '../kernel/ports.ts'
+import { clockCheck, optionsOf } from '../options.ts'
 import { systemClock } from './clock.ts'
 import { loadDriver } from './sqlite-driver.ts'
 import { realFileSystemOf } from './sqlite-file.ts'
@@ -11,6 +12,8 @@ export type { Mark } from './sqlite-mark.ts'
 
 export type SqliteOptions = { readonly clock?: Clock }
 
+const checkOptions = optionsOf<SqliteOptions>('sqlite', { clock: clockCheck })
+
 /** A store that can tell whether it is the one it was, and has all that it had. */
 export type SqliteFile = Store & {
   /** How far it is now. To be kept elsewhere by whoever must not be fooled by another file, or by an older copy. */
@@ -20,5 +23,6 @@ export type SqliteFile = Store & {
 }
 
 export function sqlite(path: string, options: SqliteOptions = {}): SqliteFile {
+  checkOptions(options)
   return new SqliteStore(path, { clock: options.clock ?? systemClock, loadDriver, fileSystemOf: realFileSystemOf })
 }

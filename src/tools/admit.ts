@@ -4,11 +4,12 @@
 import { hash } from 'node:crypto'
 import type { Gate, Json, Mutable, Outside, Proposal } from '../kernel/content.ts'
 import type { Failure } from '../kernel/failure.ts'
+import { outsideOf as outsideIn } from '../kernel/ledger.ts'
 import type { ReplyCall } from '../kernel/ports.ts'
 import { canonicalJson, sorted } from './canonical.ts'
 import { bounded, clipped, invalidText } from './invalid.ts'
 import { isSuspect, normalised, parse, readingOf } from './reading.ts'
-import { strangerIn, TOO_DEEP } from './plain.ts'
+import { plainCopy, strangerIn, TOO_DEEP } from './plain.ts'
 import { judge, type Policy } from './policy.ts'
 import { isObject, type JsonObject } from './shape.ts'
 import type { Approval, Tool } from './tool.ts'
@@ -53,8 +54,36 @@ export function admit(
     waits ||= proposal instanceof Promise
     admitted.push(proposal)
   }
-  if (!waits) return ordered(admitted as Proposal[])
-  return Promise.all(admitted.map((proposal) => Promise.resolve(proposal))).then(ordered)
+  if (!waits) return finished(admitted as Proposal[])
+  return Promise.all(admitted.map((proposal) => Promise.resolve(proposal))).then(finished)
+}
+
+/** How many calls of one reply may wait for people or others, and how many of these are children. */
+const WAITING_MAX = 100
+const CHILDREN_MAX = 50
+
+/** All that waits in a session is of one reply, so that this bounds the open questions and the open children of a session. */
+function finished(proposals: readonly Proposal[]): readonly Proposal[] {
+  return ordered(proposals.length > CHILDREN_MAX ? withoutExcess(proposals) : proposals)
+}
+
+function withoutExcess(proposals: readonly Proposal[]): readonly Proposal[] {
+  let [waiting, children] = [0, 0]
+  return proposals.map((proposal) => {
+    const { gate } = proposal
+    if (gate?.type !== 'ask' && gate?.type !== 'outside') return proposal
+    const isChild = outsideIn(proposal)?.child !== undefined
+    const full = isChild && children === CHILDREN_MAX
+    if (!full && waiting < WAITING_MAX) {
+      waiting += 1
+      if (isChild) children += 1
+      return proposal
+    }
+    const most = full ? `${CHILDREN_MAX} subagents` : `${WAITING_MAX} calls that wait for somebody`
+    const message = `Not run: one reply may hold at most ${most}. Make the rest of the calls after these.`
+    const { digest: _digest, ...rest } = proposal
+    return { ...rest, gate: { type: 'refuse', failure: { kind: 'Denied', message } } }
+  })
 }
 
 /** One sequential call puts the whole batch in order: each call sees what the calls before it did. */
@@ -139,14 +168,16 @@ function firstValid(tool: Tool, tries: readonly Json[]): Checked | Promise<Check
   return checked instanceof Promise ? checked.then(orNext) : orNext(checked)
 }
 
-function accept(tool: Tool, call: ReplyCall, args: Json, asking: Asking): Proposal | Promise<Proposal> {
+function accept(tool: Tool, call: ReplyCall, checked: Json, asking: Asking): Proposal | Promise<Proposal> {
   // What is stored must also be written and read again, by parsers that recurse.
-  const stranger = strangerIn(args, NESTING_MAX)
+  const stranger = strangerIn(checked, NESTING_MAX)
   if (stranger === TOO_DEEP) {
     const message = `Invalid arguments for "${tool.name}": nested deeper than ${NESTING_MAX} levels.`
     return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')
   }
   if (stranger !== null) return refuse(call, tool, { kind: 'Failed', message: strangerText(tool.name, stranger) })
+  // What is judged, shown, recorded and executed is this one copy, whatever object the schema made.
+  const args = plainCopy(checked, NESTING_MAX)
   const secret = asking.redactor.idle ? null : asking.redactor.find(args)
   if (secret !== null) return refuse(call, tool, { kind: 'Denied', message: secretText(tool.name, secret) })
   const approval = tool.approval(args)

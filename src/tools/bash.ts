@@ -2,6 +2,7 @@
 // failure. The sandbox is the boundary; how risky a command looks only decides whether somebody is asked first.
 import {
   approvalOfGround,
+  CONFINED_OPTIONS,
   type ConfinedOptions,
   type Ground,
   groundOf,
@@ -10,6 +11,7 @@ import {
   runConfined,
   warning,
 } from './confined.ts'
+import { callable, oneOf, optionsOf } from '../options.ts'
 import type { Output } from './output.ts'
 import { classify } from './risk.ts'
 import { findShell } from './sandbox.ts'
@@ -31,6 +33,12 @@ export type BashOptions = ConfinedOptions & {
   readonly onLine?: (event: BashLine) => void
 }
 
+const checkOptions = optionsOf<BashOptions>('bashTool', {
+  ...CONFINED_OPTIONS,
+  risk: oneOf<'strict' | 'relaxed'>({ strict: true, relaxed: true }),
+  onLine: callable,
+})
+
 export type BashLine = {
   readonly type: 'bash_stdout_line'
   readonly stream: Stream
@@ -48,6 +56,7 @@ const LINE_CHARACTERS_MAX = 2_000
 const LINE_CHARACTERS_KEPT = 6_000
 
 export function bashTool(options: BashOptions): Tool {
+  checkOptions(options)
   const ground = groundOf(options)
   return defineTool({
     name: 'bash',

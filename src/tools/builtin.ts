@@ -2,11 +2,12 @@
 // whoever wants it adds `bashTool` by hand.
 import { Fault } from '../kernel/failure.ts'
 import { askUserTool } from './ask.ts'
-import { webFetchTool, type WebFetchOptions } from './fetch.ts'
-import { type FileToolsOptions, fileTools } from './files.ts'
+import { listOf, optionsOf, text, within } from '../options.ts'
+import { FETCH_OPTIONS, webFetchTool, type WebFetchOptions } from './fetch.ts'
+import { FILE_OPTIONS, type FileToolsOptions, fileTools } from './files.ts'
 import { jsonlSearchTool } from './jsonl.ts'
-import { type ParallelLlmOptions, parallelLlmTool } from './parallel-llm.ts'
-import { type SkillOptions, skillTools } from './skills.ts'
+import { parallelCheck, type ParallelLlmOptions, parallelLlmTool } from './parallel-llm.ts'
+import { SKILLS_OF, type SkillOptions, skillTools } from './skills.ts'
 import type { Tool } from './tool.ts'
 
 const FILES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
@@ -27,8 +28,17 @@ export type BuiltInOptions = FileToolsOptions & {
   readonly fetch?: WebFetchOptions
 }
 
+const checkOptions = optionsOf<BuiltInOptions>('builtInTools', {
+  ...FILE_OPTIONS,
+  names: listOf(text),
+  skills: within<NonNullable<BuiltInOptions['skills']>>(SKILLS_OF),
+  parallel: parallelCheck,
+  fetch: within<WebFetchOptions>(FETCH_OPTIONS),
+})
+
 /** In the order of `names`. A name that is not known, comes twice or lacks its settings is a Fault. */
 export async function builtInTools(options: BuiltInOptions): Promise<readonly Tool[]> {
+  checkOptions(options)
   const { names = FILES, skills, parallel, fetch, ...files } = options
   check(names)
   const wanted = new Set<string>(names)

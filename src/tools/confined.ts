@@ -3,7 +3,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Json } from '../kernel/content.ts'
-import { Fault } from '../kernel/failure.ts'
+import { type Check, type Checks, count, filled, flag, listOf, needed, record } from '../options.ts'
 import { type Aftermath, aftermath, type Before, glimpse, leadsTo } from './aftermath.ts'
 import { blobPath, bound, clip } from './bound.ts'
 import type { Captured } from './capture.ts'
@@ -33,6 +33,25 @@ export type ConfinedOptions = {
   readonly variables?: readonly string[]
   /** Lets commands open unix sockets, and with them reach those of the host that lie in no hidden folder. Default false. */
   readonly localSockets?: boolean
+}
+
+const sandboxCheck: Check = (value) => {
+  const { type } = (value ?? {}) as Partial<Sandbox>
+  return type === 'bwrap' || type === 'none'
+    ? null
+    : 'is no sandbox: leave it out, and the one of this machine is found'
+}
+
+export const CONFINED_OPTIONS: Checks<ConfinedOptions> = {
+  workspace: needed(filled),
+  sandbox: sandboxCheck,
+  attended: flag,
+  protectedPaths: listOf(filled),
+  masked: listOf(filled),
+  env: record,
+  variables: listOf(filled),
+  localSockets: flag,
+  foldersMax: count(1),
 }
 
 /** The options with everything found out that does not change from call to call. */
@@ -78,13 +97,6 @@ const CONTENT_CHARACTERS_MAX = 4 * PREVIEW_BYTES_MAX
 
 export function groundOf<Options extends ConfinedOptions>(options: Options): Options & Ground {
   const { env = process.env, attended = process.stdin.isTTY === true, foldersMax = FOLDERS_MAX } = options
-  if (!Number.isSafeInteger(foldersMax) || foldersMax < 1) {
-    throw new Fault('invalid_config', `"foldersMax" is ${foldersMax}: give a whole number from 1 on, or leave it out.`)
-  }
-  const variables: unknown = options.variables ?? []
-  if (!Array.isArray(variables) || !variables.every((name) => typeof name === 'string')) {
-    throw new Fault('invalid_config', '"variables" must be a list of names, such as ["JAVA_HOME"].')
-  }
   const sandbox = options.sandbox ?? sandboxes.findSandbox(options.workspace, env)
   return { ...options, env, attended, sandbox, foldersMax, last: { look: NOTHING_SEEN } }
 }

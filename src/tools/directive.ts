@@ -3,6 +3,7 @@
 import { callKey, type Event } from '../kernel/event.ts'
 import type { CallKey } from '../kernel/content.ts'
 import type { Store } from '../kernel/ports.ts'
+import { having, needed, optionsOf } from '../options.ts'
 import { type Follow, output } from './output.ts'
 import { type Field, flag, type Infer, integer, list, object, optional, text } from './schema.ts'
 import { defineTool, type Tool } from './tool.ts'
@@ -57,8 +58,15 @@ export type Directive = Infer<typeof directive>
 export type Learning = Infer<typeof stored.learning>
 export type LearningKind = Learning['kind']
 
+type DirectiveOptions = { readonly store: Pick<Store, 'now' | 'read' | 'card'> }
+const checkOptions = optionsOf<DirectiveOptions>('directiveTool', {
+  store: needed(having('give the store of the harness', 'now', 'read', 'card')),
+})
+
 /** Give it the store of the harness: it reads there how often this session went on by itself. */
-export function directiveTool({ store }: { readonly store: Pick<Store, 'now' | 'read' | 'card'> }): Tool {
+export function directiveTool(options: DirectiveOptions): Tool {
+  checkOptions(options)
+  const { store } = options
   return defineTool<Directive>({
     name: LOOP_DIRECTIVE,
     description: 'Says what happens after this run, and what to remember. Without it the session sleeps.',

@@ -1,6 +1,7 @@
 // The tool `web_fetch`: one page of the web, as text for the model. It is there only if it is added. Where it may go is
 // address.ts's, how it gets there fetch-get.ts's, and what becomes of HTML fetch-markdown.ts's.
 import { Fault } from '../kernel/failure.ts'
+import { anything, callable, type Checks, filled, listOf, optionsOf } from '../options.ts'
 import { type AddressRules, hostMatcher, hostOf, readUrl, type Resolve, systemResolve } from './address.ts'
 import { bound, clip } from './bound.ts'
 import { isHtml, textOf } from './fetch-body.ts'
@@ -9,7 +10,7 @@ import { convert } from './fetch-markdown.ts'
 import { visible } from './invisible.ts'
 import { type Output, output, ToolFailure } from './output.ts'
 import { type Field, type Infer, integer, object, optional, text } from './schema.ts'
-import { type Approval, defineTool, type Tool, type ToolContext } from './tool.ts'
+import { type Approval, approvalCheck, defineTool, type Tool, type ToolContext } from './tool.ts'
 
 export type WebFetchOptions = {
   /** Hosts that nobody has to be asked for: `docs.example.org`, or `*.example.org` for all below it. */
@@ -25,6 +26,17 @@ export type WebFetchOptions = {
   /** In the place of the system's resolver. What it says is checked too. */
   readonly resolve?: Resolve
 }
+
+export const FETCH_OPTIONS: Checks<WebFetchOptions> = {
+  hosts: listOf(filled),
+  approval: approvalCheck,
+  // Checked with what they mean.
+  ports: listOf(anything),
+  privateHosts: listOf(filled),
+  ca: filled,
+  resolve: callable,
+}
+const checkOptions = optionsOf<WebFetchOptions>('webFetchTool', FETCH_OPTIONS)
 
 const FORMATS = ['markdown', 'text', 'html'] as const
 const LENGTH = 50_000
@@ -47,6 +59,7 @@ type Settled = AddressRules & {
 }
 
 export function webFetchTool(options: WebFetchOptions = {}): Tool {
+  checkOptions(options)
   const settled = settle(options)
   return defineTool({
     name: 'web_fetch',

@@ -1,9 +1,10 @@
 // The six file tools, made together: one guard, so that what one may do is what all may do.
+import { type Checks, count, filled, optionsOf } from '../options.ts'
 import { CONTENT_CHARS_MAX } from './bound.ts'
 import { editTool } from './edit.ts'
 import { globTool } from './glob.ts'
 import { listTool } from './list.ts'
-import { guard, type GuardOptions } from './paths.ts'
+import { guard, GUARD_OPTIONS, type GuardOptions } from './paths.ts'
 import { readTool } from './read.ts'
 import { searchTool } from './search.ts'
 import type { Tool } from './tool.ts'
@@ -16,8 +17,12 @@ export type FileToolsOptions = GuardOptions & {
   readonly contentCharsMax?: number
 }
 
+export const FILE_OPTIONS: Checks<FileToolsOptions> = { ...GUARD_OPTIONS, ripgrep: filled, contentCharsMax: count(1) }
+const checkOptions = optionsOf<FileToolsOptions>('fileTools', FILE_OPTIONS)
+
 /** `read`, `write`, `edit`, `list`, `glob` and `search`, confined to the given folders. */
 export function fileTools(options: FileToolsOptions): readonly Tool[] {
+  checkOptions(options)
   const { ripgrep = null, contentCharsMax = CONTENT_CHARS_MAX } = options
   const guarded = guard(options)
   const read = readTool(guarded, contentCharsMax)

@@ -1,6 +1,8 @@
 // JSON Schema for tools nobody here wrote: any draft 2020-12 (or 7) schema becomes a Standard Schema. The checker is loaded
-// when the first call is checked. Foreign patterns are not run: a regular expression of a stranger can hang the process.
+// when the first call is checked. Patterns and formats count too: a pattern of a stranger is matched for a bounded time.
+import type * as Vm from 'node:vm'
 import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
+import type { FormatsPlugin } from 'ajv-formats'
 import { Fault } from '../kernel/failure.ts'
 import type { StandardSchema } from './standard.ts'
 
@@ -38,15 +40,10 @@ export function anyJsonSchema(schema: JsonSchema, name: string): StandardSchema 
 /** Throws the Fault that a first use would: a schema that cannot be compiled should be refused when it is met. */
 export async function compile(schema: JsonSchema, name: string): Promise<ValidateFunction> {
   const { Ajv2020 } = await import('ajv/dist/2020.js')
+  const [formats, vm] = await Promise.all([import('ajv-formats'), import('node:vm')])
   // `loadSchema` is absent, so nothing is ever fetched: a reference to elsewhere does not compile.
-  const anything = Object.assign(() => ANYTHING, { code: 'new RegExp' })
-  const options = {
-    strict: false,
-    allErrors: false,
-    validateFormats: false,
-    code: { regExp: anything },
-    logger: false,
-  } as const
+  const regExp = Object.assign(patternOf, { code: 'new RegExp' })
+  const options = { strict: false, allErrors: false, code: { regExp }, logger: false } as const
   try {
     // An asynchronous check would answer with a promise, which reads like yes.
     const { $schema: _, $async: _async, ...body } = schema
@@ -54,7 +51,12 @@ export async function compile(schema: JsonSchema, name: string): Promise<Validat
     // checker of its own: two of strangers may have the same id.
     meta ??= new Ajv2020(options)
     if (!meta.validateSchema(body)) throw new Error(meta.errorsText(meta.errors, { dataVar: 'schema' }))
-    return new Ajv2020({ ...options, meta: false, validateSchema: false }).compile(body)
+    const checker = new Ajv2020({ ...options, meta: false, validateSchema: false })
+    // As a CommonJS module is seen from an ES module, bundled or not.
+    const add = formats.default as unknown as FormatsPlugin | { readonly default: FormatsPlugin }
+    ;(typeof add === 'function' ? add : add.default)(checker)
+    const check = checker.compile(body)
+    return MATCHES.test(JSON.stringify(body)) ? watched(vm, check) : check
   } catch (error) {
     const why = error instanceof Error ? error.message : 'it does not compile'
     throw unusable(name, why.slice(0, 300))
@@ -63,7 +65,40 @@ export async function compile(schema: JsonSchema, name: string): Promise<Validat
 
 let meta: Ajv2020 | null = null
 
-const ANYTHING = { test: () => true }
+const MATCH_MS_MAX = 250
+const MATCHES = /"(pattern|patternProperties|format)"/
+const SLOW = `a pattern or format of the schema takes longer than ${MATCH_MS_MAX} ms on this value`
+
+/**
+ * A pattern of a stranger may take for ever on a short text, so a check that runs some is stopped as a whole. What cannot be
+ * decided is not valid.
+ */
+function watched({ createContext, Script }: typeof Vm, check: ValidateFunction): ValidateFunction {
+  const place = createContext({ check, value: undefined })
+  const script = new Script('check(value)')
+  const stopped: ErrorObject = { keyword: 'pattern', instancePath: '', schemaPath: '', params: {}, message: SLOW }
+  const run = (value: unknown): boolean => {
+    place['value'] = value
+    let good: boolean | null = null
+    try {
+      good = script.runInContext(place, { timeout: MATCH_MS_MAX }) as boolean
+    } catch {}
+    place['value'] = undefined
+    run.errors = good === null ? [stopped] : (check.errors ?? null)
+    return good === true
+  }
+  run.errors = null as ErrorObject[] | null
+  return run as ValidateFunction
+}
+
+/** Many patterns are written without the flag `u`, which is stricter about what may be escaped. */
+function patternOf(source: string, flags: string): RegExp {
+  try {
+    return new RegExp(source, flags)
+  } catch {
+    return new RegExp(source)
+  }
+}
 
 function issueOf({ instancePath, message, keyword, ...error }: ErrorObject) {
   const params = error.params as Readonly<Record<string, unknown>>

@@ -1,4 +1,5 @@
 // The tool `jsonl_search`: rows of JSONL files by content and by field, whole, in parts or as snippets. It only reads.
+import { count, filled, optionsOf } from '../options.ts'
 import { bound, clip, CONTENT_CHARS_MAX } from './bound.ts'
 import { type Args, input, writtenValues } from './jsonl-args.ts'
 import { at, compileWhere, type Filter, judge, type Path, pathOf, textOf } from './jsonl-filter.ts'
@@ -7,7 +8,7 @@ import { readJson, type Value, writeJson } from './jsonl-reader.ts'
 import { scan, type Scanned } from './jsonl-scan.ts'
 import { compileSearches, renderSearches, type Search } from './jsonl-snippet.ts'
 import { type Output, output } from './output.ts'
-import { type Guard, guard, type GuardOptions, PATH_ALIASES } from './paths.ts'
+import { type Guard, guard, GUARD_OPTIONS, type GuardOptions, PATH_ALIASES } from './paths.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 
 /** The same as those of the file tools: what may be read is what may be searched. */
@@ -18,6 +19,12 @@ export type JsonlSearchOptions = GuardOptions & {
   readonly contentCharsMax?: number
 }
 
+const checkOptions = optionsOf<JsonlSearchOptions>('jsonlSearchTool', {
+  ...GUARD_OPTIONS,
+  ripgrep: filled,
+  contentCharsMax: count(1),
+})
+
 /** Rendered rows are held until the end. Beyond this they are only counted. */
 const HELD_CHARS_MAX = 2_000_000
 /** Lines are judged in batches: a watch over a regex is too dear for each. */
@@ -25,6 +32,7 @@ const BATCH_LINES_MAX = 50
 const BATCH_CHARS_MAX = 200_000
 
 export function jsonlSearchTool(options: JsonlSearchOptions): Tool {
+  checkOptions(options)
   const { ripgrep = null, contentCharsMax = CONTENT_CHARS_MAX } = options
   const confines = { guarded: guard(options), ripgrep, contentCharsMax }
   return defineTool({

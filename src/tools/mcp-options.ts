@@ -2,8 +2,9 @@
 import { hash } from 'node:crypto'
 import type { EffectClass, Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import { type Checks, filled, flag, having, listOf, needed, oneOf, optionsOf, tableOf, text, wait } from '../options.ts'
 import type { Pins } from './mcp-pins.ts'
-import type { Approval } from './tool.ts'
+import { type Approval, approvalCheck, effectCheck } from './tool.ts'
 
 type Common = Frozen<{
   /** What its tools are called by: `name__tool`. */
@@ -45,6 +46,32 @@ export type McpHttpOptions = Common &
 
 export type McpOptions = McpStdioOptions | McpHttpOptions
 
+const COMMON: Checks<Common> = {
+  name: needed(text),
+  tools: listOf(filled),
+  required: flag,
+  connectMs: wait,
+  callMs: wait,
+  pins: having('give one such as filePins("pins.json")', 'read', 'write'),
+  effects: tableOf(effectCheck),
+  trustAnnotations: flag,
+  approval: approvalCheck,
+  instructions: flag,
+}
+const checkStdio = optionsOf<McpStdioOptions>('mcpServer', {
+  ...COMMON,
+  command: needed(text, 'Give a command or a url.'),
+  args: listOf(text),
+  env: tableOf(text),
+  cwd: filled,
+})
+const checkHttp = optionsOf<McpHttpOptions>('mcpServer', {
+  ...COMMON,
+  url: needed(text),
+  headers: tableOf(text),
+  transport: oneOf<'http' | 'sse'>({ http: true, sse: true }),
+})
+
 const NAME_CHARS_MAX = 64
 const CONNECT_MS = 10_000
 const CALL_MS = 30_000
@@ -60,16 +87,24 @@ export type Settings = {
 }
 
 export function settingsOf(options: McpOptions): Settings {
+  checkNamed(options)
   const { name, connectMs = CONNECT_MS, callMs = CALL_MS } = options
   const bad = (why: string) => new Fault('invalid_config', `MCP server "${name}": ${why}`)
   if (!/\S/.test(name) || name.length > 32) throw bad('its name must have 1 to 32 characters.')
-  if (!(connectMs > 0) || !(callMs > 0)) throw bad('connectMs and callMs must be above 0.')
-  if ('url' in options && 'command' in options) throw bad('give it a command or a url, not both.')
   if ('url' in options) checkUrl(options.url, bad)
   else if (!/\S/.test(options.command)) throw bad('its command is empty.')
   const given = Object.values(('url' in options ? options.headers : options.env) ?? {})
   const secrets = given.flatMap((value) => [value, ...value.split(/\s+/)]).filter((value) => value.length >= 6)
   return { options, connectMs, callMs, place: placeOf(options), secrets }
+}
+
+function checkNamed(options: McpOptions): void {
+  const both = options !== null && typeof options === 'object' && 'url' in options && 'command' in options
+  if (both) throw new Fault('invalid_config', `MCP server "${options.name}": give it a command or a url, not both.`)
+  const remote = options !== null && typeof options === 'object' && 'url' in options
+  const of = `MCP server "${String(options?.name)}"`
+  if (remote) checkHttp(options, of)
+  else checkStdio(options, of)
 }
 
 /** Only the names of variables and headers: a new token is the same place, and no secret is ever part of a pin. */

@@ -2,6 +2,8 @@
 import type { Frozen, Json } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { FailureKind } from '../kernel/failure.ts'
+import { flag, listOf, needed, optionsOf, record, text } from '../options.ts'
+import { strangerIn, TOO_DEEP } from './plain.ts'
 
 /** What a call adds to its session beside its result, in the same commit: a later look at it, or something learned. */
 export type Follow =
@@ -15,19 +17,30 @@ export type Output = Frozen<{ ok: boolean; content: string; metadata: Metadata; 
 /** One object for all that have none, so that it is cheap to tell. */
 export const NO_METADATA: Metadata = Object.freeze({})
 
+const LEVELS_MAX = 256
+
 export function isMetadata(value: unknown): value is Metadata {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 const MARK = Symbol('terret.output')
 
-/** An envelope of one's own: content for the model, metadata beside it. */
-export function output(envelope: {
+type Given = {
   readonly ok?: boolean
   readonly content: string
   readonly metadata?: Metadata
   readonly follows?: readonly Follow[]
-}): Output {
+}
+const checkEnvelope = optionsOf<Given>('output', {
+  ok: flag,
+  content: needed(text),
+  metadata: record,
+  follows: listOf(record),
+})
+
+/** An envelope of one's own: content for the model, metadata beside it. */
+export function output(envelope: Given): Output {
+  checkEnvelope(envelope)
   const { ok = true, content, metadata = NO_METADATA, follows = [] } = envelope
   const more = follows.length > 0 ? { follows: follows.map(followOf) } : {}
   return Object.defineProperty({ ok, content, metadata, ...more }, MARK, { value: true })
@@ -50,11 +63,27 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** Text is content as it is; any other value is JSON with sorted keys, so that equal values read equal. */
+/**
+ * Text is content as it is; any other value is JSON with sorted keys, so that equal values read equal. What JSON would lose
+ * without a word, such as a Map, is refused: the call has run, and the model is told that its result cannot be shown.
+ */
 export function envelopeOf(value: unknown): Output {
   if (isOutput(value)) return value
   if (typeof value === 'string') return { ok: true, content: value, metadata: NO_METADATA }
+  if (value === undefined) return { ok: true, content: '', metadata: NO_METADATA }
+  const lost = strangerIn(value, LEVELS_MAX, true)
+  if (lost !== null) {
+    const hint = lost === TOO_DEEP ? 'Return less deeply nested JSON' : 'Return plain JSON or text'
+    const content = `The tool ran, but its result holds ${lost}, which JSON cannot show. ${hint}; for the model: do not repeat the call only because of this.`
+    return { ok: false, content, metadata: UNSHOWN }
+  }
   return { ok: true, content: JSON.stringify(value, sorted, 2) ?? '', metadata: NO_METADATA }
+}
+
+const UNSHOWN: Metadata = Object.freeze({ error_type: 'InvalidToolOutput' })
+
+export function isUnshown({ metadata }: Output): boolean {
+  return metadata === UNSHOWN
 }
 
 /** What the promise of a tool is about: of an envelope its content, as JSON where it is that. */

@@ -3,11 +3,12 @@
 import { hash } from 'node:crypto'
 import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../kernel/ports.ts'
+import { anything, type Check, type Checks, having, needed, optionsOf, within } from '../options.ts'
 import { bound } from './bound.ts'
 import { keepBytes, look, replace, see } from './disk.ts'
 import { type Metadata, ModelRetry, type Output, output, ToolFailure } from './output.ts'
 import { type Asked, type Asking, askOne, type Entry, NOTHING, sum } from './parallel-ask.ts'
-import { exclusive, type Guard, guard, type GuardOptions, locate, type Place } from './paths.ts'
+import { exclusive, type Guard, guard, GUARD_OPTIONS, type GuardOptions, locate, type Place } from './paths.ts'
 import { type Field, integer, list, object, optional, text } from './schema.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolContext } from './tool.ts'
 import { changeIn, undoChanges } from './undo.ts'
@@ -21,6 +22,18 @@ export type ParallelLlmOptions = GuardOptions & {
   /** Each answer must be JSON that fits. The model is told so. */
   readonly output?: StandardSchema
 }
+
+const standard: Check = (value) =>
+  (value as Partial<StandardSchema> | null)?.['~standard'] ? null : 'must be a schema of Zod 4 or the like'
+const PARALLEL: Checks<Omit<ParallelLlmOptions, keyof GuardOptions>> = {
+  model: needed(having('give one such as model("openai:gpt-5.1")', 'call')),
+  // Their bounds are checked with what they mean.
+  promptsMax: anything,
+  attemptsMax: anything,
+  output: standard,
+}
+export const parallelCheck = within<Omit<ParallelLlmOptions, keyof GuardOptions>>(PARALLEL)
+const checkOptions = optionsOf<ParallelLlmOptions>('parallelLlmTool', { ...GUARD_OPTIONS, ...PARALLEL })
 
 type Source =
   | { readonly type: 'inline'; readonly prompts: readonly string[] }
@@ -44,6 +57,7 @@ const TIMEOUT_MS = 30 * 60_000
 const FAILURES_SHOWN_MAX = 10
 
 export function parallelLlmTool(options: ParallelLlmOptions): Tool {
+  checkOptions(options)
   const { model, promptsMax = PROMPTS_MAX, attemptsMax = ATTEMPTS_MAX, output: shape = null } = options
   if (!Number.isInteger(attemptsMax) || attemptsMax < 1 || attemptsMax > 10) {
     throw new Fault('invalid_config', 'attemptsMax of parallel_llm must be a whole number from 1 to 10.')

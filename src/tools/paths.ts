@@ -5,6 +5,7 @@ import { lstat, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import { type Checks, count, filled, listOf, needed } from '../options.ts'
 import { ToolFailure } from './output.ts'
 import { ownPlaces } from './own-places.ts'
 import { isGitFolder, OBEYED_BY_GIT, PROTECTED } from './protected.ts'
@@ -30,6 +31,14 @@ export type GuardOptions = {
   readonly protect?: readonly string[]
   /** Files larger than this are not opened. */
   readonly fileBytesMax?: number
+}
+
+export const GUARD_OPTIONS: Checks<GuardOptions> = {
+  root: needed(filled),
+  read: listOf(filled),
+  write: listOf(filled),
+  protect: listOf(filled),
+  fileBytesMax: count(1),
 }
 
 export type Guard = Frozen<{

@@ -2,6 +2,8 @@
 // admitted, and its verdict is recorded with the reply. It only judges; the sandbox and the path guard are the boundary.
 import type { EffectClass, Frozen, Gate, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import { anything, type Check, count, filled, given, listOf as listCheck, needed, oneOf } from '../options.ts'
+import { optionsOf, record } from '../options.ts'
 import type { Approval } from './tool.ts'
 import { pathsIn, placesIn } from './policy-paths.ts'
 import { matchesPath, matchesPathAnywhere, matchesText } from './pattern.ts'
@@ -226,23 +228,11 @@ function exactText(exact: Json | undefined): readonly string[] {
 
 /** A policy from a file or from code. What is not understood is refused: a rule that silently does nothing protects nobody. */
 export function parsePolicy(value: unknown): Policy {
-  if (!isFields(value)) throw bad('it must be an object with "rules"')
-  const { rules, onAsk, actionsPerHour, asksPerHour, writeRoots, base, ...rest } = value
-  const [unknown] = Object.keys(rest)
-  if (unknown !== undefined) throw bad(`"${unknown}" is not known`)
-  if (!Array.isArray(rules)) throw bad('"rules" must be a list')
-  if (onAsk !== undefined && onAsk !== 'park' && onAsk !== 'deny') throw bad('"onAsk" must be "park" or "deny"')
-  for (const [name, count] of Object.entries({ actionsPerHour, asksPerHour })) {
-    if (count !== undefined && !isCount(count, 0)) throw bad(`"${name}" must be a whole number from 0 on`)
-  }
-  for (const [i, rule] of (rules as unknown[]).entries()) checkRule(rule, `rule ${i + 1}`)
-  return {
-    rules: rules as Rule[],
-    ...(onAsk === undefined ? {} : { onAsk }),
-    ...(actionsPerHour === undefined ? {} : { actionsPerHour: Number(actionsPerHour) }),
-    ...(asksPerHour === undefined ? {} : { asksPerHour: Number(asksPerHour) }),
-    ...rootsOf(writeRoots, base),
-  }
+  checkPolicy(value)
+  const policy = value as Policy
+  for (const [i, rule] of policy.rules.entries()) checkRule(rule, `rule ${i + 1} of the policy`)
+  const { writeRoots, base, ...rest } = policy
+  return { ...given(rest), ...rootsOf(writeRoots, base) }
 }
 
 function bad(what: string): Fault {
@@ -261,38 +251,38 @@ function rootsOf(roots: unknown, base: unknown): Pick<Policy, 'writeRoots' | 'ba
   return { writeRoots: roots, base }
 }
 
-type Check = readonly [holds: (value: unknown) => boolean, what: string]
+const texts: Check = (value) => (isText(value) || isTexts(value) ? null : 'must be a text or a list of texts')
+const patterns: Check = (value) =>
+  isPatterns(value) ? null : 'must be an object of argument names, each with a pattern that is a text'
 
-const TEXT: Check = [isText, 'must be a text']
-const TEXTS: Check = [(value) => isText(value) || isTexts(value), 'must be a text or a list of texts']
-
-/** What each field of a rule must be. */
-const FIELDS: { readonly [K in Exclude<keyof Rule, 'effect'>]-?: Check } = {
-  tool: TEXTS,
-  args: [(value) => isPatterns(value), 'must be an object of argument names, each with a pattern that is a text'],
-  exact: [isFields, 'must be an object of arguments'],
-  path: TEXTS,
-  command: TEXTS,
-  environment: TEXT,
-  class: TEXT,
-  n: [(value) => isCount(value, 1), 'must be a whole number from 1 on'],
-  roles: [isTexts, 'must be a list of texts, with at least one'],
-  expiresMs: [(value) => isCount(value, 1), 'must be a whole number of milliseconds from 1 on'],
-  reason: TEXT,
-}
+const checkPolicy = optionsOf<Policy>('the policy', {
+  // Each is checked by its number.
+  rules: needed(listCheck(anything), 'A policy is an object with "rules".'),
+  onAsk: oneOf<'park' | 'deny'>({ park: true, deny: true }),
+  actionsPerHour: count(),
+  asksPerHour: count(),
+  writeRoots: anything,
+  base: anything,
+})
+const checkFields = optionsOf<Rule>('a rule', {
+  effect: needed(oneOf<Rule['effect']>({ allow: true, ask: true, deny: true }), 'It is allow, ask or deny.'),
+  tool: texts,
+  args: patterns,
+  exact: record,
+  path: texts,
+  command: texts,
+  environment: filled,
+  class: filled,
+  n: count(1),
+  roles: (value) => (isTexts(value) ? null : 'must be a list of texts, with at least one'),
+  expiresMs: count(1),
+  reason: filled,
+})
 const ONLY_ASKED = ['class', 'n', 'roles', 'expiresMs'] as const
 
-function checkRule(rule: unknown, name: string): void {
-  if (!isFields(rule)) throw bad(`${name} must be an object`)
-  const { effect, ...rest } = rule
-  if (effect !== 'allow' && effect !== 'ask' && effect !== 'deny')
-    throw bad(`${name} needs "effect": allow, ask or deny`)
-  for (const [field, value] of Object.entries(rest)) {
-    const check = Object.hasOwn(FIELDS, field) ? FIELDS[field as keyof typeof FIELDS] : undefined
-    if (check === undefined) throw bad(`${name} has "${field}", which is not known`)
-    if (value !== undefined && !check[0](value)) throw bad(`${name}: "${field}" ${check[1]}`)
-  }
-  const idle = effect === 'ask' ? undefined : ONLY_ASKED.find((field) => rest[field] !== undefined)
+function checkRule(rule: Rule, name: string): void {
+  checkFields(rule, name)
+  const idle = rule.effect === 'ask' ? undefined : ONLY_ASKED.find((field) => rule[field] !== undefined)
   if (idle !== undefined) throw bad(`${name}: "${idle}" is for a rule that asks, and this one does not`)
 }
 
@@ -313,10 +303,6 @@ function isPatterns(value: unknown): boolean {
   if (!isFields(value)) return false
   const patterns = Object.values(value)
   return patterns.length > 0 && patterns.every((pattern) => typeof pattern === 'string')
-}
-
-function isCount(value: unknown, least: number): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= least
 }
 
 function listOf(value: string | readonly string[]): readonly string[] {

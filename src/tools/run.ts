@@ -1,6 +1,6 @@
 // Running one call of one tool: handler in, envelope out. It never throws; the intent is already on disk when it is called.
 import type { FailureKind } from '../kernel/failure.ts'
-import { envelopeOf, ModelRetry, type Output, promisedIn, ToolFailure } from './output.ts'
+import { envelopeOf, isUnshown, ModelRetry, type Output, promisedIn, ToolFailure } from './output.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
 export type Done =
@@ -21,7 +21,9 @@ export async function execute(tool: Tool, args: unknown, context: ToolContext): 
       const value = await tool.execute(args, context)
       const wrong = tool.checkOutput ? await complaint(tool, value) : null
       if (wrong !== null) return { type: 'failed', kind: 'Failed', output: wrong, attempts }
-      return { type: 'ok', output: envelopeOf(value), attempts }
+      const output = envelopeOf(value)
+      if (isUnshown(output)) return { type: 'failed', kind: 'Failed', output, attempts }
+      return { type: 'ok', output, attempts }
     } catch (error) {
       // The harness repeats only what is safe to repeat, and never what the model should correct or somebody stopped.
       const again = attempts < tool.attempts && !(error instanceof ModelRetry) && !context.signal.aborted
@@ -44,7 +46,8 @@ async function complaint(tool: Tool, value: unknown): Promise<Output | null> {
 export async function reconcile(tool: Tool, args: unknown, context: ToolContext): Promise<Done> {
   try {
     const found = await tool.reconcile?.(args, context)
-    return found === undefined ? { type: 'undecided' } : { type: 'ok', output: envelopeOf(found), attempts: 1 }
+    const output = envelopeOf(found)
+    return found === undefined || isUnshown(output) ? { type: 'undecided' } : { type: 'ok', output, attempts: 1 }
   } catch {
     return { type: 'undecided' }
   }

@@ -2,7 +2,8 @@
 // a person gave. What stands in them is told to the model, and a script runs only when `skill_run` is called for it.
 import { realpathSync } from 'node:fs'
 import { Fault } from '../kernel/failure.ts'
-import type { ConfinedOptions } from './confined.ts'
+import { filled, listOf, needed, optionsOf } from '../options.ts'
+import { CONFINED_OPTIONS, type ConfinedOptions } from './confined.ts'
 import { findSkills, holds } from './skills-find.ts'
 import { skillReadTool } from './skills-read.ts'
 import { skillRunTool } from './skills-run.ts'
@@ -16,10 +17,22 @@ export type SkillOptions = ConfinedOptions & {
     | { readonly folders: readonly string[]; readonly folder?: undefined }
   )
 
+const { workspace, ...PLACE } = CONFINED_OPTIONS
+const selected = listOf(filled)
+export const SKILLS_OF = { ...PLACE, selected, folders: needed(listOf(filled)) }
+const checkOptions = optionsOf<SkillOptions>('skillTools', {
+  ...PLACE,
+  workspace,
+  selected,
+  folder: filled,
+  folders: listOf(filled),
+})
+
 /** Without any skill there is no tool. Rejects with a Fault if a skill is not valid, missing or there twice. */
 export async function skillTools(options: SkillOptions): Promise<readonly Tool[]> {
-  const { folder, folders = folder === undefined ? [] : [folder], selected = null } = options
-  const skills = await findSkills(folders, selected)
+  checkOptions(options)
+  const { folder, folders = folder === undefined ? [] : [folder] } = options
+  const skills = await findSkills(folders, options.selected ?? null)
   if (skills.length === 0) return []
   const workspace = realpathSync(options.workspace)
   const around = skills.find((skill) => holds(skill, workspace))

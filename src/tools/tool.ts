@@ -3,7 +3,26 @@ import { hash } from 'node:crypto'
 import type { BlobRef, CallKey, EffectClass, Frozen, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Clock, Model, ModelFailure, Reply, Request } from '../kernel/ports.ts'
-import { fromJsonSchema, type JsonSchema } from './json-schema.ts'
+import {
+  anything,
+  callable,
+  type Check,
+  count,
+  filled,
+  flag,
+  given,
+  listOf,
+  needed,
+  oneOf,
+  optionsOf,
+  orFunction,
+  orNull,
+  record,
+  tableOf,
+  text,
+  wait,
+} from '../options.ts'
+import { anyJsonSchema, fromJsonSchema, type JsonSchema } from './json-schema.ts'
 import type { Metadata } from './output.ts'
 import { supply } from './injected.ts'
 import { ALIASES, type Aliases } from './repair.ts'
@@ -114,7 +133,7 @@ export type ToolDefinition<Args> = {
   readonly description: string
   /** Any Standard Schema; for tools of strangers a plain JSON Schema. */
   readonly input: StandardSchema<Args> | JsonSchema
-  readonly output?: StandardSchema
+  readonly output?: StandardSchema | JsonSchema
   /** Default `once`: at most once, and `unknown` after a crash in the window. */
   readonly effect?: EffectClass
   /** For every tool that changes what another call of the same reply may read. Or by the arguments. Default: no. */
@@ -166,12 +185,92 @@ const DEFAULTS = {
   secrets: [] as readonly string[],
 } as const
 
+export const approvalCheck = oneOf<Approval>({ auto: true, ask: true, always: true, never: true })
+export const effectCheck = oneOf<EffectClass>({ read: true, idempotent: true, once: true })
+
+/** A Standard Schema of any library, or a JSON Schema. */
+export const schemaCheck: Check = (value) => {
+  const given = value !== null && (typeof value === 'object' || typeof value === 'function') && !Array.isArray(value)
+  const { validate } = given && '~standard' in value ? ((value as StandardSchema)['~standard'] ?? {}) : SOUND
+  return given && typeof validate === 'function' ? null : 'must be a schema: one of Zod 4 or the like, or a JSON Schema'
+}
+const SOUND = { validate: () => ({}) }
+
+const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
+  name: needed(text),
+  description: needed(text),
+  input: needed(schemaCheck),
+  output: schemaCheck,
+  effect: effectCheck,
+  sequential: orFunction(flag),
+  timeoutMs: wait,
+  approval: orFunction(approvalCheck),
+  retries: count(),
+  attempts: count(1),
+  instructions: text,
+  normalise: callable,
+  aliases: tableOf(filled),
+  readsKept: flag,
+  deliverable: flag,
+  polling: flag,
+  injected: record,
+  onInterrupt: oneOf<'cancel' | 'block'>({ cancel: true, block: true }),
+  secrets: listOf(filled),
+  undo: orNull(callable),
+  reconcile: callable,
+  execute: callable,
+  module: (value) => (value instanceof URL ? null : 'must be a URL: new URL("./handler.js", import.meta.url)'),
+  isolate: flag,
+})
+
+const checkMade = optionsOf<Tool>('a tool', {
+  name: needed(filled),
+  description: needed(text),
+  parameters: needed(anything),
+  effect: needed(effectCheck),
+  sequential: needed(orFunction(flag)),
+  timeoutMs: needed(anything),
+  approval: needed(callable),
+  retries: needed(orNull(count())),
+  attempts: needed(count(1)),
+  instructions: needed(text),
+  outside: needed(flag),
+  child: callable,
+  deliverable: flag,
+  polling: flag,
+  aliases: anything,
+  readsKept: flag,
+  blocks: flag,
+  definition: needed(text),
+  normalise: needed(orNull(callable)),
+  validate: needed(callable),
+  checkOutput: needed(orNull(callable)),
+  secrets: needed(listOf(filled)),
+  undo: needed(orNull(callable)),
+  execute: needed(callable),
+  reconcile: needed(orNull(callable)),
+})
+
+/** A tool that `defineTool` made, also if something of it was replaced; or a source of tools. */
+export const toolCheck: Check = (value, name, of) => {
+  const { type, tools, close, validate } = (value ?? {}) as Partial<Tool & ToolSource>
+  if (type === 'source')
+    return typeof tools === 'function' && typeof close === 'function' ? null : 'must have tools() and close()'
+  if (typeof validate !== 'function') return 'is not a tool: make it with defineTool'
+  checkMade(value, `the tool ${name} of ${of}`)
+  return null
+}
+
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
-  const { name, description, output, reconcile, normalise = null, retries = null, undo = null } = definition
+  checkDefinition(definition, nameOf(definition))
+  const { name, description, reconcile, normalise = null, retries = null, undo = null } = definition
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     throw new Fault('invalid_config', `Tool name "${name}" is not valid: use 1 to 64 letters, digits, "_" or "-".`)
   }
-  const { effect, sequential, timeoutMs, approval, attempts, instructions, secrets } = { ...DEFAULTS, ...definition }
+  const { effect, sequential, timeoutMs, approval, attempts, instructions, secrets } = {
+    ...DEFAULTS,
+    ...given(definition),
+  }
   if (effect === 'once' && attempts > 1) {
     throw new Fault('invalid_config', `Tool "${name}" runs at most once, so it cannot have ${attempts} attempts.`)
   }
@@ -182,6 +281,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     const message = `The schema of tool "${name}" cannot say its JSON Schema, so no model could be told what it takes. Use a library that can, such as Zod 4, or give a JSON Schema.`
     throw new Fault('invalid_config', message)
   }
+  const output = definition.output && standardOf(definition.output, name)
   const supplied = supply(definition.injected)
   const parameters = supplied ? supplied.hidden(whole) : whole
   const asks = typeof approval === 'function' ? approval : () => approval
@@ -244,6 +344,15 @@ function handlerOf<Args>(definition: ToolDefinition<Args>): ToolDefinition<Args>
     const { inProcess, isolated } = await import('./isolate.ts')
     return isolate ? isolated(module, args, context) : inProcess(module, args, context)
   }
+}
+
+/** What a message calls it. */
+function nameOf(definition: { readonly name: unknown } | undefined): string {
+  return typeof definition?.name === 'string' ? `tool "${definition.name.slice(0, 64)}"` : 'defineTool'
+}
+
+function standardOf(schema: StandardSchema | JsonSchema, name: string): StandardSchema {
+  return isStandard(schema) ? schema : anyJsonSchema(schema, name)
 }
 
 function isStandard<Args>(schema: StandardSchema<Args> | JsonSchema): schema is StandardSchema<Args> {

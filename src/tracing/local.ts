@@ -5,9 +5,10 @@ import { chmod, constants, type FileHandle, lstat, mkdir, open, readFile, rename
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
+import { count, filled, needed, optionsOf, record, within } from '../options.ts'
 import { type Keep, sweep } from './local-sweep.ts'
 import { recordOf, recordsIn, type SpanRecord } from './record.ts'
-import type { Capture, Sink, Span } from './span.ts'
+import { type Capture, captureCheck, type Sink, type Span } from './span.ts'
 
 export type LocalOptions = {
   /** Default: `~/.terret/traces`. */
@@ -21,6 +22,14 @@ export type LocalOptions = {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
+const checkOptions = optionsOf<LocalOptions>('localTraces', {
+  dir: filled,
+  name: filled,
+  capture: captureCheck,
+  keep: within<Keep>({ files: needed(count()), bytes: needed(count()) }),
+  env: record,
+})
+
 /** A long-lived process looks again after so many exports. */
 const SWEEP_EVERY = 50
 
@@ -31,6 +40,7 @@ export type LocalTraces = Sink & {
 
 /** With `TERRET_DISABLE_LOCAL_TRACING` set to 1, true or yes it writes nothing. */
 export function localTraces(options: LocalOptions = {}): LocalTraces {
+  checkOptions(options)
   const { dir = join(homedir(), '.terret', 'traces'), name = process.cwd(), capture = 'none', keep } = options
   const folder = join(dir, `${slug(name)}-${hash('sha1', name).slice(0, 10)}`)
   const off = /^(1|true|yes)$/i.test((options.env ?? process.env)['TERRET_DISABLE_LOCAL_TRACING']?.trim() ?? '')

@@ -1,9 +1,10 @@
 // Traces to a collector, as OTLP over HTTP with JSON. It speaks only that: no gRPC, no protobuf, no sampling.
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../kernel/ports.ts'
+import { filled, optionsOf, record, tableOf, text, wait } from '../options.ts'
 import { encodeSpans } from './otlp-encode.ts'
 import { type Answer, type Door, openDoor, post } from './post.ts'
-import type { Capture, ExportContext, Sink } from './span.ts'
+import { type Capture, captureCheck, type ExportContext, type Sink } from './span.ts'
 
 export type OtlpOptions = {
   /** Address of the collector; `/v1/traces` is added. Default: the variables of OpenTelemetry, then `http://localhost:4318`. */
@@ -26,7 +27,17 @@ const BACKOFF_MS = 1_000
 const WAIT_MS_MAX = 30_000
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
+const checkOptions = optionsOf<OtlpOptions>('otlp', {
+  endpoint: text,
+  headers: tableOf(text),
+  capture: captureCheck,
+  timeoutMs: wait,
+  service: filled,
+  env: record,
+})
+
 export function otlp(options: OtlpOptions = {}): Sink {
+  checkOptions(options)
   const env = options.env ?? process.env
   const { capture = 'none', timeoutMs = 10_000, service = env['OTEL_SERVICE_NAME'] || 'terret' } = options
   const url = urlOf(options.endpoint, env)

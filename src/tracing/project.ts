@@ -1,10 +1,12 @@
 // The projection: from the logs of a session and its children to spans. Pure, so the same logs give the same bytes, at any
 // time and anywhere. It knows no store and no sink.
 import { callKey, type Event } from '../kernel/event.ts'
+import { optionsOf } from '../options.ts'
 import { saidBy } from './content.ts'
 import * as draft from './draft.ts'
 import type { Draft, RunDraft } from './draft.ts'
-import { type Capture, callSpanIdOf, childIdOf, type SessionLog, type Span, spanIdOf, traceIdOf } from './span.ts'
+import { type Capture, captureCheck, callSpanIdOf, childIdOf } from './span.ts'
+import { type SessionLog, type Span, spanIdOf, traceIdOf } from './span.ts'
 
 /** One run and its spans, its own first. `settledAt` is null while it is open: some spans have no end then. */
 export type TracedRun = {
@@ -14,8 +16,12 @@ export type TracedRun = {
   readonly spans: readonly Span[]
 }
 
+type SpanOptions = { readonly capture?: Capture }
+const checkOptions = optionsOf<SpanOptions>('spansOf', { capture: captureCheck })
+
 /** The spans of these logs. Give a root session with all its children: a log whose parent is missing counts as a root. */
-export function spansOf(logs: readonly SessionLog[], options: { readonly capture?: Capture } = {}): readonly Span[] {
+export function spansOf(logs: readonly SessionLog[], options: SpanOptions = {}): readonly Span[] {
+  checkOptions(options)
   return runsOf(logs, options.capture ?? 'none').flatMap((run) => run.spans)
 }
 

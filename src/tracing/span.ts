@@ -3,9 +3,11 @@ import { hash } from 'node:crypto'
 import type { CallKey, Frozen } from '../kernel/content.ts'
 import { type Event, eventId } from '../kernel/event.ts'
 import type { Clock } from '../kernel/ports.ts'
+import { oneOf } from '../options.ts'
 
 /** `none`: no prompt, argument or result. `content`: their texts too, bounded. */
 export type Capture = 'none' | 'content'
+export const captureCheck = oneOf<Capture>({ none: true, content: true })
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 

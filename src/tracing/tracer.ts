@@ -1,6 +1,7 @@
 // The tracer: a consumer of the log that turns runs into traces after they have settled. It adds nothing to the log, and
 // nobody waits for it. What it loses it counts; the log loses nothing, so every trace can be made again with `spansOf`.
 import type { Clock, Store } from '../kernel/ports.ts'
+import { callable, type Checks, clockCheck, count, given, having, listOf, needed, optionsOf } from '../options.ts'
 import { type DropReport, Lane, type LaneStats } from './lane.ts'
 import type { Sink } from './span.ts'
 
@@ -15,13 +16,28 @@ export type TracerOptions = {
   readonly onDrop?: (report: DropReport) => void
 }
 
+type TracingOptions = Omit<TracerOptions, 'store' | 'clock'>
+const TRACING: Checks<TracingOptions> = {
+  sinks: needed(listOf(having('give sinks such as localTraces() or otlp()', 'export'))),
+  queueMax: count(1),
+  onDrop: callable,
+}
+const checkTracing = optionsOf<TracingOptions>('tracing', TRACING)
+const checkTracer = optionsOf<TracerOptions>('new Tracer', {
+  ...TRACING,
+  store: needed(having('give the store of the harness', 'read')),
+  clock: needed(clockCheck),
+})
+
 const QUEUE_MAX = 1_024
 const CLOSE_MS = 5_000
 
 export class Tracer {
   readonly #lanes: readonly Lane[]
 
-  constructor({ store, clock, sinks, queueMax = QUEUE_MAX, onDrop = () => {} }: TracerOptions) {
+  constructor(options: TracerOptions) {
+    checkTracer(options)
+    const { store, clock, sinks, queueMax = QUEUE_MAX, onDrop = () => {} } = options
     this.#lanes = sinks.map((sink) => new Lane({ store, clock, sink, queueMax, onDrop }))
   }
 
@@ -54,10 +70,11 @@ export type TracingPlace = {
 }
 
 /** Tracing for a harness: `new Harness({ model, tracing: tracing({ sinks: [localTraces()] }) })`. It reports what it loses. */
-export function tracing(options: Omit<TracerOptions, 'store' | 'clock'>): (place: TracingPlace) => Tracer {
+export function tracing(options: TracingOptions): (place: TracingPlace) => Tracer {
+  checkTracing(options)
   return ({ store, clock, report }) => {
     const onDrop = ({ sink, dropped, failed, message }: DropReport): void =>
       report(new Error(`${dropped + failed} traces were lost on the way to the ${sink}. ${message}`))
-    return new Tracer({ onDrop, ...options, store, clock })
+    return new Tracer({ onDrop, ...given(options), store, clock })
   }
 }

@@ -3,6 +3,7 @@ import { admissions } from './admit.ts'
 import { captures } from './capture.ts'
 import { forms } from './forms.ts'
 import { numbers } from './number.ts'
+import { optionObjects } from './options.ts'
 import { paths } from './paths.ts'
 import { policies } from './policy.ts'
 import { repairs } from './repair.ts'
@@ -19,5 +20,6 @@ export const targets: readonly Target[] = [
   forms,
   captures,
   numbers,
+  optionObjects,
   streams,
 ]

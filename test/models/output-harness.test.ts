@@ -93,9 +93,9 @@ describe('structured output through the harness', () => {
   })
 
   it.each([
-    ['mode', { schema: city, mode: 'jsn' }, /There is no output mode "jsn"\. There are: text, native/],
-    ['schema', { schema: 'nope' }, /The option `output` has no schema/],
-    ['schema, and nothing', { schema: null }, /The option `output` has no schema/],
+    ['mode', { schema: city, mode: 'jsn' }, /The option "mode" of "output" of new Harness must be .*, not "jsn"/],
+    ['schema', { schema: 'nope' }, /The option "schema" of "output" of new Harness must be a schema/],
+    ['schema, and nothing', { schema: null }, /The option "schema" of "output" of new Harness must be a schema/],
   ])('B-OUTPUT-27: what is no %s is refused when the harness is made', (_what, output, sentence) => {
     const given = output as unknown as HarnessOutput
     expect(() => make([], given)).toThrow(sentence)
@@ -181,7 +181,7 @@ describe('structured output through the harness', () => {
 
   it('B-OUTPUT-27: a schema in the place of `output` is refused with a sentence that says what to write', () => {
     const bare = city as unknown as { schema: typeof city }
-    expect(() => make([], bare)).toThrow(/Write output: \{ schema \}/)
+    expect(() => make([], bare)).toThrow(/write output: \{ schema \}/)
   })
 
   it('B-OUTPUT-12: a choice at the top of the schema is asked for under `value` too', async () => {

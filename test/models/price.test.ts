@@ -63,7 +63,7 @@ describe('prices', () => {
 
   const table = (price: object) => ({ prices: { 'openai:*': price } }) as HostedOptions
   it.each<readonly [string, HostedOptions, RegExp]>([
-    ['a forgotten price', table({ input: 3 }), /The price "output" of openai:\* must be dollars a million tokens/],
+    ['a forgotten price', table({ input: 3 }), /The option "output" of "prices\.openai:\*" of the model is missing/],
     ['a price that is no number', table({ input: Number.NaN, output: 15 }), /The price "input"/],
     ['a price below nothing', table({ input: 3, output: -15 }), /The price "output"/],
     ['a price in words', table({ input: '3', output: 15 }), /The price "input"/],

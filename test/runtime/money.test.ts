@@ -370,7 +370,7 @@ describe('a budget', () => {
 
   it('B-MONEY-15: a budget that there is not bounds nothing, and is refused', () => {
     const budget = { dayUSD: 0 } as Budget
-    const sentence = /There is no budget "dayUSD"\. There are: runUsd, sessionUsd, treeUsd, dayUsd/
+    const sentence = /Unknown option "dayUSD" of "budget" of new Harness: did you mean "dayUsd"\?/
     expect(() => new Harness({ model: scripted([]), budget })).toThrow(sentence)
   })
 

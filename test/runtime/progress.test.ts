@@ -311,7 +311,7 @@ describe('the breaker', () => {
     const guarded = new Guarded({ breaker: { identical: 6 } })
     expect(until(guarded, (n) => guarded.one('read', {}, failed(`no\n${n}`)))).toEqual({ nudge: 4, halt: 6 })
     for (const breaker of [{ identical: 1 }, { failures: 2.5 }, { sameCalls: Number.NaN }, { identcal: 3 }]) {
-      expect(() => new Guard({ breaker })).toThrow(/^The breaker/)
+      expect(() => new Guard({ breaker })).toThrow(/of breaker/)
     }
     const off = new Guarded({ breaker: false })
     expect(until(off, () => off.one('read', {}, failed('no')))).toEqual({ nudge: 0, halt: 0 })

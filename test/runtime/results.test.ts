@@ -358,13 +358,16 @@ describe('what is thrown', () => {
   })
 
   it.each([
-    [{ modelRequests: Number.NaN }, 'The limit "modelRequests" must be a whole number from 0, not NaN.'],
-    [{ modelRequests: -1 }, 'from 0, not -1'],
-    [{ parallel: 0 }, 'The limit "parallel" must be a whole number from 1, not 0.'],
+    [
+      { modelRequests: Number.NaN },
+      'The option "modelRequests" of "limits" of new Harness must be a whole number from 0 on, not NaN.',
+    ],
+    [{ modelRequests: -1 }, 'from 0 on, not -1'],
+    [{ parallel: 0 }, 'The option "parallel" of "limits" of new Harness must be a whole number from 1 on, not 0.'],
     [{ activeMs: null }, 'not null'],
     [{ activeMs: Number.POSITIVE_INFINITY }, 'not Infinity'],
-    [{ tokens: '9' }, 'The limit "tokens"'],
-    [{ modelRequest: 5 }, 'There is no limit "modelRequest".'],
+    [{ tokens: '9' }, 'The option "tokens"'],
+    [{ modelRequest: 5 }, 'Unknown option "modelRequest" of "limits" of new Harness: did you mean "modelRequests"?'],
   ])('B-VERB-9: limits that make no sense are refused when the harness is made: %j', (limits, said) => {
     expect(() => make([], { limits: limits as unknown as Limits })).toThrow(said)
   })

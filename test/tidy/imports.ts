@@ -5,22 +5,24 @@ import { importsOf, resolveImport, type SourceFile, type Violation, violation } 
  * The table of AGENTS.md, as data: each area and the areas it may import. Its own files are always
  * allowed. An area that is not named here has no place in the house yet.
  */
-const below = ['kernel', 'tools', 'models', 'stores', 'context', 'tracing'] as const
+const below = ['kernel', 'options', 'tools', 'models', 'stores', 'context', 'tracing'] as const
 const engine = [...below, 'runtime', 'agents', 'memory', 'graphs', 'scripts'] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
-  tools: ['kernel'],
-  models: ['kernel'],
-  stores: ['kernel'],
-  context: ['kernel'],
-  tracing: ['kernel'],
+  // The one check of what a host hands over: every area has options of its own.
+  options: ['kernel'],
+  tools: ['kernel', 'options'],
+  models: ['kernel', 'options'],
+  stores: ['kernel', 'options'],
+  context: ['kernel', 'options'],
+  tracing: ['kernel', 'options'],
   // The machine's clock, which only the stores and the runtime may touch.
-  chaos: ['kernel', 'stores'],
-  runtime: ['kernel', 'tools', 'models', 'stores', 'context'],
+  chaos: ['kernel', 'options', 'stores'],
+  runtime: ['kernel', 'options', 'tools', 'models', 'stores', 'context'],
   agents: ['kernel', 'runtime'],
-  memory: ['kernel', 'tools', 'models', 'stores', 'runtime'],
+  memory: ['kernel', 'options', 'tools', 'models', 'stores', 'runtime'],
   // What a node does is defined like any other tool.
-  graphs: ['kernel', 'runtime', 'tools'],
+  graphs: ['kernel', 'options', 'runtime', 'tools'],
   scripts: ['kernel', 'runtime'],
   version: [],
   // The verbs of one session: half of the harness, in a file of its own.
@@ -34,7 +36,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   triage: ['harness', 'index', 'kernel'],
   evals: ['harness', 'index', 'kernel'],
   // It uses what the package's entries offer, each when a command needs it.
-  cli: ['harness', 'index', 'kernel', 'tools', 'stores', 'tracing', 'replay', 'memory', 'graphs', 'version'],
+  // biome-ignore format: a list
+  cli: ['harness', 'index', 'kernel', 'options', 'tools', 'stores', 'tracing', 'replay', 'memory', 'graphs', 'version'],
   server: ['harness', 'kernel', 'server/wire'],
   'server/wire': ['kernel'],
   web: ['kernel', 'server/wire'],

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type JsonSchema, output, scripted, type Tool } from '../../src/index.ts'
-import { compile, fromJsonSchema } from '../../src/tools/json-schema.ts'
+import { anyJsonSchema, compile, fromJsonSchema } from '../../src/tools/json-schema.ts'
 import { execute } from '../../src/tools/run.ts'
 import { toolContext } from './context.ts'
 
@@ -69,12 +69,86 @@ describe('a JSON Schema as input', () => {
     }
   })
 
-  it('B-TOOL-9: patterns of strangers are not run: one that would never end checks nothing', async () => {
+  it('B-TOOL-9: a pattern of a stranger that would never end is stopped, and what it could not decide is not valid', async () => {
     const evil = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } }
-    const checked = await fromJsonSchema(evil, 'far')['~standard'].validate({ a: `${'a'.repeat(60)}!` })
-    expect(checked.issues).toBeUndefined()
+    const { validate } = fromJsonSchema(evil, 'far')['~standard']
+    const { issues } = await validate({ a: `${'a'.repeat(60)}!` })
+    expect(issues?.[0]?.message).toContain('a pattern or format of the schema takes longer than')
+    expect(await validate({ a: 'aaa' })).toEqual({ value: { a: 'aaa' } })
+    expect((await validate({ a: 'b' })).issues?.[0]?.message).toContain('must match pattern')
+  })
+
+  it.each<readonly [string, JsonSchema, unknown, unknown]>([
+    ['pattern', { type: 'string', pattern: '^[a-z]{3}$' }, 'abc', 'abcd'],
+    ['a pattern that is not written for the flag u', { type: 'string', pattern: '^[\\w\\-]+$' }, 'a-b', 'a b'],
+    ['date', { type: 'string', format: 'date' }, '2024-02-29', '2023-02-29'],
+    ['date-time', { type: 'string', format: 'date-time' }, '2024-01-01T00:00:00Z', 'yesterday'],
+    ['email', { type: 'string', format: 'email' }, 'a@b.org', 'a.b.org'],
+    ['uri', { type: 'string', format: 'uri' }, 'https://a.org/b', 'not a uri'],
+    ['uuid', { type: 'string', format: 'uuid' }, '5c1fb4a0-2d5c-4d6e-9a2b-0d5a3f0f1b2c', '5c1f'],
+    ['ipv4', { type: 'string', format: 'ipv4' }, '127.0.0.1', '127.0.0.256'],
+    ['multipleOf', { type: 'number', multipleOf: 5 }, 10, 11],
+    ['uniqueItems', { type: 'array', uniqueItems: true }, [1, 2], [1, 1]],
+    ['const', { const: 'x' }, 'x', 'y'],
+    ['minProperties', { type: 'object', minProperties: 1 }, { a: 1 }, {}],
+    [
+      'patternProperties',
+      { type: 'object', patternProperties: { '^n_': { type: 'number' } } },
+      { n_a: 1 },
+      { n_a: 'x' },
+    ],
+    ['dependentRequired', { type: 'object', dependentRequired: { a: ['b'] } }, { a: 1, b: 1 }, { a: 1 }],
+    ['not', { not: { required: ['a'] } }, { b: 2 }, { a: 1 }],
+    ['an unknown format', { type: 'string', format: 'shoe-size' }, '43', 43],
+  ])('B-JSON-1: %s of a plain JSON Schema counts, for arguments and for results', async (_what, schema, good, bad) => {
+    const { validate } = anyJsonSchema(schema, 'far')['~standard']
+    expect((await validate(good)).issues).toBeUndefined()
+    expect((await validate(bad)).issues).not.toBeUndefined()
+    const promised = { type: 'object', properties: { value: schema } }
+    const tool = defineTool({ ...TOLD, output: promised, execute: () => ({ value: bad }) })
+    expect(await execute(tool, {}, toolContext())).toMatchObject({ type: 'failed', kind: 'Failed' })
+  })
+
+  it.each<readonly [string, () => unknown, string]>([
+    ['a Map', () => new Map([['a', 1]]), 'a Map'],
+    ['a Set', () => new Set([1]), 'a Set'],
+    ['an Error', () => new Error('secret'), 'a Error'],
+    ['an instance of a class', () => new (class Row {})(), 'a Row'],
+    ['a Map inside', () => ({ rows: [new Map()] }), 'a Map'],
+    ['a BigInt', () => ({ n: 1n }), 'a bigint'],
+    ['a function', () => () => 1, 'a function'],
+    ['NaN', () => ({ n: Number.NaN }), 'NaN'],
+    ['a promise inside', () => ({ later: Promise.resolve(1) }), 'a Promise'],
+    ['nothing but undefined', () => ({ a: undefined }), 'only undefined'],
+    ['a value that holds itself', () => circle(), 'too many levels'],
+  ])(
+    'B-TOOL-18: %s that a handler returns is said to the model, and is not an empty object',
+    async (_what, value, said) => {
+      const done = await execute(defineTool({ ...TOLD, execute: value }), {}, toolContext())
+      expect(done).toMatchObject({ type: 'failed', kind: 'Failed', output: { ok: false } })
+      expect('output' in done && done.output.content).toContain(`its result holds ${said}, which JSON cannot show`)
+    },
+  )
+
+  it.each<readonly [string, () => unknown, string]>([
+    ['a Date', () => ({ at: new Date(0) }), '1970-01-01T00:00:00.000Z'],
+    ['a URL', () => new URL('https://a.org/'), 'https://a.org/'],
+    ['a field that is undefined beside others', () => ({ a: 1, b: undefined }), '"a": 1'],
+    ['an object without a prototype', () => Object.assign(Object.create(null) as object, { a: 1 }), '"a": 1'],
+  ])('B-TOOL-18: %s has a JSON of its own and is shown as that', async (_what, value, shown) => {
+    const done = await execute(defineTool({ ...TOLD, execute: value }), {}, toolContext())
+    expect(done).toMatchObject({ type: 'ok' })
+    expect('output' in done && done.output.content).toContain(shown)
   })
 })
+
+const TOLD = { name: 't', description: 'd', input: { type: 'object' }, effect: 'read' } as const
+
+function circle(): unknown {
+  const self: Record<string, unknown> = {}
+  self['self'] = self
+  return self
+}
 
 describe('an output schema', () => {
   it('B-TOOL-10: a result that is not what the tool promises is a failure, and the handler is not run again', async () => {

@@ -141,11 +141,12 @@ describe('definitions', () => {
       expect(troubles).toContain(name)
   })
 
-  it('B-MCP-11: arguments are checked by the schema of the server, and its patterns are not run', async () => {
+  it('B-MCP-11: arguments are checked by the schema of the server, and a pattern of it that never ends is stopped', async () => {
     const properties = { n: { type: 'integer' }, slow: { type: 'string', pattern: '^(a+)+$' } }
     bench.lists([definition('echo', { inputSchema: { type: 'object', $async: true, properties, required: ['n'] } })])
     const [tool] = await toolsOf(bench.server())
-    expect(await tool?.validate({ n: 1, slow: `${'a'.repeat(50)}!` })).toMatchObject({ value: { n: 1 } })
+    expect(await tool?.validate({ n: 1, slow: 'aaa' })).toMatchObject({ value: { n: 1 } })
+    expect(await tool?.validate({ n: 1, slow: `${'a'.repeat(50)}!` })).toHaveProperty('issues')
     expect(await tool?.validate({})).toMatchObject({ issues: [{ path: ['n'] }] })
   })
 

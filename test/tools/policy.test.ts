@@ -140,9 +140,11 @@ describe('the policy', () => {
   })
 
   it('B-POLICY-7: a policy that is not understood is refused and says where', () => {
-    expect(() => parsePolicy({ rules: [{ effect: 'alow' }] })).toThrow('rule 1 needs "effect"')
-    expect(() => parsePolicy({ rules: [{ effect: 'deny', tols: 'x' }] })).toThrow('rule 1 has "tols"')
-    expect(() => parsePolicy({ rule: [] })).toThrow('"rule" is not known')
+    expect(() => parsePolicy({ rules: [{ effect: 'alow' }] })).toThrow('"effect" of rule 1')
+    expect(() => parsePolicy({ rules: [{ effect: 'deny', tols: 'x' }] })).toThrow(
+      'Unknown option "tols" of rule 1 of the policy',
+    )
+    expect(() => parsePolicy({ rule: [] })).toThrow('Unknown option "rule" of the policy: did you mean "rules"?')
     expect(() => parsePolicy({ rules: [{ effect: 'ask', n: 0 }] })).toThrow('whole number')
     expect(parsePolicy({ rules: [{ effect: 'deny', tool: ['a', 'b'] }], onAsk: 'deny' }).rules).toHaveLength(1)
   })
@@ -164,7 +166,7 @@ describe('the policy', () => {
     const rules = Object.entries(fields).flatMap(([field, values]) => values.map((value) => ({ field, value })))
     for (const { field, value } of rules) {
       const policy = { rules: [{ effect: 'allow' }, { effect: 'ask', [field]: value }] }
-      expect(() => parsePolicy(policy)).toThrow(`rule 2: "${field}" must be`)
+      expect(() => parsePolicy(policy)).toThrow(`The option "${field}" of rule 2 of the policy must be`)
     }
     for (const rule of [null, [], 'deny']) expect(() => parsePolicy({ rules: [rule] })).toThrow('must be an object')
     for (const field of ['class', 'roles', 'n', 'expiresMs'] as const) {
@@ -291,7 +293,9 @@ describe('the policy of a harness', () => {
 
   it('B-POLICY-14: a harness with a policy that is not understood is not made', () => {
     const policy = { rules: [{ effect: 'alow' }] } as unknown as Policy
-    expect(() => new Harness({ model: scripted([]), policy })).toThrow('The policy is not valid')
+    expect(() => new Harness({ model: scripted([]), policy })).toThrow(
+      'The option "effect" of rule 1 of the policy must be',
+    )
   })
 })
 
