@@ -77,7 +77,7 @@ export class Families {
   #ended(commit: readonly Entry[], session: string, e: Of<'run.settled'>, fail: Fail): void {
     const { parent, said } = this.#kin.get(session) ?? {}
     if (!parent || said === undefined) return
-    const id = `child:${session}:${e.seq}`
+    const id = `terret:child:${session}:${e.seq}`
     const [answer, ...more] = of(commit, parent.session, 'user.custom_tool_result').filter((a) => a.id === id)
     if (e.outcome.type === 'limit' && e.outcome.limit === 'usd') {
       if (answer) fail('C5 a child that only waits for money told its parent that it ended')

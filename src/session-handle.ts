@@ -9,7 +9,7 @@ import type { Message } from './kernel/transcript.ts'
 import { isBroke } from './runtime/children.ts'
 import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './runtime/command.ts'
 import { checkDecision, confirmationOf, type Decision } from './runtime/decision.ts'
-import { BUDGET, headOf, pendingOf } from './runtime/family.ts'
+import { BUDGET, headOf, heldText, pendingOf } from './runtime/family.ts'
 import { Feed, type StreamEvent } from './runtime/feed.ts'
 import { sentBefore } from './runtime/follow.ts'
 import { readTranscript } from './runtime/history.ts'
@@ -23,6 +23,7 @@ import { checkRun, type UndoneCall, undoRun, undoText } from './runtime/undo.ts'
 import type { Reader, Worker } from './runtime/worker.ts'
 import type { World } from './runtime/world.ts'
 import { checkCount } from './stores/count.ts'
+import { checkRootId, ownId } from './stores/id.ts'
 
 export type { Command, SendOptions } from './runtime/command.ts'
 export type { Decision } from './runtime/decision.ts'
@@ -213,7 +214,7 @@ export class SessionHandle {
     const other = await this.#other(answer)
     if (other) return other.answer(answer)
     await this.#open(callId, 'outside', 'an answer')
-    const id = `answer:${callId}`
+    const id = ownId('answer', callId)
     return this.#answered(
       { type: 'user.custom_tool_result', id, call: callId, ok, content, ...(by === undefined ? {} : { by }) },
       callId,
@@ -237,7 +238,7 @@ export class SessionHandle {
         throw new Fault('session_busy', `Session ${this.id} has an open run. Interrupt it before you undo one.`)
       const what = { session: this.id, agent: session.agent, run: run ?? session.began }
       if (run !== undefined) await checkRun(this.#world.store, this.id, run)
-      const calls = (undone ??= await undoRun(this.#world, what, new AbortController().signal))
+      const calls = (undone ??= await undoRun(this.#world, what, session.imported ?? 0, new AbortController().signal))
       const event = { type: 'note.added', kind: 'undo', text: this.#world.redactor.text(undoText(calls)) } as const
       return { value: calls, events: calls.length > 0 ? [event] : [] }
     })
@@ -284,6 +285,7 @@ export class SessionHandle {
   }
 
   async create(beginning: Beginning): Promise<void> {
+    checkRootId(this.id)
     await this.#world.store.commit([creation(this.#world, this.id, beginning)])
   }
 
@@ -408,7 +410,8 @@ export class SessionHandle {
 
   async #open(callId: CallKey, state: 'asked' | 'outside', what: string): Promise<Call> {
     const session = await headOf(this.#world.store, this.id)
-    const call = session.run?.turn?.open.find((c) => c.key === callId)
+    if (session.held) throw new Fault('session_held', heldText(this.id))
+    const call = session.run?.foreign ? undefined : session.run?.turn?.open.find((c) => c.key === callId)
     if (call?.state.type === state) return call
     const code = Number(callId.split('.')[0]) <= session.seq ? 'decision_stale' : 'call_unknown'
     throw new Fault(code, `Call ${callId} is not waiting for ${what}. Run \`pending\` to see what is.`)

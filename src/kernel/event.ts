@@ -4,7 +4,7 @@
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
 import type { Failure } from './failure.ts'
 import type { Allow, BlobRef, CallKey, CallStatus, Frozen, Json, Limits, NoteKind } from './content.ts'
-import type { ModelFailureClass, Outcome, Part, Proposal, Usage, Verdict } from './content.ts'
+import type { ModelFailureClass, Outcome, Part, Proposal, Terms, Usage, Verdict } from './content.ts'
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
@@ -32,6 +32,12 @@ export type OwnerBody = Frozen<
   | { type: 'wake.scheduled'; due: number; reason: string; key: string; urgent?: true }
   | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[] }
   | { type: 'session.closed' }
+  /** It came out of a file, where it was called `from`. What stands before this is history: nothing is done on its word. */
+  | { type: 'session.imported'; from: string }
+  /** What an open run froze elsewhere is replaced by what holds here and now. */
+  | ({ type: 'run.reviewed'; limits: Limits } & Frozen<Setup>)
+  /** An open call gets its terms anew. What was decided about it before does not count any more. */
+  | ({ type: 'call.reviewed'; call: CallKey } & Terms)
 >
 type Origin = { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork }
 /** `root` is the session at the top, `depth` how far this is below it. One that `parks` hears ends, and no questions. */
@@ -40,7 +46,7 @@ export type Parent = Frozen<{ session: string; call: CallKey; root: string; dept
 type Reading = { reader?: string }
 type Fork = Frozen<{ session: string; seq: number }>
 /** The frozen toolset, instructions and policy, by hash; the code that ran; tools that are missing, in sentences for people. */
-type Setup = { toolset: string; instructions: string; policy?: string; code?: string; warnings?: readonly string[] }
+export type Setup = { toolset: string; instructions: string; policy?: string; code?: string; warnings?: readonly string[] }
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
 /** `assumed`: nobody said what it used, and this is an estimate. The accounts then count all that was held for it. */

@@ -4,8 +4,8 @@
 import type { Mutable, Proposal } from './content.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
-import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, settle, start } from './ledger.ts'
-import { newRun, parked, type Run, type Session } from './session.ts'
+import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start } from './ledger.ts'
+import { newRun, parked, renewed, type Run, type Session } from './session.ts'
 
 type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
 export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null }
@@ -48,7 +48,8 @@ function apply(s: OpenSession, e: Event): void {
       if (e.when !== 'after') s.paused = false
       return
     case 'user.tool_confirmation':
-      if (s.run?.turn) decide(s.run.turn, e)
+      // What came from elsewhere is asked anew first.
+      if (s.run?.turn && !s.run.foreign) decide(s.run.turn, e)
       return
     case 'user.custom_tool_result':
       if (s.run?.turn) answer(s.run.turn, e)
@@ -87,6 +88,15 @@ function apply(s: OpenSession, e: Event): void {
       s.inputs = []
       s.wakes = []
       return
+    case 'session.imported':
+      s.imported = e.seq
+      s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
+      if (s.run) s.run.foreign = true
+      return
+    case 'run.reviewed':
+      return void Object.assign(runOf(s), renewed(e))
+    case 'call.reviewed':
+      return review(turnOf(s), e)
     default:
       // An event of a type this version does not know is kept in the log and changes nothing.
       return
@@ -96,6 +106,7 @@ function apply(s: OpenSession, e: Event): void {
 function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
   if (e.run !== undefined && e.run !== s.run?.seq) return
   const busy = s.run !== null || s.inputs.length > 0
+  if (s.held && e.mode !== 'pause') s.held = false
   if (e.mode !== 'resume') s.wakes = []
   s.paused = e.mode === 'pause' && busy
   if (e.mode === 'stop' && busy) s.stop = e.seq

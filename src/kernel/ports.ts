@@ -13,6 +13,8 @@ export type Card = Frozen<{
   due: number | null
   seq: number; at: number; cost: number; trouble?: Frozen<{ attempts: number; reason: string; until: number | null }>
   asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; urgent?: true; outcome: Outcome['type'] | null
+  /** It was imported with something open, and no person has let it go on. */
+  held?: true
 }>
 
 /** Money moves in the same commit as its event, in millionths of a dollar. Accounts `session:S`, `tree:S`, `run:S:n` go with S. */

@@ -23,6 +23,8 @@ export type Run = Frozen<{
   activeMs: number; since: number | null; cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
   turn: Turn | null
+  /** It began elsewhere: nothing of it goes on before its setup and its open calls were looked at here. */
+  foreign?: boolean
 }>
 
 // biome-ignore format: related fields share a line
@@ -40,6 +42,8 @@ export type Session = Frozen<{
   stop: number; paused: boolean
   /** `began` is the seq of the last run's start, `last` how the last settled one ended. */
   run: Run | null; began: number; last: Outcome | null; cost: number
+  /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
+  imported?: number; held?: boolean
 }>
 
 const NOBODY = { created: false, closed: false, agent: '', parent: null, run: null, last: null, paused: false } as const
@@ -76,4 +80,9 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
     failures: 0, fatal: null, retryAt: 0, losses: 0, ends: null,
     activeMs: 0, since: at, cost: 0, model: null, turn: null,
   }
+}
+
+/** What a review puts in the place of what a run froze elsewhere. */
+export function renewed({ limits, toolset, instructions }: Extract<Event, { type: 'run.reviewed' }>): Partial<Run> {
+  return { limits, toolset, instructions, retryAt: 0, foreign: false }
 }

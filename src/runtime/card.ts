@@ -22,6 +22,7 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
     wakes: s.wakes.length,
     outcome: s.last?.type ?? null,
   }
+  if (s.held) return { ...card, held: true }
   // What is looked at then comes before other wakes of that time.
   return s.wakes.some((wake) => wake.urgent && wake.due === due) ? { ...card, urgent: true } : card
 }

@@ -169,7 +169,7 @@ function essence(event: Event, place: (seq: number) => number): Fact['told'] {
       const { seq: _seq, at: _at, epoch: _epoch, ...body } = event
       if (!('call' in body)) return body
       // A child names its answer by the places in its own log.
-      return { ...body, call: moved(body.call), ...(isChildKey(body.id) ? { id: 'child' } : {}) }
+      return { ...body, call: moved(body.call), ...('id' in body && isChildKey(body.id) ? { id: 'child' } : {}) }
     }
   }
 }

@@ -71,6 +71,19 @@ export function groundOf<Options extends ConfinedOptions>(options: Options): Opt
   return { ...options, env, attended, sandbox, known: new Set() }
 }
 
+/** What an approval is bound to: the folder, how it is confined, and the variables that lead to other programs and files. */
+export function placeOf({
+  workspace,
+  sandbox,
+  masked = [],
+  protectedPaths,
+  env,
+}: Ground): Readonly<Record<string, Json>> {
+  const { PATH = null, HOME = null, TMPDIR = null } = env
+  const confined = { sandbox: sandbox.type, masked, protectedPaths: protectedPaths ?? null }
+  return { workspace: realpathSync(workspace), ...confined, PATH, HOME, TMPDIR }
+}
+
 /** What a call needs for the want of a sandbox alone. No rule waves it through, and where nobody can be asked it is refused. */
 export function approvalUnconfined({ sandbox, attended }: Ground): Approval {
   if (sandbox.type !== 'none') return 'auto'

@@ -96,6 +96,8 @@ export type Tool = Frozen<{
   definition: string
   /** Other names of its fields, with those that every tool understands; absent if it declares none. */
   aliases?: Aliases
+  /** Where it acts and with what, beside its arguments: an approval given for one place is none for another. */
+  place?: () => Json
   /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
   normalise: ((args: Json) => Json) | null
   validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
@@ -136,6 +138,11 @@ export type ToolDefinition<Args> = {
   readonly readsKept?: boolean
   /** Values the host supplies: the model is not told of them and cannot set them; the handler gets them with its arguments. */
   readonly injected?: { readonly [name: string]: Json | (() => Json) }
+  /**
+   * Where it acts and with what, beside its arguments: a folder, a tenant, an account. An approval is for that, and asked for again
+   * where it has changed. Default: the injected values. Looked at only where somebody is asked; never in the log but as a hash.
+   */
+  readonly place?: () => Json
   /** What an interrupt does to a call that runs: `cancel` it (the default), or wait for it (`block`). */
   readonly onInterrupt?: 'cancel' | 'block'
   readonly secrets?: readonly string[]
@@ -183,6 +190,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     throw new Fault('invalid_config', message)
   }
   const supplied = supply(definition.injected)
+  const place = definition.place ?? supplied?.values
   const parameters = supplied ? supplied.hidden(whole) : whole
   const asks = typeof approval === 'function' ? approval : () => approval
   const told = [name, description, parameters, effect, sequential !== false, timeoutMs, instructions]
@@ -201,6 +209,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     instructions,
     outside: execute === undefined,
     definition: hash('sha256', JSON.stringify(told)),
+    ...(place ? { place } : {}),
     normalise,
     validate: supplied ? supplied.validate(input) : (args) => input['~standard'].validate(args),
     checkOutput: output ? (value) => output['~standard'].validate(value) : null,
