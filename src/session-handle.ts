@@ -246,8 +246,8 @@ export class SessionHandle {
   }
 
   /**
-   * A new session that goes on from here, or from an earlier event of this one. Nothing is copied and nothing here changes:
-   * the new session reads this log up to that event.
+   * A new session that goes on from here, or from an earlier event of this one. Nothing here changes: the new session reads this
+   * log up to that event. Only a reply whose calls are open there is taken along: each of them is asked about again.
    */
   async fork(options: { readonly at?: number; readonly id?: string } = {}): Promise<SessionHandle> {
     this.#check()
@@ -257,7 +257,11 @@ export class SessionHandle {
       throw new Fault('invalid_input', `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${at}.`)
     const forked = new SessionHandle(options.id ?? this.#world.random.id(), this.#world, this.#worker)
     const origin = await readOrigin(this.#world.store, this.id)
-    await forked.create({ agent, ...origin, fork: { session: this.id, seq: at } })
+    // A workflow plans again what it has no result of.
+    const planned = this.#world.agent(agent).planner !== null
+    const { forkedAt } = await import('./runtime/fork.ts')
+    const taken = planned ? { seq: at, events: [] } : await forkedAt(this.#world.store, this.id, at)
+    await forked.create({ agent, ...origin, fork: { session: this.id, seq: taken.seq }, events: taken.events })
     return forked
   }
 

@@ -19,7 +19,7 @@ type Answerer = { by?: string; metadata?: Json; parent?: CallKey }
 
 export type OwnerBody = Frozen<
   | ({ type: 'session.created'; agent: string; planner: string } & Frozen<Origin>)
-  | ({ type: 'run.started'; inputs: readonly number[]; wakes: readonly string[]; limits: Limits } & Frozen<Setup>)
+  | ({ type: 'run.started'; inputs: readonly number[]; wakes: readonly string[]; limits: Limits } & Frozen<Begun>)
   /** `shows` are the seqs this request shows for the first time, in order: this is promotion. */
   | { type: 'model.started'; shows: readonly number[]; allow?: Allow; held?: number; boost?: true }
   | ({ type: 'agent.message'; parts: readonly Part[]; calls: readonly Proposal[]; verdict: Verdict } & Frozen<Paid>)
@@ -45,6 +45,8 @@ export type Parent = Frozen<{ session: string; call: CallKey; root: string; dept
 /** The tool of the parent that reads kept texts: a long answer is kept, and names it for reading on. */
 type Reading = { reader?: string }
 type Fork = Frozen<{ session: string; seq: number }>
+/** `foreign`: a fork took it along from the session it came from. */
+type Begun = Setup & { foreign?: true }
 /** The frozen toolset, instructions and policy, by hash; the code that ran; tools that are missing, in sentences for people. */
 export type Setup = { toolset: string; instructions: string; policy?: string; code?: string; warnings?: readonly string[] }
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */

@@ -74,12 +74,13 @@ export function parked(s: Session, run: Run): boolean {
 // biome-ignore format: related fields share a line
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { readonly turn: null } {
   const { seq, at, limits, toolset, instructions } = e
-  return {
+  const run = {
     seq, limits, toolset, instructions,
     requests: 0, toolCalls: 0, outputRetries: 0, boosts: 0, toolRetries: {}, exhausted: null,
     failures: 0, fatal: null, retryAt: 0, losses: 0, ends: null,
     activeMs: 0, since: at, cost: 0, model: null, turn: null,
   }
+  return e.foreign ? { ...run, foreign: true } : run
 }
 
 /** What a review puts in the place of what a run froze elsewhere. */

@@ -275,6 +275,7 @@ const event: Check<Event> = variants<Event>({
     wakes: list(text),
     limits,
     ...setup,
+    foreign: optional(yes),
   },
   'model.started': {
     ...stamp,

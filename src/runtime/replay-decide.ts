@@ -61,7 +61,7 @@ export function unwritten(events: readonly Event[], decide: typeof next = next):
  */
 const OUTSIDE: readonly { readonly why: string; readonly is: (event: OwnerEvent, session: OpenSession) => boolean }[] =
   [
-    { why: 'a verb, a fork or a parent opens a session', is: (e, s) => e.type === 'session.created' && s.seq === 0 },
+    { why: 'a verb, a fork or a parent opens a session', is: (e) => e.epoch === 0 },
     { why: 'whoever wants to be woken says when', is: (e) => e.type === 'wake.scheduled' },
     {
       why: 'limits, nudges, context, lessons and undoing are noted by who knows of them; next writes corrections only',

@@ -62,7 +62,7 @@ type Counts = {
 }
 
 /** The ends that must never be taken for one another. */
-type Flags = Frozen<{ paused: boolean; capped: boolean; halted: boolean; empty: boolean }>
+type Flags = Frozen<{ paused: boolean; capped: boolean; halted: boolean; empty: boolean; held?: true }>
 
 type Common = {
   sessionId: string
@@ -358,7 +358,8 @@ function unsettled(common: Told<Common>, { waiting, until, reason }: Rest, event
   if (waiting === 'answer') return { ...common, status: 'requires_action', stopReason: 'answer_required' }
   if (waiting === 'resume') {
     const why = reason === undefined ? overflowIn(events) : { reason }
-    return { ...common, status: 'requires_action', stopReason: 'paused', ...why }
+    const flags = reason === undefined ? common.flags : ({ ...common.flags, held: true } as const)
+    return { ...common, flags, status: 'requires_action', stopReason: 'paused', ...why }
   }
   return { ...common, status: 'sleeping', stopReason: 'rescheduling', until }
 }
