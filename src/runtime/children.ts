@@ -227,6 +227,11 @@ export function isChildKey(id: string): boolean {
   return id.startsWith(ownId('child', '')) || id.startsWith('child:')
 }
 
+/** Did a parent say this to its child? */
+export function isParentKey(id: string): boolean {
+  return id.startsWith(ownId('parent', '')) || id.startsWith('parent:')
+}
+
 function isChild(proposal: Call['proposal']): boolean {
   const outside = outsideOf(proposal)
   return outside?.child !== undefined || outside?.answers !== undefined

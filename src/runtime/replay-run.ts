@@ -8,7 +8,7 @@ import { outsideOf } from '../kernel/ledger.ts'
 import type { CallContext, Model, ModelFailure, Reply, Store } from '../kernel/ports.ts'
 import { type Metadata, ModelRetry, output, ToolFailure } from '../tools/output.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
-import { isChildKey } from './children.ts'
+import { isChildKey, isParentKey } from './children.ts'
 import { compareRuns, isLoss, renamed, type Rerun } from './replay-compare.ts'
 import { isInbox } from './replay-decide.ts'
 import { readLog } from './replay.ts'
@@ -172,7 +172,7 @@ class Tapes {
 
 /** What a session hears from its family comes by itself. */
 function isFamily(event: InboxEvent): boolean {
-  if (event.type === 'user.interrupt') return event.id.startsWith('parent:')
+  if (event.type === 'user.interrupt') return isParentKey(event.id)
   return event.by?.startsWith('session:') === true
 }
 

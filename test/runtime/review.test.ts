@@ -18,6 +18,7 @@ import {
 } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { exportSession, importSession, type Portable } from '../../src/runtime/portable.ts'
+import { recordingOf } from '../../src/runtime/replay-run.ts'
 import { redecide } from '../../src/runtime/replay-decide.ts'
 import { readLog, refold } from '../../src/runtime/replay.ts'
 import { fileTools } from '../../src/tools/files.ts'
@@ -294,6 +295,22 @@ describe('what is open in an imported session', () => {
     await importSession(store, naming, { id: 'other' })
     expect(await harness.session('other').undo()).toEqual([])
     expect(await harness.session('buyer').undo()).toMatchObject([{ result: 'removed' }])
+  })
+
+  it('B-PORT-25: a session with an undo happens again without a difference, and nothing is taken back again', async () => {
+    const root = realpathSync(mkdtempSync(join(tmpdir(), 'terret-review-')))
+    const [store, fresh] = [memory(), memory()]
+    const tools = fileTools({ root })
+    const write = { calls: [{ tool: 'write', args: { path: 'a.txt', content: 'mine' } }] }
+    const session = await harnessOf([write, 'Done.', 'Again.'], { store, tools }).open({ id: 's' })
+    await session.run('Write it.')
+    expect(await session.undo()).toHaveLength(1)
+    await session.run('More.')
+    const recording = recordingOf(await readLog(store, 's'), { tools })
+    const again = harnessOf([], { model: recording.model, tools: recording.tools, store: fresh })
+    const rerun = await recording.run(await again.open(), fresh)
+    expect(rerun).toMatchObject({ divergence: null, sameTypes: true, sameCalls: true, sameResults: true })
+    expect(redecide(await readLog(store, 's'))).toEqual([])
   })
 
   it('B-REVIEW-6: ends its run with nothing run where it cannot be asked about', async () => {
