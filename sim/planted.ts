@@ -257,6 +257,48 @@ export const FAULTS: readonly Planted[] = [
     find: 'this.#tokens >= tokens)',
     replace: 'this.#tokens >= tokens * 2)',
   },
+  {
+    name: 'an imported approval counts',
+    file: 'src/kernel/fold.ts',
+    find: 'if (s.run) s.run.foreign = true',
+    replace: 'if (s.run) s.run.foreign = false',
+  },
+  {
+    name: 'an imported session goes on by itself',
+    file: 'src/kernel/next.ts',
+    find: "if (s.held) return rest('resume')",
+    replace: "if (s.held && s.seq < 0) return rest('resume')",
+  },
+  {
+    name: 'what is open in a fork goes on as it was decided in the other session',
+    file: 'src/runtime/fork.ts',
+    find: '...more, foreign: true }',
+    replace: '...more }',
+  },
+  {
+    name: 'a review lets through what the policy allows',
+    file: 'src/runtime/review.ts',
+    find: "=== 'never' ? 'never' : 'always'",
+    replace: "=== 'never' ? 'never' : 'auto'",
+  },
+  {
+    name: 'what ran once elsewhere is asked about, and run again',
+    file: 'src/runtime/review.ts',
+    find: "if (state.type !== 'running') return false",
+    replace: "if (state.type !== 'asked') return false",
+  },
+  {
+    name: 'an approval is bound to no place',
+    file: 'src/tools/admit.ts',
+    find: 'if (place === undefined && environment === null) return undefined',
+    replace: 'if (place !== undefined || environment === null) return undefined',
+  },
+  {
+    name: 'a decision before the review counts',
+    file: 'src/kernel/ledger.ts',
+    find: "terms.gate?.type === 'ask' ? { type: 'asked', votes: [], since: seq } : READY",
+    replace: "terms.gate?.type === 'ask' && before.type === 'asked' ? { type: 'asked', votes: [], since: seq } : READY",
+  },
 ]
 
 /** True when the clean copy passes and every planted fault is caught. */

@@ -13,6 +13,7 @@ import { memory } from '../src/stores/memory.ts'
 import { simAgents } from './agent.ts'
 import { type Cast, drawCast } from './cast.ts'
 import { simHooks } from './hooks.ts'
+import { Elsewhere } from './elsewhere.ts'
 import { Invariants, type Seen } from './invariants.ts'
 import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
@@ -38,6 +39,7 @@ export type Report = {
   readonly betweenIntentAndResult: boolean
   readonly seen: Seen
   readonly hooks: Verdicts['tally']
+  readonly elsewhere: Elsewhere['tally']
   readonly tally: Tally
 }
 
@@ -67,6 +69,7 @@ class Simulation {
   }
   readonly #disk: Disk = { fullUntil: 0 }
   readonly #people: People
+  readonly #elsewhere: Elsewhere
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -83,13 +86,10 @@ class Simulation {
     this.#invariants = new Invariants(this.#oracle, this.#cast)
     this.#store = this.#observed(memory({ clock: this.#scheduler }))
     const over = (): boolean => this.#over
-    this.#people = new People({
-      scheduler: this.#scheduler,
-      store: this.#store,
-      disk: this.#disk,
-      invariants: this.#invariants,
-      over,
-    })
+    const [scheduler, store, disk, invariants] = [this.#scheduler, this.#store, this.#disk, this.#invariants]
+    const around = { scheduler, store, disk, invariants, over }
+    this.#people = new People(around)
+    this.#elsewhere = new Elsewhere(around, (session, event) => this.#people.say(session, event))
     this.#workers = chance.between(2, 3)
   }
 
@@ -101,6 +101,7 @@ class Simulation {
     this.#live(this.#people.meddler())
     this.#live(this.#people.overseer())
     this.#live(this.#people.caretaker())
+    this.#live(this.#elsewhere.traveller())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       if (this.#scheduler.elapsed() < PATIENCE_MS) continue
@@ -129,6 +130,7 @@ class Simulation {
       betweenIntentAndResult: this.#between,
       seen: this.#invariants.seen,
       hooks: this.#invariants.verdicts.tally,
+      elsewhere: this.#elsewhere.tally,
       tally: this.#tally,
     }
   }
@@ -138,7 +140,7 @@ class Simulation {
   }
 
   #rested(): boolean {
-    const quiet = this.#scheduler.elapsed() > FAULTY_MS && this.#people.busy === 0
+    const quiet = this.#scheduler.elapsed() > FAULTY_MS && this.#people.busy + this.#elsewhere.busy === 0
     return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
   }
 
