@@ -102,8 +102,7 @@ export class Elsewhere {
 /** As somebody would write it who wants the calls to run unasked. */
 function forged(value: Portable): Portable {
   const { checksum: _checksum, ...rest } = structuredClone(value)
-  for (const event of rest.events)
-    if (event.type === 'agent.message') for (const call of event.calls) bare(call as Mutable<Proposal>)
+  for (const event of rest.events) if (event.type === 'agent.message') for (const call of event.calls) bare(call)
   return { ...rest, checksum: hash('sha256', canonicalJson(rest)) }
 }
 

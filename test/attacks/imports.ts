@@ -37,7 +37,12 @@ function forged(value: Portable, change: Forgery): Portable {
 async function believed(store: Store, { session, events, blobs }: Portable): Promise<void> {
   const state: Session = events.reduce(fold, EMPTY)
   const write: Restoration = {
-    ...{ session, lane: 'owner', epoch: 0, expectedSeq: 0, events: [], history: events },
+    session,
+    lane: 'owner',
+    epoch: 0,
+    expectedSeq: 0,
+    events: [],
+    history: events,
     card: cardOf(session, state, next(state, { now: store.now(), epoch: state.epoch })),
     blobs: Object.entries(blobs).map(([hashed, { media, data }]) => {
       return { hash: hashed, media, data: Buffer.from(data, 'base64') }
