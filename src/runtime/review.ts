@@ -28,14 +28,18 @@ export async function reviewRun(
   const agent = world.agent(book.session.agent)
   const tools = await agent.tools.open(flight)
   const { setup, blobs } = await preparer.setup(book, agent, tools)
-  const serial = calls.some(({ proposal }) => tools.get(proposal.tool)?.sequential)
   const admitting: Admitting = { world, agent, book, tools, allow: 'all', flight }
   const events: OwnerBody[] = []
   for (const call of calls) {
     if (mayHaveRun(call, tools)) events.push(unknown(call.key, RAN))
-    else events.push(await reviewCall(admitting, asking, call, serial))
+    else events.push(await reviewCall(admitting, asking, call, false))
   }
-  return { events: [...events, { type: 'run.reviewed', limits: agent.limits, ...setup }], blobs }
+  // One sequential call puts the whole batch in order.
+  const serial = events.some((event) => event.type === 'call.reviewed' && event.sequential)
+  const ordered = events.map((event): OwnerBody => {
+    return serial && event.type === 'call.reviewed' ? { ...event, sequential: true } : event
+  })
+  return { events: [...ordered, { type: 'run.reviewed', limits: agent.limits, ...setup }], blobs }
 }
 
 /** What ran at most once there must not run here: whether it may is the word of the tool as it is, and never of the log alone. */
