@@ -48,7 +48,13 @@ type Fork = Frozen<{ session: string; seq: number }>
 /** `foreign`: a fork took it along from the session it came from. */
 type Begun = Setup & { foreign?: true }
 /** The frozen toolset, instructions and policy, by hash; the code that ran; tools that are missing, in sentences for people. */
-export type Setup = { toolset: string; instructions: string; policy?: string; code?: string; warnings?: readonly string[] }
+export type Setup = {
+  toolset: string
+  instructions: string
+  policy?: string
+  code?: string
+  warnings?: readonly string[]
+}
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
 /** `assumed`: nobody said what it used, and this is an estimate. The accounts then count all that was held for it. */

@@ -5,7 +5,7 @@ import type { Mutable, Proposal } from './content.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start } from './ledger.ts'
-import { newRun, parked, renewed, type Run, type Session } from './session.ts'
+import { clock, newRun, renewed, type Run, type Session } from './session.ts'
 
 type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
 export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null }
@@ -216,11 +216,4 @@ function runOf(s: OpenSession): OpenRun {
 function turnOf(s: OpenSession): OpenTurn {
   assert(s.run?.turn, 'a call without a turn')
   return s.run.turn
-}
-
-/** Time counts while one attempt works: not while parked, and not while nobody drove. */
-function clock(s: OpenSession, run: OpenRun, e: Event, epochBefore: number): void {
-  if (run.since !== null && e.epoch > 0 && e.epoch === epochBefore) run.activeMs += Math.max(0, e.at - run.since)
-  if (parked(s, run)) run.since = null
-  else if (e.epoch > 0 || run.since === null) run.since = e.at
 }

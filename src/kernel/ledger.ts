@@ -1,6 +1,6 @@
 // The ledger of calls: how one proposed action moves from proposal to result. Pure transitions, no decisions.
 import type { CallKey, Frozen, Mutable, Outside, Proposal, Verdict } from './content.ts'
-import { callKey, type InboxEvent, type OwnerEvent } from './event.ts'
+import { callKey, type InboxEvent, type OwnerBody, type OwnerEvent } from './event.ts'
 import { assert, Bug } from './failure.ts'
 
 export type CallState = Frozen<
@@ -112,6 +112,10 @@ export function hand(turn: OpenTurn, key: CallKey): void {
 /** Who answers a call that does not run here. */
 export function outsideOf({ gate }: Pick<Proposal, 'gate'>): Outside | undefined {
   return gate?.type === 'ask' ? gate.outside : gate?.type === 'outside' ? gate : undefined
+}
+
+export function intentOf({ key, proposal }: Call): OwnerBody {
+  return { type: outsideOf(proposal) ? 'agent.custom_tool_use' : 'agent.tool_use', call: key }
 }
 
 export function settle(turn: OpenTurn, key: CallKey, seq: number): Call {

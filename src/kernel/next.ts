@@ -18,8 +18,8 @@
 //   turn done, or run just begun                 record model.started (promotion)
 import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
-import { type Call, outsideOf, reviewable, type Turn } from './ledger.ts'
-import { CALL_LOSSES_MAX, deadline, type Here, refusal, stopping } from './limits.ts'
+import { type Call, intentOf, outsideOf, reviewable, type Turn } from './ledger.ts'
+import { CALL_LOSSES_MAX, deadline, earliest, type Here, refusal, stopping } from './limits.ts'
 import { closing, expiry, refused, resultOf, unknown } from './result.ts'
 import { opening, type Run, type Session, steering } from './session.ts'
 
@@ -139,10 +139,6 @@ function wave(run: Run, turn: Turn, running: number): readonly Call[] {
   return starts
 }
 
-export function intentOf({ key, proposal }: Call): OwnerBody {
-  return { type: outsideOf(proposal) ? 'agent.custom_tool_use' : 'agent.tool_use', call: key }
-}
-
 function think(s: Session, run: Run, here: Here): Decision {
   const verdict = run.turn?.verdict
   const inputs = steering(s)
@@ -186,11 +182,6 @@ function runsOf(turn: Turn | null, here: Here): Effect[] {
     effects.push({ type: 'run', key: `run:${call.key}`, call, mode })
   }
   return effects
-}
-
-function earliest(times: readonly number[]): number | null {
-  const first = Math.min(...times)
-  return Number.isFinite(first) ? first : null
 }
 
 function record(events: readonly OwnerBody[]): Decision {

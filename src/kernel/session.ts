@@ -1,6 +1,6 @@
 // What `next` needs to know of a session: plain JSON, bounded by what is open, replaced and never mutated.
 // Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
-import type { Frozen, Limits, ModelFailureClass, Outcome } from './content.ts'
+import type { Frozen, Limits, ModelFailureClass, Mutable, Outcome } from './content.ts'
 import type { Event, Parent } from './event.ts'
 import type { Turn } from './ledger.ts'
 
@@ -86,4 +86,16 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
 /** What a review puts in the place of what a run froze elsewhere. */
 export function renewed({ limits, toolset, instructions }: Extract<Event, { type: 'run.reviewed' }>): Partial<Run> {
   return { limits, toolset, instructions, retryAt: 0, foreign: false }
+}
+
+/** Time counts while one attempt works: not while parked, and not while nobody drove. */
+export function clock(
+  s: Session,
+  run: Omit<Mutable<Run>, 'turn'> & Pick<Run, 'turn'>,
+  e: Event,
+  epochBefore: number,
+): void {
+  if (run.since !== null && e.epoch > 0 && e.epoch === epochBefore) run.activeMs += Math.max(0, e.at - run.since)
+  if (parked(s, run)) run.since = null
+  else if (e.epoch > 0 || run.since === null) run.since = e.at
 }
