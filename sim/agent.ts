@@ -1,4 +1,5 @@
 // The agents the simulator runs: models whose replies the seed chooses, and tools of every class with every bad habit.
+import { hash } from 'node:crypto'
 import type { EffectClass, Json } from '../src/kernel/content.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../src/kernel/ports.ts'
 import { Toolbox } from '../src/runtime/toolbox.ts'
@@ -62,7 +63,13 @@ const anything: StandardSchema<{ readonly n: number }> = {
 }
 
 function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
-  type Extra = { sequential?: boolean; approval?: 'ask'; deliverable?: boolean; onInterrupt?: 'block' }
+  type Extra = {
+    sequential?: boolean
+    approval?: 'ask'
+    deliverable?: boolean
+    onInterrupt?: 'block'
+    place?: () => string
+  }
   const make = (name: string, effect: EffectClass, extra: Extra = {}): Tool =>
     defineTool({
       name,
@@ -71,7 +78,7 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
       effect,
       timeoutMs: TOOL_MS,
       ...extra,
-      execute: (_args, context) => work(process, oracle, context, effect),
+      execute: (_args, context) => work(process, oracle, context, effect, extra.place && placeHash(extra.place())),
     })
   const outside = defineTool({
     name: 'outside',
@@ -110,22 +117,33 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
     make('pay', 'once'),
     make('slow', 'once', { sequential: true, onInterrupt: 'block' }),
     make('risky', 'once', { approval: 'ask' }),
-    make('publish', 'idempotent', { approval: 'ask' }),
+    make('publish', 'idempotent', { approval: 'ask', place: () => process.place }),
     outside,
     checked,
     broken,
   ]
 }
 
+/** Written down a second time, so that the real one is compared with something. */
+function placeHash(place: string): string {
+  return hash('sha256', JSON.stringify([null, place]))
+}
+
 type Context = { readonly session: string; readonly call: string; readonly signal: AbortSignal }
 
 /** Acts somewhere in the middle of its time; sometimes fails, sometimes ignores its abort, sometimes takes far too long. */
-async function work(process: SimProcess, oracle: Oracle, context: Context, effect: EffectClass): Promise<string> {
+async function work(
+  process: SimProcess,
+  oracle: Oracle,
+  context: Context,
+  effect: EffectClass,
+  place?: string,
+): Promise<string> {
   const { chance } = process
   const heedless = chance.yes(0.3)
   await process.sleep(chance.between(0, 15))
   if (context.signal.aborted && !heedless) throw new Error('aborted')
-  oracle.execute(context.session, context.call, effect)
+  oracle.execute(context.session, context.call, effect, place)
   await process.sleep(chance.yes(0.08) ? chance.between(100, 400) : chance.between(0, 25))
   if (chance.yes(0.15)) throw new Error('the tool failed')
   return `done ${context.call}`

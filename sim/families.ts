@@ -33,7 +33,7 @@ export class Families {
     else if (e.type === 'user.custom_tool_result' && e.parent !== undefined && kin.parent) {
       kin.parent = { ...kin.parent, call: e.parent }
       kin.reached = e.seq
-    } else if (e.type === 'user.interrupt' && e.id.startsWith('parent:')) kin.dismissed = e.seq
+    } else if (e.type === 'user.interrupt' && e.id.startsWith('terret:parent:')) kin.dismissed = e.seq
     else if ((e.type === 'model.started' || e.type === 'agent.tool_use') && (w.run?.seq ?? 0) < kin.dismissed)
       fail('C10 a child works on after its parent let it go')
   }
@@ -77,7 +77,7 @@ export class Families {
   #ended(commit: readonly Entry[], session: string, e: Of<'run.settled'>, fail: Fail): void {
     const { parent, said } = this.#kin.get(session) ?? {}
     if (!parent || said === undefined) return
-    const id = `child:${session}:${e.seq}`
+    const id = `terret:child:${session}:${e.seq}`
     const [answer, ...more] = of(commit, parent.session, 'user.custom_tool_result').filter((a) => a.id === id)
     if (e.outcome.type === 'limit' && e.outcome.limit === 'usd') {
       if (answer) fail('C5 a child that only waits for money told its parent that it ended')
@@ -93,7 +93,7 @@ export class Families {
 
   /** A child speaks of the end of a run in the commit that ends it; or later, when an answer of its parent came too late. */
   #told(commit: readonly Entry[], e: Of<'user.custom_tool_result'>, sessions: Sessions, fail: Fail): void {
-    const [, child = '', seq] = /^child:(.+):(\d+)$/.exec(e.id) ?? []
+    const [, child = '', seq] = /^terret:child:(.+):(\d+)$/.exec(e.id) ?? []
     if (seq === undefined || of(commit, child, 'run.settled').some((end) => end.seq === Number(seq))) return
     const { parent, reached = 0, settled = 0, said = '' } = this.#kin.get(child) ?? {}
     const late = reached > settled && parent?.call === e.call && sessions.get(child)?.run === null

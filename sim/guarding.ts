@@ -25,7 +25,7 @@ export class Guarding {
       told.notices.add(e.text)
     } else if (e.type === 'agent.tool_result') fails(told, w, e)
     else if (e.type === 'model.started') this.#asked(told, w, fail)
-    else if (e.type === 'run.settled') this.#settled(session, told, e, fail)
+    else if (e.type === 'run.settled') this.#settled(w.fold.agent, told, e, fail)
   }
 
   #asked({ trail }: Told, w: Watched, fail: Fail): void {
@@ -35,12 +35,11 @@ export class Guarding {
     if (this.#cast.breaker && trail.count >= STUBBORN_MAX) fail('G2 a run goes on that gets nowhere')
   }
 
-  #settled(session: string, { trail }: Told, e: Of<'run.settled'>, fail: Fail): void {
+  #settled(agent: string, { trail }: Told, e: Of<'run.settled'>, fail: Fail): void {
     if (e.outcome.type !== 'halted') return
     const [, count] = /"broken" failed (\d+) times/.exec(e.outcome.reason) ?? []
     if (count === undefined) return
-    if (!this.#cast.breaker || !this.#cast.roles.get(session)?.stubborn)
-      fail('G2 a run is halted for what it did not do')
+    if (!this.#cast.breaker || !this.#cast.roles.get(agent)?.stubborn) fail('G2 a run is halted for what it did not do')
     if (Number(count) !== STUBBORN_MAX || trail.count !== STUBBORN_MAX)
       fail(`G2 a run is halted after ${trail.count} failures, said to be ${count}`)
   }

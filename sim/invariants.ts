@@ -19,9 +19,11 @@ import {
   exhaustedIn,
   type Fail,
   fresh,
+  imported,
   type Leases,
   type Of,
   record,
+  reviewed,
   steered,
   stopped,
   type Watched,
@@ -73,13 +75,32 @@ export class Invariants {
     if (this.#digest !== null) return
     const known = this.#sessions.get(session) ?? fresh()
     this.#sessions.set(session, known)
+    const arrives = events[0]?.seq === 1 && events.at(-1)?.type === 'session.imported'
     for (const event of events) {
       const body = JSON.stringify(event)
       this.#hash.update(`${session} ${body}\n`)
       this.seen.events += 1
       if (known.broken) continue
-      this.#check(session, known, JSON.parse(body) as Event)
+      if (arrives) this.#restore(session, known, JSON.parse(body) as Event)
+      else this.#check(session, known, JSON.parse(body) as Event)
     }
+  }
+
+  /** What happened in another store was checked there, if it happened at all. */
+  #restore(session: string, w: Watched, e: Event): void {
+    const deaf: Fail = () => {}
+    if (e.type === 'session.created' || e.type === 'run.started') {
+      this.money.take(session, e, deaf)
+      this.#families.take(session, w, e, deaf)
+    }
+    this.#guarding.take(session, w, e, deaf)
+    w.epoch = Math.max(w.epoch, e.epoch)
+    // A file may say that a call runs: nothing of this session does.
+    if (e.type === 'agent.tool_use') {
+      const call = w.calls.get(e.call)
+      if (call) call.intents += 1
+    } else this.#rules(session, w, e, deaf)
+    take(w.fold, e)
   }
 
   /** One commit has been taken, with all the sessions it wrote to. */
@@ -105,8 +126,11 @@ export class Invariants {
     if (e.at < w.fold.at) fail('I1 time went back')
     if (e.epoch > 0 && e.epoch < w.epoch) fail('I2 an older epoch wrote after a newer one')
     if (e.epoch > 0 && e.epoch !== this.leases.get(session)?.epoch) fail('I3 a worker without the lease wrote')
+    if (e.epoch > 0 && w.held) fail('I39 an imported session is driven before anybody let it go on')
     w.epoch = Math.max(w.epoch, e.epoch)
-    this.verdicts.take(session, w, e, fail)
+    // What a new session begins with no hook was asked about, and it cost nothing.
+    const brought = e.epoch === 0 && !('id' in e)
+    if (!brought || e.type === 'session.created') this.verdicts.take(session, w, e, fail)
     this.#guarding.take(session, w, e, fail)
     this.money.take(session, e, fail)
     this.#rules(session, w, e, fail)
@@ -159,6 +183,7 @@ export class Invariants {
       case 'model.started':
         return asked(w, e, fail)
       case 'agent.message':
+        e.calls.forEach(({ place }, i) => this.#oracle.places.set(`${session}:${e.seq}.${i}`, place))
         return replied(w, e, fail)
       case 'model.failed':
         return this.#failed(session, w, e, fail)
@@ -172,6 +197,14 @@ export class Invariants {
         return this.#resulted(session, w, e, fail)
       case 'run.settled':
         return concluded(w, e, fail)
+      case 'session.imported':
+        return imported(w)
+      case 'run.reviewed':
+        if (w.run) w.run.limits = e.limits
+        return
+      case 'call.reviewed':
+        this.#oracle.places.set(`${session}:${e.call}`, e.place)
+        return reviewed(w, e, fail)
       default:
         return
     }
@@ -223,7 +256,8 @@ export class Invariants {
     if (gate?.type === 'ask' && call.decision === false && e.status !== 'denied' && e.status !== 'aborted')
       fail('I24 a call that was denied has another result')
     const ours = gate?.type !== 'refuse' && !answererOf(call.proposal)
-    if (e.status === 'ok' && ours && !this.#oracle.executed(session, e.call)) fail('I25 a call is ok that never ran')
+    if (e.status === 'ok' && ours && e.epoch > 0 && !this.#oracle.executed(session, e.call))
+      fail('I25 a call is ok that never ran')
     if (e.from !== undefined && e.from !== call.answer) fail('I31 a result repeats another answer than the first')
     if (call.handed > 0 && e.from === undefined && e.status !== 'aborted')
       fail('I32 a call that was handed out has a result nobody gave')
@@ -239,6 +273,7 @@ function siblingsOf(w: Watched, call: CallRecord): readonly CallRecord[] {
 function begins(w: Watched, call: CallRecord, fail: Fail): void {
   const { gate } = call.proposal
   if (call.result > 0) fail('I13 an intent for a call that has its result')
+  if (call.foreign) fail('I37 a call from elsewhere starts that nobody was asked about here')
   if (!call.runnable) fail('I15 a call of a reply runs that must not go on')
   if (gate?.type === 'ask' && call.decision !== true) fail('I17 a call runs that was not allowed')
   if (gate?.type === 'refuse') fail('I18 a call runs that was refused')
@@ -252,7 +287,8 @@ function handed(w: Watched, e: Of<'agent.custom_tool_use'>, fail: Fail): void {
   if (!call || !answererOf(call.proposal)) return fail('I7 a call was handed out that is ours')
   if (call.handed > 0) fail('I30 a call is handed out twice')
   if (stopped(w)) fail('I16 a call starts after an interrupt')
-  begins(w, call, fail)
+  // A question that a person has already comes along with a fork.
+  if (e.epoch > 0) begins(w, call, fail)
   call.handed = e.seq
 }
 

@@ -15,6 +15,8 @@ export class Oracle {
   readonly violations: string[] = []
   /** Intents that are on disk, as the invariants saw them committed. */
   readonly intents = new Set<string>()
+  /** Where a call was to act when it was asked about, as the log has it. */
+  readonly places = new Map<string, string | undefined>()
   /** How often a model refused because its provider was down. */
   refused = 0
   /** From when until when the provider is down. */
@@ -23,8 +25,9 @@ export class Oracle {
   readonly #requests = new Map<string, { readonly seq: number; readonly bytes: string }>()
 
   /** A handler is about to act on the world. */
-  execute(session: string, call: CallKey, effect: EffectClass): void {
+  execute(session: string, call: CallKey, effect: EffectClass, place?: string): void {
     const key = `${session}:${call}`
+    if (this.places.get(key) !== place) this.violations.push(`O6 ${key} ran in another place than was asked about`)
     if (!this.intents.has(key)) this.violations.push(`O1 ${key} ran before its intent was on disk`)
     const seen = this.executions.get(key) ?? { session, call, effect, times: 0 }
     seen.times += 1

@@ -46,8 +46,8 @@ export class People {
       await this.#stage.scheduler.sleep(chance.between(0, 350))
       const id = `m${i}`
       const message = messageOf(id, `${session} ${id}`, chance.pick(WHEN))
-      await this.#say(session, message)
-      if (chance.yes(0.2)) await this.#say(session, message)
+      await this.say(session, message)
+      if (chance.yes(0.2)) await this.say(session, message)
       // Nobody interrupts the first session: it is the one that is sure to run every class of effect.
       if (session !== 's0' && chance.yes(0.25)) await this.#interrupt(session, `i${i}`)
     }
@@ -65,8 +65,8 @@ export class People {
         const lost = fold.run?.turn?.open.some((c) => c.state.type === 'running' && c.state.epoch < epoch)
         if (!lost || session === 's0' || this.#chance.yes(0.5)) continue
         n += 1
-        await this.#say(session, { type: 'user.interrupt', id: `meddle${n}`, mode: 'stop' })
-        await this.#say(session, messageOf(`instead${n}`, 'this instead', 'next'))
+        await this.say(session, { type: 'user.interrupt', id: `meddle${n}`, mode: 'stop' })
+        await this.say(session, messageOf(`instead${n}`, 'this instead', 'next'))
       }
     }
   }
@@ -84,12 +84,12 @@ export class People {
         const broke = run === null && inputs.length === 0 && last?.type === 'limit' && last.limit === 'usd'
         const above = parent && broke ? invariants.sessions().get(parent.session)?.fold.run : null
         if (!parent || !above?.turn?.open.some(({ key }) => key === parent.call)) continue
-        await this.#say(parent.session, { type: 'user.interrupt', id: `broke${n}:${parent.call}`, mode: 'stop' })
+        await this.say(parent.session, { type: 'user.interrupt', id: `broke${n}:${parent.call}`, mode: 'stop' })
       }
       for (const { session, trouble } of await store.list({ limit: 1_000 })) {
         if (trouble?.until !== null) continue
         this.cared += 1
-        await this.#say(session, { type: 'user.interrupt', id: `care${n}`, mode: 'resume' })
+        await this.say(session, { type: 'user.interrupt', id: `care${n}`, mode: 'resume' })
       }
     }
   }
@@ -101,13 +101,13 @@ export class People {
     const seen = this.#stage.invariants.sessions().get(session)?.fold.run?.seq
     if (this.#chance.yes(0.2)) await this.#stage.scheduler.sleep(this.#chance.between(0, 60))
     const run = seen !== undefined && this.#chance.yes(0.3) ? { run: seen } : {}
-    await this.#say(session, { type: 'user.interrupt', id, mode, ...run })
+    await this.say(session, { type: 'user.interrupt', id, mode, ...run })
     if (mode === 'stop') return
     // Somebody who pauses goes on later: with a word of their own, or just so, now and then twice.
     await this.#stage.scheduler.sleep(this.#chance.between(0, 200))
-    if (this.#chance.yes(0.5)) return this.#say(session, messageOf(`go-${id}`, 'go on', 'next'))
-    await this.#say(session, { type: 'user.interrupt', id: `go-${id}`, mode: 'resume' })
-    if (this.#chance.yes(0.2)) await this.#say(session, { type: 'user.interrupt', id: `on-${id}`, mode: 'resume' })
+    if (this.#chance.yes(0.5)) return this.say(session, messageOf(`go-${id}`, 'go on', 'next'))
+    await this.say(session, { type: 'user.interrupt', id: `go-${id}`, mode: 'resume' })
+    if (this.#chance.yes(0.2)) await this.say(session, { type: 'user.interrupt', id: `on-${id}`, mode: 'resume' })
   }
 
   /** Somebody who looks over the shoulder of children: speaks to them, pauses them, stops them. */
@@ -120,7 +120,7 @@ export class People {
       if (children.length === 0 || this.#chance.yes(0.5)) continue
       const [session] = this.#chance.pick(children)
       if (this.#chance.yes(0.6)) await this.#interrupt(session, `over${n}`)
-      else await this.#say(session, messageOf(`over${n}`, 'and this', this.#chance.pick(WHEN)))
+      else await this.say(session, messageOf(`over${n}`, 'and this', this.#chance.pick(WHEN)))
     }
     this.busy -= 1
   }
@@ -155,19 +155,19 @@ export class People {
     const chance = this.#chance
     const decision = { type: 'user.tool_confirmation', call, by: 'sim' } as const
     if (chance.yes(0.15))
-      await this.#say(session, { ...decision, id: `w${click}`, digest: 'of another action', allow: true })
-    await this.#say(session, { ...decision, id: `d${click}`, digest, allow: chance.yes(0.7) })
-    if (chance.yes(0.3)) await this.#say(session, { ...decision, id: `e${click}`, digest, allow: chance.yes(0.5) })
+      await this.say(session, { ...decision, id: `w${click}`, digest: 'of another action', allow: true })
+    await this.say(session, { ...decision, id: `d${click}`, digest, allow: chance.yes(0.7) })
+    if (chance.yes(0.3)) await this.say(session, { ...decision, id: `e${click}`, digest, allow: chance.yes(0.5) })
   }
 
   async #answer(session: string, call: string, click: number): Promise<void> {
     const answer = { type: 'user.custom_tool_result', call, ok: true } as const
-    await this.#say(session, { ...answer, id: `a${click}`, content: 'first' })
-    if (this.#chance.yes(0.3)) await this.#say(session, { ...answer, id: `b${click}`, content: 'second' })
+    await this.say(session, { ...answer, id: `a${click}`, content: 'first' })
+    if (this.#chance.yes(0.3)) await this.say(session, { ...answer, id: `b${click}`, content: 'second' })
   }
 
   /** Retries with the same id until it is acknowledged, as a careful client does. */
-  async #say(session: string, event: InboxBody): Promise<void> {
+  async say(session: string, event: InboxBody): Promise<void> {
     const { scheduler, store, disk } = this.#stage
     await scheduler.sleep(this.#chance.between(0, 3))
     while (disk.fullUntil > scheduler.now()) await scheduler.sleep(10)

@@ -41,7 +41,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'each wrong call of a reply uses up a retry',
-    file: 'src/kernel/fold.ts',
+    file: 'src/kernel/retries.ts',
     find: 'if (turn.retried?.includes(tool)) return',
     replace: 'if (turn.retried?.includes(`${tool} `)) return',
   },
@@ -278,8 +278,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a wake is lost in an outage',
     file: 'src/kernel/fold.ts',
-    find: 'if (e.partial !== undefined) run.cuts += 1',
-    replace: 'if (e.partial !== undefined) run.cuts += 1\n    s.wakes = []',
+    find: 'countFailure(run, e, at)',
+    replace: 'countFailure(run, e, at)\n  s.wakes = []',
   },
   {
     name: 'what was shown of a cut answer is dropped',
@@ -289,7 +289,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a cut answer is no counted attempt',
-    file: 'src/kernel/fold.ts',
+    file: 'src/kernel/retries.ts',
     find: 'if (e.partial !== undefined) run.cuts += 1',
     replace: 'run.cuts += 0',
   },
@@ -298,6 +298,48 @@ export const FAULTS: readonly Planted[] = [
     file: 'src/runtime/guard.ts',
     find: 'this.#tokens >= tokens)',
     replace: 'this.#tokens >= tokens * 2)',
+  },
+  {
+    name: 'an imported approval counts',
+    file: 'src/kernel/fold.ts',
+    find: 'if (s.run) s.run.foreign = true',
+    replace: 'if (s.run) s.run.foreign = false',
+  },
+  {
+    name: 'an imported session goes on by itself',
+    file: 'src/kernel/next.ts',
+    find: "if (s.held) return rest('resume')",
+    replace: "if (s.held && s.seq < 0) return rest('resume')",
+  },
+  {
+    name: 'what is open in a fork goes on as it was decided in the other session',
+    file: 'src/runtime/fork.ts',
+    find: '...more, foreign: true }',
+    replace: '...more }',
+  },
+  {
+    name: 'a review lets through what the policy allows',
+    file: 'src/runtime/review.ts',
+    find: "=== 'never' ? 'never' : 'always'",
+    replace: "=== 'never' ? 'never' : 'auto'",
+  },
+  {
+    name: 'what ran once elsewhere is asked about, and run again',
+    file: 'src/runtime/review.ts',
+    find: "if (state.type !== 'running') return false",
+    replace: "if (state.type !== 'asked') return false",
+  },
+  {
+    name: 'an approval is bound to no place',
+    file: 'src/tools/admit.ts',
+    find: 'if (place === undefined && environment === null) return undefined',
+    replace: 'if (place !== undefined || environment === null) return undefined',
+  },
+  {
+    name: 'a decision before the review counts',
+    file: 'src/kernel/ledger.ts',
+    find: "terms.gate?.type === 'ask' ? { type: 'asked', votes: [], since: seq } : READY",
+    replace: "terms.gate?.type === 'ask' && before.type === 'asked' ? { type: 'asked', votes: [], since: seq } : READY",
   },
 ]
 

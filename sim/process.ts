@@ -41,6 +41,8 @@ const FOREVER = new Promise<never>(() => {})
 
 export class SimProcess {
   readonly name: string
+  /** Where its tools act: not all processes of a store work in the same folder. */
+  readonly place: string
   alive = true
   /** Set while this process's own commit runs, so that its watchers see events and others only a hint. */
   committing = false
@@ -53,6 +55,7 @@ export class SimProcess {
 
   constructor(name: string, shared: Shared) {
     this.name = name
+    this.place = name.endsWith('1') ? 'another folder' : 'a folder'
     this.#shared = shared
     this.clock = { now: () => shared.scheduler.now(), timer: (ms, fire) => this.#timer(ms, fire) }
     this.store = this.#connect()

@@ -13,6 +13,7 @@ import { memory } from '../src/stores/memory.ts'
 import { simAgents } from './agent.ts'
 import { type Cast, drawCast } from './cast.ts'
 import { simHooks } from './hooks.ts'
+import { Elsewhere } from './elsewhere.ts'
 import { Invariants, type Seen } from './invariants.ts'
 import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
@@ -40,6 +41,7 @@ export type Report = {
   readonly hooks: Verdicts['tally']
   /** Requests that a provider refused because it was down. */
   readonly refused: number
+  readonly elsewhere: Elsewhere['tally']
   readonly tally: Tally
 }
 
@@ -69,6 +71,7 @@ class Simulation {
   }
   readonly #disk: Disk = { fullUntil: 0 }
   readonly #people: People
+  readonly #elsewhere: Elsewhere
   readonly #errors: string[] = []
   readonly #workers: number
   readonly #sessions: readonly string[]
@@ -85,13 +88,10 @@ class Simulation {
     this.#invariants = new Invariants(this.#oracle, this.#cast)
     this.#store = this.#observed(memory({ clock: this.#scheduler }))
     const over = (): boolean => this.#over
-    this.#people = new People({
-      scheduler: this.#scheduler,
-      store: this.#store,
-      disk: this.#disk,
-      invariants: this.#invariants,
-      over,
-    })
+    const [scheduler, store, disk, invariants] = [this.#scheduler, this.#store, this.#disk, this.#invariants]
+    const around = { scheduler, store, disk, invariants, over }
+    this.#people = new People(around)
+    this.#elsewhere = new Elsewhere(around, (session, event) => this.#people.say(session, event))
     this.#workers = chance.between(2, 3)
     const { outage } = this.#cast
     const from = this.#scheduler.now() + (outage?.fromMs ?? 0)
@@ -106,6 +106,7 @@ class Simulation {
     this.#live(this.#people.meddler())
     this.#live(this.#people.overseer())
     this.#live(this.#people.caretaker())
+    this.#live(this.#elsewhere.traveller())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
       if (this.#scheduler.elapsed() < PATIENCE_MS + 2 * (this.#cast.outage?.forMs ?? 0)) continue
@@ -135,6 +136,7 @@ class Simulation {
       seen: this.#invariants.seen,
       hooks: this.#invariants.verdicts.tally,
       refused: this.#oracle.refused,
+      elsewhere: this.#elsewhere.tally,
       tally: this.#tally,
     }
   }
@@ -144,7 +146,7 @@ class Simulation {
   }
 
   #rested(): boolean {
-    const quiet = this.#scheduler.elapsed() > FAULTY_MS && this.#people.busy === 0
+    const quiet = this.#scheduler.elapsed() > FAULTY_MS && this.#people.busy + this.#elsewhere.busy === 0
     return quiet && this.#invariants.settled(this.#scheduler.now()).length === 0
   }
 

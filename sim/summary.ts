@@ -18,6 +18,7 @@ export function summary(reports: readonly Report[], trace: string, seconds: numb
     `  unknown results ${sum((r) => r.seen.unknown)}, lost model calls ${sum((r) => r.seen.lostCalls)}, acknowledged events ${sum((r) => r.acked)}`,
     `  children ${sum((r) => r.seen.children)}, deepest ${Math.max(0, ...reports.map((r) => r.seen.deepest))}, answers to their questions ${sum((r) => r.seen.questions)}, crashes right after a commit between sessions ${sum((r) => r.tally.familyCrashes)}, pauses ${sum((r) => r.seen.pauses)}`,
     `  hooks asked ${sum((r) => r.hooks.asked)}, again after a crash or a pause ${sum((r) => r.hooks.again)}, calls held back ${sum((r) => r.hooks.cancelled)}, strict failures ${sum((r) => r.hooks.failed)}, results seen ${sum((r) => r.hooks.rewritten)}`,
+    `  imports ${sum((r) => r.elsewhere.imports)}, forged ${sum((r) => r.elsewhere.forged)}, let go on or stopped ${sum((r) => r.elsewhere.let)}, forks with open calls ${sum((r) => r.elsewhere.forks)}`,
     `  runs out of money ${sum((r) => r.seen.broke)}, notices ${sum((r) => r.seen.notices)}, nudges ${sum((r) => r.seen.nudges)}, halted ${sum((r) => r.seen.halts)}`,
     `  refused by a provider that was down ${sum((r) => r.refused)}, stopped answers ${sum((r) => r.seen.stopped)}, cut answers ${sum((r) => r.seen.cut)}`,
     `  seeds that crashed between intent and result: ${(share * 100).toFixed(1)} %`,

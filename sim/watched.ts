@@ -8,7 +8,7 @@ import { EMPTY } from '../src/kernel/session.ts'
 export type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
 export type CallRecord = {
-  readonly proposal: Proposal
+  proposal: Proposal
   readonly turn: number
   readonly runnable: boolean
   decision: boolean | null
@@ -20,11 +20,13 @@ export type CallRecord = {
   result: number
   /** How it ended, for the count of retries: null for neither of both. */
   ended: 'ok' | 'retry' | null
+  /** It came from another session, and nobody was asked about it here. */
+  foreign: boolean
 }
 type InputRecord = { readonly when: string; fate: 'pending' | 'swallowed' | 'held' | 'shown' }
 export type RunRecord = {
   readonly seq: number
-  readonly limits: Limits
+  limits: Limits
   replies: number
   toolCalls: number
   tokens: number
@@ -51,6 +53,8 @@ export type Watched = {
   paused: boolean
   epoch: number
   broken: boolean
+  /** It was imported, and nobody has let it go on. */
+  held: boolean
 }
 
 /** The newest epoch each session's lease was given out with, and to whom. */
@@ -76,13 +80,16 @@ export function fresh(): Watched {
     paused: false,
     epoch: 0,
     broken: false,
+    held: false,
   }
   return { fold: open(EMPTY), ...maps, ...state }
 }
 
 export function record(e: Of<'agent.message'>, proposal: Proposal, over: boolean): CallRecord {
   const runnable = !over && e.verdict.type === 'continue'
-  const counts = { decision: null, intents: 0, running: false, handed: 0, answer: 0, result: 0, ended: null }
+  // Whoever makes a session has no epoch: what it begins with was said elsewhere.
+  const foreign = e.epoch === 0
+  const counts = { decision: null, intents: 0, running: false, handed: 0, answer: 0, result: 0, ended: null, foreign }
   return { proposal, turn: e.seq, runnable, ...counts }
 }
 
@@ -106,7 +113,7 @@ export function isForChild(proposal: Proposal): boolean {
 /** The first valid decision stands: for the exact action, in time, while the call is open. */
 export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
   const call = w.calls.get(e.call)
-  if (!call || call.result > 0 || call.decision !== null || call.proposal.gate?.type !== 'ask') return
+  if (!call || call.foreign || call.result > 0 || call.decision !== null || call.proposal.gate?.type !== 'ask') return
   const { expiresAt } = call.proposal.gate
   if (e.digest !== call.proposal.digest || (expiresAt !== null && e.at > expiresAt)) return
   call.decision = e.allow
@@ -127,6 +134,7 @@ export function steered(w: Watched, e: Of<'user.message'> | Of<'user.interrupt'>
   if (e.run !== undefined && e.run !== w.run?.seq) return
   if (e.mode !== 'resume') w.wakes.clear()
   if (e.mode === 'stop') w.lastStop = e.seq
+  if (e.mode !== 'pause') w.held = false
   const waits = [...w.inputs.values()].some(({ fate }) => fate === 'pending')
   w.paused = e.mode === 'pause' && (w.run !== null || waits)
   if (w.paused) w.lastPause = e.seq
@@ -147,4 +155,29 @@ export function exhaustedIn({ calls, run }: Watched): string | null {
     return inARow > retries
   })
   return spent?.proposal.tool ?? null
+}
+
+/** Everything before this was said in another store. */
+export function imported(w: Watched): void {
+  const waits = [...w.inputs.values()].some(({ fate }) => fate === 'pending')
+  w.held = w.run !== null || waits || w.fold.wakes.length > 0
+  for (const call of w.calls.values()) {
+    if (call.result > 0 || call.handed > 0 || call.decision === false) continue
+    call.foreign = call.proposal.gate?.type !== 'refuse'
+    call.decision = null
+    call.running = false
+  }
+}
+
+/** It is asked about, or refused: no review lets a call through. */
+export function reviewed(w: Watched, e: Of<'call.reviewed'>, fail: Fail): void {
+  const call = w.calls.get(e.call)
+  if (!call || call.result > 0) return fail('I38 a call is reviewed that is not open')
+  const { type: _type, seq: _seq, at: _at, epoch: _epoch, call: _call, ...terms } = e
+  const { id, tool, args } = call.proposal
+  call.proposal = { id, tool, args, ...terms }
+  call.foreign = false
+  call.decision = null
+  if (terms.effect !== 'once') call.intents = 0
+  if (terms.gate?.type !== 'ask' && terms.gate?.type !== 'refuse') fail('I38 a review lets a call through unasked')
 }

@@ -27,13 +27,12 @@ export { Worker, type WorkerOptions } from './runtime/worker.ts'
 export type {
   Command,
   Decision,
-  RunOptions,
   RunStream,
   SendOptions,
   SentReceipt,
   SessionHandle,
-  StreamOptions,
 } from './session-handle.ts'
+export type { RunOptions, StreamOptions } from './runtime/verb-options.ts'
 export { memory, type MemoryOptions } from './stores/memory.ts'
 export { type Mark, sqlite, type SqliteFile } from './stores/sqlite.ts'
 

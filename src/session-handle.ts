@@ -7,11 +7,9 @@ import type { Page, Receipt } from './kernel/ports.ts'
 import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
 import { isBroke } from './runtime/children.ts'
-import { anything, type Checks, count, flag, needed, optionsOf, text } from './options.ts'
-import { type Command, commandsOf, interruptOf, messageOf, type Said } from './runtime/command.ts'
-import { SEND_OPTIONS, type SendOptions } from './runtime/command.ts'
-import { checkDecision, confirmationOf, type Decision, SHOWN } from './runtime/decision.ts'
-import { BUDGET, headOf, pendingOf } from './runtime/family.ts'
+import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './runtime/command.ts'
+import { checkDecision, confirmationOf, type Decision } from './runtime/decision.ts'
+import { BUDGET, headOf, heldText, pendingOf } from './runtime/family.ts'
 import { Feed, type StreamEvent } from './runtime/feed.ts'
 import { sentBefore } from './runtime/follow.ts'
 import { readTranscript } from './runtime/history.ts'
@@ -20,11 +18,23 @@ import { readOrigin } from './runtime/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './runtime/owner.ts'
 import { raiseOf, rootAgentOf, wasRaised } from './runtime/purse.ts'
 import { attended, follow, type Followed, type Place, whenBegun } from './runtime/reader.ts'
-import { type Completed, orThrow, type Pending, type Result } from './runtime/result.ts'
+import { type Completed, orThrow, type Result } from './runtime/result.ts'
 import { checkRun, type UndoneCall, undoRun, undoText } from './runtime/undo.ts'
+import {
+  type Answer,
+  checkAnswer,
+  checkFork,
+  checkRunOf,
+  checkSend,
+  checkStream,
+  type ForkOptions,
+  type RunOptions,
+  type StreamOptions,
+} from './runtime/verb-options.ts'
 import type { Reader, Worker } from './runtime/worker.ts'
 import type { World } from './runtime/world.ts'
 import { checkCount } from './stores/count.ts'
+import { checkRootId, ownId } from './stores/id.ts'
 
 export type { Command, SendOptions } from './runtime/command.ts'
 export type { Decision } from './runtime/decision.ts'
@@ -36,62 +46,15 @@ export type SentReceipt = {
   /** The session waits for a person: the message is kept and comes after the decision. */
   readonly queued: boolean
 }
-export type RunOptions = Pick<SendOptions, 'patienceMs'> & {
-  /** The result also has each reply of the model, as the log has it. */
-  readonly raw?: boolean
-}
-
 /** A caller that says how patient it is also waits that long for the result. */
 function followedBy({ raw = false, patienceMs }: RunOptions): Pick<Followed, 'raw' | 'patient'> {
   return { raw, patient: patienceMs !== undefined }
-}
-export type StreamOptions = RunOptions & {
-  /** Events after this seq. Default: from the beginning, or from the input that the stream sends. */
-  readonly after?: number
-  readonly deltas?: boolean
-  /** Also what children do. Default: true. */
-  readonly subagents?: boolean
-  /** Leaving a stream that started a run interrupts it, unless this is set. */
-  readonly detach?: boolean
 }
 export type RunStream = AsyncIterable<StreamEvent> & {
   readonly result: Promise<Result>
   /** The result of a run that completed; rejects with `RunFailed` for any other end. */
   orThrow(): Promise<Completed>
 }
-
-type Answer = {
-  readonly callId: CallKey
-  readonly content: string
-  readonly ok?: boolean
-  readonly by?: string
-  /** The session that asked, as `pending` names it. Default: this one. */
-  readonly sessionId?: string
-}
-type ForkOptions = { readonly at?: number; readonly id?: string }
-
-export const RUN_OPTIONS: Checks<RunOptions> = { raw: flag, patienceMs: count() }
-// The place `after` is checked by whoever reads from there.
-export const STREAM_OPTIONS: Checks<StreamOptions> = {
-  ...RUN_OPTIONS,
-  after: anything,
-  deltas: flag,
-  subagents: flag,
-  detach: flag,
-}
-const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
-const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
-const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
-const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text })
-const checkAnswer = optionsOf<Answer & Partial<Pending>>('answer', {
-  ...SHOWN,
-  digest: anything,
-  callId: needed(text, 'Name the call as `pending` does.'),
-  content: needed(anything),
-  ok: anything,
-  by: text,
-  sessionId: text,
-})
 
 /** How many messages may wait in one session. */
 const INPUTS_MAX = 1_000
@@ -282,7 +245,7 @@ export class SessionHandle {
     const other = await this.#other(answer)
     if (other) return other.answer(answer)
     await this.#open(callId, 'outside', 'an answer')
-    const id = `answer:${callId}`
+    const id = ownId('answer', callId)
     return this.#answered(
       { type: 'user.custom_tool_result', id, call: callId, ok, content, ...(by === undefined ? {} : { by }) },
       callId,
@@ -306,7 +269,7 @@ export class SessionHandle {
         throw new Fault('session_busy', `Session ${this.id} has an open run. Interrupt it before you undo one.`)
       const what = { session: this.id, agent: session.agent, run: run ?? session.began }
       if (run !== undefined) await checkRun(this.#world.store, this.id, run)
-      const calls = (undone ??= await undoRun(this.#world, what, new AbortController().signal))
+      const calls = (undone ??= await undoRun(this.#world, what, session.imported ?? 0, new AbortController().signal))
       const event = { type: 'note.added', kind: 'undo', text: this.#world.redactor.text(undoText(calls)) } as const
       return { value: calls, events: calls.length > 0 ? [event] : [] }
     })
@@ -314,8 +277,8 @@ export class SessionHandle {
   }
 
   /**
-   * A new session that goes on from here, or from an earlier event of this one. Nothing is copied and nothing here changes:
-   * the new session reads this log up to that event.
+   * A new session that goes on from here, or from an earlier event of this one. Nothing here changes: the new session reads this
+   * log up to that event. Only a reply whose calls are open there is taken along: each of them is asked about again.
    */
   async fork(options: ForkOptions = {}): Promise<SessionHandle> {
     this.#check()
@@ -326,7 +289,11 @@ export class SessionHandle {
       throw new Fault('invalid_input', `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${at}.`)
     const forked = new SessionHandle(options.id ?? this.#world.random.id(), this.#world, this.#worker)
     const origin = await readOrigin(this.#world.store, this.id)
-    await forked.create({ agent, ...origin, fork: { session: this.id, seq: at } })
+    // A workflow plans again what it has no result of.
+    const planned = this.#world.agent(agent).planner !== null
+    const { forkedAt } = await import('./runtime/fork.ts')
+    const taken = planned ? { seq: at, events: [] } : await forkedAt(this.#world.store, this.id, at)
+    await forked.create({ agent, ...origin, fork: { session: this.id, seq: taken.seq }, events: taken.events })
     return forked
   }
 
@@ -354,6 +321,7 @@ export class SessionHandle {
   }
 
   async create(beginning: Beginning): Promise<void> {
+    checkRootId(this.id)
     await this.#world.store.commit([creation(this.#world, this.id, beginning)])
   }
 
@@ -479,7 +447,8 @@ export class SessionHandle {
 
   async #open(callId: CallKey, state: 'asked' | 'outside', what: string): Promise<Call> {
     const session = await headOf(this.#world.store, this.id)
-    const call = session.run?.turn?.open.find((c) => c.key === callId)
+    if (session.held) throw new Fault('session_held', heldText(this.id))
+    const call = session.run?.foreign ? undefined : session.run?.turn?.open.find((c) => c.key === callId)
     if (call?.state.type === state) return call
     const code = Number(callId.split('.')[0]) <= session.seq ? 'decision_stale' : 'call_unknown'
     throw new Fault(code, `Call ${callId} is not waiting for ${what}. Run \`pending\` to see what is.`)

@@ -65,6 +65,10 @@ describe('the simulator', () => {
     expect(await missing((r) => r.hooks)).toEqual([])
   })
 
+  it('B-SIM-20: in the seeds sessions with open calls are exported, forged, imported, let go on and forked, and processes work in different places', async () => {
+    expect(await missing((r) => r.elsewhere)).toEqual([])
+  })
+
   it('B-SIM-7: in the seeds runs run out of money, are told of their limits, and are halted where they get nowhere', async () => {
     expect(await missing((r) => r.seen)).toEqual([])
   })

@@ -149,6 +149,10 @@ function causeLines(result: Result, id: string, told: string): readonly string[]
       return [`It goes on${when}, when \`${typed('worker')}\` runs; or now: ${typed(`resume ${id}`)}`]
     }
     case 'requires_action':
+      if (result.flags.held)
+        return [
+          `It was imported and is held. Go on with: ${typed(`resume ${id}`)}   (${typed(`pending ${id}`)} shows what it would do)`,
+        ]
       if (result.stopReason === 'paused') return pausedLines(result.reason, id)
       return result.pending.flatMap((pending) => pendingLines(pending))
   }

@@ -27,8 +27,11 @@ function wordsOf(event: Event): string {
       return event.mode
     case 'session.created':
       return event.fork ? `forked from ${event.fork.session} at ${event.fork.seq}` : event.agent
+    case 'session.imported':
+      return `from a file, where it was ${oneLine(event.from)}`
     case 'agent.tool_use':
     case 'agent.custom_tool_use':
+    case 'call.reviewed':
       return event.call
     case 'agent.tool_result': {
       const content = typeof event.content === 'string' ? event.content : `(${event.content.bytes} bytes)`

@@ -47,6 +47,7 @@ const FAULTS: Readonly<Record<string, number>> = {
   call_unknown: EXIT.missing,
   decision_stale: EXIT.conflict,
   session_busy: EXIT.conflict,
+  session_held: EXIT.waits,
   session_closed: EXIT.conflict,
   session_exists: EXIT.conflict,
   id_reused: EXIT.conflict,

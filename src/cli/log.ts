@@ -59,7 +59,9 @@ async function pendingOf(store: Store, session: string): Promise<readonly Pendin
     const args = last.account === undefined ? {} : { account: last.account }
     return [{ callId: 'budget', tool: 'budget', args, needs: 'approval', sessionId: session, path: pathOf(session) }]
   }
-  return (run?.turn?.open ?? []).flatMap((call): readonly Pending[] => {
+  // What came from elsewhere is asked about anew, when it goes on.
+  const open = run?.foreign ? [] : (run?.turn?.open ?? [])
+  return open.flatMap((call): readonly Pending[] => {
     const { tool, args, gate, digest } = call.proposal
     const common = { callId: call.key, tool, args, sessionId: session, path: pathOf(session) }
     if (call.state.type === 'outside')

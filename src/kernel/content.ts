@@ -35,11 +35,14 @@ export type Gate = Frozen<
 /** Answered from outside: a host tool, a person, or a child: a new one of this agent, or one whose question this answers. */
 export type Outside = Frozen<{ type: 'outside'; child?: string; answers?: Frozen<{ session: string; call: CallKey }> }>
 
-/** One call as admitted: what is stored, shown, approved and executed are these same bytes. */
+/** One call as admitted: what is stored, shown, approved and executed are these same bytes. `raw` is the model's own spelling. */
+export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: string } & Terms>
+
+/** On which terms it runs. Without a gate it runs as soon as there is room; `blocks` is not aborted by an interrupt. */
 // biome-ignore format: related fields share a line
-export type Proposal = Frozen<{
-  /** Without a gate it runs as soon as there is room. `raw` is the model's own spelling; `blocks` is not aborted by an interrupt. */
-  id: string; tool: string; args: Json; gate?: Gate; digest?: string; raw?: string
+export type Terms = Frozen<{
+  /** `digest` is of what is asked, and `place` of where it would act: an approval is for both. */
+  gate?: Gate; digest?: string; place?: string
   effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: number; blocks?: true
   /** Somebody has a last word before it starts: a hook, or the policy as it is then. */
   clear?: true

@@ -4,7 +4,7 @@
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
 import type { Failure } from './failure.ts'
 import type { Allow, BlobRef, CallKey, CallStatus, Frozen, Json, Limits, NoteKind } from './content.ts'
-import type { ModelFailureClass, Outcome, Part, Proposal, Usage, Verdict } from './content.ts'
+import type { ModelFailureClass, Outcome, Part, Proposal, Terms, Usage, Verdict } from './content.ts'
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
@@ -21,7 +21,7 @@ type Answerer = { by?: string; metadata?: Json; parent?: CallKey }
 
 export type OwnerBody = Frozen<
   | ({ type: 'session.created'; agent: string; planner: string } & Frozen<Origin>)
-  | ({ type: 'run.started'; inputs: readonly number[]; wakes: readonly string[]; limits: Limits } & Frozen<Setup>)
+  | ({ type: 'run.started'; inputs: readonly number[]; wakes: readonly string[]; limits: Limits } & Frozen<Begun>)
   /** `shows` are the seqs this request shows for the first time, in order: this is promotion. */
   | { type: 'model.started'; shows: readonly number[]; allow?: Allow; held?: number; boost?: true }
   | ({ type: 'agent.message'; parts: readonly Part[]; calls: readonly Proposal[]; verdict: Verdict } & Frozen<Paid>)
@@ -34,6 +34,12 @@ export type OwnerBody = Frozen<
   | { type: 'wake.scheduled'; due: number; reason: string; key: string; urgent?: true }
   | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[] }
   | { type: 'session.closed' }
+  /** It came out of a file, where it was called `from`. What stands before this is history: nothing is done on its word. */
+  | { type: 'session.imported'; from: string }
+  /** What an open run froze elsewhere is replaced by what holds here and now. */
+  | ({ type: 'run.reviewed'; limits: Limits } & Frozen<Setup>)
+  /** An open call gets its terms anew. What was decided about it before does not count any more. */
+  | ({ type: 'call.reviewed'; call: CallKey } & Terms)
 >
 type Origin = { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork }
 /** `root` is the session at the top, `depth` how far this is below it. One that `parks` hears ends, and no questions. */
@@ -41,8 +47,16 @@ export type Parent = Frozen<{ session: string; call: CallKey; root: string; dept
 /** The tool of the parent that reads kept texts: a long answer is kept, and names it for reading on. */
 type Reading = { reader?: string }
 type Fork = Frozen<{ session: string; seq: number }>
+/** `foreign`: a fork took it along from the session it came from. */
+type Begun = Setup & { foreign?: true }
 /** The frozen toolset, instructions and policy, by hash; the code that ran; tools that are missing, in sentences for people. */
-type Setup = { toolset: string; instructions: string; policy?: string; code?: string; warnings?: readonly string[] }
+export type Setup = {
+  toolset: string
+  instructions: string
+  policy?: string
+  code?: string
+  warnings?: readonly string[]
+}
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
 /** `assumed`: nobody said what it used, and this is an estimate. The accounts then count all that was held for it. */

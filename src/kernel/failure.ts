@@ -11,7 +11,7 @@ export type FailureKind =
 export type FaultCode =
   | ('lease_lost' | 'conflict' | 'over_budget' | 'store_replaced')
   | ('disk_full' | 'io_error' | 'store_busy' | 'store_closed' | 'store_damaged' | 'store_newer' | 'store_unsupported')
-  | ('session_missing' | 'session_exists' | 'session_closed' | 'session_damaged' | 'session_busy')
+  | ('session_missing' | 'session_exists' | 'session_closed' | 'session_damaged' | 'session_busy' | 'session_held')
   | (
       | 'id_reused'
       | 'call_unknown'

@@ -4,11 +4,10 @@
 import type { Mutable, Proposal } from './content.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
-import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, settle, start } from './ledger.ts'
-import { triedMs } from './limits.ts'
-import { type Input, newRun, parked, type Run, type Session } from './session.ts'
+import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start } from './ledger.ts'
+import { countFailure, countRetry, forgetFailures, forgiveRetries } from './retries.ts'
+import { clock, type Input, newRun, type OpenRun, renewed, type Session } from './session.ts'
 
-type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
 export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null }
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
@@ -49,7 +48,8 @@ function apply(s: OpenSession, e: Event): void {
       if (e.when !== 'after') s.paused = false
       return
     case 'user.tool_confirmation':
-      if (s.run?.turn) decide(s.run.turn, e)
+      // What came from elsewhere is asked anew first.
+      if (s.run?.turn && !s.run.foreign) decide(s.run.turn, e)
       return
     case 'user.custom_tool_result':
       if (s.run?.turn) answer(s.run.turn, e)
@@ -88,6 +88,15 @@ function apply(s: OpenSession, e: Event): void {
       s.inputs = []
       s.wakes = []
       return
+    case 'session.imported':
+      s.imported = e.seq
+      s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
+      if (s.run) s.run.foreign = true
+      return
+    case 'run.reviewed':
+      return void Object.assign(runOf(s), renewed(e))
+    case 'call.reviewed':
+      return review(turnOf(s), e)
     default:
       // An event of a type this version does not know is kept in the log and changes nothing.
       return
@@ -101,6 +110,7 @@ function inputOf({ seq, when, patienceMs }: Of<'user.message'>): Input {
 function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
   if (e.run !== undefined && e.run !== s.run?.seq) return
   const busy = s.run !== null || s.inputs.length > 0
+  if (s.held && e.mode !== 'pause') s.held = false
   if (e.mode !== 'resume') s.wakes = []
   s.paused = e.mode === 'pause' && busy
   if (e.mode === 'stop' && busy) s.stop = e.seq
@@ -140,11 +150,7 @@ function reply(s: OpenSession, e: Of<'agent.message'>): void {
   run.turn = openTurn(e, over)
   run.requests += 1
   if (!over) run.toolCalls = calls
-  run.failures = 0
-  run.fatal = null
-  run.trouble = null
-  run.waitedMs = 0
-  run.cuts = 0
+  forgetFailures(run)
   if (e.verdict.type !== 'empty') run.boosts = 0
 }
 
@@ -155,16 +161,12 @@ function fail(s: OpenSession, e: Of<'model.failed'>): void {
   run.model = null
   run.retryAt = e.retryAt ?? 0
   if (e.class === 'superseded' || e.class === 'interrupted') return
-  // The wait as it was planned: a clock that jumps and a machine that sleeps use up no patience.
-  if (e.class !== 'lost') run.waitedMs += triedMs(run, at, e.at) + Math.max(0, run.retryAt - e.at)
-  if (e.class !== 'lost') run.trouble = { class: e.class, message: e.message }
-  if (e.class === 'overflow') s.paused = true
-  else if (e.class === 'lost') run.losses += 1
-  else if (!e.unasked) {
-    run.failures += 1
-    if (e.partial !== undefined) run.cuts += 1
-    if (!e.retryable) run.fatal = { class: e.class, message: e.message }
+  if (e.class === 'lost') {
+    run.losses += 1
+    return
   }
+  if (e.class === 'overflow') s.paused = true
+  countFailure(run, e, at)
 }
 
 function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
@@ -174,25 +176,8 @@ function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
   if (e.ends !== undefined) run.ends = e.ends
   // What a hook held back was not a call.
   if (e.status === 'denied' && state.type === 'ready' && proposal.clear) run.toolCalls -= 1
-  if (e.retryKind !== undefined) retry(run, turn, proposal)
-  else if (e.status === 'ok' && Object.hasOwn(run.toolRetries, proposal.tool)) {
-    // The failures before this reply are forgiven; one of this reply still counts, in whatever order they came.
-    tally(run, proposal, turn.retried?.includes(proposal.tool) ? 1 : 0)
-  }
-}
-
-/** However many calls of a tool fail in one reply, the model has had one chance to correct them. */
-function retry(run: OpenRun, turn: OpenTurn, proposal: Proposal): void {
-  const { tool } = proposal
-  if (turn.retried?.includes(tool)) return
-  turn.retried = [...(turn.retried ?? []), tool]
-  tally(run, proposal, (Object.hasOwn(run.toolRetries, tool) ? (run.toolRetries[tool] ?? 0) : 0) + 1)
-}
-
-function tally(run: OpenRun, { tool, retries }: Proposal, used: number): void {
-  run.toolRetries = { ...run.toolRetries, [tool]: used }
-  if (used > (retries ?? run.limits.toolRetries)) run.exhausted = tool
-  else if (run.exhausted === tool) run.exhausted = null
+  if (e.retryKind !== undefined) countRetry(run, turn, proposal)
+  else if (e.status === 'ok') forgiveRetries(run, turn, proposal)
 }
 
 function conclude(s: OpenSession, e: Of<'run.settled'>): void {
@@ -218,11 +203,4 @@ function runOf(s: OpenSession): OpenRun {
 function turnOf(s: OpenSession): OpenTurn {
   assert(s.run?.turn, 'a call without a turn')
   return s.run.turn
-}
-
-/** Time counts while one attempt works: not while parked, and not while nobody drove. */
-function clock(s: OpenSession, run: OpenRun, e: Event, epochBefore: number): void {
-  if (run.since !== null && e.epoch > 0 && e.epoch === epochBefore) run.activeMs += Math.max(0, e.at - run.since)
-  if (parked(s, run)) run.since = null
-  else if (e.epoch > 0 || run.since === null) run.since = e.at
 }

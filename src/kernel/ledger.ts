@@ -1,11 +1,12 @@
 // The ledger of calls: how one proposed action moves from proposal to result. Pure transitions, no decisions.
 import type { CallKey, Frozen, Mutable, Outside, Proposal, Verdict } from './content.ts'
-import { callKey, type InboxEvent, type OwnerEvent } from './event.ts'
+import { callKey, type InboxEvent, type OwnerBody, type OwnerEvent } from './event.ts'
 import { assert, Bug } from './failure.ts'
 
 export type CallState = Frozen<
   | { type: 'ready' }
-  | { type: 'asked'; votes: readonly string[] }
+  /** `since` is the seq of the review that asked; without one it was asked with the reply. */
+  | { type: 'asked'; votes: readonly string[]; since?: number }
   | { type: 'denied'; by: string; why: string }
   /** The intent is on disk. `tries` counts the attempts that were lost with their worker. */
   | { type: 'running'; epoch: number; tries: number }
@@ -30,6 +31,7 @@ export type Turn = Frozen<{
 type Confirmation = Extract<InboxEvent, { type: 'user.tool_confirmation' }>
 type Answer = Extract<InboxEvent, { type: 'user.custom_tool_result' }>
 type Reply = Extract<OwnerEvent, { type: 'agent.message' }>
+type Review = Extract<OwnerEvent, { type: 'call.reviewed' }>
 
 export type OpenTurn = Omit<Mutable<Turn>, 'open' | 'results'> & { open: Call[]; results: number[] }
 
@@ -61,7 +63,7 @@ export function decide(turn: OpenTurn, e: Confirmation): void {
   if (!e.allow) return move(turn, i, { type: 'denied', by: e.by, why: e.why ?? '' })
   if (call.state.votes.includes(e.by)) return
   const votes = [...call.state.votes, e.by]
-  move(turn, i, votes.length >= gate.n ? READY : { type: 'asked', votes })
+  move(turn, i, votes.length >= gate.n ? READY : { ...call.state, votes })
 }
 
 /** A late or second answer is evidence in the log and changes nothing. */
@@ -79,6 +81,28 @@ export function start(turn: OpenTurn, key: CallKey, epoch: number): void {
   move(turn, i, { type: 'running', epoch, tries: state.type === 'running' ? state.tries + 1 : 0 })
 }
 
+/** The open calls, and those of them that have neither an answer nor a no: these are asked about anew. */
+export function reviewable(turn: Turn | null): { readonly open: readonly Call[]; readonly calls: readonly Call[] } {
+  const open = turn?.open.slice() ?? []
+  const calls = open.filter(({ state, proposal }) => {
+    if (state.type === 'running') return true
+    return (state.type === 'ready' || state.type === 'asked') && proposal.gate?.type !== 'refuse'
+  })
+  return { open, calls }
+}
+
+/** Whatever was said about it, and whether or not it had begun: its terms are these now. */
+export function review(turn: OpenTurn, { type: _type, seq, at: _at, epoch: _epoch, call, ...terms }: Review): void {
+  const i = find(turn, call)
+  const { key, index, proposal, state: before } = turn.open[i] as Call
+  const { id, tool, args, raw } = proposal
+  if (before.type !== 'ready' && before.type !== 'asked' && before.type !== 'running')
+    assert(false, `call ${key} was reviewed when ${before.type}`)
+  const said = raw === undefined ? { id, tool, args } : { id, tool, args, raw }
+  const state: CallState = terms.gate?.type === 'ask' ? { type: 'asked', votes: [], since: seq } : READY
+  turn.open[i] = { key, index, proposal: { ...said, ...terms }, state }
+}
+
 export function hand(turn: OpenTurn, key: CallKey): void {
   const i = find(turn, key)
   assert(turn.open[i]?.state.type === 'ready', 'a call was handed out that was not ready')
@@ -86,8 +110,12 @@ export function hand(turn: OpenTurn, key: CallKey): void {
 }
 
 /** Who answers a call that does not run here. */
-export function outsideOf({ gate }: Proposal): Outside | undefined {
+export function outsideOf({ gate }: Pick<Proposal, 'gate'>): Outside | undefined {
   return gate?.type === 'ask' ? gate.outside : gate?.type === 'outside' ? gate : undefined
+}
+
+export function intentOf({ key, proposal }: Call): OwnerBody {
+  return { type: outsideOf(proposal) ? 'agent.custom_tool_use' : 'agent.tool_use', call: key }
 }
 
 export function settle(turn: OpenTurn, key: CallKey, seq: number): Call {

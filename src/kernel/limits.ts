@@ -78,3 +78,8 @@ export function refusal(run: Run): Outcome | null {
 function failed(reason: FailedReason, message: string): Extract<Outcome, { type: 'failed' }> {
   return { type: 'failed', reason, failure: { kind: 'Failed', message } }
 }
+
+export function earliest(times: readonly number[]): number | null {
+  const first = Math.min(...times)
+  return Number.isFinite(first) ? first : null
+}

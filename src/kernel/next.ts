@@ -3,12 +3,14 @@
 //   state                                        decision
 //   -----------------------------------------------------------------------------------------------------------
 //   closed or not created                        rest
+//   imported, and no person has let it go on     rest
 //   no run, an interrupt over waiting input      record run.settled (interrupted)
 //   no run, input that a pause holds             rest
 //   no run, input or a due wake                  perform prepare
 //   no run, nothing                              rest until the next wake
 //   something open from an older attempt         record its loss (model.failed lost, result unknown, or a new intent)
 //   interrupt, or a limit that stops at once     perform: stop all; when nothing is open, record results, run.settled
+//   a run that began elsewhere                   perform review: its setup and its calls are those of here and now
 //   model call open                              perform call; input "now" stops it as superseded
 //   calls open                                   record what is decided, record intents, perform what is intended
 //   calls waiting for people                     rest until the first question expires
@@ -16,8 +18,17 @@
 //   turn done, or run just begun                 record model.started (promotion)
 import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
-import { type Call, outsideOf, type Turn } from './ledger.ts'
-import { CALL_LOSSES_MAX, deadline, type Here, refusal, type StopReason, stopping, unwanted } from './limits.ts'
+import { type Call, intentOf, outsideOf, reviewable, type Turn } from './ledger.ts'
+import {
+  CALL_LOSSES_MAX,
+  deadline,
+  earliest,
+  type Here,
+  refusal,
+  type StopReason,
+  stopping,
+  unwanted,
+} from './limits.ts'
 import { closing, expiry, refused, resultOf, unknown } from './result.ts'
 import { opening, type Run, type Session, steering } from './session.ts'
 
@@ -25,6 +36,8 @@ export type Effect = Frozen<
   | { type: 'prepare'; key: string; inputs: readonly number[]; wakes: readonly string[] }
   | { type: 'call'; key: string; seq: number; deadline: number }
   | { type: 'run'; key: string; call: Call; mode: RunMode }
+  /** `calls` are those of the `open` ones that are asked about anew. */
+  | { type: 'review'; key: string; open: readonly Call[]; calls: readonly Call[] }
 >
 /** `clear` asks whether the call may start: it lands as its intent, or as a denial. It has no intent of its own. */
 type RunMode = 'clear' | 'execute' | 'reconcile'
@@ -40,11 +53,13 @@ export type Decision = Frozen<
 
 export function next(s: Session, here: Here): Decision {
   if (!s.created || s.closed) return rest('nothing')
+  if (s.held) return rest('resume')
   if (!s.run) return idle(s, here)
   const why = stopping(s, s.run, here)
   const lost = losses(s.run, here, why !== null)
   if (lost.length > 0) return record(lost)
   if (why) return wind(s, s.run, why, here)
+  if (s.run.foreign) return perform([{ type: 'review', key: `review:${s.run.seq}`, ...reviewable(s.run.turn) }], null)
   if (s.run.model) return listen(s, s.run, s.run.model, here)
   if (s.run.turn && s.run.turn.open.length > 0) return act(s, s.run, s.run.turn, here)
   return think(s, s.run, here)
@@ -68,7 +83,8 @@ function losses(run: Run, here: Here, stop: boolean): readonly OwnerBody[] {
     events.push({ type: 'model.failed', class: 'lost', message, retryable: true })
   }
   for (const { key, state, proposal } of run.turn?.open ?? []) {
-    if (state.type !== 'running' || state.epoch >= here.epoch) continue
+    // What ran elsewhere is for the review to judge: whether it may run again is not for its log to say.
+    if (state.type !== 'running' || state.epoch >= here.epoch || (run.foreign && !stop)) continue
     if (proposal.effect === 'once') {
       if (!proposal.reconcile) events.push(unknown(key))
     } else if (stop) events.push(refused(key, 'aborted', 'The run ended before this call could be repeated.'))
@@ -130,10 +146,6 @@ function wave(run: Run, turn: Turn, running: number): readonly Call[] {
   return starts
 }
 
-export function intentOf({ key, proposal }: Call): OwnerBody {
-  return { type: outsideOf(proposal) ? 'agent.custom_tool_use' : 'agent.tool_use', call: key }
-}
-
 function think(s: Session, run: Run, here: Here): Decision {
   const verdict = run.turn?.verdict
   const inputs = steering(s)
@@ -177,11 +189,6 @@ function runsOf(turn: Turn | null, here: Here): Effect[] {
     effects.push({ type: 'run', key: `run:${call.key}`, call, mode })
   }
   return effects
-}
-
-function earliest(times: readonly number[]): number | null {
-  const first = Math.min(...times)
-  return Number.isFinite(first) ? first : null
 }
 
 function record(events: readonly OwnerBody[]): Decision {

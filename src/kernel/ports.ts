@@ -15,6 +15,8 @@ export type Card = Frozen<{
   /** The provider does not answer: why not, and how often it was tried. `due` says when it is tried again. */
   outage?: Frozen<{ reason: string; tries: number }>
   asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; urgent?: true; outcome: Outcome['type'] | null
+  /** It was imported with something open, and no person has let it go on. */
+  held?: true
 }>
 
 /** Money moves in the same commit as its event, in millionths of a dollar. Accounts `session:S`, `tree:S`, `run:S:n` go with S. */

@@ -1,8 +1,8 @@
 // What `next` needs to know of a session: plain JSON, bounded by what is open, replaced and never mutated.
 // Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
-import type { Frozen, Limits, ModelFailureClass, Outcome } from './content.ts'
+import type { Frozen, Limits, ModelFailureClass, Mutable, Outcome } from './content.ts'
 import type { Event, Parent } from './event.ts'
-import type { Turn } from './ledger.ts'
+import type { OpenTurn, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
 export const FOLD_VERSION = 5
@@ -27,7 +27,12 @@ export type Run = Frozen<{
   activeMs: number; since: number | null; cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
   turn: Turn | null
+  /** It began elsewhere: nothing of it goes on before its setup and its open calls were looked at here. */
+  foreign?: boolean
 }>
+
+/** A run that its one owner changes in place. */
+export type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
 
 // biome-ignore format: related fields share a line
 export type Session = Frozen<{
@@ -44,6 +49,8 @@ export type Session = Frozen<{
   stop: number; paused: boolean
   /** `began` is the seq of the last run's start, `last` how the last settled one ended. */
   run: Run | null; began: number; last: Outcome | null; cost: number
+  /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
+  imported?: number; held?: boolean
 }>
 
 const NOBODY = { created: false, closed: false, agent: '', parent: null, run: null, last: null, paused: false } as const
@@ -74,10 +81,28 @@ export function parked(s: Session, run: Run): boolean {
 // biome-ignore format: related fields share a line
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { readonly turn: null } {
   const { seq, at, limits, toolset, instructions } = e
-  return {
+  const run = {
     seq, limits, toolset, instructions,
     requests: 0, toolCalls: 0, outputRetries: 0, boosts: 0, toolRetries: {}, exhausted: null,
     failures: 0, fatal: null, retryAt: 0, losses: 0, ends: null, trouble: null, waitedMs: 0, cuts: 0,
     activeMs: 0, since: at, cost: 0, model: null, turn: null,
   }
+  return e.foreign ? { ...run, foreign: true } : run
+}
+
+/** What a review puts in the place of what a run froze elsewhere. */
+export function renewed({ limits, toolset, instructions }: Extract<Event, { type: 'run.reviewed' }>): Partial<Run> {
+  return { limits, toolset, instructions, retryAt: 0, foreign: false }
+}
+
+/** Time counts while one attempt works: not while parked, and not while nobody drove. */
+export function clock(
+  s: Session,
+  run: Omit<Mutable<Run>, 'turn'> & Pick<Run, 'turn'>,
+  e: Event,
+  epochBefore: number,
+): void {
+  if (run.since !== null && e.epoch > 0 && e.epoch === epochBefore) run.activeMs += Math.max(0, e.at - run.since)
+  if (parked(s, run)) run.since = null
+  else if (e.epoch > 0 || run.since === null) run.since = e.at
 }

@@ -36,6 +36,11 @@ export function admitted(
   return plain ? { calls: looked, verdict } : asked(admitting, looked, verdict, reply)
 }
 
+/** One call alone that a person will be asked about: which child it would open, and who must be heard before it starts. */
+export function admittedAgain(admitting: Admitting, call: Proposal): Promise<Proposal> {
+  return prepared(admitting, watched(call))
+}
+
 async function asked(
   admitting: Admitting,
   proposed: readonly Proposal[],

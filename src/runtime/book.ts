@@ -123,6 +123,7 @@ export class Book {
   /** This event is on disk and in the session. */
   keep(event: Event): void {
     if (event.type === 'model.started') this.started = event
+    else if (event.type === 'run.reviewed') this.frame = null
     // What the transcript has read already is counted already.
     else if (this.#counts && this.#transcript && event.seq > this.#transcript.seq) this.chars += charsOf(event)
     this.#transcript?.take(event)

@@ -31,6 +31,8 @@ export function chargesOf(
       const before = payer.run
       payer = { ...payer, run: event.seq }
       charges.push(...purse.runLimit(payer, before))
+    } else if (event.type === 'run.reviewed') {
+      charges.push(...purse.runLimit(payer, payer.run))
     } else if (event.type === 'model.started') {
       open = { seq: event.seq, epoch: event.epoch, at: event.at, held: event.held ?? 0 }
       if (event.held === undefined) continue
@@ -52,7 +54,8 @@ export function chargesOf(
 }
 
 function isFree(event: OwnerEvent): boolean {
-  return event.type !== 'run.started' && (event.type !== 'model.started' || !event.held)
+  if (event.type === 'run.started' || event.type === 'run.reviewed') return false
+  return event.type !== 'model.started' || !event.held
 }
 
 /** What becomes of a hold. Null: the provider did nothing for it. What nobody told is counted as what was held. */

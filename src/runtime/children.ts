@@ -7,6 +7,7 @@ import { type Call, outsideOf } from '../kernel/ledger.ts'
 import { type Decision, next } from '../kernel/next.ts'
 import type { Blob, InboxWrite, OwnerWrite } from '../kernel/ports.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
+import { ownId } from '../stores/id.ts'
 import { clip, readOn } from '../tools/bound.ts'
 import type { Book } from './book.ts'
 import { cardOf } from './card.ts'
@@ -47,7 +48,7 @@ export function handed(family: Family, { id, session }: Pick<Book, 'id' | 'sessi
     const { session: to, call: question } = answers
     const event: InboxBody = {
       type: 'user.custom_tool_result',
-      id: `answer:${question}:${call.key}`,
+      id: ownId('answer', question, call.key),
       call: question,
       ok: true,
       content: task,
@@ -95,7 +96,7 @@ function birth({
   const born = childId(id, call.key)
   const card = cardOf(born, after, next(after, { now: at, epoch: 0 }))
   const parts = [{ type: 'text', text: task }] as const
-  const message: InboxBody = { type: 'user.message', id: 'task', parts, when: 'next', by: `session:${id}` }
+  const message: InboxBody = { type: 'user.message', id: ownId('task'), parts, when: 'next', by: `session:${id}` }
   return [
     { session: born, lane: 'owner', epoch: 0, expectedSeq: 0, events: [created], card },
     { session: born, lane: 'inbox', events: [message] },
@@ -111,7 +112,7 @@ function taskOf({ proposal }: Call): string {
 export function dismissed(family: Family, id: string, call: Call): void {
   const to = childOf(id, call)
   if (to === null) return
-  const event = { type: 'user.interrupt', id: `parent:${call.key}`, mode: 'stop' } as const
+  const event = { type: 'user.interrupt', id: ownId('parent', call.key), mode: 'stop' } as const
   // One that this very commit makes is there only after it was made.
   if (family.births.some(({ session }) => session === to)) {
     family.births.push({ session: to, lane: 'inbox', events: [event] })
@@ -158,7 +159,7 @@ export function answered(family: Family, { id, session }: Whose, end: End, text:
   const kept: Blob[] = []
   const event: InboxBody = {
     type: 'user.custom_tool_result',
-    id: `child:${id}:${end.seq}`,
+    id: ownId('child', id, end.seq),
     call: parent.call,
     by: `session:${id}`,
     ...toldOf({ id, end, text, parent, common, kept }),
@@ -210,7 +211,7 @@ export function awaits(family: Family, { id, session }: Whose, decision: Decisio
   ].join('\n')
   const event: InboxBody = {
     type: 'user.custom_tool_result',
-    id: `child:${id}:${asked.key}:${parent.call}`,
+    id: ownId('child', id, asked.key, parent.call),
     call: parent.call,
     ok: true,
     content,
@@ -222,7 +223,13 @@ export function awaits(family: Family, { id, session }: Whose, decision: Decisio
 
 /** Was this answer given by a child? */
 export function isChildKey(id: string): boolean {
-  return id.startsWith('child:')
+  // Older logs have it without the mark of the harness.
+  return id.startsWith(ownId('child', '')) || id.startsWith('child:')
+}
+
+/** Did a parent say this to its child? */
+export function isParentKey(id: string): boolean {
+  return id.startsWith(ownId('parent', '')) || id.startsWith('parent:')
 }
 
 function isChild(proposal: Call['proposal']): boolean {

@@ -4,6 +4,7 @@ import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Random } from '../kernel/ports.ts'
 import { anything, type Checks, count, needed, optionsOf, shown, text } from '../options.ts'
+import { checkCallersId } from '../stores/id.ts'
 import { type Input, readInput } from './input.ts'
 
 export type SendOptions = {
@@ -49,6 +50,7 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
   // Whoever is not checked by a compiler may ask for a time that there is not, and it would stand in the log for ever.
   if (!['next', 'after', 'now', 'idle'].includes(when))
     throw new Fault('invalid_input', `A message cannot come ${shown(when)}: say next, after, now or idle.`)
+  checkCallersId(id)
   const { parts, blobs } = readInput(input)
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new Fault('invalid_input', 'A message must not be empty.')

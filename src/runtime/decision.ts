@@ -5,6 +5,7 @@ import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
 import { anything, type Checks, needed, optionsOf, record, text } from '../options.ts'
+import { ownId } from '../stores/id.ts'
 import type { Rule } from '../tools/policy.ts'
 import type { Pending } from './result.ts'
 
@@ -58,7 +59,7 @@ export function checkDecision(decision: Decision): void {
   checkFields(decision)
 }
 
-export function confirmationOf(decision: Decision, { proposal }: Call, now: number): InboxBody {
+export function confirmationOf(decision: Decision, { proposal, state }: Call, now: number): InboxBody {
   const { callId, allow, role, why, remember } = decision
   const { gate, digest = '' } = proposal
   if (decision.digest !== undefined && decision.digest !== digest)
@@ -68,12 +69,14 @@ export function confirmationOf(decision: Decision, { proposal }: Call, now: numb
     throw new Fault('invalid_input', `Call ${callId} must be decided by somebody whose role is ${roles.join(' or ')}.`)
   if (expiresAt !== null && now > expiresAt)
     throw new Fault('decision_stale', `Call ${callId} waited for a decision too long. It is refused by now.`)
+  // What is asked again is another question.
+  const question = state.type === 'asked' && state.since !== undefined ? `${callId}@${state.since}` : callId
   // The same person with a space behind their name is not a second one.
   const by = decision.by.trim()
   return {
     type: 'user.tool_confirmation',
     // One id for all who may decide alone: of two at the same moment the store takes the first, and the second hears it.
-    id: n > 1 ? `decision:${callId}:${by}` : `decision:${callId}`,
+    id: n > 1 ? ownId('decision', question, by) : ownId('decision', question),
     call: callId,
     digest,
     allow,

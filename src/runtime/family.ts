@@ -72,6 +72,11 @@ export async function pendingOf(store: Store, id: string, above: readonly string
   return [...ownPending(session, path), ...below.flat()]
 }
 
+/** What is said of a session that came from a file, until a person lets it go on. */
+export function heldText(id: string): string {
+  return `Session ${id} was imported and is held. Look at what it would do, then let it go on: \`terret resume ${id}\`, or steer([{ type: 'resume' }]). What is open in it is asked about then.`
+}
+
 /** What `decide` takes for a session that ended at its budget. */
 export const BUDGET = 'budget'
 
@@ -82,7 +87,8 @@ function ownPending(session: Session, path: readonly string[]): readonly Pending
     const args = last.account === undefined ? {} : { account: last.account }
     return [{ callId: BUDGET, tool: BUDGET, args, needs: 'approval', sessionId: id, path }]
   }
-  const open = session.run?.turn?.open ?? []
+  // What came from elsewhere is asked about anew, when it goes on.
+  const open = run?.foreign ? [] : (run?.turn?.open ?? [])
   return open.flatMap((call): readonly Pending[] => {
     const { tool, args, gate, digest } = call.proposal
     const common = { callId: call.key, tool, args, sessionId: id, path }

@@ -7,9 +7,10 @@ import type { Call } from '../kernel/ledger.ts'
 import type { StopReason } from '../kernel/limits.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob, Reply } from '../kernel/ports.ts'
-import { refused, unknown } from '../kernel/result.ts'
+import { closing, refused, unknown } from '../kernel/result.ts'
 import { LEAKED, looksLikeCall } from '../models/leaked.ts'
 import { emptied } from '../models/output.ts'
+import { ownId } from '../stores/id.ts'
 import { bound } from '../tools/bound.ts'
 import { type Metadata, NO_METADATA, type Output } from '../tools/output.ts'
 import { plainCopy, strangerIn } from '../tools/plain.ts'
@@ -42,6 +43,7 @@ export function abandon(effect: Effect, reason: AbortReason, started: boolean, p
     const outcome = { type: 'failed', reason: 'prepare_failed', failure } as const
     return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs }] }
   }
+  if (effect.type === 'review') return unreviewed(effect, 'Timeout', 'it took too long')
   const { key, proposal } = effect.call
   if (effect.mode === 'clear') {
     return { events: [heldBack(key, 'it did not say in time whether this may run', false)] }
@@ -80,7 +82,15 @@ export function lateResult(effect: Effect, { events }: Landing): InboxBody | nul
   const { call, content } = result
   const said = typeof content === 'string' ? content : `A result of ${content.bytes} bytes.`
   const metadata = { late_result: true }
-  return { type: 'user.custom_tool_result', id: `late:${call}`, call, ok: true, content: said, by: 'terret', metadata }
+  return {
+    type: 'user.custom_tool_result',
+    id: ownId('late', call),
+    call,
+    ok: true,
+    content: said,
+    by: 'terret',
+    metadata,
+  }
 }
 
 /** A hook said no. It has no intent, and its place among the calls of the run is given back. */
@@ -169,8 +179,19 @@ export function failedLanding(effect: Effect, book: Book, error: unknown): Landi
   const message = messageIn(error)
   if (effect.type === 'run') return { events: [refused(effect.call.key, 'error', message)] }
   if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable: false }] }
+  if (effect.type === 'review') return unreviewed(effect, 'Failed', message)
   const outcome = { type: 'failed', reason: 'prepare_failed', failure: { kind: 'Failed', message } } as const
   return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs.filter((seq) => seq <= book.session.seq) }] }
+}
+
+/** Nobody can be asked about its calls, so none of them runs, and the run ends there. */
+function unreviewed({ open }: Extract<Effect, { type: 'review' }>, kind: 'Failed' | 'Timeout', why: string): Landing {
+  const message = `What was open here came from elsewhere, and could not be asked about: ${why}`
+  const closed = open.map((call) => {
+    return call.state.type === 'running' ? unknown(call.key) : closing(call, `Not run: ${message}`)
+  })
+  const outcome = { type: 'failed', reason: 'prepare_failed', failure: { kind, message } } as const
+  return { events: [...closed, { type: 'run.settled', outcome }] }
 }
 
 /** No tool may fill a context by itself: of what is far too long the model sees both ends, and can read the rest. */

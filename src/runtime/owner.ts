@@ -85,15 +85,18 @@ export type Beginning = Origin & {
   readonly agent: string
   readonly fork?: { readonly session: string; readonly seq: number }
   readonly blobs?: readonly Blob[]
+  /** What it begins with, after `session.created`. */
+  readonly events?: readonly OwnerBody[]
 }
 
 /** The write that makes a session. */
-export function creation(world: World, id: string, { blobs = [], ...origin }: Beginning): OwnerWrite {
+export function creation(world: World, id: string, { blobs = [], events = [], ...origin }: Beginning): OwnerWrite {
   const { store, redactor } = world
   const planner = plannerName(world, origin.agent)
-  const body = redactor.body({ type: 'session.created', planner, ...origin } as const)
-  const created: OwnerEvent = { seq: 1, at: store.now(), epoch: 0, ...body }
-  return { ...ownerWrite(store, id, EMPTY, { events: [created], epoch: 0 }), blobs }
+  const at = store.now()
+  const bodies: readonly OwnerBody[] = [{ type: 'session.created', planner, ...origin }, ...events]
+  const stamped = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...redactor.body(body) }))
+  return { ...ownerWrite(store, id, EMPTY, { events: stamped, epoch: 0 }), blobs }
 }
 
 function ownerWrite(

@@ -3,15 +3,15 @@
 import type { Allow, Json, Proposal } from '../kernel/content.ts'
 import { eventId, type OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
-import { type Call, outsideOf } from '../kernel/ledger.ts'
+import { type Call, intentOf, outsideOf } from '../kernel/ledger.ts'
 import { CUTS_MAX, triedMs } from '../kernel/limits.ts'
-import { type Effect, intentOf } from '../kernel/next.ts'
+import type { Effect } from '../kernel/next.ts'
 import type { Charge, ModelFailure, Reply, Request } from '../kernel/ports.ts'
 import { project } from '../kernel/project.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import { isPriced, type Priced } from '../models/hosted.ts'
 import { judgeOutput } from '../models/output.ts'
-import { admit, type Asking, digestOf } from '../tools/admit.ts'
+import { admit, type Asking, digestOf, placeOf } from '../tools/admit.ts'
 import { hourAccount, hourCharges, withinBudget } from '../tools/budget.ts'
 import { judge } from '../tools/policy.ts'
 import { type Done, execute, reconcile } from '../tools/run.ts'
@@ -69,6 +69,7 @@ export class Performer {
     const perform: Perform = (effect, flight) => {
       if (effect.type === 'call') return this.#call(book, effect, flight)
       if (effect.type === 'prepare') return this.#preparer.prepare(effect, book, flight)
+      if (effect.type === 'review') return this.#review(book, effect, flight)
       return effect.mode === 'clear' ? this.#clear(book, effect, flight) : this.#run(book, effect, flight)
     }
     return { perform, fail: (effect, error) => failedLanding(effect, book, error) }
@@ -323,6 +324,10 @@ export class Performer {
     const agent = agentOf(book.session.agent)
     const denied = this.#secondLook(agent, proposal)
     if (denied !== null) return { events: [refused(key, 'denied', denied)] }
+    if (proposal.digest !== undefined) {
+      const again = await this.#elsewhere(book, agent, call, flight)
+      if (again) return again
+    }
     const child = outsideOf(proposal)?.child
     const at = { session: book.id, agent: agent.name, call: key, tool: proposal.tool, args: detach(proposal.args) }
     let dropped = false
@@ -346,6 +351,23 @@ export class Performer {
     return dropped || flight.reason !== null ? { events: [] } : { events: [intentOf(call)] }
   }
 
+  async #review(book: Book, effect: Extract<Effect, { type: 'review' }>, flight: FlightContext): Promise<Landing> {
+    const { reviewRun } = await import('./review.ts')
+    const asking = this.#asking(this.#world.agent(book.session.agent))
+    return reviewRun({ world: this.#world, preparer: this.#preparer, asking }, effect, book, flight)
+  }
+
+  /** It was approved for another place than it would act in now: that was no yes to this, so it is asked again. */
+  async #elsewhere(book: Book, agent: Agent, call: Call, flight: FlightContext): Promise<Landing | null> {
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
+    const { tool: name, place, sequential = false } = call.proposal
+    const tool = tools.get(name)
+    if (!tool || placeOf(tool, agent.environment) === place) return null
+    const { reviewCall } = await import('./review.ts')
+    const admitting: Admitting = { world: this.#world, agent, book, tools, allow: 'all', flight }
+    return { events: [await reviewCall(admitting, this.#asking(agent), call, sequential)] }
+  }
+
   /** The policy as it is now may say more no's than when the call was admitted, and nothing else. */
   #secondLook({ policy, environment }: Agent, { tool, args, effect, gate }: Proposal): string | null {
     const action = { tool, args, effect, approval: 'auto', ...(environment === null ? {} : { environment }) } as const
@@ -366,9 +388,13 @@ export class Performer {
         events: [refused(call.key, 'error', `ToolChanged: tool "${call.proposal.tool}" ${what} since this run began.`)],
       }
     }
-    const { digest, args: approved } = call.proposal
-    if (digest !== undefined && digest !== digestOf(tool, approved))
-      return { events: [refused(call.key, 'error', 'Not run: its arguments are not those that were approved.')] }
+    const { digest, args: approved, place } = call.proposal
+    if (digest !== undefined) {
+      const moved = placeOf(tool, agent.environment) !== place
+      const wrong = moved ? 'the place it would act in is not the one' : 'its arguments are not those'
+      if (moved || digest !== digestOf(tool, approved, place))
+        return { events: [refused(call.key, 'error', `Not run: ${wrong} that ${moved ? 'was' : 'were'} approved.`)] }
+    }
     if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
     const context = new ToolTalk(this.#world, book.id, call, flight, tool.secrets)
     context.paidBy(book, this)

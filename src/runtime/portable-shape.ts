@@ -14,10 +14,11 @@ import type {
   Outside,
   Part,
   Proposal,
+  Terms,
   Usage,
   Verdict,
 } from '../kernel/content.ts'
-import type { Envelope, Event } from '../kernel/event.ts'
+import type { Envelope, Event, Setup } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
 import {
   amount,
@@ -104,13 +105,10 @@ const gate = variants<Gate>({
   outside: outsideFields,
 })
 
-const proposal = object<Proposal>({
-  id: text,
-  tool: text,
-  args: json,
+const terms: Fields<Terms> = {
   gate: optional(gate),
   digest: optional(hashName),
-  raw: optional(text),
+  place: optional(hashName),
   effect: oneOf<EffectClass>({ read: true, idempotent: true, once: true }),
   timeoutMs: amount,
   sequential: optional(yes),
@@ -118,7 +116,9 @@ const proposal = object<Proposal>({
   retries: optional(whole),
   blocks: optional(yes),
   clear: optional(yes),
-})
+}
+
+const proposal = object<Proposal>({ id: text, tool: text, args: json, raw: optional(text), ...terms })
 
 const failureClass = oneOf<ModelFailureClass>({
   rate_limit: true,
@@ -203,6 +203,14 @@ const limits = object<Limits>({
   patienceMs: optional(amount),
 })
 
+const setup: Fields<Setup> = {
+  toolset: hashName,
+  instructions: hashName,
+  policy: optional(hashName),
+  code: optional(text),
+  warnings: optional(list(text)),
+}
+
 const stamp: Fields<Envelope> = { seq: whole, at: moment, epoch: whole }
 const seqs = list(whole)
 
@@ -268,11 +276,8 @@ const event: Check<Event> = variants<Event>({
     inputs: seqs,
     wakes: list(text),
     limits,
-    toolset: hashName,
-    instructions: hashName,
-    policy: optional(hashName),
-    code: optional(text),
-    warnings: optional(list(text)),
+    ...setup,
+    foreign: optional(yes),
   },
   'model.started': {
     ...stamp,
@@ -331,6 +336,9 @@ const event: Check<Event> = variants<Event>({
   'wake.scheduled': { ...stamp, due: moment, reason: text, key: text, urgent: optional(yes) },
   'run.settled': { ...stamp, outcome, inputs: optional(seqs) },
   'session.closed': stamp,
+  'session.imported': { ...stamp, from: name },
+  'run.reviewed': { ...stamp, limits, ...setup },
+  'call.reviewed': { ...stamp, call: callName, ...terms },
 })
 
 export const portable: Check<Portable> = object<Portable>({

@@ -76,10 +76,10 @@ function checkDigests({ session, events }: PortableLog, blobs: Blobs): void {
   for (const event of events) {
     if (event.type === 'run.started') tools = definitionsIn(event.toolset, blobs)
     if (event.type !== 'agent.message') continue
-    for (const { tool, args, gate, digest } of event.calls) {
+    for (const { tool, args, gate, digest, place } of event.calls) {
       const definition = tools.get(tool)
       if (gate?.type !== 'ask' && digest === undefined) continue
-      if (definition === undefined || digest !== digestOf({ name: tool, definition }, args))
+      if (definition === undefined || digest !== digestOf({ name: tool, definition }, args, place))
         throw invalid(`event ${event.seq} of ${session} asks for a call of "${tool}" that its digest does not fit.`)
     }
   }

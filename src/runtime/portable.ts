@@ -1,28 +1,39 @@
 // One session as a file: exported from one store, checked, and imported into another, where it goes on. Forks bring the logs they
 // read through. It is a copy: what happens to the session later, on either side, the other does not see.
 import { hash } from 'node:crypto'
-import type { Event } from '../kernel/event.ts'
+import type { Event, OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
+import { fold } from '../kernel/fold.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import { next } from '../kernel/next.ts'
 import type { Blob, Card, Store } from '../kernel/ports.ts'
-import type { Session } from '../kernel/session.ts'
+import { EMPTY, type Session } from '../kernel/session.ts'
+import { checkRootId } from '../stores/id.ts'
 import type { Restoration } from '../stores/plan.ts'
 import { canonicalJson } from '../tools/canonical.ts'
 import { cardOf } from './card.ts'
 import { invalid } from './portable-fields.ts'
 import { type Portable, type PortableBlob, type PortableLog, portable } from './portable-shape.ts'
 import { bytesOf, mentionsIn, needs, soundLog } from './portable-sound.ts'
-import { optionsOf, text } from '../options.ts'
+import { flag, optionsOf, text } from '../options.ts'
 import { readLog } from './replay.ts'
 
 export type { Portable } from './portable-shape.ts'
 
 type ImportOptions = { readonly id?: string }
+type ExportOptions = { readonly partial?: boolean }
+const checkExport = optionsOf<ExportOptions>('exportSession', { partial: flag })
 const checkOptions = optionsOf<ImportOptions>('importSession', { id: text })
 
-export async function exportSession(store: Store, session: string): Promise<Portable> {
+/**
+ * Refused for what could not be imported: a child, or a session that waits for one. With `partial` that is left to whoever imports.
+ */
+export async function exportSession(store: Store, session: string, options: ExportOptions = {}): Promise<Portable> {
+  checkExport(options)
+  const { partial = false } = options
   const events = await readLog(store, session)
+  const apart = partial ? null : notAlone(session, events, events.reduce(fold, EMPTY))
+  if (apart !== null) throw new Fault('invalid_input', `Session ${session} cannot be exported: ${apart}`)
   const parents = await parentsOf(store, { session, events })
   const blobs = await blobsOf(store, [events, ...parents.map((parent) => parent.events)].flat())
   const rest = { session, events, blobs, ...(parents.length > 0 ? { parents } : {}) }
@@ -32,7 +43,8 @@ export async function exportSession(store: Store, session: string): Promise<Port
 
 /**
  * Under `id`, or under the id it had. Everything is checked before anything is written, and all of it is written or nothing.
- * Calls that ran when it was exported are lost calls here. Money that was spent elsewhere is not counted here.
+ * With something open it is held: nothing of it is driven until `steer([{ type: 'resume' }])`, and then every open call is asked
+ * about by the tools and the policy of here and now. Money that was spent elsewhere is not counted here.
  */
 export async function importSession(store: Store, value: unknown, options: ImportOptions = {}): Promise<Card> {
   checkOptions(options)
@@ -40,19 +52,23 @@ export async function importSession(store: Store, value: unknown, options: Impor
   const blobs = Object.entries(copy.blobs).map(([hashed, blob]): Blob => {
     return { hash: hashed, media: blob.media, data: bytesOf(hashed, blob) }
   })
+  const id = options.id ?? copy.session
+  checkRootId(id)
   const state = soundLog(copy, copy.blobs)
-  checkAlone(copy, state)
+  const apart = notAlone(copy.session, copy.events, state)
+  if (apart !== null) throw invalid(apart)
+  checkTimes(copy.events, store.now())
   checkParents(copy)
   await checkBlobs(copy)
-  const id = options.id ?? copy.session
-  const { parents = [], events } = copy
+  const { parents = [] } = copy
   const missing: PortableLog[] = []
   for (const parent of parents) if (!(await isThere(store, parent))) missing.push(parent)
   const stubs = missing.map((parent) => {
     const log = closed(parent)
     return restoration(store, log, soundLog(log, copy.blobs), [])
   })
-  const write = restoration(store, { session: id, events }, state, blobs)
+  const arrived = after(state, { type: 'session.imported', from: copy.session }, store.now())
+  const write = restoration(store, { session: id, events: [...copy.events, arrived] }, fold(state, arrived), blobs)
   await store.commit([...stubs, write])
   return write.card
 }
@@ -86,17 +102,26 @@ function checksumOf(rest: Omit<Portable, 'checksum'>): string {
   return hash('sha256', canonicalJson(rest))
 }
 
-/** What is a part of a tree of sessions cannot go on without the others. */
-function checkAlone({ session, events }: Portable, state: Session): void {
-  const [created] = events
+/** Why what is a part of a tree of sessions cannot go on without the others; null if it is no such part. */
+function notAlone(session: string, [created]: readonly Event[], state: Session): string | null {
   if (created?.type === 'session.created' && created.parent)
-    throw invalid(`session ${session} is a child of session ${created.parent.session}, and cannot go on without it.`)
+    return `session ${session} is a child of session ${created.parent.session}, and cannot go on without it.`
   const child = state.run?.turn?.open.find((call) => {
     const outside = outsideOf(call.proposal)
     return outside?.answers !== undefined || (outside?.child !== undefined && call.state.type === 'outside')
   })
-  if (child)
-    throw invalid(`session ${session} waits for a child (call ${child.key}). Export it when the child has settled.`)
+  if (!child) return null
+  return `session ${session} waits for a child (call ${child.key}). Export it when the child has settled.`
+}
+
+const DAY_MS = 86_400_000
+
+/** Clocks differ. But what is dated far ahead would stop the clock of the session until then. */
+function checkTimes(events: readonly Event[], now: number): void {
+  const { seq = 0, at = 0 } = events.at(-1) ?? {}
+  if (at <= now + DAY_MS) return
+  const found = new Date(at).toISOString()
+  throw invalid(`event ${seq} is dated ${found}, far after the present of this store. Set the clock right.`)
 }
 
 /** A fork brings exactly the logs it reads through, each up to the event it was forked at. */
@@ -145,10 +170,12 @@ async function referred(
 
 /** The log it was forked from is only read here: nobody goes on with it. */
 function closed({ session, events }: PortableLog): PortableLog {
-  const last = events.at(-1)
-  if (!last) return { session, events }
-  const epoch = events.reduce((highest, event) => Math.max(highest, event.epoch), 0)
-  return { session, events: [...events, { seq: last.seq + 1, at: last.at, epoch, type: 'session.closed' }] }
+  const state: Session = events.reduce(fold, EMPTY)
+  return { session, events: [...events, after(state, { type: 'session.closed' }, state.at)] }
+}
+
+function after({ seq, at, epoch }: Session, body: OwnerBody, now: number): OwnerEvent {
+  return { seq: seq + 1, at: Math.max(at, now), epoch, ...body }
 }
 
 /** The same log is there already, perhaps with more after it. Another one under that id is refused. */

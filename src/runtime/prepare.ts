@@ -1,6 +1,6 @@
 // The first effect: prepare a run. Asks the sources of tools, freezes what the run will use and lands as `run.started`.
 import type { Limits } from '../kernel/content.ts'
-import type { OwnerBody } from '../kernel/event.ts'
+import type { OwnerBody, Setup } from '../kernel/event.ts'
 import type { Failure } from '../kernel/failure.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob } from '../kernel/ports.ts'
@@ -38,25 +38,26 @@ export class Preparer {
     if ('events' in said) return said
     const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, book) : []
     const contexts = [...told, ...said.contexts]
-    const { toolset, policy, ...frozen } = this.#freeze(agent, await agent.tools.open(flight))
-    const instructions = await this.#placed(book, frozen)
+    const { setup, blobs } = await this.setup(book, agent, await agent.tools.open(flight))
+    const { inputs, wakes } = effect
     return {
       events: [
-        {
-          type: 'run.started',
-          inputs: effect.inputs,
-          wakes: effect.wakes,
-          limits: limitsFor(agent, effect, book),
-          toolset: toolset.hash,
-          instructions: instructions.hash,
-          ...(policy ? { policy: policy.hash } : {}),
-          code: this.#world.code,
-          ...(agent.tools.warnings.length > 0 ? { warnings: agent.tools.warnings } : {}),
-        },
+        { type: 'run.started', inputs, wakes, limits: limitsFor(agent, effect, book), ...setup },
         ...contexts.map((text): OwnerBody => ({ type: 'note.added', kind: 'context', text })),
       ],
-      blobs: policy ? [toolset, instructions, policy] : [toolset, instructions],
+      blobs,
     }
+  }
+
+  /** What a run is frozen to, as it is now. */
+  async setup(book: Book, agent: Agent, tools: Tools): Promise<{ readonly setup: Setup; readonly blobs: Blob[] }> {
+    const { toolset, policy, ...frozen } = this.#freeze(agent, tools)
+    const instructions = await this.#placed(book, frozen)
+    const hashes = { toolset: toolset.hash, instructions: instructions.hash }
+    const { warnings } = agent.tools
+    const more = { ...(policy ? { policy: policy.hash } : {}), ...(warnings.length > 0 ? { warnings } : {}) }
+    const setup = { ...hashes, ...more, code: this.#world.code }
+    return { setup, blobs: policy ? [toolset, instructions, policy] : [toolset, instructions] }
   }
 
   /** A run that nobody's message began must know what it is for. */

@@ -117,7 +117,8 @@ export function emptyAccount({ detail }: Fault): Account | undefined {
 export function raiseOf(agent: string, payer: Payer, amount: number, shared: boolean): readonly Charge[] {
   const { run, session, tree, day } = accountsOf(agent, payer)
   const accounts = (shared ? [run, session, tree, day] : [run, session]).map(raisedBy)
-  const key = `raise:${payer.session}:${payer.run}`
+  // The key of a request ends with a number: no session has a name that makes one of this.
+  const key = `${payer.session}:${payer.run}:raise`
   return [
     { type: 'hold', key, accounts, amount },
     { type: 'settle', key, amount },

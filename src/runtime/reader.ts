@@ -2,7 +2,7 @@
 // for somebody else, and tells what came of it. It drives through the worker and decides nothing.
 import type { Event } from '../kernel/event.ts'
 import { isBroke } from './children.ts'
-import { pendingOf, settle } from './family.ts'
+import { heldText, pendingOf, settle } from './family.ts'
 import { Follower } from './follow.ts'
 import { Collector, type Result } from './result.ts'
 import { sleep } from './sleep.ts'
@@ -89,7 +89,9 @@ const JITTER = 0.25
 const WAIT_MS_MAX = 60_000
 
 async function resultOf({ id, world: { store } }: Place, seen: Collector, looked: Looked): Promise<Result> {
-  const rest = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
+  const found = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
+  const held = found.waiting === 'resume' && (await store.card(id))?.held === true
+  const rest = held ? { ...found, reason: heldText(id) } : found
   const collector = await seen.whole(store)
   const { outcome } = collector
   if (outcome && !isBroke(outcome)) return collector.result([], rest)

@@ -90,19 +90,22 @@ function told(events: readonly Event[]): readonly Fact[] {
 
 /**
  * A request that was lost and asked again is one request; a call that was begun again is one call. What a child says after its
- * call was closed changes nothing, and may come whenever it comes.
+ * call was closed changes nothing, and may come whenever it comes. What a verb did between runs is not done again: an undo, and
+ * an import with its review.
  */
 function withoutLosses(events: readonly Event[]): Event[] {
   const kept: Event[] = []
   const begun = new Set<string>()
   const closed = new Set<string>()
   let shown: readonly number[] = []
+  const undone = new Set(events.flatMap((event) => (isVerb(event) ? [event.seq] : [])))
   for (const event of events) {
+    if (undone.has(event.seq)) continue
     if (isLoss(event, events)) {
       const at = kept.findLastIndex(({ type }) => type === 'model.started')
       for (const asked of at < 0 ? [] : kept.splice(at, 1)) if (asked.type === 'model.started') shown = asked.shows
     } else if (event.type === 'model.started') {
-      kept.push({ ...event, shows: [...shown, ...event.shows] })
+      kept.push({ ...event, shows: [...shown, ...event.shows.filter((seq) => !undone.has(seq))] })
       shown = []
     } else if (event.type === 'agent.tool_use') {
       if (!begun.has(event.call)) kept.push(event)
@@ -112,6 +115,11 @@ function withoutLosses(events: readonly Event[]): Event[] {
     if (event.type === 'agent.tool_result') closed.add(event.call)
   }
   return kept
+}
+
+function isVerb(event: Event): boolean {
+  if (event.type === 'note.added') return event.kind === 'undo'
+  return event.type === 'session.imported' || event.type === 'run.reviewed' || event.type === 'call.reviewed'
 }
 
 /** Results that came one after the other may come in any order, and so may what children answer. */
@@ -169,7 +177,7 @@ function essence(event: Event, place: (seq: number) => number): Fact['told'] {
       const { seq: _seq, at: _at, epoch: _epoch, ...body } = event
       if (!('call' in body)) return body
       // A child names its answer by the places in its own log.
-      return { ...body, call: moved(body.call), ...(isChildKey(body.id) ? { id: 'child' } : {}) }
+      return { ...body, call: moved(body.call), ...('id' in body && isChildKey(body.id) ? { id: 'child' } : {}) }
     }
   }
 }

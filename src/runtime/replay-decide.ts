@@ -61,7 +61,7 @@ export function unwritten(events: readonly Event[], decide: typeof next = next):
  */
 const OUTSIDE: readonly { readonly why: string; readonly is: (event: OwnerEvent, session: OpenSession) => boolean }[] =
   [
-    { why: 'a verb, a fork or a parent opens a session', is: (e, s) => e.type === 'session.created' && s.seq === 0 },
+    { why: 'a verb, a fork or a parent opens a session', is: (e) => e.epoch === 0 },
     { why: 'whoever wants to be woken says when', is: (e) => e.type === 'wake.scheduled' },
     {
       why: 'limits, nudges, context, lessons and undoing are noted by who knows of them; next writes corrections only',
@@ -72,9 +72,11 @@ const OUTSIDE: readonly { readonly why: string; readonly is: (event: OwnerEvent,
       why: 'money, tokens, breakers and hooks are known outside of the fold, and end a run as next would end it',
       is: (e, s) => e.type === 'run.settled' && endsOutside(e) && same(bodyOf(e), settlement(s, e.outcome)),
     },
-    { why: 'only a verb closes a session', is: (e) => e.type === 'session.closed' },
+    { why: 'only a verb closes or imports a session', is: (e) => ENTERED.has(e.type) },
     { why: 'another version wrote it, and it changes nothing here', is: (e) => !KNOWN.has(e.type) },
   ]
+
+const ENTERED: ReadonlySet<string> = new Set<OwnerEvent['type']>(['session.closed', 'session.imported'])
 
 const KNOWN: ReadonlySet<string> = new Set<OwnerEvent['type']>([
   'session.created',
@@ -90,6 +92,9 @@ const KNOWN: ReadonlySet<string> = new Set<OwnerEvent['type']>([
   'wake.scheduled',
   'run.settled',
   'session.closed',
+  'session.imported',
+  'run.reviewed',
+  'call.reviewed',
 ])
 
 function decidedOutside(event: OwnerEvent, session: OpenSession): boolean {
@@ -129,7 +134,7 @@ class Flown {
   land(event: Event): void {
     if (isInbox(event)) return
     for (const [key, variants] of this.#open) {
-      if (variants.some((effect) => lands(effect, event))) this.#open.delete(key)
+      if (variants.some((effect) => lands(effect, event) && ends(effect, event))) this.#open.delete(key)
     }
   }
 }
@@ -143,8 +148,17 @@ function lands(effect: Effect, event: OwnerEvent): boolean {
     const woken = event.type === 'run.settled' || event.wakes.every((key) => effect.wakes.includes(key))
     return woken && same(event.inputs ?? [], effect.inputs)
   }
+  if (effect.type === 'review') {
+    if (event.type === 'run.reviewed' || event.type === 'run.settled') return true
+    return 'call' in event && effect.open.some(({ key }) => key === event.call)
+  }
   if (!('call' in event) || event.call !== effect.call.key) return false
   return event.type === 'agent.tool_result' || (effect.mode !== 'execute' && effect.mode !== 'reconcile')
+}
+
+/** A review says several things, and what it says of the run comes last. */
+function ends(effect: Effect, event: OwnerEvent): boolean {
+  return effect.type !== 'review' || event.type === 'run.reviewed' || event.type === 'run.settled'
 }
 
 /** Each event with the owner's event that follows it or is it. After the owner's last word there is nothing to compare. */

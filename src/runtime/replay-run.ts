@@ -9,7 +9,7 @@ import type { CallContext, Model, ModelFailure, Reply, Store } from '../kernel/p
 import { listOf, oneOf, optionsOf, orFunction } from '../options.ts'
 import { type Metadata, ModelRetry, output, ToolFailure } from '../tools/output.ts'
 import { type Tool, toolCheck, type ToolContext } from '../tools/tool.ts'
-import { isChildKey } from './children.ts'
+import { isChildKey, isParentKey } from './children.ts'
 import { compareRuns, isLoss, renamed, type Rerun } from './replay-compare.ts'
 import { isInbox } from './replay-decide.ts'
 import { readLog } from './replay.ts'
@@ -180,7 +180,7 @@ class Tapes {
 
 /** What a session hears from its family comes by itself. */
 function isFamily(event: InboxEvent): boolean {
-  if (event.type === 'user.interrupt') return event.id.startsWith('parent:')
+  if (event.type === 'user.interrupt') return isParentKey(event.id)
   return event.by?.startsWith('session:') === true
 }
 

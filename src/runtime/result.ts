@@ -62,7 +62,7 @@ type Counts = {
 }
 
 /** The ends that must never be taken for one another. */
-type Flags = Frozen<{ paused: boolean; capped: boolean; halted: boolean; empty: boolean }>
+type Flags = Frozen<{ paused: boolean; capped: boolean; halted: boolean; empty: boolean; held?: true }>
 
 type Common = {
   sessionId: string
@@ -86,7 +86,7 @@ export type Result = Frozen<
   /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. */
   | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Json })
   | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
-  /** `reason` says how full the context is, where that is why it is paused. */
+  /** `reason` says that it was imported and is held, or how full the context is, where that is why it is paused. */
   | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
   /** `reason` says why the provider did not answer, where that is what it waits for. */
   | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
@@ -127,6 +127,9 @@ function causeOf(result: Exclude<Result, Completed>): string {
   if (result.stopReason === 'paused' && result.reason !== undefined) return result.reason
   return result.status === 'sleeping' ? (result.reason ?? 'it goes on later') : 'it waits for somebody'
 }
+
+/** Why nothing goes on for now. */
+type Rest = { readonly waiting: string; readonly until: number | null; readonly reason?: string }
 
 const PAGE = 1_000
 const NO_WARNINGS: readonly string[] = []
@@ -235,16 +238,12 @@ export class Collector {
   }
 
   /** `calls` and `messages` are worked out when somebody looks: most look at neither. */
-  result(pending: readonly Pending[], waiting: { readonly waiting: string; readonly until: number | null }): Result {
+  result(pending: readonly Pending[], waiting: Rest): Result {
     const events = this.#own()
     return lazily(this.#ended(events, pending, waiting), events)
   }
 
-  #ended(
-    events: readonly Event[],
-    pending: readonly Pending[],
-    waiting: { readonly waiting: string; readonly until: number | null },
-  ): Told<Result> {
+  #ended(events: readonly Event[], pending: readonly Pending[], waiting: Rest): Told<Result> {
     // Who asks for the last run hears that what came after it is held.
     const outcome = this.#input === null && waiting.waiting === 'resume' ? null : this.outcome
     const common = this.#common(events, pending, outcome, waiting.waiting)
@@ -353,16 +352,16 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
   return result as Result
 }
 
-function unsettled(
-  common: Told<Common>,
-  { waiting, until }: { readonly waiting: string; readonly until: number | null },
-  events: readonly Event[],
-): Told<Result> {
+function unsettled(common: Told<Common>, { waiting, until, reason }: Rest, events: readonly Event[]): Told<Result> {
   const asks = common.pending.some(({ needs }) => needs === 'approval')
   if (waiting === 'approval' || (waiting === 'answer' && asks))
     return { ...common, status: 'requires_action', stopReason: 'approval_required' }
   if (waiting === 'answer') return { ...common, status: 'requires_action', stopReason: 'answer_required' }
-  if (waiting === 'resume') return { ...common, status: 'requires_action', stopReason: 'paused', ...overflowIn(events) }
+  if (waiting === 'resume') {
+    const why = reason === undefined ? overflowIn(events) : { reason }
+    const flags = reason === undefined ? common.flags : ({ ...common.flags, held: true } as const)
+    return { ...common, flags, status: 'requires_action', stopReason: 'paused', ...why }
+  }
   return { ...common, status: 'sleeping', stopReason: 'rescheduling', until, ...outageIn(events) }
 }
 
@@ -414,7 +413,9 @@ function callsOf(events: readonly Event[]): readonly CallRecord[] {
       const record = records.get(event.call)
       const { allow, by, why } = event
       if (record) record.approved = why === undefined ? { allow, by } : { allow, by, why }
-    } else if (event.type === 'agent.tool_result') {
+    } else if (event.type === 'session.imported') for (const record of records.values()) delete record.approved
+    else if (event.type === 'call.reviewed') delete records.get(event.call)?.approved
+    else if (event.type === 'agent.tool_result') {
       const record = records.get(event.call)
       if (!record) continue
       record.status = event.status

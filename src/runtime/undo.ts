@@ -1,6 +1,6 @@
 // Undo: takes back what the calls of one run changed, newest first, by asking the tools that made them. It finds out what there
 // is to take back from the log; it does not decide how.
-import type { CallKey } from '../kernel/content.ts'
+import type { CallKey, Frozen, Outside } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
@@ -13,8 +13,11 @@ import type { World } from './world.ts'
 
 const PAGE = 1_000
 
-/** A session, and what of it: one run, by the seq of its `run.started`, or all that a child did from a time on. */
-type Span = { readonly session: string; readonly agent: string; readonly run: number | null; readonly since: number }
+/**
+ * A session, and what of it: one run, by the seq of its `run.started`, or all that a child did from a time on. Nothing up to the
+ * event `after`: what a file says was changed was changed elsewhere, if at all.
+ */
+type Span = Frozen<{ session: string; agent: string; run: number | null; since: number; after: number }>
 
 type Made = {
   readonly span: Span
@@ -37,11 +40,12 @@ export async function checkRun(store: Store, session: string, run: number): Prom
 export async function undoRun(
   world: World,
   of: { readonly session: string; readonly agent: string; readonly run: number },
+  imported: number,
   signal: AbortSignal,
 ): Promise<readonly UndoneCall[]> {
   const flight = { signal, reason: null, clear: () => !signal.aborted }
   const undone = new Map<Made, readonly Undone[]>()
-  const made = await madeIn(world, { ...of, since: 0 })
+  const made = await madeIn(world, { ...of, since: 0, after: imported })
   const tools = new Map<string, ReadonlyMap<string, Tool>>()
   for (const agent of new Set(made.map(({ span }) => span.agent)))
     tools.set(agent, await world.agent(agent).tools.open({ signal }))
@@ -75,6 +79,7 @@ function asBefore(undone: readonly UndoneCall[]): readonly UndoneCall[] {
 async function madeIn(world: World, span: Span): Promise<readonly Made[]> {
   const { session, run } = span
   const tools = new Map<CallKey, string>()
+  const outside = new Map<CallKey, Outside | undefined>()
   const children = new Map<string, Span>()
   const made: Made[] = []
   let { since } = span
@@ -84,10 +89,15 @@ async function madeIn(world: World, span: Span): Promise<readonly Made[]> {
       for (const [index, call] of event.calls.entries()) {
         const key = callKey(event.seq, index)
         tools.set(key, call.tool)
-        const { child, answers } = outsideOf(call) ?? {}
-        const id = answers?.session ?? childId(session, key)
-        if (child !== undefined) children.set(id, { session: id, agent: child, run: null, since })
+        outside.set(key, outsideOf(call))
       }
+    if (event.type === 'call.reviewed') outside.set(event.call, outsideOf(event))
+    if (event.seq <= span.after) continue
+    if (event.type === 'agent.custom_tool_use') {
+      const { child, answers } = outside.get(event.call) ?? {}
+      const id = answers?.session ?? childId(session, event.call)
+      if (child !== undefined) children.set(id, { session: id, agent: child, run: null, since, after: 0 })
+    }
     if (event.type === 'agent.tool_result' && event.at >= since) made.push(...madeBy(event, span, tools))
   }
   for (const child of children.values()) made.push(...(await madeIn(world, child)))

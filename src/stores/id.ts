@@ -1,5 +1,5 @@
 // Which names the stores accept for sessions, events, workers, accounts and holds, and how they are ordered.
-// Not how names are made: callers make them.
+// How names are made is for the callers; what the harness itself names, it names so that no caller can.
 import { Fault } from '../kernel/failure.ts'
 
 const ID_LENGTH_MAX = 512
@@ -8,6 +8,30 @@ const ID_LENGTH_MAX = 512
 export function checkId(kind: string, id: unknown): void {
   if (typeof id === 'string' && id.length > 0 && id.length <= ID_LENGTH_MAX && !/[\0\uD800-\uDFFF]/u.test(id)) return
   throw new Fault('invalid_input', `The ${kind} must be 1 to ${ID_LENGTH_MAX} well-formed characters.`)
+}
+
+/** What the harness itself puts into an inbox has an id that begins like this, and nothing that callers send may. */
+const OWN = 'terret:'
+
+export function ownId(...parts: readonly (string | number)[]): string {
+  return OWN + parts.join(':')
+}
+
+export function checkCallersId(id: string): void {
+  if (typeof id === 'string' && id.startsWith(OWN))
+    throw new Fault(
+      'invalid_input',
+      `The id of a message cannot begin with "${OWN}": the harness's own ids do. Choose another.`,
+    )
+}
+
+/** A session that would have the name of another's child would stand in that child's way. */
+export function checkRootId(id: string): void {
+  if (typeof id === 'string' && /~[1-9]\d*\.\d+$/.test(id))
+    throw new Fault(
+      'invalid_input',
+      `A session cannot be named "${id}": children are named like that. Choose another id.`,
+    )
 }
 
 /** As SQLite orders text, by its UTF-8 bytes: what UTF-16 writes as surrogates comes after all else. */

@@ -66,7 +66,8 @@ function sameCard(a: Card | null, b: Card | null): boolean {
   if (a === null || b === null) return false
   const { asks, waits } = b
   const alike = a.agent === b.agent && a.root === b.root && a.status === b.status && a.cost === b.cost
-  if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome || a.session !== b.session) return false
+  if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome || a.session !== b.session || a.held !== b.held)
+    return false
   if (a.asks.length !== asks.length || a.waits.length !== waits.length) return false
   return a.asks.every((key, i) => key === asks[i]) && a.waits.every((key, i) => key === waits[i])
 }

@@ -183,8 +183,8 @@ function accept(tool: Tool, call: ReplyCall, checked: Json, asking: Asking): Pro
   const approval = tool.approval(args)
   const raw = asking.verbatim ? rawOf(call.args, args) : undefined
   if (approval instanceof Promise)
-    return approval.then((said) => propose(call, tool, { args, raw }, gateOf(tool, args, said, asking)))
-  return propose(call, tool, { args, raw }, gateOf(tool, args, approval, asking))
+    return approval.then((said) => propose(call, tool, { args, raw }, gateOf(tool, args, said, asking), asking))
+  return propose(call, tool, { args, raw }, gateOf(tool, args, approval, asking), asking)
 }
 
 /** The model's own spelling, where it is another than ours and means the same. */
@@ -223,7 +223,7 @@ function outsideOf(tool: Tool, args: Json): Outside | null {
   return tool.child ? { type: 'outside', child: tool.child(args) } : { type: 'outside' }
 }
 
-function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate | null): Proposal {
+function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate | null, asking: Asking): Proposal {
   const { name, effect, timeoutMs } = tool
   const proposal: Mutable<Proposal> = { id: call.id, tool: name, args, effect, timeoutMs }
   if (gate) proposal.gate = gate
@@ -232,13 +232,28 @@ function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate
   if (typeof tool.sequential === 'function' ? tool.sequential(args) : tool.sequential) proposal.sequential = true
   if (tool.reconcile) proposal.reconcile = true
   if (tool.retries !== null) proposal.retries = tool.retries
-  if (gate?.type === 'ask') proposal.digest = digestOf(tool, args)
+  if (gate?.type === 'ask') {
+    const place = placeOf(tool, asking.environment)
+    if (place !== undefined) proposal.place = place
+    proposal.digest = digestOf(tool, args, place)
+  }
   return proposal
 }
 
-/** What a person approves: this tool as defined now, with exactly these arguments. */
-export function digestOf({ name, definition }: Pick<Tool, 'name' | 'definition'>, args: Json): string {
-  return hash('sha256', JSON.stringify([name, definition, sorted(args)]))
+/** What a person approves: this tool as defined now, with exactly these arguments, in this place. */
+export function digestOf(
+  { name, definition }: Pick<Tool, 'name' | 'definition'>,
+  args: Json,
+  place: string | undefined,
+): string {
+  const shown = [name, definition, sorted(args)]
+  return hash('sha256', JSON.stringify(place === undefined ? shown : [...shown, place]))
+}
+
+/** Where it would act, and with what beside its arguments. Undefined if nothing but the arguments decides that. */
+export function placeOf({ place }: Pick<Tool, 'place'>, environment: string | null): string | undefined {
+  if (place === undefined && environment === null) return undefined
+  return hash('sha256', JSON.stringify([environment, sorted(place?.() ?? null)]))
 }
 
 /** The original arguments stay for the history, if they can and are short: nobody reads a megabyte of what did not run. */

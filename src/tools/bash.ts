@@ -7,6 +7,7 @@ import {
   type Ground,
   groundOf,
   HARD_MS_MAX,
+  placeOf,
   resultOf,
   runConfined,
   warning,
@@ -68,6 +69,7 @@ export function bashTool(options: BashOptions): Tool {
     // The command's own limits come first; this one only if they did not work.
     timeoutMs: HARD_MS_MAX + 10_000,
     approval: (args) => approvalOf(args, ground),
+    place: () => placeOf(ground),
     execute: (args, context) => execute(args, context, ground),
   })
 }

@@ -101,6 +101,22 @@ export function groundOf<Options extends ConfinedOptions>(options: Options): Opt
   return { ...options, env, attended, sandbox, foldersMax, last: { look: NOTHING_SEEN } }
 }
 
+/** What an approval is bound to: the folder, how it is confined, and the variables that lead to other programs and files. */
+export function placeOf({
+  workspace,
+  sandbox,
+  masked = [],
+  protectedPaths,
+  localSockets = false,
+  variables = [],
+  env,
+}: Ground): Readonly<Record<string, Json>> {
+  const { PATH = null, HOME = null, TMPDIR = null } = env
+  const confined = { sandbox: sandbox.type, masked, protectedPaths: protectedPaths ?? null, localSockets }
+  const passed = variables.map((name) => [name, env[name] ?? null])
+  return { workspace: realpathSync(workspace), ...confined, PATH, HOME, TMPDIR, variables: passed }
+}
+
 /**
  * What a call needs because of where it runs, whatever it does. Without a sandbox no rule waves it through, and where nobody can be
  * asked it is refused. In a workspace that is too large to be checked afterwards a person must allow it.

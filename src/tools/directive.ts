@@ -86,8 +86,8 @@ export function directiveTool(options: DirectiveOptions): Tool {
           ...(priority === 'high' ? { urgent: true } : {}),
           due: now + delay_seconds * 1_000,
           reason: note === '' ? reason : `${reason}: ${note}`,
-          // Of its own kind: no key of a model is the key of a follow-up, or of the host.
-          key: `wake:${key ?? `${call}.${i}`}`,
+          // Of its own kind: no key of a model is the key of a follow-up, of the host, or of a wake without one.
+          key: key === undefined ? `call:${call}.${i}` : `wake:${key}`,
         }),
       )
       const followUp: Wake = {

@@ -7,7 +7,7 @@ import { bound } from './bound.ts'
 import { diff } from './diff.ts'
 import { keepBytes, look, replace } from './disk.ts'
 import { output, ToolFailure } from './output.ts'
-import { exclusive, type Guard, locate, PATH_ALIASES, type Place } from './paths.ts'
+import { exclusive, type Guard, locate, PATH_ALIASES, type Place, placeOf } from './paths.ts'
 import { parse } from './reading.ts'
 import { renamed } from './repair.ts'
 import { flag, type Infer, integer, list, object, optional, text } from './schema.ts'
@@ -52,6 +52,7 @@ export function editTool(guarded: Guard, charsMax: number): Tool {
     sequential: true,
     deliverable: true,
     aliases,
+    place: () => placeOf(guarded),
     normalise,
     undo: ({ results }, context) =>
       undoChanges(guarded, Array.isArray(results) ? results.flatMap(changeIn) : [], context),

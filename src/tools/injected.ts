@@ -1,5 +1,5 @@
 // Arguments that the host supplies: taken out of what the model is told and of what it sends, and put back for the handler. They
-// are in no event, so nobody reads them and no approval covers them.
+// are in no event, so nobody reads them; an approval is bound to a hash of them.
 import type { Json } from '../kernel/content.ts'
 import { isObject } from './shape.ts'
 import type { StandardSchema, Validation } from './standard.ts'
@@ -12,6 +12,8 @@ export type Supplied = {
   /** Checks the whole, and gives back what the model may know of it. */
   validate(input: StandardSchema): (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
   whole(args: unknown): unknown
+  /** As they are now. */
+  values: () => Json
 }
 
 export function supply(values: Values | undefined): Supplied | null {
@@ -43,6 +45,7 @@ export function supply(values: Values | undefined): Supplied | null {
       return checked instanceof Promise ? checked.then(known) : known(checked)
     },
     whole,
+    values: () => Object.fromEntries(names.map((name) => [name, valueOf(values[name])])),
   }
 }
 

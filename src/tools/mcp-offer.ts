@@ -131,7 +131,7 @@ export class Offers {
   }
 
   async #tool(raw: RawTool, name: string, { definition, instructions }: Omit<Offer, 'tool'>): Promise<Tool> {
-    const { options, connectMs, callMs } = this.#settings
+    const { options, connectMs, callMs, place } = this.#settings
     const offered = offeredName(options.name, name)
     const inputSchema = cleaned(raw['inputSchema'] ?? { type: 'object' }, '')
     if (!isRecord(inputSchema)) throw new Error('its input schema is not an object')
@@ -147,6 +147,7 @@ export class Offers {
       // What may change something changes it before the next call of the reply looks.
       sequential: effect !== 'read',
       approval: options.approval ?? (effect === 'read' ? 'auto' : 'ask'),
+      place: () => place,
       instructions,
       // The call itself is bounded by callMs; it may have to connect first.
       timeoutMs: connectMs + callMs,

@@ -3,7 +3,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import type { Frozen } from '../kernel/content.ts'
+import type { Frozen, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { type Checks, count, filled, listOf, needed } from '../options.ts'
 import { ToolFailure } from './output.ts'
@@ -57,6 +57,11 @@ export type Guard = Frozen<{
 export type Place = Frozen<{ root: string; segments: readonly string[]; path: string; shown: string }>
 
 const FILE_BYTES_MAX = 64 * 1024 * 1024
+
+/** What an approval of a file tool is bound to. */
+export function placeOf({ root, read, write, protect }: Guard): Readonly<Record<string, Json>> {
+  return { root, read, write, protect }
+}
 
 /** Roots are made real here, once: a root that is swapped for a link later leads outside and is refused. */
 export function guard(options: GuardOptions): Guard {

@@ -6,6 +6,7 @@ import {
   type Ground,
   groundOf,
   HARD_MS_MAX,
+  placeOf,
   resultOf,
   runConfined,
   warning,
@@ -58,6 +59,7 @@ export function skillRunTool(skills: readonly Skill[], options: ConfinedOptions)
     // The script's own limit comes first; this one only if that did not work.
     timeoutMs: HARD_MS_MAX + 10_000,
     approval: () => approvalOfGround(ground),
+    place: () => ({ ...placeOf(ground), skills: skills.map(({ name, guarded }) => [name, guarded.root]) }),
     execute: (args, context) => run(skillNamed(skills, args.name), args, { ground, context }),
   })
 }

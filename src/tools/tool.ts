@@ -115,6 +115,8 @@ export type Tool = Frozen<{
   definition: string
   /** Other names of its fields, with those that every tool understands; absent if it declares none. */
   aliases?: Aliases
+  /** Where it acts and with what, beside its arguments: an approval given for one place is none for another. */
+  place?: () => Json
   /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
   normalise: ((args: Json) => Json) | null
   validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
@@ -155,6 +157,11 @@ export type ToolDefinition<Args> = {
   readonly readsKept?: boolean
   /** Values the host supplies: the model is not told of them and cannot set them; the handler gets them with its arguments. */
   readonly injected?: { readonly [name: string]: Json | (() => Json) }
+  /**
+   * Where it acts and with what, beside its arguments: a folder, a tenant, an account. An approval is for that, and asked for again
+   * where it has changed. Default: the injected values. Looked at only where somebody is asked; never in the log but as a hash.
+   */
+  readonly place?: () => Json
   /** What an interrupt does to a call that runs: `cancel` it (the default), or wait for it (`block`). */
   readonly onInterrupt?: 'cancel' | 'block'
   readonly secrets?: readonly string[]
@@ -214,6 +221,7 @@ const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
   deliverable: flag,
   polling: flag,
   injected: record,
+  place: callable,
   onInterrupt: oneOf<'cancel' | 'block'>({ cancel: true, block: true }),
   secrets: listOf(filled),
   undo: orNull(callable),
@@ -236,6 +244,7 @@ const checkMade = optionsOf<Tool>('a tool', {
   instructions: needed(text),
   outside: needed(flag),
   child: callable,
+  place: callable,
   deliverable: flag,
   polling: flag,
   aliases: anything,
@@ -283,6 +292,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   }
   const output = definition.output && standardOf(definition.output, name)
   const supplied = supply(definition.injected)
+  const place = definition.place ?? supplied?.values
   const parameters = supplied ? supplied.hidden(whole) : whole
   const asks = typeof approval === 'function' ? approval : () => approval
   const told = [name, description, parameters, effect, sequential !== false, timeoutMs, instructions]
@@ -301,6 +311,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     instructions,
     outside: execute === undefined,
     definition: hash('sha256', JSON.stringify(told)),
+    ...(place ? { place } : {}),
     normalise,
     validate: supplied ? supplied.validate(input) : (args) => input['~standard'].validate(args),
     checkOutput: output ? (value) => output['~standard'].validate(value) : null,

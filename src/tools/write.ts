@@ -4,7 +4,7 @@ import { clip } from './bound.ts'
 import { diff } from './diff.ts'
 import { conflict, keepBytes, look, replace, type Seen } from './disk.ts'
 import { output } from './output.ts'
-import { exclusive, type Guard, locate, PATH_ALIASES, type Place } from './paths.ts'
+import { exclusive, type Guard, locate, PATH_ALIASES, type Place, placeOf } from './paths.ts'
 import { flag, type Infer, object, optional, text } from './schema.ts'
 import { defineTool, type Tool, type ToolContext } from './tool.ts'
 import { changeIn, undoChanges } from './undo.ts'
@@ -32,6 +32,7 @@ export function writeTool(guarded: Guard): Tool {
     effect: 'idempotent',
     sequential: true,
     deliverable: true,
+    place: () => placeOf(guarded),
     undo: (metadata, context) => undoChanges(guarded, changeIn(metadata), context),
     execute: async (args, context) => {
       const place = await locate(guarded, args.path, 'write')

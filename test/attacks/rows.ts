@@ -8,6 +8,7 @@ import { decisions, remembered } from './decisions.ts'
 import { breakouts } from './escape.ts'
 import { fetches } from './fetch.ts'
 import { repositories } from './git.ts'
+import { elsewhere, imports } from './imports.ts'
 import { allowLists, names } from './injection.ts'
 import { collisions, measureless, programs, rugPulls, silentChanges } from './mcp.ts'
 import { egress, hostSockets, labels } from './network.ts'
@@ -29,6 +30,7 @@ export const ROWS: readonly Row[] = [
   consent, decisions, padding, remembered,
   rugPulls, programs, remotes, measureless,
   stores, sinksOfSecrets, patterns, pollution,
+  imports, elsewhere,
   collisions, silentChanges,
   hostSockets, plantedFiles, profiles,
 ]

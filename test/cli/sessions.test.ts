@@ -291,9 +291,57 @@ describe('files to take along', () => {
     const env = { TERRET_HOME: join(stage.folder, '..', 'second') }
     const there = (...args: readonly string[]) => stage.start(args, { env }).ended
     expect((await there('import', file)).code).toBe(0)
-    expect((await there('history', 'latest', '--json')).out).toBe(log)
+    const arrived = (await there('history', 'latest', '--json')).out
+    expect(arrived.startsWith(log)).toBe(true)
+    expect(arrived.slice(log.length)).toMatch(/^[^\n]*"session.imported"[^\n]*\n$/)
     expect(await there('run', '-c', 'Second.')).toMatchObject({ code: 0, out: 'Two.\n' })
     expect((await there('import', file)).code).toBe(9)
+  })
+
+  it('B-PORT-26: import says what the session would do and how to let it; nothing runs before, and then it is asked about here', async () => {
+    await scriptedBy([write('a.txt', 'hello'), 'Done.'])
+    await stage.terret('run', 'Write it.')
+    const { session } = (await stage.json('inspect', 'latest')) as Ran
+    await stage.terret('approve', 'latest', '--yes')
+    const file = join(stage.folder, 'session.json')
+    await stage.terret('export', 'latest', '--format', 'json', '-o', file)
+    const env = { TERRET_HOME: join(stage.folder, '..', 'second') }
+    const there = (...args: readonly string[]) => stage.start(args, { env }).ended
+    const { code, out } = await there('import', file)
+    expect(code).toBe(0)
+    for (const said of ['is held', 'write (call ', 'path: a.txt', `terret resume ${session.slice(0, 8)}`])
+      expect(out).toContain(said)
+    expect((await there('list')).out).toContain('held')
+    expect((await there('inspect', 'latest')).out).toContain('is held')
+    expect((await there('pending')).out).toContain('is held')
+    const before = (await there('history', 'latest', '--json')).out
+    expect((await there('worker', '--idle')).code).toBe(0)
+    expect((await there('wake', 'latest')).code).toBe(3)
+    expect(await there('approve', 'latest', '--yes')).toMatchObject({ code: 3 })
+    expect((await there('history', 'latest', '--json')).out).toBe(before)
+    const spoken = await there('run', '-c', 'Something else.')
+    expect(spoken.code).toBe(3)
+    expect(spoken.err).toContain('was imported and is held')
+    expect(existsSync(join(stage.folder, 'a.txt'))).toBe(false)
+    const resumed = await there('resume', 'latest')
+    expect(resumed.code).toBe(3)
+    expect(resumed.err).toContain('wants to run write')
+    expect(existsSync(join(stage.folder, 'a.txt'))).toBe(false)
+    expect((await there('approve', 'latest', '--yes', '--resume')).code).toBe(0)
+    expect(readFileSync(join(stage.folder, 'a.txt'), 'utf8')).toBe('hello')
+  })
+
+  it('B-FORK-6: a fork of a session that waits for a yes waits for one of its own', async () => {
+    await scriptedBy([write('a.txt', 'hello'), 'Done.', 'Done here.'])
+    await stage.terret('run', 'Write it.')
+    await stage.terret('approve', 'latest', '--yes')
+    const forked = await stage.terret('fork', 'latest')
+    expect(forked.out).toContain('asked about again')
+    const [id = ''] = forked.out.split('\n')
+    const resumed = await stage.terret('resume', id)
+    expect(resumed.code).toBe(3)
+    expect(existsSync(join(stage.folder, 'a.txt'))).toBe(false)
+    expect((await stage.terret('pending', id)).out).toContain('wants to run write')
   })
 
   it('B-CLI-45: a folder has the state, the trace, the events and the artifacts; nothing is written over', async () => {

@@ -1,8 +1,12 @@
 // Forks: a new session that goes on from an event of another, without a copy and without a trace in it.
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Event, Fault, Harness, memory, scripted, type Store } from '../../src/index.ts'
+import { z } from 'zod'
+import { defineTool, type Event, Fault, Harness, memory, type Script, scripted, type Store } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { readTranscript } from '../../src/runtime/history.ts'
+import { redecide } from '../../src/runtime/replay-decide.ts'
+import { readLog, refold } from '../../src/runtime/replay.ts'
+import { askUserTool } from '../../src/tools/ask.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -88,5 +92,97 @@ describe('a fork', () => {
     })
     await expect(readTranscript(ring, { id: second.id, upTo: 1 })).rejects.toMatchObject({ code: 'session_damaged' })
     await expect(exportSession(ring, second.id)).rejects.toThrow('a session was forked from itself')
+  })
+})
+
+describe('a fork of a session with open calls', () => {
+  const done: string[] = []
+  const act = (name: string, more: { approval?: 'ask'; effect?: 'read' | 'once' } = {}) =>
+    defineTool({
+      name,
+      description: name,
+      input: z.object({}),
+      ...more,
+      execute: (_args, { session }) => {
+        done.push(`${name} in ${session}`)
+        return `${name} done`
+      },
+    })
+  const tools = [act('pay', { approval: 'ask' }), act('look', { effect: 'read' }), askUserTool()]
+  const both: Script = [{ text: 'Both.', calls: [{ tool: 'pay' }, { tool: 'look' }] }, 'First.', 'Second.']
+
+  function harnessOf(script: Script, store: Store, drives = true): Harness {
+    const harness = new Harness({ model: scripted(script), store, tools, secrets: {}, drives })
+    open.push(harness)
+    return harness
+  }
+
+  it('B-FORK-5: asks about each of them again, whatever was decided there, and leaves that session as it is', async () => {
+    done.length = 0
+    const store = memory()
+    const first = await harnessOf(both, store).open({ id: 'first' })
+    const [pending] = (await first.run('Go.')).pending
+    const yes = { callId: pending?.callId ?? '', allow: true, by: 'ann', digest: pending?.digest ?? '' }
+    await harnessOf([], store, false).session('first').decide(yes)
+    // Approved there, and not run yet.
+    const at = (await readLog(store, 'first')).findLast(({ type }) => type === 'user.tool_confirmation')?.seq ?? 0
+    const fork = await harnessOf(['In the fork.'], store).session('first').fork({ id: 'second', at })
+    await expect(fork.decide({ ...yes, callId: '4.0' })).rejects.toMatchObject({ code: 'decision_stale' })
+    const asked = await fork.run()
+    expect(asked.pending.map(({ tool, sessionId, votes }) => [tool, sessionId, votes])).toEqual([
+      ['pay', 'second', []],
+      ['look', 'second', []],
+    ])
+    expect(done.filter((each) => each.endsWith('second'))).toEqual([])
+    const [pay, look] = asked.pending.map(({ callId, digest = '' }) => ({ callId, digest, by: 'ann' }))
+    if (pay) await fork.decide({ ...pay, allow: false })
+    if (look) await fork.decide({ ...look, allow: true })
+    const ended = await fork.run()
+    expect(ended).toMatchObject({ status: 'completed', calls: [{ status: 'denied' }, { status: 'ok' }] })
+    const shown = await fork.messages()
+    expect(shown.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant'])
+    expect((await first.run()).status).toBe('completed')
+    expect(done.toSorted()).toEqual(['look in first', 'look in second', 'pay in first'])
+    for (const id of ['first', 'second']) {
+      expect((await refold(store, id)).difference).toBeNull()
+      expect(redecide(await readLog(store, id))).toEqual([])
+    }
+    expect((await exportSession(store, 'second')).parents?.map(({ session }) => session)).toEqual(['first'])
+  })
+
+  it('B-FORK-5: takes along what is done there, does not do again what ran there, and keeps a question that a person has', async () => {
+    const store = memory()
+    const calls = [{ tool: 'look' }, { tool: 'ask_user', args: { question: 'Which?' } }, { tool: 'slow' }]
+    let go = (): void => {}
+    const slow = defineTool({
+      name: 'slow',
+      description: 'slow',
+      input: z.object({}),
+      execute: () => new Promise<string>((resolve) => (go = () => resolve('slow done'))),
+    })
+    const harness = new Harness({
+      model: scripted([{ calls }, 'Over.', 'Over here.']),
+      store,
+      tools: [...tools, slow],
+      secrets: {},
+    })
+    open.push(harness)
+    const first = await harness.open({ id: 'first' })
+    const running = first.run('Go.')
+    while (!(await readLog(store, 'first')).some(({ type }) => type === 'agent.tool_result'))
+      await new Promise(setImmediate)
+    const fork = await first.fork({ id: 'second' })
+    const asked = await fork.run()
+    expect(asked.calls.map(({ tool, status }) => [tool, status])).toEqual([
+      ['look', 'ok'],
+      ['ask_user', null],
+      ['slow', 'unknown'],
+    ])
+    expect(asked.pending).toMatchObject([{ tool: 'ask_user', needs: 'answer' }])
+    await fork.answer({ callId: asked.pending[0]?.callId ?? '', content: 'This one.' })
+    expect((await fork.run()).status).toBe('completed')
+    go()
+    await first.answer({ callId: '5.1', content: 'That one.' })
+    expect((await running).status).toBe('completed')
   })
 })

@@ -8,6 +8,7 @@ import { aside } from '../aside.ts'
 import { oneLine } from '../clean.ts'
 import { pendingLines, votesText } from '../ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { heldIn, heldLines } from '../held.ts'
 import { pendingIn } from '../log.ts'
 import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../place.ts'
 import { ask } from '../prompt.ts'
@@ -24,6 +25,8 @@ const BUDGET = 'budget'
 async function decide(place: Place, call: Call, allow: boolean): Promise<number> {
   const [name = '', wanted] = call.words
   const card = await sessionOf(place, name)
+  const held = await heldIn(place.store, card.session)
+  if (held) throw new Refusal(EXIT.waits, heldLines(held).join('\n'))
   const by = person(call)
   const why = call.text('why')
   const role = call.text('role')

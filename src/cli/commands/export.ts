@@ -94,7 +94,8 @@ async function writeFolder({ store }: Place, session: string, folder: string): P
     import('../../replay.ts'),
     import('../../tracing/index.ts'),
   ])
-  const portable = await exportSession(store, session)
+  // To be looked through, also where it cannot be imported.
+  const portable = await exportSession(store, session, { partial: true })
   const events = await allEvents(store, session)
   const card = await store.card(session)
   const artifacts = Object.entries(portable.blobs).map(([hash, { media, data }]) => {

@@ -1,9 +1,10 @@
-// `terret fork`: a new session that goes on from an event of another. Nothing is copied and nothing there changes.
+// `terret fork`: a new session that goes on from an event of another. Nothing there changes; what is open there is asked about again.
 import { randomUUID } from 'node:crypto'
 import type { Call } from '../args.ts'
 import { aside } from '../aside.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf, recordFolder } from '../folders.ts'
+import { allEvents, foldAll } from '../log.ts'
 import { inPlace, sessionOf, shortId } from '../place.ts'
 import { print, printJson, typed } from '../print.ts'
 import { isPlanned } from '../workflows.ts'
@@ -15,7 +16,12 @@ export function fork(call: Call): Promise<number> {
     const id = randomUUID()
     recordFolder(place.home, { session: id, folder: folderOf(place.home, session) ?? place.folder })
     await aside(place, (harness) => harness.session(session).fork({ id, ...(at === undefined ? {} : { at }) }), agent)
-    if (call.is('json')) printJson({ session: id, from: session, at: at ?? null })
+    const again = foldAll(await allEvents(place.store, id)).run?.turn?.open.length ?? 0
+    if (call.is('json')) printJson({ session: id, from: session, at: at ?? null, open: again })
+    else if (again > 0)
+      print(
+        `${id}\n${again === 1 ? 'A call was' : `${again} calls were`} open there: it is asked about again here. Go on with: ${typed(`resume ${shortId(id)}`)}`,
+      )
     else
       print(
         `${id}\nGo on with: ${typed(isPlanned(agent) ? `resume ${shortId(id)}` : `run --continue --session ${shortId(id)} TASK`)}`,

@@ -1,8 +1,10 @@
-// `terret import`: a session from an exported file. Everything is checked before anything is written.
+// `terret import`: a session from an exported file. Everything is checked before anything is written, and what the session would do
+// is shown: nothing of it goes on by itself.
 import { readFileSync } from 'node:fs'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { recordFolder } from '../folders.ts'
+import { heldIn, heldLines } from '../held.ts'
 import { inPlace } from '../place.ts'
 import { codeOf } from '../plain-file.ts'
 import { print, printJson } from '../print.ts'
@@ -16,8 +18,12 @@ export function importFrom(call: Call): Promise<number> {
     const card = await importSession(place.store, value, id === undefined ? {} : { id })
     // After it: an import that is refused leaves nothing, and this folder is only where it goes on.
     recordFolder(place.home, { session: card.session, folder: place.folder })
-    if (call.is('json')) printJson(card)
-    else print(`Imported ${card.session}: ${card.seq} events.`)
+    const held = await heldIn(place.store, card.session)
+    if (call.is('json')) printJson(held ? { ...card, would: held } : card)
+    else {
+      print(`Imported ${card.session}: ${card.seq} events.`)
+      if (held) print(heldLines(held).join('\n'))
+    }
     return EXIT.ok
   })
 }

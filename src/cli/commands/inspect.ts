@@ -6,6 +6,7 @@ import { oneLine } from '../clean.ts'
 import { counted, pendingLines } from '../ending.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf } from '../folders.ts'
+import { heldIn, heldLines } from '../held.ts'
 import { allEvents, foldAll, pendingIn } from '../log.ts'
 import { outageLine } from '../outage.ts'
 import { readPlace, sessionOf } from '../place.ts'
@@ -56,6 +57,8 @@ export function inspect(call: Call): Promise<number> {
     }
     if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
     const whole = call.is('whole') ? Number.POSITIVE_INFINITY : undefined
+    const held = await heldIn(place.store, session)
+    if (held) print(heldLines(held, whole).join('\n'))
     for (const each of pending) print(pendingLines(each, whole).join('\n'))
     if (!workflow && text.trim() !== '') print(`\n${spoken(text.trim())}`)
     return EXIT.ok

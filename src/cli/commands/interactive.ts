@@ -137,7 +137,12 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
     else if (event.type === 'agent.message') terminal.speak(messageText(event))
     terminal.hush()
   }
-  if (foldAll(events).paused) await session.steer([{ type: 'resume' }])
+  const { paused, held } = foldAll(events)
+  if (held)
+    view.note(
+      `It was imported and is held. To see what it would do, and let it: ${typed(`resume ${shortId(session.id)}`)}`,
+    )
+  else if (paused) await session.steer([{ type: 'resume' }])
 }
 
 /** How many of the last messages. */

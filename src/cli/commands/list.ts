@@ -103,6 +103,7 @@ function line(card: Card, task: string, folder: string | null): string {
 export function stateOf(card: Card): string {
   const { status, outcome } = card
   if (isQuarantined(card)) return 'quarantined'
+  if (card.held) return 'held'
   return status === 'idle' ? (outcome ?? 'new') : status
 }
 

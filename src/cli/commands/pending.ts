@@ -3,6 +3,7 @@ import type { Call } from '../args.ts'
 import { pendingLines } from '../ending.ts'
 import { EXIT } from '../exit.ts'
 import { startedSessions } from '../folders.ts'
+import { heldIn, heldLines } from '../held.ts'
 import { mayWait, pendingIn } from '../log.ts'
 import { hasStore, readPlace, type Place, sessionOf } from '../place.ts'
 import { print, printJson, warn } from '../print.ts'
@@ -15,10 +16,16 @@ export async function pending(call: Call): Promise<number> {
   return readPlace(async (place) => {
     const roots = name === undefined ? await waiting(place, call.is('all')) : [(await sessionOf(place, name)).root]
     const found = (await Promise.all(roots.map((root) => pendingIn(place.store, root)))).flat()
-    if (found.length === 0) return nothing(call)
+    const held = (await Promise.all(roots.map((root) => heldIn(place.store, root)))).filter((each) => each !== null)
+    if (found.length + held.length === 0) return nothing(call)
+    const charsMax = call.is('whole') ? Number.POSITIVE_INFINITY : undefined
+    for (const each of held) {
+      if (call.is('json')) printJson(each)
+      else print(heldLines(each, charsMax).join('\n'))
+    }
     for (const each of found) {
       if (call.is('json')) printJson(each)
-      else print(pendingLines(each, call.is('whole') ? Number.POSITIVE_INFINITY : undefined).join('\n'))
+      else print(pendingLines(each, charsMax).join('\n'))
     }
     return EXIT.ok
   })

@@ -1,5 +1,5 @@
-// `terret resume`: goes on with a session wherever it stopped: what is open is driven, a pause ends, and a run that was cut short
-// is told to go on.
+// `terret resume`: goes on with a session wherever it stopped: what is open is driven, a pause ends, an imported session is let go
+// on, and a run that was cut short is told to go on.
 import type { Harness } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
@@ -25,8 +25,8 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   const setup = await setupOf(place, workplaceOf(place, id), call, agent)
   const drive = async (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id)
-    const { paused, run } = foldAll(await allEvents(place.store, id))
-    if (paused) await session.steer([{ type: 'resume' }])
+    const { paused, held, run } = foldAll(await allEvents(place.store, id))
+    if (paused || held) await session.steer([{ type: 'resume' }])
     const said = message !== '' ? message : wasCutShort(card) ? goOnOf(card) : undefined
     const open = run?.turn?.open ?? []
     return work(call, { harness, setup, session, ear, agent, open }, (deltas) =>

@@ -1,0 +1,119 @@
+// Somebody who takes sessions elsewhere and back: exports one with open calls, now and then forges the file, imports it beside the
+// first, and lets it go on later; or forks one. What was decided in the one session must decide nothing in the other.
+import { hash } from 'node:crypto'
+import type { Mutable, Proposal } from '../src/kernel/content.ts'
+import type { InboxBody, OwnerBody, OwnerEvent } from '../src/kernel/event.ts'
+import { Fault } from '../src/kernel/failure.ts'
+import { fold } from '../src/kernel/fold.ts'
+import { next } from '../src/kernel/next.ts'
+import { EMPTY, type Session } from '../src/kernel/session.ts'
+import { cardOf } from '../src/runtime/card.ts'
+import { forkedAt } from '../src/runtime/fork.ts'
+import { exportSession, importSession, type Portable } from '../src/runtime/portable.ts'
+import { canonicalJson } from '../src/tools/canonical.ts'
+import type { Stage } from './people.ts'
+
+const UNTIL_MS = 1_400
+const COPIES_MAX = 2
+
+export class Elsewhere {
+  readonly tally = { imports: 0, forged: 0, forks: 0, let: 0 }
+  /** How many are still held, or about to be. */
+  busy = 0
+  readonly #stage: Stage
+  readonly #say: (session: string, event: InboxBody) => Promise<void>
+
+  constructor(stage: Stage, say: (session: string, event: InboxBody) => Promise<void>) {
+    this.#stage = stage
+    this.#say = say
+  }
+
+  async traveller(): Promise<void> {
+    const { scheduler, over } = this.#stage
+    const { chance } = scheduler
+    if (chance.yes(0.4)) return
+    this.busy += 1
+    for (let n = 0; n < COPIES_MAX && !over() && scheduler.elapsed() < UNTIL_MS; ) {
+      await scheduler.sleep(chance.between(5, 40))
+      const found = this.#open()
+      if (found === null) continue
+      n += 1
+      await (chance.yes(0.6) ? this.#import(found, `i${n}`) : this.#fork(found, `f${n}`))
+    }
+    this.busy -= 1
+  }
+
+  /** A root with open calls, those that somebody has allowed and nobody has begun first of all. */
+  #open(): string | null {
+    const found = [...this.#stage.invariants.sessions()].filter(([id, { fold: state }]) => {
+      const calls = state.run?.turn?.open ?? []
+      return (
+        state.parent === null &&
+        /^s\d/.test(id) &&
+        calls.length > 0 &&
+        calls.every((call) => call.proposal.tool !== 'broken')
+      )
+    })
+    const ready = found.filter(([, { fold: state }]) =>
+      state.run?.turn?.open.some((call) => call.state.type === 'ready'),
+    )
+    const [id] = this.#stage.scheduler.chance.pick(ready.length > 0 ? ready : found) ?? []
+    return id ?? null
+  }
+
+  async #import(from: string, id: string): Promise<void> {
+    const { store, scheduler } = this.#stage
+    const { chance } = scheduler
+    try {
+      const value = await exportSession(store, from)
+      const forges = chance.yes(0.5)
+      await importSession(store, forges ? forged(value) : value, { id })
+      this.tally.imports += 1
+      if (forges) this.tally.forged += 1
+    } catch (error) {
+      // It waits for a child.
+      if (error instanceof Fault && error.code === 'invalid_input') return
+      throw error
+    }
+    await scheduler.sleep(chance.between(0, 120))
+    if (chance.yes(0.5)) await this.#say(id, messageOf(`to-${id}`))
+    await scheduler.sleep(chance.between(0, 200))
+    await this.#say(id, { type: 'user.interrupt', id: `let-${id}`, mode: chance.yes(0.8) ? 'resume' : 'stop' })
+    this.tally.let += 1
+  }
+
+  async #fork(from: string, id: string): Promise<void> {
+    const { store, invariants, scheduler } = this.#stage
+    const { fold: state } = invariants.sessions().get(from) ?? {}
+    if (!state) return
+    const { agent, seq } = state
+    const taken = await forkedAt(store, from, seq)
+    const fork = { session: from, seq: taken.seq }
+    const bodies: readonly OwnerBody[] = [{ type: 'session.created', agent, planner: 'model', fork }, ...taken.events]
+    const at = scheduler.now()
+    const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))
+    const after: Session = events.reduce(fold, EMPTY)
+    const card = cardOf(id, after, next(after, { now: at, epoch: 0 }))
+    await store.commit([{ session: id, lane: 'owner', epoch: 0, expectedSeq: 0, events, card }])
+    this.tally.forks += 1
+  }
+}
+
+/** As somebody would write it who wants the calls to run unasked. */
+function forged(value: Portable): Portable {
+  const { checksum: _checksum, ...rest } = structuredClone(value)
+  for (const event of rest.events) if (event.type === 'agent.message') for (const call of event.calls) bare(call)
+  return { ...rest, checksum: hash('sha256', canonicalJson(rest)) }
+}
+
+function bare(call: Mutable<Proposal>): void {
+  if (call.gate?.type === 'refuse' || (call.gate?.type === 'ask' && call.gate.outside)) return
+  delete call.digest
+  delete call.place
+  delete call.clear
+  if (call.gate?.type === 'ask') delete call.gate
+}
+
+function messageOf(id: string): InboxBody {
+  return { type: 'user.message', id, parts: [{ type: 'text', text: 'and this' }], when: 'next' }
+}

@@ -1,0 +1,45 @@
+// What a run counts of failures: of its provider, and of its tools. Counting only; what a count leads to is limits.ts.
+import type { Proposal } from './content.ts'
+import type { Event } from './event.ts'
+import type { OpenTurn } from './ledger.ts'
+import { triedMs } from './limits.ts'
+import type { OpenRun } from './session.ts'
+
+/** A request that began at `from` failed. Only `overflow` is no failure of the provider, and waits for a person. */
+export function countFailure(run: OpenRun, e: Extract<Event, { type: 'model.failed' }>, from: number): void {
+  // The wait as it was planned: a clock that jumps and a machine that sleeps use up no patience.
+  run.waitedMs += triedMs(run, from, e.at) + Math.max(0, run.retryAt - e.at)
+  run.trouble = { class: e.class, message: e.message }
+  if (e.class === 'overflow' || e.unasked) return
+  run.failures += 1
+  if (e.partial !== undefined) run.cuts += 1
+  if (!e.retryable) run.fatal = { class: e.class, message: e.message }
+}
+
+/** A reply came: the provider is back. */
+export function forgetFailures(run: OpenRun): void {
+  run.failures = 0
+  run.fatal = null
+  run.trouble = null
+  run.waitedMs = 0
+  run.cuts = 0
+}
+
+/** However many calls of a tool fail in one reply, the model has had one chance to correct them. */
+export function countRetry(run: OpenRun, turn: OpenTurn, proposal: Proposal): void {
+  const { tool } = proposal
+  if (turn.retried?.includes(tool)) return
+  turn.retried = [...(turn.retried ?? []), tool]
+  tally(run, proposal, (Object.hasOwn(run.toolRetries, tool) ? (run.toolRetries[tool] ?? 0) : 0) + 1)
+}
+
+/** A success forgives the failures before this reply. One of this reply still counts, in whatever order they came. */
+export function forgiveRetries(run: OpenRun, turn: OpenTurn, proposal: Proposal): void {
+  if (Object.hasOwn(run.toolRetries, proposal.tool)) tally(run, proposal, turn.retried?.includes(proposal.tool) ? 1 : 0)
+}
+
+function tally(run: OpenRun, { tool, retries }: Proposal, used: number): void {
+  run.toolRetries = { ...run.toolRetries, [tool]: used }
+  if (used > (retries ?? run.limits.toolRetries)) run.exhausted = tool
+  else if (run.exhausted === tool) run.exhausted = null
+}
