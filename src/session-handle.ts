@@ -10,7 +10,7 @@ import { isBroke } from './runtime/children.ts'
 import { anything, type Checks, count, flag, needed, optionsOf, text } from './options.ts'
 import { type Command, commandsOf, interruptOf, messageOf, type Said } from './runtime/command.ts'
 import { SEND_OPTIONS, type SendOptions } from './runtime/command.ts'
-import { checkDecision, confirmationOf, type Decision, SHOWN } from './runtime/decision.ts'
+import { checkDecision, checkUnder, confirmationOf, type Decision, SHOWN } from './runtime/decision.ts'
 import { BUDGET, headOf, pendingOf } from './runtime/family.ts'
 import { Feed, type StreamEvent } from './runtime/feed.ts'
 import { sentBefore } from './runtime/follow.ts'
@@ -220,6 +220,7 @@ export class SessionHandle {
     if (other) return other.decide(decision)
     if (decision.callId === BUDGET) return this.#raise(decision)
     const call = await this.#open(decision.callId, 'asked', 'approval')
+    if (decision.under !== undefined) checkUnder(decision, call, (await headOf(this.#world.store, this.id)).run?.said)
     return this.#answered(confirmationOf(decision, call, this.#world.store.now()), decision.callId)
   }
 

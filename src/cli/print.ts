@@ -1,6 +1,8 @@
 // Lines to standard output and to standard error: answers go to the first, everything about them to the second.
 import { basename, isAbsolute, relative } from 'node:path'
+import { type Paint, paintsOf } from './chat-text.ts'
 import { safeJson } from './clean.ts'
+import type { Room } from './preview.ts'
 
 export function print(text: string): void {
   process.stdout.write(`${text}\n`)
@@ -24,6 +26,21 @@ export function typed(words: string): string {
   const near = relative(process.cwd(), script)
   const path = near === '' || near.startsWith('..') || isAbsolute(near) ? script : near
   return `node ${/^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`} ${words}`
+}
+
+/** Where nobody looks, this many lines of a call are shown. */
+const ROWS_UNSEEN = 200
+/** What stands around a call that is shown: what came before it, the question, what is typed. */
+const ROWS_AROUND = 8
+
+/** How much of a call fits on an output, and in which colours. Lines for a file are not broken. */
+export function seatOf(out: NodeJS.WriteStream, whole = false): { readonly room: Room; readonly paint: Paint } {
+  const { isTTY, columns = 80, rows = 24 } = out
+  const most = whole ? Number.POSITIVE_INFINITY : isTTY ? Math.max(10, rows - ROWS_AROUND) : ROWS_UNSEEN
+  const colours = isTTY && (process.env['NO_COLOR'] ?? '') === '' && process.env['TERM'] !== 'dumb' && out.hasColors()
+  // One column stays free: in the last one terminals differ on where the cursor is.
+  const width = isTTY ? Math.max(20, columns - 1) : Number.POSITIVE_INFINITY
+  return { room: { columns: width, rows: most }, paint: paintsOf(colours) }
 }
 
 /** A person is there: they can be asked, and a line may be drawn again. */

@@ -124,10 +124,9 @@ export async function work(
   const view = viewOf(quiet || json, { tools, ...found })
   if (ear) ear.hear = (line) => view.hear(line)
   // What a workflow asks for is its result: all of it is shown before it is decided.
-  const charsMax = planned ? Number.POSITIVE_INFINITY : undefined
-  const deck: Deck = { harness, session, setup, kept: [], view, asks: !json, by: person(call), charsMax }
+  const deck: Deck = { harness, session, setup, kept: [], view, asks: !json, by: person(call), whole: planned }
   const result = await drive(deck, () => begin(view.live))
-  return (planned ? tellReport : tell)(result, { json, quiet, told: view.told })
+  return (planned ? tellReport : tell)(result, { json, quiet, told: view.told, folder: setup.folder })
 }
 
 function viewOf(silent: boolean, before: Before): View {

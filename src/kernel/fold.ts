@@ -49,7 +49,7 @@ function apply(s: OpenSession, e: Event): void {
       if (e.when !== 'after') s.paused = false
       return
     case 'user.tool_confirmation':
-      if (s.run?.turn) decide(s.run.turn, e)
+      if (s.run?.turn) decide(s.run.turn, e, s.run)
       return
     case 'user.custom_tool_result':
       if (s.run?.turn) answer(s.run.turn, e)

@@ -2,7 +2,7 @@
 // Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
 import type { Frozen, Limits, ModelFailureClass, Outcome } from './content.ts'
 import type { Event, Parent } from './event.ts'
-import type { Turn } from './ledger.ts'
+import type { Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
 export const FOLD_VERSION = 5
@@ -27,6 +27,8 @@ export type Run = Frozen<{
   activeMs: number; since: number | null; cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
   turn: Turn | null
+  /** Absent until somebody said more than a yes to one call. */
+  said?: Said
 }>
 
 // biome-ignore format: related fields share a line

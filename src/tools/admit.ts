@@ -8,6 +8,7 @@ import { outsideOf as outsideIn } from '../kernel/ledger.ts'
 import type { ReplyCall } from '../kernel/ports.ts'
 import { canonicalJson, sorted } from './canonical.ts'
 import { bounded, clipped, invalidText } from './invalid.ts'
+import { likenessOf } from './likeness.ts'
 import { isSuspect, normalised, parse, readingOf } from './reading.ts'
 import { plainCopy, strangerIn, TOO_DEEP } from './plain.ts'
 import { judge, type Policy } from './policy.ts'
@@ -31,6 +32,8 @@ export type Asking = {
   readonly redactor: SecretFinder
   /** The model reads its calls as text: what is not repaired is shown to it again exactly as it wrote it. */
   readonly verbatim?: boolean
+  /** What people denied in this run, by what it does (likeness.ts): it is asked again, whatever rules allow. */
+  readonly denied?: readonly string[]
 }
 
 /** The name of a known secret somewhere in a value, or null. */
@@ -183,8 +186,8 @@ function accept(tool: Tool, call: ReplyCall, checked: Json, asking: Asking): Pro
   const approval = tool.approval(args)
   const raw = asking.verbatim ? rawOf(call.args, args) : undefined
   if (approval instanceof Promise)
-    return approval.then((said) => propose(call, tool, { args, raw }, gateOf(tool, args, said, asking)))
-  return propose(call, tool, { args, raw }, gateOf(tool, args, approval, asking))
+    return approval.then((said) => propose(call, tool, { args, raw }, gateOf(tool, args, said, asking), asking))
+  return propose(call, tool, { args, raw }, gateOf(tool, args, approval, asking), asking)
 }
 
 /** The model's own spelling, where it is another than ours and means the same. */
@@ -198,9 +201,10 @@ type Written = { readonly args: Json; readonly raw: string | undefined }
 
 /** The policy first, then the tool itself. A denial is a result the model can read, and is recorded like any other. */
 function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gate | null {
-  const { now, approvalMs, policy, environment } = asking
+  const { now, approvalMs, policy, environment, denied = NOTHING } = asking
   // Most harnesses have no rules, and this stands in every turn.
-  if (policy.rules.length === 0 && approval === 'auto' && !policy.writeRoots) return outsideOf(tool, args)
+  const free = policy.rules.length === 0 && approval === 'auto' && !policy.writeRoots
+  if (free && denied.length === 0) return outsideOf(tool, args)
   const action = {
     tool: tool.name,
     args,
@@ -208,7 +212,9 @@ function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gat
     effect: tool.effect,
     ...(environment === null ? {} : { environment }),
   }
-  const judged = judge(policy, action)
+  const first = judge(policy, action)
+  const again = first.type === 'allow' && denied.length > 0 && denied.includes(likenessOf(tool.name, args, policy.base))
+  const judged = again ? judge({ ...policy, rules: ASK_ALL }, action) : first
   if (judged.type === 'deny') return { type: 'refuse', failure: { kind: 'Denied', message: judged.reason } }
   const outside = outsideOf(tool, args)
   if (judged.type === 'allow') return outside
@@ -217,13 +223,16 @@ function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gat
   return outside ? { ...gate, outside } : gate
 }
 
+const NOTHING: readonly string[] = []
+const ASK_ALL: Policy['rules'] = [{ effect: 'ask' }]
+
 /** Who answers, if nothing runs here. */
 function outsideOf(tool: Tool, args: Json): Outside | null {
   if (!tool.outside) return null
   return tool.child ? { type: 'outside', child: tool.child(args) } : { type: 'outside' }
 }
 
-function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate | null): Proposal {
+function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate | null, asking: Asking): Proposal {
   const { name, effect, timeoutMs } = tool
   const proposal: Mutable<Proposal> = { id: call.id, tool: name, args, effect, timeoutMs }
   if (gate) proposal.gate = gate
@@ -232,7 +241,10 @@ function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate
   if (typeof tool.sequential === 'function' ? tool.sequential(args) : tool.sequential) proposal.sequential = true
   if (tool.reconcile) proposal.reconcile = true
   if (tool.retries !== null) proposal.retries = tool.retries
-  if (gate?.type === 'ask') proposal.digest = digestOf(tool, args)
+  if (gate?.type === 'ask') {
+    proposal.digest = digestOf(tool, args)
+    proposal.same = likenessOf(name, args, asking.policy.base)
+  }
   return proposal
 }
 

@@ -1,11 +1,11 @@
 // `terret pending`: what waits for a person, each with its exact action and the command that decides it.
 import type { Call } from '../args.ts'
-import { pendingLines } from '../ending.ts'
+import { pendingLines, wayLine } from '../ending.ts'
 import { EXIT } from '../exit.ts'
-import { startedSessions } from '../folders.ts'
+import { folderOf, startedSessions } from '../folders.ts'
 import { mayWait, pendingIn } from '../log.ts'
 import { hasStore, readPlace, type Place, sessionOf } from '../place.ts'
-import { print, printJson, warn } from '../print.ts'
+import { print, printJson, seatOf, warn } from '../print.ts'
 
 const PAGE = 1_000
 
@@ -16,9 +16,13 @@ export async function pending(call: Call): Promise<number> {
     const roots = name === undefined ? await waiting(place, call.is('all')) : [(await sessionOf(place, name)).root]
     const found = (await Promise.all(roots.map((root) => pendingIn(place.store, root)))).flat()
     if (found.length === 0) return nothing(call)
+    const seat = seatOf(process.stdout, call.is('whole'))
     for (const each of found) {
       if (call.is('json')) printJson(each)
-      else print(pendingLines(each, call.is('whole') ? Number.POSITIVE_INFINITY : undefined).join('\n'))
+      else {
+        const folder = folderOf(place.home, each.path[0] ?? each.sessionId)
+        print([...(await pendingLines(each, { folder, ...seat })), wayLine(each)].join('\n'))
+      }
     }
     return EXIT.ok
   })
