@@ -4,7 +4,6 @@ import type { Decision, Pending, Result, Rule, SessionHandle } from '../index.ts
 import { skeleton } from '../tools/lookalike.ts'
 import { WRITERS } from './agent.ts'
 import { keepAlways, keptFor, rememberable, ruleText } from './always.ts'
-import { oneLine } from './clean.ts'
 import type { Kept } from './kept.ts'
 import type { Setup } from './setup.ts'
 
@@ -50,7 +49,7 @@ export async function askApproval(asker: Asker, asking: Asking, pending: Pending
   const wide = wideRule(pending, asking.session)
   const rule = await rememberable(asking.setup, pending)
   const isClipped = await asker.show(pending, false)
-  if (wide) asker.note(wideText(asking.setup))
+  if (wide) asker.note(WIDE_TEXT)
   const keys = [
     'y yes, this call',
     'n no',
@@ -89,10 +88,7 @@ function wideRule({ needs, tool, sessionId, each, denied, n = 1, roles = [] }: P
   return each || denied || n > 1 || roles.length > 0 ? null : { effect: 'allow', tool: [...WRITERS] }
 }
 
-function wideText({ folder }: Setup): string {
-  const tools = [...WRITERS].join(' and ')
-  return `a also allows every later ${tools} of this run in ${oneLine(folder, 300)}, until the run ends or you say no to anything.`
-}
+const WIDE_TEXT = `a also allows every later ${[...WRITERS].join(' and ')} in this folder until this run ends or you say no.`
 
 type Covering = { readonly session: SessionHandle; readonly setup: Setup; readonly kept: readonly Kept[] }
 

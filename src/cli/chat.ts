@@ -8,7 +8,8 @@ import { aboutOf } from './chat-call.ts'
 import { runCommand } from './chat-commands.ts'
 import type { ChatOptions, Ended, Talk } from './chat-talk.ts'
 import { ChatView } from './chat-view.ts'
-import { clean, oneLine } from './clean.ts'
+import { fitted, saidText } from './chat-text.ts'
+import { oneLine } from './clean.ts'
 import { headLine, isBudget, neededText, votesText } from './ending.ts'
 import { endOf, EXIT } from './exit.ts'
 import { recordFolder } from './folders.ts'
@@ -214,10 +215,10 @@ export class Chat implements Talk {
     const { terminal, by } = this.options
     const { question, choices } = (args ?? {}) as { readonly question?: unknown; readonly choices?: unknown }
     const offered = Array.isArray(choices) ? choices.map(String) : []
-    const { bold, cyan } = terminal.paint
     const asked = typeof question === 'string' ? question : JSON.stringify(args)
-    const lines = [bold(clean(asked)), ...offered.map((choice, at) => `  ${cyan(`${at + 1}`)} ${oneLine(choice)}`)]
-    terminal.say('ask', lines.join('\n'))
+    const { columns } = terminal
+    const choice = (text: string, at: number): string => fitted(`  ${at + 1} ${oneLine(text)}`, columns)
+    terminal.say('ask', [saidText(asked, columns), ...offered.map(choice)].join('\n'))
     const hint = offered.length > 0 ? 'Your answer, or a number (empty: later) ›' : 'Your answer (empty: later) ›'
     const said = (await terminal.read(hint))?.trim() ?? ''
     if (said === '') return false
@@ -231,7 +232,7 @@ export class Chat implements Talk {
     const { terminal, setup, by, kept } = this.options
     const asker = {
       read: (question: string) => terminal.read(question),
-      note: (text: string) => this.view.note(text),
+      note: (text: string) => terminal.say('ask', terminal.paint.dim(fitted(text, terminal.columns))),
       show: (each: Pending, whole: boolean) => this.shown(each, whole),
       reason: async () => (await terminal.read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
     }
@@ -249,10 +250,10 @@ export class Chat implements Talk {
     const action = await shownCall(setup.folder, pending, room)
     const before = pending.denied ? ['refused before in this run'] : []
     const title = [aboutOf(pending), action.sum, ...before].filter((text) => text !== '').join(' · ')
-    const wants = `${paint.yellow('?')} ${paint.bold(title)} ${paint.dim(`(call ${pending.callId})`)}`
+    const wants = paint.bold(fitted(`? ${title} (call ${pending.callId})`, columns))
     const hidden = hiddenText(action, 'd shows all of it.')
     this.#shown.add(shownKey(pending))
-    const last = hidden === null ? [] : [paint.yellow(hidden)]
+    const last = hidden === null ? [] : [paint.yellow(fitted(hidden, columns))]
     terminal.say('ask', [wants, ...painted(action.rows, paint), ...last].join('\n'))
     return hidden !== null
   }
@@ -272,7 +273,7 @@ export class Chat implements Talk {
     this.view.decided.add(pending.callId)
     const { green, red } = terminal.paint
     const why = said.why === undefined ? '' : `: ${oneLine(said.why)}`
-    terminal.say('ask', said.allow ? green('  allowed') : red(`  refused${why}`))
+    terminal.say('ask', said.allow ? green('  allowed') : red(fitted(`  refused${why}`, terminal.columns)))
   }
 
   /** Trouble is one line, and the chat goes on. */
@@ -281,7 +282,10 @@ export class Chat implements Talk {
       await act()
     } catch (error) {
       if (this.#left) return
-      this.options.terminal.say('note', this.options.terminal.paint.red(clean(`! ${endOf(error).text}`)))
+      this.options.terminal.say(
+        'note',
+        this.options.terminal.paint.red(fitted(`! ${oneLine(endOf(error).text, 600)}`, this.options.terminal.columns)),
+      )
     }
   }
 

@@ -24,6 +24,8 @@ export type Deck = {
   readonly by: string
   /** Whether a call is shown to its end, however long it is. */
   readonly whole: boolean
+  /** The last event before what is shown: what lies before it is not shown again. */
+  readonly after: number
 }
 
 /** Drives until it is over or somebody else is needed. */
@@ -32,12 +34,12 @@ export async function drive(deck: Deck, begin: () => RunStream): Promise<Result>
   const ending = new AbortController()
   const off = onSignals(deck, ending)
   try {
-    let { result, seq } = await follow(begin(), session.id, view)
+    let { result, seq } = await follow(begin(), deck)
     while (isWaiting(result, ending.signal) || (await decided(deck, result, ending.signal))) {
       const rest = session.stream(undefined, { after: seq, deltas: view.live, patienceMs: WAITS_MS })
-      const seen = await follow(rest, session.id, view)
+      const seen = await follow(rest, { ...deck, after: seq })
       result = seen.result
-      seq = Math.max(seq, seen.seq)
+      seq = seen.seq
     }
     return result
   } finally {
@@ -48,13 +50,12 @@ export async function drive(deck: Deck, begin: () => RunStream): Promise<Result>
 /** `seq` is the last event of the session itself that was seen. */
 async function follow(
   stream: RunStream,
-  session: string,
-  view: View,
+  { session, view, after }: Pick<Deck, 'session' | 'view' | 'after'>,
 ): Promise<{ readonly result: Result; readonly seq: number }> {
-  let seq = 0
+  let seq = after
   try {
     for await (const event of stream) {
-      if (event.type !== 'delta' && event.session === session) seq = event.seq
+      if (event.type !== 'delta' && event.session === session.id) seq = event.seq
       view.see(event)
     }
     return { result: await stream.result, seq }

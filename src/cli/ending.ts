@@ -1,11 +1,11 @@
 // What is said when a run rests: the answer on standard output, and beside it how it ended, what it cost and what to do next.
 import type { Pending, Result } from '../index.ts'
-import { type Paint, spoken } from './chat-text.ts'
+import { fitted, type Paint } from './chat-text.ts'
 import { clean, oneLine } from './clean.ts'
 import { EXIT } from './exit.ts'
 import { shortId } from './place.ts'
 import { hiddenText, painted, type Room, shownCall } from './preview.ts'
-import { isAttended, print, printJson, seatOf, typed, warn } from './print.ts'
+import { isAttended, print, printJson, printSaid, seatOf, typed, warn } from './print.ts'
 
 function exitOf(result: Result): number {
   switch (result.status) {
@@ -38,7 +38,7 @@ export type Telling = {
 export async function tell(result: Result, options: Telling): Promise<number> {
   if (options.json) printJson(resultJson(result))
   else {
-    if (result.text.trim() !== '') print(spoken(result.text.trim()))
+    if (result.text.trim() !== '') printSaid(result.text.trim())
     if (!options.quiet || result.stopReason !== 'end_turn')
       for (const line of await endLines(result, options)) warn(line)
   }
@@ -250,9 +250,9 @@ export async function pendingLines(pending: Pending, showing: Showing): Promise<
   const said = [shown.sum, ...(pending.denied ? ['the same call was refused before in this run'] : [])]
   const sum = said.filter((text) => text !== '').join(' · ')
   return [
-    sum === '' ? head : `${head.replace(/:$/, '')} · ${sum}:`,
+    sum === '' ? head : `${head} ${sum}`,
     ...painted(shown.rows, paint),
-    ...(hidden === null ? [] : [paint.yellow(hidden)]),
+    ...(hidden === null ? [] : [paint.yellow(fitted(hidden, room.columns))]),
   ]
 }
 

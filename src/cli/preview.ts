@@ -25,6 +25,8 @@ export type Row = {
   readonly place: string
   /** There is nothing in the line but blanks. */
   readonly blank?: boolean
+  /** How many characters of the first text stand before what it shows. */
+  readonly lead?: number
 }
 
 export type Shown = {
@@ -80,8 +82,9 @@ function argRows(args: unknown, { columns }: Room): readonly Row[] {
   return Object.entries(isPlain ? { arguments: args } : args).flatMap(([name, value]: [string, unknown]) => {
     const key = oneLine(name, 60)
     const row = (text: string): Row => rowOf(`${MARGIN}${text}`, 'text', key, columns)
-    if (typeof value !== 'string') return [row(`${key}: ${shownLine(safeJson(value))}`)]
-    if (!value.includes('\n')) return [row(`${key}: ${endShown(shownLine(value))}`)]
+    const inline = (text: string): Row => ({ ...row(`${key}: ${text}`), lead: MARGIN.length + key.length + 2 })
+    if (typeof value !== 'string') return [inline(shownLine(safeJson(value)))]
+    if (!value.includes('\n')) return [inline(endShown(shownLine(value)))]
     const lines = value.split('\n').map((line) => {
       return { ...row(`│ ${endShown(shownLine(line))}`), blank: isBlank(line) }
     })
@@ -111,18 +114,21 @@ function rowOf(line: string, tone: Tone, place: string, columns: number): Row {
 
 /** How a row is shown when not all of it can be. */
 function shortened(row: Row, columns: number): Row | null {
-  const { texts, tone, place } = row
+  const { texts, lead = MARGIN.length } = row
   const [only = ''] = texts
   if (texts.length === 1 && only.length > LINE_CHARS_MAX) {
     const [head, tail] = [Math.ceil(LINE_CHARS_MAX * 0.6), Math.floor(LINE_CHARS_MAX * 0.4)]
-    const cut = asides(`${only.length - head - tail} of ${only.length} characters are not shown here`, columns)
-    return { texts: [only.slice(0, head), ...cut, `${MORE}${only.slice(-tail)}`], tone, place }
+    const cut = asides(cutText(only.length - head - tail, only.length - lead), columns)
+    return { ...row, texts: [only.slice(0, head), ...cut, `${MORE}${only.slice(-tail)}`] }
   }
   if (texts.length <= PIECES_MAX) return null
-  const gone = texts.slice(3, -2)
   const chars = (some: readonly string[]): number => some.reduce((sum, text) => sum + text.length - MORE.length, 0)
-  const cut = asides(`${chars(gone)} of ${chars(texts)} characters are not shown here`, columns)
-  return { texts: [...texts.slice(0, 3), ...cut, ...texts.slice(-2)], tone, place }
+  const cut = asides(cutText(chars(texts.slice(3, -2)), chars(texts) - lead + MORE.length), columns)
+  return { ...row, texts: [...texts.slice(0, 3), ...cut, ...texts.slice(-2)] }
+}
+
+function cutText(gone: number, all: number): string {
+  return `${gone} of ${all} characters are not shown here`
 }
 
 function isBlank(text: string): boolean {

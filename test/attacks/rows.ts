@@ -19,6 +19,7 @@ import { plantedFiles, protectedFiles } from './protected.ts'
 import { races } from './race.ts'
 import { sinksOfSecrets } from './redaction.ts'
 import { remotes } from './remote.ts'
+import { hidden, repeated } from './repeated.ts'
 import { profiles, secrets } from './secrets.ts'
 import { stores } from './store.ts'
 
@@ -29,6 +30,7 @@ export const ROWS: readonly Row[] = [
   consent, decisions, padding, remembered,
   rugPulls, programs, remotes, measureless,
   stores, sinksOfSecrets, patterns, pollution,
+  repeated, hidden,
   collisions, silentChanges,
   hostSockets, plantedFiles, profiles,
 ]

