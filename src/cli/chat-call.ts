@@ -135,7 +135,7 @@ function changeOf({ content, metadata }: Of<'agent.tool_result'>): string {
   return text === '' ? '' : linesChanged(text)
 }
 
-export function linesChanged(diff: string): string {
+function linesChanged(diff: string): string {
   const lines = diff.split('\n').filter((line) => !/^(\+\+\+|---) /.test(line))
   const [more, less] = ['+', '-'].map((mark) => lines.filter((line) => line.startsWith(mark)).length)
   return `+${more} −${less}`

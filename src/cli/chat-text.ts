@@ -104,6 +104,11 @@ export function clippedEnd(text: string, width: number): string {
 
 /** In pieces that fit, wherever that cuts a word. */
 export function broken(text: string, width: number): readonly string[] {
+  if (text !== '' && width >= 1 && NARROW.test(text)) {
+    const pieces: string[] = []
+    for (let at = 0; at < text.length; at += width) pieces.push(text.slice(at, at + width))
+    return pieces
+  }
   const rows = ['']
   let used = 0
   for (const each of text) {

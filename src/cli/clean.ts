@@ -28,7 +28,12 @@ export function shownLine(line: string): string {
     .replace(REPEATED, (run, each: string) => `${each}⟨${run.length / each.length} times⟩`)
     .replaceAll('\t', TAB)
     .replace(LONG_BLANK, (run) => `⟨${run.length} blanks⟩`)
+    .replace(LONG_MARKS, (run, few: string) => `${few}⟨${Array.from(run).length - MARKS_MAX} more marks⟩`)
 }
+
+/** More marks on one letter than any script has. */
+const MARKS_MAX = 6
+const LONG_MARKS = new RegExp(`(\\p{M}{${MARKS_MAX}})\\p{M}+`, 'gu')
 
 const REPEATED = new RegExp(`(\\\\u\\{[0-9a-f]+\\})\\1{${REPEATS_MAX},}`, 'g')
 const LONG_BLANK = new RegExp(` {${BLANKS_MAX + 1},}`, 'g')
@@ -49,12 +54,17 @@ export function endShown(line: string): string {
 
 /** The same on one line, at most so long. What is left out is said. */
 export function oneLine(text: string, charsMax = 160): string {
-  const line = shownLine(text.trim().replace(/\s*\n\s*/g, ' ⏎ ')).replace(/ {2,}/g, (run) =>
-    run.length > TAB.length ? `⟨${run.length} blanks⟩` : run,
-  )
-  if (line.length <= charsMax) return line
+  // Line by line: a pattern for blanks around line breaks takes for ever on many blanks. What is cut is not looked at.
+  const lines = text.slice(0, CHARS_SEEN_MAX + charsMax).split('\n')
+  const said = lines.map((each) => each.trim()).filter((each) => each !== '')
+  const line = shownLine(said.join(' ⏎ ')).replace(/ {2,}/g, (run) => {
+    return run.length > TAB.length ? `⟨${run.length} blanks⟩` : run
+  })
+  if (line.length <= charsMax && text.length <= CHARS_SEEN_MAX + charsMax) return line
   return `${line.slice(0, charsMax - 20)}… (${text.length} characters)`
 }
+
+const CHARS_SEEN_MAX = 10_000
 
 /** JSON on one line that is safe to print: the same value, with every character that is not safe escaped. */
 export function safeJson(value: unknown): string {
