@@ -5,7 +5,7 @@ import type { Event, Parent } from './event.ts'
 import type { Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 5
+export const FOLD_VERSION = 6
 
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number }>
 export type Wake = Frozen<{ seq: number; due: number; key: string; urgent?: true }>

@@ -53,7 +53,10 @@ const checkSaid = optionsOf<Said>('a step', {
   finish: oneOf<Reply['finish']>({ stop: true, calls: true, length: true, refusal: true }),
 })
 const checkBroken = optionsOf<Broken>('a step', { error: needed(filled), message: text, retryAfterMs: ms, delayMs: ms })
-const checkStall = optionsOf<Extract<Reaction, { stall: true }>>('a step', { stall: needed(anything), deltas: listOf(text) })
+const checkStall = optionsOf<Extract<Reaction, { stall: true }>>('a step', {
+  stall: needed(anything),
+  deltas: listOf(text),
+})
 
 function checkStep(step: unknown, of: string): void {
   if (typeof step === 'string') return
