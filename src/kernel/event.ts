@@ -15,10 +15,7 @@ export type InboxBody = Frozen<
 >
 /** `patienceMs` is for the run that this message opens, instead of the agent's own. */
 type Sender = { by?: string; patienceMs?: number }
-/**
- * With `scope: 'run'` the rule in `remember` may also allow later calls of this run. A call that is allowed by it is `under` the
- * call it was given with.
- */
+/** `scope: 'run'`: the rule in `remember` may allow later calls of this run. Those name this call: they are `under` it. */
 type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey }
 /** `parent` is the call of the parent session that waits for this one from now on. */
 type Answerer = { by?: string; metadata?: Json; parent?: CallKey }
