@@ -298,7 +298,16 @@ function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
   for (const key of e.wakes) w.wakes.delete(key)
   w.failedAt = 0
   w.cuts = 0
-  w.run = { seq: e.seq, limits: e.limits, replies: 0, toolCalls: 0, tokens: 0, ends: false }
+  w.run = {
+    seq: e.seq,
+    limits: e.limits,
+    replies: 0,
+    toolCalls: 0,
+    tokens: 0,
+    ends: false,
+    wide: new Set(),
+    denied: new Set(),
+  }
   w.paused = false
 }
 

@@ -65,6 +65,18 @@ export const FAULTS: readonly Planted[] = [
       "if (!call || call.state.type === 'running' || call.proposal.gate?.type !== 'ask') return\n  if (call.state.type !== 'asked') return move(turn, i, e.allow ? READY : { type: 'denied', by: e.by, why: '' })",
   },
   {
+    name: 'a no does not end a yes for the run',
+    file: 'src/kernel/ledger.ts',
+    find: 'run.said = { yes: [], denied:',
+    replace: 'run.said = { yes: said.yes, denied:',
+  },
+  {
+    name: 'a decision counts under a yes that was never for the run',
+    file: 'src/kernel/ledger.ts',
+    find: '!coverersOf(call, said).some((yes) => yes.call === e.under)) return',
+    replace: 'said.yes.length > 99) return',
+  },
+  {
     name: 'an approval counts after it expired',
     file: 'src/kernel/ledger.ts',
     find: 'e.at > gate.expiresAt',

@@ -32,6 +32,9 @@ export type RunRecord = {
   tokens: number
   /** A strict hook failed in it. */
   ends: boolean
+  /** Calls whose yes was for the run and still stands, and what was denied. */
+  readonly wide: Set<CallKey>
+  readonly denied: Set<string>
 }
 
 export type Watched = {
@@ -116,7 +119,14 @@ export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
   if (!call || call.foreign || call.result > 0 || call.decision !== null || call.proposal.gate?.type !== 'ask') return
   const { expiresAt } = call.proposal.gate
   if (e.digest !== call.proposal.digest || (expiresAt !== null && e.at > expiresAt)) return
+  const { wide, denied } = w.run ?? { wide: new Set<CallKey>(), denied: new Set<string>() }
+  const { same = '' } = call.proposal
+  if (e.allow && e.under !== undefined && (!wide.has(e.under) || denied.has(same))) return
   call.decision = e.allow
+  if (e.allow && e.scope === 'run') wide.add(e.call)
+  if (e.allow) return
+  wide.clear()
+  denied.add(same)
 }
 
 /** The first answer after the hand-over stands. */

@@ -8,7 +8,7 @@ import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
 import { isBroke } from './runtime/children.ts'
 import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './runtime/command.ts'
-import { checkDecision, confirmationOf, type Decision } from './runtime/decision.ts'
+import { checkDecision, checkUnder, confirmationOf, type Decision } from './runtime/decision.ts'
 import { BUDGET, headOf, heldText, pendingOf } from './runtime/family.ts'
 import { Feed, type StreamEvent } from './runtime/feed.ts'
 import { sentBefore } from './runtime/follow.ts'
@@ -183,6 +183,7 @@ export class SessionHandle {
     if (other) return other.decide(decision)
     if (decision.callId === BUDGET) return this.#raise(decision)
     const call = await this.#open(decision.callId, 'asked', 'approval')
+    if (decision.under !== undefined) checkUnder(decision, call, (await headOf(this.#world.store, this.id)).run?.said)
     return this.#answered(confirmationOf(decision, call, this.#world.store.now()), decision.callId)
   }
 

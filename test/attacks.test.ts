@@ -38,6 +38,8 @@ const SENTENCES = [
   'B-ATTACK-48: no name in arguments, rows or rules changes every object',
   'B-ATTACK-50: no session in a file, whatever it says, has a call run that nobody here was asked about',
   'B-ATTACK-51: no approval counts in another place than the one it was given for',
+  'B-ATTACK-55: a call that a person denied does not run because the model repeats it, however it is spelled and whatever was allowed',
+  'B-ATTACK-56: no text of a call hides what it does from the person who decides, and none speaks for the program',
   'B-ATTACK-60: an MCP server that lists colliding names stops no run, and takes no other tool’s place',
   'B-ATTACK-61: an MCP tool that changes within a run is not called any more, whether the server says so or not',
   'B-ATTACK-70: a socket of the host is not reached under any name, wherever and however it was bound',

@@ -3,8 +3,9 @@
 import type { StreamEvent } from '../index.ts'
 import type { BashLine } from '../tools/index.ts'
 import type { BlobRef, CallStatus, Json } from '../kernel/index.ts'
-import { clean, oneLine, safeJson, shownArgs } from './clean.ts'
+import { oneLine, safeJson } from './clean.ts'
 import { clipped, type Paint } from './chat-text.ts'
+import { drawnPreview, quoted, type Room, type Row, type Shown } from './preview.ts'
 
 export type Folded = {
   /** Counted from 1 in this chat: what `/show` takes. */
@@ -134,16 +135,18 @@ function changeOf({ content, metadata }: Of<'agent.tool_result'>): string {
   return text === '' ? '' : linesChanged(text)
 }
 
-export function linesChanged(diff: string): string {
+function linesChanged(diff: string): string {
   const lines = diff.split('\n').filter((line) => !/^(\+\+\+|---) /.test(line))
   const [more, less] = ['+', '-'].map((mark) => lines.filter((line) => line.startsWith(mark)).length)
   return `+${more} −${less}`
 }
 
-/** Unfolded: its arguments, and its result. */
-export function unfolded({ number, tool, args, status }: Folded, content: string): string {
-  const result = content.trimEnd() === '' ? '(nothing)' : clean(content.trimEnd())
-  return [`#${number} ${oneLine(tool)} · ${status}`, shownArgs(args, Number.POSITIVE_INFINITY), 'result:', result].join(
-    '\n',
-  )
+/** Unfolded: its arguments, and its result. Null in `hidden` if all of it is shown. */
+export function unfolded({ number, tool, args, status }: Folded, content: string, room: Room): Shown {
+  const asked = drawnPreview({ args }, { files: null, trouble: null, warnings: [] }, room)
+  const result = quoted(content.trimEnd() === '' ? '(nothing)' : content.trimEnd(), room)
+  const own = (text: string): Row => ({ texts: [text], tone: 'head', place: '' })
+  const rows = [own(`#${number} ${oneLine(tool)} · ${status}`), ...asked.rows, own('result:'), ...result.rows]
+  const hidden = [asked.hidden, result.hidden].filter((text) => text !== null).join(' and ')
+  return { rows, hidden: hidden === '' ? null : hidden, sum: '' }
 }

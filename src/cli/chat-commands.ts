@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { nearest } from '../options.ts'
 import type { Call } from './args.ts'
 import { unfolded } from './chat-call.ts'
-import { clippedRows } from './chat-approval.ts'
+import { hiddenText, painted } from './preview.ts'
 import type { Talk } from './chat-talk.ts'
 import { clean, oneLine } from './clean.ts'
 import { isBudget } from './ending.ts'
@@ -93,10 +93,10 @@ async function show({ options: { terminal, place }, view }: Talk, words: readonl
   }
   const { content } = call
   const text = typeof content === 'string' ? content : await kept(place, content.hash)
-  const rows = unfolded(call, text).split('\n')
-  const some = whole ? null : clippedRows(rows, Math.max(10, terminal.rows - 6), terminal.columns)
-  const more = some ? [terminal.paint.dim(`  /show ${number} all shows all of it`)] : []
-  terminal.say('note', [...(some ?? rows), ...more].join('\n'))
+  const rows = whole ? Number.POSITIVE_INFINITY : Math.max(10, terminal.rows - 6) / 2
+  const shown = unfolded(call, text, { columns: terminal.columns, rows })
+  const more = hiddenText(shown, `/show ${number} all shows all of it.`)
+  terminal.say('note', [...painted(shown.rows, terminal.paint), ...(more === null ? [] : [more])].join('\n'))
 }
 
 async function kept({ store }: Talk['options']['place'], hash: string): Promise<string> {

@@ -4,7 +4,7 @@ import { createInterface, emitKeypressEvents } from 'node:readline'
 import type { ReadStream } from 'node:tty'
 import { type Deed, EMPTY_LINE, type Key, type Known, type Line, press, type Prompt } from './chat-line.ts'
 import { Canvas, type Kind, type Moving } from './chat-screen.ts'
-import { Cleaner, type Paint, paintsOf, wrapped } from './chat-text.ts'
+import { type Paint, paintsOf, Prose, SAID_COLUMNS, saidRows, wrapped } from './chat-text.ts'
 
 export interface Terminal {
   readonly paint: Paint
@@ -233,7 +233,7 @@ class Plain implements Terminal {
   readonly #lines: ReturnType<typeof createInterface>
   #reading: ((text: string | null) => void) | null = null
   #prompt = ''
-  #cleaner: Cleaner | null = null
+  #prose: Prose | null = null
   #unended = false
   #begun = ''
 
@@ -269,14 +269,18 @@ class Plain implements Terminal {
   }
 
   speak(piece: string): void {
-    this.#cleaner ??= new Cleaner()
-    this.#put(this.#cleaner.push(piece))
+    this.#prose ??= new Prose()
+    this.#said(this.#prose.push(piece, this.columns - SAID_COLUMNS))
   }
 
   hush(): void {
-    this.#put(this.#cleaner?.end() ?? '')
-    this.#cleaner = null
+    this.#said(this.#prose?.end(this.columns - SAID_COLUMNS) ?? [])
+    this.#prose = null
     this.#end()
+  }
+
+  #said(rows: readonly string[]): void {
+    for (const row of rows) this.#put(`${saidRows(row, this.columns).join('\n')}\n`)
   }
 
   show(): void {}

@@ -1,7 +1,7 @@
 // The lower end of the terminal, drawn again and again: the row that is being said, the calls that run, a status and the line that
 // is edited. Everything above it was written once and stays. It draws what it is given, which must be clean already.
 import { type Drawn, drawLine, type Line, type Prompt } from './chat-line.ts'
-import { broken, Prose, widthOf } from './chat-text.ts'
+import { Prose, SAID_COLUMNS, saidRows, widthOf } from './chat-text.ts'
 
 /** What a line belongs to: between two different ones there is room. */
 export type Kind = 'you' | 'model' | 'call' | 'note' | 'ask'
@@ -50,14 +50,18 @@ export class Canvas {
   /** A piece of what the model says. */
   speak(piece: string): void {
     this.#prose ??= new Prose()
-    for (const row of this.#prose.push(piece, this.columns)) this.say('model', row)
+    this.#said(this.#prose.push(piece, this.columns - SAID_COLUMNS))
   }
 
   /** It has said it. */
   hush(): void {
-    const rows = this.#prose?.end(this.columns) ?? []
+    const rows = this.#prose?.end(this.columns - SAID_COLUMNS) ?? []
     this.#prose = null
-    for (const row of rows) this.say('model', row)
+    this.#said(rows)
+  }
+
+  #said(rows: readonly string[]): void {
+    for (const row of rows) for (const text of saidRows(row, this.columns)) this.say('model', text)
   }
 
   draw(region: Region): void {
@@ -114,7 +118,7 @@ export class Canvas {
   }
 
   #moving({ calls, status }: Moving): readonly string[] {
-    const said = (this.#prose?.open ?? []).flatMap((row) => broken(row, this.columns))
+    const said = (this.#prose?.open ?? []).flatMap((row) => saidRows(row, this.columns))
     return [
       ...(said.length > 0 && this.#gap('model') ? [''] : []),
       ...said,

@@ -1,5 +1,6 @@
 // Text on its way to a chat's screen: cleaned piece by piece, measured in columns, broken into rows. Pure: it draws nothing.
 import { stripVTControlCharacters } from 'node:util'
+import { TAB } from '../tools/lookalike.ts'
 import { clean } from './clean.ts'
 
 /** What may still become part of the next character: half of a pair, a return, an emoji that may be joined to another. */
@@ -27,9 +28,39 @@ export class Cleaner {
   }
 }
 
-/** What a model says to a person: as `clean` has it, with emoji whole and lines that end as lines do. */
+/** What a model says to a person: as `clean` has it, with emoji whole, lines that end as lines do, and blanks that are blanks. */
 export function spoken(text: string): string {
-  return clean(text.replaceAll('\r\n', '\n').replace(JOINED, '$1').replace(KEYCAP, '$1'))
+  const plain = text
+    .replaceAll('\r\n', '\n')
+    .replace(/[\u00a0\u2000-\u200a\u202f\u205f]/g, ' ')
+    .replaceAll('\u3000', '  ')
+  return clean(plain.replace(JOINED, '$1').replace(KEYCAP, '$1'))
+}
+
+/** Before each row of what is said by a model or in a log, and before the rest of a line of ours: no row of ours begins so. */
+const SAID = '│ '
+const MORE = '┆ '
+export const SAID_COLUMNS = SAID.length
+
+/** A row of what is said. Code is not broken between words, so it is broken here. */
+export function saidRows(row: string, columns: number): readonly string[] {
+  const pieces = Number.isFinite(columns) ? broken(row.replaceAll('\t', TAB), columns - SAID.length) : [row]
+  return pieces.map((piece, i) => `${i === 0 ? SAID : MORE}${piece}`.trimEnd())
+}
+
+/** All of what is said, as rows. */
+export function saidText(text: string, columns: number): string {
+  const prose = new Prose()
+  const width = Number.isFinite(columns) ? columns - SAID.length : columns
+  const rows = [...prose.push(text, width), ...prose.end(width)]
+  return rows.flatMap((row) => saidRows(row, columns)).join('\n')
+}
+
+/** Lines of ours that have words of others in them, broken so that no row begins with those. */
+export function fitted(text: string, columns: number): string {
+  if (!Number.isFinite(columns)) return text
+  const fit = (line: string): string => (widthOf(line) <= columns ? line : wrapped(line, columns, MORE).join('\n'))
+  return text.split('\n').map(fit).join('\n')
 }
 
 const WIDE =
@@ -73,6 +104,11 @@ export function clippedEnd(text: string, width: number): string {
 
 /** In pieces that fit, wherever that cuts a word. */
 export function broken(text: string, width: number): readonly string[] {
+  if (text !== '' && width >= 1 && NARROW.test(text)) {
+    const pieces: string[] = []
+    for (let at = 0; at < text.length; at += width) pieces.push(text.slice(at, at + width))
+    return pieces
+  }
   const rows = ['']
   let used = 0
   for (const each of text) {

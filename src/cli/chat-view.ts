@@ -4,7 +4,7 @@ import type { Part, Result, StreamEvent } from '../index.ts'
 import type { Calls } from './chat-call.ts'
 import type { Terminal } from './chat-input.ts'
 import type { Moving } from './chat-screen.ts'
-import { clipped, spoken, wrapped } from './chat-text.ts'
+import { clipped, fitted, spoken, wrapped } from './chat-text.ts'
 import { clean, oneLine } from './clean.ts'
 import { budgetText, UNWHOLE } from './ending.ts'
 import { outageText } from './outage.ts'
@@ -74,13 +74,12 @@ export class ChatView {
     const some = long ? [...lines.slice(0, ECHO_LINES_MAX - 3), `[… ${lines.length} lines in all]`] : lines
     const rows = some.flatMap((line) => wrapped(line, columns - 2))
     const colour = text.startsWith('/') ? paint.dim : paint.bold
-    this.#terminal.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '  '}${row}`)).join('\n'))
+    this.#terminal.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
   }
 
   note(text: string): void {
     const { paint, columns } = this.#terminal
-    const rows = text.split('\n').flatMap((line) => wrapped(line, columns, line.startsWith('  ') ? '  ' : ''))
-    this.#terminal.say('note', paint.dim(rows.join('\n')))
+    this.#terminal.say('note', paint.dim(fitted(text, columns)))
   }
 
   see(event: StreamEvent): void {
@@ -201,7 +200,7 @@ export class ChatView {
   /** Something that happened between its calls. */
   #aside(text: string): void {
     const { paint, columns } = this.#terminal
-    this.#terminal.say('call', paint.dim(wrapped(`  ${text}`, columns, '  ').join('\n')))
+    this.#terminal.say('call', paint.dim(fitted(`  ${text}`, columns)))
   }
 
   /** A thought becomes one line, once. */
@@ -242,7 +241,7 @@ export class ChatView {
 
   #warn(text: string): void {
     const { paint, columns } = this.#terminal
-    this.#terminal.say('note', paint.yellow(wrapped(`! ${text}`, columns, '  ').join('\n')))
+    this.#terminal.say('note', paint.yellow(fitted(`! ${text}`, columns)))
   }
 
   /** How a run ended, if there is anything to say about it. */

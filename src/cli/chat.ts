@@ -1,21 +1,21 @@
 // A chat with one session at a terminal: what is entered is said to it, what it does is shown, and what it asks is asked here. All of
 // it is in the log before it is shown, so a chat that ends, in whatever way, loses nothing.
 import { randomUUID } from 'node:crypto'
-import type { Pending, Result, Rule, RunStream, SessionHandle } from '../index.ts'
+import type { Pending, Result, RunStream, SessionHandle } from '../index.ts'
 import type { Card } from '../kernel/index.ts'
-import { WRITERS } from './agent.ts'
-import { keepAlways, rememberable, ruleText } from './always.ts'
-import { clippedRows, paintedRows, shownAction, wordOf } from './chat-approval.ts'
+import { askApproval, bound, decideCovered, hasVoted, isForOthers, type Said } from './approval.ts'
+import { aboutOf } from './chat-call.ts'
 import { runCommand } from './chat-commands.ts'
 import type { ChatOptions, Ended, Talk } from './chat-talk.ts'
 import { ChatView } from './chat-view.ts'
-import { clean, oneLine } from './clean.ts'
-import { decideCovered, isCoverable, isForOthers, ONLY_THIS } from './deck.ts'
-import { isBudget, neededText, pendingLines, votesText } from './ending.ts'
+import { fitted, saidText } from './chat-text.ts'
+import { oneLine } from './clean.ts'
+import { headLine, isBudget, neededText, votesText } from './ending.ts'
 import { endOf, EXIT } from './exit.ts'
 import { recordFolder } from './folders.ts'
 import { WAITS_MS } from './outage.ts'
 import { shortId } from './place.ts'
+import { hiddenText, painted, shownCall } from './preview.ts'
 import { typed } from './print.ts'
 
 export class Chat implements Talk {
@@ -34,8 +34,8 @@ export class Chat implements Talk {
   #closing: Promise<void> | null = null
   #warned = false
   #exit: number = EXIT.ok
-  /** The run whose writes are all allowed. */
-  #allowed = -1
+  /** The last answer covers more than its call: what else waits is looked at again. */
+  #wide = false
 
   constructor(options: ChatOptions, session: SessionHandle | null) {
     this.options = options
@@ -176,8 +176,7 @@ export class Chat implements Talk {
   /** False if it has to wait. */
   async #decided(session: SessionHandle, result: Result): Promise<boolean> {
     const { setup, kept } = this.options
-    const writes = this.#allowed === this.view.run
-    if (await decideCovered({ session, setup, kept, writes }, result)) return true
+    if (await decideCovered({ session, setup, kept }, result)) return true
     for (const pending of result.pending) {
       const done = !isForOthers(pending, this.options.by) && (await this.ask(pending))
       if (this.#left) return false
@@ -186,7 +185,7 @@ export class Chat implements Talk {
         this.view.note(`It waits${others}. /pending shows it again, /approve and /reject decide it.`)
         return false
       }
-      if (this.#allowed === this.view.run) return true
+      if (this.#wide) return true
     }
     return true
   }
@@ -204,8 +203,7 @@ export class Chat implements Talk {
   }
 
   async #allowMoney(pending: Pending): Promise<boolean> {
-    const [text = ''] = pendingLines(pending)
-    this.view.note(text)
+    this.view.note(headLine(pending))
     const said = (await this.options.terminal.read('How many dollars more? (empty: later) ›'))?.trim() ?? ''
     if (said === '') return false
     const { callId, sessionId } = pending
@@ -217,10 +215,10 @@ export class Chat implements Talk {
     const { terminal, by } = this.options
     const { question, choices } = (args ?? {}) as { readonly question?: unknown; readonly choices?: unknown }
     const offered = Array.isArray(choices) ? choices.map(String) : []
-    const { bold, cyan } = terminal.paint
     const asked = typeof question === 'string' ? question : JSON.stringify(args)
-    const lines = [bold(clean(asked)), ...offered.map((choice, at) => `  ${cyan(`${at + 1}`)} ${oneLine(choice)}`)]
-    terminal.say('ask', lines.join('\n'))
+    const { columns } = terminal
+    const choice = (text: string, at: number): string => fitted(`  ${at + 1} ${oneLine(text)}`, columns)
+    terminal.say('ask', [saidText(asked, columns), ...offered.map(choice)].join('\n'))
     const hint = offered.length > 0 ? 'Your answer, or a number (empty: later) ›' : 'Your answer (empty: later) ›'
     const said = (await terminal.read(hint))?.trim() ?? ''
     if (said === '') return false
@@ -231,74 +229,51 @@ export class Chat implements Talk {
   }
 
   async #approve(pending: Pending): Promise<boolean> {
-    const { terminal, setup } = this.options
-    const coverable = await isCoverable(setup, pending, this.session?.id ?? '')
-    const rule = await rememberable(setup, pending)
-    const isClipped = await this.shown(pending)
-    const keys = [
-      'y yes',
-      'n no',
-      ...(coverable ? ["a all of this run's writes"] : []),
-      ...(rule ? ['k always, exactly this'] : []),
-      'l later',
-      ...(isClipped ? ['d all of it'] : []),
-    ]
-    for (;;) {
-      const word = wordOf(await terminal.read(`Allow it? ${keys.join(' · ')} ›`))
-      if (word.type === 'later') return false
-      if (word.type === 'whole') await this.shown(pending, true)
-      else if (word.type === 'yes' || (word.type === 'all' && coverable)) {
-        if (word.type === 'all') this.#allowed = this.view.run
-        await this.decide(pending, true)
-        return true
-      } else if (word.type === 'always' && rule) {
-        if (!(await this.#keep(pending, rule))) continue
-        return true
-      } else if (word.type === 'no') {
-        const why = word.why || ((await terminal.read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '')
-        await this.decide(pending, false, why)
-        return true
-      } else this.view.note(`Say one of: ${keys.map((key) => key[0]).join(', ')}. After n you may say why.`)
-    }
-  }
-
-  /** A rule is kept only after it was shown in words. */
-  async #keep(pending: Pending, rule: Rule): Promise<boolean> {
     const { terminal, setup, by, kept } = this.options
-    this.view.note(await ruleText(setup, rule))
-    if (wordOf(await terminal.read('Keep this rule, and allow it? y yes · n no ›')).type !== 'yes') return false
-    kept.push(keepAlways(setup, rule, by))
-    await this.decide(pending, true, '', rule)
+    const asker = {
+      read: (question: string) => terminal.read(question),
+      note: (text: string) => terminal.say('ask', terminal.paint.dim(fitted(text, terminal.columns))),
+      show: (each: Pending, whole: boolean) => this.shown(each, whole),
+      reason: async () => (await terminal.read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
+    }
+    const said = await askApproval(asker, { setup, by, kept, session: this.session?.id ?? '' }, pending)
+    if (said === null) return false
+    this.#wide = said.scope === 'run'
+    await this.#record(pending, said)
     return true
   }
 
   async shown(pending: Pending, whole = false): Promise<boolean> {
     const { terminal, setup } = this.options
     const { paint, columns, rows } = terminal
-    const action = await shownAction(setup.folder, pending)
-    const some = whole ? null : clippedRows(action.rows, Math.max(8, rows - 10), columns)
-    const wants = `${paint.yellow('?')} ${paint.bold(action.title)} ${paint.dim(`(call ${pending.callId})`)}`
+    const room = { columns, rows: whole ? Number.POSITIVE_INFINITY : Math.max(8, rows - 10) }
+    const action = await shownCall(setup.folder, pending, room)
+    const before = pending.denied ? ['refused before in this run'] : []
+    const title = [aboutOf(pending), action.sum, ...before].filter((text) => text !== '').join(' · ')
+    const wants = paint.bold(fitted(`? ${title} (call ${pending.callId})`, columns))
+    const hidden = hiddenText(action, 'd shows all of it.')
     this.#shown.add(shownKey(pending))
-    terminal.say('ask', [wants, ...paintedRows(action, some ?? action.rows, paint)].join('\n'))
-    return some !== null
+    const last = hidden === null ? [] : [paint.yellow(fitted(hidden, columns))]
+    terminal.say('ask', [wants, ...painted(action.rows, paint), ...last].join('\n'))
+    return hidden !== null
   }
 
   isShown(pending: Pending): boolean {
     return this.#shown.has(shownKey(pending))
   }
 
-  async decide(pending: Pending, allow: boolean, why = '', remember?: Rule): Promise<void> {
-    const { callId, digest, sessionId, tool, votes = [] } = pending
+  decide(pending: Pending, allow: boolean, why = ''): Promise<void> {
+    return this.#record(pending, { allow, ...(why === '' ? {} : { why }) })
+  }
+
+  async #record(pending: Pending, said: Said): Promise<void> {
     const { by, terminal } = this.options
-    if (votes.includes(by)) return this.view.note(`You approved it already: ${votesText(pending)}.`)
-    const seen = { ...(digest === undefined ? {} : { digest }), ...(remember ? { remember } : {}) }
-    // Whoever goes on elsewhere must know that it was no word for the other writes.
-    const single = allow && WRITERS.has(tool) && this.#allowed !== this.view.run
-    const said = single ? ONLY_THIS : why
-    await this.session?.decide({ callId, allow, by, sessionId, ...seen, ...(said === '' ? {} : { why: said }) })
-    this.view.decided.add(callId)
+    if (hasVoted(pending.votes ?? [], by)) return this.view.note(`You approved it already: ${votesText(pending)}.`)
+    await this.session?.decide({ ...bound(pending), by, ...said })
+    this.view.decided.add(pending.callId)
     const { green, red } = terminal.paint
-    terminal.say('ask', allow ? green('  allowed') : red(`  refused${why === '' ? '' : `: ${oneLine(why)}`}`))
+    const why = said.why === undefined ? '' : `: ${oneLine(said.why)}`
+    terminal.say('ask', said.allow ? green('  allowed') : red(fitted(`  refused${why}`, terminal.columns)))
   }
 
   /** Trouble is one line, and the chat goes on. */
@@ -307,7 +282,10 @@ export class Chat implements Talk {
       await act()
     } catch (error) {
       if (this.#left) return
-      this.options.terminal.say('note', this.options.terminal.paint.red(clean(`! ${endOf(error).text}`)))
+      this.options.terminal.say(
+        'note',
+        this.options.terminal.paint.red(fitted(`! ${oneLine(endOf(error).text, 600)}`, this.options.terminal.columns)),
+      )
     }
   }
 

@@ -1,10 +1,11 @@
 // What is said when a run rests: the answer on standard output, and beside it how it ended, what it cost and what to do next.
 import type { Pending, Result } from '../index.ts'
-import { spoken } from './chat-text.ts'
-import { clean, oneLine, shownArgs } from './clean.ts'
+import { fitted, type Paint } from './chat-text.ts'
+import { clean, oneLine } from './clean.ts'
 import { EXIT } from './exit.ts'
 import { shortId } from './place.ts'
-import { isAttended, print, printJson, typed, warn } from './print.ts'
+import { hiddenText, painted, type Room, shownCall } from './preview.ts'
+import { isAttended, print, printJson, printSaid, seatOf, typed, warn } from './print.ts'
 
 function exitOf(result: Result): number {
   switch (result.status) {
@@ -29,27 +30,29 @@ export type Telling = {
   readonly quiet: boolean
   /** Why the model did not answer, if that was shown: it is not said twice. */
   readonly told: string
+  /** The folder that is worked in. */
+  readonly folder: string
 }
 
 /** Says it, and gives the exit code. */
-export function tell(result: Result, options: Telling): number {
+export async function tell(result: Result, options: Telling): Promise<number> {
   if (options.json) printJson(resultJson(result))
   else {
-    if (result.text.trim() !== '') print(spoken(result.text.trim()))
+    if (result.text.trim() !== '') printSaid(result.text.trim())
     if (!options.quiet || result.stopReason !== 'end_turn')
-      for (const line of endLines(result, options.told)) warn(line)
+      for (const line of await endLines(result, options)) warn(line)
   }
   return exitOf(result)
 }
 
 /** The same for a report: the answer is the file, and the exact bytes that wait are shown whole. */
-export function tellReport(result: Result, options: Telling): number {
+export async function tellReport(result: Result, options: Telling): Promise<number> {
   const path = writtenIn(result)
   if (options.json) printJson(resultJson(result, path ?? ''))
   else {
     if (path !== null) print(clean(path))
     if (!options.quiet || result.status !== 'completed')
-      for (const line of reportLines(result, options.told)) warn(line)
+      for (const line of await reportLines(result, options)) warn(line)
   }
   return exitOf(result)
 }
@@ -60,7 +63,7 @@ function writtenIn(result: Result): string | null {
   return typeof written?.path === 'string' ? written.path : null
 }
 
-function reportLines(result: Result, told: string): readonly string[] {
+async function reportLines(result: Result, options: Telling): Promise<readonly string[]> {
   const id = shortId(result.sessionId)
   if (result.status === 'completed') {
     return [
@@ -72,10 +75,10 @@ function reportLines(result: Result, told: string): readonly string[] {
   }
   const [only] = result.pending
   if (result.status !== 'requires_action' || !only || result.pending.length > 1 || isBudget(only))
-    return endLines(result, told)
+    return endLines(result, options)
   return [
     // Who was asked has seen it.
-    ...(isAttended() ? [] : pendingLines(only, Number.POSITIVE_INFINITY).slice(0, 2)),
+    ...(isAttended() ? [] : await pendingLines(only, { folder: options.folder, ...seatOf(process.stderr, true) })),
     'Nothing is written before somebody allows it.',
     `  Allow it:   ${typed(`approve ${id} --resume`)}`,
     `  Refuse it:  ${typed(`reject ${id} --resume`)}`,
@@ -106,7 +109,7 @@ function resultJson(result: Result, text = result.text): object {
   }
 }
 
-function endLines(result: Result, told: string): readonly string[] {
+async function endLines(result: Result, { told, folder }: Telling): Promise<readonly string[]> {
   const id = shortId(result.sessionId)
   const { usage, cost } = result
   const tokens = usage.inputTokens + usage.outputTokens
@@ -116,7 +119,21 @@ function endLines(result: Result, told: string): readonly string[] {
     ...(tokens > 0 ? [`${tokens} tokens`] : []),
     ...(cost > 0 ? [`$${(cost / 1_000_000).toFixed(4)}`] : []),
   ]
-  return [...causeLines(result, id, told), `${result.status} · ${spent.join(' · ')} · session ${id}`]
+  const waits = result.status === 'requires_action' && result.stopReason !== 'paused'
+  const cause = waits ? await waitLines(result.pending, folder) : causeLines(result, id, told)
+  return [...cause, `${result.status} · ${spent.join(' · ')} · session ${id}`]
+}
+
+/** Whoever sits here was asked, and has seen it. */
+async function waitLines(pending: readonly Pending[], folder: string): Promise<readonly string[]> {
+  const showing = { folder, ...seatOf(process.stderr) }
+  const all = await Promise.all(
+    pending.map(async (each) => [
+      ...(isAttended() ? [headLine(each)] : await pendingLines(each, showing)),
+      wayLine(each),
+    ]),
+  )
+  return all.flat()
 }
 
 /** What is said of an answer that is not whole. */
@@ -153,8 +170,7 @@ function causeLines(result: Result, id: string, told: string): readonly string[]
         return [
           `It was imported and is held. Go on with: ${typed(`resume ${id}`)}   (${typed(`pending ${id}`)} shows what it would do)`,
         ]
-      if (result.stopReason === 'paused') return pausedLines(result.reason, id)
-      return result.pending.flatMap((pending) => pendingLines(pending))
+      return pausedLines('reason' in result ? result.reason : undefined, id)
   }
 }
 
@@ -191,32 +207,56 @@ function limitText({ limit, account }: Extract<Result, { status: 'limit' }>, id:
   return `The limit ${limit} was met. Raise it in the configuration, and go on with: ${typed(`resume ${id}`)}`
 }
 
-/** The exact action, and the command that decides it. */
-export function pendingLines(pending: Pending, charsMax?: number): readonly string[] {
-  const { tool, args, callId, sessionId, needs, expiresAt, roles = [] } = pending
+/** What waits, in one line. */
+export function headLine(pending: Pending): string {
+  const { tool, args, callId, sessionId, needs, expiresAt } = pending
   const id = shortId(sessionId)
   if (isBudget(pending)) {
     const { account } = (args ?? {}) as { readonly account?: unknown }
-    const root = shortId(pending.path[0] ?? sessionId)
-    return [
-      `Session ${id} waits for money. ${budgetText(account)}`,
-      `  Allow more with: ${typed(`approve ${root} budget --usd 1 --resume`)}`,
-    ]
+    return `Session ${id} waits for money. ${budgetText(account)}`
   }
-  if (needs === 'answer') {
-    return [
-      `Session ${id} asks with ${oneLine(tool)} (call ${callId}):`,
-      shownArgs(args, charsMax),
-      `  Answer with: ${typed(`answer ${id} ${callId} TEXT`)}`,
-    ]
-  }
+  if (needs === 'answer') return `Session ${id} asks with ${oneLine(tool)} (call ${callId}):`
   const until = expiresAt ? `, until ${new Date(expiresAt).toISOString()}` : ''
   const needed = neededText(pending)
+  return `Session ${id} wants to run ${oneLine(tool)} (call ${callId}${needed === '' ? '' : `, ${needed}`}${until}):`
+}
+
+/** The command that decides it. */
+export function wayLine(pending: Pending): string {
+  const { callId, sessionId, needs, roles = [] } = pending
+  const id = shortId(sessionId)
+  if (isBudget(pending))
+    return `  Allow more with: ${typed(`approve ${shortId(pending.path[0] ?? sessionId)} budget --usd 1 --resume`)}`
+  if (needs === 'answer') return `  Answer with: ${typed(`answer ${id} ${callId} TEXT`)}`
   const as = roles.length > 0 ? ` --role ${oneLine(roles.length === 1 ? (roles[0] ?? '') : 'ROLE')}` : ''
+  return `  Decide with: ${typed(`approve ${id} ${callId}${as}`)}   or: ${typed(`reject ${id} ${callId}${as}`)}`
+}
+
+export type Showing = {
+  readonly folder: string | null
+  readonly room: Room
+  readonly paint: Paint
+  readonly way?: string
+}
+
+/** What waits, with the exact action, and what of it is not shown. `way` is how to see the rest. */
+export async function pendingLines(pending: Pending, showing: Showing): Promise<readonly string[]> {
+  const {
+    folder,
+    room,
+    paint,
+    way = `See all of it with: ${typed(`pending ${shortId(pending.sessionId)} --whole`)}`,
+  } = showing
+  const head = headLine(pending)
+  if (isBudget(pending)) return [head]
+  const shown = await shownCall(folder, pending, room)
+  const hidden = hiddenText(shown, way)
+  const said = [shown.sum, ...(pending.denied ? ['the same call was refused before in this run'] : [])]
+  const sum = said.filter((text) => text !== '').join(' · ')
   return [
-    `Session ${id} wants to run ${oneLine(tool)} (call ${callId}${needed === '' ? '' : `, ${needed}`}${until}):`,
-    shownArgs(args, charsMax),
-    `  Decide with: ${typed(`approve ${id} ${callId}${as}`)}   or: ${typed(`reject ${id} ${callId}${as}`)}`,
+    sum === '' ? head : `${head} ${sum}`,
+    ...painted(shown.rows, paint),
+    ...(hidden === null ? [] : [paint.yellow(fitted(hidden, room.columns))]),
   ]
 }
 

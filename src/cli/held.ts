@@ -1,9 +1,12 @@
 // What an imported session would do if it went on, for the person who must let it. It only reads.
-import type { Event, Session, Store } from '../kernel/index.ts'
-import { clean, oneLine, shownArgs } from './clean.ts'
+import type { Event, Json, Session, Store } from '../kernel/index.ts'
+import { clean, oneLine } from './clean.ts'
+import type { Showing } from './ending.ts'
 import { allEvents, foldAll } from './log.ts'
 import { shortId } from './place.ts'
+import { drawnPreview, painted } from './preview.ts'
 import { typed } from './print.ts'
+import { previewOf } from '../tools/preview.ts'
 
 /** `calls` are asked about by the rules of here, one by one. */
 export type Held = {
@@ -13,7 +16,7 @@ export type Held = {
   readonly calls: readonly {
     readonly callId: string
     readonly tool: string
-    readonly args: unknown
+    readonly args: Json
     readonly ran: boolean
   }[]
   readonly inputs: readonly { readonly seq: number; readonly by: string | null; readonly text: string }[]
@@ -51,14 +54,13 @@ function heldOf(session: string, events: readonly Event[], { agent, run, inputs,
   }
 }
 
-export function heldLines({ session, agent, calls, inputs, wakes }: Held, charsMax?: number): readonly string[] {
+export async function heldLines(held: Held, showing: Showing): Promise<readonly string[]> {
+  const { session, agent, calls, inputs, wakes } = held
   const id = shortId(session)
+  const shown = await Promise.all(calls.map((call) => callLines(call, showing)))
   return [
     `Session ${id} was imported and is held: nothing of it runs before you let it go on. If it does (agent ${oneLine(agent)}):`,
-    ...calls.flatMap(({ callId, tool, args, ran }) => [
-      `- ${oneLine(tool)} (call ${callId}) ${ran ? 'ran elsewhere; it is asked about, or its result is unknown' : 'is asked about here, whatever was decided elsewhere'}:`,
-      shownArgs(args, charsMax),
-    ]),
+    ...shown.flat(),
     ...inputs.map(
       ({ by, text }) => `- a message${by === null ? '' : ` of ${oneLine(by)}`} is taken up: ${oneLine(text, 300)}`,
     ),
@@ -66,7 +68,16 @@ export function heldLines({ session, agent, calls, inputs, wakes }: Held, charsM
     ...(calls.length + inputs.length + wakes.length === 0 ? ['- its model is asked again'] : []),
     '  Instructions, tools, limits and policy are those of this folder.',
     `  Go on with: ${typed(`resume ${id}`)}   or drop what is open: ${typed(`interrupt ${id}`)}`,
-  ].map((line) => clean(line))
+  ]
+}
+
+async function callLines(call: Held['calls'][number], { folder, room, paint }: Showing): Promise<readonly string[]> {
+  const { callId, tool, ran } = call
+  const now = ran
+    ? 'ran elsewhere; it is asked about, or its result is unknown'
+    : 'is asked about here, whatever was decided elsewhere'
+  const { rows } = drawnPreview(call, await previewOf(folder, call), room)
+  return [`- ${oneLine(tool)} (call ${callId}) ${now}:`, ...painted(rows, paint)]
 }
 
 /** A file may have any number. */

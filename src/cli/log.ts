@@ -2,6 +2,7 @@
 import type { Pending } from '../index.ts'
 import { type Card, EMPTY, type Event, fold, FOLD_VERSION, type Session, type Store } from '../kernel/index.ts'
 import { outsideOf } from '../kernel/ledger.ts'
+import { saidBefore } from '../tools/covered.ts'
 import { EXIT, Refusal } from './exit.ts'
 
 const PAGE = 1_000
@@ -69,7 +70,8 @@ async function pendingOf(store: Store, session: string): Promise<readonly Pendin
     if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
     const { expiresAt, class: kind, n, roles } = gate
     const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes }
-    return [{ ...common, needs: 'approval', ...asked, ...(digest === undefined ? {} : { digest }) }]
+    const before = saidBefore(call, run?.said)
+    return [{ ...common, needs: 'approval', ...asked, ...before, ...(digest === undefined ? {} : { digest }) }]
   })
 }
 

@@ -2,7 +2,7 @@
 // now. Everything that models, tools and files say is cleaned first. It shows; it decides nothing.
 import type { Json, StreamEvent } from '../index.ts'
 import type { BashLine } from '../tools/index.ts'
-import { Cleaner, clipped, clippedEnd, spoken, widthOf } from './chat-text.ts'
+import { Cleaner, clipped, clippedEnd, fitted, saidText, widthOf } from './chat-text.ts'
 import { oneLine, safeJson } from './clean.ts'
 import { outageText } from './outage.ts'
 import { failureOf, isPlanned, stateOfReply } from './workflows.ts'
@@ -55,14 +55,16 @@ const FRAME_MS = 100
 export function spinner(out: NodeJS.WriteStream, before: Before = {}): View {
   let frame = 0
   const clear = (): void => void out.write('\r\u001b[2K')
-  const seen = new Lines((text) => {
+  const columns = (): number => Math.max(20, (out.columns || 80) - 1)
+  const write = (text: string): void => {
     clear()
-    out.write(`${text}\n`)
-  }, before)
+    out.write(`${fitted(text, columns())}\n`)
+  }
+  const seen = new Lines(write, before, columns)
   const draw = (): void => {
     frame = (frame + 1) % FRAMES.length
     clear()
-    out.write(`${FRAMES[frame] ?? ''} ${seen.line(Math.max(20, (out.columns || 80) - 1) - 2)}`)
+    out.write(`${FRAMES[frame] ?? ''} ${seen.line(columns() - 2)}`)
   }
   let timer: NodeJS.Timeout | null = null
   return {
@@ -75,10 +77,7 @@ export function spinner(out: NodeJS.WriteStream, before: Before = {}): View {
       seen.take(event)
     },
     hear: (line) => seen.hear(line),
-    note: (text) => {
-      clear()
-      out.write(`${text}\n`)
-    },
+    note: write,
     close: () => {
       if (timer === null) return
       clearInterval(timer)
@@ -100,6 +99,7 @@ class Lines {
   /** What it does right now. */
   #now = 'beginning'
   readonly #write: (text: string) => void
+  readonly #columns: () => number
   readonly #tools: Map<string, string>
   readonly #found: Found
   /** Nodes that are done, whose state is still to come. */
@@ -111,8 +111,10 @@ class Lines {
   #tokens = 0
   #cost = 0
 
-  constructor(write: (text: string) => void, { found = () => '', tools = new Map() }: Before) {
+  constructor(write: (text: string) => void, before: Before, columns = () => Number.POSITIVE_INFINITY) {
+    const { found = () => '', tools = new Map<string, string>() } = before
     this.#write = write
+    this.#columns = columns
     this.#found = found
     this.#tools = new Map(tools)
   }
@@ -204,7 +206,7 @@ class Lines {
       this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
       return `→ ${oneLine(tool)} ${callText(args)}`
     })
-    return [...(said.trim() === '' ? [] : [spoken(said.trim())]), ...calls].join('\n')
+    return [...(said.trim() === '' ? [] : [saidText(said.trim(), this.#columns())]), ...calls].join('\n')
   }
 
   #spent(): string {

@@ -10,7 +10,8 @@ import { tell, tellReport } from './ending.ts'
 import { remembering } from './memory.ts'
 import { patienceMsOf } from './outage.ts'
 import type { Place } from './place.ts'
-import { typed, warn } from './print.ts'
+import { quoted } from './preview.ts'
+import { seatOf, typed, warn } from './print.ts'
 import { type Setup, setupFor, type Wishes } from './setup.ts'
 import { trustFolder } from './trust.ts'
 import { type Before, blind, lines, spinner, type View } from './view.ts'
@@ -92,7 +93,9 @@ function troublesOf(servers: readonly McpServer[]): readonly string[] {
 }
 
 function shownRequest(text: string): void {
-  warn(`--- request\n${clean(text)}\n---`)
+  const { room } = seatOf(process.stderr, true)
+  const rows = quoted(text, room).rows.flatMap(({ texts }) => texts)
+  process.stderr.write(`--- request\n${rows.join('\n')}\n---\n`)
 }
 
 function noteOf(where: string, error: unknown): string {
@@ -106,6 +109,8 @@ export type Driven = {
   readonly ear?: Ear
   /** Whose session it is. */
   readonly agent?: string
+  /** The last event that was there before. */
+  readonly after?: number
   /** Its calls that are open already, and their tools. */
   readonly open?: readonly { readonly key: string; readonly proposal: { readonly tool: string } }[]
 }
@@ -113,7 +118,7 @@ export type Driven = {
 /** Drives one session, shows it, says how it ended, and gives the exit code. */
 export async function work(
   call: Call,
-  { harness, setup, session, ear, agent, open = [] }: Driven,
+  { harness, setup, session, ear, agent, open = [], after = 0 }: Driven,
   begin: (live: boolean) => RunStream,
 ): Promise<number> {
   const quiet = call.is('quiet')
@@ -124,10 +129,9 @@ export async function work(
   const view = viewOf(quiet || json, { tools, ...found })
   if (ear) ear.hear = (line) => view.hear(line)
   // What a workflow asks for is its result: all of it is shown before it is decided.
-  const charsMax = planned ? Number.POSITIVE_INFINITY : undefined
-  const deck: Deck = { harness, session, setup, kept: [], view, asks: !json, by: person(call), charsMax }
+  const deck: Deck = { harness, session, setup, kept: [], view, asks: !json, by: person(call), whole: planned, after }
   const result = await drive(deck, () => begin(view.live))
-  return (planned ? tellReport : tell)(result, { json, quiet, told: view.told })
+  return (planned ? tellReport : tell)(result, { json, quiet, told: view.told, folder: setup.folder })
 }
 
 function viewOf(silent: boolean, before: Before): View {

@@ -28,10 +28,12 @@ export type CallKey = string
 
 /** Why a call does not simply run. */
 export type Gate = Frozen<
-  | { type: 'ask'; class: string; n: number; roles: readonly string[]; expiresAt: number | null; outside?: Outside }
+  | ({ type: 'ask'; class: string; n: number; roles: readonly string[]; expiresAt: number | null } & Frozen<Asked>)
   | { type: 'refuse'; failure: Failure; retryKind?: string; metadata?: Json; ends?: string }
   | Outside
 >
+/** `each`: no decision about another call counts for this one. */
+type Asked = { outside?: Outside; each?: true }
 /** Answered from outside: a host tool, a person, or a child: a new one of this agent, or one whose question this answers. */
 export type Outside = Frozen<{ type: 'outside'; child?: string; answers?: Frozen<{ session: string; call: CallKey }> }>
 
@@ -43,6 +45,8 @@ export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: stri
 export type Terms = Frozen<{
   /** `digest` is of what is asked, and `place` of where it would act: an approval is for both. */
   gate?: Gate; digest?: string; place?: string
+  /** Equal for calls that do the same, however they are spelled. Only for calls that were asked about. */
+  same?: string
   effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: number; blocks?: true
   /** Somebody has a last word before it starts: a hook, or the policy as it is then. */
   clear?: true

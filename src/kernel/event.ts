@@ -15,7 +15,8 @@ export type InboxBody = Frozen<
 >
 /** `patienceMs` is for the run that this message opens, instead of the agent's own. */
 type Sender = { by?: string; patienceMs?: number }
-type Decider = { by: string; role?: string; why?: string; remember?: Json }
+/** `scope: 'run'`: the rule in `remember` may allow later calls of this run. Those name this call: they are `under` it. */
+type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey }
 /** `parent` is the call of the parent session that waits for this one from now on. */
 type Answerer = { by?: string; metadata?: Json; parent?: CallKey }
 

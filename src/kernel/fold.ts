@@ -6,9 +6,9 @@ import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start } from './ledger.ts'
 import { countFailure, countRetry, forgetFailures, forgiveRetries } from './retries.ts'
-import { clock, type Input, newRun, type OpenRun, renewed, type Session } from './session.ts'
+import { arrive, clock, type Input, newRun, type OpenRun, type OpenSession, renewed, type Session } from './session.ts'
 
-export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null }
+export type { OpenSession } from './session.ts'
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
 export function fold(session: Session, e: Event): Session {
@@ -49,7 +49,7 @@ function apply(s: OpenSession, e: Event): void {
       return
     case 'user.tool_confirmation':
       // What came from elsewhere is asked anew first.
-      if (s.run?.turn && !s.run.foreign) decide(s.run.turn, e)
+      if (s.run?.turn && !s.run.foreign) decide(s.run.turn, e, s.run)
       return
     case 'user.custom_tool_result':
       if (s.run?.turn) answer(s.run.turn, e)
@@ -89,10 +89,7 @@ function apply(s: OpenSession, e: Event): void {
       s.wakes = []
       return
     case 'session.imported':
-      s.imported = e.seq
-      s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
-      if (s.run) s.run.foreign = true
-      return
+      return arrive(s, e.seq)
     case 'run.reviewed':
       return void Object.assign(runOf(s), renewed(e))
     case 'call.reviewed':

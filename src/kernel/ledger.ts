@@ -1,5 +1,5 @@
 // The ledger of calls: how one proposed action moves from proposal to result. Pure transitions, no decisions.
-import type { CallKey, Frozen, Mutable, Outside, Proposal, Verdict } from './content.ts'
+import type { CallKey, Frozen, Json, Mutable, Outside, Proposal, Verdict } from './content.ts'
 import { callKey, type InboxEvent, type OwnerBody, type OwnerEvent } from './event.ts'
 import { assert, Bug } from './failure.ts'
 
@@ -28,6 +28,11 @@ export type Turn = Frozen<{
   retried?: readonly string[]
 }>
 
+/** What people said in this run that matters for later calls: yeses that cover more than one call, and what they denied. */
+export type Said = Frozen<{ yes: readonly WideYes[]; denied: readonly string[] }>
+/** `rule` says what it covers, in the `place` of its call. It is read outside; here it stands until somebody denies anything. */
+export type WideYes = Frozen<{ call: CallKey; by: string; rule: Json; place: string }>
+
 type Confirmation = Extract<InboxEvent, { type: 'user.tool_confirmation' }>
 type Answer = Extract<InboxEvent, { type: 'user.custom_tool_result' }>
 type Reply = Extract<OwnerEvent, { type: 'agent.message' }>
@@ -51,8 +56,11 @@ export function copyTurn(turn: Turn): OpenTurn {
   return { ...turn, open: turn.open.slice(), results: turn.results.slice() }
 }
 
-/** Only an open question can be decided, only for the exact action shown, only in time, and the first decision stands. */
-export function decide(turn: OpenTurn, e: Confirmation): void {
+/**
+ * Only an open question can be decided, only for the exact action shown, only in time, and the first decision stands. A no ends
+ * every yes of the run that covers more than its own call.
+ */
+export function decide(turn: OpenTurn, e: Confirmation, run: { said?: Said }): void {
   const i = turn.open.findIndex((c) => c.key === e.call)
   const call = turn.open[i]
   if (call?.state.type !== 'asked' || call.proposal.gate?.type !== 'ask') return
@@ -60,10 +68,43 @@ export function decide(turn: OpenTurn, e: Confirmation): void {
   if (digest !== e.digest) return
   if (gate.expiresAt !== null && e.at > gate.expiresAt) return
   if (gate.roles.length > 0 && !gate.roles.includes(e.role ?? '')) return
-  if (!e.allow) return move(turn, i, { type: 'denied', by: e.by, why: e.why ?? '' })
+  const said = run.said ?? UNSAID
+  if (!e.allow) {
+    run.said = { yes: [], denied: [...said.denied, likeness(call.proposal)] }
+    return move(turn, i, { type: 'denied', by: e.by, why: e.why ?? '' })
+  }
+  if (e.under !== undefined && !coverersOf(call, said).some((yes) => yes.call === e.under)) return
   if (call.state.votes.includes(e.by)) return
   const votes = [...call.state.votes, e.by]
+  if (e.scope === 'run' && isCoverable(call, UNSAID))
+    run.said = {
+      ...said,
+      yes: [...said.yes, { call: call.key, by: e.by, rule: e.remember ?? null, place: placeIn(call) }],
+    }
   move(turn, i, votes.length >= gate.n ? READY : { ...call.state, votes })
+}
+
+export const UNSAID: Said = { yes: [], denied: [] }
+
+/** The wider yeses that could count for this call: those given for the place where it would act. */
+export function coverersOf(call: Call, said: Said): readonly WideYes[] {
+  return isCoverable(call, said) ? said.yes.filter(({ place }) => place === placeIn(call)) : []
+}
+
+function placeIn({ proposal }: Call): string {
+  return proposal.place ?? ''
+}
+
+/** May a yes that was given with another call count for this one? Never if the same call was denied in this run. */
+function isCoverable({ proposal }: Call, { denied }: Pick<Said, 'denied'>): boolean {
+  const { gate } = proposal
+  if (gate?.type !== 'ask' || gate.each || gate.n > 1 || gate.roles.length > 0) return false
+  return !denied.includes(likeness(proposal))
+}
+
+/** Older logs do not say which calls do the same: there only equal ones do. */
+function likeness({ same, digest = '' }: Proposal): string {
+  return same ?? digest
 }
 
 /** A late or second answer is evidence in the log and changes nothing. */

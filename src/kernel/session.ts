@@ -2,10 +2,10 @@
 // Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
 import type { Frozen, Limits, ModelFailureClass, Mutable, Outcome } from './content.ts'
 import type { Event, Parent } from './event.ts'
-import type { OpenTurn, Turn } from './ledger.ts'
+import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 5
+export const FOLD_VERSION = 6
 
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number }>
 export type Wake = Frozen<{ seq: number; due: number; key: string; urgent?: true }>
@@ -29,6 +29,8 @@ export type Run = Frozen<{
   turn: Turn | null
   /** It began elsewhere: nothing of it goes on before its setup and its open calls were looked at here. */
   foreign?: boolean
+  /** Absent until somebody said more than a yes to one call. */
+  said?: Said
 }>
 
 /** A run that its one owner changes in place. */
@@ -52,6 +54,9 @@ export type Session = Frozen<{
   /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
   imported?: number; held?: boolean
 }>
+
+/** A session that its one owner changes in place. */
+export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null }
 
 const NOBODY = { created: false, closed: false, agent: '', parent: null, run: null, last: null, paused: false } as const
 const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const
@@ -105,4 +110,13 @@ export function clock(
   if (run.since !== null && e.epoch > 0 && e.epoch === epochBefore) run.activeMs += Math.max(0, e.at - run.since)
   if (parked(s, run)) run.since = null
   else if (e.epoch > 0 || run.since === null) run.since = e.at
+}
+
+/** It came out of a file: what is open in it is held, and nothing that was allowed elsewhere is allowed here. A no still counts. */
+export function arrive(s: OpenSession, seq: number): void {
+  s.imported = seq
+  s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
+  if (!s.run) return
+  s.run.foreign = true
+  if (s.run.said) s.run.said = { ...s.run.said, yes: [] }
 }

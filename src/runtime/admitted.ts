@@ -168,7 +168,7 @@ function gated(call: Proposal, outside: Extract<Gate, { type: 'outside' }>): Pro
 }
 
 function refused(call: Proposal, kind: 'Denied' | 'NotFound', message: string, metadata?: Json): Proposal {
-  const { digest: _digest, clear: _clear, ...rest } = call
+  const { digest: _digest, same: _same, clear: _clear, ...rest } = call
   const gate: Gate = { type: 'refuse', failure: { kind, message }, ...(metadata === undefined ? {} : { metadata }) }
   return { ...rest, gate }
 }

@@ -9,6 +9,7 @@ import type { Session } from '../kernel/session.ts'
 import { Book } from './book.ts'
 import { answered, awaits, childOf, type End, type Family, isBroke, questionIn, type Send } from './children.ts'
 import { Collector, type Pending } from './result.ts'
+import { saidBefore } from '../tools/covered.ts'
 
 type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
 type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
@@ -96,7 +97,8 @@ function ownPending(session: Session, path: readonly string[]): readonly Pending
     if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
     const { expiresAt, class: kind, n, roles } = gate
     const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes }
-    return [{ ...common, needs: 'approval', ...asked, ...(digest === undefined ? {} : { digest }) }]
+    const before = saidBefore(call, run?.said)
+    return [{ ...common, needs: 'approval', ...asked, ...before, ...(digest === undefined ? {} : { digest }) }]
   })
 }
 

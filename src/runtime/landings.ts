@@ -273,7 +273,7 @@ export function costOf({ cost = Number.NaN }: Reply): number | undefined {
 /** A call that ran out of room is not run: what did not come any more may be what mattered. */
 export function uncut(call: Proposal, args: string, usage: Usage | null): Proposal {
   if (isWhole(args)) return call
-  const { gate: _gate, digest: _digest, ...rest } = call
+  const { gate: _gate, digest: _digest, same: _same, ...rest } = call
   const limit = usage ? `at ${usage.outputTokens} tokens, the limit of one answer` : 'at the limit of one answer'
   const message = `Your reply was cut off ${limit}. The call of "${call.tool}" was not whole and was not run. Write less at a time: split it into several calls.`
   const failure = { kind: 'InvalidInput', message, recoverable: true } as const

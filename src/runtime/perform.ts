@@ -106,7 +106,7 @@ export class Performer {
       : undefined
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const offered = this.#offered(frame, tools)
-    const proposed = admit(answer.calls, offered, this.#asking(agent))
+    const proposed = admit(answer.calls, offered, this.#asking(agent, book.session.run?.said?.denied))
     const read = proposed instanceof Promise ? await proposed : proposed
     const whole =
       answer.finish === 'length' ? read.map((call, i) => uncut(call, answer.calls[i]?.args ?? '', answer.usage)) : read
@@ -231,10 +231,10 @@ export class Performer {
     return offered
   }
 
-  #asking({ approvalMs, policy, environment, model }: Agent): Asking {
+  #asking({ approvalMs, policy, environment, model }: Agent, denied: readonly string[] = []): Asking {
     const { store, redactor } = this.#world
     const verbatim = isPriced(model) && model.verbatim === true
-    return { now: store.now(), approvalMs, policy, environment, redactor, verbatim }
+    return { now: store.now(), approvalMs, policy, environment, redactor, verbatim, denied }
   }
 
   #frozen(book: Book): Frame | null {

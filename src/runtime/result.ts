@@ -15,26 +15,29 @@ import { callKey, type Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
 import type { Store } from '../kernel/ports.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
+import type { Before } from '../tools/covered.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { detach } from './detach.ts'
 
-export type Pending = Frozen<{
-  callId: CallKey
-  tool: string
-  args: Json
-  /** `approval`: use `decide`. `answer`: use `answer`. */
-  needs: 'approval' | 'answer'
-  digest?: string
-  expiresAt?: number | null
-  /** For an approval: what kind it is, how many people it needs, of which roles, and who said yes so far. */
-  class?: string
-  n?: number
-  roles?: readonly string[]
-  votes?: readonly string[]
-  /** The session that waits, and the sessions from the top down to it: this one, or children below it. */
-  sessionId: string
-  path: readonly string[]
-}>
+export type Pending = Frozen<
+  {
+    callId: CallKey
+    tool: string
+    args: Json
+    /** `approval`: use `decide`. `answer`: use `answer`. */
+    needs: 'approval' | 'answer'
+    digest?: string
+    expiresAt?: number | null
+    /** For an approval: what kind it is, how many people it needs, of which roles, and who said yes so far. */
+    class?: string
+    n?: number
+    roles?: readonly string[]
+    votes?: readonly string[]
+    /** The session that waits, and the sessions from the top down to it: this one, or children below it. */
+    sessionId: string
+    path: readonly string[]
+  } & Before
+>
 
 /** One call of the run and what became of it. */
 export type CallRecord = Frozen<{

@@ -8,6 +8,7 @@ import { outsideOf as outsideIn } from '../kernel/ledger.ts'
 import type { ReplyCall } from '../kernel/ports.ts'
 import { canonicalJson, sorted } from './canonical.ts'
 import { bounded, clipped, invalidText } from './invalid.ts'
+import { likenessOf } from './likeness.ts'
 import { isSuspect, normalised, parse, readingOf } from './reading.ts'
 import { plainCopy, strangerIn, TOO_DEEP } from './plain.ts'
 import { judge, type Policy } from './policy.ts'
@@ -31,6 +32,8 @@ export type Asking = {
   readonly redactor: SecretFinder
   /** The model reads its calls as text: what is not repaired is shown to it again exactly as it wrote it. */
   readonly verbatim?: boolean
+  /** What people denied in this run, by what it does (likeness.ts): it is asked again, whatever rules allow. */
+  readonly denied?: readonly string[]
 }
 
 /** The name of a known secret somewhere in a value, or null. */
@@ -198,9 +201,10 @@ type Written = { readonly args: Json; readonly raw: string | undefined }
 
 /** The policy first, then the tool itself. A denial is a result the model can read, and is recorded like any other. */
 function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gate | null {
-  const { now, approvalMs, policy, environment } = asking
+  const { now, approvalMs, policy, environment, denied = NOTHING } = asking
   // Most harnesses have no rules, and this stands in every turn.
-  if (policy.rules.length === 0 && approval === 'auto' && !policy.writeRoots) return outsideOf(tool, args)
+  const free = policy.rules.length === 0 && approval === 'auto' && !policy.writeRoots
+  if (free && denied.length === 0) return outsideOf(tool, args)
   const action = {
     tool: tool.name,
     args,
@@ -208,7 +212,9 @@ function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gat
     effect: tool.effect,
     ...(environment === null ? {} : { environment }),
   }
-  const judged = judge(policy, action)
+  const first = judge(policy, action)
+  const again = first.type === 'allow' && denied.length > 0 && denied.includes(likenessOf(tool.name, args, policy.base))
+  const judged = again ? judge({ ...policy, rules: ASK_ALL }, action) : first
   if (judged.type === 'deny') return { type: 'refuse', failure: { kind: 'Denied', message: judged.reason } }
   const outside = outsideOf(tool, args)
   if (judged.type === 'allow') return outside
@@ -216,6 +222,9 @@ function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gat
   const gate = { ...judged.gate, expiresAt: openMs === null ? null : now + openMs }
   return outside ? { ...gate, outside } : gate
 }
+
+const NOTHING: readonly string[] = []
+const ASK_ALL: Policy['rules'] = [{ effect: 'ask' }]
 
 /** Who answers, if nothing runs here. */
 function outsideOf(tool: Tool, args: Json): Outside | null {
@@ -236,6 +245,7 @@ function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate
     const place = placeOf(tool, asking.environment)
     if (place !== undefined) proposal.place = place
     proposal.digest = digestOf(tool, args, place)
+    proposal.same = likenessOf(name, args, asking.policy.base)
   }
   return proposal
 }

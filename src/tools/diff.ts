@@ -6,19 +6,29 @@ const CONTEXT = 3
 const CELLS_MAX = 4_000_000
 
 type Line = { readonly mark: ' ' | '-' | '+'; readonly text: string }
+/** `@` begins a hunk, and a backslash says that the line before it has no end. */
+export type DiffLine = { readonly mark: Line['mark'] | '@' | '\\'; readonly text: string }
 
 export function diff(path: string, before: string, after: string): string {
   if (before === after) return ''
-  const hunks = hunksOf(compare(linesOf(before), linesOf(after)))
-  return [`--- ${path}`, `+++ ${path}`, ...hunks].join('\n')
+  const lines = diffLines(before, after).map(({ mark, text }) => mark + text)
+  return [`--- ${path}`, `+++ ${path}`, ...lines].join('\n')
+}
+
+/** The hunks, line by line. None for equal texts. */
+export function diffLines(before: string, after: string): readonly DiffLine[] {
+  return hunksOf(compare(linesOf(before), linesOf(after)))
 }
 
 function linesOf(text: string): readonly string[] {
   if (text === '') return []
   const lines = text.split('\n')
   const last = lines.pop() ?? ''
-  return last === '' ? lines : [...lines, `${last}\n\\ No newline at end of file`]
+  return last === '' ? lines : [...lines, `${last}${UNENDED}`]
 }
+
+/** Behind the text of a last line that does not end: no other line has a line break in it. */
+const UNENDED = '\n'
 
 /** What both begin and end with is the same; only the middle is compared. */
 function compare(before: readonly string[], after: readonly string[]): readonly Line[] {
@@ -57,8 +67,8 @@ function middle(before: readonly string[], after: readonly string[]): readonly L
   return lines
 }
 
-function hunksOf(lines: readonly Line[]): readonly string[] {
-  const shown: string[] = []
+function hunksOf(lines: readonly Line[]): readonly DiffLine[] {
+  const shown: DiffLine[] = []
   let [oldLine, newLine] = [1, 1]
   for (let start = 0; start < lines.length; ) {
     const end = hunkEnd(lines, start)
@@ -66,8 +76,11 @@ function hunksOf(lines: readonly Line[]): readonly string[] {
     const count = (other: Line['mark']) => hunk.filter(({ mark }) => mark !== other).length
     const [olds, news] = [count('+'), count('-')]
     if (hunk.some(({ mark }) => mark !== ' ')) {
-      shown.push(`@@ -${range(oldLine, olds)} +${range(newLine, news)} @@`)
-      for (const { mark, text } of hunk) shown.push(mark + text)
+      shown.push({ mark: '@', text: `@ -${range(oldLine, olds)} +${range(newLine, news)} @@` })
+      for (const { mark, text } of hunk) {
+        shown.push({ mark, text: text.endsWith(UNENDED) ? text.slice(0, -1) : text })
+        if (text.endsWith(UNENDED)) shown.push({ mark: '\\', text: ' No newline at end of file' })
+      }
     }
     oldLine += olds
     newLine += news

@@ -45,6 +45,11 @@ function isPath(text: string, name: string, anywhere: boolean): boolean {
   return anywhere && !TEXTS.has(name) && /^(\/|~|file:)[^\n]*$/.test(text)
 }
 
+/** Does a field of this name hold a path, whatever stands in it? */
+export function namesPath(key: string): boolean {
+  return NAMES.has(lastWord(key))
+}
+
 /** The longest name above has 12 letters: more of a key is not looked at. */
 function lastWord(key: string): string {
   return /([A-Z]?[a-z]+|[A-Z]+)\d*$/.exec(key.slice(-KEY_CHARACTERS_MAX))?.[1]?.toLowerCase() ?? ''

@@ -80,14 +80,14 @@ export function judge(policy: Policy, action: Action): Judgement {
   let doubt = false
   for (const effect of ['deny', 'ask', 'allow'] as const) {
     // What may be denied is never allowed by a rule: somebody is asked.
-    if (effect === 'allow' && doubt) return asked(policy, {}, action)
+    if (effect === 'allow' && doubt) return asked(policy, { effect: 'ask' }, action)
     for (const rule of policy.rules) {
       const match = rule.effect === effect ? matches(rule, action, policy.base) : 'no'
       if (match === 'yes' || (match === 'maybe' && effect === 'ask')) return verdict(policy, rule, action)
       if (match === 'maybe') doubt = true
     }
   }
-  return action.approval === 'auto' ? { type: 'allow' } : asked(policy, {}, action)
+  return action.approval === 'auto' ? { type: 'allow' } : asked(policy, null, action)
 }
 
 /** What rules on paths and commands cannot be held against, in words; null if they can. */
@@ -107,17 +107,19 @@ function tooLong({ rules, writeRoots }: Policy, { args }: Action): string | null
 }
 
 function verdict(policy: Policy, rule: Rule, action: Action): Judgement {
-  if (rule.effect === 'allow') return action.approval === 'always' ? asked(policy, {}, action) : { type: 'allow' }
+  if (rule.effect === 'allow') return action.approval === 'always' ? asked(policy, rule, action) : { type: 'allow' }
   if (rule.effect === 'ask') return asked(policy, rule, action)
   return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: ${rule.reason ?? describeRule(rule)}` }
 }
 
-function asked(policy: Policy, rule: Partial<Rule>, action: Action): Judgement {
+/** What a rule asks about, or a tool whatever rules say, is asked each time: no yes to another call counts for it. */
+function asked(policy: Policy, rule: Rule | null, action: Action): Judgement {
   if (policy.onAsk === 'deny') {
     return { type: 'deny', reason: `Tool "${action.tool}" needs an approval, and nobody can be asked here.` }
   }
-  const gate = { type: 'ask', class: rule.class ?? action.tool, n: rule.n ?? 1, roles: rule.roles ?? [] } as const
-  return { type: 'ask', gate, expiresMs: rule.expiresMs ?? null }
+  const { class: kind = action.tool, n = 1, roles = [], expiresMs = null } = rule ?? {}
+  const each = rule !== null || action.approval === 'always' ? { each: true as const } : {}
+  return { type: 'ask', gate: { type: 'ask', class: kind, n, roles, ...each }, expiresMs }
 }
 
 function matches(rule: Rule, { tool, args, environment }: Action, base: string | undefined): Match {

@@ -20,6 +20,7 @@ import { plantedFiles, protectedFiles } from './protected.ts'
 import { races } from './race.ts'
 import { sinksOfSecrets } from './redaction.ts'
 import { remotes } from './remote.ts'
+import { hidden, repeated } from './repeated.ts'
 import { profiles, secrets } from './secrets.ts'
 import { stores } from './store.ts'
 
@@ -31,6 +32,7 @@ export const ROWS: readonly Row[] = [
   rugPulls, programs, remotes, measureless,
   stores, sinksOfSecrets, patterns, pollution,
   imports, elsewhere,
+  repeated, hidden,
   collisions, silentChanges,
   hostSockets, plantedFiles, profiles,
 ]

@@ -1,12 +1,11 @@
-// What is shown of a call that waits, what counts as a yes, and what is kept of what was said.
+// How a call is told in one line, what counts as a yes, and what is kept of what was said.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { clippedRows, shownAction, wordOf } from '../../src/cli/chat-approval.ts'
+import { wordOf } from '../../src/cli/approval.ts'
 import { aboutOf } from '../../src/cli/chat-call.ts'
 import { openHistory } from '../../src/cli/chat-history.ts'
 import { homeOf, makeHome } from '../../src/cli/home.ts'
-import type { Json, Pending } from '../../src/index.ts'
 import { openStage, type Stage } from './stage.ts'
 
 let stage: Stage
@@ -17,67 +16,7 @@ afterEach(() => stage.close())
 
 const filesIn = (folder: string): readonly string[] => readdirSync(folder).map((name) => join(folder, name))
 
-const pending = (tool: string, args: Json): Pending => {
-  return { callId: '5.0', tool, args, needs: 'approval', sessionId: 's', path: ['s'] }
-}
-
-describe('an action that waits', () => {
-  it('B-TALK-5: a new file, a replaced one and an appended one are shown as differences', async () => {
-    stage.write('work/a.txt', 'one\ntwo\n')
-    const shown = async (args: Json) => (await shownAction(stage.folder, pending('write', args))).rows.slice(3)
-    expect(await shown({ path: 'new.txt', content: 'x\n' })).toEqual(['  +x'])
-    expect(await shown({ path: 'a.txt', content: 'one\nzwei\n' })).toEqual(['   one', '  -two', '  +zwei'])
-    expect(await shown({ path: 'a.txt', content: 'three\n', append: true })).toEqual(['   one', '   two', '  +three'])
-    const same = await shownAction(stage.folder, pending('write', { path: 'a.txt', content: 'one\ntwo\n' }))
-    expect(same).toMatchObject({ title: 'write a.txt · nothing would change', type: 'arguments' })
-  })
-
-  it('B-TALK-5: edits are shown together, each on what the earlier ones made', async () => {
-    stage.write('work/a.txt', 'one\ntwo\n')
-    const edits = [
-      { path: 'a.txt', old_string: 'two', new_string: 'deux' },
-      { path: './a.txt', old_string: 'deux', new_string: '$& drei' },
-    ]
-    const { title, rows } = await shownAction(stage.folder, pending('edit', { edits }))
-    expect(title).toMatch(/· \+1 −1$/)
-    expect(rows.slice(3)).toEqual(['   one', '  -two', '  +$& drei'])
-  })
-
-  it('B-TALK-5: what would fail is said, with the arguments as they are, and nothing outside is read', async () => {
-    stage.write('work/a.txt', 'one one\n')
-    stage.write('secret.txt', 'the secret')
-    const edit = (path: string, old_string: string) => ({ edits: [{ path, old_string, new_string: 'x' }] })
-    for (const [args, why] of [
-      [edit('a.txt', 'two'), 'is not in a.txt'],
-      [edit('a.txt', 'one'), 'is in a.txt 2 times'],
-      [edit('b.txt', 'one'), 'there is no b.txt'],
-      [edit('../secret.txt', 'the'), 'out of bounds'],
-    ] as const) {
-      const { rows, type } = await shownAction(stage.folder, pending('edit', args))
-      expect(type).toBe('arguments')
-      expect(rows[0]).toContain(why)
-      expect(rows.join('\n')).not.toContain('the secret')
-    }
-  })
-
-  it('B-TALK-5: any other call is shown with its exact arguments, and nothing in it reaches the terminal as it is', async () => {
-    const bash = await shownAction(stage.folder, pending('bash', { command: 'echo \u001b[2J; rm -rf x' }))
-    expect(bash).toMatchObject({ type: 'arguments', rows: ['  command: echo \\u{1b}[2J; rm -rf x'] })
-    const evil = await shownAction(stage.folder, pending('write', { path: 'a', content: 'x\u001b[2J\u202e\r\n' }))
-    expect(evil.rows.at(-1)).toBe('  +x\\u{1b}[2J\\u{202e}\\u{d}')
-  })
-
-  it('B-TALK-5: what is too long is clipped aloud, with its end', () => {
-    const rows = [...Array(100).keys()].map((n) => `  +${n}`)
-    const some = clippedRows(rows, 10, 80) ?? []
-    expect(some).toHaveLength(11)
-    expect(some[7]).toBe('  [… 90 of 100 lines are not shown here …]')
-    expect(some.at(-1)).toBe('  +99')
-    expect(clippedRows(rows.slice(0, 10), 10, 80)).toBeNull()
-    const wide = clippedRows([`  +${'a'.repeat(5_000)}; rm -rf ~`], 10, 80) ?? []
-    expect(wide.join('\n')).toMatch(/5013 characters in this line[\s\S]*rm -rf ~$/)
-  })
-
+describe('a call', () => {
   it('B-TALK-4: a call is told by what it is about', () => {
     expect(aboutOf({ tool: 'search', args: { pattern: 'foo\nbar', path: 'src' } })).toBe('search "foo ⏎ bar"')
     expect(aboutOf({ tool: 'glob', args: { pattern: '*.ts' } })).toBe('glob "*.ts"')

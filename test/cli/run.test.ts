@@ -62,31 +62,40 @@ describe('terret run', () => {
     expect((await stage.terret('list', '--all')).out).toBe('')
   })
 
-  it('B-CLI-4: by default reads run and writes are asked once a run; what was allowed once is recorded as such', async () => {
+  it('B-CLI-4: by default reads run and each write is asked; a yes to one is no yes to the next, whoever goes on', async () => {
     await scriptedBy([
       { calls: [{ tool: 'list', args: { path: '.' } }] },
       { calls: [write('one.txt', '1')] },
       { calls: [write('two.txt', '2'), write('three.txt', '3')] },
+      { calls: [{ tool: 'write', args: { content: '3', path: './three.txt' } }] },
       'Done.',
     ])
     const parked = await stage.terret('run', 'Write three files.')
     expect(parked.code).toBe(3)
     expect(existsSync(join(stage.folder, 'one.txt'))).toBe(false)
     expect((await stage.terret('approve', 'latest', '--by', 'ana')).code).toBe(0)
-    const done = await stage.terret('resume', 'latest')
-    expect(done).toMatchObject({ code: 0, out: 'Done.\n' })
-    expect(readFileSync(join(stage.folder, 'three.txt'), 'utf8')).toBe('3')
+    expect((await stage.terret('resume', 'latest')).code).toBe(3)
+    await stage.terret('worker', '--idle')
+    expect(existsSync(join(stage.folder, 'two.txt'))).toBe(false)
+    const [two, three] = (await stage.terret('pending', '--json')).out.trimEnd().split('\n')
+    const callOf = (line = '{}'): string => (JSON.parse(line) as { callId: string }).callId
+    await stage.terret('approve', 'latest', callOf(two), '--by', 'ana')
+    // The no: the model repeats the call in another spelling, and is asked about again.
+    expect((await stage.terret('reject', 'latest', callOf(three), '--by', 'ana', '--resume')).code).toBe(3)
+    expect((await stage.terret('pending')).out).toContain('the same call was refused before in this run')
+    expect([existsSync(join(stage.folder, 'two.txt')), existsSync(join(stage.folder, 'three.txt'))]).toEqual([
+      true,
+      false,
+    ])
+    expect((await stage.terret('reject', 'latest', '--by', 'ana', '--resume')).code).not.toBe(3)
+    expect(existsSync(join(stage.folder, 'three.txt'))).toBe(false)
     const { out } = await stage.terret('history', 'latest', '--event', 'user.tool_confirmation')
     expect(
       out
         .trimEnd()
         .split('\n')
         .map((line) => line.replace(/^.*confirmation\s+\S+ /, '')),
-    ).toEqual([
-      'allowed by ana',
-      'allowed by terret: ana allowed writes for this run',
-      'allowed by terret: ana allowed writes for this run',
-    ])
+    ).toEqual(['allowed by ana', 'allowed by ana', 'refused by ana', 'refused by ana'])
   })
 
   it('B-CLI-5: a later run asks anew, and a rule of the policy asks each time', async () => {
@@ -103,7 +112,7 @@ describe('terret run', () => {
     await stage.terret('run', 'Write.')
     const sharp = await stage.terret('approve', 'latest', '--resume')
     expect(sharp.code).toBe(3)
-    expect(sharp.err).toContain('path: sharp/two.txt')
+    expect(sharp.err).toContain('  sharp/two.txt\n')
     expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(0)
     expect((await stage.terret('run', '--continue', 'One more.')).code).toBe(3)
     expect(existsSync(join(stage.folder, 'three.txt'))).toBe(false)

@@ -74,10 +74,10 @@ describe('decisions', () => {
     const { session, pending } = (await stage.json('run', 'Write.')) as Ran
     expect(pending).toHaveLength(1)
     const shown = await stage.terret('pending')
-    expect(shown.out).toContain('path: a.txt')
+    expect(shown.out).toContain('  a.txt\n  │ @@ ')
     const { code, out, err } = await stage.terret('approve', session, '--by', 'ana', '--why', 'fine')
     expect([code, out]).toEqual([0, 'Approved write (call 5.0) as ana.\n'])
-    expect(err).toContain('content: x')
+    expect(err).toContain('  │ +x\n')
     expect([requests.length, existsSync(join(stage.folder, 'a.txt'))]).toEqual([1, false])
     expect((await stage.terret('history', session, '--tail', '1')).out).toContain('user.tool_confirmation')
     expect(await stage.terret('pending')).toMatchObject({ code: 0, out: '' })

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Chaos, startChaos } from '../../src/chaos/index.ts'
 import { widthOf } from '../../src/cli/chat-text.ts'
-import { clean, headAndTail, oneLine, safeJson, shownArgs } from '../../src/cli/clean.ts'
+import { clean, exposedLine, oneLine, safeJson, shownLine } from '../../src/cli/clean.ts'
 import { spinner } from '../../src/cli/view.ts'
 import type { StreamEvent } from '../../src/index.ts'
 import { endpoint, openStage, type Stage } from './stage.ts'
@@ -40,13 +40,7 @@ const UNPRINTABLE = /(?![\t\n])\p{Cc}|[\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignora
 
 describe('text for a terminal', () => {
   it.each(EVIL)('B-CLI-60: %s is shown by its number, and nothing of it is lost', (_name, text) => {
-    for (const shown of [
-      clean(text),
-      oneLine(text),
-      headAndTail(text),
-      safeJson({ [text]: text }),
-      shownArgs({ [text]: text }),
-    ]) {
+    for (const shown of [clean(text), oneLine(text), shownLine(text), exposedLine(text), safeJson({ [text]: text })]) {
       expect(shown).not.toMatch(UNPRINTABLE)
     }
     expect(clean(text)).toContain('\\u{')
@@ -55,16 +49,6 @@ describe('text for a terminal', () => {
 
   it('B-CLI-61: what is plain stays as it is, tabs and new lines too', () => {
     for (const text of ['Größe: 4 °C\n\t日本語 👍', '"quotes" \\ and `code`']) expect(clean(text)).toBe(text)
-  })
-
-  it('B-CLI-62: a long text is shown with its head, its tail and its length; whole if asked for', () => {
-    const text = `${'a'.repeat(9_000)}; rm -rf ~`
-    const shown = headAndTail(text)
-    expect(shown.length).toBeLessThan(5_000)
-    expect(shown.startsWith('aaa')).toBe(true)
-    expect(shown.endsWith('; rm -rf ~')).toBe(true)
-    expect(shown).toContain(`of ${text.length} characters are not shown here`)
-    expect(headAndTail(text, Number.POSITIVE_INFINITY)).toBe(text)
   })
 })
 

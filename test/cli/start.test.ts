@@ -51,9 +51,9 @@ describe('terret start', () => {
       '✓ review    passed',
       `✓ propose   ${join(stage.folder, 'r.md')}, a new file`,
     ])
-    expect(err).toContain(`  path: ${join(stage.folder, 'r.md')}\n`)
+    expect(err).toContain(`  │ path: ${join(stage.folder, 'r.md')}\n`)
     expect(existsSync(join(stage.folder, 'r.md'))).toBe(false)
-    const shown = lines.filter((line) => line.startsWith('  | ')).map((line) => line.slice(4))
+    const shown = lines.filter((line) => line.startsWith('  │ │ ')).map((line) => line.slice(6))
     const command = /Allow it: {3}terret (approve [0-9a-f]{8} --resume)\n/.exec(err)?.[1] ?? ''
     const done = await stage.terret(...command.split(' '))
     expect(done).toMatchObject({ code: 0, out: `${join(stage.folder, 'r.md')}\n` })

@@ -7,6 +7,7 @@ import { optionObjects } from './options.ts'
 import { paths } from './paths.ts'
 import { policies } from './policy.ts'
 import { repairs } from './repair.ts'
+import { shown } from './shown.ts'
 import { streams } from './streams.ts'
 import type { Target } from './target.ts'
 import { truncations } from './truncated.ts'
@@ -21,5 +22,6 @@ export const targets: readonly Target[] = [
   captures,
   numbers,
   optionObjects,
+  shown,
   streams,
 ]

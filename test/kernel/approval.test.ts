@@ -1,12 +1,13 @@
 // Approval is state: bound to the action, single-use, in time, and the first decision stands.
 import { describe, expect, it } from 'vitest'
+import type { Json } from '../../src/kernel/content.ts'
 import { ask, asking, call, type Logbook } from './logbook.ts'
 
 function decide(
   log: Logbook,
   callKey: string,
   allow: boolean,
-  extra: { digest?: string; by?: string; role?: string } = {},
+  extra: { digest?: string; by?: string; role?: string; scope?: 'run'; under?: string; remember?: Json } = {},
 ): void {
   const id = `d${log.session.seq}`
   log.inbox({ type: 'user.tool_confirmation', id, call: callKey, digest: 'digest-risky', allow, by: 'ana', ...extra })
@@ -97,5 +98,70 @@ describe('approval', () => {
     decide(log, `${turn}.0`, false)
     log.settle()
     expect(log.events.at(-1)).toMatchObject({ type: 'model.started', shows: [expect.any(Number), seq] })
+  })
+
+  it('B-CLI-170: a yes is for one call; one for the run covers later calls until anything is denied', () => {
+    const log = asking()
+    const rule = { effect: 'allow', tool: 'risky' }
+    const gate = { class: 'risky', expiresAt: null }
+    const calls = (...names: readonly string[]) => names.map((same) => ({ ...ask('risky', gate), same }))
+    const turn = log.reply(calls('a', 'b', 'c', 'd'))
+    const under = { by: 'terret', under: `${turn}.0` }
+    decide(log, `${turn}.1`, true, under)
+    expect(log.session.run?.turn?.open[1]?.state.type).toBe('asked')
+    decide(log, `${turn}.0`, true, { scope: 'run', remember: rule })
+    expect(log.session.run?.said?.yes).toEqual([{ call: `${turn}.0`, by: 'ana', rule, place: '' }])
+    decide(log, `${turn}.1`, true, under)
+    expect(log.session.run?.turn?.open[1]?.state.type).toBe('ready')
+    decide(log, `${turn}.2`, false)
+    decide(log, `${turn}.3`, true, under)
+    expect(log.session.run?.turn?.open[3]?.state.type).toBe('asked')
+    expect(log.session.run?.said).toEqual({ yes: [], denied: ['c'] })
+  })
+
+  it('B-CLI-171: a yes for the run given after a no does not cover the call that was denied', () => {
+    const log = asking()
+    const calls = ['x', 'y', 'x'].map((same) => ({ ...ask('risky'), same }))
+    const turn = log.reply(calls)
+    decide(log, `${turn}.0`, false)
+    decide(log, `${turn}.1`, true, { scope: 'run', remember: { effect: 'allow' } })
+    decide(log, `${turn}.2`, true, { by: 'terret', under: `${turn}.1` })
+    expect(log.session.run?.turn?.open[2]?.state.type).toBe('asked')
+    decide(log, `${turn}.2`, true)
+    expect(log.session.run?.turn?.open[2]?.state.type).toBe('ready')
+  })
+
+  it('B-APPROVE-17: a yes for the run covers calls in the place it was given for, and none in another', () => {
+    const log = asking()
+    const calls = ['here', 'here', 'there'].map((place) => ({ ...ask('risky'), same: 'x', place }))
+    const turn = log.reply(calls)
+    decide(log, `${turn}.0`, true, { scope: 'run', remember: { effect: 'allow' } })
+    for (const i of [1, 2]) decide(log, `${turn}.${i}`, true, { by: 'terret', under: `${turn}.0` })
+    expect(log.session.run?.turn?.open.map(({ state }) => state.type)).toEqual(['ready', 'ready', 'asked'])
+  })
+
+  it('B-REVIEW-8: a yes for the run that was given in another store covers nothing after an import, and a no still counts', () => {
+    const log = asking()
+    const calls = ['a', 'b'].map((same) => ({ ...ask('risky'), same }))
+    const turn = log.reply(calls)
+    decide(log, `${turn}.0`, false)
+    decide(log, `${turn}.1`, true, { scope: 'run', remember: { effect: 'allow' } })
+    expect(log.session.run?.said?.yes).toHaveLength(1)
+    log.owner({ type: 'session.imported', from: 'elsewhere' })
+    expect(log.session.run?.said).toEqual({ yes: [], denied: ['a'] })
+  })
+
+  it('B-CLI-172: what is asked each time, by several people or by roles is covered by no yes, and gives none for the run', () => {
+    for (const gate of [{ each: true as const }, { n: 2 }, { roles: ['lead'] }]) {
+      const log = asking()
+      const turn = log.reply([ask('risky'), ask('risky', gate)])
+      const wide = { scope: 'run' as const, remember: { effect: 'allow' }, role: 'lead' }
+      decide(log, `${turn}.1`, true, { ...wide, by: 'bob' })
+      expect(log.session.run?.said).toBeUndefined()
+      decide(log, `${turn}.0`, true, wide)
+      const before = JSON.stringify(log.session.run?.turn?.open[1]?.state)
+      decide(log, `${turn}.1`, true, { by: 'terret', under: `${turn}.0`, role: 'lead' })
+      expect(JSON.stringify(log.session.run?.turn?.open[1]?.state)).toBe(before)
+    }
   })
 })

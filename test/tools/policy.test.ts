@@ -47,7 +47,7 @@ describe('the policy', () => {
     const rule: Rule = { effect: 'ask', tool: 'deploy', class: 'release', n: 2, roles: ['operator'], expiresMs: 60_000 }
     expect(judge(policy(rule), action('deploy'))).toEqual({
       type: 'ask',
-      gate: { type: 'ask', class: 'release', n: 2, roles: ['operator'] },
+      gate: { type: 'ask', class: 'release', n: 2, roles: ['operator'], each: true },
       expiresMs: 60_000,
     })
   })

@@ -4,15 +4,17 @@ import type { Pending, Rule } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { keepAlways, rememberable, ruleText } from '../always.ts'
 import type { Call } from '../args.ts'
+import { hasVoted, wordOf } from '../approval.ts'
 import { aside } from '../aside.ts'
 import { oneLine } from '../clean.ts'
 import { pendingLines, votesText } from '../ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
+import { folderOf } from '../folders.ts'
 import { heldIn, heldLines } from '../held.ts'
 import { pendingIn } from '../log.ts'
 import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../place.ts'
 import { ask } from '../prompt.ts'
-import { isAttended, print, printJson, typed, warn } from '../print.ts'
+import { isAttended, print, printJson, seatOf, typed, warn } from '../print.ts'
 import { type Setup, setupFor } from '../setup.ts'
 import { person, wishesOf } from '../work.ts'
 import { resumeSession } from './resume.ts'
@@ -26,18 +28,22 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   const [name = '', wanted] = call.words
   const card = await sessionOf(place, name)
   const held = await heldIn(place.store, card.session)
-  if (held) throw new Refusal(EXIT.waits, heldLines(held).join('\n'))
+  if (held) {
+    const showing = { folder: folderOf(place.home, card.root), ...seatOf(process.stderr) }
+    throw new Refusal(EXIT.waits, (await heldLines(held, showing)).join('\n'))
+  }
   const by = person(call)
   const why = call.text('why')
   const role = call.text('role')
   const word = { allow, by, ...(why === undefined ? {} : { why }), ...(role === undefined ? {} : { role }) }
   const pending = wanted === BUDGET ? null : await chosen(place, card, wanted)
-  if (pending?.votes?.includes(by)) {
+  if (pending && hasVoted(pending.votes ?? [], by)) {
     const text = `${oneLine(by)} approved call ${pending.callId} already, and the first word stands: ${votesText(pending)}.`
     throw new Refusal(EXIT.conflict, text)
   }
   const always = call.is('always') ? await ruleFor(place, call, card, pending) : null
-  if (pending && !(await isMeant(call, pending, allow, always))) {
+  const folder = folderOf(place.home, card.root)
+  if (pending && !(await isMeant(call, pending, { allow, always, folder }))) {
     warn('Nothing was decided.')
     return EXIT.waits
   }
@@ -117,13 +123,25 @@ async function chosen({ store }: Place, { session, root }: Card, wanted: string 
   )
 }
 
+type Meant = { readonly allow: boolean; readonly always: Always | null; readonly folder: string | null }
+
 /** The exact action is shown first. At a terminal the person is asked back; in a script the command is the decision. */
-async function isMeant(call: Call, pending: Pending, allow: boolean, always: Always | null): Promise<boolean> {
-  const charsMax = call.is('whole') ? Number.POSITIVE_INFINITY : undefined
-  if (!call.is('json')) for (const line of pendingLines(pending, charsMax).slice(0, 2)) warn(line)
+async function isMeant(call: Call, pending: Pending, meant: Meant): Promise<boolean> {
+  const { allow, always, folder } = meant
+  const asks = !call.is('yes') && !call.is('json') && isAttended()
+  const seat = (whole: boolean) => seatOf(process.stderr, whole || call.is('whole'))
+  const id = shortId(pending.sessionId)
+  const way = asks ? `d shows all of it; so does: ${typed(`pending ${id} --whole`)}` : undefined
+  const show = async (whole: boolean): Promise<void> => {
+    for (const line of await pendingLines(pending, { folder, ...seat(whole), ...(way ? { way } : {}) })) warn(line)
+  }
+  if (!call.is('json')) await show(false)
   if (always && !call.is('json')) warn(await ruleText(always.setup, always.rule))
-  if (call.is('yes') || call.is('json') || !isAttended()) return true
-  const what = allow ? 'Approve' : 'Reject'
-  const said = await ask(`${what} exactly this${always ? ', now and always' : ''}? [y/N] `)
-  return /^y(es)?$/i.test(said?.trim() ?? '')
+  if (!asks) return true
+  const what = `${allow ? 'Approve' : 'Reject'} exactly this${always ? ', now and always' : ''}, and no other call?`
+  for (;;) {
+    const said = wordOf(await ask(`${what} [y/N/d] `))
+    if (said.type !== 'whole') return said.type === 'yes'
+    await show(true)
+  }
 }

@@ -9,7 +9,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../log.ts'
 import { readPlace, type Place, sessionOf } from '../place.ts'
 import { codeOf, isErrno } from '../plain-file.ts'
-import { print, printJson, warn } from '../print.ts'
+import { printJson, printRaw, warn } from '../print.ts'
 import { isPlanned } from '../workflows.ts'
 import { summaryOf, workflowIn } from './inspect.ts'
 
@@ -27,7 +27,7 @@ export function exportTo(call: Call): Promise<number> {
     if (format === 'folder') await writeFolder(place, session, out ?? '')
     else {
       const text = await textOf(place, session, format)
-      if (out === undefined) print(format === 'md' ? clean(text.trimEnd()) : text.trimEnd())
+      if (out === undefined) printRaw(format === 'md' ? clean(text.trimEnd()) : text.trimEnd())
       else writeNew(out, text)
     }
     if (out !== undefined && call.is('json')) printJson({ session, format, out })

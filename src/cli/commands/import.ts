@@ -7,7 +7,7 @@ import { recordFolder } from '../folders.ts'
 import { heldIn, heldLines } from '../held.ts'
 import { inPlace } from '../place.ts'
 import { codeOf } from '../plain-file.ts'
-import { print, printJson } from '../print.ts'
+import { print, printJson, seatOf } from '../print.ts'
 
 export function importFrom(call: Call): Promise<number> {
   const [file = ''] = call.words
@@ -22,7 +22,7 @@ export function importFrom(call: Call): Promise<number> {
     if (call.is('json')) printJson(held ? { ...card, would: held } : card)
     else {
       print(`Imported ${card.session}: ${card.seq} events.`)
-      if (held) print(heldLines(held).join('\n'))
+      if (held) print((await heldLines(held, { folder: place.folder, ...seatOf(process.stdout) })).join('\n'))
     }
     return EXIT.ok
   })

@@ -1,16 +1,15 @@
 // `terret inspect`: what a session is, what it did, what it cost, what it said last and what it waits for.
 import type { Event } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { spoken } from '../chat-text.ts'
 import { oneLine } from '../clean.ts'
-import { counted, pendingLines } from '../ending.ts'
+import { counted, pendingLines, wayLine } from '../ending.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf } from '../folders.ts'
 import { heldIn, heldLines } from '../held.ts'
 import { allEvents, foldAll, pendingIn } from '../log.ts'
 import { outageLine } from '../outage.ts'
 import { readPlace, sessionOf } from '../place.ts'
-import { print, printJson } from '../print.ts'
+import { print, printJson, printSaid, seatOf } from '../print.ts'
 import { isPlanned, stateIn, stopsOf } from '../workflows.ts'
 import { stateOf, taskOf, troubleText } from './list.ts'
 
@@ -56,11 +55,14 @@ export function inspect(call: Call): Promise<number> {
       )
     }
     if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
-    const whole = call.is('whole') ? Number.POSITIVE_INFINITY : undefined
+    const showing = { folder, ...seatOf(process.stdout, call.is('whole')) }
     const held = await heldIn(place.store, session)
-    if (held) print(heldLines(held, whole).join('\n'))
-    for (const each of pending) print(pendingLines(each, whole).join('\n'))
-    if (!workflow && text.trim() !== '') print(`\n${spoken(text.trim())}`)
+    if (held) print((await heldLines(held, showing)).join('\n'))
+    for (const each of pending) print([...(await pendingLines(each, showing)), wayLine(each)].join('\n'))
+    if (!workflow && text.trim() !== '') {
+      print('')
+      printSaid(text.trim())
+    }
     return EXIT.ok
   })
 }

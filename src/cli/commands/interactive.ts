@@ -6,7 +6,7 @@ import { Calls } from '../chat-call.ts'
 import { completions } from '../chat-commands.ts'
 import { type History, openHistory } from '../chat-history.ts'
 import { openTerminal, type Terminal } from '../chat-input.ts'
-import { clipped } from '../chat-text.ts'
+import { clipped, fitted } from '../chat-text.ts'
 import { messageText } from '../chat-view.ts'
 import { clean, oneLine } from '../clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -177,7 +177,7 @@ function divert(seat: Seat): () => void {
   const write = stderr.write.bind(stderr)
   stderr.write = (chunk: Uint8Array | string): boolean => {
     if (!seat.terminal?.open) return write(chunk)
-    seat.terminal.say('note', clean(String(chunk).trimEnd()))
+    seat.terminal.say('note', fitted(clean(String(chunk).trimEnd()), seat.terminal.columns))
     return true
   }
   return () => {

@@ -4,13 +4,13 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Call } from '../args.ts'
 import { serverNamed } from '../agent.ts'
-import { clean, oneLine, safeJson } from '../clean.ts'
+import { oneLine, safeJson } from '../clean.ts'
 import { isFields, type McpEntry, parseFields, readSettings } from '../config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/folder.ts'
 import { homeOf, realFolder, replaceFile } from '../home.ts'
 import { codeOf, readPlain } from '../plain-file.ts'
-import { print, printJson } from '../print.ts'
+import { print, printJson, printQuoted } from '../print.ts'
 import { setupFor } from '../setup.ts'
 
 export async function mcp(call: Call): Promise<number> {
@@ -52,7 +52,10 @@ async function approve(call: Call, name: string): Promise<number> {
     for (let round = 0; changes.length > 0 && round < ROUNDS_MAX; round++) {
       for (const { tool, diff } of changes) {
         if (call.is('json')) printJson({ server: name, tool, diff })
-        else print(`${tool === null ? 'The server itself' : oneLine(tool)}:\n${clean(diff)}`)
+        else {
+          print(`${tool === null ? 'The server itself' : oneLine(tool)}:`)
+          printQuoted(diff)
+        }
         await server.approve(tool ?? undefined)
       }
       // A server that is reached another way is asked for its tools only now.

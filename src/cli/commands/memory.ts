@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import type { Event } from '../../kernel/index.ts'
 import type { Learned } from '../../memory/index.ts'
 import type { Call } from '../args.ts'
-import { clean, oneLine } from '../clean.ts'
+import { oneLine } from '../clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents } from '../log.ts'
 import { AGENT, memoryOf, type Remembered, runtimeDir } from '../memory.ts'
 import { readPlace, type Place, sessionOf, shortId } from '../place.ts'
-import { print, printJson, warn } from '../print.ts'
+import { print, printJson, printQuoted, warn } from '../print.ts'
 
 const VERBS = ['query', 'learnings', 'promote', 'forget', 'rebuild'] as const
 type Verb = (typeof VERBS)[number]
@@ -54,7 +54,11 @@ async function show(place: Place, call: Call, name: string): Promise<number> {
   if (call.is('json')) printJson({ session, folder, files })
   else {
     for (const { file, text } of files)
-      if (text !== null) print(`--- ${oneLine(join(folder, file), 400)}\n\n${clean(text.trimEnd())}\n`)
+      if (text !== null) {
+        print(`--- ${oneLine(join(folder, file), 400)}\n`)
+        printQuoted(text.trimEnd())
+        print('')
+      }
     const off = files.filter(({ state }) => state !== 'current')
     const again = `\`terret memory --rebuild ${shortId(session)}\` writes them from the log, and so does a wake.`
     if (off.length > 0) warn(`${off.map(({ file, state }) => `${file}: ${STATES[state] ?? ''}`).join('; ')}. ${again}`)

@@ -1,12 +1,12 @@
 // `terret pending`: what waits for a person, each with its exact action and the command that decides it.
 import type { Call } from '../args.ts'
-import { pendingLines } from '../ending.ts'
+import { pendingLines, wayLine } from '../ending.ts'
 import { EXIT } from '../exit.ts'
-import { startedSessions } from '../folders.ts'
+import { folderOf, startedSessions } from '../folders.ts'
 import { heldIn, heldLines } from '../held.ts'
 import { mayWait, pendingIn } from '../log.ts'
 import { hasStore, readPlace, type Place, sessionOf } from '../place.ts'
-import { print, printJson, warn } from '../print.ts'
+import { print, printJson, seatOf, warn } from '../print.ts'
 
 const PAGE = 1_000
 
@@ -18,14 +18,17 @@ export async function pending(call: Call): Promise<number> {
     const found = (await Promise.all(roots.map((root) => pendingIn(place.store, root)))).flat()
     const held = (await Promise.all(roots.map((root) => heldIn(place.store, root)))).filter((each) => each !== null)
     if (found.length + held.length === 0) return nothing(call)
-    const charsMax = call.is('whole') ? Number.POSITIVE_INFINITY : undefined
+    const seat = seatOf(process.stdout, call.is('whole'))
     for (const each of held) {
       if (call.is('json')) printJson(each)
-      else print(heldLines(each, charsMax).join('\n'))
+      else print((await heldLines(each, { folder: folderOf(place.home, each.session), ...seat })).join('\n'))
     }
     for (const each of found) {
       if (call.is('json')) printJson(each)
-      else print(pendingLines(each, charsMax).join('\n'))
+      else {
+        const folder = folderOf(place.home, each.path[0] ?? each.sessionId)
+        print([...(await pendingLines(each, { folder, ...seat })), wayLine(each)].join('\n'))
+      }
     }
     return EXIT.ok
   })

@@ -5,7 +5,7 @@ import type { Card } from '../../kernel/index.ts'
 import { agentFor } from '../agent.ts'
 import type { Call } from '../args.ts'
 import { clean } from '../clean.ts'
-import { decideCovered } from '../deck.ts'
+import { decideCovered } from '../approval.ts'
 import { endOf, EXIT } from '../exit.ts'
 import { type Remembering, remembering } from '../memory.ts'
 import { outageLine } from '../outage.ts'
@@ -119,7 +119,7 @@ class Crews {
   /** Writes that somebody allowed for the whole run. */
   async #cover(harness: Harness, setup: Setup, session: string): Promise<boolean> {
     const handle = harness.session(session)
-    return decideCovered({ session: handle, setup, kept: [], writes: true }, await handle.run())
+    return decideCovered({ session: handle, setup, kept: [] }, await handle.run())
   }
 
   /** What a session may do is what its folder's setup says. */
