@@ -134,9 +134,11 @@ export class People {
     while (!this.#stage.over()) {
       await this.#stage.scheduler.sleep(chance.between(5, 40))
       for (const [session, { fold }] of this.#stage.invariants.sessions()) {
-        const waiting = fold.run?.turn?.open.find(({ state, proposal }) => {
-          return state.type === 'asked' || (state.type === 'outside' && !isForChild(proposal))
-        })
+        // A question first: a call that is asked about again may wait beside one that was handed out before.
+        const open = fold.run?.turn?.open ?? []
+        const waiting =
+          open.find(({ state }) => state.type === 'asked') ??
+          open.find(({ state, proposal }) => state.type === 'outside' && !isForChild(proposal))
         if (!waiting || chance.yes(0.4)) continue
         if (waiting.state.type === 'outside' && fold.parent !== null && !this.#comesBetween(session)) continue
         const { key, state, proposal } = waiting

@@ -24,6 +24,8 @@ import { Redactor } from '../src/runtime/redact.ts'
 
 const FAULTY_MS = 1_500
 const PATIENCE_MS = 60_000
+/** After an outage a request that fails is repeated only after half a minute, and some fail several times in a row. */
+const AFTER_OUTAGE_MS = 400_000
 const FAULTS: Faults = { crashBefore: 0.014, crashAfter: 0.02, crashInside: 0.02, stall: 0.005, diskFull: 0.008 }
 
 export type Report = {
@@ -109,7 +111,8 @@ class Simulation {
     this.#live(this.#elsewhere.traveller())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
-      if (this.#scheduler.elapsed() < PATIENCE_MS + 2 * (this.#cast.outage?.forMs ?? 0)) continue
+      const { outage } = this.#cast
+      if (this.#scheduler.elapsed() < PATIENCE_MS + (outage ? outage.forMs + AFTER_OUTAGE_MS : 0)) continue
       this.#errors.push(`L1 not settled: ${this.#invariants.settled(this.#scheduler.now()).join('; ')}`)
       break
     }

@@ -9,7 +9,8 @@ export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: J
 
 export type Message = Frozen<
   | { role: 'user'; seq: number; parts: readonly Part[] }
-  | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[] }
+  /** `cut`: what was shown of an answer that a person stopped. */
+  | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[]; cut?: true }
   /** `failed` says how, for one that is not ok: its status, and what kind of failure it was. */
   | {
       role: 'tool'
@@ -94,7 +95,7 @@ export class Transcript {
   /** What a person saw of an answer before they stopped it. Every other cut answer is asked for again, and not shown. */
   #cut({ seq, class: kind, partial = '' }: Extract<Event, { type: 'model.failed' }>): void {
     if (!this.#stopped || (kind !== 'interrupted' && kind !== 'superseded') || partial.trim() === '') return
-    this.messages.push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [] })
+    this.messages.push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true })
     this.messages.push(said(seq, tagged('harness_notice', ' kind="cut"', CUT)))
   }
 

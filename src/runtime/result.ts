@@ -485,7 +485,7 @@ export function spokenIn(messages: readonly Message[], events: readonly Event[])
   const spoken = (parts: readonly Part[]): boolean => textOf(parts).trim() !== ''
   const last = events.findLast((event) => event.type === 'agent.message' && spoken(event.parts))
   if (last?.type === 'agent.message') return textOf(last.parts)
-  const said = messages.findLast((message) => message.role === 'assistant' && spoken(message.parts))
+  const said = messages.findLast((message) => message.role === 'assistant' && !message.cut && spoken(message.parts))
   return said?.role === 'assistant' ? textOf(said.parts) : ''
 }
 
