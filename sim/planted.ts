@@ -67,8 +67,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'an approval counts after it expired',
     file: 'src/kernel/ledger.ts',
-    find: 'e.at > gate.expiresAt',
-    replace: 'e.at > gate.expiresAt + 100_000',
+    find: 'clockOf(e) > gate.expiresAt',
+    replace: 'clockOf(e) > gate.expiresAt + 100_000',
   },
   {
     name: 'siblings of an open question run',
@@ -109,7 +109,7 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'an inbox event does not make its session due',
     file: 'src/stores/plan.ts',
-    find: 'draft.due = Math.min(draft.due ?? at, at)',
+    find: 'draft.due = Math.min(draft.due ?? now, now)',
     replace: 'draft.due ??= null',
   },
   {
@@ -340,6 +340,36 @@ export const FAULTS: readonly Planted[] = [
     file: 'src/kernel/ledger.ts',
     find: "terms.gate?.type === 'ask' ? { type: 'asked', votes: [], since: seq } : READY",
     replace: "terms.gate?.type === 'ask' && before.type === 'asked' ? { type: 'asked', votes: [], since: seq } : READY",
+  },
+  {
+    name: 'a lease is believed that lies years ahead',
+    file: 'src/stores/plan.ts',
+    find: 'return until > now && !isAhead(until - ttlMs, now)',
+    replace: 'return until > now && ttlMs > 0',
+  },
+  {
+    name: 'a due time is believed that a clock wrote which was ahead',
+    file: 'src/stores/memory.ts',
+    find: 'if (!isAhead(this.#latest, now)) return',
+    replace: 'if (now > 0) return',
+  },
+  {
+    name: 'a wake is believed that a clock asked for which was ahead',
+    file: 'src/kernel/clock.ts',
+    find: 'return askedAt > now + AHEAD_MS_MAX',
+    replace: 'return askedAt < 0 * now',
+  },
+  {
+    name: "deadlines go by the machine's clock",
+    file: 'src/runtime/worker.ts',
+    find: 'book.now = () => time + clock.now() - begun',
+    replace: 'book.now = () => store.now() + 0 * (time + begun)',
+  },
+  {
+    name: 'active time is counted by the order of the log instead of the clock',
+    file: 'src/kernel/clock.ts',
+    find: 'return wall ?? at',
+    replace: 'return wall === 0 ? wall : at',
   },
 ]
 

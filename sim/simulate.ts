@@ -14,17 +14,28 @@ import { simAgents } from './agent.ts'
 import { type Cast, drawCast } from './cast.ts'
 import { simHooks } from './hooks.ts'
 import { Elsewhere } from './elsewhere.ts'
-import { Invariants, type Seen } from './invariants.ts'
+import { FAR, Invariants, type Seen } from './invariants.ts'
 import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
-import { type Disk, type Faults, type Shared, SimProcess, type Tally } from './process.ts'
+import { type Disk, type Faults, type Shared, SimProcess, type Tally, Walls } from './process.ts'
 import { Chance, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/runtime/redact.ts'
 
 const FAULTY_MS = 1_500
 const PATIENCE_MS = 60_000
-const FAULTS: Faults = { crashBefore: 0.014, crashAfter: 0.02, crashInside: 0.02, stall: 0.005, diskFull: 0.008 }
+/** What a session waits at most, after an outage, for connections that are cut: three times the longest wait. */
+const LAST_WAITS_MS = 120_000
+/** Further ahead than any clock is ever set. */
+const FAR_MS = 20 * 365 * 24 * 3_600_000
+const FAULTS: Faults = {
+  crashBefore: 0.014,
+  crashAfter: 0.02,
+  crashInside: 0.02,
+  stall: 0.005,
+  diskFull: 0.008,
+  clockSet: 0.006,
+}
 
 export type Report = {
   readonly seed: number
@@ -56,10 +67,12 @@ export async function simulate(seed: number, look: (store: Store) => Promise<voi
 class Simulation {
   readonly #seed: number
   readonly #scheduler: Scheduler
+  readonly #walls: Walls
   readonly #store: Store
   readonly #oracle = new Oracle()
   readonly #cast: Cast
   readonly #invariants: Invariants
+  readonly #faults: Faults
   readonly #tally: Tally = {
     crashes: 0,
     familyCrashes: 0,
@@ -68,6 +81,7 @@ class Simulation {
     conflicts: 0,
     diskFull: 0,
     overBudget: 0,
+    clocksSet: 0,
   }
   readonly #disk: Disk = { fullUntil: 0 }
   readonly #people: People
@@ -86,7 +100,9 @@ class Simulation {
     this.#sessions = Array.from({ length: chance.between(3, 5) }, (_, i) => `s${i}`)
     this.#cast = drawCast(chance, this.#sessions)
     this.#invariants = new Invariants(this.#oracle, this.#cast)
-    this.#store = this.#observed(memory({ clock: this.#scheduler }))
+    this.#faults = this.#cast.clocks ? FAULTS : { ...FAULTS, clockSet: 0 }
+    this.#walls = new Walls(this.#scheduler, () => this.#scheduler.elapsed() >= FAULTY_MS)
+    this.#store = this.#observed(memory({ clock: this.#walls }))
     const over = (): boolean => this.#over
     const [scheduler, store, disk, invariants] = [this.#scheduler, this.#store, this.#disk, this.#invariants]
     const around = { scheduler, store, disk, invariants, over }
@@ -109,7 +125,11 @@ class Simulation {
     this.#live(this.#elsewhere.traveller())
     while (await this.#scheduler.step()) {
       if (this.#broken() || this.#rested()) break
-      if (this.#scheduler.elapsed() < PATIENCE_MS + 2 * (this.#cast.outage?.forMs ?? 0)) continue
+      if (
+        this.#scheduler.elapsed() <
+        PATIENCE_MS + (this.#cast.outage ? 2 * this.#cast.outage.forMs + LAST_WAITS_MS : 0)
+      )
+        continue
       this.#errors.push(`L1 not settled: ${this.#invariants.settled(this.#scheduler.now()).join('; ')}`)
       break
     }
@@ -182,20 +202,25 @@ class Simulation {
   async #create(session: string): Promise<void> {
     const { chance } = this.#scheduler
     const bodies: OwnerBody[] = [{ type: 'session.created', agent: session, planner: 'model' }]
+    // Made where the clock was wrong: what it asks for lies ahead of everybody else's time.
+    const aheadMs = this.#cast.clocks && chance.yes(0.2) ? FAR_MS : 0
+    const at = this.#scheduler.now() + aheadMs
+    if (aheadMs === 0 && chance.yes(0.2))
+      bodies.push({ type: 'wake.scheduled', due: at + 2 * FAR_MS, reason: 'simulated', key: FAR })
     if (chance.yes(0.4)) {
-      const due = this.#scheduler.now() + chance.between(100, 1_200)
+      const due = at + chance.between(100, 1_200)
       bodies.push(
         { type: 'wake.scheduled', due, reason: 'simulated', key: 'w' },
         { type: 'wake.scheduled', due: due + 50, reason: 'again', key: 'w' },
       )
     }
-    const at = this.#scheduler.now()
     const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))
     const state: Session = events.reduce(fold, EMPTY)
     const card = cardOf(session, state, next(state, { now: at, epoch: 0 }))
     const limit = this.#cast.allowances.get(session) ?? null
     const charges = [{ type: 'limit', account: `session:${session}`, limit } as const]
-    await this.#store.commit([{ session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card, charges }])
+    const write = { session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card, charges } as const
+    await this.#walls.by(aheadMs, () => this.#store.commit([write]))
   }
 
   #boot(name: string, generation: number): void {
@@ -224,7 +249,7 @@ class Simulation {
       breaker: this.#cast.breaker ? {} : (false as const),
       observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),
     }
-    const options = { leaseMs: 120, graceMs: 15, lingerMs: 2_000, patienceMs: 400, width: 8 }
+    const options = { leaseMs: 120, graceMs: 15, lingerMs: 2_000, patienceMs: 2_000, width: 8 }
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
     const worker = new Worker(world, { id: process.name, ...options, onError })
     worker.start()
@@ -232,7 +257,7 @@ class Simulation {
   }
 
   #shared(crashed: () => void): Shared {
-    const faults = (): Faults | null => (this.#scheduler.elapsed() < FAULTY_MS ? FAULTS : null)
+    const faults = (): Faults | null => (this.#scheduler.elapsed() < FAULTY_MS ? this.#faults : null)
     const onCrash = (process: SimProcess): void => {
       for (const [session, { fold: state }] of this.#invariants.sessions()) {
         const ours = this.#invariants.leases.get(session)?.worker === process.name
@@ -240,7 +265,15 @@ class Simulation {
       }
       crashed()
     }
-    return { scheduler: this.#scheduler, store: this.#store, tally: this.#tally, disk: this.#disk, faults, onCrash }
+    return {
+      walls: this.#walls,
+      scheduler: this.#scheduler,
+      store: this.#store,
+      tally: this.#tally,
+      disk: this.#disk,
+      faults,
+      onCrash,
+    }
   }
 
   #later(name: string, generation: number): void {
