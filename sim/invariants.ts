@@ -29,6 +29,9 @@ import {
   type Watched,
 } from './watched.ts'
 
+/** The wake that no clock in the simulation ever reaches. */
+export const FAR = 'far'
+
 const COUNTED = ['events', 'unknown', 'lostCalls', 'settled', 'once', 'idempotent', 'read', 'stopped', 'cut'] as const
 const STEERED = ['children', 'deepest', 'questions', 'pauses', 'broke', 'notices', 'nudges', 'halts'] as const
 export type Seen = Record<(typeof COUNTED)[number] | (typeof STEERED)[number], number>
@@ -115,7 +118,8 @@ export class Invariants {
     for (const [id, { fold, broken }] of this.#sessions) {
       const decision = next(fold, { now, epoch: fold.epoch })
       const waits = decision.type === 'rest' && (decision.waiting === 'input' || decision.waiting === 'nothing')
-      if (!broken && (!waits || fold.inputs.length > 0))
+      const late = fold.wakes.some(({ key }) => key !== FAR)
+      if (!broken && (!waits || late || fold.inputs.length > 0))
         open.push(`${id}: ${decision.type} ${JSON.stringify(decision).slice(0, 160)}`)
     }
     return open
@@ -298,6 +302,7 @@ function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
   for (const key of e.wakes) w.wakes.delete(key)
   w.failedAt = 0
   w.cuts = 0
+  if (e.wakes.includes(FAR)) fail('T1 a wake comes long before its time')
   w.run = {
     seq: e.seq,
     limits: e.limits,
@@ -370,6 +375,9 @@ function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
     fail('I28 an interrupt left input from before it waiting')
   const spent = e.outcome.type === 'failed' && e.outcome.reason === 'tool_retries_exceeded'
   if (spent && exhaustedIn(w) === null) fail('I36 a run ends for retries that were not used up')
+  const timeUp = e.outcome.type === 'limit' && e.outcome.limit === 'active_ms'
+  // No seed lasts longer than this.
+  if (timeUp && (w.run?.limits.activeMs ?? 0) >= 60_000) fail('T2 a run ends for time that did not pass')
   w.run = null
   // What waits is still held.
   w.paused &&= waiting.length > 0

@@ -1,5 +1,6 @@
 // The money, counted again from the log alone: what every account holds and has spent, after every commit. Which accounts a call
 // is paid from is written down here a second time, so that the real book-keeping is compared with something.
+import { clockOf } from '../src/kernel/clock.ts'
 import type { Event } from '../src/kernel/event.ts'
 import type { Store } from '../src/kernel/ports.ts'
 import { type Cast, HOLD_MAX } from './cast.ts'
@@ -17,12 +18,15 @@ export class Money {
   readonly #accounts = new Map<string, Account>()
   readonly #payers = new Map<string, Payer>()
   readonly #touched = new Set<string>()
+  /** How many events it has seen: clocks may differ, their order does not. */
+  #events = 0
 
   constructor(cast: Cast) {
     this.#cast = cast
   }
 
   take(session: string, e: Event, fail: Fail): void {
+    this.#events += 1
     const payer = this.#payers.get(session) ?? { agent: '', root: session, run: 0, runAt: 0, open: null }
     this.#payers.set(session, payer)
     if (e.type === 'session.created') {
@@ -30,11 +34,11 @@ export class Money {
       payer.root = e.parent?.root ?? session
     } else if (e.type === 'run.started') {
       payer.run = e.seq
-      payer.runAt = e.at
+      payer.runAt = this.#events
     } else if (e.type === 'model.started') this.#hold(session, payer, e)
     else if (e.type === 'agent.message' || e.type === 'model.failed') this.#close(payer, costOf(e), fail)
     else if (e.type === 'run.settled' && e.outcome.type === 'limit' && e.outcome.limit === 'usd') {
-      const accounts = this.#accountsOf(session, payer, e.at)
+      const accounts = this.#accountsOf(session, payer, clockOf(e))
       // Another session may have given back what was missing just then.
       const short = (id: string): boolean =>
         this.#room(id) < HOLD_MAX || (this.#accounts.get(id)?.shortAt ?? 0) >= payer.runAt
@@ -65,11 +69,11 @@ export class Money {
 
   #hold(session: string, payer: Payer, e: Extract<Event, { type: 'model.started' }>): void {
     if (!e.held) return
-    payer.open = { amount: e.held, accounts: this.#accountsOf(session, payer, e.at) }
+    payer.open = { amount: e.held, accounts: this.#accountsOf(session, payer, clockOf(e)) }
     for (const id of payer.open.accounts) {
       const account = this.#account(id)
       account.held += e.held
-      if (this.#room(id) < HOLD_MAX) account.shortAt = e.at
+      if (this.#room(id) < HOLD_MAX) account.shortAt = this.#events
     }
   }
 

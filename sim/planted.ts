@@ -48,8 +48,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a denial is taken for a yes',
     file: 'src/kernel/ledger.ts',
-    find: 'if (!e.allow) return move',
-    replace: 'if (e.allow) return move',
+    find: 'if (!e.allow) {\n    run.said',
+    replace: 'if (e.allow) {\n    run.said',
   },
   {
     name: 'an approval is not bound to the action shown',
@@ -79,8 +79,14 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'an approval counts after it expired',
     file: 'src/kernel/ledger.ts',
-    find: 'e.at > gate.expiresAt',
-    replace: 'e.at > gate.expiresAt + 100_000',
+    find: 'clockOf(e) > gate.expiresAt',
+    replace: 'clockOf(e) > gate.expiresAt + 100_000',
+  },
+  {
+    name: 'a call starts beside a sibling that is asked about again',
+    file: 'src/runtime/draft.ts',
+    find: ' && !waitsForSibling(s, landing)',
+    replace: '',
   },
   {
     name: 'siblings of an open question run',
@@ -121,7 +127,7 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'an inbox event does not make its session due',
     file: 'src/stores/plan.ts',
-    find: 'draft.due = Math.min(draft.due ?? at, at)',
+    find: 'draft.due = Math.min(draft.due ?? now, now)',
     replace: 'draft.due ??= null',
   },
   {
@@ -313,9 +319,9 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'an imported approval counts',
-    file: 'src/kernel/fold.ts',
-    find: 'if (s.run) s.run.foreign = true',
-    replace: 'if (s.run) s.run.foreign = false',
+    file: 'src/kernel/session.ts',
+    find: 's.run.foreign = true',
+    replace: 's.run.foreign = false',
   },
   {
     name: 'an imported session goes on by itself',
@@ -352,6 +358,36 @@ export const FAULTS: readonly Planted[] = [
     file: 'src/kernel/ledger.ts',
     find: "terms.gate?.type === 'ask' ? { type: 'asked', votes: [], since: seq } : READY",
     replace: "terms.gate?.type === 'ask' && before.type === 'asked' ? { type: 'asked', votes: [], since: seq } : READY",
+  },
+  {
+    name: 'a lease is believed that lies years ahead',
+    file: 'src/stores/plan.ts',
+    find: 'return until > now && !isAhead(until - ttlMs, now)',
+    replace: 'return until > now && ttlMs > 0',
+  },
+  {
+    name: 'a due time is believed that a clock wrote which was ahead',
+    file: 'src/stores/memory.ts',
+    find: 'if (!isAhead(this.#latest, now)) return',
+    replace: 'if (now > 0) return',
+  },
+  {
+    name: 'a wake is believed that a clock asked for which was ahead',
+    file: 'src/kernel/clock.ts',
+    find: 'return askedAt > now + AHEAD_MS_MAX',
+    replace: 'return askedAt < 0 * now',
+  },
+  {
+    name: "deadlines go by the machine's clock",
+    file: 'src/runtime/worker.ts',
+    find: 'book.now = () => time + clock.now() - begun',
+    replace: 'book.now = () => store.now() + 0 * (time + begun)',
+  },
+  {
+    name: 'active time is counted by the order of the log instead of the clock',
+    file: 'src/kernel/clock.ts',
+    find: 'return wall ?? at',
+    replace: 'return wall === 0 ? wall : at',
   },
 ]
 

@@ -10,6 +10,7 @@ export type Faults = {
   readonly crashInside: number
   readonly stall: number
   readonly diskFull: number
+  readonly clockSet: number
 }
 
 export type Tally = {
@@ -21,12 +22,52 @@ export type Tally = {
   conflicts: number
   diskFull: number
   overBudget: number
+  clocksSet: number
 }
 
 /** The disk of the simulated machine: full for a while, for everybody. */
 export type Disk = { fullUntil: number }
 
+/** What the clocks of machines are set to, beside the right time: years ahead, and an hour to either side. */
+const WRONG_MS = [10 * 365 * 24 * 3_600_000, 3_600_000, -3_600_000, 0] as const
+
+/** The machine's clock as whoever uses the store at this moment reads it: each process may have another. */
+export class Walls implements Clock {
+  readonly #scheduler: Scheduler
+  readonly #isOver: () => boolean
+  #aheadMs = 0
+
+  /** When `isOver`, all clocks are right again. */
+  constructor(scheduler: Scheduler, isOver: () => boolean) {
+    this.#scheduler = scheduler
+    this.#isOver = isOver
+  }
+
+  now(): number {
+    return this.read(this.#aheadMs)
+  }
+
+  read(aheadMs: number): number {
+    return this.#scheduler.now() + (this.#isOver() ? 0 : aheadMs)
+  }
+
+  timer(ms: number, fire: () => void): () => void {
+    return this.#scheduler.timer(ms, fire)
+  }
+
+  /** The store in memory reads its clock before it waits for anything. */
+  by<T>(aheadMs: number, act: () => T): T {
+    this.#aheadMs = aheadMs
+    try {
+      return act()
+    } finally {
+      this.#aheadMs = 0
+    }
+  }
+}
+
 export type Shared = {
+  readonly walls: Walls
   readonly scheduler: Scheduler
   readonly store: Store
   readonly tally: Tally
@@ -50,6 +91,8 @@ export class SimProcess {
   /** How often it froze. */
   freezes = 0
   #frozenUntil = 0
+  /** How far its machine's clock is ahead of the right time. */
+  #aheadMs = 0
   readonly clock: Clock
   readonly store: Store
 
@@ -109,21 +152,29 @@ export class SimProcess {
       this.freezes += 1
       this.#frozenUntil = this.#shared.scheduler.now() + this.chance.between(130, 400)
     }
+    if (faults && this.chance.yes(faults.clockSet)) {
+      this.#shared.tally.clocksSet += 1
+      this.#aheadMs = this.chance.pick(WRONG_MS)
+    }
     await this.sleep(this.chance.between(0, 2))
+  }
+
+  #needsRoom(): void {
+    const { tally, disk, scheduler } = this.#shared
+    if (disk.fullUntil <= scheduler.now()) return
+    tally.diskFull += 1
+    throw new Fault('disk_full', 'The disk is full. Free some space; the run goes on by itself.')
   }
 
   async #commit(writes: readonly Write[]): Promise<Awaited<ReturnType<Store['commit']>>> {
     const { store, tally, disk, scheduler } = this.#shared
     await this.#hop(true)
     const faults = this.#shared.faults()
-    if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = scheduler.now() + this.chance.between(20, 200)
-    if (disk.fullUntil > scheduler.now()) {
-      tally.diskFull += 1
-      throw new Fault('disk_full', 'The disk is full. Free some space; the run goes on by itself.')
-    }
+    if (faults && this.chance.yes(faults.diskFull)) disk.fullUntil = scheduler.now() + this.chance.between(20, 400)
+    this.#needsRoom()
     this.committing = true
     try {
-      const receipts = await store.commit(writes)
+      const receipts = await this.#shared.walls.by(this.#aheadMs, () => store.commit(writes))
       // Written, but the writer never learns. What several sessions share is where that hurts most.
       const shared = writes.length > 1 || writes.some((write) => write.lane === 'owner' && write.sends !== undefined)
       if (faults && this.chance.yes(faults.crashAfter * (shared ? 4 : 1))) this.crash()
@@ -141,16 +192,17 @@ export class SimProcess {
   }
 
   #connect(): Store {
-    const { store } = this.#shared
+    const { store, walls } = this.#shared
     const far = async <T>(writes: boolean, act: () => Promise<T>): Promise<T> => {
       await this.#hop(writes)
-      const answer = await act()
+      if (writes) this.#needsRoom()
+      const answer = await walls.by(this.#aheadMs, act)
       if (!this.alive) await FOREVER
       return answer
     }
     return {
       shared: true,
-      now: () => store.now(),
+      now: () => walls.read(this.#aheadMs),
       commit: (writes) => this.#commit(writes),
       read: (session, after, limit) => far(false, () => store.read(session, after, limit)),
       snapshot: (session) => far(false, () => store.snapshot(session)),

@@ -32,7 +32,7 @@ export class Chance {
 
 type Timer = { readonly at: number; readonly rank: number; readonly fire: () => void; cancelled: boolean }
 
-const START = 1_000_000
+const START = 1_700_000_000_000
 
 /** Fires timers in the order of their time; which of several at the same time comes first is the seed's choice. */
 export class Scheduler implements Clock {

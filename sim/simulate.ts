@@ -14,19 +14,30 @@ import { simAgents } from './agent.ts'
 import { type Cast, drawCast } from './cast.ts'
 import { simHooks } from './hooks.ts'
 import { Elsewhere } from './elsewhere.ts'
-import { Invariants, type Seen } from './invariants.ts'
+import { FAR, Invariants, type Seen } from './invariants.ts'
 import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
-import { type Disk, type Faults, type Shared, SimProcess, type Tally } from './process.ts'
+import { type Disk, type Faults, type Shared, SimProcess, type Tally, Walls } from './process.ts'
 import { Chance, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/runtime/redact.ts'
+// Loaded here, as the runtime loads it when it is first needed: a seed must not depend on the seeds that ran before it.
+import '../src/runtime/review.ts'
 
 const FAULTY_MS = 1_500
 const PATIENCE_MS = 60_000
 /** After an outage a request that fails is repeated only after half a minute, and some fail several times in a row. */
 const AFTER_OUTAGE_MS = 400_000
-const FAULTS: Faults = { crashBefore: 0.014, crashAfter: 0.02, crashInside: 0.02, stall: 0.005, diskFull: 0.008 }
+/** Further ahead than any clock is ever set. */
+const FAR_MS = 20 * 365 * 24 * 3_600_000
+const FAULTS: Faults = {
+  crashBefore: 0.014,
+  crashAfter: 0.02,
+  crashInside: 0.02,
+  stall: 0.005,
+  diskFull: 0.008,
+  clockSet: 0.006,
+}
 
 export type Report = {
   readonly seed: number
@@ -58,10 +69,12 @@ export async function simulate(seed: number, look: (store: Store) => Promise<voi
 class Simulation {
   readonly #seed: number
   readonly #scheduler: Scheduler
+  readonly #walls: Walls
   readonly #store: Store
   readonly #oracle = new Oracle()
   readonly #cast: Cast
   readonly #invariants: Invariants
+  readonly #faults: Faults
   readonly #tally: Tally = {
     crashes: 0,
     familyCrashes: 0,
@@ -70,6 +83,7 @@ class Simulation {
     conflicts: 0,
     diskFull: 0,
     overBudget: 0,
+    clocksSet: 0,
   }
   readonly #disk: Disk = { fullUntil: 0 }
   readonly #people: People
@@ -88,7 +102,9 @@ class Simulation {
     this.#sessions = Array.from({ length: chance.between(3, 5) }, (_, i) => `s${i}`)
     this.#cast = drawCast(chance, this.#sessions)
     this.#invariants = new Invariants(this.#oracle, this.#cast)
-    this.#store = this.#observed(memory({ clock: this.#scheduler }))
+    this.#faults = this.#cast.clocks ? FAULTS : { ...FAULTS, clockSet: 0 }
+    this.#walls = new Walls(this.#scheduler, () => this.#scheduler.elapsed() >= FAULTY_MS)
+    this.#store = this.#observed(memory({ clock: this.#walls }))
     const over = (): boolean => this.#over
     const [scheduler, store, disk, invariants] = [this.#scheduler, this.#store, this.#disk, this.#invariants]
     const around = { scheduler, store, disk, invariants, over }
@@ -185,20 +201,25 @@ class Simulation {
   async #create(session: string): Promise<void> {
     const { chance } = this.#scheduler
     const bodies: OwnerBody[] = [{ type: 'session.created', agent: session, planner: 'model' }]
+    // Made where the clock was wrong: what it asks for lies ahead of everybody else's time.
+    const aheadMs = this.#cast.clocks && chance.yes(0.2) ? FAR_MS : 0
+    const at = this.#scheduler.now() + aheadMs
+    if (aheadMs === 0 && chance.yes(0.2))
+      bodies.push({ type: 'wake.scheduled', due: at + 2 * FAR_MS, reason: 'simulated', key: FAR })
     if (chance.yes(0.4)) {
-      const due = this.#scheduler.now() + chance.between(100, 1_200)
+      const due = at + chance.between(100, 1_200)
       bodies.push(
         { type: 'wake.scheduled', due, reason: 'simulated', key: 'w' },
         { type: 'wake.scheduled', due: due + 50, reason: 'again', key: 'w' },
       )
     }
-    const at = this.#scheduler.now()
     const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))
     const state: Session = events.reduce(fold, EMPTY)
     const card = cardOf(session, state, next(state, { now: at, epoch: 0 }))
     const limit = this.#cast.allowances.get(session) ?? null
     const charges = [{ type: 'limit', account: `session:${session}`, limit } as const]
-    await this.#store.commit([{ session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card, charges }])
+    const write = { session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card, charges } as const
+    await this.#walls.by(aheadMs, () => this.#store.commit([write]))
   }
 
   #boot(name: string, generation: number): void {
@@ -227,7 +248,7 @@ class Simulation {
       breaker: this.#cast.breaker ? {} : (false as const),
       observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),
     }
-    const options = { leaseMs: 120, graceMs: 15, lingerMs: 2_000, patienceMs: 400, width: 8 }
+    const options = { leaseMs: 120, graceMs: 15, lingerMs: 2_000, patienceMs: 2_000, width: 8 }
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
     const worker = new Worker(world, { id: process.name, ...options, onError })
     worker.start()
@@ -235,7 +256,7 @@ class Simulation {
   }
 
   #shared(crashed: () => void): Shared {
-    const faults = (): Faults | null => (this.#scheduler.elapsed() < FAULTY_MS ? FAULTS : null)
+    const faults = (): Faults | null => (this.#scheduler.elapsed() < FAULTY_MS ? this.#faults : null)
     const onCrash = (process: SimProcess): void => {
       for (const [session, { fold: state }] of this.#invariants.sessions()) {
         const ours = this.#invariants.leases.get(session)?.worker === process.name
@@ -243,7 +264,15 @@ class Simulation {
       }
       crashed()
     }
-    return { scheduler: this.#scheduler, store: this.#store, tally: this.#tally, disk: this.#disk, faults, onCrash }
+    return {
+      walls: this.#walls,
+      scheduler: this.#scheduler,
+      store: this.#store,
+      tally: this.#tally,
+      disk: this.#disk,
+      faults,
+      onCrash,
+    }
   }
 
   #later(name: string, generation: number): void {

@@ -13,7 +13,7 @@ export function summary(reports: readonly Report[], trace: string, seconds: numb
     `${reports.length} seeds, ${violations} violations, ${seconds.toFixed(1)} s`,
     `  per seed: ${mean((r) => r.sessions)} sessions, ${mean((r) => r.workers)} workers, ${mean(faults)} injected faults, ${mean((r) => r.seen.events)} events, ${mean((r) => r.seen.settled)} runs`,
     `  intents per seed: ${mean((r) => r.seen.read)} read, ${mean((r) => r.seen.idempotent)} idempotent, ${mean((r) => r.seen.once)} once; every class in ${(every * 100).toFixed(1)} % of the seeds`,
-    `  crashes ${sum((r) => r.tally.crashes)}, stalls ${sum((r) => r.tally.stalls)}, clean restarts ${sum((r) => r.restarts)}, sessions left alone ${sum((r) => r.cared)}, disk full ${sum((r) => r.tally.diskFull)}`,
+    `  crashes ${sum((r) => r.tally.crashes)}, stalls ${sum((r) => r.tally.stalls)}, clean restarts ${sum((r) => r.restarts)}, sessions left alone ${sum((r) => r.cared)}, disk full ${sum((r) => r.tally.diskFull)}, clocks set ${sum((r) => r.tally.clocksSet)}`,
     `  fenced writes ${sum((r) => r.tally.fenced)}, conflicts ${sum((r) => r.tally.conflicts)}, over budget ${sum((r) => r.tally.overBudget)}`,
     `  unknown results ${sum((r) => r.seen.unknown)}, lost model calls ${sum((r) => r.seen.lostCalls)}, acknowledged events ${sum((r) => r.acked)}`,
     `  children ${sum((r) => r.seen.children)}, deepest ${Math.max(0, ...reports.map((r) => r.seen.deepest))}, answers to their questions ${sum((r) => r.seen.questions)}, crashes right after a commit between sessions ${sum((r) => r.tally.familyCrashes)}, pauses ${sum((r) => r.seen.pauses)}`,

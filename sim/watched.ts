@@ -1,6 +1,7 @@
 // One session as the invariants have seen it grow: its calls, its inputs, its run. Kept beside the fold and without it, so that
 // a mistake of the fold cannot hide itself.
 import type { CallKey, Limits, Outside, Proposal } from '../src/kernel/content.ts'
+import { clockOf } from '../src/kernel/clock.ts'
 import type { Event } from '../src/kernel/event.ts'
 import { open, type OpenSession } from '../src/kernel/fold.ts'
 import { EMPTY } from '../src/kernel/session.ts'
@@ -118,7 +119,7 @@ export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
   const call = w.calls.get(e.call)
   if (!call || call.foreign || call.result > 0 || call.decision !== null || call.proposal.gate?.type !== 'ask') return
   const { expiresAt } = call.proposal.gate
-  if (e.digest !== call.proposal.digest || (expiresAt !== null && e.at > expiresAt)) return
+  if (e.digest !== call.proposal.digest || (expiresAt !== null && clockOf(e) > expiresAt)) return
   const { wide, denied } = w.run ?? { wide: new Set<CallKey>(), denied: new Set<string>() }
   const { same = '' } = call.proposal
   if (e.allow && e.under !== undefined && (!wide.has(e.under) || denied.has(same))) return
@@ -183,7 +184,7 @@ export function imported(w: Watched): void {
 export function reviewed(w: Watched, e: Of<'call.reviewed'>, fail: Fail): void {
   const call = w.calls.get(e.call)
   if (!call || call.result > 0) return fail('I38 a call is reviewed that is not open')
-  const { type: _type, seq: _seq, at: _at, epoch: _epoch, call: _call, ...terms } = e
+  const { type: _type, seq: _seq, at: _at, wall: _wall, epoch: _epoch, call: _call, ...terms } = e
   const { id, tool, args } = call.proposal
   call.proposal = { id, tool, args, ...terms }
   call.foreign = false

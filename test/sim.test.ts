@@ -69,6 +69,12 @@ describe('the simulator', () => {
     expect(await missing((r) => r.elsewhere)).toEqual([])
   })
 
+  it('B-SIM-40: in the seeds the clocks of processes are set years ahead and an hour to either side, and differ; in others they are right', async () => {
+    const set = (await reports()).map((r) => r.tally.clocksSet)
+    expect(set.filter((n) => n > 1).length).toBeGreaterThan(SEEDS.length / 5)
+    expect(set.filter((n) => n === 0).length).toBeGreaterThan(SEEDS.length / 5)
+  })
+
   it('B-SIM-7: in the seeds runs run out of money, are told of their limits, and are halted where they get nowhere', async () => {
     expect(await missing((r) => r.seen)).toEqual([])
   })

@@ -26,7 +26,7 @@ export function readPlace<T>(act: (place: Place) => Promise<T>): Promise<T> {
 async function within<T>(act: (place: Place) => Promise<T>, reads: boolean): Promise<T> {
   const home = homeOf()
   const folder = realFolder(process.cwd())
-  makeHome(home)
+  makeReadable(home, reads)
   const seen = hasStore(home) ? seenIn(home) : null
   // Not from the index: a command that only reads loads no harness.
   const { sqlite } = await import('../stores/sqlite.ts')
@@ -43,6 +43,15 @@ async function within<T>(act: (place: Place) => Promise<T>, reads: boolean): Pro
     }
   } finally {
     await store.close()
+  }
+}
+
+/** What can only be read is read. */
+export function makeReadable(home: Home, reads: boolean): void {
+  try {
+    makeHome(home)
+  } catch (error) {
+    if (!reads || !existsSync(home.database)) throw error
   }
 }
 

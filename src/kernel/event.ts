@@ -68,8 +68,8 @@ type Evidence = Spent & { from?: number; failure?: Failure; retryKind?: string; 
 
 export type EventBody = InboxBody | OwnerBody
 
-/** `at` is the store's clock and never goes back. `epoch` is the writer's lease, or 0 for the inbox. */
-export type Envelope = Frozen<{ seq: number; at: number; epoch: number }>
+/** `at` never goes back: `wall` is what a clock said that was behind it. `epoch` is the writer's lease, or 0 for the inbox. */
+export type Envelope = Frozen<{ seq: number; at: number; wall?: number; epoch: number }>
 export type InboxEvent = Envelope & InboxBody
 export type OwnerEvent = Envelope & OwnerBody
 export type Event = InboxEvent | OwnerEvent

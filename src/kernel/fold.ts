@@ -1,12 +1,14 @@
 // What the log means: fold(session, event) → session. Pure. Owner events out of order are a Bug; inbox events never are.
 // Copying the session for every event would cost more than all else here, so `fold` is a copy and a `take`, and whoever
 // owns a session that nobody else holds (the driver, a reader catching up) takes events into it in place.
+import { clockOf } from './clock.ts'
 import type { Mutable, Proposal } from './content.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start } from './ledger.ts'
 import { countFailure, countRetry, forgetFailures, forgiveRetries } from './retries.ts'
-import { arrive, clock, type Input, newRun, type OpenRun, type OpenSession, renewed, type Session } from './session.ts'
+import { arrive, clock, newRun, renewed, wakeOf } from './session.ts'
+import type { Input, OpenRun, OpenSession, Session } from './session.ts'
 
 export type { OpenSession } from './session.ts'
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
@@ -78,8 +80,7 @@ function apply(s: OpenSession, e: Event): void {
       return
     case 'wake.scheduled':
       // A pending wake with the same key is the same wake: the first stands.
-      if (!s.wakes.some((w) => w.key === e.key))
-        s.wakes = [...s.wakes, { seq: e.seq, due: e.due, key: e.key, ...(e.urgent ? { urgent: true } : {}) }]
+      if (!s.wakes.some((w) => w.key === e.key)) s.wakes = [...s.wakes, wakeOf(e)]
       return
     case 'run.settled':
       return conclude(s, e)
@@ -133,7 +134,7 @@ function ask(s: OpenSession, e: Of<'model.started'>): void {
   const last = run.turn?.verdict.type
   if (last === 'retry_user_message' || last === 'retry_tool_output') run.outputRetries += 1
   if (e.boost) run.boosts += 1
-  run.model = { seq: e.seq, epoch: e.epoch, at: e.at, held: e.held ?? 0 }
+  run.model = { seq: e.seq, epoch: e.epoch, at: clockOf(e), held: e.held ?? 0 }
   run.turn = null
   run.retryAt = 0
 }

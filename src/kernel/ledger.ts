@@ -1,5 +1,6 @@
 // The ledger of calls: how one proposed action moves from proposal to result. Pure transitions, no decisions.
 import type { CallKey, Frozen, Json, Mutable, Outside, Proposal, Verdict } from './content.ts'
+import { clockOf } from './clock.ts'
 import { callKey, type InboxEvent, type OwnerBody, type OwnerEvent } from './event.ts'
 import { assert, Bug } from './failure.ts'
 
@@ -66,7 +67,7 @@ export function decide(turn: OpenTurn, e: Confirmation, run: { said?: Said }): v
   if (call?.state.type !== 'asked' || call.proposal.gate?.type !== 'ask') return
   const { gate, digest } = call.proposal
   if (digest !== e.digest) return
-  if (gate.expiresAt !== null && e.at > gate.expiresAt) return
+  if (gate.expiresAt !== null && clockOf(e) > gate.expiresAt) return
   if (gate.roles.length > 0 && !gate.roles.includes(e.role ?? '')) return
   const said = run.said ?? UNSAID
   if (!e.allow) {
@@ -133,7 +134,8 @@ export function reviewable(turn: Turn | null): { readonly open: readonly Call[];
 }
 
 /** Whatever was said about it, and whether or not it had begun: its terms are these now. */
-export function review(turn: OpenTurn, { type: _type, seq, at: _at, epoch: _epoch, call, ...terms }: Review): void {
+export function review(turn: OpenTurn, e: Review): void {
+  const { type: _type, seq, at: _at, wall: _wall, epoch: _epoch, call, ...terms } = e
   const i = find(turn, call)
   const { key, index, proposal, state: before } = turn.open[i] as Call
   const { id, tool, args, raw } = proposal

@@ -5,16 +5,10 @@ import type { Run, Session } from './session.ts'
 export type StopReason = 'interrupted' | 'superseded' | 'limit'
 export type Here = Frozen<{ now: number; epoch: number }>
 
-const COUNTS = {
-  modelRequests: 64,
-  modelAttempts: null,
-  lossesMax: 8,
-  toolCalls: null,
-  toolRetries: 5,
-  outputRetries: 1,
-}
+const COUNTS = { modelRequests: 64, lossesMax: 8, toolRetries: 5, outputRetries: 1, parallel: 16, depth: 3 }
+const NONE = { modelAttempts: null, toolCalls: null, tokens: null, hold: 0 }
 const TIMES = { modelMs: 600_000, activeMs: 600_000, patienceMs: 900_000 }
-export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...TIMES, parallel: 16, hold: 0, tokens: null, depth: 3 }
+export const DEFAULT_LIMITS: Limits = { ...COUNTS, ...NONE, ...TIMES }
 
 /** How often may a call that is safe to repeat be lost with its worker before it is given up? */
 export const CALL_LOSSES_MAX = 3

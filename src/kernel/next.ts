@@ -16,6 +16,7 @@
 //   calls waiting for people                     rest until the first question expires
 //   turn done, verdict ends it                   record run.settled, unless steering waits
 //   turn done, or run just begun                 record model.started (promotion)
+import { isAwaited, isDoubted } from './clock.ts'
 import type { Frozen, Mutable, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
 import { type Call, intentOf, outsideOf, reviewable, type Turn } from './ledger.ts'
@@ -68,7 +69,7 @@ export function next(s: Session, here: Here): Decision {
 function idle(s: Session, here: Here): Decision {
   if (s.inputs.some((input) => input.seq < s.stop)) return record([settlement(s, { type: 'interrupted' })])
   if (s.paused) return rest('resume')
-  const wakes = s.wakes.filter((wake) => wake.due <= here.now)
+  const wakes = s.wakes.filter((wake) => wake.due <= here.now || isDoubted(wake.at, here.now))
   const first = s.inputs[0]?.seq ?? wakes[0]?.seq
   if (first === undefined) return rest('input', earliest(s.wakes.map((wake) => wake.due)))
   const key = `prepare:${first}`
@@ -154,7 +155,7 @@ function think(s: Session, run: Run, here: Here): Decision {
   const no = refusal(run)
   if (no) return record([settlement(s, no)])
   if (s.paused) return rest('resume')
-  if (run.retryAt > here.now) return rest('retry', run.retryAt)
+  if (isAwaited(run.retryAt, run.trouble?.at ?? 0, here.now)) return rest('retry', run.retryAt)
   const shows: number[] = []
   for (const seq of s.unshown) shows.push(seq)
   for (const seq of run.turn?.results ?? []) shows.push(seq)

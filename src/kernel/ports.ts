@@ -75,7 +75,7 @@ export type CardFilter = Frozen<{ status?: Status; root?: string; after?: string
 export interface Store {
   /** Other processes may have it open too. */
   readonly shared: boolean
-  /** The store's clock, in ms. All workers of one store read the same clock. */
+  /** The store's clock, in ms, which all its workers read. It may be set: what lasts is measured by a Clock of the process. */
   now(): number
   /** The only write. Atomic over all sessions named: all of it or none of it. */
   commit(writes: readonly Write[]): Promise<readonly Receipt[]>
@@ -153,6 +153,7 @@ export interface Model {
 }
 
 export interface Clock {
+  /** In ms. For the engine it only passes: nobody sets it. A store's is the machine's clock, which somebody may set. */
   now(): number
   /** Calls back once, not before `ms` from now. Returns its cancel. */
   timer(ms: number, fire: () => void): () => void

@@ -1,4 +1,5 @@
 // What a run counts of failures: of its provider, and of its tools. Counting only; what a count leads to is limits.ts.
+import { clockOf } from './clock.ts'
 import type { Proposal } from './content.ts'
 import type { Event } from './event.ts'
 import type { OpenTurn } from './ledger.ts'
@@ -8,8 +9,9 @@ import type { OpenRun } from './session.ts'
 /** A request that began at `from` failed. Only `overflow` is no failure of the provider, and waits for a person. */
 export function countFailure(run: OpenRun, e: Extract<Event, { type: 'model.failed' }>, from: number): void {
   // The wait as it was planned: a clock that jumps and a machine that sleeps use up no patience.
-  run.waitedMs += triedMs(run, from, e.at) + Math.max(0, run.retryAt - e.at)
-  run.trouble = { class: e.class, message: e.message }
+  const at = clockOf(e)
+  run.waitedMs += triedMs(run, from, at) + Math.max(0, run.retryAt - at)
+  run.trouble = { class: e.class, message: e.message, at }
   if (e.class === 'overflow' || e.unasked) return
   run.failures += 1
   if (e.partial !== undefined) run.cuts += 1

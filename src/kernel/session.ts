@@ -1,5 +1,6 @@
 // What `next` needs to know of a session: plain JSON, bounded by what is open, replaced and never mutated.
 // Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
+import { clockOf } from './clock.ts'
 import type { Frozen, Limits, ModelFailureClass, Mutable, Outcome } from './content.ts'
 import type { Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
@@ -8,7 +9,8 @@ import type { OpenTurn, Said, Turn } from './ledger.ts'
 export const FOLD_VERSION = 6
 
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number }>
-export type Wake = Frozen<{ seq: number; due: number; key: string; urgent?: true }>
+/** `at` is what the clock said when it was asked for. */
+export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true }>
 
 // biome-ignore format: related fields share a line
 export type Run = Frozen<{
@@ -20,7 +22,7 @@ export type Run = Frozen<{
   /** Provider failures since the last reply; `fatal` when the last will not get better; `ends` when a strict hook failed. */
   failures: number; fatal: Frozen<{ class: ModelFailureClass; message: string }> | null; retryAt: number; losses: number; ends: string | null
   /** Why the provider did not answer last, and how long its tries and the waits between them took. Both end with a reply. */
-  trouble: Frozen<{ class: ModelFailureClass; message: string }> | null; waitedMs: number
+  trouble: Frozen<{ class: ModelFailureClass; message: string; at: number }> | null; waitedMs: number
   /** Answers in a row that were cut after they began. */
   cuts: number
   /** Time spent working, without parked time and without the time nobody drove. `since` is null while parked. */
@@ -85,12 +87,12 @@ export function parked(s: Session, run: Run): boolean {
 
 // biome-ignore format: related fields share a line
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { readonly turn: null } {
-  const { seq, at, limits, toolset, instructions } = e
+  const { seq, limits, toolset, instructions } = e
   const run = {
     seq, limits, toolset, instructions,
     requests: 0, toolCalls: 0, outputRetries: 0, boosts: 0, toolRetries: {}, exhausted: null,
     failures: 0, fatal: null, retryAt: 0, losses: 0, ends: null, trouble: null, waitedMs: 0, cuts: 0,
-    activeMs: 0, since: at, cost: 0, model: null, turn: null,
+    activeMs: 0, since: clockOf(e), cost: 0, model: null, turn: null,
   }
   return e.foreign ? { ...run, foreign: true } : run
 }
@@ -100,16 +102,17 @@ export function renewed({ limits, toolset, instructions }: Extract<Event, { type
   return { limits, toolset, instructions, retryAt: 0, foreign: false }
 }
 
-/** Time counts while one attempt works: not while parked, and not while nobody drove. */
-export function clock(
-  s: Session,
-  run: Omit<Mutable<Run>, 'turn'> & Pick<Run, 'turn'>,
-  e: Event,
-  epochBefore: number,
-): void {
-  if (run.since !== null && e.epoch > 0 && e.epoch === epochBefore) run.activeMs += Math.max(0, e.at - run.since)
+/** Time counts while one attempt works, by that attempt's own clock: not while parked, and not while nobody drove. */
+export function clock(s: Session, run: OpenRun, e: Event, epochBefore: number): void {
+  const now = clockOf(e)
+  if (run.since !== null && e.epoch > 0 && e.epoch === epochBefore) run.activeMs += Math.max(0, now - run.since)
   if (parked(s, run)) run.since = null
-  else if (e.epoch > 0 || run.since === null) run.since = e.at
+  else if (e.epoch > 0) run.since = now
+}
+
+export function wakeOf(e: Extract<Event, { type: 'wake.scheduled' }>): Wake {
+  const { seq, due, key } = e
+  return e.urgent ? { seq, due, key, at: clockOf(e), urgent: true } : { seq, due, key, at: clockOf(e) }
 }
 
 /** It came out of a file: what is open in it is held, and nothing that was allowed elsewhere is allowed here. A no still counts. */

@@ -11,19 +11,10 @@ export type Message = Frozen<
   | { role: 'user'; seq: number; parts: readonly Part[] }
   /** `cut`: what was shown of an answer that a person stopped. */
   | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[]; cut?: true }
-  /** `failed` says how, for one that is not ok: its status, and what kind of failure it was. */
-  | {
-      role: 'tool'
-      seq: number
-      call: CallKey
-      id: string
-      tool: string
-      ok: boolean
-      failed?: string
-      content: Content
-    }
+  | ({ role: 'tool'; seq: number; call: CallKey; id: string; tool: string } & Frozen<Told>)
 >
-type Content = string | BlobRef
+/** `failed` says how, for one that is not ok: its status, and what kind of failure it was. */
+type Told = { ok: boolean; failed?: string; content: string | BlobRef }
 
 const CUT = 'The answer above was stopped by the user and is not complete. Calls it may have asked for were not run.'
 export const CLEARED = '[Old tool result content cleared]'

@@ -20,6 +20,8 @@ export class Book {
   readonly id: string
   /** Owned by this book and changed in place. */
   session: OpenSession = open(EMPTY)
+  /** The time of the attempt that drives it. Whoever only looks goes by the store. */
+  now: () => number
   /** Of the last lease under which it was read. */
   epoch = 0
   /** seq of the newest stored snapshot. */
@@ -46,6 +48,7 @@ export class Book {
   constructor(id: string, store: Store, guard: (() => Guard) | null = null, keeps = true) {
     this.id = id
     this.#store = store
+    this.now = () => store.now()
     this.#newGuard = guard
     this.#keeps = keeps
   }

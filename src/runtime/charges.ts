@@ -1,5 +1,6 @@
 // Money beside the events: which holds a commit opens and closes. A call that was lost or stopped is settled at its full hold, and
 // marked assumed.
+import { clockOf } from '../kernel/clock.ts'
 import { eventId, type OwnerEvent } from '../kernel/event.ts'
 import type { Charge } from '../kernel/ports.ts'
 import type { Run } from '../kernel/session.ts'
@@ -26,7 +27,7 @@ export function chargesOf(
   let open = before
   let payer = { session: id, root, run, at: 0 }
   for (const event of events) {
-    payer = { ...payer, at: event.at }
+    payer = { ...payer, at: clockOf(event) }
     if (event.type === 'run.started') {
       const before = payer.run
       payer = { ...payer, run: event.seq }
@@ -34,7 +35,7 @@ export function chargesOf(
     } else if (event.type === 'run.reviewed') {
       charges.push(...purse.runLimit(payer, payer.run))
     } else if (event.type === 'model.started') {
-      open = { seq: event.seq, epoch: event.epoch, at: event.at, held: event.held ?? 0 }
+      open = { seq: event.seq, epoch: event.epoch, at: clockOf(event), held: event.held ?? 0 }
       if (event.held === undefined) continue
       const hold = {
         type: 'hold',

@@ -1,6 +1,7 @@
 // One commit of an attempt, drafted: what landed, what `next` records on top, and the card, charges and snapshot beside it.
 // Nothing is written here; the driver (drive.ts) commits the draft or drops it.
 import type { Account, Mutable } from '../kernel/content.ts'
+import { timesOf } from '../kernel/clock.ts'
 import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import { take } from '../kernel/fold.ts'
@@ -42,6 +43,8 @@ export type Job = {
   readonly committed: (plan: Plan) => void
   /** A commit succeeded that was begun at this time: the lease was ours then. */
   readonly renewed: (at: number) => void
+  /** The lease has ended by the clock, and somebody else may have the session by now. */
+  readonly lapsed: () => boolean
   /** Stay for a wait as short as this instead of giving the session back. */
   readonly lingerMs: number
   /** How long to keep trying when the disk is full or the store is busy. */
@@ -67,7 +70,7 @@ export type Plan = {
   /** The run that this commit settles, by the seq of its start; null if it settles none. */
   readonly ended: number | null
   readonly broke: Broke | null
-  /** When it was drafted: the lease is ours at this time if the commit goes through. */
+  /** When it was drafted, by this process's clock: the lease is ours at this time if the commit goes through. */
   readonly at: number
 }
 
@@ -76,8 +79,8 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
   const { book, epoch, redactor } = job
   const { session: s, guard } = book
   if (s.epoch > epoch) throw new Fault('lease_lost', `Session ${book.id} is driven by a newer attempt.`)
-  const here = { now: job.store.now(), epoch }
-  const at = Math.max(s.at, here.now)
+  const begun = job.clock.now()
+  const here = { now: book.now(), epoch }
   const expectedSeq = s.seq
   const first = s.epoch < epoch
   const spending = { id: book.id, root: s.parent?.root ?? book.id, run: s.began, open: s.run?.model ?? null }
@@ -95,14 +98,14 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
     if (clean.type === 'run.settled') end = endOf(s, clean.outcome, events)
     const held =
       body.type === 'model.started' ? job.purse.hold(() => charsAfter(book, events), body.boost === true) : null
-    const event: OwnerEvent = { seq: s.seq + 1, at, epoch, ...clean }
+    const event: OwnerEvent = { seq: s.seq + 1, ...timesOf(s.at, here.now), epoch, ...clean }
     if (held !== null) Object.assign(event, { held })
     take(s, event)
     guard.take(event)
     events.push(event)
     if (event.type === 'agent.custom_tool_use') {
       const call = openCall(s, event.call)
-      if (call) handed(family, book, call, { at, plannerOf: job.plannerOf, readerOf: job.readerOf })
+      if (call) handed(family, book, call, { at: here.now, plannerOf: job.plannerOf, readerOf: job.readerOf })
     }
   }
   const landed = flights.landed()
@@ -127,7 +130,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
     epoch,
     expectedSeq,
     events,
-    card: cardOf(book.id, s, decision),
+    card: cardOf(book.id, s, byTheStore(job, decision)),
   }
   const charges = chargesOf(spending, events, job.purse)
   if (charges.length + spent.length > 0) write.charges = [...charges, ...spent]
@@ -140,7 +143,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
   const writes = family.births.length > 0 ? [write, ...family.births] : [write]
   const stirred = family.births.length + family.sends.length > 0 ? namesOf(family) : NOBODY
   const ended = end === null ? null : beganOf(end)
-  return { events, decision, landed: landed.length, write, writes, stirred, ended, broke, at: here.now }
+  return { events, decision, landed: landed.length, write, writes, stirred, ended, broke, at: begun }
 }
 
 /** How many wakes may wait in one session. One more is not kept, and the model is told. */
@@ -214,17 +217,31 @@ function charsAfter(book: Book, events: readonly OwnerEvent[]): number {
 
 /** A short wait for a provider is sat out; everything else gives the session back. */
 export function leaves(job: Job, rest: Extract<Decision, { type: 'rest' }>): boolean {
-  return rest.waiting !== 'retry' || rest.until === null || rest.until - job.store.now() > job.lingerMs
+  return rest.waiting !== 'retry' || rest.until === null || rest.until - job.book.now() > job.lingerMs
 }
 
 /** What is written of a landing: an answer that the log has stopped is no reply any more. */
 function writtenOf(effect: Effect, landing: Landing, s: Session, here: Here): Landing {
-  if (!hasIntent(effect)) return wanted(effect, s, here) ? landing : NOTHING
+  if (!hasIntent(effect)) return wanted(effect, s, here) && !waitsForSibling(s, landing) ? landing : NOTHING
   const stop = effect.type === 'call' ? unwanted(s, here) : null
   return stop === null ? landing : stoppedReply(landing, stop)
 }
 
 const NOTHING: Landing = { events: [] }
+
+/** A wait for a provider lasts as long as it was meant to, also if the machine's clock was set since the attempt began. */
+export function byTheStore<D extends Decision>({ book, store }: Job, decision: D): D {
+  if (decision.type !== 'rest' || decision.waiting !== 'retry' || decision.until === null) return decision
+  const setByMs = store.now() - book.now()
+  return Math.abs(setByMs) < SET_MS_MIN ? decision : { ...decision, until: decision.until + setByMs }
+}
+const SET_MS_MIN = 1_000
+
+/** A call that was let go while a sibling of it was asked about again does not start: it is looked at once more after the answer. */
+function waitsForSibling(s: Session, { events: [body] }: Landing): boolean {
+  if (body?.type !== 'agent.tool_use' && body?.type !== 'agent.custom_tool_use') return false
+  return s.run?.turn?.open.some(({ state }) => state.type === 'asked') === true
+}
 
 /** What has no intent counts only if it is still wanted when it lands. */
 function wanted(effect: Effect, s: Session, here: Here): boolean {

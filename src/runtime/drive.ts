@@ -4,7 +4,7 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Decision, Waiting } from '../kernel/next.ts'
 import { Bell } from './bell.ts'
-import { type Broke, draft, type Job, type Leash, leaves, type Plan } from './draft.ts'
+import { type Broke, byTheStore, draft, type Job, type Leash, leaves, type Plan } from './draft.ts'
 import { owed } from './family.ts'
 import { Flights } from './flight.ts'
 import { emptyAccount } from './purse.ts'
@@ -32,15 +32,16 @@ export async function drive(job: Job, leash: Leash): Promise<Ended> {
         stale = false
         await book.catchUp()
       }
-      if (leash.pull === 'stopped') flights.abortAll('interrupted', store.now())
+      if (leash.pull === 'stopped') flights.abortAll('interrupted', book.now())
       const decision = await write(job, flights, leash)
-      if (leash.pull === 'lost' || !job.flights.held()) return { type: 'lost' }
+      if (leash.pull === 'lost' || job.lapsed()) return { type: 'lost' }
       if (leash.pull === 'stopped' && flights.size === 0) return { type: 'stopped' }
-      if (decision.type === 'rest' && leaves(job, decision)) return { ...decision, type: 'rested' }
-      const now = store.now()
+      if (decision.type === 'rest' && leaves(job, decision)) return { ...byTheStore(job, decision), type: 'rested' }
+      const now = book.now()
       if (leash.pull === null && decision.type === 'perform') flights.reconcile(decision, now)
       const until = decision.type === 'record' ? null : decision.until
-      await bell.wait(Math.min(flights.tick(now), until ?? Number.POSITIVE_INFINITY))
+      const at = Math.min(flights.tick(now), until ?? Number.POSITIVE_INFINITY)
+      await bell.wait(job.clock.now() + at - now)
     }
   } catch (error) {
     if (error instanceof Fault && error.code === 'lease_lost') return { type: 'lost' }
@@ -75,7 +76,7 @@ async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision
         const broke = code === 'over_budget' && !(await flights.recounted()) ? brokeBy(error) : null
         await book.open()
         plan = draft(job, flights, leash, broke)
-      } else if ((code === 'disk_full' || code === 'store_busy') && store.now() < giveUpAt && leash.pull !== 'lost') {
+      } else if ((code === 'disk_full' || code === 'store_busy') && clock.now() < giveUpAt && leash.pull !== 'lost') {
         await sleep(clock, 250)
       } else throw error
     }

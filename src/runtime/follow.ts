@@ -80,7 +80,8 @@ export class Follower {
 export async function sentBefore(store: Store, session: string, sent: InboxBody): Promise<number | null> {
   for (let after = 0; ; ) {
     const { events } = await store.read(session, after, PAGE)
-    for (const { seq, at: _at, epoch: _epoch, ...body } of events) if (isDeepStrictEqual(body, sent)) return seq
+    for (const { seq, at: _at, wall: _wall, epoch: _epoch, ...body } of events)
+      if (isDeepStrictEqual(body, sent)) return seq
     if (events.length < PAGE) return null
     after += events.length
   }

@@ -1,5 +1,6 @@
 // Writing as a session's owner outside of any run: what creates it, and what somebody does to it while nobody drives it.
 // What happens within a run is the driver's (drive.ts).
+import { timesOf } from '../kernel/clock.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { fold } from '../kernel/fold.ts'
@@ -42,9 +43,9 @@ export async function asOwner<T>(
       const session = await headOf(store, id)
       const { value, events, sends = [], charges = [], blobs = [] } = await act(session)
       if (events.length + sends.length === 0) return { value, sent: null }
-      const at = Math.max(session.at, store.now())
+      const times = timesOf(session.at, store.now())
       const stamped = events.map((body, i): OwnerEvent => {
-        return { seq: session.seq + 1 + i, at, epoch, ...redactor.body(body) }
+        return { seq: session.seq + 1 + i, ...times, epoch, ...redactor.body(body) }
       })
       const write = { ...ownerWrite(store, id, session, { events: stamped, epoch }), charges }
       const inbox = { session: id, lane: 'inbox', events: sends.map((body) => redactor.body(body)), blobs } as const

@@ -56,13 +56,14 @@ type Shy = { readonly failures: number; readonly until: number }
 
 /** How long a claim may take before the same session is looked at again. */
 const CLAIM_MS = 100
-/** A clock may jump, and a machine may sleep: nothing is waited for longer than this at a time. */
+/** The machine's clock may be set, and the machine may sleep: nothing is waited for longer than this at a time. */
 const WAIT_MS_MAX = 60_000
 const TROUBLE_MS = 1_000
 
 export class Patrol {
   readonly done: Promise<Worked>
   readonly #around: PatrolOptions
+  readonly #clock: Clock
   readonly #bell: Bell
   readonly #looking = new Map<string, Promise<void>>()
   /** Sessions that could not be looked at, for reasons that are not theirs. */
@@ -81,7 +82,8 @@ export class Patrol {
   constructor(around: PatrolOptions) {
     checkPatrol(around)
     this.#around = around
-    this.#bell = new Bell(around.clock ?? systemClock)
+    this.#clock = around.clock ?? systemClock
+    this.#bell = new Bell(this.#clock)
     const unwatch = around.store.watchDue(this.#bell.ring)
     this.done = this.#walk().finally(() => {
       unwatch()
@@ -99,7 +101,7 @@ export class Patrol {
   }
 
   async #walk(): Promise<Worked> {
-    const { store, report } = this.#around
+    const { report } = this.#around
     let idle = false
     while (!this.#stopped && !idle) {
       try {
@@ -110,7 +112,7 @@ export class Patrol {
         if (error instanceof Fault && error.code === 'store_closed') this.#stopped = true
         else {
           report(error)
-          await this.#bell.wait(store.now() + TROUBLE_MS)
+          await this.#bell.wait(this.#clock.now() + TROUBLE_MS)
         }
       }
     }
@@ -126,12 +128,13 @@ export class Patrol {
     if (free <= 0) return Number.POSITIVE_INFINITY
     const found = await this.#due(free)
     for (const session of found) await this.#consider(session)
-    const now = store.now()
+    const now = this.#clock.now()
     this.#idleSince = this.#looking.size > 0 ? Number.POSITIVE_INFINITY : Math.min(this.#idleSince, now)
     const idleAt = this.#idleSince + idleMs
     if (now >= idleAt) return null
-    const next = (await store.nextDue()) ?? Number.POSITIVE_INFINITY
-    if (next === Number.POSITIVE_INFINITY) return idleAt
+    const due = (await store.nextDue()) ?? Number.POSITIVE_INFINITY
+    if (due === Number.POSITIVE_INFINITY) return idleAt
+    const next = now + due - store.now()
     // What is due and was not found is being claimed, or is left alone for a moment.
     const soon = now + (found.length > 0 ? CLAIM_MS : TROUBLE_MS)
     return Math.min(idleAt, now + WAIT_MS_MAX, next <= now ? soon : next)
@@ -139,7 +142,7 @@ export class Patrol {
 
   async #due(free: number): Promise<readonly string[]> {
     const { store } = this.#around
-    const now = store.now()
+    const now = this.#clock.now()
     for (const [session, { until }] of this.#shy) if (until + BACKOFF_MS_MAX < now) this.#shy.delete(session)
     const found = await store.due(free + this.#looking.size + this.#shy.size + this.#suspects.size)
     const ready = found.filter((session) => {
@@ -169,7 +172,7 @@ export class Patrol {
       if (seen !== 'failed') this.#shy.delete(session)
       else {
         const failures = (this.#shy.get(session)?.failures ?? 0) + 1
-        this.#shy.set(session, { failures, until: this.#around.store.now() + backoffMs(failures) })
+        this.#shy.set(session, { failures, until: this.#clock.now() + backoffMs(failures) })
       }
       this.#bell.ring()
     })

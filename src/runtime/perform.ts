@@ -45,6 +45,7 @@ import { Talk, ToolTalk } from './talk.ts'
 import type { Tools } from './toolbox.ts'
 import { type Agent, type Frame, Frames, resolved, type World } from './world.ts'
 
+const NONE_DENIED: readonly string[] = []
 const BACKOFF_MS = 200
 const BACKOFF_MS_MAX = 30_000
 const RETRY_MS_MAX = 120_000
@@ -106,7 +107,7 @@ export class Performer {
       : undefined
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const offered = this.#offered(frame, tools)
-    const proposed = admit(answer.calls, offered, this.#asking(agent, book.session.run?.said?.denied))
+    const proposed = admit(answer.calls, offered, this.#asking(agent, book))
     const read = proposed instanceof Promise ? await proposed : proposed
     const whole =
       answer.finish === 'length' ? read.map((call, i) => uncut(call, answer.calls[i]?.args ?? '', answer.usage)) : read
@@ -231,10 +232,19 @@ export class Performer {
     return offered
   }
 
-  #asking({ approvalMs, policy, environment, model }: Agent, denied: readonly string[] = []): Asking {
+  /** Expiry is seen by the attempt and by the store: a question must be open for both. */
+  #asking({ approvalMs, policy, environment, model }: Agent, book: Book): Asking {
     const { store, redactor } = this.#world
     const verbatim = isPriced(model) && model.verbatim === true
-    return { now: store.now(), approvalMs, policy, environment, redactor, verbatim, denied }
+    return {
+      now: Math.max(store.now(), book.now()),
+      approvalMs,
+      policy,
+      environment,
+      redactor,
+      verbatim,
+      denied: book.session.run?.said?.denied ?? NONE_DENIED,
+    }
   }
 
   #frozen(book: Book): Frame | null {
@@ -271,7 +281,7 @@ export class Performer {
     // Present whenever an answer had begun: empty if nothing of it was text.
     const partial = failure.partial ?? (spoke || failure.broken ? '' : undefined)
     const { failures = 0, limits = null, model = null, waitedMs = 0, cuts = 0 } = book.session.run ?? {}
-    const now = this.#world.store.now()
+    const now = book.now()
     const stopped = reason && stoppedCall(reason, { elapsedMs: now - (model?.at ?? now), partial })
     // Its time is over: that is one more try that failed. Whoever else stopped it wants no other.
     if (stopped && reason !== 'timeout') return stopped
@@ -353,7 +363,7 @@ export class Performer {
 
   async #review(book: Book, effect: Extract<Effect, { type: 'review' }>, flight: FlightContext): Promise<Landing> {
     const { reviewRun } = await import('./review.ts')
-    const asking = this.#asking(this.#world.agent(book.session.agent))
+    const asking = this.#asking(this.#world.agent(book.session.agent), book)
     return reviewRun({ world: this.#world, preparer: this.#preparer, asking }, effect, book, flight)
   }
 
@@ -365,7 +375,7 @@ export class Performer {
     if (!tool || placeOf(tool, agent.environment) === place) return null
     const { reviewCall } = await import('./review.ts')
     const admitting: Admitting = { world: this.#world, agent, book, tools, allow: 'all', flight }
-    return { events: [await reviewCall(admitting, this.#asking(agent), call, sequential)] }
+    return { events: [await reviewCall(admitting, this.#asking(agent, book), call, sequential)] }
   }
 
   /** The policy as it is now may say more no's than when the call was admitted, and nothing else. */

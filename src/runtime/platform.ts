@@ -1,11 +1,11 @@
 // The real clock, timers and chance: the only place of the engine that touches them. Tests and the simulator hand in their own.
 import { randomUUID } from 'node:crypto'
 import type { Clock, Random } from '../kernel/ports.ts'
-import { systemClock as storeClock } from '../stores/clock.ts'
+import { steadyClock } from '../stores/clock.ts'
 
-/** Wall time that never goes back within this process. */
+/** Nobody can set it. The machine's clock, which somebody can, is the store's. */
 export const systemClock: Clock = {
-  now: () => storeClock.now(),
+  now: () => steadyClock.now(),
   timer(ms, fire) {
     const handle = setTimeout(fire, Math.min(ms, 2 ** 31 - 1))
     return () => clearTimeout(handle)

@@ -213,7 +213,7 @@ const setup: Fields<Setup> = {
   warnings: optional(list(text)),
 }
 
-const stamp: Fields<Envelope> = { seq: whole, at: moment, epoch: whole }
+const stamp: Fields<Envelope> = { seq: whole, at: moment, wall: optional(moment), epoch: whole }
 const seqs = list(whole)
 
 type OfType<T extends Event['type']> = Extract<Event, { type: T }>

@@ -1,6 +1,7 @@
 // One session as a file: exported from one store, checked, and imported into another, where it goes on. Forks bring the logs they
 // read through. It is a copy: what happens to the session later, on either side, the other does not see.
 import { hash } from 'node:crypto'
+import { timesOf } from '../kernel/clock.ts'
 import type { Event, OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { fold } from '../kernel/fold.ts'
@@ -175,7 +176,7 @@ function closed({ session, events }: PortableLog): PortableLog {
 }
 
 function after({ seq, at, epoch }: Session, body: OwnerBody, now: number): OwnerEvent {
-  return { seq: seq + 1, at: Math.max(at, now), epoch, ...body }
+  return { seq: seq + 1, ...timesOf(at, now), epoch, ...body }
 }
 
 /** The same log is there already, perhaps with more after it. Another one under that id is refused. */

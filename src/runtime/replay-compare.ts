@@ -174,7 +174,7 @@ function essence(event: Event, place: (seq: number) => number): Fact['told'] {
     case 'run.settled':
       return { type, outcome: event.outcome, inputs: (event.inputs ?? []).map(place) }
     default: {
-      const { seq: _seq, at: _at, epoch: _epoch, ...body } = event
+      const { seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body } = event
       if (!('call' in body)) return body
       // A child names its answer by the places in its own log.
       return { ...body, call: moved(body.call), ...('id' in body && isChildKey(body.id) ? { id: 'child' } : {}) }

@@ -1,5 +1,6 @@
 // Redecide: would today's code decide what stands in the log? Asks `next` at every prefix at which the owner wrote.
 // It touches no store and no world: what an effect brought is taken as it was, and only that it was wanted is checked.
+import { clockOf } from '../kernel/clock.ts'
 import type { OwnerBody, Event, InboxEvent, OwnerEvent } from '../kernel/event.ts'
 import { open, type OpenSession, take } from '../kernel/fold.ts'
 import { type Decision, type Effect, next, settlement } from '../kernel/next.ts'
@@ -15,15 +16,16 @@ export function redecide(events: readonly Event[], decide: typeof next = next): 
   const session = open(EMPTY)
   const flights = new Flown()
   let due: readonly OwnerBody[] = []
+  let before = 0
   for (const [event, writer] of withWriters(events)) {
-    const here = { now: writer.at, epoch: writer.epoch }
+    const here = { now: clockOf(writer), epoch: writer.epoch }
     const inCommit = due.length > 0
     const decision: Decision = inCommit ? { type: 'record', events: due } : decide(session, here)
     flights.attempt(writer.epoch)
     if (!inCommit) {
       flights.note(decision)
       // An effect may have begun before the time of this decision came.
-      if (session.at < here.now) flights.note(decide(session, { ...here, now: session.at }))
+      if (before < here.now) flights.note(decide(session, { ...here, now: before }))
     }
     const [first, ...rest] = decision.type === 'record' ? decision.events : []
     due = []
@@ -34,6 +36,7 @@ export function redecide(events: readonly Event[], decide: typeof next = next): 
       differences.push({ seq: event.seq, expected: decision, found: event })
     flights.land(event)
     take(session, event)
+    before = clockOf(event)
   }
   return differences
 }
@@ -46,10 +49,10 @@ export function unwritten(events: readonly Event[], decide: typeof next = next):
   const missing: Omit<Redecided, 'found'>[] = []
   const session = open(EMPTY)
   for (const [i, event] of events.entries()) {
-    const { seq, at, epoch } = event
+    const { seq, epoch } = event
     take(session, event)
     if (epoch === 0 || events[i + 1]?.epoch === epoch) continue
-    const expected = decide(session, { now: at, epoch })
+    const expected = decide(session, { now: clockOf(event), epoch })
     if (expected.type === 'record') missing.push({ seq, expected })
   }
   return missing
@@ -176,7 +179,7 @@ export function isInbox(event: Event): event is InboxEvent {
   return event.type.startsWith('user.')
 }
 
-function bodyOf({ seq: _seq, at: _at, epoch: _epoch, ...body }: OwnerEvent): object {
+function bodyOf({ seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body }: OwnerEvent): object {
   return body
 }
 

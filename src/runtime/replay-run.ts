@@ -266,7 +266,7 @@ class Tape {
 
   /** Calls are named by their place in the log, and that may be another one now. */
   async #readdressed(event: InboxEvent, session: string, store: Store): Promise<InboxBody> {
-    const { seq: _seq, at: _at, epoch: _epoch, ...body } = event
+    const { seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body } = event
     if (!('call' in body)) return body
     const [old, index] = body.call.split('.').map(Number) as [number, number]
     const turn = this.#events.filter((e) => e.type === 'agent.message' && e.seq <= old).length

@@ -95,7 +95,7 @@ const DEFAULTS = {
   leaseMs: 30_000,
   graceMs: 5_000,
   lingerMs: 30_000,
-  patienceMs: 60_000,
+  patienceMs: 15 * 60_000,
   width: 64,
   attemptsMax: 5,
 }
@@ -112,12 +112,14 @@ export class Worker {
   readonly #books = new Map<string, Book>()
   readonly #readers = new Set<Reader>()
   #lastLeft = (): void => {}
-  /** Those it drove that wait for a provider longer than it lingers, and until when. */
+  /** Those it drove that wait for a provider longer than it lingers, and until when, by this process's clock. */
   readonly #sleeping = new Map<string, number>()
   #alarm: { readonly at: number; readonly cancel: () => void } | null = null
   #until = 0
   #cancelBeat: (() => void) | null = null
   #extending = false
+  /** The last heartbeat found the disk full: nobody else can claim anything then, and what waits for room is not given up. */
+  #full = false
   #closing = false
   #patrol: Patrol | null = null
 
@@ -243,7 +245,8 @@ export class Worker {
 
   #rested(session: string, { waiting, until }: Extract<Ended, { type: 'rested' }>): void {
     this.#world.observer?.rested(session, waiting)
-    if (waiting === 'retry' && until !== null) this.#sleep(session, until)
+    const { clock, store } = this.#world
+    if (waiting === 'retry' && until !== null) this.#sleep(session, clock.now() + until - store.now())
     else this.#sleeping.delete(session)
   }
 
@@ -252,14 +255,14 @@ export class Worker {
     this.#sleeping.set(session, until)
     if (this.#alarm && this.#alarm.at <= until) return
     this.#alarm?.cancel()
-    const wait = Math.max(0, until - this.#world.store.now())
+    const wait = Math.max(0, until - this.#world.clock.now())
     this.#alarm = { at: until, cancel: this.#options.alarm.timer(wait, () => this.#rise()) }
   }
 
   /** Whose time has come goes on; the others sleep on. */
   #rise(): void {
     this.#alarm = null
-    const now = this.#world.store.now()
+    const now = this.#world.clock.now()
     const all = [...this.#sleeping]
     this.#sleeping.clear()
     for (const [session, until] of all) {
@@ -282,7 +285,7 @@ export class Worker {
     for (;;) {
       // Whoever follows looks for the address when the first event of this attempt is committed.
       await live.serve(this.id, this.#options.leaseMs)
-      const begun = store.now()
+      const begun = this.#world.clock.now()
       const claim = await store.claim(session, this.id, this.#options.leaseMs)
       if (!claim) return { type: 'contended' }
       const attempt = this.#attempts.get(session)
@@ -319,7 +322,8 @@ export class Worker {
     let wrote = false
     try {
       book = await this.#open(session, epoch)
-      const held = (): boolean => store.now() < this.#until
+      const held = (): boolean => clock.now() < this.#until
+      const lapsed = (): boolean => !held() && !this.#full
       const { perform, fail } = this.#performer.for(book)
       const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
       const giveUp: Abandon = (effect, reason, started) => {
@@ -342,7 +346,7 @@ export class Worker {
       }
       const attempt = { turned: false }
       const readerOf = (name: string): string | undefined => readerIn(this.#world.agent(name).tools.seen)
-      const around = { attempt, traits, plannerOf, readerOf, committed, renewed, lingerMs, patienceMs }
+      const around = { attempt, traits, plannerOf, readerOf, committed, renewed, lapsed, lingerMs, patienceMs }
       const job: Job = { book, epoch, store, clock, flights, purse, redactor, ...around }
       const ended = await drive(job, leash)
       // Only a clean rest leaves the book as the log is; anything else may have taken what was never committed.
@@ -395,9 +399,12 @@ export class Worker {
     const kept = this.#books.get(session)
     const known = kept && lifeOf(kept.epoch) === lifeOf(epoch) ? kept : null
     this.#books.delete(session)
-    const { store, breaker } = this.#world
+    const { store, clock, breaker } = this.#world
     const book = known ?? new Book(session, store, () => new Guard({ breaker }))
     book.epoch = epoch
+    // From here on time only passes, also when somebody sets the machine's clock.
+    const [time, begun] = [store.now(), clock.now()]
+    book.now = () => time + clock.now() - begun
     await (known ? book.catchUp() : book.open())
     this.#books.set(session, book)
     return book
@@ -414,7 +421,7 @@ export class Worker {
       this.#cancelBeat = null
       if (this.#attempts.size === 0) return
       // A heartbeat that does not come through must not be waited for: the lease ends by the clock.
-      if (this.#world.store.now() >= this.#until) this.#lose(() => true)
+      if (this.#world.clock.now() >= this.#until && !this.#full) this.#lose(() => true)
       else this.#extend()
       this.#beat()
     })
@@ -423,16 +430,18 @@ export class Worker {
   #extend(): void {
     if (this.#extending) return
     this.#extending = true
-    const { store } = this.#world
-    const begun = store.now()
+    const { store, clock } = this.#world
+    const begun = clock.now()
     store
       .extend(this.id, this.#options.leaseMs)
       .then((held) => {
+        this.#full = false
         this.#renew(begun + this.#options.leaseMs)
         this.#lose((session, epoch) => epoch !== 0 && held.get(session) !== epoch)
       })
-      .catch(() => {
+      .catch((error: unknown) => {
         // The lease ends by the clock if no heartbeat comes through.
+        this.#full = error instanceof Fault && error.code === 'disk_full'
       })
       .finally(() => {
         this.#extending = false

@@ -1,4 +1,5 @@
-// The checksum of a log: a CRC32 that runs on from event to event. It finds damage; it is no protection against forgery.
+// Checksums: of a log, a CRC32 that runs on from event to event, and of single rows. They find damage, and are no protection against
+// forgery.
 import { crc32 } from 'node:zlib'
 
 /** What an empty log starts with: an event cannot be moved to another session unseen. */
@@ -22,3 +23,13 @@ const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1
   return value
 })
+
+/** The sum of a row's values. */
+export function rowSum(...values: readonly (string | number | null)[]): number {
+  return crc32(JSON.stringify(values)) | 0
+}
+
+/** A row from before there were sums has none. */
+export function isSound(sum: number | null, ...values: readonly (string | number | null)[]): boolean {
+  return sum === null || sum === rowSum(...values)
+}

@@ -2,21 +2,18 @@
 // It is not a scheduler: timers never keep the process alive, unless holdProcess says so.
 import type { Clock } from '../kernel/ports.ts'
 
-let latest = 0
-
+/** What all processes of this machine agree on: its clock, also when somebody sets it. For labels, leases and due times. */
 export const systemClock: Clock = {
-  /** Never goes back within the process, also when somebody sets the machine's clock back. */
-  now() {
-    const now = Date.now()
-    if (now > latest) latest = now
-    return latest
-  },
+  now: () => Date.now(),
   timer(ms, fire) {
     const timer = setTimeout(fire, ms)
     timer.unref()
     return () => clearTimeout(timer)
   },
 }
+
+/** The time at which this process began, and how long it has been running: nobody can set it. For everything that lasts. */
+export const steadyClock: Clock = { ...systemClock, now: () => Math.floor(performance.timeOrigin + performance.now()) }
 
 /** Keeps the process alive until the returned function is called: for a commit that waits for its turn. */
 export function holdProcess(): () => void {

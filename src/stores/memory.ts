@@ -14,8 +14,13 @@ import { checkId, compareIds } from './id.ts'
 import { Listeners } from './listeners.ts'
 import {
   claimedFrom,
+  doubted,
   type Draft,
+  extended,
   type Head,
+  isAhead,
+  isLive,
+  isProven,
   originOf,
   type Plan,
   planCommit,
@@ -101,6 +106,8 @@ class MemoryStore implements Store {
   /** The last epochs of removed sessions. */
   readonly #ended = new Map<string, number>()
   #created = 0
+  /** The latest time that the clock has said, since it was last set back. */
+  #latest = 0
   readonly #view: View & Household & { now: number } = {
     now: 0,
     head: (session) => this.#logs.get(session) ?? null,
@@ -126,8 +133,10 @@ class MemoryStore implements Store {
   }
 
   now(): number {
-    this.#view.now = Math.max(this.#view.now, this.#clock.now())
-    return this.#view.now
+    const now = this.#clock.now()
+    this.#view.now = now
+    if (now > this.#latest) this.#latest = now
+    return now
   }
 
   async commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
@@ -177,7 +186,7 @@ class MemoryStore implements Store {
     if (log.worker !== worker && this.#leased(log, now)) return null
     const claimant = this.#extend(worker, ttlMs, now)
     const failed = log.tries
-    Object.assign(log, claimedFrom(log, now))
+    Object.assign(log, claimedFrom(log, now), this.#isAhead(log.worker, now) ? doubted(log, now) : null)
     this.#place(log, { worker, due: log.due, urgent: log.urgent })
     log.epoch += 1
     return { epoch: log.epoch, until: claimant.until, failed }
@@ -211,9 +220,10 @@ class MemoryStore implements Store {
   async due(limit: number): Promise<readonly string[]> {
     const now = this.#check()
     checkCount('limit', limit)
+    this.#doubt(now)
     const found = [this.#urgent, this.#calm].flatMap((agenda) => agenda.upTo(now, limit).map(({ item }) => item))
-    for (const { until, held } of this.#workers.values()) {
-      if (until <= now) for (const log of held) if (log.due !== null && log.due <= now) found.push(log)
+    for (const worker of this.#workers.values()) {
+      if (!isLive(worker, now)) for (const log of worker.held) if (log.due !== null && log.due <= now) found.push(log)
     }
     found.sort((a, b) => Number(b.urgent) - Number(a.urgent) || (a.due ?? 0) - (b.due ?? 0) || a.n - b.n)
     return found.slice(0, limit).map((log) => log.id)
@@ -300,14 +310,31 @@ class MemoryStore implements Store {
 
   /** A lease lives as long as its worker is known to live. */
   #leased(log: Log, now: number): boolean {
-    return log.worker !== null && (this.#workers.get(log.worker)?.until ?? 0) > now
+    const worker = log.worker === null ? undefined : this.#workers.get(log.worker)
+    return worker !== undefined && isLive(worker, now)
+  }
+
+  #isAhead(worker: string | null, now: number): boolean {
+    const lease = worker === null ? undefined : this.#workers.get(worker)
+    return lease !== undefined && lease.until > now && !isLive(lease, now)
+  }
+
+  /** When the clock went back, what was written before may lie ahead: somebody must look at it now. */
+  #doubt(now: number): void {
+    if (!isAhead(this.#latest, now)) return
+    this.#latest = now
+    for (const log of this.#list) {
+      if (log.due === null || !isAhead(log.due, now) || !isAhead(log.at, now) || this.#leased(log, now)) continue
+      const { due, trouble } = doubted(log, now)
+      log.trouble = trouble
+      this.#place(log, { worker: null, due, urgent: log.urgent })
+    }
   }
 
   #extend(worker: string, ttlMs: number, now: number): Worker {
     checkId('worker id', worker)
     const known = this.#workers.get(worker) ?? { until: 0, ttlMs, address: null, held: new Set() }
-    known.until = Math.max(known.until, now + ttlMs)
-    known.ttlMs = ttlMs
+    Object.assign(known, extended(known, ttlMs, now))
     this.#workers.set(worker, known)
     return known
   }
@@ -384,7 +411,7 @@ class MemoryStore implements Store {
   /** Writing as the owner proves that the worker lives; a third of the lease apart, as a durable store would note it. */
   #prove(worker: string, now: number): void {
     const known = this.#workers.get(worker)
-    if (known && known.until - now < (known.ttlMs * 2) / 3) known.until = now + known.ttlMs
+    if (known && isProven(known, now)) known.until = now + known.ttlMs
   }
 
   #remove(log: Log, { at, by }: Pick<Removal, 'at' | 'by'>): Removal {

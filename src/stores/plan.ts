@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Card } from '../kernel/ports.ts'
 import type { Part } from '../kernel/content.ts'
+import { timesOf } from '../kernel/clock.ts'
 import type { Event, InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../kernel/ports.ts'
@@ -141,6 +142,41 @@ export function stirs(draft: Draft): boolean {
   return was.worker !== null && draft.worker === null
 }
 
+/** Clocks of one machine may differ by this much, or be set back by it, and nothing is doubted. */
+export const CLOCK_SLACK_MS = 60_000
+
+/** How long a worker holds what it holds. `ttlMs` is the longest time that was asked for it. */
+export type Lease = { readonly until: number; readonly ttlMs: number }
+
+/** A lease reaches further ahead than anybody asked for only if its worker's clock was ahead: then it is taken as past. */
+export function isLive({ until, ttlMs }: Lease, now: number): boolean {
+  return until > now && !isAhead(until - ttlMs, now)
+}
+
+/** Written by a clock that was ahead of the present one. */
+export function isAhead(time: number, now: number): boolean {
+  return time > now + CLOCK_SLACK_MS
+}
+
+/** The lease after a heartbeat. One that was asked for longer stays so, unless it is not to be believed. */
+export function extended(known: Lease | null, ttlMs: number, now: number): Lease {
+  const until = now + ttlMs
+  const keeps = known !== null && known.ttlMs > ttlMs && known.until > until && isLive(known, now)
+  return keeps ? { until: known.until, ttlMs: known.ttlMs } : { until, ttlMs }
+}
+
+/** Writing as the owner proves that the worker lives. Noted once in a third of the lease, not with each commit. */
+export function isProven(lease: Lease, now: number): boolean {
+  return lease.until - now < (lease.ttlMs * 2) / 3 || !isLive(lease, now)
+}
+
+/** How a session is left whose times lie ahead: due now, so that somebody looks, and its card says why. */
+export function doubted({ at, due, tries }: Head, now: number): Pick<Head, 'due' | 'trouble'> {
+  const latest = new Date(Math.max(at, due ?? 0)).toISOString()
+  const reason = `Times up to ${latest} were written by a clock that was ahead. They are not waited for.`
+  return { due: due === null ? null : now, trouble: { attempts: tries, reason, until: now } }
+}
+
 const LOST = 'The worker was lost before it had done a whole turn.'
 
 /**
@@ -178,7 +214,7 @@ function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
   }
   draft.card = write.card
   draft.status = write.card.status
-  draft.due = since(draft.due, write.card.due, view.now)
+  draft.due = since(draft.due, dueOf(write.card, view.now), view.now)
   draft.urgent = write.card.status === 'running' || write.card.urgent === true
   if (write.gained || write.release) forgive(draft)
   draft.owner = draft.worker
@@ -310,19 +346,24 @@ function admitted(draft: Draft, view: View, body: InboxBody): number {
 }
 
 function unstamped(body: string): object {
-  const { seq: _seq, at: _at, epoch: _epoch, ...rest } = JSON.parse(body) as Event
+  const { seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...rest } = JSON.parse(body) as Event
   return rest
 }
 
 function admit(draft: Draft, view: View, body: InboxBody): number {
-  const at = Math.max(view.now, draft.at)
+  const { now } = view
   const seq = draft.seq + 1
-  append(draft, { ...body, seq, at, epoch: 0 })
+  append(draft, { ...body, seq, ...timesOf(draft.at, now), epoch: 0 })
   draft.ids.push({ id: body.id, seq })
-  draft.due = Math.min(draft.due ?? at, at)
+  draft.due = Math.min(draft.due ?? now, now)
   draft.urgent = true
   forgive(draft)
   return seq
+}
+
+/** Work that is open is due now, whatever time its log has come to. */
+function dueOf({ due, status }: Card, now: number): number | null {
+  return due !== null && status === 'running' && isAhead(due, now) ? now : due
 }
 
 /** Who was due and still is has been due since then: the longest waiting comes first, and a running session moves no index. */
@@ -339,13 +380,14 @@ function append(draft: Draft, event: Event, body = JSON.stringify(event)): void 
 
 type Intent = Extract<Event, { type: 'agent.tool_use' }>
 /** Does not compile when an intent gets another field. */
-const whole: Exclude<keyof Intent, 'seq' | 'at' | 'epoch' | 'type' | 'call'> extends never ? true : never = true
+const whole: Exclude<keyof Intent, 'seq' | 'at' | 'wall' | 'epoch' | 'type' | 'call'> extends never ? true : never =
+  true
 
 /** As JSON.stringify has it, at a fifth of its cost: every call has one. */
 function intentJson(event: Intent): string {
-  const { seq, at, epoch, call } = event
+  const { seq, at, wall, epoch, call } = event
   // Two numbers and a dot: nothing that would have to be escaped.
-  if (!whole || !CALL_KEY.test(call)) return JSON.stringify(event)
+  if (!whole || wall !== undefined || !CALL_KEY.test(call)) return JSON.stringify(event)
   return `{"seq":${seq},"at":${at},"epoch":${epoch},"type":"agent.tool_use","call":"${call}"}`
 }
 const CALL_KEY = /^\d+\.\d+$/

@@ -4,11 +4,17 @@ import { crc32 } from 'node:zlib'
 import { assert, Fault } from '../kernel/failure.ts'
 import type { AccountRow, Claim, Receipt, Removal, Write } from '../kernel/ports.ts'
 import type { Book, Hold } from './charges.ts'
-import { addSum, seedOf } from './checksum.ts'
+import { addSum, isSound, rowSum, seedOf } from './checksum.ts'
 import { checkId } from './id.ts'
 import {
+  CLOCK_SLACK_MS,
   claimedFrom,
+  doubted,
   type Draft,
+  extended,
+  isAhead,
+  isLive,
+  isProven,
   missing,
   originOf,
   type Plan,
@@ -20,9 +26,17 @@ import {
 } from './plan.ts'
 import { type Household, planRemoval } from './removal.ts'
 import type { SqlValue } from './sqlite-driver.ts'
-import { readAccount } from './sqlite-read.ts'
+import { readAccount, unsound } from './sqlite-read.ts'
 import { dropAccounts, dropEvents, dropSession, type Left } from './sqlite-remove.ts'
-import { insertAll, insertEvents, type Row, type WorkerRow, writeSession } from './sqlite-rows.ts'
+import {
+  damageOf,
+  insertAll,
+  insertEvents,
+  type Row,
+  type StoredRow,
+  type WorkerRow,
+  writeSession,
+} from './sqlite-rows.ts'
 import { SPAN, type Statements, TAIL_MAX } from './sqlite-schema.ts'
 
 /** What a connection knows besides its file. The rows are as last seen, and valid until another connection writes. */
@@ -38,10 +52,10 @@ export type Ground = {
 
 type Place = Pick<Row, 'pos' | 'tail' | 'tailSpans'>
 /** A row as it lies in the file. */
-type Found = Omit<Row, 'sum' | 'card' | 'tailSpans' | 'urgent' | 'trouble'> & {
+type Found = StoredRow & {
   readonly sum: number | null
-  readonly urgent: number
-  readonly trouble: string | null
+  readonly headSum: number | null
+  readonly turnSum: number | null
 }
 type Change = { row: Row; readonly was: Row | null }
 type HoldRow = {
@@ -49,6 +63,7 @@ type HoldRow = {
   readonly amount: number
   readonly accounts: string
   readonly session: string | null
+  readonly sum: number | null
 }
 
 const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
@@ -129,7 +144,8 @@ export class Batch implements View, Household {
 
   isDriven(session: string): boolean {
     const worker = this.#row(session)?.worker ?? null
-    return worker !== null && (this.#worker(worker)?.until ?? 0) > this.now
+    const lease = worker === null ? null : this.#worker(worker)
+    return lease !== null && isLive(lease, this.now)
   }
 
   /** One that is made in this very transaction has no id in the file yet. */
@@ -151,11 +167,14 @@ export class Batch implements View, Household {
   }
 
   #load(session: string): Row | null {
-    const found = this.#sql.head.get(session) as Found | undefined
+    const stored = this.#sql.head.get(session) as Found | undefined
     // It may have been damaged, and removed by another process.
-    if (!found) this.#ground.damaged.delete(session)
-    if (!found) return null
-    if (found.sum === null) this.#ground.damaged.set(session, `its last event, ${found.seq}, is missing`)
+    if (!stored) this.#ground.damaged.delete(session)
+    if (!stored) return null
+    const { headSum, turnSum, ...found } = stored
+    const damage = damageOf(found, turnSum, headSum)
+    if (damage !== null) this.#ground.damaged.set(session, damage)
+    else if (found.sum === null) this.#ground.damaged.set(session, `its last event, ${found.seq}, is missing`)
     const rest = { sum: found.sum ?? 0, card: null, tailSpans: found.tail.split(',').length >> 1 }
     const trouble = found.trouble === null ? null : (JSON.parse(found.trouble) as Trouble)
     const row = { ...found, ...rest, urgent: found.urgent === 1, trouble }
@@ -188,9 +207,17 @@ export class Batch implements View, Household {
     const row = this.head(session)
     if (row === null) throw missing(session)
     if (row.worker !== worker && this.isDriven(session)) return null
+    const lease = row.worker === null ? null : this.#worker(row.worker)
+    const ahead = lease !== null && lease.until > this.now && !isLive(lease, this.now)
     const { until } = this.extend(worker, ttlMs)
     const epoch = row.epoch + 1
-    this.#change(session, { ...row, worker, epoch, ...claimedFrom(row, this.now) })
+    this.#change(session, {
+      ...row,
+      worker,
+      epoch,
+      ...claimedFrom(row, this.now),
+      ...(ahead ? doubted(row, this.now) : null),
+    })
     return { epoch, until, failed: row.tries }
   }
 
@@ -198,11 +225,23 @@ export class Batch implements View, Household {
   extend(worker: string, ttlMs: number, address?: string): WorkerRow {
     checkId('worker id', worker)
     const known = this.#worker(worker)
-    const until = Math.max(known?.until ?? 0, this.now + ttlMs)
-    const row = { until, ttl: ttlMs, address: address ?? known?.address ?? null }
+    const row = { ...extended(known, ttlMs, this.now), address: address ?? known?.address ?? null }
     this.#workers.set(worker, row)
     if (!known) this.#rest.push(() => this.#sql.forgetWorkers.run(this.now - WORKER_KEPT_MS))
     return row
+  }
+
+  /** What lies ahead of the present is due now, and its card says why. It is looked at again: another may have been faster. */
+  doubt(sessions: readonly string[]): void {
+    for (const session of sessions) {
+      const row = this.#row(session)
+      if (row === null || !isAhead(row.at, this.now) || !isAhead(row.due ?? 0, this.now) || this.isDriven(session))
+        continue
+      this.#change(session, { ...row, worker: null, ...doubted(row, this.now) })
+      this.stirred = true
+    }
+    this.#ground.workers.clear()
+    this.#rest.push(() => this.#sql.pastWorkers.run(this.now, this.now + CLOCK_SLACK_MS))
   }
 
   held(worker: string): ReadonlyMap<string, number> {
@@ -311,10 +350,9 @@ export class Batch implements View, Household {
     for (const [key, hold] of holds) this.#holds.set(key, hold)
   }
 
-  /** Writing as the owner proves that the worker lives. Noted once in a third of the lease, not with each commit. */
   #prove(worker: string): void {
     const known = this.#worker(worker)
-    if (known && known.until - this.now < (known.ttl * 2) / 3) this.extend(worker, known.ttl)
+    if (known && isProven(known, this.now)) this.extend(worker, known.ttlMs)
   }
 
   /** The next session's number. Nobody else can take it: we hold the write lock. */
@@ -332,6 +370,12 @@ export class Batch implements View, Household {
 
   // ---- The rows ----------------------------------------------------------------------------------------------------
 
+  /** The last event that it adds: where it lies, and its checksum. */
+  get last(): { readonly pos: number; readonly sum: number } | null {
+    const sum = this.#events.at(-2)
+    return typeof sum === 'number' ? { pos: this.#pos, sum } : null
+  }
+
   get changed(): boolean {
     const counts = [this.#changes, this.#workers, this.#accounts].map(({ size }) => size)
     return Math.max(...counts, this.#rest.length, this.#left.length) > 0
@@ -345,17 +389,22 @@ export class Batch implements View, Household {
     insertAll(sql.insertSpans, this.#spans)
     const heads: SqlValue[] = []
     for (const [session, { row, was }] of this.#changes) {
-      if (row.seq !== was?.seq) heads.push(row.n, row.seq, row.at, row.pos, row.tail)
+      const { n, seq, at, pos, tail } = row
+      if (seq !== was?.seq) heads.push(n, seq, at, pos, tail, rowSum(n, seq, at, pos, tail))
       writeSession(sql, session, row, was)
     }
     insertAll(sql.keepHeads, heads)
-    for (const [id, { until, ttl, address }] of this.#workers) sql.keepWorker.run(id, until, ttl, address)
+    for (const [id, { until, ttlMs, address }] of this.#workers) sql.keepWorker.run(id, until, ttlMs, address)
     for (const { id, limit, held, spent, assumed } of this.#accounts.values()) {
-      sql.keepAccount.run(id, limit, held, spent, assumed)
+      sql.keepAccount.run(id, limit, held, spent, assumed, rowSum(id, limit, held, spent, assumed))
     }
     for (const [key, hold] of this.#holds) {
-      if (hold) sql.keepHold.run(key, hold.amount, JSON.stringify(hold.accounts), hold.session)
-      else sql.dropHold.run(key)
+      if (!hold) sql.dropHold.run(key)
+      else {
+        const { amount, session } = hold
+        const accounts = JSON.stringify(hold.accounts)
+        sql.keepHold.run(key, amount, accounts, session, rowSum(key, amount, accounts, session))
+      }
     }
     for (const write of this.#rest) write()
     if (this.#left.length === 0) return
@@ -374,6 +423,7 @@ export class Batch implements View, Household {
   }
 }
 
-function holdOf({ amount, accounts, session }: HoldRow): Hold {
+function holdOf({ key, amount, accounts, session, sum }: HoldRow): Hold {
+  if (!isSound(sum, key, amount, accounts, session)) throw unsound(`The hold ${key}`)
   return { amount, accounts: JSON.parse(accounts) as string[], session: session ?? '' }
 }

@@ -1,7 +1,20 @@
 // Where an SQLite store may live and who may read it: directories, permissions, and file systems that cannot be trusted with locks.
 // It opens no database: sqlite-open.ts does.
-import { chmodSync, closeSync, openSync, statfsSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
 import { makeFolder } from './folder.ts'
 
@@ -43,6 +56,7 @@ export function prepareFile(path: string, fileSystemOf: FileSystemOf): string {
     // Made before SQLite opens it: whatever the umask is, its -wal and -shm files get the same permissions.
     closeSync(openSync(file, 'a', 0o600))
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
+    accessSync(dirname(file), constants.W_OK)
     return file
   } catch (error) {
     if (error instanceof Fault) throw error
@@ -54,6 +68,64 @@ export function prepareFile(path: string, fileSystemOf: FileSystemOf): string {
   }
 }
 
+/** The file to open. `readOnly`: it is a copy, made to be read, because the file itself cannot be written. */
+export type Prepared = { readonly file: string; readonly readOnly: boolean }
+
+/** The same for who can do with reading: a file that is there and cannot be written is copied. */
+export function prepareReading(path: string, fileSystemOf: FileSystemOf): Prepared {
+  try {
+    return { file: prepareFile(path, fileSystemOf), readOnly: false }
+  } catch (error) {
+    const forbidden = error instanceof Fault && /\b(EACCES|EPERM|EROFS)\b/.test(error.detail)
+    const copy = forbidden && existsSync(path) ? copyOf(resolve(path)) : null
+    if (copy === null) throw error
+    return { file: copy, readOnly: true }
+  }
+}
+
+const COPIES_MAX = 5
+
+/**
+ * SQLite needs to write beside a database to read one that has a write-ahead log. So where it may not, a copy is read. Taken again if
+ * somebody who may write did so meanwhile.
+ */
+function copyOf(file: string): string | null {
+  if (!['', '-wal'].every((end) => isReadable(`${file}${end}`))) return null
+  const folder = mkdtempSync(join(tmpdir(), 'terret-read-'))
+  const copy = join(folder, 'terret.db')
+  for (let i = 0; i < COPIES_MAX; i++) {
+    const before = stateOf(file)
+    for (const end of ['', '-wal']) {
+      rmSync(`${copy}${end}`, { force: true })
+      if (existsSync(`${file}${end}`)) copyFileSync(`${file}${end}`, `${copy}${end}`, constants.COPYFILE_FICLONE)
+    }
+    if (stateOf(file) !== before) continue
+    for (const end of ['', '-wal']) if (existsSync(`${copy}${end}`)) chmodSync(`${copy}${end}`, 0o600)
+    return copy
+  }
+  dropCopy(copy)
+  throw new Fault('store_busy', `${file} is written to while it is copied to be read. Try again.`)
+}
+
+/** What is not there need not be read. */
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK)
+    return true
+  } catch {
+    return !existsSync(file)
+  }
+}
+
+export function dropCopy(copy: string): void {
+  rmSync(dirname(copy), { recursive: true, force: true })
+}
+
+function stateOf(file: string): string {
+  const parts = ['', '-wal'].map((end) => statSync(`${file}${end}`, { throwIfNoEntry: false, bigint: true }))
+  return parts.map((stat) => (stat ? `${stat.size}:${stat.mtimeNs}` : '')).join(' ')
+}
+
 function refuseNetwork(directory: string, fileSystemOf: FileSystemOf): void {
   const name = networked.get(fileSystemOf(directory) >>> 0)
   if (name === undefined) return
@@ -61,7 +133,13 @@ function refuseNetwork(directory: string, fileSystemOf: FileSystemOf): void {
   throw new Fault('store_unsupported', text)
 }
 
-/** Which file stands at this path, or 0. Changes when somebody removes or replaces it. */
-export function identify(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.ino ?? 0
+/** Which file stands at this path, or ''. Changes when somebody removes or replaces it. */
+export function identify(file: string): string {
+  const stat = statSync(file, { throwIfNoEntry: false })
+  return stat ? `${stat.dev}:${stat.ino}` : ''
+}
+
+/** The same of a database and its log: while it is open both stay the same files. */
+export function identifyBoth(file: string): string {
+  return `${identify(file)} ${identify(`${file}-wal`)}`
 }

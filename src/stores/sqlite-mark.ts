@@ -1,6 +1,8 @@
-// How far a store was seen, so that whoever comes back can tell one that went on from another one, or from an older copy. Read from
-// what is there anyway: nothing is written for it, and no commit pays.
+// How far a store was seen, so that whoever comes back can tell one that went on from another one, or from an older copy; and the file
+// beside a database that says how far it was acknowledged.
+import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs'
 import { Fault } from '../kernel/failure.ts'
+import { rowSum } from './checksum.ts'
 import type { Database } from './sqlite-driver.ts'
 
 /** Of the last event: where it lies, and its checksum. `removals` counts the sessions that were taken out until then. */
@@ -43,4 +45,82 @@ function storeOf(db: Database): string {
 
 export function removalsIn(db: Database): number {
   return (db.prepare('SELECT count(*) AS n FROM removals').get() as { readonly n: number }).n
+}
+
+/** More than a mark ever has. One write of this length is whole or not there. */
+const MARK_BYTES = 256
+
+export function markFileOf(database: string): string {
+  return `${database}-mark`
+}
+
+/**
+ * The mark beside a database. Written after each commit that added events, when these are on disk already, and never synced: after a
+ * power loss it may be older than the database, which is no harm, or torn, and then it says nothing.
+ */
+export class MarkFile {
+  readonly #db: Database
+  readonly #file: string
+  #store: string | null = null
+  #fd: number | null = null
+
+  constructor({ db, file }: { readonly db: Database; readonly file: string }) {
+    this.#db = db
+    this.#file = file
+  }
+
+  /** What is to be said if the database has less than was acknowledged, or null. */
+  check(): Fault | null {
+    const mark = this.#read()
+    // One session that lost its last event is damaged, and the store is not older for it.
+    if (mark === null || this.#knows(mark)) return null
+    try {
+      checkMark(this.#db, this.#file, mark)
+      return null
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      return new Fault(error.code, `${error.message} To accept it, remove ${markFileOf(this.#file)}.`, error.detail)
+    }
+  }
+
+  #knows({ store, pos }: Mark): boolean {
+    if (storeOf(this.#db) !== store || this.#db.prepare('SELECT 1 FROM events WHERE pos = ?').get(pos)) return false
+    return this.#db.prepare('SELECT 1 FROM heads WHERE pos >= ?').get(pos) !== undefined
+  }
+
+  keep({ pos, sum }: Last, removals: number): void {
+    this.#store ??= storeOf(this.#db)
+    this.#write({ store: this.#store, removals, pos, sum })
+  }
+
+  /** After a removal the last event may be another. */
+  keepAll(): void {
+    this.#write(readMark(this.#db))
+  }
+
+  close(): void {
+    if (this.#fd !== null) closeSync(this.#fd)
+    this.#fd = null
+  }
+
+  #write(mark: Mark): void {
+    const { store, removals, pos, sum } = mark
+    try {
+      this.#fd ??= openSync(markFileOf(this.#file), constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
+      const text = JSON.stringify({ ...mark, check: rowSum(store, removals, pos, sum) })
+      writeSync(this.#fd, text.padEnd(MARK_BYTES), 0)
+    } catch {
+      // Without it a loss is not noticed, and that is no reason to stop.
+    }
+  }
+
+  #read(): Mark | null {
+    try {
+      const { check, ...mark } = JSON.parse(readFileSync(markFileOf(this.#file), 'utf8')) as Mark & { check: number }
+      const { store, removals, pos, sum } = mark
+      return rowSum(store, removals, pos, sum) === check ? mark : null
+    } catch {
+      return null
+    }
+  }
 }

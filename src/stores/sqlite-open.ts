@@ -2,14 +2,14 @@
 // It does not wait: a busy file is an error here, and the caller tries again.
 import { Fault } from '../kernel/failure.ts'
 import { checkVersion, type Database, type Driver } from './sqlite-driver.ts'
-import { identify } from './sqlite-file.ts'
+import { identifyBoth } from './sqlite-file.ts'
 import { APPLICATION_ID, MIGRATIONS, prepareAll, SCHEMA, SCHEMA_VERSION, type Statements } from './sqlite-schema.ts'
 
 export type Connection = {
   readonly db: Database
   readonly file: string
-  /** What stood at `file` when it was opened. */
-  readonly identity: number
+  /** What stood at `file`, and at the log beside it, when it was opened. */
+  readonly identity: string
   readonly statements: Statements
 }
 
@@ -32,7 +32,7 @@ export function openFile(file: string, driver: Driver): Connection {
     enterWal(db, file)
     db.exec('PRAGMA synchronous = FULL')
     ensureSchema(db, file)
-    return { db, file, identity: identify(file), statements: prepareAll(db) }
+    return { db, file, identity: identifyBoth(file), statements: prepareAll(db) }
   } catch (error) {
     db.close()
     throw error

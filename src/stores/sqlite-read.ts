@@ -6,9 +6,10 @@ import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { AccountRow, Blob, Page, Snapshot, Store } from '../kernel/ports.ts'
 import { upcast } from '../kernel/upcast.ts'
-import { addSum, seedOf } from './checksum.ts'
-import type { Trouble } from './plan.ts'
+import { addSum, isSound, seedOf } from './checksum.ts'
+import { CLOCK_SLACK_MS, type Trouble } from './plan.ts'
 import { primaryCode } from './sqlite-fault.ts'
+import { DAMAGED, damageOf, type StoredRow } from './sqlite-rows.ts'
 import type { Statements } from './sqlite-schema.ts'
 import { countIn, cut, type End, findSpans, positionsOf, type Span } from './sqlite-spans.ts'
 
@@ -140,11 +141,11 @@ export function readSnapshot(sql: Statements, session: string): Snapshot | null 
   return { seq: row.seq, version: row.version, body: row.body }
 }
 
-type CardRow = {
-  readonly seq: number
-  readonly at: number
-  readonly due: number | null
-  readonly trouble: string | null
+type CardRow = StoredRow & {
+  readonly id: string
+  readonly sum: number | null
+  readonly headSum: number | null
+  readonly cardSum: number | null
   readonly card: string
 }
 
@@ -164,9 +165,24 @@ export function readList(sql: Statements, filter: Parameters<Store['list']>[0]):
   return (rows() as CardRow[]).map(cardOf)
 }
 
-function cardOf({ seq, at, due, trouble, card }: CardRow): Card {
+/** One that is damaged is listed, with a word about it: whoever looks for it by name finds it. */
+function cardOf(row: CardRow): Card {
+  const { n, id, seq, at, due, trouble, card } = row
+  const sound = isSound(row.cardSum, n, id, card) && damageOf(row, row.sum, row.headSum) === null
+  if (!sound) return damagedCard(row)
   const present = { ...(JSON.parse(card) as Card), seq, at, due }
   return trouble === null ? present : { ...present, trouble: JSON.parse(trouble) as Trouble }
+}
+
+function damagedCard({ id, root, seq, at }: CardRow): Card {
+  const reason = `The session is damaged: ${DAMAGED}. Export what can be read of it, or restore the database from a backup.`
+  const known = { session: id, agent: '', root, status: 'requires_action', seq, at } as const
+  const rest = { due: null, cost: 0, asks: [], waits: [], wakes: 0, outcome: null } as const
+  return { ...known, ...rest, trouble: { attempts: 0, reason, until: null } }
+}
+
+export function unsound(what: string): Fault {
+  return new Fault('store_damaged', `${what} does not match its checksum. Restore the database from a backup.`)
 }
 
 type DueRow = { readonly id: string; readonly due: number; readonly n: number; readonly urgent: number }
@@ -175,10 +191,22 @@ type DueRow = { readonly id: string; readonly due: number; readonly n: number; r
 export function readDue(sql: Statements, now: number, limit: number): readonly string[] {
   const urgent = sql.dueFree.all(1, now, limit) as DueRow[]
   const calm = (urgent.length < limit ? sql.dueFree.all(0, now, limit - urgent.length) : []) as DueRow[]
-  const lost = sql.dueLost.all(now, now, limit) as DueRow[]
+  const lost = sql.dueLost.all(now, CLOCK_SLACK_MS, limit) as DueRow[]
   const rows = [...urgent, ...calm, ...lost]
   if (lost.length > 0) rows.sort((a, b) => b.urgent - a.urgent || a.due - b.due || a.n - b.n)
   return rows.slice(0, limit).map((row) => row.id)
+}
+
+/** Whether some worker has a lease that lies ahead. */
+export function isAnyAhead(sql: Statements, now: number): boolean {
+  return sql.anyAhead.get(now + CLOCK_SLACK_MS) !== undefined
+}
+
+/** Sessions that are due at a time which a clock wrote that was ahead. */
+export function readAhead(sql: Statements, now: number): readonly string[] {
+  const from = now + CLOCK_SLACK_MS
+  const rows = [...sql.aheadFree.all(0, from), ...sql.aheadFree.all(1, from), ...sql.aheadLost.all(from)]
+  return (rows as { id: string }[]).map(({ id }) => id)
 }
 
 /** When `due` will find something: a session's time, or the end of the lease that hides it. */
@@ -192,16 +220,25 @@ export function readNextDue(sql: Statements, skip: ReadonlyMap<string, unknown>)
   return Number.isFinite(next) ? next : null
 }
 
+type StoredAccount = {
+  readonly cap: number | null
+  readonly held: number
+  readonly spent: number
+  readonly assumed: number
+  readonly sum: number | null
+}
+
 export function readAccount(sql: Statements, id: string): AccountRow | null {
-  const row = sql.account.get(id) as
-    | { id: string; cap: number | null; held: number; spent: number; assumed: number }
-    | undefined
-  return row ? { id, limit: row.cap, held: row.held, spent: row.spent, assumed: row.assumed } : null
+  const row = sql.account.get(id) as StoredAccount | undefined
+  if (!row) return null
+  const { cap: limit, held, spent, assumed, sum } = row
+  if (!isSound(sum, id, limit, held, spent, assumed)) throw unsound(`The account ${id}`)
+  return { id, limit, held, spent, assumed }
 }
 
 export function readBlob(sql: Statements, hash: string): Blob | null {
   const row = sql.blob.get(hash) as { media: string; sum: number; data: Uint8Array } | undefined
   if (!row) return null
   if ((crc32(row.data) | 0) === row.sum) return { hash, media: row.media, data: row.data }
-  throw new Fault('store_damaged', `The blob ${hash} does not match its checksum. Restore the database from a backup.`)
+  throw unsound(`The blob ${hash}`)
 }

@@ -1,7 +1,8 @@
 // Rows of an SQLite store as objects, and how they are written: many at once, and the narrowest change that will do.
 // It decides nothing: sqlite-batch.ts does.
 import type { Card } from '../kernel/ports.ts'
-import type { Head } from './plan.ts'
+import { isSound, rowSum } from './checksum.ts'
+import type { Head, Lease } from './plan.ts'
 import type { SqlValue, Statement } from './sqlite-driver.ts'
 import type { Bulk, Statements } from './sqlite-schema.ts'
 
@@ -17,7 +18,7 @@ export type Row = Head & {
   /** The card as last written, if this process wrote it. */
   readonly card: Card | null
 }
-export type WorkerRow = { readonly until: number; readonly ttl: number; readonly address: string | null }
+export type WorkerRow = Lease & { readonly address: string | null }
 
 /** Returns where the last row went. */
 export function insertEvents(bulk: Bulk, values: readonly SqlValue[]): number {
@@ -46,9 +47,13 @@ type Insert = (statement: Statement, part: readonly SqlValue[]) => void
 /** The narrowest statement that will do: a column that is not named costs no index. */
 export function writeSession(sql: Statements, session: string, row: Row, was: Row | null): void {
   const { n, due, urgent, tries, trouble, epoch, worker, status, root, card } = row
-  const turn = [due, urgent ? 1 : 0, tries, trouble && JSON.stringify(trouble)] as const
+  const turn = turnOf(row)
+  const shown = (): readonly [string, number] => {
+    const text = JSON.stringify(card)
+    return [text, rowSum(n, session, text)]
+  }
   if (was === null) {
-    sql.create.get(...turn, epoch, worker, status, root, JSON.stringify(card), session, n)
+    sql.create.get(...turn, epoch, worker, status, root, ...shown(), session, n)
     return
   }
   const leased = epoch === was.epoch && worker === was.worker
@@ -56,9 +61,32 @@ export function writeSession(sql: Statements, session: string, row: Row, was: Ro
   if (sameCard(card, was.card)) {
     if (!leased) sql.lease.get(...turn, epoch, worker, n)
     else if (!waits) sql.wake.get(...turn, n)
-  } else if (leased && status === was.status && root === was.root) sql.describe.get(...turn, JSON.stringify(card), n)
-  else sql.replace.get(...turn, epoch, worker, status, root, JSON.stringify(card), n)
+  } else if (leased && status === was.status && root === was.root) sql.describe.get(...turn, ...shown(), n)
+  else sql.replace.get(...turn, epoch, worker, status, root, ...shown(), n)
 }
+
+/** When somebody should look, and the sum of all in the row that is not its card. */
+function turnOf({ n, epoch, worker, due, urgent, tries, trouble, status, root }: Row): readonly SqlValue[] {
+  const [rush, told] = [urgent ? 1 : 0, trouble && JSON.stringify(trouble)]
+  return [due, rush, tries, told, rowSum(n, epoch, worker, due, rush, tries, told, status, root)]
+}
+
+/** A row of a session as it lies in the file, without its card. */
+export type StoredRow = Pick<
+  Row,
+  'n' | 'seq' | 'at' | 'pos' | 'tail' | 'epoch' | 'worker' | 'due' | 'status' | 'tries' | 'root'
+> & {
+  readonly urgent: number
+  readonly trouble: string | null
+}
+
+/** What is wrong with it, or null. */
+export function damageOf(row: StoredRow, turnSum: number | null, headSum: number | null): string | null {
+  const { n, seq, at, pos, tail, epoch, worker, due, urgent, tries, trouble, status, root } = row
+  const sound = isSound(turnSum, n, epoch, worker, due, urgent, tries, trouble, status, root)
+  return sound && isSound(headSum, n, seq, at, pos, tail) ? null : DAMAGED
+}
+export const DAMAGED = 'what is kept beside its log does not match its checksum'
 
 /** But for seq, at and due, which are kept apart from it. */
 function sameCard(a: Card | null, b: Card | null): boolean {

@@ -2,7 +2,7 @@
 import type { Database, Statement } from './sqlite-driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 3
+export const SCHEMA_VERSION = 4
 
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
@@ -42,12 +42,13 @@ export const SCHEMA = `
   CREATE TABLE meta (version INTEGER NOT NULL, store TEXT NOT NULL) STRICT;
   CREATE TABLE events (pos INTEGER PRIMARY KEY, session INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
   CREATE TRIGGER events_keep BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
-  CREATE TABLE heads (n INTEGER PRIMARY KEY, seq INTEGER, at REAL, pos INTEGER, tail TEXT) STRICT;
+  CREATE TABLE heads (n INTEGER PRIMARY KEY, seq INTEGER, at REAL, pos INTEGER, tail TEXT, sum INTEGER) STRICT;
   CREATE TABLE spans (key INTEGER PRIMARY KEY, pos INTEGER NOT NULL) STRICT;
   CREATE TABLE sessions (
     n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL, worker TEXT, due REAL,
     status TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL,
-    urgent INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, trouble TEXT
+    urgent INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, trouble TEXT,
+    sum INTEGER, card_sum INTEGER
   ) STRICT;
   CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
   CREATE INDEX sessions_worker ON sessions (worker) WHERE worker IS NOT NULL;
@@ -58,10 +59,10 @@ export const SCHEMA = `
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE workers (id TEXT PRIMARY KEY, until REAL NOT NULL, ttl REAL NOT NULL, address TEXT) STRICT, WITHOUT ROWID;
   CREATE TABLE accounts (
-    id TEXT PRIMARY KEY, cap REAL, held REAL NOT NULL, spent REAL NOT NULL, assumed REAL NOT NULL
+    id TEXT PRIMARY KEY, cap REAL, held REAL NOT NULL, spent REAL NOT NULL, assumed REAL NOT NULL, sum INTEGER
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE holds (
-    key TEXT PRIMARY KEY, amount REAL NOT NULL, accounts TEXT NOT NULL, session TEXT
+    key TEXT PRIMARY KEY, amount REAL NOT NULL, accounts TEXT NOT NULL, session TEXT, sum INTEGER
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE blobs (
     n INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, media TEXT NOT NULL, sum INTEGER NOT NULL, data BLOB NOT NULL
@@ -101,9 +102,18 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
       FROM events e CROSS JOIN json_tree(CASE WHEN json_valid(e.body) THEN e.body ELSE 'null' END) j
       WHERE instr(e.body, '"type":"blob"') > 0 AND j.key = 'hash' AND j.type = 'text';
   `,
+  // What is there has no sum until it is written again.
+  4: `
+    ALTER TABLE heads ADD COLUMN sum INTEGER;
+    ALTER TABLE sessions ADD COLUMN sum INTEGER;
+    ALTER TABLE sessions ADD COLUMN card_sum INTEGER;
+    ALTER TABLE accounts ADD COLUMN sum INTEGER;
+    ALTER TABLE holds ADD COLUMN sum INTEGER;
+  `,
 }
 
-const CARD = 'SELECT h.seq, h.at, s.due, s.trouble, s.card FROM sessions s JOIN heads h ON h.n = s.n'
+const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.sum, s.card,
+  s.card_sum AS cardSum, h.seq, h.at, h.pos, h.tail, h.sum AS headSum FROM sessions s JOIN heads h ON h.n = s.n`
 
 /** Only of those that are wanted more is read than the head. */
 const NEWEST = `SELECT n FROM heads JOIN sessions USING (n) WHERE root = id AND status = coalesce(?, status)
@@ -113,7 +123,7 @@ const ORPHANED = `hash IN (SELECT hash FROM blob_refs WHERE session = ?1)
     AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = blobs.hash AND r.session <> ?1)`
 
 /** When somebody should look, and how earlier looks went. */
-const TURN = 'due = ?, urgent = ?, tries = ?, trouble = ?'
+const TURN = 'due = ?, urgent = ?, tries = ?, trouble = ?, sum = ?'
 
 const SQL = {
   // Transactions.
@@ -123,19 +133,20 @@ const SQL = {
   dataVersion: 'PRAGMA data_version',
   free: 'PRAGMA freelist_count',
   // Sessions.
-  head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, e.sum, s.epoch, s.worker, s.due, s.urgent, s.status, s.tries, s.trouble,
+  head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, h.sum AS headSum, s.sum AS turnSum, e.sum, s.epoch, s.worker, s.due, s.urgent, s.status, s.tries, s.trouble,
     s.root FROM sessions s
     JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos AND e.session = s.n WHERE s.id = ?`,
   end: `SELECT s.n, h.seq, h.tail, e.sum FROM sessions s JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos WHERE s.id = ?`,
   seq: 'SELECT h.seq FROM sessions s JOIN heads h ON h.n = s.n WHERE s.id = ?',
   last: 'SELECT coalesce(max(pos), 0) AS pos FROM events',
   count: 'SELECT max(coalesce((SELECT max(n) FROM sessions), 0), coalesce((SELECT max(n) FROM removals), 0)) AS n',
-  create: `INSERT INTO sessions (due, urgent, tries, trouble, epoch, worker, status, root, card, id, n)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  create: `INSERT INTO sessions (due, urgent, tries, trouble, sum, epoch, worker, status, root, card, card_sum, id, n)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   wake: `UPDATE sessions SET ${TURN} WHERE n = ?`,
   lease: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ? WHERE n = ?`,
-  describe: `UPDATE sessions SET ${TURN}, card = ? WHERE n = ?`,
-  replace: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ?, status = ?, root = ?, card = ? WHERE n = ?`,
+  describe: `UPDATE sessions SET ${TURN}, card = ?, card_sum = ? WHERE n = ?`,
+  replace: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ?, status = ?, root = ?, card = ?, card_sum = ?
+    WHERE n = ?`,
   // Events.
   spans: `SELECT group_concat((key - ?) || ',' || pos) AS text FROM (SELECT key, pos FROM spans
     WHERE key BETWEEN coalesce((SELECT max(key) FROM spans WHERE key BETWEEN ? AND ?), 0) AND ? AND key >= ? ORDER BY key)`,
@@ -147,21 +158,28 @@ const SQL = {
   admitted: 'SELECT i.seq, e.body FROM inbox i JOIN events e ON e.pos = i.pos WHERE i.session = ? AND i.id = ?',
   admit: 'INSERT INTO inbox (session, id, seq, pos) VALUES (?, ?, ?, ?)',
   // Leases.
-  worker: 'SELECT until, ttl, address FROM workers WHERE id = ?',
+  worker: 'SELECT until, ttl AS ttlMs, address FROM workers WHERE id = ?',
   keepWorker: `INSERT INTO workers (id, until, ttl, address) VALUES (?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET until = excluded.until, ttl = excluded.ttl, address = excluded.address`,
   forgetWorkers:
     'DELETE FROM workers WHERE until < ? AND NOT EXISTS (SELECT 1 FROM sessions WHERE worker = workers.id)',
   held: 'SELECT id, epoch FROM sessions WHERE worker = ?',
-  address: 'SELECT w.address FROM sessions s JOIN workers w ON w.id = s.worker WHERE s.id = ? AND w.until > ?',
+  address: 'SELECT w.address, w.until, w.ttl AS ttlMs FROM sessions s JOIN workers w ON w.id = s.worker WHERE s.id = ?',
   // Due.
   dueFree:
     'SELECT id, due, n, urgent FROM sessions WHERE worker IS NULL AND urgent = ? AND due <= ? ORDER BY due, n LIMIT ?',
   dueLost: `SELECT s.id, s.due, s.n, s.urgent FROM workers w CROSS JOIN sessions s ON s.worker = w.id
-    WHERE w.until <= ? AND s.due <= ? ORDER BY s.urgent DESC, s.due, s.n LIMIT ?`,
+    WHERE (w.until <= ?1 OR w.until - w.ttl > ?1 + ?2) AND s.due <= ?1 ORDER BY s.urgent DESC, s.due, s.n LIMIT ?3`,
   nextFree: 'SELECT id, due FROM sessions WHERE worker IS NULL AND urgent = ? AND due IS NOT NULL ORDER BY due LIMIT ?',
   nextLeased: `SELECT min(CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE worker = w.id AND due <= w.until) THEN w.until
     ELSE (SELECT min(due) FROM sessions WHERE worker = w.id) END) AS due FROM workers w`,
+  // Times that a clock wrote which was ahead: of sessions that nobody drives, and of those whose worker's lease lies ahead too.
+  pastWorkers: 'UPDATE workers SET until = ?1 WHERE until - ttl > ?2',
+  anyAhead: 'SELECT 1 FROM workers w WHERE w.until - w.ttl > ? LIMIT 1',
+  aheadFree: `SELECT s.id FROM sessions s JOIN heads h ON h.n = s.n
+    WHERE s.worker IS NULL AND s.urgent = ?1 AND s.due > ?2 AND h.at > ?2`,
+  aheadLost: `SELECT s.id FROM workers w CROSS JOIN sessions s ON s.worker = w.id JOIN heads h ON h.n = s.n
+    WHERE w.until - w.ttl > ?1 AND s.due > ?1 AND h.at > ?1`,
   // Cards.
   card: `${CARD} WHERE s.id = ?`,
   list: `${CARD} WHERE s.id > ? ORDER BY s.id LIMIT ?`,
@@ -170,12 +188,13 @@ const SQL = {
   listBoth: `${CARD} WHERE s.id > ? AND s.status = ? AND s.root = ? ORDER BY s.id LIMIT ?`,
   listNewest: `${CARD} WHERE s.n IN (${NEWEST}) ORDER BY h.at DESC, s.id`,
   // Money.
-  account: 'SELECT id, cap, held, spent, assumed FROM accounts WHERE id = ?',
-  keepAccount: `INSERT INTO accounts (id, cap, held, spent, assumed) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id)
-    DO UPDATE SET cap = excluded.cap, held = excluded.held, spent = excluded.spent, assumed = excluded.assumed`,
-  hold: 'SELECT amount, accounts, session FROM holds WHERE key = ?',
-  keepHold: `INSERT INTO holds (key, amount, accounts, session) VALUES (?, ?, ?, ?) ON CONFLICT (key)
-    DO UPDATE SET amount = excluded.amount, accounts = excluded.accounts, session = excluded.session`,
+  account: 'SELECT cap, held, spent, assumed, sum FROM accounts WHERE id = ?',
+  keepAccount: `INSERT INTO accounts (id, cap, held, spent, assumed, sum) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id)
+    DO UPDATE SET cap = excluded.cap, held = excluded.held, spent = excluded.spent, assumed = excluded.assumed,
+      sum = excluded.sum`,
+  hold: 'SELECT key, amount, accounts, session, sum FROM holds WHERE key = ?',
+  keepHold: `INSERT INTO holds (key, amount, accounts, session, sum) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key)
+    DO UPDATE SET amount = excluded.amount, accounts = excluded.accounts, session = excluded.session, sum = excluded.sum`,
   dropHold: 'DELETE FROM holds WHERE key = ?',
   // Blobs and snapshots.
   blob: 'SELECT media, sum, data FROM blobs WHERE hash = ?',
@@ -193,7 +212,7 @@ const SQL = {
   family: 'SELECT id FROM sessions WHERE root = ?',
   keepFork: 'INSERT INTO forks (session, origin) VALUES (?, ?)',
   forksOf: 'SELECT f.session AS n, s.id FROM forks f LEFT JOIN sessions s ON s.n = f.session WHERE f.origin = ?',
-  holdsOf: 'SELECT key, amount, accounts, session FROM holds WHERE session = ?',
+  holdsOf: 'SELECT key, amount, accounts, session, sum FROM holds WHERE session = ?',
   agentOf: `SELECT CASE WHEN json_valid(card) THEN json_extract(card, '$.agent') END AS agent FROM sessions WHERE n = ?`,
   sizeOf: 'SELECT total(octet_length(body)) AS bytes FROM events WHERE pos BETWEEN ? AND ? AND session = ?',
   sizeOfBlobs: `SELECT total(octet_length(data)) AS bytes FROM blobs WHERE ${ORPHANED}`,
@@ -231,7 +250,7 @@ export function prepareAll(db: Database): Statements {
     ...singles,
     // OR ROLLBACK: else SQLite copies every page first, to be able to take back half a statement. We never keep half.
     ['insertEvents', () => prepareBulk(db, 'INSERT OR ROLLBACK INTO events (session, sum, body)', [64, 16, 4, 2, 1])],
-    ['keepHeads', () => prepareBulk(db, 'INSERT OR REPLACE INTO heads (n, seq, at, pos, tail)', [32, 8, 1])],
+    ['keepHeads', () => prepareBulk(db, 'INSERT OR REPLACE INTO heads (n, seq, at, pos, tail, sum)', [32, 8, 1])],
     ['insertSpans', () => prepareBulk(db, 'INSERT OR ROLLBACK INTO spans (key, pos)', [TAIL_MAX, 1])],
   ])
 }

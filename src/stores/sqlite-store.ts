@@ -8,11 +8,14 @@ import { checkCount } from './count.ts'
 import { Listeners } from './listeners.ts'
 import type { Batch, Ground } from './sqlite-batch.ts'
 import type { Driver } from './sqlite-driver.ts'
-import { type FileSystemOf, prepareFile } from './sqlite-file.ts'
+import { dropCopy, type FileSystemOf, prepareReading } from './sqlite-file.ts'
+import { isAhead, isLive } from './plan.ts'
 import { checkMark, type Mark, readMark } from './sqlite-mark.ts'
 import { closeFile, type Connection, openFile } from './sqlite-open.ts'
 import {
+  isAnyAhead,
   readAccount,
+  readAhead,
   readBlob,
   readCard,
   readDue,
@@ -21,6 +24,7 @@ import {
   readNextDue,
   readSnapshot,
 } from './sqlite-read.ts'
+import type { WorkerRow } from './sqlite-rows.ts'
 import type { Statements } from './sqlite-schema.ts'
 import { Watcher } from './sqlite-watch.ts'
 import { Writer, whenFree } from './sqlite-writer.ts'
@@ -28,9 +32,13 @@ import { Writer, whenFree } from './sqlite-writer.ts'
 /** What the store takes from the machine. */
 export type Machine = {
   readonly clock: Clock
+  /** For what lasts. Default: the same. */
+  readonly steady?: Clock
   readonly loadDriver: () => Driver
   readonly fileSystemOf: FileSystemOf
 }
+
+const MAKE_WRITABLE = 'Make the file and its folder writable, and open it again.'
 
 /** A few milliseconds' worth. */
 const SHRINK_PAGES = 512
@@ -40,6 +48,8 @@ type Open = {
   readonly ground: Ground
   readonly writer: Writer
   readonly watcher: Watcher
+  /** What is open is a copy. */
+  readonly readOnly: boolean
 }
 
 export class SqliteStore implements Store {
@@ -54,13 +64,14 @@ export class SqliteStore implements Store {
   #open: Open | null = null
   #opening: Promise<Open> | null = null
   #closed = false
-  #latest = 0
+  /** The latest time that the clock has said when this process asked what is due. */
+  #latest: number | null = null
   #dataVersion = -1
 
   constructor(path: string, machine: Machine) {
     this.#path = path
     this.#machine = machine
-    this.#clock = { now: () => this.now(), timer: (ms, fire) => machine.clock.timer(ms, fire) }
+    this.#clock = machine.steady ?? machine.clock
   }
 
   /** How many transactions this store has written. Each is one fsync. */
@@ -69,8 +80,7 @@ export class SqliteStore implements Store {
   }
 
   now(): number {
-    this.#latest = Math.max(this.#latest, this.#machine.clock.now())
-    return this.#latest
+    return this.#machine.clock.now()
   }
 
   commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
@@ -128,9 +138,25 @@ export class SqliteStore implements Store {
   async due(limit: number): Promise<readonly string[]> {
     checkCount('limit', limit)
     const { damaged } = (this.#open ?? (await this.#start())).ground
+    await this.#doubt()
     // Nobody can go on with a damaged session, and it must not keep workers busy trying.
     const found = await this.#read((sql) => readDue(sql, this.now(), limit + damaged.size))
     return found.filter((session) => !damaged.has(session)).slice(0, limit)
+  }
+
+  /**
+   * Looked for when this process first asks what is due, and again when the clock went back or a lease lies ahead: then some process
+   * had another clock, and what it wrote would wait for its time.
+   */
+  async #doubt(): Promise<void> {
+    if (this.#open?.readOnly) return
+    const now = this.now()
+    const back = this.#latest === null || isAhead(this.#latest, now)
+    this.#latest = back ? now : Math.max(this.#latest ?? 0, now)
+    const leased = await this.#read((sql) => isAnyAhead(sql, now))
+    if (!back && !leased) return
+    const ahead = await this.#read((sql) => readAhead(sql, now))
+    if (ahead.length > 0 || leased) await this.#write((batch) => batch.doubt(ahead))
   }
 
   async nextDue(): Promise<number | null> {
@@ -156,9 +182,10 @@ export class SqliteStore implements Store {
   }
 
   address(session: string): Promise<string | null> {
-    return this.#read(
-      (sql) => (sql.address.get(session, this.now()) as { address: string } | undefined)?.address ?? null,
-    )
+    return this.#read((sql) => {
+      const worker = sql.address.get(session) as WorkerRow | undefined
+      return worker && isLive(worker, this.now()) ? worker.address : null
+    })
   }
 
   /** How far it is now: which file, and its last event. To be kept by whoever must not be fooled by an older copy. */
@@ -201,12 +228,15 @@ export class SqliteStore implements Store {
     open.watcher.stop()
     await open.writer.submit('', () => {}).catch(() => {})
     this.#open = null
+    open.writer.close()
     closeFile(open.connection)
+    if (open.readOnly) dropCopy(open.connection.file)
   }
 
   async #write<T>(act: (batch: Batch) => T, session = ''): Promise<T> {
     const open = this.#open ?? (await this.#start())
     this.#check()
+    if (open.readOnly) throw new Fault('io_error', `${this.#path} cannot be written, only read. ${MAKE_WRITABLE}`)
     return open.writer.submit(session, act)
   }
 
@@ -252,13 +282,18 @@ export class SqliteStore implements Store {
 
   async #connect(): Promise<Open> {
     const driver = this.#machine.loadDriver()
-    const file = prepareFile(this.#path, this.#machine.fileSystemOf)
+    const { file, readOnly } = prepareReading(this.#path, this.#machine.fileSystemOf)
     const connection = await whenFree(this.#clock, () => openFile(file, driver))
     const sql = connection.statements
     const ground: Ground = { sql, rows: new Map(), workers: new Map(), damaged: new Map(), pos: 0 }
-    const writer = new Writer(connection, { ground, clock: this.#clock, after: (batch) => this.#tell(batch) })
+    const writer = new Writer(connection, {
+      ground,
+      now: () => this.now(),
+      clock: this.#clock,
+      after: (batch) => this.#tell(batch),
+    })
     const watcher = new Watcher(file, this.#clock, () => this.#look())
-    this.#open = { connection, ground, writer, watcher }
+    this.#open = { connection, ground, writer, watcher, readOnly }
     if (!this.#listeners.empty) this.#listen()
     return this.#open
   }

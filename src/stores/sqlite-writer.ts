@@ -5,8 +5,8 @@ import type { Clock } from '../kernel/ports.ts'
 import { holdProcess } from './clock.ts'
 import { Batch, type Ground } from './sqlite-batch.ts'
 import { busyFault, isBusy, toFault } from './sqlite-fault.ts'
-import { identify } from './sqlite-file.ts'
-import { removalsIn, replaced } from './sqlite-mark.ts'
+import { identifyBoth } from './sqlite-file.ts'
+import { MarkFile, removalsIn, replaced } from './sqlite-mark.ts'
 import type { Connection } from './sqlite-open.ts'
 
 type Job = {
@@ -22,11 +22,20 @@ const GROUP_MAX = 1024
 const ALONE_MIN = 8
 const IDENTIFY_EVERY_MS = 1000
 
+/** `now` is the time of what is written, `clock` measures what lasts. */
+type WriterOptions = {
+  readonly ground: Ground
+  readonly now: () => number
+  readonly clock: Clock
+  readonly after: (batch: Batch) => void
+}
+
 export class Writer {
   /** How many transactions wrote something. Each is one fsync. */
   transactions = 0
   readonly #connection: Connection
   readonly #ground: Ground
+  readonly #now: () => number
   readonly #clock: Clock
   readonly #after: (batch: Batch) => void
   readonly #jobs: Job[] = []
@@ -39,10 +48,15 @@ export class Writer {
   #identifiedAt = Number.NEGATIVE_INFINITY
   #removals: number | null = null
   #broken: Error | null = null
+  readonly #marks: MarkFile
+  /** Whether the file has less than was acknowledged; null before anybody looked. */
+  #older: Fault | 'no' | null = null
 
-  constructor(connection: Connection, options: { ground: Ground; clock: Clock; after: (batch: Batch) => void }) {
+  constructor(connection: Connection, options: WriterOptions) {
     this.#connection = connection
+    this.#marks = new MarkFile(connection)
     this.#ground = options.ground
+    this.#now = options.now
     this.#clock = options.clock
     this.#after = options.after
   }
@@ -92,15 +106,19 @@ export class Writer {
     let batch: Batch
     try {
       if (this.#broken) throw this.#broken
-      this.checkFile()
+      this.checkFile(0)
       this.#ground.sql.begin.get()
+      this.#checkMark()
       this.#refresh()
-      batch = new Batch(this.#clock.now(), this.#ground)
+      batch = new Batch(this.#now(), this.#ground)
       for (const job of group) {
         const refusal = attempt(job, batch)
         if (refusal) (refused ??= new Map<Job, Error>()).set(job, refusal)
       }
       this.#commit(batch)
+      // What went into a file that is gone is not acknowledged.
+      this.checkFile(0)
+      this.#acknowledge(batch)
     } catch (error) {
       return this.#recover(group, error)
     }
@@ -129,6 +147,10 @@ export class Writer {
     this.#rollBack()
     if (isBusy(error)) return group
     const fault = toFault(error)
+    if (fault === this.#older) {
+      for (const job of group) job.fail(fault)
+      return []
+    }
     if (fault instanceof Fault && (fault.code === 'io_error' || fault.code === 'store_replaced')) {
       // After a failed write or fsync nobody knows what the disk holds: only opening the file anew finds out.
       this.#broken = fault
@@ -147,6 +169,10 @@ export class Writer {
     } catch (error) {
       this.#broken = toFault(error)
     }
+  }
+
+  close(): void {
+    this.#marks.close()
   }
 
   /** Jittered by process, so that several who wait do not come back together. */
@@ -188,16 +214,36 @@ export class Writer {
     throw replaced(file, 'is older than it was a moment ago. Open the store again.')
   }
 
-  /** Whoever removes or replaces the file leaves us where nobody else will ever write or read. */
-  checkFile(): void {
+  /**
+   * Whoever removes or replaces the file, or the log beside it, leaves us where nobody else will ever write or read. Commits always
+   * look, reads once a second.
+   */
+  checkFile(everyMs = IDENTIFY_EVERY_MS): void {
     if (this.#broken instanceof Fault && this.#broken.code === 'store_replaced') throw this.#broken
     const now = this.#clock.now()
-    if (now - this.#identifiedAt < IDENTIFY_EVERY_MS) return
+    if (now - this.#identifiedAt < everyMs) return
     this.#identifiedAt = now
     const { file, identity } = this.#connection
-    if (identify(file) === identity) return
-    this.#broken = replaced(file, 'was removed or replaced while it was open. Open the store again.')
+    if (identifyBoth(file) === identity) return
+    this.#broken = replaced(
+      file,
+      'or its -wal file was removed or replaced while it was open. Put the files back, and open the store again.',
+    )
     throw this.#broken
+  }
+
+  /** How far it was acknowledged is kept beside the file: one that has less when it is opened again has lost something. */
+  #acknowledge(batch: Batch): void {
+    if (batch.removed.length > 0) {
+      this.#removals = removalsIn(this.#connection.db)
+      this.#marks.keepAll()
+    } else if (batch.last !== null) this.#marks.keep(batch.last, this.#removals ?? 0)
+  }
+
+  /** Once, before the first commit. Who only reads is not stopped by it. */
+  #checkMark(): void {
+    this.#older ??= this.#marks.check() ?? 'no'
+    if (this.#older !== 'no') throw this.#older
   }
 }
 

@@ -2,7 +2,7 @@
 // Importing it loads no SQLite, and calling it touches no disk: the file is opened on first use.
 import type { Clock, Store } from '../kernel/ports.ts'
 import { clockCheck, optionsOf } from '../options.ts'
-import { systemClock } from './clock.ts'
+import { steadyClock, systemClock } from './clock.ts'
 import { loadDriver } from './sqlite-driver.ts'
 import { realFileSystemOf } from './sqlite-file.ts'
 import type { Mark } from './sqlite-mark.ts'
@@ -24,5 +24,7 @@ export type SqliteFile = Store & {
 
 export function sqlite(path: string, options: SqliteOptions = {}): SqliteFile {
   checkOptions(options)
-  return new SqliteStore(path, { clock: options.clock ?? systemClock, loadDriver, fileSystemOf: realFileSystemOf })
+  const { clock = systemClock } = options
+  const steady = options.clock ?? steadyClock
+  return new SqliteStore(path, { clock, steady, loadDriver, fileSystemOf: realFileSystemOf })
 }

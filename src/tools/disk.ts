@@ -148,7 +148,8 @@ export function replace({ guarded, place, seen, bytes, context }: Replacement): 
     // The same for every try of this call: what a crash left behind is found and removed.
     const temporary = folder.at(`.${hash('sha256', `${context.key}/${name}`).slice(0, 16)}.terret-tmp`)
     await unlink(temporary).catch(unlessMissing)
-    const handle = await open(temporary, FRESH)
+    // Never more open than the file it replaces, not even for a moment.
+    const handle = await open(temporary, FRESH, seen?.mode)
     try {
       try {
         await handle.writeFile(bytes)

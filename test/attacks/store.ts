@@ -1,4 +1,5 @@
 // Row 45: names that are SQL, and a database whose rows somebody changed.
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { z } from 'zod'
@@ -154,7 +155,10 @@ function rewritten(name: string, changed = 'body'): Case {
         const [docs, evil] = ['docs', 'evil'].map((to) => digestOf(sender(world), { to }, undefined))
         const body = `replace(replace(${changed}, '"docs"', '"evil"'), '${docs}', '${evil}')`
         db.exec(`DROP TRIGGER events_keep; DROP TRIGGER events_stay; UPDATE events SET body = ${body}`)
-        if (!world.defended) resum(db, session)
+        if (world.defended) return
+        resum(db, session)
+        // Nor could it be told without the mark beside the file.
+        rmSync(join(world.root, 'sessions.db-mark'), { force: true })
       }),
     harmed: sentEvil,
   }

@@ -1,6 +1,7 @@
 // The contract of a Store, as one suite for every implementation. What only one of them promises is in test/stores.
 import { describe } from 'vitest'
 import type { MakeFixture } from './fixture.ts'
+import { describeClocks } from './store-clock.ts'
 import { describeHistory } from './store-history.ts'
 import { describeInbox } from './store-inbox.ts'
 import { describeIndexes } from './store-index.ts'
@@ -16,6 +17,7 @@ export function describeStore(name: string, make: MakeFixture): void {
     describeLog(make)
     describeHistory(make)
     describeLeases(make)
+    describeClocks(make)
     describeInbox(make)
     describeMoney(make)
     describeIndexes(make)

@@ -63,6 +63,6 @@ function checkInbox(
 }
 
 function bodyOf(event: Event): object {
-  const { seq: _seq, at: _at, epoch: _epoch, ...body } = event
+  const { seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body } = event
   return body
 }

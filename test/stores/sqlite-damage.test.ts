@@ -154,7 +154,7 @@ describe('a row that cannot be read', () => {
     const spy = spyDriver()
     const store = open(file, { loadDriver: spy.loadDriver })
     await store.card('s')
-    spy.failing = { sql: 'SELECT until, ttl, address FROM workers WHERE id = ?', errcode: 11 }
+    spy.failing = { sql: 'SELECT until, ttl AS ttlMs, address FROM workers WHERE id = ?', errcode: 11 }
     const sends = [{ session: 'other', event: message('sent') }]
     const results = await Promise.all([
       outcome(admit(store, 'other', message('m1'))),
@@ -203,13 +203,12 @@ describe('a file that is no store of ours', () => {
     await expect(store.read('s', 0)).rejects.toThrow('schema 7')
   })
 
-  it('B-STORE-87: a file that is removed or replaced while open is noticed within a second of commits', async () => {
+  it('B-STORE-87: a file that is removed or replaced while open is noticed by the next commit', async () => {
     const file = await makeLog()
     const clock = new StillClock()
     const store = open(file, { clock })
     await admit(store, 's', message('m1'))
     renameSync(file, `${file}.old`)
-    clock.advance(1_001)
     expect(await outcome(admit(store, 's', message('m2')))).toBe('store_replaced')
     expect(await outcome(admit(store, 's', message('m3')))).toBe('store_replaced')
   })

@@ -193,7 +193,9 @@ describe('a healthy SQLite file', () => {
       db.exec(
         'DROP INDEX sessions_due; CREATE INDEX sessions_due ON sessions (due) WHERE worker IS NULL AND due IS NOT NULL',
       )
-      for (const column of ['urgent', 'tries', 'trouble']) db.exec(`ALTER TABLE sessions DROP COLUMN ${column}`)
+      for (const column of ['urgent', 'tries', 'trouble', 'sum', 'card_sum'])
+        db.exec(`ALTER TABLE sessions DROP COLUMN ${column}`)
+      for (const table of ['heads', 'accounts', 'holds']) db.exec(`ALTER TABLE ${table} DROP COLUMN sum`)
       db.exec(`DROP TABLE removals; DROP TABLE forks; DROP INDEX blob_refs_session; DROP TRIGGER events_stay;
         ALTER TABLE holds DROP COLUMN session;
         CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END`)
@@ -202,7 +204,7 @@ describe('a healthy SQLite file', () => {
     const store = open(file, { clock })
     expect(await store.due(9)).toEqual(['sent', 'begun', 'wake'])
     expect(await store.claim('sent', 'w1', 9)).toMatchObject({ failed: 0 })
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 3 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 4 })
     // Others opened it before, and go on.
     const other = open(file, { clock })
     expect(await other.card('wake')).toMatchObject({ status: 'rescheduling' })

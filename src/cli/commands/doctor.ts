@@ -1,16 +1,16 @@
 // `terret doctor`: is everything there that a run needs: the store, the sandbox, ripgrep, and each model with one tiny call. Or, with
 // --session, what is wrong with a log.
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Model, ModelFailure, Reply, Request } from '../../kernel/index.ts'
+import type { Card, Model, ModelFailure, Reply, Request, Store } from '../../kernel/index.ts'
 import { modelsFor } from '../agent.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../clean.ts'
 import { doctor } from '../doctor.ts'
 import { EXIT, endOf } from '../exit.ts'
 import { homeOf, makeHome, realFolder } from '../home.ts'
-import { hasStore, readPlace, sessionOf } from '../place.ts'
+import { hasStore, makeReadable, readPlace, sessionOf } from '../place.ts'
 import { print, printJson } from '../print.ts'
 import { seenIn, unlike, writeSeen } from '../seen.ts'
 import { type Setup, setupFor } from '../setup.ts'
@@ -22,7 +22,7 @@ export async function examine(call: Call): Promise<number> {
   if (call.is('accept-store')) return accept(call)
   const session = call.text('session')
   if (session !== undefined) return examineSession(call, session)
-  const findings: Finding[] = [await store(), await sandbox(), await ripgrep(), ...(await models(call))]
+  const findings: Finding[] = [...(await store()), await sandbox(), await ripgrep(), ...(await models(call))]
   for (const { what, status, detail } of findings) {
     if (call.is('json')) printJson({ what, status, detail })
     else print(`${what.padEnd(28)}  ${status.padEnd(13)}  ${oneLine(detail, 400)}`.trimEnd())
@@ -54,6 +54,7 @@ async function accept(call: Call): Promise<number> {
   const { sqlite } = await import('../../stores/sqlite.ts')
   if (!existsSync(home.database)) {
     rmSync(home.seen, { force: true })
+    rmSync(`${home.database}-mark`, { force: true })
     if (call.is('json')) printJson({ database: home.database, accepted: null })
     else print('There is no database. The next run makes a new one.')
     return EXIT.ok
@@ -62,6 +63,7 @@ async function accept(call: Call): Promise<number> {
   try {
     const mark = await file.mark()
     writeSeen(home, mark)
+    rmSync(`${home.database}-mark`, { force: true })
     if (call.is('json')) printJson({ database: home.database, accepted: mark })
     else print(`Accepted ${oneLine(home.database, 400)} as it is now.`)
   } finally {
@@ -70,24 +72,66 @@ async function accept(call: Call): Promise<number> {
   return EXIT.ok
 }
 
-async function store(): Promise<Finding> {
+async function store(): Promise<readonly Finding[]> {
   const what = 'store'
   try {
     const home = homeOf()
-    makeHome(home)
+    makeReadable(home, true)
     const seen = hasStore(home) ? seenIn(home) : null
     const { sqlite } = await import('../../stores/sqlite.ts')
     const file = sqlite(home.database)
     try {
-      const count = (await file.list({ limit: 1_000 })).length
+      const cards = await file.list({ limit: SESSIONS_MAX })
+      const count = cards.length === SESSIONS_MAX ? `${SESSIONS_MAX} or more` : cards.length
       const wrong = seen && (await unlike(file, seen))
-      if (wrong) return { what, status: 'misconfigured', detail: wrong }
-      return { what, status: 'ok', detail: `${home.database}, ${count === 1_000 ? '1000 or more' : count} sessions` }
+      const detail = wrong || `${home.database}, ${count} sessions`
+      const about: Finding = { what, status: wrong ? 'misconfigured' : 'ok', detail }
+      return [about, ...room(home.folder), ...(await damaged(file, cards))]
     } finally {
       await file.close()
     }
   } catch (error) {
-    return { what, status: 'misconfigured', detail: endOf(error).text }
+    return [{ what, status: 'misconfigured', detail: endOf(error).text }]
+  }
+}
+
+const SESSIONS_MAX = 1_000
+const ROOM_BYTES_MIN = 100 * 1024 * 1024
+
+type Room = { readonly bavail: number; readonly bsize: number; readonly blocks: number }
+
+/** Nothing is said where there is enough. */
+export function room(folder: string, { bavail, bsize, blocks }: Room = statfsSync(folder)): readonly Finding[] {
+  const free = bavail * bsize
+  // Some file systems do not say.
+  if (blocks === 0 || free >= ROOM_BYTES_MIN) return []
+  const mb = Math.floor(free / 1024 / 1024)
+  const left = free < 1024 * 1024 ? 'The disk is full' : `The disk is nearly full: ${mb} MB are left`
+  const detail = `${left} where ${folder} is. Make room: runs wait until there is some. \`terret prune\` removes old sessions.`
+  return [{ what: 'disk', status: 'misconfigured', detail }]
+}
+
+/** Every log is read: that is how damage is found. */
+async function damaged(file: Store, cards: readonly Card[]): Promise<readonly Finding[]> {
+  const found: Finding[] = []
+  for (const { session, trouble } of cards) {
+    const reason = trouble?.reason.startsWith('The session is damaged') ? trouble.reason : await damageIn(file, session)
+    if (reason === null) continue
+    const help = `\`terret doctor --session ${session}\` shows what can be read. Restore the database from a backup, or remove it with \`terret delete ${session}\`.`
+    found.push({ what: `session ${session}`, status: 'misconfigured', detail: `${reason} ${help}` })
+  }
+  return found
+}
+
+const PAGE = 1_000
+
+async function damageIn(file: Store, session: string): Promise<string | null> {
+  for (let after = 0; ; ) {
+    const { events, damaged: harm } = await file.read(session, after, PAGE)
+    if (harm) return `Its log is damaged at event ${harm.seq}: ${harm.reason}.`
+    const last = events.at(-1)
+    if (last === undefined || events.length < PAGE) return null
+    after = last.seq
   }
 }
 

@@ -1,0 +1,42 @@
+// How a file is replaced on the disk, looked at while it happens.
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { look, replace } from '../../src/tools/disk.ts'
+import { guard, locate } from '../../src/tools/paths.ts'
+import { toolContext } from './context.ts'
+
+it('B-ATTACK-65: a file that only its owner may read is never readable by others while it is rewritten, not even for a moment', async () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'terret-mode-')))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const umask = process.umask(0)
+  onTestFinished(() => void process.umask(umask))
+  writeFileSync(join(folder, 'secret'), 'before')
+  chmodSync(join(folder, 'secret'), 0o600)
+  const guarded = guard({ root: folder })
+  const place = await locate(guarded, 'secret', 'write')
+  const modes: number[] = []
+  // Handed over in pieces: between them somebody looks at everything in the folder.
+  async function* pieces(): AsyncGenerator<Buffer> {
+    for (const piece of ['af', 'ter']) {
+      await Promise.resolve()
+      for (const name of readdirSync(folder)) modes.push(statSync(join(folder, name)).mode & 0o777)
+      yield Buffer.from(piece)
+    }
+  }
+  const bytes = pieces() as unknown as Buffer
+  await replace({ guarded, place, seen: await look(guarded, place), bytes, context: toolContext() })
+  expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('after')
+  expect(modes.length).toBeGreaterThan(2)
+  expect(new Set(modes)).toEqual(new Set([0o600]))
+})
