@@ -44,6 +44,7 @@ import { RUN_OPTIONS, type RunOptions, STREAM_OPTIONS, type StreamOptions } from
 import { checkSession, type RunStream, SessionHandle } from './session-handle.ts'
 import { holdProcess, systemClock as idleClock } from './stores/clock.ts'
 import { memory } from './stores/memory.ts'
+import { type TreeCard, withTreeCost } from './stores/tree-cost.ts'
 import type { Policy } from './tools/policy.ts'
 import { VERSION } from './version.ts'
 
@@ -221,11 +222,14 @@ export class Harness {
     return session.streamFrom(options, () => session.createWith(this.#beginning(options.agent), input, options))
   }
 
-  /** Sessions of the store, by their cards: all of them, unless `limit` says how many. The next page comes `after` the last id. */
-  async list(filter: Partial<CardFilter> = {}): Promise<readonly Card[]> {
+  /**
+   * Sessions of the store, by their cards, with what each cost with its children: all of them, unless `limit` says how many. The
+   * next page comes `after` the last id.
+   */
+  async list(filter: Partial<CardFilter> = {}): Promise<readonly TreeCard[]> {
     this.#check()
     checkFilter(filter)
-    return listed(this.#world.store, filter)
+    return withTreeCost(this.#world.store, await listed(this.#world.store, filter))
   }
 
   /**

@@ -33,6 +33,7 @@ export type {
   SessionHandle,
 } from './session-handle.ts'
 export type { RunOptions, StreamOptions } from './runtime/verb-options.ts'
+export type { TreeCard } from './stores/tree-cost.ts'
 export { memory, type MemoryOptions } from './stores/memory.ts'
 export { type Mark, sqlite, type SqliteFile } from './stores/sqlite.ts'
 

@@ -2,6 +2,7 @@
 // does not begin with a slash.
 import { randomUUID } from 'node:crypto'
 import { nearest } from '../options.ts'
+import { withTreeCost } from '../stores/tree-cost.ts'
 import type { Call } from './args.ts'
 import { unfolded } from './chat-call.ts'
 import { hiddenText, painted } from './preview.ts'
@@ -150,7 +151,9 @@ async function cost({ session: handle, options: { place }, view }: Talk): Promis
   if (!handle) return view.note('Nothing yet.')
   const { summaryOf } = await import('./commands/inspect.ts')
   const { requests, calls, inputTokens, outputTokens } = summaryOf(await allEvents(place.store, handle.id))
-  const { cost: spent = 0 } = (await place.store.card(handle.id)) ?? {}
+  const card = await place.store.card(handle.id)
+  const [tree] = await withTreeCost(place.store, card ? [card] : [])
+  const spent = tree?.treeCost ?? 0
   const [into, out] = [inputTokens, outputTokens].map((count) => count.toLocaleString('en'))
   const dollars = spent > 0 ? ` · $${(spent / 1_000_000).toFixed(4)}` : ''
   const used = `${requests} request${requests === 1 ? '' : 's'} · ${calls} call${calls === 1 ? '' : 's'}`

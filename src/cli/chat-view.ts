@@ -285,7 +285,7 @@ function causeOf(result: Result, told: string): string | null {
     case 'halted':
       return oneLine(result.reason, 600)
     case 'limit':
-      if (result.limit === 'usd') return `${budgetText(result.account)} \`/approve budget\` allows more.`
+      if (result.limit === 'usd') return `${budgetText(result)} \`/approve budget\` allows more.`
       return `The limit ${result.limit} was met. Say "go on" for another run.`
     case 'sleeping':
       return 'It goes on later by itself, when `terret worker` runs; or now, if you say so.'

@@ -89,7 +89,7 @@ async function reportLines(result: Result, options: Telling): Promise<readonly s
 function resultJson(result: Result, text = result.text): object {
   const { sessionId, status, stopReason, usage, cost, pending, calls } = result
   const more = Object.fromEntries(
-    (['output', 'until', 'reason', 'limit', 'account', 'failure'] as const).flatMap((name) => {
+    (['output', 'until', 'reason', 'limit', 'account', 'short', 'failure'] as const).flatMap((name) => {
       return name in result ? [[name, (result as Readonly<Record<string, unknown>>)[name]]] : []
     }),
   )
@@ -196,14 +196,28 @@ const WHOSE: Readonly<Record<string, string>> = {
   day: 'the day',
 }
 
-export function budgetText(account: unknown): string {
+/** `of` is the account and how it stands, as a result or the `args` of a pending budget have it. */
+export function budgetText(of: unknown): string {
+  const { account, short, ...flat } = (of ?? {}) as { readonly account?: unknown; readonly short?: Standing } & Standing
   const whose = typeof account === 'string' ? WHOSE[account] : undefined
-  return `The budget${whose === undefined ? '' : ` of ${whose}`} does not cover the next call.`
+  const { limit, spent, held = 0, needed } = short ?? flat
+  const told = `The budget${whose === undefined ? '' : ` of ${whose}`} does not cover the next call`
+  if (typeof limit !== 'number' || spent === undefined || needed === undefined) return `${told}.`
+  const kept = held > 0 ? `, ${dollars(held)} held for calls at work` : ''
+  const more = dollars(Math.max(0, spent + held + needed - limit))
+  return `${told}: ${dollars(spent)} spent of ${dollars(limit)}${kept}, and it needs up to ${dollars(needed)}, so at least ${more} more.`
 }
 
-function limitText({ limit, account }: Extract<Result, { status: 'limit' }>, id: string): string {
-  if (limit === 'usd')
-    return `${budgetText(account)} Allow more with: ${typed(`approve ${id} budget --usd 1 --resume`)}`
+type Standing = Partial<Record<'limit' | 'spent' | 'held' | 'needed', number>>
+
+/** Rounded up, so that what is allowed is enough. */
+function dollars(millionths: number): string {
+  return `$${(Math.ceil(millionths / 100) / 10_000).toFixed(4)}`
+}
+
+function limitText(result: Extract<Result, { status: 'limit' }>, id: string): string {
+  const { limit } = result
+  if (limit === 'usd') return `${budgetText(result)} Allow more with: ${typed(`approve ${id} budget --usd 1 --resume`)}`
   return `The limit ${limit} was met. Raise it in the configuration, and go on with: ${typed(`resume ${id}`)}`
 }
 
@@ -212,8 +226,7 @@ export function headLine(pending: Pending): string {
   const { tool, args, callId, sessionId, needs, expiresAt } = pending
   const id = shortId(sessionId)
   if (isBudget(pending)) {
-    const { account } = (args ?? {}) as { readonly account?: unknown }
-    return `Session ${id} waits for money. ${budgetText(account)}`
+    return `Session ${id} waits for money. ${budgetText(args)}`
   }
   if (needs === 'answer') return `Session ${id} asks with ${oneLine(tool)} (call ${callId}):`
   const until = expiresAt ? `, until ${new Date(expiresAt).toISOString()}` : ''

@@ -57,7 +57,8 @@ async function pendingOf(store: Store, session: string): Promise<readonly Pendin
     const above = parent && (await headOf(store, parent.session))
     // What its parent no longer waits for waits for nobody.
     if (above && !above.run?.turn?.open.some(({ key }) => key === parent.call)) return []
-    const args = last.account === undefined ? {} : { account: last.account }
+    const { account, short } = last
+    const args = { ...(account === undefined ? {} : { account }), ...short }
     return [{ callId: 'budget', tool: 'budget', args, needs: 'approval', sessionId: session, path: pathOf(session) }]
   }
   // What came from elsewhere is asked about anew, when it goes on.

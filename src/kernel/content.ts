@@ -88,6 +88,11 @@ export type NoteKind = 'limit' | 'nudge' | 'correction' | 'learning' | 'undo' | 
 /** Whose money it is: of the run, the session, the session with its children, or the day. */
 export type Account = 'run' | 'session' | 'tree' | 'day'
 
+/** For the limit `usd`: the account that did not cover the next call, and how it stood. */
+type Unpaid = { account?: Account; short?: Shortage }
+/** In millionths of a dollar. `held` is set aside for calls at work; `needed` is the most that the next call may cost. */
+export type Shortage = Frozen<{ limit: number; spent: number; held: number; needed: number }>
+
 export type CallStatus = 'ok' | 'error' | 'denied' | 'aborted' | 'timeout' | 'unknown'
 
 export type FailedReason =
@@ -97,7 +102,7 @@ export type FailedReason =
 export type Outcome = Frozen<
   | { type: 'completed' }
   | { type: 'interrupted'; hook?: string }
-  | { type: 'limit'; limit: 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' | 'tokens'; account?: Account }
+  | ({ type: 'limit'; limit: 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' | 'tokens' } & Frozen<Unpaid>)
   | { type: 'halted'; reason: string }
   /** `class` is what the provider's failure was, where it was one. */
   | { type: 'failed'; reason: FailedReason; failure: Failure; class?: ModelFailureClass }

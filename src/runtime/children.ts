@@ -1,7 +1,7 @@
 // Children: sessions that a call of another session opened. A child is made in the commit that hands its call over, and answers in
 // the commit that settles its run; so none is lost, none is made twice, and the parent gets one result.
 import type { CallKey, Frozen, Json, Outcome } from '../kernel/content.ts'
-import type { InboxBody, OwnerEvent, Parent } from '../kernel/event.ts'
+import { childId, type InboxBody, type OwnerEvent, type Parent } from '../kernel/event.ts'
 import { fold } from '../kernel/fold.ts'
 import { type Call, outsideOf } from '../kernel/ledger.ts'
 import { type Decision, next } from '../kernel/next.ts'
@@ -24,10 +24,6 @@ const ANSWER_CHARS_MAX = 32_000
 /** What is no model cannot use half an answer: it gets the whole, or is told that it is too much for a state. A model that cannot read on gets so much too. */
 const WHOLE_CHARS_MAX = 200_000
 const NOT_WHOLE = '\n[cut: the model stopped at the limit of one answer, and this is not all of it]'
-
-export function childId(session: string, call: CallKey): string {
-  return `${session}~${call}`
-}
 
 /** The child that works on a call of this session, if one does. */
 export function childOf(session: string, { key, proposal }: Call): string | null {

@@ -1,6 +1,6 @@
 // The door through which a tool asks a model: under the budget of the run that called the tool, like the run's own calls. What a
 // try may cost is held before it is made and settled after it. It tries once: whether to try again is the tool's.
-import type { CallKey, Usage } from '../kernel/content.ts'
+import type { CallKey, Mutable, Usage } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Charge, Model, ModelFailure, Reply, Request } from '../kernel/ports.ts'
 import { failure } from '../models/failures.ts'
@@ -122,9 +122,10 @@ function spentIn(reply: Reply): Spent {
 }
 
 function sum(one: Spent, other: Spent): Spent {
-  const usage: Usage = {
-    inputTokens: (one.usage?.inputTokens ?? 0) + (other.usage?.inputTokens ?? 0),
-    outputTokens: (one.usage?.outputTokens ?? 0) + (other.usage?.outputTokens ?? 0),
+  const usage: Mutable<Usage> = { inputTokens: 0, outputTokens: 0 }
+  for (const used of [one.usage, other.usage]) {
+    for (const [name, tokens] of Object.entries(used ?? {}) as [keyof Usage, number][])
+      usage[name] = (usage[name] ?? 0) + tokens
   }
   const assumed = one.assumed ?? other.assumed
   return { usage, cost: (one.cost ?? 0) + (other.cost ?? 0), ...(assumed ? { assumed } : {}) }

@@ -1,6 +1,6 @@
 // One commit of an attempt, drafted: what landed, what `next` records on top, and the card, charges and snapshot beside it.
 // Nothing is written here; the driver (drive.ts) commits the draft or drops it.
-import type { Account, Mutable } from '../kernel/content.ts'
+import type { Account, Mutable, Shortage } from '../kernel/content.ts'
 import { timesOf } from '../kernel/clock.ts'
 import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
@@ -55,7 +55,7 @@ export type Job = {
 export type Leash = { pull: 'lost' | 'stopped' | null; ring: () => void }
 
 /** A request did not fit the money of this account. */
-export type Broke = { readonly account?: Account }
+export type Broke = { readonly account?: Account; readonly short?: Shortage }
 
 const SNAPSHOT_EVERY = 1_000
 

@@ -7,7 +7,7 @@ import { Bell } from './bell.ts'
 import { type Broke, byTheStore, draft, type Job, type Leash, leaves, type Plan } from './draft.ts'
 import { owed } from './family.ts'
 import { Flights } from './flight.ts'
-import { emptyAccount } from './purse.ts'
+import { emptyAccount, shortageOf } from './purse.ts'
 import { sleep } from './sleep.ts'
 
 export type Ended =
@@ -87,7 +87,8 @@ async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision
 
 function brokeBy(error: Fault): Broke {
   const account = emptyAccount(error)
-  return account === undefined ? {} : { account }
+  const short = shortageOf(error)
+  return { ...(account === undefined ? {} : { account }), ...(short === undefined ? {} : { short }) }
 }
 
 /**

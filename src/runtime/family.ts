@@ -85,7 +85,8 @@ function ownPending(session: Session, path: readonly string[]): readonly Pending
   const id = path.at(-1) ?? ''
   const { run, inputs, last } = session
   if (run === null && inputs.length === 0 && isBroke(last)) {
-    const args = last.account === undefined ? {} : { account: last.account }
+    const { account, short } = last
+    const args = { ...(account === undefined ? {} : { account }), ...short }
     return [{ callId: BUDGET, tool: BUDGET, args, needs: 'approval', sessionId: id, path }]
   }
   // What came from elsewhere is asked about anew, when it goes on.

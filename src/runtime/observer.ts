@@ -154,6 +154,7 @@ async function readRun(store: Store, session: string, from: number, end: Ended['
     if (last === undefined) break
     after = last.seq
   }
+  await collector.countChildren(store)
   const result = collector.result([], { waiting: 'nothing', until: null })
   return { result, inputs, limits, durationMs: end.at - at, exhausted: retries.exhausted }
 }
@@ -184,7 +185,7 @@ class Retries {
 }
 
 function limitOf({ result, limits, exhausted }: Read): Reached | null {
-  const { usage } = result
+  const { usage } = result.own
   if (result.status === 'failed' && result.stopReason === 'tool_retries_exceeded') return exhausted
   if (result.status !== 'limit') return null
   const { limit } = result

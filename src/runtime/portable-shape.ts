@@ -14,6 +14,7 @@ import type {
   Outside,
   Part,
   Proposal,
+  Shortage,
   Terms,
   Usage,
   Verdict,
@@ -148,6 +149,7 @@ const outcome = variants<Outcome>({
       tokens: true,
     }),
     account: optional(oneOf<Account>({ run: true, session: true, tree: true, day: true })),
+    short: optional(object<Shortage>({ limit: amount, spent: amount, held: amount, needed: amount })),
   },
   halted: { reason: text },
   failed: {

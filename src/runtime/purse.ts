@@ -1,6 +1,6 @@
 // What a model call may cost at most, and who pays: the amount that is held before it, and the accounts with their limits.
 // It moves no money; the charges stand in the commit that causes them (charges.ts).
-import type { Account } from '../kernel/content.ts'
+import type { Account, Shortage } from '../kernel/content.ts'
 import type { Fault } from '../kernel/failure.ts'
 import type { Charge, Model, Store } from '../kernel/ports.ts'
 import type { Session } from '../kernel/session.ts'
@@ -111,6 +111,13 @@ export async function rootAgentOf({ agent, parent }: Session, store: Pick<Store,
 /** Which account does not cover it, as the store says when it refuses a hold. */
 export function emptyAccount({ detail }: Fault): Account | undefined {
   return (['run', 'session', 'tree', 'day'] as const).find((account) => detail.startsWith(`${account}:`))
+}
+
+/** How that account stood, as the store says in the same detail. */
+export function shortageOf({ detail }: Fault): Shortage | undefined {
+  const told = /: limit (\S+), spent (\S+), held (\S+), asked (\S+)$/.exec(detail)
+  const [limit = Number.NaN, spent = 0, held = 0, needed = 0] = (told?.slice(1) ?? []).map(Number)
+  return Number.isFinite(limit + spent + held + needed) ? { limit, spent, held, needed } : undefined
 }
 
 /** Somebody allows more: for the run that follows and the session, and, where it is `shared`, for its tree and this day. */

@@ -93,6 +93,7 @@ async function resultOf({ id, world: { store } }: Place, seen: Collector, looked
   const held = found.waiting === 'resume' && (await store.card(id))?.held === true
   const rest = held ? { ...found, reason: heldText(id) } : found
   const collector = await seen.whole(store)
+  await collector.countChildren(store)
   const { outcome } = collector
   if (outcome && !isBroke(outcome)) return collector.result([], rest)
   return collector.result(await pendingOf(store, id), rest)

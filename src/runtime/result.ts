@@ -1,16 +1,5 @@
 // What became of one run, collected from its events. It reads the log and adds nothing to it.
-import type {
-  Account,
-  BlobRef,
-  CallKey,
-  CallStatus,
-  FailedReason,
-  Frozen,
-  Json,
-  Outcome,
-  Part,
-  Usage,
-} from '../kernel/content.ts'
+import type { BlobRef, CallKey, CallStatus, FailedReason, Frozen, Json, Outcome, Part } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
 import type { Store } from '../kernel/ports.ts'
@@ -18,6 +7,7 @@ import { type Message, Transcript } from '../kernel/transcript.ts'
 import type { Before } from '../tools/covered.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { detach } from './detach.ts'
+import { plus, type Spending, spentBelow, spentIn } from './usage.ts'
 
 export type Pending = Frozen<
   {
@@ -54,25 +44,18 @@ export type CallRecord = Frozen<{
   approved?: Frozen<{ allow: boolean; by: string; why?: string }>
 }>
 
-type Counts = {
-  inputTokens: number
-  outputTokens: number
-  modelRequests: number
-  toolCalls: number
-  cancelledToolCalls: number
-  outputRetries: number
-  toolRetries: Readonly<Record<string, number>>
-}
-
 /** The ends that must never be taken for one another. */
 type Flags = Frozen<{ paused: boolean; capped: boolean; halted: boolean; empty: boolean; held?: true }>
 
 type Common = {
   sessionId: string
   text: string
-  usage: Frozen<Counts>
-  /** Millionths of a dollar. */
+  /** Of the run and of the children that its calls started, at any depth. */
+  usage: Spending['usage']
+  /** The same, in millionths of a dollar. */
   cost: number
+  /** What the session itself used and spent in this run, without its children. Limits count this. */
+  own: Spending
   pending: readonly Pending[]
   flags: Flags
   calls: readonly CallRecord[]
@@ -94,8 +77,8 @@ export type Result = Frozen<
   /** `reason` says why the provider did not answer, where that is what it waits for. */
   | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
   | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
-  /** For the limit `usd`: `account` is whose money does not cover the next call. */
-  | (Common & { status: 'limit'; stopReason: 'limit_reached'; limit: Limit['limit']; account?: Account })
+  /** For the limit `usd`: `account` is whose money does not cover the next call, and `short` how it stands. */
+  | (Common & { status: 'limit'; stopReason: 'limit_reached' } & Omit<Limit, 'type'>)
   | (Common & { status: 'halted'; stopReason: 'halted'; reason: string })
   | (Common & {
       status: 'failed'
@@ -138,16 +121,6 @@ const PAGE = 1_000
 const NO_WARNINGS: readonly string[] = []
 const STOPS = { stop: 'end_turn', length: 'max_tokens', refusal: 'refusal' } as const
 
-const ZERO: Counts = {
-  inputTokens: 0,
-  outputTokens: 0,
-  modelRequests: 0,
-  toolCalls: 0,
-  cancelledToolCalls: 0,
-  outputRetries: 0,
-  toolRetries: {},
-}
-
 /** Follows one input to the run that took it, or, without an input, the last run. */
 export class Collector {
   outcome: Outcome | null = null
@@ -170,6 +143,7 @@ export class Collector {
   /** The run was open before anything of it was seen. */
   #late = false
   #last = 0
+  #below: Spending | null = null
 
   constructor(sessionId: string, input: number | null, raw = false) {
     this.#sessionId = sessionId
@@ -231,6 +205,11 @@ export class Collector {
     return whole
   }
 
+  /** Counts what children of the run have spent by now. */
+  async countChildren(store: Pick<Store, 'read'>): Promise<void> {
+    this.#below = await spentBelow(store, this.#sessionId, this.#own())
+  }
+
   /** What lies before the first input that began the run and was not seen; null when all were. */
   #before(): number | null {
     if (!this.#ours) return null
@@ -262,8 +241,10 @@ export class Collector {
       case 'interrupted':
         if (outcome.hook === undefined) return { ...common, status: 'interrupted', stopReason: 'cancelled' }
         return { ...common, status: 'interrupted', stopReason: 'cancelled_by_hook', reason: outcome.hook }
-      case 'limit':
-        return { ...common, status: 'limit', stopReason: 'limit_reached', ...limitOf(outcome) }
+      case 'limit': {
+        const { type, ...met } = outcome
+        return { ...common, status: type, stopReason: 'limit_reached', ...met }
+      }
       case 'halted':
         return { ...common, status: 'halted', stopReason: 'halted', reason: outcome.reason }
       case 'failed': {
@@ -284,13 +265,15 @@ export class Collector {
     outcome: Outcome | null,
     waiting: string,
   ): Told<Common> {
-    const { cost, ...usage } = spentIn(events)
+    const own = spentIn(events)
+    const { usage, cost } = this.#below === null ? own : plus(own, this.#below)
     const responses = this.#raw ? detach(events.filter((event) => event.type === 'agent.message')) : null
     return {
       sessionId: this.#sessionId,
       text: !this.#ours ? '' : outcome?.type === 'completed' ? this.#text : this.#said,
       usage,
       cost,
+      own,
       pending,
       flags: {
         paused: outcome === null && waiting === 'resume',
@@ -380,10 +363,6 @@ function outageIn(events: readonly Event[]): { readonly reason?: string } {
   return last?.type === 'model.failed' && last.retryAt !== undefined ? { reason: last.message } : {}
 }
 
-function limitOf({ limit, account }: Limit): Pick<Limit, 'limit' | 'account'> {
-  return account === undefined ? { limit } : { limit, account }
-}
-
 /** The conversation as far as these events tell it. What no request has shown comes last. */
 function messagesOf(events: readonly Event[]): readonly Message[] {
   const transcript = new Transcript()
@@ -431,51 +410,6 @@ function callsOf(events: readonly Event[]): readonly CallRecord[] {
   return [...records.values()]
 }
 
-/** What only gives the answer is no call of a tool, and a reply that is not valid calls none. */
-function spentIn(events: readonly Event[]): Frozen<Counts & { cost: number }> {
-  const counts = { ...ZERO }
-  let calls: Response['calls'] = []
-  const retries: Record<string, number> = {}
-  let cost = 0
-  let corrected = false
-  let batch = 0
-  for (const event of events) {
-    if ('cost' in event) cost += event.cost ?? 0
-    if ('usage' in event) addUsage(counts, event.usage ?? null)
-    if (event.type === 'agent.message') {
-      counts.modelRequests += 1
-      batch = event.verdict.type === 'continue' ? event.calls.length : 0
-      counts.toolCalls += batch
-      corrected = event.verdict.type === 'retry_tool_output' || event.verdict.type === 'retry_user_message'
-      calls = event.calls
-    } else if (event.type === 'run.settled' && event.outcome.type === 'limit' && event.outcome.limit === 'tool_calls') {
-      // The batch that was too large: none of it ran.
-      counts.toolCalls -= batch
-    } else if (event.type === 'model.started' && corrected) {
-      counts.outputRetries += 1
-      corrected = false
-    } else if (event.type === 'agent.tool_result') {
-      if (event.retryKind !== undefined) {
-        const { tool = '' } = calls[Number(event.call.slice(event.call.indexOf('.') + 1))] ?? {}
-        retries[tool] = (retries[tool] ?? 0) + 1
-      }
-      if (isHeldBack(event)) {
-        counts.cancelledToolCalls += 1
-        counts.toolCalls -= 1
-      }
-    }
-  }
-  return { ...counts, toolRetries: retries, cost }
-}
-
-const HELD_BACK = ['CancelledByHook', 'SubAgentCancelled']
-
-function isHeldBack({ status, metadata }: Extract<Event, { type: 'agent.tool_result' }>): boolean {
-  if (status !== 'denied' || metadata === undefined) return false
-  const { error_type } = metadata as { readonly error_type?: Json }
-  return typeof error_type === 'string' && HELD_BACK.includes(error_type)
-}
-
 function textOf(parts: readonly Part[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
@@ -487,9 +421,4 @@ export function spokenIn(messages: readonly Message[], events: readonly Event[])
   if (last?.type === 'agent.message') return textOf(last.parts)
   const said = messages.findLast((message) => message.role === 'assistant' && !message.cut && spoken(message.parts))
   return said?.role === 'assistant' ? textOf(said.parts) : ''
-}
-
-function addUsage(counts: Counts, usage: Usage | null): void {
-  counts.inputTokens += usage?.inputTokens ?? 0
-  counts.outputTokens += usage?.outputTokens ?? 0
 }

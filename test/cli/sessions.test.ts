@@ -151,7 +151,7 @@ describe('decisions', () => {
     const broke = await stage.terret('run', 'Think.')
     expect(broke.code).toBe(4)
     expect(broke.err).toMatch(
-      /^The budget of this session does not cover the next call\. Allow more with: .*budget --usd 1/m,
+      /^The budget of this session does not cover the next call: \$0\.0000 spent of \$0\.0000, and it needs up to (\$\d\.\d{4}), so at least \1 more\. Allow more with: .*budget --usd 1/m,
     )
     expect((await stage.terret('approve', 'latest', 'budget', '--usd', 'much')).code).toBe(2)
     expect((await stage.terret('approve', 'latest', 'budget', '--usd', '5', '--resume')).code).toBe(0)
@@ -168,7 +168,7 @@ describe('decisions', () => {
     const waiting = { callId: 'budget', args: { account: 'day' }, sessionId: session, path: [session] }
     expect(await stage.json('pending')).toMatchObject(waiting)
     const { out } = await stage.terret('pending')
-    expect(out).toContain('waits for money. The budget of the day does not cover the next call.')
+    expect(out).toMatch(/waits for money\. The budget of the day does not cover the next call: .* it needs up to \$\d/)
     expect(out).toContain(`approve ${session.slice(0, 8)} budget --usd 1 --resume`)
     expect((await stage.terret('inspect', 'latest')).out).toContain('waits for money')
     expect((await stage.terret('approve', 'latest', 'budget', '--usd', '5', '--resume')).code).toBe(0)

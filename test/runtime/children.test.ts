@@ -187,7 +187,7 @@ describe('limits of children', () => {
     }
     const { harness, store } = family(roles, { tools: [tool('look')], limits: { modelRequests: 2, toolCalls: 1 } })
     const result = await harness.run('Go.')
-    expect(result).toMatchObject({ status: 'completed', usage: { modelRequests: 2, toolCalls: 1 } })
+    expect(result).toMatchObject({ status: 'completed', own: { usage: { modelRequests: 2, toolCalls: 1 } } })
     expect(await toldTo(store, result.sessionId)).toMatchObject([{ metadata: { model_requests: 2, tool_calls: 1 } }])
     // One call is left from the start; the last request, and that no call is left, is told before the second.
     expect(seen).toEqual({ root: [1, 3], dig: [1, 3] })

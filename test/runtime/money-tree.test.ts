@@ -1,15 +1,30 @@
 // One budget for a session and its children: whose day it is, where money is asked for that runs out below, and what an allowance
 // does for all who share an account. On both stores. What one session does with its money is money.test.ts.
 import { describe, expect, it, vi } from 'vitest'
-import { ask, childrenOf, endsOf, family, gate, report, STORAGES, tool, use } from './children-stage.ts'
+import {
+  ask,
+  childrenOf,
+  endsOf,
+  eventsOf,
+  family,
+  gate,
+  ofType,
+  report,
+  STORAGES,
+  tool,
+  use,
+} from './children-stage.ts'
 
 const WAIT = { timeout: 10_000, interval: 20 }
 const DAY_MS = 86_400_000
-/** What a model without a price holds for a short request is a little more than this. */
-const HOLD = 122_880
 const cost = 60_000
 /** Two that cost so much leave nothing of $0.25. */
 const MOST = 100_000
+
+/** How an account stands that does not cover a call. */
+function shortOf(limit: number) {
+  return { limit, spent: expect.any(Number) as number, held: 0, needed: expect.any(Number) as number }
+}
 
 describe.each(STORAGES)('the money of a family on %s', (storage) => {
   it("B-MONEY-26: a child pays on the day of its root's agent", async () => {
@@ -51,7 +66,7 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
         {
           callId: 'budget',
           tool: 'budget',
-          args: { account: kind.replace('Usd', '') },
+          args: { ...shortOf(130_000), account: kind.replace('Usd', '') },
           needs: 'approval',
           sessionId: child,
           path: [session.id, child],
@@ -84,8 +99,8 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
     const session = await harness.open()
     const parked = await session.run('Go.')
     expect(parked.pending.map(({ callId, args }) => [callId, args])).toEqual([
-      ['budget', { account: 'tree' }],
-      ['budget', { account: 'tree' }],
+      ['budget', { ...shortOf(250_000), account: 'tree' }],
+      ['budget', { ...shortOf(250_000), account: 'tree' }],
     ])
     await session.decide({ callId: 'budget', allow: true, usd: 1, by: 'ana' })
     expect(await session.run()).toMatchObject({ status: 'completed' })
@@ -123,12 +138,25 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
     expect(await store.account(`tree:${session.id}`)).toMatchObject({ limit: 1_250_000, held: 0 })
   })
 
-  it('B-MONEY-33: the result and what is pending name the account that is empty', async () => {
+  it('B-MONEY-33: the result and what is pending name the account that is empty, what it may spend and has spent, and what the next call needs', async () => {
     for (const kind of ['run', 'session', 'tree', 'day']) {
-      const { harness } = family({ root: ['never'] }, { storage, budget: { [`${kind}Usd`]: (HOLD - 1_000) / 1e6 } })
+      const roles = { root: [{ ...use('look'), cost: 5_000 }, 'never'] }
+      const budget = { [`${kind}Usd`]: 0.125 }
+      const { harness, store } = family(roles, { storage, budget, tools: [tool('look')] })
       const result = await harness.run('Go.')
-      expect(result).toMatchObject({ status: 'limit', limit: 'usd', account: kind })
-      expect(result.pending).toMatchObject([{ callId: 'budget', args: { account: kind } }])
+      const last = ofType(await eventsOf(store, result.sessionId), 'run.settled').at(-1)
+      const needed = last?.outcome.type === 'limit' ? (last.outcome.short?.needed ?? 0) : 0
+      const short = { limit: 125_000, spent: 5_000, held: 0, needed }
+      expect(needed).toBeGreaterThan(120_000)
+      expect(result).toMatchObject({ status: 'limit', limit: 'usd', account: kind, short })
+      expect(result.pending).toMatchObject([{ callId: 'budget', args: { account: kind, ...short } }])
+      // The next run has a budget of its own.
+      if (kind === 'run') continue
+      // Half of what is missing is not enough.
+      const session = harness.session(result.sessionId)
+      const missing = short.spent + needed - short.limit
+      await session.decide({ callId: 'budget', allow: true, usd: missing / 2e6, by: 'ana' })
+      expect(await session.run()).toMatchObject({ status: 'limit', account: kind })
     }
   })
 })

@@ -1,12 +1,13 @@
 // `terret inspect`: what a session is, what it did, what it cost, what it said last and what it waits for.
-import type { Event } from '../../kernel/index.ts'
+import type { Card, Event, Store, Usage } from '../../kernel/index.ts'
+import { cardsBelow } from '../../stores/tree-cost.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../clean.ts'
 import { counted, pendingLines, wayLine } from '../ending.ts'
-import { EXIT } from '../exit.ts'
+import { EXIT, Refusal } from '../exit.ts'
 import { folderOf } from '../folders.ts'
 import { heldIn, heldLines } from '../held.ts'
-import { allEvents, foldAll, pendingIn } from '../log.ts'
+import { allEvents, eventsOf, foldAll, pendingIn } from '../log.ts'
 import { outageLine } from '../outage.ts'
 import { readPlace, sessionOf } from '../place.ts'
 import { print, printJson, printSaid, seatOf } from '../print.ts'
@@ -21,12 +22,13 @@ export function inspect(call: Call): Promise<number> {
     const pending = await pendingIn(place.store, card.root)
     const folder = folderOf(place.home, session)
     const summary = summaryOf(events)
+    const tree = await treeOf(place.store, card, summary)
     const task = await taskOf(place.store, session)
     const workflow = isPlanned(card.agent) ? await workflowIn(events) : null
     const { environment, attachments } = originIn(events)
     if (call.is('json')) {
       const said = { folder, environment, attachments, task, summary, pending, state: foldAll(events) }
-      printJson({ ...card, ...said, ...(workflow ? { workflow } : {}) })
+      printJson({ ...card, treeCost: tree?.cost ?? card.cost, ...said, tree, ...(workflow ? { workflow } : {}) })
       return EXIT.ok
     }
     const { created, runs, requests, calls, inputTokens, outputTokens, tools, text, last } = summary
@@ -46,6 +48,10 @@ export function inspect(call: Call): Promise<number> {
     const did = [counted(runs, 'run'), counted(requests, 'request'), counted(calls, 'call')]
     print(`Events    ${events.length}; ${did.join(', ')}`)
     print(`Spent     ${inputTokens} tokens in, ${outputTokens} out, $${(card.cost / 1_000_000).toFixed(4)}`)
+    if (tree)
+      print(
+        `In all    ${tree.inputTokens} tokens in, ${tree.outputTokens} out, $${(tree.cost / 1_000_000).toFixed(4)}, with ${counted(tree.sessions - 1, 'child session')}`,
+      )
     if (workflow) for (const line of workflowLines(workflow)) print(line)
     for (const [tool, ends] of workflow ? [] : Object.entries(tools)) {
       print(
@@ -95,6 +101,31 @@ function workflowLines({ nodes, artifacts }: Awaited<ReturnType<typeof workflowI
   ]
 }
 
+/** Of this session and all sessions below it; null if it has no children. Dollars are those of the cards. */
+async function treeOf(store: Store, card: Card, own: Tokens) {
+  const below = await cardsBelow(store, card)
+  if (below.length === 0) return null
+  const { inputTokens, outputTokens } = own
+  const sum = { sessions: 1 + below.length, cost: card.cost, inputTokens, outputTokens }
+  for (const { session, cost } of below) {
+    sum.cost += cost
+    try {
+      for await (const event of eventsOf(store, session)) if ('usage' in event) addTokens(sum, event.usage)
+    } catch (error) {
+      // The log of a child is damaged: its good events are counted, and `doctor` says more.
+      if (!(error instanceof Refusal)) throw error
+    }
+  }
+  return sum
+}
+
+type Tokens = { inputTokens: number; outputTokens: number }
+
+function addTokens(sum: Tokens, used: Usage | undefined): void {
+  sum.inputTokens += used?.inputTokens ?? 0
+  sum.outputTokens += used?.outputTokens ?? 0
+}
+
 type Settled = Extract<Event, { type: 'run.settled' }>['outcome']
 
 /** Counted from the log alone. */
@@ -108,13 +139,12 @@ export function summaryOf(events: readonly Event[]) {
   for (const event of events) {
     types[event.type] = (types[event.type] ?? 0) + 1
     sum.created ??= event.at
+    if ('usage' in event) addTokens(sum, event.usage)
     if (event.type === 'run.started') sum.runs += 1
     else if (event.type === 'run.settled') last = event.outcome
     else if (event.type === 'agent.message') {
       sum.requests += 1
       sum.calls += event.calls.length
-      sum.inputTokens += event.usage?.inputTokens ?? 0
-      sum.outputTokens += event.usage?.outputTokens ?? 0
       event.calls.forEach(({ tool }, index) => names.set(`${event.seq}.${index}`, tool))
       const said = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
       if (said.trim() !== '') text = said

@@ -6,6 +6,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { foldersOf, startedSessions } from '../folders.ts'
 import { hasStore, readPlace, type Place, shortId } from '../place.ts'
 import { print, printJson, typed, warn } from '../print.ts'
+import { type TreeCard, withTreeCost } from '../../stores/tree-cost.ts'
 import { taskText } from '../workflows.ts'
 
 const LIMIT = 20
@@ -24,7 +25,7 @@ export async function list(call: Call): Promise<number> {
       await place.store.list({ limit: 1 })
       return none(call)
     }
-    const shown = cards.slice(0, limit)
+    const shown = await withTreeCost(place.store, cards.slice(0, limit))
     const folders = all ? foldersOf(place.home, new Set(shown.map(({ session }) => session))) : null
     for (const card of shown) {
       const folder = folders ? (folders.get(card.session) ?? null) : place.folder
@@ -91,9 +92,9 @@ export async function taskOf(store: Store, session: string): Promise<string> {
   return taskText(parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join(' '))
 }
 
-function line(card: Card, task: string, folder: string | null): string {
+function line(card: TreeCard, task: string, folder: string | null): string {
   const when = new Date(card.at).toISOString().slice(0, 16).replace('T', ' ')
-  const cost = card.cost > 0 ? `$${(card.cost / 1_000_000).toFixed(4)}` : ''
+  const cost = card.treeCost > 0 ? `$${(card.treeCost / 1_000_000).toFixed(4)}` : ''
   const place = folder === null ? '' : `  ${oneLine(folder, 60)}`
   const outage = card.outage ? `  (${oneLine(card.outage.reason, 80)})` : ''
   return `${shortId(card.session).padEnd(8)}  ${stateOf(card).padEnd(15)}  ${when}  ${cost.padStart(8)}${place}  ${oneLine(task, 60)}${outage}`
