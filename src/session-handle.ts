@@ -9,7 +9,7 @@ import type { Message } from './kernel/transcript.ts'
 import { isBroke } from './runtime/children.ts'
 import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './runtime/command.ts'
 import { checkDecision, checkUnder, confirmationOf, type Decision } from './runtime/decision.ts'
-import { BUDGET, headOf, heldText, pendingOf } from './runtime/family.ts'
+import { BUDGET, headOf, heldText, isStopped, pendingOf } from './runtime/family.ts'
 import { Feed, type StreamEvent } from './runtime/feed.ts'
 import { sentBefore } from './runtime/follow.ts'
 import { readTranscript } from './runtime/history.ts'
@@ -449,6 +449,10 @@ export class SessionHandle {
   async #open(callId: CallKey, state: 'asked' | 'outside', what: string): Promise<Call> {
     const session = await headOf(this.#world.store, this.id)
     if (session.held) throw new Fault('session_held', heldText(this.id))
+    if (await isStopped(this.#world.store, session)) {
+      const text = `Call ${callId} was stopped: its run was interrupted. Nothing waits for ${what}.`
+      throw new Fault('decision_stale', text)
+    }
     const call = session.run?.foreign ? undefined : session.run?.turn?.open.find((c) => c.key === callId)
     if (call?.state.type === state) return call
     const code = Number(callId.split('.')[0]) <= session.seq ? 'decision_stale' : 'call_unknown'

@@ -39,6 +39,27 @@ export function foldAll(events: readonly Event[]): Session {
   return events.reduce(fold, EMPTY)
 }
 
+/** One call that people decided, and all whose word counted, in order. */
+export type Decided = { readonly call: string; readonly tool: string; allow: boolean; readonly by: string[] }
+
+/** Words that came too late, twice or for another action did not count: the fold says which did. */
+export function decisionsIn(events: readonly Event[]): readonly Decided[] {
+  const decided = new Map<string, Decided>()
+  let session = EMPTY
+  const stateOf = (key: string) => session.run?.turn?.open.find((call) => call.key === key)
+  for (const event of events) {
+    const before = event.type === 'user.tool_confirmation' ? stateOf(event.call) : undefined
+    session = fold(session, event)
+    if (event.type !== 'user.tool_confirmation' || !before || stateOf(event.call)?.state === before.state) continue
+    const { call, allow, by } = event
+    const known = decided.get(call) ?? { call, tool: before.proposal.tool, allow, by: [] }
+    known.allow = allow
+    known.by.push(by)
+    decided.set(call, known)
+  }
+  return [...decided.values()]
+}
+
 /** What a session and its children wait for. Decided is decided, also before anybody has gone on with it. */
 export async function pendingIn(store: Store, root: string): Promise<readonly Pending[]> {
   const cards = (await store.list({ root, limit: PAGE })).filter(mayWait)
@@ -52,7 +73,9 @@ export function mayWait({ status, outcome }: Card): boolean {
 }
 
 async function pendingOf(store: Store, session: string): Promise<readonly Pending[]> {
-  const { run, inputs, last, parent } = await headOf(store, session)
+  const head = await headOf(store, session)
+  const { run, inputs, last, parent } = head
+  if (await isStopped(store, head)) return []
   if (run === null && inputs.length === 0 && last?.type === 'limit' && last.limit === 'usd') {
     const above = parent && (await headOf(store, parent.session))
     // What its parent no longer waits for waits for nobody.
@@ -74,6 +97,13 @@ async function pendingOf(store: Store, session: string): Promise<readonly Pendin
     const before = saidBefore(call, run?.said)
     return [{ ...common, needs: 'approval', ...asked, ...before, ...(digest === undefined ? {} : { digest }) }]
   })
+}
+
+/** It was interrupted, or a session above that waits for it was. */
+async function isStopped(store: Store, { stop, parent }: Session): Promise<boolean> {
+  if (stop > 0 || parent === null) return stop > 0
+  const above = await headOf(store, parent.session)
+  return above.run?.turn?.open.some(({ key }) => key === parent.call) === true && isStopped(store, above)
 }
 
 /** A session as its log is now, from its snapshot on. */

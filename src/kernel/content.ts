@@ -29,7 +29,8 @@ export type CallKey = string
 /** Why a call does not simply run. */
 export type Gate = Frozen<
   | ({ type: 'ask'; class: string; n: number; roles: readonly string[]; expiresAt: number | null } & Frozen<Asked>)
-  | { type: 'refuse'; failure: Failure; retryKind?: string; metadata?: Json; ends?: string }
+  /** `status`: a rule said no. Without it the call itself is wrong. */
+  | { type: 'refuse'; failure: Failure; status?: 'denied'; retryKind?: string; metadata?: Json; ends?: string }
   | Outside
 >
 /** `each`: no decision about another call counts for this one. */

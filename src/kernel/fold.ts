@@ -112,6 +112,8 @@ function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
   if (e.mode !== 'resume') s.wakes = []
   s.paused = e.mode === 'pause' && busy
   if (e.mode === 'stop' && busy) s.stop = e.seq
+  // A run that ended for want of money is not asked about any more.
+  else if (e.mode === 'stop' && s.last?.type === 'limit' && s.last.limit === 'usd') s.last = { type: 'interrupted' }
 }
 
 function begin(s: OpenSession, e: Of<'run.started'>): void {

@@ -21,7 +21,7 @@ export function resultOf({ verdict }: Turn, call: Call, now: number): Result | n
   if (verdict.type === 'stop') return refused(key, 'aborted', `Not run: ${verdict.reason}`)
   if (verdict.type !== 'continue') return refused(key, 'aborted', 'Not run: the reply as a whole was not valid.')
   if (gate?.type === 'refuse')
-    return { ...gate, type: 'agent.tool_result', call: key, status: 'error', content: gate.failure.message }
+    return { status: 'error', ...gate, type: 'agent.tool_result', call: key, content: gate.failure.message }
   const expired = state.type === 'asked' && expiry(call) < now
   return expired ? refused(key, 'denied', 'The approval expired before anyone decided.') : null
 }

@@ -169,7 +169,9 @@ function gated(call: Proposal, outside: Extract<Gate, { type: 'outside' }>): Pro
 
 function refused(call: Proposal, kind: 'Denied' | 'NotFound', message: string, metadata?: Json): Proposal {
   const { digest: _digest, same: _same, clear: _clear, ...rest } = call
-  const gate: Gate = { type: 'refuse', failure: { kind, message }, ...(metadata === undefined ? {} : { metadata }) }
+  const status = kind === 'Denied' ? ({ status: 'denied' } as const) : {}
+  const about = metadata === undefined ? {} : { metadata }
+  const gate: Gate = { type: 'refuse', ...status, failure: { kind, message }, ...about }
   return { ...rest, gate }
 }
 

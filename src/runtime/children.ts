@@ -1,6 +1,6 @@
 // Children: sessions that a call of another session opened. A child is made in the commit that hands its call over, and answers in
 // the commit that settles its run; so none is lost, none is made twice, and the parent gets one result.
-import type { CallKey, Frozen, Json, Outcome } from '../kernel/content.ts'
+import type { Frozen, Json, Outcome } from '../kernel/content.ts'
 import { childId, type InboxBody, type OwnerEvent, type Parent } from '../kernel/event.ts'
 import { fold } from '../kernel/fold.ts'
 import { type Call, outsideOf } from '../kernel/ledger.ts'

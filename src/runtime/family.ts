@@ -69,8 +69,17 @@ function childrenOf(id: string, session: Session): readonly string[] {
 export async function pendingOf(store: Store, id: string, above: readonly string[] = []): Promise<readonly Pending[]> {
   const path = [...above, id]
   const session = await headOf(store, id)
+  // An interrupt ends all of it, also before the worker has seen it.
+  if (session.stop > 0) return []
   const below = await Promise.all(childrenOf(id, session).map((child) => pendingOf(store, child, path)))
   return [...ownPending(session, path), ...below.flat()]
+}
+
+/** Was it interrupted, or a session above that waits for it? Then nothing of it can be decided any more. */
+export async function isStopped(store: Store, { stop, parent }: Session): Promise<boolean> {
+  if (stop > 0 || parent === null) return stop > 0
+  const above = await headOf(store, parent.session)
+  return waitsOf(above).some(({ key }) => key === parent.call) && isStopped(store, above)
 }
 
 /** What is said of a session that came from a file, until a person lets it go on. */

@@ -103,7 +103,13 @@ const gate = variants<Gate>({
     outside: optional(variants<Outside>({ outside: outsideFields })),
     each: optional(yes),
   },
-  refuse: { failure, retryKind: optional(text), metadata: optional(json), ends: optional(text) },
+  refuse: {
+    failure,
+    status: optional(constant('denied')),
+    retryKind: optional(text),
+    metadata: optional(json),
+    ends: optional(text),
+  },
   outside: outsideFields,
 })
 

@@ -3,6 +3,8 @@ import type { BlobRef, CallKey, CallStatus, FailedReason, Frozen, Json, Outcome,
 import { callKey, type Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
 import type { Store } from '../kernel/ports.ts'
+import { open, take } from '../kernel/fold.ts'
+import { EMPTY } from '../kernel/session.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 import type { Before } from '../tools/covered.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
@@ -41,7 +43,8 @@ export type CallRecord = Frozen<{
   chars: number
   /** `kind` is what the tool itself called it. */
   failure?: ClassifiedFailure & { readonly kind?: FailureKind }
-  approved?: Frozen<{ allow: boolean; by: string; why?: string }>
+  /** The decision, once there is one. `voters` are all whose yes or no counted, where more than one yes was needed. */
+  approved?: Frozen<{ allow: boolean; by: string; why?: string; voters?: readonly string[] }>
 }>
 
 /** The ends that must never be taken for one another. */
@@ -391,12 +394,6 @@ function callsOf(events: readonly Event[]): readonly CallRecord[] {
         records.set(callId, { callId, tool, args, status: null, content: '', chars: 0 })
       })
     } else if (event.type === 'user.custom_tool_result') answers.set(event.seq, event.content)
-    else if (event.type === 'user.tool_confirmation') {
-      const record = records.get(event.call)
-      const { allow, by, why } = event
-      if (record) record.approved = why === undefined ? { allow, by } : { allow, by, why }
-    } else if (event.type === 'session.imported') for (const record of records.values()) delete record.approved
-    else if (event.type === 'call.reviewed') delete records.get(event.call)?.approved
     else if (event.type === 'agent.tool_result') {
       const record = records.get(event.call)
       if (!record) continue
@@ -407,7 +404,38 @@ function callsOf(events: readonly Event[]): readonly CallRecord[] {
       if (failure) record.failure = event.failure ? { ...failure, kind: event.failure.kind } : failure
     }
   }
+  for (const [call, approved] of decisionsIn(events)) {
+    const record = records.get(call)
+    if (record) record.approved = approved
+  }
   return [...records.values()]
+}
+
+type Approved = NonNullable<CallRecord['approved']>
+
+/** How calls were decided. Which words counted is the fold's to say: some came too late, twice, or for another action. */
+function decisionsIn(events: readonly Event[]): ReadonlyMap<CallKey, Approved> {
+  const decisions = new Map<CallKey, Approved>()
+  if (!events.some(({ type }) => type === 'user.tool_confirmation')) return decisions
+  const session = open(EMPTY)
+  const find = (key: CallKey) => session.run?.turn?.open.find((call) => call.key === key)
+  for (const event of events) {
+    const before = event.type === 'user.tool_confirmation' ? find(event.call) : undefined
+    // The run alone is folded: what lies before it and between is not there.
+    session.seq = event.seq - 1
+    take(session, event)
+    // What was decided elsewhere, or before it was asked again, is no decision here.
+    if (event.type === 'session.imported') decisions.clear()
+    else if (event.type === 'call.reviewed') decisions.delete(event.call)
+    if (event.type !== 'user.tool_confirmation' || before?.state.type !== 'asked') continue
+    const after = find(event.call)
+    if (!after || after.state.type === 'asked') continue
+    const { allow, by, why } = event
+    const { gate } = before.proposal
+    const voters = gate?.type === 'ask' && gate.n > 1 ? { voters: [...before.state.votes, by] } : {}
+    decisions.set(event.call, { allow, by, ...(why === undefined ? {} : { why }), ...voters })
+  }
+  return decisions
 }
 
 function textOf(parts: readonly Part[]): string {

@@ -215,7 +215,8 @@ function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gat
   const first = judge(policy, action)
   const again = first.type === 'allow' && denied.length > 0 && denied.includes(likenessOf(tool.name, args, policy.base))
   const judged = again ? judge({ ...policy, rules: ASK_ALL }, action) : first
-  if (judged.type === 'deny') return { type: 'refuse', failure: { kind: 'Denied', message: judged.reason } }
+  if (judged.type === 'deny')
+    return { type: 'refuse', status: 'denied', failure: { kind: 'Denied', message: judged.reason } }
   const outside = outsideOf(tool, args)
   if (judged.type === 'allow') return outside
   const openMs = judged.expiresMs ?? approvalMs
@@ -272,7 +273,7 @@ function refuse(call: ReplyCall, tool: Tool | null, failure: Failure, retryKind?
   const args = isObject(written) ? written : {}
   const gate: Gate =
     retryKind === undefined
-      ? { type: 'refuse', failure }
+      ? { type: 'refuse', ...(failure.kind === 'Denied' ? { status: 'denied' } : {}), failure }
       : { type: 'refuse', failure, retryKind, metadata: { retry: true, error_type: retryKind } }
   const proposal: Mutable<Proposal> = { id: call.id, tool: call.tool, args, gate, effect: 'read', timeoutMs: 0 }
   // The budget is the tool's, also for calls that never ran.

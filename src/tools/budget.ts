@@ -20,7 +20,14 @@ export function withinBudget(
       return call
     }
     const { digest: _digest, clear: _clear, ...rest } = call
-    return { ...rest, gate: { type: 'refuse', failure: { kind: 'Denied', message: overText(of, call.tool, perHour) } } }
+    return {
+      ...rest,
+      gate: {
+        type: 'refuse',
+        status: 'denied',
+        failure: { kind: 'Denied', message: overText(of, call.tool, perHour) },
+      },
+    }
   })
   return { calls: kept, spent }
 }

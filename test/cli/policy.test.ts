@@ -56,6 +56,26 @@ describe('a question for several people', () => {
     expect(existsSync(join(stage.folder, 'a'))).toBe(false)
     expect((await by('bob', '--resume')).code).toBe(0)
     expect(readFileSync(join(stage.folder, 'a'), 'utf8')).toBe('x')
+    // B-DECIDE-3: who voted is told afterwards too.
+    expect((await stage.terret('inspect', 'latest')).out).toContain('Decided   call 5.0, write: yes (ana, bob)\n')
+    const { decisions } = (await stage.json('inspect', 'latest')) as { readonly decisions: unknown }
+    expect(decisions).toEqual([{ call: '5.0', tool: 'write', allow: true, by: ['ana', 'bob'] }])
+  })
+
+  it('B-DECIDE-1: what was interrupted is not pending any more, and approving it is refused with a sentence', async () => {
+    await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) })
+    await stage.terret('run', 'Write.')
+    expect((await stage.terret('interrupt', 'latest')).code).toBe(0)
+    expect((await stage.terret('pending')).err).toBe('Nothing waits for you here.\n')
+    for (const call of [[], ['5.0']]) {
+      const late = await stage.terret('approve', 'latest', ...call)
+      expect([late.code, late.out]).toEqual([9, ''])
+      expect(late.err).toMatch(
+        /^terret: (Nothing of session \S+ waits|Call 5\.0 does not wait).*its run was interrupted/,
+      )
+    }
+    expect((await stage.terret('resume', 'latest')).code).not.toBe(3)
+    expect(existsSync(join(stage.folder, 'a'))).toBe(false)
   })
 
   it('B-POLICY-20: what was approved runs, also when it is gone on with where nobody can be asked', async () => {

@@ -85,7 +85,7 @@ describe('a node that must be allowed', () => {
     const { result, session } = await runOf(gated(written), { topic: 'rain' }, { policy })
     expect(failureIn(result)).toContain('Node "publish" failed:')
     expect(ofType(await eventsIn(session), 'agent.tool_result').at(-1)).toMatchObject({
-      status: 'error',
+      status: 'denied',
       failure: { kind: 'Denied' },
     })
     expect(written).toEqual([])

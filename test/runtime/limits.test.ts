@@ -141,7 +141,7 @@ describe('near the end of a run', () => {
     expect(result.calls.map(({ tool: name, status }) => `${name} ${status}`)).toEqual([
       'look ok',
       'look ok',
-      'look error',
+      'look denied',
       'write ok',
     ])
     expect(result.calls[2]).toMatchObject({ content: expect.stringContaining('near its limit') as string })
@@ -176,7 +176,7 @@ describe('near the end of a run', () => {
     const result = await make(script, { tools: [act], limits: { modelRequests: 3 } }).run('Go.')
     expect(result).toMatchObject({ status: 'limit', limit: 'model_requests' })
     expect(ran).toEqual([1, 2])
-    expect(result.calls.map(({ status }) => status)).toEqual(['ok', 'ok', 'error'])
+    expect(result.calls.map(({ status }) => status)).toEqual(['ok', 'ok', 'denied'])
   })
 })
 

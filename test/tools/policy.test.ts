@@ -245,7 +245,7 @@ describe('the policy of a harness', () => {
     ])
     expect({ ran, status: result.status }).toEqual({ ran: 0, status: 'completed' })
     expect(events.find((event) => event.type === 'agent.tool_result')).toMatchObject({
-      status: 'error',
+      status: 'denied',
       content: 'Tool "put" is denied by policy: docs are frozen',
       failure: { kind: 'Denied' },
     })

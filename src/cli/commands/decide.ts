@@ -109,13 +109,13 @@ async function chosen({ store }: Place, { session, root }: Card, wanted: string 
   if (wanted === undefined)
     throw new Refusal(
       EXIT.conflict,
-      `Nothing of session ${shortId(session)} waits for an approval: it was decided, or never asked.`,
+      `Nothing of session ${shortId(session)} waits for an approval: it was decided, it expired, its run was interrupted, or nothing was asked.`,
     )
   const known = /^\d+\.\d+$/.test(wanted) && Number(wanted.split('.')[0]) <= ((await store.card(session))?.seq ?? 0)
   if (known)
     throw new Refusal(
       EXIT.conflict,
-      `Call ${wanted} does not wait for an approval any more. The first decision stands.`,
+      `Call ${wanted} does not wait for an approval any more: it was decided, it expired, or its run was interrupted.`,
     )
   throw new Refusal(
     EXIT.missing,

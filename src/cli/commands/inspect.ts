@@ -7,7 +7,7 @@ import { counted, pendingLines, wayLine } from '../ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { folderOf } from '../folders.ts'
 import { heldIn, heldLines } from '../held.ts'
-import { allEvents, eventsOf, foldAll, pendingIn } from '../log.ts'
+import { allEvents, decisionsIn, eventsOf, foldAll, pendingIn } from '../log.ts'
 import { outageLine } from '../outage.ts'
 import { readPlace, sessionOf } from '../place.ts'
 import { print, printJson, printSaid, seatOf } from '../print.ts'
@@ -22,12 +22,13 @@ export function inspect(call: Call): Promise<number> {
     const pending = await pendingIn(place.store, card.root)
     const folder = folderOf(place.home, session)
     const summary = summaryOf(events)
+    const decisions = decisionsIn(events)
     const tree = await treeOf(place.store, card, summary)
     const task = await taskOf(place.store, session)
     const workflow = isPlanned(card.agent) ? await workflowIn(events) : null
     const { environment, attachments } = originIn(events)
     if (call.is('json')) {
-      const said = { folder, environment, attachments, task, summary, pending, state: foldAll(events) }
+      const said = { folder, environment, attachments, task, summary, decisions, pending, state: foldAll(events) }
       printJson({ ...card, treeCost: tree?.cost ?? card.cost, ...said, tree, ...(workflow ? { workflow } : {}) })
       return EXIT.ok
     }
@@ -60,6 +61,10 @@ export function inspect(call: Call): Promise<number> {
           .join(', ')}`,
       )
     }
+    for (const each of decisions)
+      print(
+        `Decided   call ${each.call}, ${oneLine(each.tool)}: ${each.allow ? 'yes' : 'no'} (${each.by.map((name) => oneLine(name)).join(', ')})`,
+      )
     if (card.wakes > 0) print(`Wakes     ${card.wakes}`)
     const showing = { folder, ...seatOf(process.stdout, call.is('whole')) }
     const held = await heldIn(place.store, session)

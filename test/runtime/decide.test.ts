@@ -1,0 +1,134 @@
+// What can be decided, and until when: an interrupt takes questions away, voters are named, and a no has one status whatever said
+// it. How a decision is made and bound to its action is approval.test.ts.
+import { describe, expect, it } from 'vitest'
+import { Harness, type Policy, type Request, type Store } from '../../src/index.ts'
+import { pendingOf } from '../../src/runtime/family.ts'
+import { ask, childrenOf, endsOf, eventsOf, family, ofType, report, STORAGES, tool, use } from './children-stage.ts'
+
+const asking = tool('publish', { effect: 'once', approval: 'ask' })
+
+/** A harness that records what is said and drives nothing, as a command beside a worker does. */
+function beside(store: Store): Harness {
+  return new Harness({
+    model: { name: 'none', call: () => Promise.reject(new Error('not asked')) },
+    store,
+    drives: false,
+  })
+}
+
+describe.each(STORAGES)('an interrupt of a session that waits, on %s', (storage) => {
+  it('B-DECIDE-1: takes what it asks out of pending at once, also where nothing drives it, and a late yes is refused with a sentence', async () => {
+    const { harness, store } = family({ root: [use('publish'), 'never'] }, { storage, tools: [asking] })
+    const parked = await harness.run('Go.')
+    const [pending] = parked.pending
+    await harness.close()
+    const other = beside(store)
+    const session = other.session(parked.sessionId)
+    await session.interrupt()
+    expect(await pendingOf(store, session.id)).toEqual([])
+    await expect(session.decide({ ...pending!, allow: true, by: 'ana' })).rejects.toMatchObject({
+      code: 'decision_stale',
+      message: `Call ${pending!.callId} was stopped: its run was interrupted. Nothing waits for approval.`,
+    })
+    await other.close()
+    expect(ofType(await eventsOf(store, parked.sessionId), 'user.tool_confirmation')).toEqual([])
+  })
+
+  it('B-DECIDE-1: takes what its children ask out of pending too, before they were told', async () => {
+    const { harness, store } = family(
+      { root: [ask('dig'), 'never'], dig: [use('publish'), 'never'] },
+      { storage, tools: [asking] },
+    )
+    const parked = await harness.run('Go.')
+    const [pending] = parked.pending
+    await harness.close()
+    const other = beside(store)
+    await other.session(parked.sessionId).interrupt()
+    expect(await pendingOf(store, parked.sessionId)).toEqual([])
+    for (const id of [parked.sessionId, pending!.sessionId])
+      await expect(other.session(id).decide({ ...pending!, allow: true, by: 'ana' })).rejects.toMatchObject({
+        code: 'decision_stale',
+      })
+    await other.close()
+  })
+
+  it('B-DECIDE-2: withdraws a question for money, and a late raise is refused', async () => {
+    const { harness } = family({ root: ['never'] }, { storage, budget: { sessionUsd: 0 } })
+    const broke = await harness.run('Go.')
+    expect(broke.pending).toMatchObject([{ callId: 'budget' }])
+    const session = harness.session(broke.sessionId)
+    await session.interrupt()
+    expect((await session.run()).pending).toEqual([])
+    await expect(session.decide({ callId: 'budget', allow: true, usd: 1, by: 'ana' })).rejects.toMatchObject({
+      code: 'decision_stale',
+    })
+  })
+
+  it('B-DECIDE-2: a child that waits for money and is interrupted is an error for its parent, which goes on', async () => {
+    const roles = { root: [{ ...ask('dig'), cost: 1 }, report], dig: [{ ...use('look'), cost: 60_000 }, 'never'] }
+    const budget = { sessionUsd: 0.13 }
+    const { harness, store } = family(roles, { storage, tools: [tool('look')], budget })
+    const parked = await harness.run('Go.')
+    const [child = ''] = await childrenOf(store, parked.sessionId)
+    expect(parked.pending).toMatchObject([{ callId: 'budget', sessionId: child }])
+    await harness.session(child).interrupt()
+    const done = await harness.session(parked.sessionId).run()
+    expect(done.status).toBe('completed')
+    expect(done.text).toContain('The subagent did not finish: it was interrupted')
+    expect(await endsOf(store, child)).toEqual(['limit'])
+  })
+})
+
+describe.each(STORAGES)('a call that needs two people, on %s', (storage) => {
+  const policy: Policy = { rules: [{ effect: 'ask', tool: 'publish', class: 'release', n: 2 }] }
+
+  it('B-DECIDE-3: names every voter in what is pending and in the result, and counts as decided only then', async () => {
+    const { harness } = family({ root: [use('publish'), 'done'] }, { storage, tools: [tool('publish')], policy })
+    const { sessionId, pending } = await harness.run('Go.')
+    const session = harness.session(sessionId)
+    await session.decide({ ...pending[0]!, allow: true, by: 'ann', why: 'tested' })
+    const half = await session.run()
+    expect(half.pending).toMatchObject([{ votes: ['ann'] }])
+    expect(half.calls[0]).not.toHaveProperty('approved')
+    await session.decide({ ...pending[0]!, allow: true, by: 'bob' })
+    const [done] = (await session.run()).calls
+    expect(done).toMatchObject({ status: 'ok', approved: { allow: true, by: 'bob', voters: ['ann', 'bob'] } })
+  })
+
+  it('B-DECIDE-3: names the one who refused after another allowed it', async () => {
+    const { harness } = family({ root: [use('publish'), 'done'] }, { storage, tools: [tool('publish')], policy })
+    const { sessionId, pending } = await harness.run('Go.')
+    const session = harness.session(sessionId)
+    await session.decide({ ...pending[0]!, allow: true, by: 'ann' })
+    await session.decide({ ...pending[0]!, allow: false, by: 'bob', why: 'not today' })
+    const [call] = (await session.run()).calls
+    const approved = { allow: false, by: 'bob', why: 'not today', voters: ['ann', 'bob'] }
+    expect(call).toMatchObject({ status: 'denied', approved })
+  })
+})
+
+describe('a call that is not allowed', () => {
+  const publish = tool('publish', { effect: 'once' })
+  const no: Policy = { rules: [{ effect: 'deny', tool: 'publish' }] }
+  const whose = {
+    'a rule': { tools: [publish], policy: no },
+    'a hook': { tools: [publish], hooks: [{ type: 'before_tool_call', run: () => ({ cancel: 'no' }) } as const] },
+    'a person': { tools: [asking] },
+  }
+
+  it.each(Object.entries(whose))('B-DECIDE-4: is denied, whatever said no: %s', async (_, options) => {
+    let read: readonly unknown[] = []
+    const look = (request: Request) => {
+      read = request.messages.flatMap((message) => (message.role === 'tool' ? [message.failed] : []))
+      return 'done'
+    }
+    const { harness, store } = family({ root: [use('publish'), look] }, options)
+    const first = await harness.run('Go.')
+    const session = harness.session(first.sessionId)
+    for (const pending of first.pending) await session.decide({ ...pending, allow: false, by: 'ana' })
+    const { calls } = await session.run()
+    expect(calls).toMatchObject([{ status: 'denied', failure: { kind: 'Denied' } }])
+    expect(ofType(await eventsOf(store, first.sessionId), 'agent.tool_result')).toMatchObject([{ status: 'denied' }])
+    expect(read).toEqual(['denied'])
+  })
+})
