@@ -387,17 +387,21 @@ export class SessionHandle {
   }
 
   /** What a stream is of: its input, what its reader has already, and from where its run must be followed. */
-  async #begin({ after }: StreamOptions, send: () => Promise<number | null>) {
+  async #begin({ after, subagents = true }: StreamOptions, send: () => Promise<number | null>) {
     this.#check()
-    checkCount('after', after ?? 0)
+    const places = typeof after === 'object' && after !== null ? after : null
+    for (const place of places === null ? [after ?? 0] : Object.values(places)) checkCount('after', place)
     const input = await send()
     const { agent, began, run, parent } = await headOf(this.#world.store, this.id)
-    const seen = after ?? (input === null ? 0 : input - 1)
+    const own = places === null ? (after as number | undefined) : ownIn(places, this.id)
+    const seen = own ?? (input === null ? 0 : input - 1)
     // An input that joins an open run belongs to that one.
     const joined = run !== null && run.seq < (input ?? 0) ? run.seq - 1 : (input ?? 0) - 1
-    const from = Math.min(seen, Math.max(0, input === null ? began - 1 : joined))
+    const last = Math.min(seen, Math.max(0, input === null ? began - 1 : joined))
+    // Which children worked at a place in an earlier run, the log before it says.
+    const from = own !== undefined && subagents && last === own ? 0 : last
     // From the beginning on the log itself says whose child it is.
-    return { input, agent, after: seen, from, parent: from === 0 ? null : parent }
+    return { input, agent, after: seen, from, places, parent: from === 0 ? null : parent }
   }
 
   /** Stops the run that this input opened, or will open. One that somebody else opened goes on. */
@@ -467,4 +471,9 @@ export class SessionHandle {
   #check(): void {
     if (this.#worker.closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
   }
+}
+
+/** The place in this session, of the places in a tree. */
+function ownIn(places: Readonly<Record<string, number>>, id: string): number | undefined {
+  return Object.hasOwn(places, id) ? places[id] : undefined
 }

@@ -39,7 +39,14 @@ type Seat = {
   until: CallKey | null
 }
 /** The session that a stream is of, as far as its reader does not read it from the log. */
-type Root = Frozen<{ agent: string; after: number; parent: Frozen<{ session: string; call: CallKey }> | null }>
+type Root = Frozen<{
+  agent: string
+  after: number
+  parent: Frozen<{ session: string; call: CallKey }> | null
+  /** What the reader has of each session. Null: only the place in the root is known. */
+  places: Places | null
+}>
+type Places = Readonly<Record<string, number>>
 type Joined = { readonly session: string; readonly until: CallKey | null }
 
 const FRESH = { after: 0, seq: 0, settled: 0, until: null } as const
@@ -51,6 +58,7 @@ export class Feed {
   readonly #leave: (() => void)[] = []
   readonly #followers: Follower[] = []
   readonly #seats = new Map<string, Seat>()
+  #places: Places | null = null
   #sequence = 0
   #closed = false
 
@@ -60,7 +68,8 @@ export class Feed {
   }
 
   /** Takes the events of the session that the stream is of, from whoever follows it. Those up to `after` are not shown. */
-  root(session: string, { agent, after, parent }: Root): (event: Event) => void {
+  root(session: string, { agent, after, parent, places }: Root): (event: Event) => void {
+    this.#places = places
     const source = { agent, run: null, parent: parent && parentOf(parent) }
     return this.#seat({ ...FRESH, session, after, source, early: [] })
   }
@@ -91,6 +100,12 @@ export class Feed {
   #seat(seat: Seat): (event: Event) => void {
     const { session } = seat
     const children = new Map<CallKey, Joined>()
+    const join = (call: CallKey): void => {
+      const child = children.get(call)
+      if (child && !this.#seats.has(child.session)) this.#join(child, { session, call, run: seat.source.run })
+    }
+    /** Calls that children work on at the reader's place. Of a reader that says what it has of each, all that it may have seen. */
+    const open = new Set<CallKey>()
     this.#seats.set(session, seat)
     if (this.#closed) return () => {}
     if (this.#options.deltas) this.#leave.push(this.#world.live.subscribe(session, (delta) => this.#hear(seat, delta)))
@@ -103,12 +118,12 @@ export class Feed {
       if (this.#options.subagents === false) return
       if (event.type === 'agent.message') {
         for (const [call, child] of childrenIn(session, event)) children.set(call, child)
-      } else if (event.type === 'agent.custom_tool_use' && event.seq > seat.after) {
-        // Children of calls that were handed over before that are not shown.
-        const child = children.get(event.call)
-        if (child && !this.#seats.has(child.session))
-          this.#join(child, { session, call: event.call, run: seat.source.run })
-      }
+      } else if (event.type === 'agent.custom_tool_use') {
+        if (event.seq > seat.after) join(event.call)
+        else open.add(event.call)
+      } else if (event.type === 'agent.tool_result' && this.#places === null) open.delete(event.call)
+      if (event.seq !== seat.after) return
+      for (const call of open) join(call)
     }
   }
 
@@ -133,9 +148,10 @@ export class Feed {
     }
   }
 
-  /** From its beginning: a child is made in the commit that hands its call over. */
+  /** Read from its beginning, and shown from where the reader has it. */
   #join({ session, until }: Joined, parent: Source['parent']): void {
-    const event = this.#seat({ ...FRESH, session, source: { agent: '', run: null, parent }, until, early: [] })
+    const after = this.#places && Object.hasOwn(this.#places, session) ? (this.#places[session] ?? 0) : 0
+    const event = this.#seat({ ...FRESH, session, after, source: { agent: '', run: null, parent }, until, early: [] })
     const follower = new Follower(this.#world.store, session, 0, { event, error: () => {} })
     this.#followers.push(follower)
     this.#leave.push(() => follower.close())

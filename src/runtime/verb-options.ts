@@ -11,8 +11,11 @@ export type RunOptions = Pick<SendOptions, 'patienceMs'> & {
 }
 
 export type StreamOptions = RunOptions & {
-  /** Events after this seq. Default: from the beginning, or from the input that the stream sends. */
-  readonly after?: number
+  /**
+   * Events after this seq. Or, to go on where a stream broke off: the last seq that was seen of each session, by its id, children
+   * too. Default: from the beginning, or from the input that the stream sends.
+   */
+  readonly after?: number | Readonly<Record<string, number>>
   readonly deltas?: boolean
   /** Also what children do. Default: true. */
   readonly subagents?: boolean

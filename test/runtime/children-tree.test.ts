@@ -385,9 +385,76 @@ describe('the stream of a tree', () => {
     const [child = ''] = await childrenOf(store, root)
     expect(of(events, root)[0]?.seq).toBe(after + 1)
     expect(of(events, child).map(({ type }) => type)).toEqual(await logOf(store, child))
-    // Who comes after the hand-over does not: another reader had it.
-    const handed = ofType(await eventsOf(store, root), 'agent.custom_tool_use')[0]?.seq ?? 0
-    expect(of(await heard(session.stream(undefined, { after: handed })), child)).toEqual([])
+    // A reader that comes after the hand-over gets it too, until the call has its result.
+    const log = await eventsOf(store, root)
+    const handed = ofType(log, 'agent.custom_tool_use')[0]?.seq ?? 0
+    const late = of(await heard(session.stream(undefined, { after: handed })), child)
+    expect(late.map(({ type }) => type)).toEqual(await logOf(store, child))
+    const told = ofType(log, 'agent.tool_result')[0]?.seq ?? 0
+    expect(of(await heard(session.stream(undefined, { after: told })), child)).toEqual([])
+  })
+
+  it.each([0, 1])(
+    'B-STREAM-15: a stream that broke off anywhere goes on from the places of each session, with no gap and no duplicate (%s runs later)',
+    async (more) => {
+      const lines = {
+        root: [ask('one', 'three'), 'end', 'more'],
+        one: [ask('two'), 'one'],
+        two: [use('look'), 'two'],
+        three: ['three'],
+      }
+      const { harness, store } = family(lines, { tools: [tool('look')] })
+      const first = harness.stream('Go.')
+      const seen = await heard(first)
+      const { sessionId: root } = await first.result
+      for (let i = 0; i < more; i++) await harness.session(root).run('And?')
+      const all = new Set<string>()
+      for (const id of [root, ...(await childrenOf(store, root))])
+        for (const { seq } of await eventsOf(store, id)) all.add(`${id} ${seq}`)
+      // The first stream began with its message.
+      all.delete(`${root} 1`)
+      for (let cut = 1; cut <= seen.length; cut++) {
+        const had = seen.slice(0, cut)
+        const after = Object.fromEntries(had.map(({ session, seq }) => [session, seq]))
+        const rest = await heard(harness.session(root).stream(undefined, { after }))
+        const read = [...had, ...rest].map(({ session, seq }) => `${session} ${seq}`)
+        expect(new Set(read)).toEqual(all)
+        expect(read).toHaveLength(all.size)
+      }
+    },
+  )
+
+  it('B-STREAM-15: a stream that goes on while a child works shows what the child does from then on', async () => {
+    const { opened, open } = gate()
+    const begun = gate()
+    const wait = tool('wait', {
+      execute: async () => {
+        begun.open()
+        await opened
+        return 'waited'
+      },
+    })
+    const { harness, store } = family({ root: [ask('dig'), 'end'], dig: [use('wait'), 'dug'] }, { tools: [wait] })
+    const session = await harness.open()
+    const running = session.run('Go.')
+    await begun.opened
+    const [child = ''] = await childrenOf(store, session.id)
+    const after = {
+      [session.id]: (await eventsOf(store, session.id)).length,
+      [child]: (await eventsOf(store, child)).length,
+    }
+    const streams = [session.stream(undefined, { after }), session.stream(undefined, { after: after[session.id] ?? 0 })]
+    const reading = streams.map((stream) => heard(stream))
+    open()
+    await running
+    const [exact = [], whole = []] = await Promise.all(reading)
+    const log = await eventsOf(store, child)
+    expect(of(exact, child).map(({ seq }) => seq)).toEqual(log.slice(after[child]).map(({ seq }) => seq))
+    expect(of(whole, child).map(({ seq }) => seq)).toEqual(log.map(({ seq }) => seq))
+    for (const bad of [-1, 1.5, '3', Number.NaN]) {
+      const stream = session.stream(undefined, { after: { [child]: bad as number } })
+      await expect(stream.result).rejects.toMatchObject({ code: 'invalid_input' })
+    }
   })
 
   it("B-STREAM-10: on a child's own stream each event names the session and call it works for, from wherever it is read", async () => {

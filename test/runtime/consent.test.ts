@@ -106,7 +106,7 @@ describe('a yes and a no of this run', () => {
     const policy: Policy = { rules: [{ effect: 'allow' }], onAsk: 'deny' }
     const session = make([put({ path: './a' }), 'done'], [files(ran)], { store, policy }).session(sessionId)
     await session.decide({ callId: pending[0]?.callId ?? '', allow: false, by: 'ana' })
-    expect(await session.run()).toMatchObject({ status: 'completed', calls: [{}, { status: 'error' }] })
+    expect(await session.run()).toMatchObject({ status: 'completed', calls: [{}, { status: 'denied' }] })
     expect(ran).toEqual([])
   })
 

@@ -217,16 +217,16 @@ describe('what is open in an imported session', () => {
       input: z.object({ euro: z.number() }),
       execute: () => 'paid',
     })
-    const cases: readonly (readonly [string, Partial<HarnessOptions>])[] = [
-      ['denied by policy', { policy: { rules: [{ effect: 'deny', tool: 'pay' }] } }],
-      ['nobody can be asked here', { policy: { rules: [{ effect: 'allow', tool: 'pay' }], onAsk: 'deny' } }],
-      ['unknown tool "pay"', { tools: [] }],
-      ['euro', { tools: [other] }],
+    const cases: readonly (readonly [string, Partial<HarnessOptions>, 'denied' | 'error'])[] = [
+      ['denied by policy', { policy: { rules: [{ effect: 'deny', tool: 'pay' }] } }, 'denied'],
+      ['nobody can be asked here', { policy: { rules: [{ effect: 'allow', tool: 'pay' }], onAsk: 'deny' } }, 'denied'],
+      ['unknown tool "pay"', { tools: [] }, 'error'],
+      ['euro', { tools: [other] }, 'error'],
     ]
-    for (const [why, options] of cases) {
+    for (const [why, options, status] of cases) {
       const { session, paid } = await resumed(value, ['I see.'], options)
       const { text, calls } = await session.run()
-      expect([text, calls[0]?.status, paid]).toEqual(['I see.', 'error', []])
+      expect([text, calls[0]?.status, paid]).toEqual(['I see.', status, []])
       expect(calls[0]?.content).toContain(why)
       expect(calls[0]?.approved).toBeUndefined()
     }
