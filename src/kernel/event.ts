@@ -81,8 +81,3 @@ export function eventId(session: string, seq: number): string {
 export function callKey(seq: number, index: number): CallKey {
   return `${seq}.${index}`
 }
-
-/** The session that a call of this one opens. */
-export function childId(session: string, call: CallKey): string {
-  return `${session}~${call}`
-}

@@ -161,6 +161,11 @@ export function intentOf({ key, proposal }: Call): OwnerBody {
   return { type: outsideOf(proposal) ? 'agent.custom_tool_use' : 'agent.tool_use', call: key }
 }
 
+/** The session that a call of this one opens. */
+export function childId(session: string, call: CallKey): string {
+  return `${session}~${call}`
+}
+
 export function settle(turn: OpenTurn, key: CallKey, seq: number): Call {
   const i = find(turn, key)
   const call = turn.open[i] as Call

@@ -1,9 +1,9 @@
 // Children: sessions that a call of another session opened. A child is made in the commit that hands its call over, and answers in
 // the commit that settles its run; so none is lost, none is made twice, and the parent gets one result.
 import type { Frozen, Json, Outcome } from '../kernel/content.ts'
-import { childId, type InboxBody, type OwnerEvent, type Parent } from '../kernel/event.ts'
+import type { InboxBody, OwnerEvent, Parent } from '../kernel/event.ts'
 import { fold } from '../kernel/fold.ts'
-import { type Call, outsideOf } from '../kernel/ledger.ts'
+import { childId, type Call, outsideOf } from '../kernel/ledger.ts'
 import { type Decision, next } from '../kernel/next.ts'
 import type { Blob, InboxWrite, OwnerWrite } from '../kernel/ports.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'

@@ -1,8 +1,8 @@
 // What a reader of a stream gets: the events of a session and of its children, and what models say meanwhile, in one numbered line.
 // It only reads; the log is what happened.
 import type { CallKey, Frozen } from '../kernel/content.ts'
-import { callKey, childId, type Event } from '../kernel/event.ts'
-import { outsideOf } from '../kernel/ledger.ts'
+import { callKey, type Event } from '../kernel/event.ts'
+import { childId, outsideOf } from '../kernel/ledger.ts'
 import { detach } from './detach.ts'
 import { Follower } from './follow.ts'
 import type { LiveDelta } from './live.ts'

@@ -1,9 +1,9 @@
 // Undo: takes back what the calls of one run changed, newest first, by asking the tools that made them. It finds out what there
 // is to take back from the log; it does not decide how.
 import type { CallKey, Frozen, Outside } from '../kernel/content.ts'
-import { callKey, childId, type Event } from '../kernel/event.ts'
+import { callKey, type Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import { outsideOf } from '../kernel/ledger.ts'
+import { childId, outsideOf } from '../kernel/ledger.ts'
 import type { Store } from '../kernel/ports.ts'
 import { isMetadata, type Metadata } from '../tools/output.ts'
 import type { Tool, Undone } from '../tools/tool.ts'

@@ -1,9 +1,9 @@
 // What a run used and what it cost, counted from events: its own session, and the children that its calls started, at any depth.
 // It reads logs and moves no money.
 import type { CallKey, Frozen, Json, Usage } from '../kernel/content.ts'
-import { childId, type Event } from '../kernel/event.ts'
+import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import { outsideOf } from '../kernel/ledger.ts'
+import { childId, outsideOf } from '../kernel/ledger.ts'
 import type { Store } from '../kernel/ports.ts'
 
 /** Input tokens include those read from and written to a cache, output tokens those spent on reasoning. */
