@@ -38,7 +38,12 @@ export function redecide(events: readonly Event[], decide: typeof next = next): 
     take(session, event)
     before = clockOf(event)
   }
-  return differences
+  return differences.filter(({ seq }) => seq > arrivedAt(events))
+}
+
+/** What stands before an import was decided in another store, or written by whoever made the file. */
+function arrivedAt(events: readonly Event[]): number {
+  return events.findLast((event) => event.type === 'session.imported')?.seq ?? 0
 }
 
 /**
@@ -55,7 +60,7 @@ export function unwritten(events: readonly Event[], decide: typeof next = next):
     const expected = decide(session, { now: clockOf(event), epoch })
     if (expected.type === 'record') missing.push({ seq, expected })
   }
-  return missing
+  return missing.filter(({ seq }) => seq > arrivedAt(events))
 }
 
 /**

@@ -309,7 +309,7 @@ describe('files to take along', () => {
     const there = (...args: readonly string[]) => stage.start(args, { env }).ended
     const { code, out } = await there('import', file)
     expect(code).toBe(0)
-    for (const said of ['is held', 'write (call ', 'path: a.txt', `terret resume ${session.slice(0, 8)}`])
+    for (const said of ['is held', 'write (call ', '  a.txt', '│ +hello', `terret resume ${session.slice(0, 8)}`])
       expect(out).toContain(said)
     expect((await there('list')).out).toContain('held')
     expect((await there('inspect', 'latest')).out).toContain('is held')
