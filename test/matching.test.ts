@@ -25,10 +25,10 @@ const RECURSIVE = {
   type: 'object',
   $ref: '#/$defs/t',
   $defs: {
-    t: { anyOf: [1, 2].map(() => ({ type: 'object', properties: { a: { $ref: '#/$defs/t' } }, required: ['x'] })) },
+    t: { anyOf: [1, 2].map(() => ({ type: 'object', properties: { a: { $ref: '#/$defs/t' } } })) },
   },
 }
-const nested = (levels: number) => `${'{"a":'.repeat(levels)}{}${'}'.repeat(levels)}`
+const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
 describe('schemas of strangers', () => {
   it.each([

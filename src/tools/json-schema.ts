@@ -4,7 +4,6 @@ import type * as Vm from 'node:vm'
 import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import type { FormatsPlugin } from 'ajv-formats'
 import { Fault } from '../kernel/failure.ts'
-import { isErrno } from './paths.ts'
 import type { StandardSchema } from './standard.ts'
 
 export type JsonSchema = { readonly [key: string]: unknown }
@@ -66,7 +65,7 @@ export async function compile(schema: JsonSchema, name: string): Promise<Validat
     const text = JSON.stringify(body)
     return text.length > SMALL_CHARS_MAX || COSTLY.test(text) ? watched(vm, check) : check
   } catch (error) {
-    const late = isErrno(error, 'ERR_SCRIPT_EXECUTION_TIMEOUT')
+    const late = (error as { code?: unknown } | null)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
     const why = error instanceof Error ? error.message : 'it does not compile'
     throw unusable(name, late ? `it takes longer than ${COMPILE_MS_MAX} ms to compile` : why.slice(0, 300))
   }
