@@ -68,7 +68,11 @@ describe('schemas of strangers', () => {
       `d${i}`,
       i === 15 ? { type: 'string' } : { anyOf: Array.from({ length: 9 }, () => ({ $ref: `#/$defs/d${i + 1}` })) },
     ])
-    const input = { type: 'object', properties: { a: { $ref: '#/$defs/d0' } }, $defs: Object.fromEntries(all) as object }
+    const input = {
+      type: 'object',
+      properties: { a: { $ref: '#/$defs/d0' } },
+      $defs: Object.fromEntries(all) as object,
+    }
     const bomb = defineTool({ name: 'act', description: 'd', input, execute: () => 'done' })
     const [bad] = await admitAll([bomb], '{"a":1}')
     expect(bad?.gate).toMatchObject({ type: 'refuse', failure: { kind: 'InvalidInput' } })

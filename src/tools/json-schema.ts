@@ -101,7 +101,7 @@ function watched(vm: typeof Vm, check: ValidateFunction): ValidateFunction {
   let timeout = CHECK_MS_MAX
   const run = (value: unknown): boolean => {
     try {
-      const good = within(vm, timeout, () => check(value)) as boolean
+      const good = within(vm, timeout, () => check(value))
       run.errors = check.errors ?? null
       return good
     } catch {
