@@ -68,13 +68,18 @@ const WIDE =
 /** A line can be broken at spaces, and around wide letters. */
 const WORDS = new RegExp(`\\s+|${WIDE.source}|(?:(?!${WIDE.source})\\S)+`, 'gu')
 const NARROW = /^[\x20-\x7e]*$/
+/** Marks that take no column of their own: more of them than this for each column are counted, so that every row ends. */
+const UNITS_PER_COLUMN = 16
+/** A line of code is kept in one piece up to here. */
+const CODE_CHARS_MAX = 10_000
 
 /** How many columns it takes. Our own colours take none. */
 export function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length
   let width = 0
-  for (const each of stripVTControlCharacters(text)) width += columnsOf(each)
-  return width
+  const plain = stripVTControlCharacters(text)
+  for (const each of plain) width += columnsOf(each)
+  return Math.max(width, Math.ceil(plain.length / UNITS_PER_COLUMN))
 }
 
 function columnsOf(character: string): number {
@@ -85,15 +90,17 @@ function columnsOf(character: string): number {
 
 /** Its beginning, at most so wide. For text without colours. */
 export function clipped(text: string, width: number): string {
-  if (widthOf(text) <= width) return text
-  const [head = ''] = broken(text, Math.max(1, width - 1))
+  const seen = text.slice(0, Math.max(1, width) * UNITS_PER_COLUMN + 1)
+  if (seen === text && widthOf(text) <= width) return text
+  const [head = ''] = broken(seen, Math.max(1, width - 1))
   return `${head}…`
 }
 
 /** Its end, at most so wide: of what grows, that is what is new. For text without colours. */
 export function clippedEnd(text: string, width: number): string {
-  if (widthOf(text) <= width) return text
-  const letters = Array.from(text)
+  const seen = text.slice(-(Math.max(1, width) * UNITS_PER_COLUMN + 1))
+  if (seen === text && widthOf(text) <= width) return text
+  const letters = Array.from(seen)
   let at = letters.length
   for (let used = 1; at > 0; at -= 1) {
     used += columnsOf(letters[at - 1] ?? '')
@@ -109,38 +116,46 @@ export function broken(text: string, width: number): readonly string[] {
     for (let at = 0; at < text.length; at += width) pieces.push(text.slice(at, at + width))
     return pieces
   }
-  const rows = ['']
+  const rows: string[] = []
+  let row = ''
   let used = 0
   for (const each of text) {
     const columns = columnsOf(each)
-    if (used + columns > width && used > 0) {
-      rows.push('')
+    if ((used + columns > width && used > 0) || row.length + each.length > width * UNITS_PER_COLUMN) {
+      rows.push(row)
+      row = ''
       used = 0
     }
-    rows[rows.length - 1] += each
+    row += each
     used += columns
   }
-  return rows
+  return [...rows, row]
 }
 
 /** Broken between words. More text at the end changes nothing but the last row. */
 export function wrapped(line: string, width: number, indent = ''): readonly string[] {
   const rows: string[] = []
   let row = ''
+  let used = 0
   const next = (): void => {
     rows.push(row.trimEnd())
     row = indent
+    used = widthOf(indent)
+  }
+  const put = (text: string, columns: number): void => {
+    row += text
+    used += columns
   }
   for (const token of line.match(WORDS) ?? []) {
-    const fits = widthOf(row) + widthOf(token) <= width
-    if (fits) row += token
+    const columns = widthOf(token)
+    if (used + columns <= width) put(token, columns)
     else if (/^\s/u.test(token)) next()
     else {
       if (row.trim() !== '') next()
-      const pieces = broken(token, Math.max(1, width - widthOf(row)))
+      const pieces = broken(token, Math.max(1, width - used))
       for (const [at, piece] of pieces.entries()) {
         if (at > 0) next()
-        row += piece
+        put(piece, widthOf(piece))
       }
     }
   }
@@ -198,11 +213,20 @@ export class Prose {
 
   /** Of a long line the rows that are full already. Code stays in one piece, so that it can be copied. */
   #grown(width: number): readonly string[] {
-    if (this.#code || widthOf(this.#line) <= width) return []
+    if (this.#code) return this.#line.length > CODE_CHARS_MAX ? this.#cut() : []
+    if (widthOf(this.#line) <= width) return []
     this.#indent ??= hanging(this.#line)
     const rows = wrapped(this.#line, width, this.#indent)
     this.#line = rows.at(-1) ?? ''
     return this.#spaced(rows.slice(0, -1))
+  }
+
+  #cut(): readonly string[] {
+    const row = this.#line
+    this.#line = ''
+    // What follows is no new line, so it opens and closes no code.
+    this.#indent = ''
+    return this.#spaced([row])
   }
 
   #spaced(rows: readonly string[]): readonly string[] {

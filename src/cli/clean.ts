@@ -54,10 +54,9 @@ export function endShown(line: string): string {
 
 /** The same on one line, at most so long. What is left out is said. */
 export function oneLine(text: string, charsMax = 160): string {
-  // Line by line: a pattern for blanks around line breaks takes for ever on many blanks. What is cut is not looked at.
-  const lines = text.slice(0, CHARS_SEEN_MAX + charsMax).split('\n')
-  const said = lines.map((each) => each.trim()).filter((each) => each !== '')
-  const line = shownLine(said.join(' ⏎ ')).replace(/ {2,}/g, (run) => {
+  // What is cut is not looked at.
+  const said = joined(text.slice(0, CHARS_SEEN_MAX + charsMax), ' ⏎ ')
+  const line = shownLine(said).replace(/ {2,}/g, (run) => {
     return run.length > TAB.length ? `⟨${run.length} blanks⟩` : run
   })
   if (line.length <= charsMax && text.length <= CHARS_SEEN_MAX + charsMax) return line
@@ -65,6 +64,12 @@ export function oneLine(text: string, charsMax = 160): string {
 }
 
 const CHARS_SEEN_MAX = 10_000
+
+/** Its lines without blanks around them, and without empty ones. A pattern for blanks around line breaks takes for ever on many blanks. */
+export function joined(text: string, mark: string): string {
+  const lines = text.split('\n').map((line) => line.trim())
+  return lines.filter((line) => line !== '').join(mark)
+}
 
 /** JSON on one line that is safe to print: the same value, with every character that is not safe escaped. */
 export function safeJson(value: unknown): string {

@@ -3,7 +3,7 @@
 // code. Commands are files of their own and are loaded when they are used.
 import { type Call, readCall, unknownCommand } from './args.ts'
 import { endOf, EXIT, Refusal } from './exit.ts'
-import { clean } from './clean.ts'
+import { clean, joined } from './clean.ts'
 import { helpOn, overview } from './help.ts'
 import { print, printJson, warn } from './print.ts'
 import { TABLE } from './table.ts'
@@ -70,7 +70,7 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<num
     return await (await load())(call)
   } catch (error) {
     const { exit, text } = endOf(error)
-    warn(`terret: ${clean(text).replace(/\s*\n\s*/g, ' ')}`)
+    warn(`terret: ${joined(clean(text), ' ')}`)
     return exit
   }
 }

@@ -102,7 +102,7 @@ function userPart(part: Part, files: boolean): readonly (LanguageModelV3TextPart
   if (part.type !== 'data') return []
   const { media, data, name } = part
   if (files) return [{ type: 'file', mediaType: media, data, ...(name === undefined ? {} : { filename: name }) }]
-  const bytes = Math.floor((data.replace(/=+$/, '').length * 3) / 4)
+  const bytes = Buffer.byteLength(data, 'base64')
   const text = `[file ${name ?? 'without a name'} (${media}, ${bytes} bytes) cannot be shown to this model]`
   return [{ type: 'text', text }]
 }

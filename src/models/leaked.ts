@@ -12,6 +12,10 @@ const MARKER = new RegExp(
 )
 /** A text with more of them than this is about them, and only its first ones are looked at. */
 const MARKERS_MAX = 64
+/** Of a text that holds more JSON than this the rest is data. */
+const VALUES_MAX = 1_000
+/** A call that its host failed to parse is not nested deeper. */
+const DEPTH_MAX = 64
 /** The name of a called tool stands this near its marker. */
 const NEAR_CHARS = 200
 
@@ -88,13 +92,15 @@ function bareName(word = ''): string {
 /** JSON at the start of a line that is a call of a tool. */
 function hasBareCall(body: string, { from, to }: Span, names: ReadonlySet<string>): boolean {
   let balanced = true
-  for (let at = from; at < to; ) {
+  let seen = 0
+  for (let at = from; at < to && seen < VALUES_MAX; ) {
     while (at < to && ' \t\r\n'.includes(body[at] as string)) at++
     const first = body[at]
     if (first !== '{' && first !== '[') {
       at = endOfLine(body, at) + 1
       continue
     }
+    seen += 1
     if (isCutCall(body.slice(at, at + NEAR_CHARS), names)) return true
     const end = balanced ? endOfJson(body, at, to) : -1
     // What never closes was looked at to the end, and is not looked at again.
@@ -128,6 +134,7 @@ function isCall(value: unknown, names: ReadonlySet<string>): boolean {
   )
 }
 
+/** -1 for what does not close, or is nested too deep. */
 function endOfJson(body: string, from: number, to: number): number {
   let depth = 0
   let quoted = false
@@ -137,8 +144,9 @@ function endOfJson(body: string, from: number, to: number): number {
       if (char === '\\') at++
       else if (char === '"') quoted = false
     } else if (char === '"') quoted = true
-    else if (char === '{' || char === '[') depth++
-    else if ((char === '}' || char === ']') && --depth === 0) return at + 1
+    else if (char === '{' || char === '[') {
+      if (++depth > DEPTH_MAX) return -1
+    } else if ((char === '}' || char === ']') && --depth === 0) return at + 1
   }
   return -1
 }

@@ -4,6 +4,8 @@ import type { Json } from '../kernel/content.ts'
 
 /** More than this many missing brackets at the end is another answer, not a slip. */
 const CLOSED_MAX = 64
+/** Of a text with more values than this only the last ones are read: each that is no JSON costs an exception. */
+const SPANS_MAX = 100
 
 /**
  * The first reading that is JSON: the whole, the last fence, the last balanced object, the last balanced list, then the same
@@ -15,7 +17,8 @@ export function readJson(said: string, cut = false): Json | undefined {
   const { pairs, open, quoted } = scan(trimmed)
   // What stands before the answer that broke off is a draft of it.
   if (cut && open.length > 0) return undefined
-  const spans = pairs.map(([start, end]) => trimmed.slice(start, end + 1)).reverse()
+  const last = pairs.slice(-SPANS_MAX).reverse()
+  const spans = last.map(([start, end]) => trimmed.slice(start, end + 1))
   const fence = lastFence(trimmed)
   const texts = [trimmed, ...(fence === null ? [] : [fence]), ...spans.filter(isObject), ...spans]
   for (const text of texts) {

@@ -10,6 +10,7 @@ import { canonicalJson, sorted } from './canonical.ts'
 import { bounded, clipped, invalidText } from './invalid.ts'
 import { likenessOf } from './likeness.ts'
 import { isSuspect, normalised, parse, readingOf } from './reading.ts'
+import { isTooMuch, VALUES_MAX } from './repair.ts'
 import { plainCopy, strangerIn, TOO_DEEP } from './plain.ts'
 import { judge, type Policy } from './policy.ts'
 import { isObject, type JsonObject } from './shape.ts'
@@ -18,8 +19,6 @@ import type { Approval, Tool } from './tool.ts'
 /** Longer arguments of a refused call are not kept. */
 const REFUSED_CHARS_MAX = 2048
 const NESTING_MAX = 256
-/** Everything after the parser looks at every value, some of it more than once. */
-const VALUES_MAX = 100_000
 const ARGS_CHARS_MAX = 16_000_000
 
 type Tools = ReadonlyMap<string, Tool>
@@ -110,9 +109,7 @@ function admitOne(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Pro
 function admitTo(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise<Proposal> {
   if (call.args.length > ARGS_CHARS_MAX) return tooMuch(tool, call, `${call.args.length} characters`, ARGS_CHARS_MAX)
   const written = parse(call.args)
-  // A value takes at least two characters, so only long arguments are counted.
-  if (call.args.length > 2 * VALUES_MAX && valuesIn(written, VALUES_MAX) > VALUES_MAX)
-    return tooMuch(tool, call, `more than ${VALUES_MAX} values`, VALUES_MAX)
+  if (isTooMuch(written, call.args)) return tooMuch(tool, call, `more than ${VALUES_MAX} values`, VALUES_MAX)
   if (!isObject(written) || isSuspect(tool, written)) return reread(tool, call, asking)
   const checked = tool.validate(normalised(tool, written))
   if (checked instanceof Promise) {
@@ -126,25 +123,10 @@ function tooMuch(tool: Tool, call: ReplyCall, what: string, most: number): Propo
   return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')
 }
 
-/** How many values there are in it, at least; counting stops above `most`. */
-function valuesIn(value: unknown, most: number): number {
-  const open = [value]
-  let count = 0
-  for (let next = open.pop(); next !== undefined && count <= most; next = open.pop()) {
-    count += 1
-    if (next === null || typeof next !== 'object') continue
-    const fields = next as Readonly<Record<string, unknown>>
-    for (const key in fields) {
-      open.push(fields[key])
-      if (open.length + count > most) return most + 1
-    }
-  }
-  return count
-}
-
 /** The first reading the schema takes without a complaint is the call. If there is none, the text stays as it was and is refused. */
 function reread(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise<Proposal> {
   const reading = readingOf(tool, call.args)
+  if (reading === 'too much') return tooMuch(tool, call, `more than ${VALUES_MAX} values`, VALUES_MAX)
   const settle = (checked: Checked): Proposal | Promise<Proposal> => {
     if (!checked.issues) return accept(tool, call, checked.value as Json, asking)
     // Whether it was an object at all is the parser's word; what is wrong with the object is the schema's.

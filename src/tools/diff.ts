@@ -1,5 +1,6 @@
 // A small unified diff of two texts, for people and models to read. Not for patching: very different texts come out as one
 // block, because a perfect diff is not worth its time here.
+import { hash } from 'node:crypto'
 
 const CONTEXT = 3
 /** Above this many comparisons the changed middle is shown whole, old then new. */
@@ -48,17 +49,27 @@ function compare(before: readonly string[], after: readonly string[]): readonly 
 /** The longest common subsequence, by the table of lengths read from the front. */
 function middle(before: readonly string[], after: readonly string[]): readonly Line[] {
   const [rows, columns] = [before.length, after.length]
+  // Lines are compared by number: long ones that begin alike would be read to their end in every cell.
+  const numbers = new Map<string, number>()
+  const numbered = (text: string): number => {
+    // A map looks only at the length of very long texts.
+    const key = text.length > 1_000 ? hash('sha256', text) : text
+    const number = numbers.get(key) ?? numbers.size
+    numbers.set(key, number)
+    return number
+  }
+  const [olds, news] = [before.map(numbered), after.map(numbered)]
   const lengths = rows * columns <= CELLS_MAX ? new Uint16Array((rows + 1) * (columns + 1)) : null
   const at = (i: number, j: number) => lengths?.[i * (columns + 1) + j] ?? 0
   for (let i = rows - 1; lengths && i >= 0; i--) {
     for (let j = columns - 1; j >= 0; j--) {
-      const same = before[i] === after[j]
+      const same = olds[i] === news[j]
       lengths[i * (columns + 1) + j] = same ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1))
     }
   }
   const lines: Line[] = []
   for (let i = 0, j = 0; i < rows || j < columns; ) {
-    const same = lengths !== null && i < rows && j < columns && before[i] === after[j]
+    const same = lengths !== null && i < rows && j < columns && olds[i] === news[j]
     const old = i < rows && (j >= columns || at(i + 1, j) >= at(i, j + 1))
     lines.push({ mark: same ? ' ' : old ? '-' : '+', text: (same || old ? before[i] : after[j]) ?? '' })
     if (same || old) i += 1

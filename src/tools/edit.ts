@@ -76,8 +76,9 @@ async function verified(guarded: Guard, edits: readonly Edit[]) {
   for (const { path, old_string, new_string } of edits) {
     const place = await locate(guarded, path, 'write')
     const text = (await look(guarded, place))?.bytes.toString() ?? ''
-    const gone = !text.includes(old_string) || new_string.includes(old_string)
-    if (new_string === '' || !text.includes(new_string) || !gone) return undefined
+    const has = (within: string, what: string) => splitBy(within, what).length > 1
+    const gone = !has(text, old_string) || has(new_string, old_string)
+    if (new_string === '' || !has(text, new_string) || !gone) return undefined
   }
   const content = `Verified after a restart: the files hold ${edits.length === 1 ? 'the edit' : 'all edits'}.`
   return output({ content, metadata: { verified: true, applied: edits.length, failed: 0 } })
@@ -165,15 +166,42 @@ function substitute(before: string, edit: Edit): { readonly after: string; reado
   }
   if (old_string === new_string) throw new ToolFailure('InvalidInput', 'old_string and new_string are the same.')
   // Joined, not `replace`: a "$&" in the new text is text.
-  return { after: before.split(old_string).join(new_string), replacements: found }
+  return { after: splitBy(before, old_string).join(new_string), replacements: found }
 }
 
 /** Models sometimes escape twice. Taken back only if the text as given is nowhere and the plain one is there once. */
 function matching(before: string, { old_string, new_string }: Edit) {
-  const found = before.split(old_string).length - 1
+  const found = splitBy(before, old_string).length - 1
   const plain = unescaped(old_string)
-  if (found > 0 || plain === old_string || before.split(plain).length !== 2) return { old_string, new_string, found }
+  if (found > 0 || plain === old_string || splitBy(before, plain).length !== 2) return { old_string, new_string, found }
   return { old_string: plain, new_string: unescaped(new_string), found: 1 }
+}
+
+/** The built-in search takes time in proportion to both lengths multiplied: harmless up to this length of what is searched. */
+const NEEDLE_CHARS = 32
+
+/** As `text.split(needle)`, in time in proportion to the lengths added: Knuth, Morris and Pratt. */
+export function splitBy(text: string, needle: string): readonly string[] {
+  if (needle.length <= NEEDLE_CHARS) return text.split(needle)
+  if (needle.length > text.length) return [text]
+  // For each beginning of the needle: how much of its end is again a beginning.
+  const again = new Int32Array(needle.length + 1)
+  for (let at = 1, same = 0; at < needle.length; at++) {
+    while (same > 0 && needle.charCodeAt(at) !== needle.charCodeAt(same)) same = again[same] as number
+    if (needle.charCodeAt(at) === needle.charCodeAt(same)) same += 1
+    again[at + 1] = same
+  }
+  const parts: string[] = []
+  let from = 0
+  for (let at = 0, same = 0; at < text.length; at++) {
+    while (same > 0 && text.charCodeAt(at) !== needle.charCodeAt(same)) same = again[same] as number
+    if (text.charCodeAt(at) === needle.charCodeAt(same)) same += 1
+    if (same < needle.length) continue
+    parts.push(text.slice(from, at + 1 - needle.length))
+    from = at + 1
+    same = 0
+  }
+  return [...parts, text.slice(from)]
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }

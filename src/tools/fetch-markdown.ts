@@ -50,7 +50,8 @@ async function turn(signal: AbortSignal): Promise<void> {
 }
 
 function link(content: string, node: Element, from: URL): string {
-  const words = content.trim().replace(/\s*\n\s*/g, ' ')
+  const lines = content.split('\n').map((line) => line.trim())
+  const words = lines.filter((line) => line !== '').join(' ')
   const to = webAddress(node.getAttribute('href'), from)
   return to === null || words === '' ? content : `[${words}](${to})`
 }

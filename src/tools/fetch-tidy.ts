@@ -39,6 +39,8 @@ const PIECE_CHARS = 16_384
 /** Beyond so many elements a page is only text. */
 const TAGS_MAX = 20_000
 const TEXT_CHARS_MAX = 16_384
+/** The converter takes quadratic time on blanks; nobody reads so many. */
+const BLANKS = /(\s{100})\s+/g
 
 const GAP = '\n\n'
 
@@ -137,7 +139,10 @@ export class Tidy {
     for (let at = 0; at < shown.length; at += TEXT_CHARS_MAX) {
       this.#bound()
       this.#openBlock()
-      const part = shown.slice(at, at + TEXT_CHARS_MAX).replaceAll('<', '&lt;')
+      const part = shown
+        .slice(at, at + TEXT_CHARS_MAX)
+        .replace(BLANKS, '$1')
+        .replaceAll('<', '&lt;')
       this.#write(this.#bullet, 0)
       this.#write(this.#plain && this.#wanted !== 'pre' ? part.replace(/[ \t\n\r\f]+/g, ' ') : part, 0)
       this.#bullet = ''

@@ -1,5 +1,5 @@
 // JSON Schema for tools nobody here wrote: any draft 2020-12 (or 7) schema becomes a Standard Schema. The checker is loaded
-// when the first call is checked. Patterns and formats count too: a pattern of a stranger is matched for a bounded time.
+// when the first call is checked. Patterns and formats count too. Both compiling and checking take a bounded time.
 import type * as Vm from 'node:vm'
 import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import type { FormatsPlugin } from 'ajv-formats'
@@ -44,48 +44,72 @@ export async function compile(schema: JsonSchema, name: string): Promise<Validat
   // `loadSchema` is absent, so nothing is ever fetched: a reference to elsewhere does not compile.
   const regExp = Object.assign(patternOf, { code: 'new RegExp' })
   const options = { strict: false, allErrors: false, code: { regExp }, logger: false } as const
-  try {
-    // An asynchronous check would answer with a promise, which reads like yes.
-    const { $schema: _, $async: _async, ...body } = schema
-    // Compiling the schema of schemas takes twenty times as long as all the rest, so that is done once. A schema itself gets a
-    // checker of its own: two of strangers may have the same id.
-    meta ??= new Ajv2020(options)
-    if (!meta.validateSchema(body)) throw new Error(meta.errorsText(meta.errors, { dataVar: 'schema' }))
+  // An asynchronous check would answer with a promise, which reads like yes.
+  const { $schema: _, $async: _async, ...body } = schema
+  const compiled = (): ValidateFunction => {
+    if (!meta?.validateSchema(body)) throw new Error(meta?.errorsText(meta.errors, { dataVar: 'schema' }))
     const checker = new Ajv2020({ ...options, meta: false, validateSchema: false })
     // As a CommonJS module is seen from an ES module, bundled or not.
     const add = formats.default as unknown as FormatsPlugin | { readonly default: FormatsPlugin }
     ;(typeof add === 'function' ? add : add.default)(checker)
-    const check = checker.compile(body)
-    return MATCHES.test(JSON.stringify(body)) ? watched(vm, check) : check
+    return checker.compile(body)
+  }
+  try {
+    // Compiling the schema of schemas takes twenty times as long as all the rest, so that is done once. A schema itself gets a
+    // checker of its own: two of strangers may have the same id.
+    if (meta === null) {
+      meta = new Ajv2020(options)
+      void meta.validateSchema({})
+    }
+    const check = within(vm, COMPILE_MS_MAX, compiled)
+    const text = JSON.stringify(body)
+    return text.length > SMALL_CHARS_MAX || COSTLY.test(text) ? watched(vm, check) : check
   } catch (error) {
+    const late = (error as { code?: unknown } | null)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
     const why = error instanceof Error ? error.message : 'it does not compile'
-    throw unusable(name, why.slice(0, 300))
+    throw unusable(name, late ? `it takes longer than ${COMPILE_MS_MAX} ms to compile` : why.slice(0, 300))
   }
 }
 
 let meta: Ajv2020 | null = null
+let room: { readonly context: Vm.Context; readonly script: Vm.Script } | null = null
 
-const MATCH_MS_MAX = 250
-const MATCHES = /"(pattern|patternProperties|format)"/
-const SLOW = `a pattern or format of the schema takes longer than ${MATCH_MS_MAX} ms on this value`
+const COMPILE_MS_MAX = 3_000
+/** A check costs at most its schema times its value, if the schema has none of these. A watch costs a thread, so a small one has none. */
+const COSTLY = /"(pattern|patternProperties|format|uniqueItems|\$ref|\$dynamicRef)"/
+const SMALL_CHARS_MAX = 4_096
+const CHECK_MS_MAX = 250
+const CHECK_MS_MIN = 5
+
+/** What work gives or throws; a Node error with the code of a timeout if it takes longer. Only code in a context can be stopped. */
+function within<T>({ createContext, Script }: typeof Vm, timeout: number, work: () => T): T {
+  room ??= { context: createContext({}), script: new Script('work()') }
+  room.context['work'] = work
+  try {
+    return room.script.runInContext(room.context, { timeout }) as T
+  } finally {
+    room.context['work'] = undefined
+  }
+}
 
 /**
- * A pattern of a stranger may take for ever on a short text, so a check that runs some is stopped as a whole. What cannot be
- * decided is not valid.
+ * A pattern, a schema that refers to itself and a comparison of all items can take for ever on a short value, so every check is
+ * stopped as a whole. What cannot be decided is not valid. Each stop halves the time that later checks get, so that many calls of
+ * one reply do not add up.
  */
-function watched({ createContext, Script }: typeof Vm, check: ValidateFunction): ValidateFunction {
-  const place = createContext({ check, value: undefined })
-  const script = new Script('check(value)')
-  const stopped: ErrorObject = { keyword: 'pattern', instancePath: '', schemaPath: '', params: {}, message: SLOW }
+function watched(vm: typeof Vm, check: ValidateFunction): ValidateFunction {
+  let timeout = CHECK_MS_MAX
   const run = (value: unknown): boolean => {
-    place['value'] = value
-    let good: boolean | null = null
     try {
-      good = script.runInContext(place, { timeout: MATCH_MS_MAX }) as boolean
-    } catch {}
-    place['value'] = undefined
-    run.errors = good === null ? [stopped] : (check.errors ?? null)
-    return good === true
+      const good = within(vm, timeout, () => check(value))
+      run.errors = check.errors ?? null
+      return good
+    } catch {
+      const message = `takes longer than ${timeout} ms to check with this schema. Send a shorter or simpler value`
+      run.errors = [{ keyword: 'pattern', instancePath: '', schemaPath: '', params: {}, message }]
+      timeout = Math.max(CHECK_MS_MIN, Math.floor(timeout / 2))
+      return false
+    }
   }
   run.errors = null as ErrorObject[] | null
   return run as ValidateFunction

@@ -1,7 +1,7 @@
 // What a model may have meant by the text of its arguments: the readings of it, best first. The first that the tool's schema
 // accepts is the call; none is accepted here.
 import type { Json } from '../kernel/content.ts'
-import { ALIASES, type Conflict, decode, LINKED, repair } from './repair.ts'
+import { ALIASES, type Conflict, decode, decodeInner, isTooMuch, LINKED, repair } from './repair.ts'
 import { isObject, type JsonObject, objectShape, type Shape, shapesOf } from './shape.ts'
 import type { Tool } from './tool.ts'
 import { type Closed, close } from './truncated.ts'
@@ -45,12 +45,15 @@ export function isSuspect(tool: Tool, args: JsonObject): boolean {
   return traced || unwrapped(hint, tool, args) !== undefined
 }
 
-export function readingOf(tool: Tool, text: string): Reading {
+/** Arguments with too many values are not read any further. */
+export function readingOf(tool: Tool, text: string): Reading | 'too much' {
   const value = parse(text) ?? decode(text)
+  if (isTooMuch(value, text)) return 'too much'
   if (value !== undefined) {
     return { ...triesOf(tool, value), written: isObject(value) ? value : null, closed: null }
   }
   const closed = close(text)
+  if (closed && isTooMuch(closed.value, text)) return 'too much'
   const safe = closed?.lost === 'none' || (closed?.lost === 'tail' && tool.effect === 'read')
   // A dropped tail may have been a filter or a "dry run": without it only a read is harmless.
   if (closed && safe) return { ...triesOf(tool, closed.value), written: closed.value, closed }
@@ -79,7 +82,7 @@ function triesOf(tool: Tool, value: Json): Pick<Reading, 'tries' | 'conflicts'> 
 function layersOf(tool: Tool, value: Json, depth: number): readonly JsonObject[] {
   if (depth > LAYERS_MAX) return []
   if (typeof value === 'string' && value.trim() !== '') {
-    const decoded = decode(value)
+    const decoded = decodeInner(value)
     return decoded === undefined ? [] : layersOf(tool, decoded, depth + 1)
   }
   if (isObject(value)) {

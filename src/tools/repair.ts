@@ -20,6 +20,8 @@ export const ALIASES: Aliases = new Map([
 export const LINKED: ReadonlySet<string> = new Set(['file_path', 'path', 'cwd', 'directory'])
 
 const DEPTH_MAX = 64
+/** Everything after the parser looks at every value, some of it more than once. */
+export const VALUES_MAX = 100_000
 
 /**
  * The same value if there is nothing to repair, or if any field is unknown: then nobody knows what was meant, and nothing is
@@ -155,7 +157,7 @@ function coerced(value: Json, shapes: readonly Shape[]): Json {
   if (accepts(shapes, 'integer') && /^(?:0|-?[1-9]\d{0,15})$/.test(value) && Number.isSafeInteger(Number(value))) {
     return Number(value)
   }
-  const decoded = decode(value)
+  const decoded = decodeInner(value)
   if (decoded !== undefined && isObject(decoded) && accepts(shapes, 'object')) return decoded
   if (!accepts(shapes, 'array')) return value
   // stringified_array, else bare_string_to_array. Nothing, and what looks like a broken list, is not one item.
@@ -171,6 +173,29 @@ export function decode(text: string): Json | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The same for a text within arguments. One with too many values stays a text. */
+export function decodeInner(text: string): Json | undefined {
+  const value = decode(text)
+  return isTooMuch(value, text) ? undefined : value
+}
+
+/** Does what was read from this text have more than VALUES_MAX values? A value takes at least two characters. */
+export function isTooMuch(value: Json | undefined, text: string): boolean {
+  if (text.length <= 2 * VALUES_MAX || value === undefined) return false
+  const open: Json[] = [value]
+  let count = 0
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    count += 1
+    if (next === null || typeof next !== 'object') continue
+    const fields = next as JsonObject
+    for (const key in fields) {
+      open.push(fields[key] as Json)
+      if (open.length + count > VALUES_MAX) return true
+    }
+  }
+  return false
 }
 
 /** The text of the link must equal its target: `[x](x)`, however often it was wrapped. */

@@ -14,21 +14,45 @@ export type Shape = Frozen<{
 }>
 
 const REFERENCES_MAX = 16
+/** A schema can say in a few lines what has billions of alternatives. */
+const PARTS_MAX = 256
 
 export function isObject(value: unknown): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
-/** The alternatives of `schema`, or null if it takes anything or says something we do not read. */
-export function shapesOf(schema: Json, root: Json, depth = 0): readonly Shape[] | null {
-  if (!isObject(schema) || depth > REFERENCES_MAX) return null
-  if (typeof schema['$ref'] === 'string') return shapesOf(pointed(schema['$ref'], root), root, depth + 1)
+/** Once per schema: it is asked for every item of a list. By root, which references begin at. */
+const known = new WeakMap<object, WeakMap<object, readonly Shape[] | null>>()
+
+/** The alternatives of `schema`, or null if it takes anything, says something we do not read, or has too many parts. */
+export function shapesOf(schema: Json, root: Json): readonly Shape[] | null {
+  if (!isObject(schema) || !isObject(root)) return null
+  const shapes = known.get(root) ?? new WeakMap<object, readonly Shape[] | null>()
+  known.set(root, shapes)
+  const before = shapes.get(schema)
+  if (before !== undefined) return before
+  const found = alternatives(schema, { root, parts: 0 }, 0)
+  shapes.set(schema, found)
+  return found
+}
+
+type Whole = { readonly root: Json; parts: number }
+
+function alternatives(schema: Json, whole: Whole, depth: number): readonly Shape[] | null {
+  whole.parts += 1
+  if (!isObject(schema) || depth > REFERENCES_MAX || whole.parts > PARTS_MAX) return null
+  if (typeof schema['$ref'] === 'string') return alternatives(pointed(schema['$ref'], whole.root), whole, depth + 1)
   const either = schema['anyOf'] ?? schema['oneOf']
   if (Array.isArray(either)) {
-    const all = either.map((one: Json) => shapesOf(one, root, depth + 1))
-    return all.includes(null) ? null : all.flatMap((shapes) => shapes ?? [])
+    const all: Shape[] = []
+    for (const one of either as readonly Json[]) {
+      const shapes = alternatives(one, whole, depth + 1)
+      if (shapes === null) return null
+      all.push(...shapes)
+    }
+    return all
   }
-  if (Array.isArray(schema['allOf'])) return merged(schema['allOf'], root, depth)
+  if (Array.isArray(schema['allOf'])) return merged(schema['allOf'], whole, depth)
   const types = typesOf(schema)
   if (types.size === 0) return null
   const { properties, required, additionalProperties: rest, items } = schema
@@ -70,10 +94,10 @@ function typesOf(schema: JsonObject): ReadonlySet<string> {
 }
 
 /** Parts that all hold are one shape, if each of them is one. */
-function merged(parts: readonly Json[], root: Json, depth: number): readonly Shape[] | null {
+function merged(parts: readonly Json[], whole: Whole, depth: number): readonly Shape[] | null {
   const shapes: Shape[] = []
   for (const part of parts) {
-    const [one, ...more] = shapesOf(part, root, depth + 1) ?? []
+    const [one, ...more] = alternatives(part, whole, depth + 1) ?? []
     if (!one || more.length > 0) return null
     shapes.push(one)
   }

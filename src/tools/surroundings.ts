@@ -209,11 +209,11 @@ type Repository = {
 function repositoryAt(workspace: string, folder: string, indexes: readonly string[]): Repository {
   const whole = join(workspace, folder)
   const config = textOf(join(whole, 'config'))
-  const worktree = /^\s*worktree\s*=\s*(.+?)\s*$/m.exec(config)?.[1]
+  const worktree = /^[ \t]*worktree[ \t]*=(.+)$/im.exec(config)?.[1]?.trim() || undefined
   const link = textOf(join(whole, 'gitdir')).trim()
   const root = resolve(whole, worktree ?? (link === '' ? '..' : dirname(link)))
   const within = (path: string): readonly string[] => wayTo(workspace, path)
-  const hashBytes = /^\s*objectformat\s*=\s*sha256/im.test(config) ? 32 : 20
+  const hashBytes = /^[ \t]*objectformat[ \t]*=\s*sha256/im.test(config) ? 32 : 20
   const orders: (readonly [string, readonly string[]])[] = []
   const links = indexes.flatMap((name) => {
     const bytes = bytesOf(join(whole, name))

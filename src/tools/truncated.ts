@@ -12,6 +12,8 @@ export type Closed = { readonly value: JsonObject; readonly lost: 'none' | 'tail
 
 /** More top-level pairs than this in a broken text, and we no longer trust our reading of it. */
 const PAIRS_MAX = 12
+/** Arguments are not nested so deep, and the parser is slow on texts that are. */
+const DEPTH_MAX = 256
 const LITERALS = ['true', 'false', 'null'] as const
 
 /** Null if no object can be read. It never throws. */
@@ -80,7 +82,7 @@ class Scan {
   }
 
   #opens(char: '{' | '['): 'more' | null {
-    if (this.#expects !== 'value') return null
+    if (this.#expects !== 'value' || this.#open.length === DEPTH_MAX) return null
     this.#open.push(char === '{' ? '}' : ']')
     this.#mark(char, char === '{' ? 'key' : 'value')
     this.#whole = this.#kept.length

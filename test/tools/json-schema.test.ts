@@ -73,7 +73,7 @@ describe('a JSON Schema as input', () => {
     const evil = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } }
     const { validate } = fromJsonSchema(evil, 'far')['~standard']
     const { issues } = await validate({ a: `${'a'.repeat(60)}!` })
-    expect(issues?.[0]?.message).toContain('a pattern or format of the schema takes longer than')
+    expect(issues?.[0]?.message).toContain('takes longer than 250 ms to check')
     expect(await validate({ a: 'aaa' })).toEqual({ value: { a: 'aaa' } })
     expect((await validate({ a: 'b' })).issues?.[0]?.message).toContain('must match pattern')
   })

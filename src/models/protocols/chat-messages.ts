@@ -128,7 +128,7 @@ function dataPart(part: Data, { images, files }: Sending) {
 }
 
 function unseen({ media, data, name }: Data): string {
-  const bytes = Math.floor((data.replace(/=+$/, '').length * 3) / 4)
+  const bytes = Buffer.byteLength(data, 'base64')
   return `[file ${name ?? 'without a name'} (${media}, ${bytes} bytes) cannot be shown to this model]`
 }
 

@@ -102,7 +102,7 @@ function dataContent(part: Data, { images, files }: Sending): string {
 }
 
 function unseen({ media, data, name }: Data): string {
-  const bytes = Math.floor((data.replace(/=+$/, '').length * 3) / 4)
+  const bytes = Buffer.byteLength(data, 'base64')
   return `[file ${name ?? 'without a name'} (${media}, ${bytes} bytes) cannot be shown to this model]`
 }
 
