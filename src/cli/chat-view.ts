@@ -7,6 +7,7 @@ import type { Moving } from './chat-screen.ts'
 import { clipped, fitted, spoken, wrapped } from './chat-text.ts'
 import { clean, oneLine } from './clean.ts'
 import { budgetText, UNWHOLE } from './ending.ts'
+import { CUT, isStopped } from './outcome.ts'
 import { outageText } from './outage.ts'
 
 type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
@@ -147,9 +148,9 @@ export class ChatView {
   #seeRest(event: Exclude<StreamEvent, { type: 'delta' }>): void {
     switch (event.type) {
       case 'model.failed':
+        if (isStopped(event)) return this.cut(event)
         this.#terminal.hush()
         this.#said = ''
-        if (event.class === 'interrupted' || event.class === 'superseded') return
         this.#failure = event.message
         return this.#warn(
           outageText(event) ?? `The model did not answer (${event.class}): ${oneLine(event.message, 400)}`,
@@ -195,6 +196,15 @@ export class ChatView {
     this.#tokens += (event.usage?.inputTokens ?? 0) + (event.usage?.outputTokens ?? 0)
     this.#cost += event.cost ?? 0
     this.calls.propose(event)
+  }
+
+  /** An answer that was stopped: what the log has of it, and that there is no more. */
+  cut({ partial = '' }: Pick<Of<'model.failed'>, 'partial'>): void {
+    const said = this.#said
+    this.#said = ''
+    if (partial.startsWith(said)) this.#terminal.speak(partial.slice(said.length))
+    this.#terminal.hush()
+    if (partial.trim() !== '' || said.trim() !== '') this.#warn(CUT)
   }
 
   /** Something that happened between its calls. */
