@@ -28,7 +28,7 @@ const entry = (words: string, says: string, anytime: boolean, act: Act): Entry =
 
 const COMMANDS: Readonly<Record<string, Entry>> = {
   help: entry('', 'this', true, help),
-  calls: entry('[all]', 'the calls of this session, by number', true, calls),
+  calls: entry('[all]', 'the calls of this session, with their numbers', true, calls),
   show: entry('[N] [all]', 'unfold a call: its arguments and its result', true, show),
   pending: entry('', 'what waits for your word', true, pending),
   approve: entry('[CALL]', 'allow it', false, (chat, words) => decide(chat, words, true)),

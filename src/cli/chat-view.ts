@@ -38,6 +38,7 @@ export class ChatView {
   #cost = 0
   /** Why the model did not answer last: it is not said twice. */
   #failure = ''
+  readonly #warned = new Set<string>()
   #doing = 'beginning'
   #isStopping = false
 
@@ -122,7 +123,7 @@ export class ChatView {
         this.run = event.seq
         this.#tokens = 0
         this.#cost = 0
-        return
+        return this.#missing(event.warnings ?? [])
       case 'model.started':
         this.#said = ''
         this.#heard.clear()
@@ -171,6 +172,14 @@ export class ChatView {
         return
       default:
         return
+    }
+  }
+
+  /** Tools that this run goes without. The same is said once. */
+  #missing(warnings: readonly string[]): void {
+    for (const text of warnings.filter((each) => !this.#warned.has(each))) {
+      this.#warned.add(text)
+      this.#warn(oneLine(text, 600))
     }
   }
 
