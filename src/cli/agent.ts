@@ -1,10 +1,11 @@
 // The agent that works in a folder, made from its setup: a model with a key, tools on this folder, a policy, and what is told
 // about it. `--mode` is what each tool asks for; rules of the policy may still allow or deny.
 import type { Approval, Endpoint, HarnessOptions, Json, Model, Secrets, Tool } from '../index.ts'
-import type { BashLine, BuiltInName, McpOptions, McpServer } from '../tools/index.ts'
-import type { EndpointEntry, McpEntry } from './config.ts'
+import type { BashLine, BuiltInName } from '../tools/index.ts'
+import type { EndpointEntry } from './config.ts'
 import { EXIT, Refusal } from './exit.ts'
 import type { Environment } from './home.ts'
+import { type Servers, serversFor } from './servers.ts'
 import { type Setup, toolNames } from './setup.ts'
 import { tracingFor } from './traces.ts'
 import { partsOf, type Workflow, workflowOf } from './workflows.ts'
@@ -20,22 +21,19 @@ export type AgentWishes = {
   readonly agent?: string | undefined
 }
 
-export type AgentParts = {
-  readonly options: Omit<HarnessOptions, 'store'>
-  /** Among the tools of the options: who they are, to be asked how they are. */
-  readonly servers: readonly McpServer[]
-}
+/** The servers are among the tools of the options; here they can be asked how they are. */
+export type AgentParts = Servers & { readonly options: Omit<HarnessOptions, 'store'> }
 
 export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<AgentParts> {
   const workflow = workflowOf(wishes.agent)
-  if (workflow !== null) return { options: await workflowOptions(workflow, setup, wishes), servers: [] }
+  if (workflow !== null) return { options: await workflowOptions(workflow, setup, wishes), servers: [], troubles: [] }
   const { workspaceInstructions, environmentSecrets } = await import('../index.ts')
   const { settings, policy, env, guidance } = setup
   const { limits, budget, environment, instructions = '' } = settings
   const models = await modelsFor(setup, wishes)
   const said = [workspaceInstructions, instructions, guidance].filter((text) => text !== '').join('\n\n')
   const [model] = models
-  const servers = await serversFor(setup)
+  const { servers, troubles } = await serversFor(setup)
   const options = {
     model: models.length === 1 && model ? model : await chained(models),
     tools: [...(await toolsFor(setup, models, wishes.onLine)), ...servers],
@@ -48,7 +46,7 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
     ...(budget ? { budget } : {}),
     ...(await tracingFor(setup)),
   }
-  return { options, servers }
+  return { options, servers, troubles }
 }
 
 /** Its nodes are its tools: those of the folder are not for it. */
@@ -216,43 +214,4 @@ function asking(tool: Tool): Tool {
       return said instanceof Promise ? said.then(stricter) : stricter(said)
     },
   }
-}
-
-/** The server of this name, as runs would use it. */
-export async function serverNamed(setup: Setup, name: string): Promise<McpServer> {
-  const server = (await serversFor(setup)).find((each) => each.name === name)
-  if (server) return server
-  throw new Refusal(EXIT.missing, `There is no MCP server "${name}".`)
-}
-
-/** Only the user names servers. In mode `ask` every call of theirs is asked, whatever a server says of itself. */
-async function serversFor({ settings, mode, env, home }: Setup): Promise<readonly McpServer[]> {
-  const entries = Object.entries(settings.mcp ?? {})
-  if (entries.length === 0) return []
-  const { filePins, mcpServer } = await import('../tools/index.ts')
-  const pins = filePins(home.pins)
-  return entries.map(([name, entry]) => {
-    return mcpServer(placed(entry, { name, pins, ...(mode === 'ask' ? { approval: 'ask' } : {}) }, env))
-  })
-}
-
-type Shared = Pick<McpOptions, 'name' | 'pins' | 'approval'>
-
-/** `${NAME}` in variables and headers stands for that variable, so that no secret has to stand in the file. */
-function placed(entry: McpEntry, shared: Shared, env: Environment): McpOptions {
-  const valueOf = (_: string, variable: string): string => {
-    const value = env[variable]
-    if (value !== undefined) return value
-    throw new Refusal(EXIT.config, `MCP server "${shared.name}" needs the variable ${variable}, which is not set.`)
-  }
-  const fill = (record: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-    Object.fromEntries(Object.entries(record).map(([key, text]) => [key, text.replace(/\$\{(\w+)\}/g, valueOf)]))
-  const { env: variables, headers, ...rest } = entry
-  const given = {
-    ...rest,
-    ...(variables ? { env: fill(variables) } : {}),
-    ...(headers ? { headers: fill(headers) } : {}),
-  }
-  // Sound: the check of the file lets through a command or a url, and never both.
-  return { ...shared, ...given } as McpOptions
 }

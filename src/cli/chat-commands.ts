@@ -4,11 +4,11 @@ import { randomUUID } from 'node:crypto'
 import { nearest } from '../options.ts'
 import { withTreeCost } from '../stores/tree-cost.ts'
 import type { Call } from './args.ts'
-import { unfolded } from './chat-call.ts'
+import { type Folded, foldedLine, type Texts, unfolded } from './chat-call.ts'
 import { hiddenText, painted } from './preview.ts'
 import type { Talk } from './chat-talk.ts'
 import { clean, oneLine } from './clean.ts'
-import { isBudget } from './ending.ts'
+import { counted, isBudget } from './ending.ts'
 import { EXIT, Refusal } from './exit.ts'
 import { recordFolder } from './folders.ts'
 import { allEvents, pendingIn } from './log.ts'
@@ -28,6 +28,7 @@ const entry = (words: string, says: string, anytime: boolean, act: Act): Entry =
 
 const COMMANDS: Readonly<Record<string, Entry>> = {
   help: entry('', 'this', true, help),
+  calls: entry('[all]', 'the calls of this session, with their numbers', true, calls),
   show: entry('[N] [all]', 'unfold a call: its arguments and its result', true, show),
   pending: entry('', 'what waits for your word', true, pending),
   approve: entry('[CALL]', 'allow it', false, (chat, words) => decide(chat, words, true)),
@@ -81,23 +82,54 @@ function help({ options: { terminal }, view }: Talk): void {
   for (const each of keys) view.note(each)
 }
 
+/** As many as are looked through at once. */
+const LISTED_MAX = 50
+
+function calls({ options: { terminal }, view }: Talk, words: readonly string[]): void {
+  const { all } = view.calls
+  if (all.length === 0) return view.note('There was no call in this session yet.')
+  const some = words.includes('all') ? all : all.slice(-LISTED_MAX)
+  const { paint, columns: width } = terminal
+  const before = all.length - some.length
+  const more = before > 0 ? [paint.dim(`  … ${counted(before, 'call')} before these: /calls all`)] : []
+  const lines = some.map((call) => foldedLine(call, { paint, width, mark: '·' }))
+  terminal.say('note', [...more, ...lines, paint.dim('  /show N unfolds one.')].join('\n'))
+}
+
 async function show({ options: { terminal, place }, view }: Talk, words: readonly string[]): Promise<void> {
   const whole = words.includes('all')
-  const given = words.find((word) => word !== 'all')
-  const number = given === undefined ? view.calls.all.length : Number(given.replace(/^#/, ''))
-  const call = view.calls.all[number - 1]
-  if (!call) {
-    const count = view.calls.all.length
+  const given = words.find((word) => word !== 'all')?.replace(/^#/, '')
+  const { all } = view.calls
+  const last = all.at(-1)
+  const call = given === undefined ? last : all.find(({ number }) => number === given)
+  if (!last) return view.note('There was no call in this session yet.')
+  if (!call)
     return view.note(
-      count === 0 ? 'There was no call in this chat yet.' : `There are the calls 1 to ${count}: /show ${count}`,
+      `There is no call ${oneLine(given ?? '', 40)}. /calls lists them; the last is /show ${last.number}.`,
     )
-  }
-  const { content } = call
-  const text = typeof content === 'string' ? content : await kept(place, content.hash)
-  const rows = whole ? Number.POSITIVE_INFINITY : Math.max(10, terminal.rows - 6) / 2
-  const shown = unfolded(call, text, { columns: terminal.columns, rows })
-  const more = hiddenText(shown, `/show ${number} all shows all of it.`)
-  terminal.say('note', [...painted(shown.rows, terminal.paint), ...(more === null ? [] : [more])].join('\n'))
+  const texts = await textsOf(call, place)
+  const rows = whole ? Number.POSITIVE_INFINITY : Math.max(12, terminal.rows - 6)
+  const shown = unfolded(call, texts, { columns: terminal.columns, rows })
+  const more = hiddenText(shown, `/show ${call.number} all shows all of it.`)
+  const others = all.length > 1 ? [terminal.paint.dim('/calls lists the other calls.')] : []
+  terminal.say('note', [...painted(shown.rows, terminal.paint), ...(more === null ? others : [more])].join('\n'))
+}
+
+/** What a command printed stands apart from what it said by an exit code; all of it, where the result has only its ends. */
+async function textsOf({ content, outcome, status }: Folded, place: Talk['options']['place']): Promise<Texts> {
+  if (status === 'waits' || status === 'runs') return []
+  const command = outcome?.command
+  if (!command)
+    return [{ name: 'result:', text: typeof content === 'string' ? content : await kept(place, content.hash) }]
+  const streams = (['stdout', 'stderr'] as const).map(async (stream) => {
+    const { text, lines, blob } = command[stream]
+    const found = blob === null ? null : await place.store.blob(blob)
+    return { name: `${stream}, ${counted(lines, 'line')}:`, text: found ? Buffer.from(found.data).toString() : text }
+  })
+  const message = command.message === '' ? [] : [{ name: 'terret says:', text: command.message }]
+  const all = await Promise.all(streams)
+  const some = all.filter(({ text }) => text.trim() !== '')
+  return [...(some.length > 0 ? some : [{ name: 'It printed:', text: '' }]), ...message]
 }
 
 async function kept({ store }: Talk['options']['place'], hash: string): Promise<string> {

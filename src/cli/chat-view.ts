@@ -7,6 +7,7 @@ import type { Moving } from './chat-screen.ts'
 import { clipped, fitted, spoken, wrapped } from './chat-text.ts'
 import { clean, oneLine } from './clean.ts'
 import { budgetText, UNWHOLE } from './ending.ts'
+import { CUT, isStopped } from './outcome.ts'
 import { outageText } from './outage.ts'
 
 type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
@@ -37,6 +38,7 @@ export class ChatView {
   #cost = 0
   /** Why the model did not answer last: it is not said twice. */
   #failure = ''
+  readonly #warned = new Set<string>()
   #doing = 'beginning'
   #isStopping = false
 
@@ -121,7 +123,7 @@ export class ChatView {
         this.run = event.seq
         this.#tokens = 0
         this.#cost = 0
-        return
+        return this.#missing(event.warnings ?? [])
       case 'model.started':
         this.#said = ''
         this.#heard.clear()
@@ -147,9 +149,9 @@ export class ChatView {
   #seeRest(event: Exclude<StreamEvent, { type: 'delta' }>): void {
     switch (event.type) {
       case 'model.failed':
+        if (isStopped(event)) return this.cut(event)
         this.#terminal.hush()
         this.#said = ''
-        if (event.class === 'interrupted' || event.class === 'superseded') return
         this.#failure = event.message
         return this.#warn(
           outageText(event) ?? `The model did not answer (${event.class}): ${oneLine(event.message, 400)}`,
@@ -170,6 +172,14 @@ export class ChatView {
         return
       default:
         return
+    }
+  }
+
+  /** Tools that this run goes without. The same is said once. */
+  #missing(warnings: readonly string[]): void {
+    for (const text of warnings.filter((each) => !this.#warned.has(each))) {
+      this.#warned.add(text)
+      this.#warn(oneLine(text, 600))
     }
   }
 
@@ -195,6 +205,15 @@ export class ChatView {
     this.#tokens += (event.usage?.inputTokens ?? 0) + (event.usage?.outputTokens ?? 0)
     this.#cost += event.cost ?? 0
     this.calls.propose(event)
+  }
+
+  /** An answer that was stopped: what the log has of it, and that there is no more. */
+  cut({ partial = '' }: Pick<Of<'model.failed'>, 'partial'>): void {
+    const said = this.#said
+    this.#said = ''
+    if (partial.startsWith(said)) this.#terminal.speak(partial.slice(said.length))
+    this.#terminal.hush()
+    if (partial.trim() !== '' || said.trim() !== '') this.#warn(CUT)
   }
 
   /** Something that happened between its calls. */

@@ -1,6 +1,7 @@
 // One event as one line for people. Everything in it is cleaned; `--json` has all of it.
 import type { Event } from '../kernel/index.ts'
 import { oneLine, safeJson } from './clean.ts'
+import { lastLineOf, outcomeOf, outcomeText } from './outcome.ts'
 import { isCheckpoint } from './workflows.ts'
 
 export function eventLine(event: Event): string {
@@ -34,11 +35,13 @@ function wordsOf(event: Event): string {
     case 'call.reviewed':
       return event.call
     case 'agent.tool_result': {
+      const outcome = outcomeOf(event)
+      if (outcome.command) return `${event.call} ${outcomeText(outcome)}  ${lastLineOf(outcome)}`.trimEnd()
       const content = typeof event.content === 'string' ? event.content : `(${event.content.bytes} bytes)`
       return `${event.call} ${event.status}  ${oneLine(event.failure?.message ?? content)}`
     }
     case 'model.failed':
-      return `${event.class}: ${oneLine(event.message)}`
+      return `${event.class}: ${oneLine(event.message)}${event.partial ? `  cut after: ${oneLine(event.partial)}` : ''}`
     case 'note.added':
       return `${event.kind}: ${oneLine(event.text)}`
     case 'wake.scheduled':

@@ -1,6 +1,6 @@
 // What an imported session would do if it went on, for the person who must let it. It only reads.
 import type { Event, Json, Session, Store } from '../kernel/index.ts'
-import { clean, oneLine } from './clean.ts'
+import { oneLine } from './clean.ts'
 import type { Showing } from './ending.ts'
 import { allEvents, foldAll } from './log.ts'
 import { shortId } from './place.ts'

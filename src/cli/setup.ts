@@ -1,6 +1,6 @@
 // What holds for work in one folder: the user's configuration, narrowed by the folder's own if that folder is trusted, and keys.
 // Before the trust of a folder is known to be given, not one byte of it is read.
-import { realpathSync } from 'node:fs'
+import { lstatSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Policy } from '../index.ts'
@@ -57,7 +57,6 @@ export async function setupFor(home: Home, folder: string, wishes: Wishes = {}):
   const settings = own ? narrowed(user, own, { file, userFile, defaultTools: toolNames(user) }) : user
   const guidance = trusted ? guidanceIn(folder) : { text: '', notes: [] }
   const kept = await keptIn(home, folder)
-  const untrusted = `${folder} is not trusted: its .terret, AGENTS.md and .env are not read. \`terret trust\` changes that.`
   return {
     home,
     folder,
@@ -68,8 +67,25 @@ export async function setupFor(home: Home, folder: string, wishes: Wishes = {}):
     kept,
     guidance: guidance.text,
     env: await environment(home, trusted ? folder : null),
-    notes: trusted ? guidance.notes : [untrusted],
+    notes: trusted ? guidance.notes : untrustedNotes(folder),
   }
+}
+
+/** What trust would change here. Whether files are there is looked at; nothing in them is. */
+function untrustedNotes(folder: string): readonly string[] {
+  const found = Object.entries(OWN_FILES).flatMap(([file, name]) => (isThere(join(folder, file)) ? [name] : []))
+  if (found.length === 0) return []
+  const names = found.length === 1 ? found[0] : `${found.slice(0, -1).join(', ')} and ${found.at(-1)}`
+  const verb = found.length === 1 ? 'is' : 'are'
+  return [`${folder} is not trusted: its ${names} ${verb} not read. \`terret trust\` changes that.`]
+}
+
+/** What is read of a trusted folder, and how it is called. Its policy is named by its configuration. */
+const OWN_FILES = { '.terret/config.json': '.terret', 'AGENTS.md': 'AGENTS.md', '.env': '.env' } as const
+
+/** Also a link that leads nowhere. */
+function isThere(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false }) !== undefined
 }
 
 /** An agent that may write here must not reach its own records, its own trust or the user's keys. */

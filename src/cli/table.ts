@@ -165,6 +165,8 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     url: value('URL', 'add: a server that is reached by HTTP'),
     env: { ...value('NAME', 'add: a variable the server gets from your environment'), multiple: true },
     header: { ...value('NAME=VARIABLE', 'add: a header whose value is in this variable'), multiple: true },
+    required: flag('add: no run begins without it'),
+    unchecked: flag('add: do not connect to it first'),
   }),
   trust: entry('[PATH]', [0, 1], 'trust a folder: its configuration, AGENTS.md and keys are read', {
     remove: flag('trust it no longer'),

@@ -5,6 +5,7 @@ import type { BashLine } from '../tools/index.ts'
 import { Cleaner, clipped, clippedEnd, fitted, saidText, widthOf } from './chat-text.ts'
 import { oneLine, safeJson } from './clean.ts'
 import { outageText } from './outage.ts'
+import { CUT, isStopped, outcomeOf, outcomeText, tailOf } from './outcome.ts'
 import { failureOf, isPlanned, stateOfReply } from './workflows.ts'
 
 export interface View {
@@ -159,12 +160,10 @@ class Lines {
       case 'agent.tool_result': {
         const tool = this.#tools.get(`${event.session} ${event.call}`) ?? `call ${event.call}`
         if (isPlanned(event.source.agent)) return this.#node(tool, event)
-        const why = event.failure ? `: ${oneLine(event.failure.message)}` : ''
-        return event.status === 'ok' ? `  ✓ ${oneLine(tool)}` : `  ✗ ${oneLine(tool)} (${event.status})${why}`
+        return this.#result(tool, event)
       }
       case 'model.failed':
-        // Whoever stopped it knows.
-        if (event.class === 'interrupted' || event.class === 'superseded') return null
+        if (isStopped(event)) return this.#cut(event.partial ?? '')
         this.told = event.message
         return `  ! ${outageText(event) ?? `the model did not answer (${event.class}): ${oneLine(event.message, 600)}`}`
       case 'user.tool_confirmation':
@@ -176,6 +175,23 @@ class Lines {
       default:
         return null
     }
+  }
+
+  /** Of a command its exit code and, if it failed, its last lines. */
+  #result(tool: string, event: Extract<StreamEvent, { type: 'agent.tool_result' }>): string {
+    const outcome = outcomeOf(event)
+    const name = oneLine(tool)
+    if (outcome.command) {
+      const rows = tailOf(outcome, this.#columns(), '    ')
+      return [`  ${outcome.good ? '✓' : '✗'} ${name} · ${outcomeText(outcome)}`, ...rows].join('\n')
+    }
+    const why = event.failure ? `: ${oneLine(event.failure.message)}` : ''
+    return outcome.good ? `  ✓ ${name}` : `  ✗ ${name} (${event.status})${why}`
+  }
+
+  /** What was said of an answer that was stopped stays on the screen. */
+  #cut(partial: string): string | null {
+    return partial.trim() === '' ? null : `${saidText(partial.trim(), this.#columns())}\n! ${CUT}`
   }
 
   /** What a node of a workflow came to is in the state, and that comes with the next reply. */

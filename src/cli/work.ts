@@ -63,6 +63,7 @@ export async function withHarness<T>(
   const ear: Ear = { hear: () => {} }
   const onLine = (line: BashLine): void => ear.hear(line)
   const parts = await agentFor(setup, { models: call.texts('model'), onRequest, onLine, agent })
+  if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))
   const { options, close } = await remembering(parts.options, setup, place.store)
   const { Harness } = await import('../index.ts')
   // Missing tools are said at the end, with what to do about them.

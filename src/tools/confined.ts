@@ -281,8 +281,8 @@ export function resultOf({ end, left, confined, network }: Ran, told: Told, cont
     stderr_bytes: end.stderr.bytes,
     stdout_truncated: end.stdout.omittedBytes > 0,
     stderr_truncated: end.stderr.omittedBytes > 0,
-    ...(stdout.blob ? { stdout_blob: stdout.blob } : {}),
-    ...(stderr.blob ? { stderr_blob: stderr.blob } : {}),
+    ...(stdout.blob ? { stdout_blob: stdout.blob, stdout_lines: linesIn(end.stdout) } : {}),
+    ...(stderr.blob ? { stderr_blob: stderr.blob, stderr_lines: linesIn(end.stderr) } : {}),
     ...noticed,
     ...(error ? { error_type: error } : {}),
   }
@@ -325,6 +325,12 @@ function lowered(shown: Shown, { charsMax = null }: Told, context: ToolContext):
   if (charsMax === null || shown.text.length <= charsMax) return shown
   const { content, metadata } = bound(shown.text, context, charsMax)
   return { text: content, blob: shown.blob ?? metadata['blob'] ?? null }
+}
+
+/** Lines of what was kept: people are told how many there are where not all are shown. */
+function linesIn({ whole, head }: Captured): number {
+  const text = (whole ?? head).trimEnd()
+  return text === '' ? 0 : text.split('\n').length
 }
 
 /** Both ends were cut before anything was redacted: half of a secret is found by nobody. */

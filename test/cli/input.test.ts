@@ -126,9 +126,10 @@ describe('configuration', () => {
 
   it('B-CLI-76: mcp add, list and remove change only the servers; values of variables are never written', async () => {
     stage.configure({ model: 'offline:any' })
-    const add = ['mcp', 'add', 'files', '--env', 'MY_TOKEN', '--', 'node', 'server.mjs', '--root', '.']
+    const add = ['mcp', 'add', 'files', '--unchecked', '--env', 'MY_TOKEN', '--', 'node', 'server.mjs', '--root', '.']
     expect((await stage.start(add, { env: { MY_TOKEN: 'a-secret-value' } }).ended).code).toBe(0)
-    await stage.terret('mcp', 'add', 'web', '--url', 'https://mcp.example/x', '--header', 'authorization=MY_TOKEN')
+    const web = ['web', '--unchecked', '--url', 'https://mcp.example/x', '--header', 'authorization=MY_TOKEN']
+    await stage.terret('mcp', 'add', ...web)
     const text = readFileSync(join(stage.config, 'config.json'), 'utf8')
     expect(JSON.parse(text)).toEqual({
       model: 'offline:any',
@@ -142,7 +143,54 @@ describe('configuration', () => {
     expect((await stage.terret('mcp', 'add', 'odd', '--url', 'ftp://x')).code).toBe(7)
     expect((await stage.terret('mcp', 'remove', 'web')).code).toBe(0)
     expect((await stage.terret('mcp', 'remove', 'web')).code).toBe(6)
-    expect((await stage.terret('run', 'x')).err).toContain('needs the variable MY_TOKEN')
+    const ran = await stage.terret('run', 'x')
+    expect([ran.code, ran.err]).toEqual([0, expect.stringContaining('needs the variable MY_TOKEN')])
+  })
+
+  const EVERY = new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url)
+  const every = ['--', process.execPath, EVERY.pathname, 'stdio']
+
+  it('B-CLI-191: mcp add tries the server once and says which tools it offers; the first run then finds its home', async () => {
+    stage.configure({ model: 'offline:any' })
+    const added = await stage.terret('mcp', 'add', 'every', ...every)
+    expect([added.code, added.out]).toEqual([
+      0,
+      expect.stringMatching(/^Added every\. It offers \d+ tools: every__echo, /),
+    ])
+    expect((await stage.terret('run', 'Say hello.')).code).toBe(0)
+    expect((await stage.terret('doctor')).out).toMatch(/^mcp every +ok +\d+ tools: every__echo, /m)
+  })
+
+  it.each([
+    [['--', 'no-such-program'], 1, 'There is no program "no-such-program" on your PATH.'],
+    [['--', './gone.sh'], 1, 'There is no program "./gone.sh" there.'],
+    [['--', process.execPath, '-e', 'console.error("no package"); process.exit(1)'], 1, 'no package'],
+    [['--url', 'http://127.0.0.1:1/mcp'], 1, 'was not added'],
+    [['--env', 'NOT_SET', ...every], 7, 'needs the variable NOT_SET, which is not set.'],
+  ])('B-CLI-191: what a server needs and is not there is said, and it is not added (%#)', async (how, code, text) => {
+    stage.configure({ model: 'offline:any' })
+    const added = await stage.terret('mcp', 'add', 'x', ...how)
+    expect([added.code, added.err]).toEqual([code, expect.stringContaining(text)])
+    expect(added.err.trimEnd().split('\n')).toHaveLength(1)
+    expect((await stage.terret('mcp', 'list')).out).toBe('')
+  })
+
+  it('B-CLI-192: a broken server stops a run only if it is required; run and doctor say what is missing', async () => {
+    stage.configure({ model: 'offline:any' })
+    await stage.terret('mcp', 'add', 'gone', '--unchecked', '--', 'no-such-program')
+    await stage.terret('mcp', 'add', 'unset', '--unchecked', '--env', 'NOT_SET', '--', 'node')
+    const ran = await stage.terret('run', 'Say hello.')
+    expect(ran.code).toBe(0)
+    expect(ran.err).toMatch(/MCP server "unset" needs the variable NOT_SET[\s\S]*MCP server gone: /)
+    const checked = await stage.terret('doctor')
+    expect([checked.code, checked.out]).toEqual([
+      0,
+      expect.stringMatching(/^mcp gone +missing .*\nmcp unset +missing /m),
+    ])
+    await stage.terret('mcp', 'add', 'must', '--required', '--unchecked', '--', 'no-such-program')
+    const refused = await stage.terret('run', 'Say hello.')
+    expect([refused.code === 0, refused.err]).toEqual([false, expect.stringContaining('"must" is required')])
+    expect((await stage.terret('doctor')).code).toBe(1)
   })
 
   it('B-CLI-77: tools of an MCP server of the user are offered, and each call of theirs is asked', async () => {

@@ -45,6 +45,27 @@ const TRAPS = [
 ]
 
 describe('an untrusted folder', () => {
+  it('B-CLI-190: the trust line names what is there to trust, and there is none where nothing is', async () => {
+    const notes = async (): Promise<string> => {
+      const { err } = await stage.terret('run', '--model', 'offline:any', 'Say hello.')
+      return err
+        .split('\n')
+        .filter((line) => line.includes('trust'))
+        .join('\n')
+    }
+    mkdirSync(join(stage.folder, '.terret'))
+    writeFileSync(join(stage.folder, 'README.md'), 'Hello.')
+    expect(await notes()).toBe('')
+    writeFileSync(join(stage.folder, 'AGENTS.md'), 'Hello.')
+    const line = (what: string): string =>
+      `${stage.folder} is not trusted: its ${what} not read. \`terret trust\` changes that.`
+    expect(await notes()).toBe(line('AGENTS.md is'))
+    symlinkSync('nowhere', join(stage.folder, '.env'))
+    expect(await notes()).toBe(line('AGENTS.md and .env are'))
+    await stage.terret('trust')
+    expect(await notes()).toBe('')
+  })
+
   it('B-CLI-20: nothing in it is read as configuration by any command, and a run says so in one line', async () => {
     trap(...TRAPS)
     const ran = await stage.terret('run', '--model', 'offline:any', 'Say hello.')
@@ -164,9 +185,7 @@ describe('a trusted folder', () => {
     expect(requests).toHaveLength(1)
     stage.configure({ model: 'offline:any', mcp: { a: { command: 'node', env: { TOKEN: '${MY_TOKEN}' } } } })
     writeFileSync(join(stage.folder, '.env'), 'MY_TOKEN=from-the-workspace\n')
-    expect(lastLine((await stage.terret('run', 'Hello.')).err)).toContain(
-      'needs the variable MY_TOKEN, which is not set',
-    )
+    expect((await stage.terret('run', 'Hello.')).err).toContain('needs the variable MY_TOKEN, which is not set')
   })
 
   it.each([

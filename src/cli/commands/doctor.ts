@@ -7,11 +7,13 @@ import type { Card, Model, ModelFailure, Reply, Request, Store } from '../../ker
 import { modelsFor } from '../agent.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../clean.ts'
+import type { McpEntry } from '../config.ts'
 import { doctor } from '../doctor.ts'
 import { EXIT, endOf } from '../exit.ts'
 import { homeOf, makeHome, realFolder } from '../home.ts'
 import { hasStore, makeReadable, readPlace, sessionOf } from '../place.ts'
-import { print, printJson } from '../print.ts'
+import { print, printJson, typed } from '../print.ts'
+import { clock, serverOf, toolsText, tried } from '../servers.ts'
 import { seenIn, unlike, writeSeen } from '../seen.ts'
 import { type Setup, setupFor } from '../setup.ts'
 
@@ -22,7 +24,7 @@ export async function examine(call: Call): Promise<number> {
   if (call.is('accept-store')) return accept(call)
   const session = call.text('session')
   if (session !== undefined) return examineSession(call, session)
-  const findings: Finding[] = [...(await store()), await sandbox(), await ripgrep(), ...(await models(call))]
+  const findings: Finding[] = [...(await store()), await sandbox(), await ripgrep(), ...(await inFolder(call))]
   for (const { what, status, detail } of findings) {
     if (call.is('json')) printJson({ what, status, detail })
     else print(`${what.padEnd(28)}  ${status.padEnd(13)}  ${oneLine(detail, 400)}`.trimEnd())
@@ -149,14 +151,6 @@ async function sandbox(): Promise<Finding> {
   return { what, status: 'misconfigured', detail: verdict.reason }
 }
 
-const clock = {
-  now: () => Date.now(),
-  timer: (ms: number, fire: () => void) => {
-    const handle = setTimeout(fire, ms)
-    return () => clearTimeout(handle)
-  },
-}
-
 async function ripgrep(): Promise<Finding> {
   const folder = mkdtempSync(join(tmpdir(), 'terret-doctor-'))
   const found: string[] = []
@@ -178,7 +172,8 @@ async function ripgrep(): Promise<Finding> {
   }
 }
 
-async function models(call: Call): Promise<readonly Finding[]> {
+/** What the configuration of this folder names: models, and MCP servers. */
+async function inFolder(call: Call): Promise<readonly Finding[]> {
   let setup: Setup
   try {
     setup = await setupFor(homeOf(), realFolder(process.cwd()))
@@ -187,9 +182,25 @@ async function models(call: Call): Promise<readonly Finding[]> {
   }
   const wanted = call.texts('model')
   const names = wanted.length > 0 ? wanted : (setup.settings.model ?? [])
-  if (names.length === 0)
-    return [{ what: 'model', status: 'misconfigured', detail: 'No model is chosen. Run `terret init`.' }]
-  return Promise.all(names.map((name) => modelFinding(setup, name)))
+  const none: Finding = { what: 'model', status: 'misconfigured', detail: 'No model is chosen. Run `terret init`.' }
+  const models = names.length === 0 ? [none] : names.map((name) => modelFinding(setup, name))
+  const servers = Object.entries(setup.settings.mcp ?? {}).map(([name, entry]) => serverFinding(setup, name, entry))
+  return Promise.all([...models, ...servers])
+}
+
+/** A server that no run depends on is only missing. */
+async function serverFinding(setup: Setup, name: string, entry: McpEntry): Promise<Finding> {
+  const what = `mcp ${oneLine(name)}`
+  const down = entry.required ? 'misconfigured' : 'missing'
+  try {
+    const { state, tools, detail } = await tried(await serverOf(setup, name, entry))
+    const trouble = detail === '' ? '' : `. ${detail}`
+    if (state === 'usable') return { what, status: 'ok', detail: `${toolsText(tools)}${trouble}` }
+    const way = state === 'changed' ? ` ${typed(`mcp approve ${oneLine(name)}`)} shows what changed.` : ''
+    return { what, status: down, detail: `${detail}${way}` }
+  } catch (error) {
+    return { what, status: down, detail: endOf(error).text }
+  }
 }
 
 async function modelFinding(setup: Setup, name: string): Promise<Finding> {

@@ -7,6 +7,7 @@ import { spoken } from '../chat-text.ts'
 import { clean, safeJson } from '../clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../log.ts'
+import { CUT, isStopped, type Outcome, outcomeOf, outcomeText, type ToolResult } from '../outcome.ts'
 import { readPlace, type Place, sessionOf } from '../place.ts'
 import { codeOf, isErrno } from '../plain-file.ts'
 import { printJson, printRaw, warn } from '../print.ts'
@@ -59,10 +60,12 @@ function pageOf(session: string, events: readonly Event[]): string {
       return ['## Agent', said(event.parts), ...calls]
     }
     if (event.type === 'agent.tool_result') {
-      const content =
-        typeof event.content === 'string' ? event.content : `(${event.content.bytes} bytes, ${event.content.hash})`
-      return [`**${clean(names.get(event.call) ?? '')}** (call ${event.call}): ${event.status}`, fenced(content)]
+      const outcome = outcomeOf(event)
+      const end = outcome.command ? outcomeText(outcome) : event.status
+      return [`**${clean(names.get(event.call) ?? '')}** (call ${event.call}): ${end}`, ...resultTexts(event, outcome)]
     }
+    if (event.type === 'model.failed' && isStopped(event) && event.partial?.trim())
+      return ['## Agent', spoken(event.partial), `*${CUT}*`]
     if (event.type === 'user.tool_confirmation')
       return [`*Call ${event.call} was ${event.allow ? 'allowed' : 'refused'} by ${clean(event.by)}.*`]
     if (event.type === 'session.created' && event.fork)
@@ -72,6 +75,14 @@ function pageOf(session: string, events: readonly Event[]): string {
     return []
   })
   return `${[`# Session ${session}`, ...parts.filter((part) => part !== '')].join('\n\n')}\n`
+}
+
+/** What a command printed stands as it was printed. */
+function resultTexts({ content }: ToolResult, { command }: Outcome): readonly string[] {
+  if (!command) return [fenced(typeof content === 'string' ? content : `(${content.bytes} bytes, ${content.hash})`)]
+  const streams = (['stdout', 'stderr'] as const).filter((name) => command[name].text.trim() !== '')
+  const texts = streams.flatMap((name) => [`${name}:`, fenced(command[name].text.trimEnd())])
+  return command.message === '' ? texts : [...texts, `*${clean(command.message)}*`]
 }
 
 function said(parts: Extract<Event, { type: 'user.message' }>['parts']): string {

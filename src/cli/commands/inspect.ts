@@ -9,6 +9,7 @@ import { folderOf } from '../folders.ts'
 import { heldIn, heldLines } from '../held.ts'
 import { allEvents, decisionsIn, eventsOf, foldAll, pendingIn } from '../log.ts'
 import { outageLine } from '../outage.ts'
+import { CUT, isStopped, outcomeOf } from '../outcome.ts'
 import { readPlace, sessionOf } from '../place.ts'
 import { print, printJson, printSaid, seatOf } from '../print.ts'
 import { isPlanned, stateIn, stopsOf } from '../workflows.ts'
@@ -32,7 +33,7 @@ export function inspect(call: Call): Promise<number> {
       printJson({ ...card, treeCost: tree?.cost ?? card.cost, ...said, tree, ...(workflow ? { workflow } : {}) })
       return EXIT.ok
     }
-    const { created, runs, requests, calls, inputTokens, outputTokens, tools, text, last } = summary
+    const { created, runs, requests, calls, inputTokens, outputTokens, tools, text, cut, last } = summary
     print(`Session   ${session}`)
     const why = card.status === 'idle' && last?.type === 'failed' ? `: ${oneLine(last.failure.message, 400)}` : ''
     print(`State     ${stateOf(card)}${why}`)
@@ -73,6 +74,7 @@ export function inspect(call: Call): Promise<number> {
     if (!workflow && text.trim() !== '') {
       print('')
       printSaid(text.trim())
+      if (cut) print(`! ${CUT}`)
     }
     return EXIT.ok
   })
@@ -140,6 +142,8 @@ export function summaryOf(events: readonly Event[]) {
   const names = new Map<string, string>()
   const sum = { created: null as number | null, runs: 0, requests: 0, calls: 0, inputTokens: 0, outputTokens: 0 }
   let text = ''
+  /** The text is that of an answer that was stopped. */
+  let cut = false
   let last: Settled | null = null
   for (const event of events) {
     types[event.type] = (types[event.type] ?? 0) + 1
@@ -152,11 +156,24 @@ export function summaryOf(events: readonly Event[]) {
       sum.calls += event.calls.length
       event.calls.forEach(({ tool }, index) => names.set(`${event.seq}.${index}`, tool))
       const said = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
-      if (said.trim() !== '') text = said
+      if (said.trim() !== '') {
+        text = said
+        cut = false
+      }
     } else if (event.type === 'agent.tool_result') {
       const ends = (tools[names.get(event.call) ?? '?'] ??= {})
-      ends[event.status] = (ends[event.status] ?? 0) + 1
+      const end = endOf(event)
+      ends[end] = (ends[end] ?? 0) + 1
+    } else if (event.type === 'model.failed' && isStopped(event) && event.partial?.trim()) {
+      text = event.partial
+      cut = true
     }
   }
-  return { ...sum, events: types, tools, text, last }
+  return { ...sum, events: types, tools, text, cut, last }
+}
+
+/** A command that ran is counted by how it ended. */
+function endOf(event: Extract<Event, { type: 'agent.tool_result' }>): string {
+  const { good, command, trouble } = outcomeOf(event)
+  return event.status === 'ok' && command && !good ? trouble : event.status
 }

@@ -1,16 +1,18 @@
 // `terret interactive`: a chat with an agent in this folder, in a new session or in one that goes on.
-import type { Card } from '../../kernel/index.ts'
+import type { Card, Event, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { Chat } from '../chat.ts'
-import { Calls } from '../chat-call.ts'
+import { Calls, doneRows, type Folded } from '../chat-call.ts'
 import { completions } from '../chat-commands.ts'
 import { type History, openHistory } from '../chat-history.ts'
 import { openTerminal, type Terminal } from '../chat-input.ts'
 import { clipped, fitted } from '../chat-text.ts'
-import { messageText } from '../chat-view.ts'
+import { type ChatView, messageText } from '../chat-view.ts'
 import { clean, oneLine } from '../clean.ts'
+import { counted } from '../ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../log.ts'
+import { isStopped } from '../outcome.ts'
 import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../place.ts'
 import { print, typed } from '../print.ts'
 import type { Setup } from '../setup.ts'
@@ -130,13 +132,14 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
   if (!session) return
   const events = await allEvents(store, session.id)
   view.note(`Session ${shortId(session.id)} goes on, after ${events.length} events.`)
-  const all = [...(await eventsBefore(store, events)), ...events]
-  const [first] = all.filter((event) => event.type === 'user.message').slice(-RECALLED)
-  for (const event of first ? all.slice(all.indexOf(first)) : []) {
-    if (event.type === 'user.message') view.echo(messageText(event))
-    else if (event.type === 'agent.message') terminal.speak(messageText(event))
-    terminal.hush()
-  }
+  const before = await eventsBefore(store, events)
+  view.calls.recall(BEFORE, before)
+  view.calls.recall(session.id, events)
+  await recallChildren(view.calls, store, session.id)
+  showLast(view, terminal, [
+    ...before.map((event) => ({ of: BEFORE, event })),
+    ...events.map((event) => ({ of: session.id, event })),
+  ])
   const { paused, held } = foldAll(events)
   if (held)
     view.note(
@@ -147,6 +150,53 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
 
 /** How many of the last messages. */
 const RECALLED = 3
+/** What the calls of the logs that a fork reads are kept under: no session has this name. */
+const BEFORE = ''
+const CALLS_MAX = 8
+const CHILDREN_MAX = 1_000
+
+type Recalled = { readonly of: string; readonly event: Event }
+
+/** The last messages with what followed: texts, and calls as the chat showed them when they were made. */
+function showLast(view: ChatView, terminal: Terminal, all: readonly Recalled[]): void {
+  const [first] = all.filter(({ event }) => event.type === 'user.message').slice(-RECALLED)
+  const { paint, columns } = terminal
+  let calls: Folded[] = []
+  const flush = (): void => {
+    const hidden = calls.length - CALLS_MAX
+    if (hidden > 0) terminal.say('call', paint.dim(`  … ${counted(hidden, 'call')} before these: /calls lists them`))
+    for (const call of calls.slice(-CALLS_MAX))
+      for (const row of doneRows(call, paint, columns)) terminal.say('call', row)
+    calls = []
+  }
+  for (const { of, event } of first ? all.slice(all.indexOf(first)) : []) {
+    const text = event.type === 'agent.message' ? messageText(event) : ''
+    if (event.type === 'user.message' || event.type === 'model.failed' || text.trim() !== '') flush()
+    if (event.type === 'user.message') view.echo(messageText(event))
+    else if (event.type === 'model.failed' && isStopped(event)) view.cut(event)
+    else if (event.type === 'agent.message') {
+      terminal.speak(text)
+      terminal.hush()
+    } else if (event.type === 'agent.tool_result') {
+      const call = view.calls.at(of, event.call)
+      if (call) calls.push(call)
+    }
+  }
+  flush()
+}
+
+/** The calls of children, each below the call it works for: parents first, as their ids are the shorter ones. */
+async function recallChildren(calls: Calls, store: Store, root: string): Promise<void> {
+  const cards = await store.list({ root, limit: CHILDREN_MAX })
+  const children = cards
+    .filter(({ session }) => session !== root)
+    .toSorted((a, b) => a.session.length - b.session.length)
+  for (const { session } of children) {
+    const events = await allEvents(store, session)
+    const [created] = events
+    if (created?.type === 'session.created' && created.parent) calls.recall(session, events, created.parent)
+  }
+}
 
 /** Nothing can be shown any more. */
 function hungUp({ chat, terminal }: Seat): void {

@@ -1,16 +1,16 @@
-// `terret mcp`: the MCP servers of the user configuration: add, list, remove, and approve what one says anew. Only `approve` starts
-// a server. Only names of variables are written down, never their values.
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+// `terret mcp`: the MCP servers of the user configuration: add, list, remove, and approve what one says anew. `add` and `approve`
+// connect to a server. Only names of variables are written down, never their values.
+import { accessSync, constants, existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import type { Call } from '../args.ts'
-import { serverNamed } from '../agent.ts'
 import { oneLine, safeJson } from '../clean.ts'
 import { isFields, type McpEntry, parseFields, readSettings } from '../config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/folder.ts'
-import { homeOf, realFolder, replaceFile } from '../home.ts'
+import { homeOf, makeHome, realFolder, replaceFile } from '../home.ts'
 import { codeOf, readPlain } from '../plain-file.ts'
-import { print, printJson, printQuoted } from '../print.ts'
+import { print, printJson, printQuoted, typed } from '../print.ts'
+import { look, serverNamed, serverOf, toolsText, type Tried, tried } from '../servers.ts'
 import { setupFor } from '../setup.ts'
 
 export async function mcp(call: Call): Promise<number> {
@@ -20,34 +20,67 @@ export async function mcp(call: Call): Promise<number> {
   if (verb === 'list') return show(call, servers)
   if (verb === 'approve' && name !== undefined) return approve(call, name)
   if (name === undefined || (verb !== 'add' && verb !== 'remove'))
-    throw new Refusal(
-      EXIT.usage,
-      'Say it like this: terret mcp add NAME -- COMMAND…, list, approve NAME, or remove NAME',
-    )
+    throw new Refusal(EXIT.usage, 'Usage: terret mcp add NAME -- COMMAND…, list, approve NAME, or remove NAME')
   const known = Object.hasOwn(servers, name)
   if (verb === 'remove' && !known) throw new Refusal(EXIT.missing, `There is no MCP server "${name}".`)
   if (verb === 'add' && known)
     throw new Refusal(EXIT.conflict, `There is an MCP server "${name}" already. Remove it first.`)
   const entry = verb === 'add' ? entryOf(call, name, command) : null
   if (entry) await check(name, entry)
+  const found = entry && !call.is('unchecked') ? await tryOnce(name, entry) : null
   write(file, name, entry)
-  if (call.is('json')) printJson({ name, server: entry, config: file })
-  else
-    print(
-      entry
-        ? `Added ${oneLine(name)}. Each of its calls is asked, unless your policy allows it.`
-        : `Removed ${oneLine(name)}.`,
-    )
+  if (call.is('json')) printJson({ name, server: entry, config: file, ...(found ? { tools: found.tools } : {}) })
+  else for (const line of entry ? addedLines(name, found) : [`Removed ${oneLine(name)}.`]) print(line)
   return EXIT.ok
+}
+
+/** What cannot be reached now would be missing in every run: it is said before anything is written. */
+async function tryOnce(name: string, entry: McpEntry): Promise<Tried> {
+  const setup = await setupFor(homeOf(), realFolder(process.cwd()))
+  const refused = (why: string): Refusal => {
+    const text = `MCP server "${name}" was not added. ${why.replace(/[^.!?]$/, '$&.')} Mend that, or add it as it is with --unchecked.`
+    return new Refusal(EXIT.failed, text)
+  }
+  const { command } = entry
+  if (command !== undefined && !isProgram(command, setup.env['PATH'] ?? ''))
+    throw refused(`There is no program "${command}" ${command.includes('/') ? 'there' : 'on your PATH'}.`)
+  // What it offers is pinned in the data folder.
+  makeHome(setup.home)
+  const found = await tried(await serverOf(setup, name, entry))
+  if (found.state === 'broken') throw refused(found.detail)
+  return found
+}
+
+function isProgram(command: string, path: string): boolean {
+  const places = command.includes('/') ? [command] : path.split(delimiter).map((folder) => join(folder, command))
+  return places.some((file) => {
+    try {
+      accessSync(file, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+function addedLines(name: string, found: Tried | null): readonly string[] {
+  const asked = 'Each of its calls is asked, unless your policy allows it.'
+  if (!found) return [`Added ${oneLine(name)} without trying it. ${asked}`]
+  if (found.state === 'changed') {
+    const way = typed(`mcp approve ${oneLine(name)}`)
+    return [`Added ${oneLine(name)}. It is not what was approved under this name before. Look at it with: ${way}`]
+  }
+  const trouble = found.detail === '' ? [] : [`  ! ${found.detail}`]
+  return [`Added ${oneLine(name)}. It offers ${toolsText(found.tools)}.`, ...trouble, asked]
 }
 
 /** What the server says now and did not say when it was first used: shown, and from now on what counts. */
 async function approve(call: Call, name: string): Promise<number> {
   const setup = await setupFor(homeOf(), realFolder(process.cwd()))
   const server = await serverNamed(setup, name)
+  makeHome(setup.home)
   try {
-    const look = () => server.tools(AbortSignal.timeout(60_000), { now: () => Date.now(), timer: after })
-    await look()
+    await look(server)
     let changes = server.changes()
     for (let round = 0; changes.length > 0 && round < ROUNDS_MAX; round++) {
       for (const { tool, diff } of changes) {
@@ -59,7 +92,7 @@ async function approve(call: Call, name: string): Promise<number> {
         await server.approve(tool ?? undefined)
       }
       // A server that is reached another way is asked for its tools only now.
-      await look()
+      await look(server)
       changes = server.changes()
     }
     const { state, troubles } = server.status()
@@ -73,11 +106,6 @@ async function approve(call: Call, name: string): Promise<number> {
 }
 
 const ROUNDS_MAX = 3
-
-function after(ms: number, fire: () => void): () => void {
-  const handle = setTimeout(fire, ms)
-  return () => clearTimeout(handle)
-}
 
 function show(call: Call, servers: Readonly<Record<string, McpEntry>>): number {
   for (const [name, entry] of Object.entries(servers)) {
@@ -95,8 +123,9 @@ function entryOf(call: Call, name: string, [command, ...args]: readonly string[]
     Object.keys(value).length > 0 ? { [field]: value } : {}
   if ((url === undefined) === (command === undefined))
     throw new Refusal(EXIT.usage, `Say how to reach it: terret mcp add ${name} -- COMMAND…, or --url URL`)
-  if (url !== undefined) return { url, ...some('headers', headers) }
-  return { command: command ?? '', ...(args.length > 0 ? { args } : {}), ...some('env', env) }
+  const required = call.is('required') ? { required: true } : {}
+  if (url !== undefined) return { url, ...some('headers', headers), ...required }
+  return { command: command ?? '', ...(args.length > 0 ? { args } : {}), ...some('env', env), ...required }
 }
 
 function headerOf(text: string): readonly [string, string] {
