@@ -4,7 +4,7 @@ import { CUT, NOTHING, type Reader, type Token } from './redact-scan.ts'
 
 /** Letter by letter. */
 export const asIs: Reader = {
-  special: '',
+  escapes: '',
   read: (text, at, _whole, token) => {
     token.unit = text.charCodeAt(at)
     token.end = at + 1
@@ -27,7 +27,7 @@ const BEGUN = /(?:\\[\\uUx0-9a-fA-F]*|%[%0-9a-fA-F]*|&#?\w*|[\ud800-\udbff])$/y
 
 /** As JSON, Python, JavaScript, shells, addresses and HTML mean it, however deep in one another. Quotes are left out. */
 export const unescaped: Reader = {
-  special: '\\%&"\'\r\0',
+  escapes: '\\%&',
   read: (text, at, whole, token) => {
     const code = text.charCodeAt(at)
     token.unit = code
@@ -37,6 +37,7 @@ export const unescaped: Reader = {
     else if (code === 0x25) bytes(PERCENT, text, at, token)
     else if (code === 0x26) entity(text, at, token)
     else if (code >= 0xd800 && code <= 0xdbff) pair(text, at, token)
+    else return
     if (!whole && text.length - at < TOKEN_MAX && isBegun(text, at)) token.unit = CUT
   },
 }
@@ -121,7 +122,7 @@ function pair(text: string, at: number, token: Token): void {
 
 /** Without what wraps long texts: spaces, line ends (escaped ones too) and the NULs of UTF-16. Both alphabets of base64 are one. */
 export const unwrapped: Reader = {
-  special: '\\ \n\r\t\0:-_',
+  escapes: '\\',
   read: (text, at, whole, token) => {
     const code = text.charCodeAt(at)
     token.end = at + 1

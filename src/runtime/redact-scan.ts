@@ -14,8 +14,8 @@ export type Token = { unit: number; end: number }
 /** Reads the character at a place into `token`. `whole`: no more text comes. */
 export type Reader = {
   readonly read: (text: string, at: number, whole: boolean, token: Token) => void
-  /** The characters that `read` takes for more than themselves, as far as they are ASCII. Others are always read. */
-  readonly special: string
+  /** The ASCII characters with which the spelling of another character may begin. */
+  readonly escapes: string
 }
 
 /** So much of nothing may stand between two characters of a secret. */
@@ -29,13 +29,37 @@ export class Automaton {
   readonly #nodes: Node[] = [{ next: new Map(), depth: 0, fail: 0, length: 0, name: '' }]
   /** ASCII characters at which something may begin. */
   readonly #begins = new Uint8Array(ASCII)
+  /** Two ASCII characters with which something may begin. */
+  readonly #pairs = new Uint8Array(ASCII * ASCII)
 
   constructor(reader: Reader, spellings: ReadonlyMap<string, string>, charsMin: number) {
     this.#reader = reader
     for (const [spelling, name] of spellings) this.#add(this.#unitsOf(spelling), name, charsMin)
-    for (const char of reader.special) this.#begins[char.charCodeAt(0)] = 1
-    for (const unit of this.#at(0).next.keys()) if (unit < ASCII) this.#begins[unit] = 1
+    this.#foresee()
     this.#link()
+  }
+
+  /** Most of a text is passed over by looking at two characters: no secret begins with them. */
+  #foresee(): void {
+    const token = { unit: 0, end: 0 }
+    const unitAt = (code: number): number => {
+      this.#reader.read(String.fromCharCode(code), 0, true, token)
+      return token.unit
+    }
+    const units = Array.from({ length: ASCII }, (_, code) => unitAt(code))
+    const escapes = new Set([...this.#reader.escapes].map((char) => char.charCodeAt(0)))
+    for (let code = 0; code < ASCII; code++) {
+      const state = this.#at(0).next.get(units[code] ?? NOTHING)
+      // An escape may become any character; what stands for none begins nothing.
+      const isEscape = escapes.has(code)
+      if (state === undefined && !isEscape) continue
+      this.#begins[code] = 1
+      for (let after = 0; after < ASCII; after++) {
+        const unit = units[after] ?? NOTHING
+        const open = isEscape || escapes.has(after) || unit === NOTHING
+        if (open || (state !== undefined && this.#at(state).next.has(unit))) this.#pairs[code * ASCII + after] = 1
+      }
+    }
   }
 
   #at(state: number): Node {
@@ -95,32 +119,45 @@ export class Automaton {
   scan(text: string, whole: boolean, found: Found[]): number {
     const token: Token = { unit: 0, end: 0 }
     // Where the characters that led to the state stand.
-    let starts: number[] = []
+    const starts: number[] = []
     let state = 0
     let gap = 0
-    const pending = (at: number): number => (state === 0 ? at : (starts[starts.length - this.#at(state).depth] ?? at))
-    for (let at = 0; at < text.length; at = token.end) {
-      token.end = at + 1
-      if (state === 0) {
-        const code = text.charCodeAt(at)
-        if (code < ASCII && this.#begins[code] === 0) continue
-      }
+    for (let at = this.#skip(text, 0); at < text.length; at = state === 0 ? this.#skip(text, token.end) : token.end) {
       this.#reader.read(text, at, whole, token)
-      if (token.unit === CUT) return pending(at)
+      if (token.unit === CUT) return this.#begun(state, starts, at)
       if (token.unit === NOTHING) {
         gap += token.end - at
         if (gap > GAP_MAX) state = 0
         continue
       }
       gap = 0
-      const next = this.#step(state, token.unit)
-      if (state === 0) starts = []
-      state = next
+      if (state === 0) starts.length = 0
+      state = this.#step(state, token.unit)
       starts.push(at)
       const { length, name } = this.#at(state)
       if (length > 0) found.push({ start: starts[starts.length - length] ?? at, end: token.end, name })
     }
-    return pending(text.length)
+    return this.#begun(state, starts, text.length)
+  }
+
+  /** The next place at which a secret may begin. */
+  #skip(text: string, from: number): number {
+    const begins = this.#begins
+    const pairs = this.#pairs
+    const { length } = text
+    let at = from
+    for (; at < length; at++) {
+      const code = text.charCodeAt(at)
+      if (code >= ASCII) return at
+      if (begins[code] === 0) continue
+      const after = at + 1 < length ? text.charCodeAt(at + 1) : ASCII
+      if (after >= ASCII || pairs[code * ASCII + after] === 1) return at
+    }
+    return at
+  }
+
+  #begun(state: number, starts: readonly number[], at: number): number {
+    return state === 0 ? at : (starts[starts.length - this.#at(state).depth] ?? at)
   }
 }
 

@@ -149,12 +149,15 @@ export class Redactor {
       push: (piece) => {
         const text = held + piece
         const found: Found[] = []
-        const pending = this.#all().map((one) => one.scan(text, false, found))
-        const groups = merged(found)
-        const certain = certainUpTo(text, Math.min(text.length, ...pending), groups)
+        let pending = text.length
+        for (const one of this.#all()) pending = Math.min(pending, one.scan(text, false, found))
+        const groups = found.length === 0 ? NONE : merged(found)
+        const certain = certainUpTo(text, pending, groups)
         held = text.slice(certain)
+        const sure = text.slice(0, certain)
+        if (groups.length === 0) return sure
         return this.#replaced(
-          text.slice(0, certain),
+          sure,
           groups.filter(({ end }) => end <= certain),
         )
       },
@@ -232,6 +235,9 @@ function isOwn(key: string, item: Json, fields: Fields): boolean {
   return key === 'tool' && !(gate !== null && typeof gate === 'object' && 'type' in gate && gate.type === 'refuse')
 }
 
+/** With one of these begins what is more than one character long. */
+const ESCAPES = /[\\%&\ud800-\udbff]/
+
 /** Up to where more text changes nothing: no secret and no escaped character goes across. */
 function certainUpTo(text: string, most: number, groups: readonly Found[]): number {
   const token = { unit: NOTHING, end: 0 }
@@ -240,7 +246,9 @@ function certainUpTo(text: string, most: number, groups: readonly Found[]): numb
     before = certain
     const across = groups.find(({ start, end }) => start < certain && certain < end)
     if (across) certain = across.start
-    for (let at = Math.max(0, certain - TOKEN_MAX); at < certain; at = Math.max(at + 1, token.end)) {
+    const from = Math.max(0, certain - TOKEN_MAX)
+    if (!ESCAPES.test(text.slice(from, certain))) continue
+    for (let at = from; at < certain; at = Math.max(at + 1, token.end)) {
       unescaped.read(text, at, false, token)
       if (token.end > certain) certain = at
     }
