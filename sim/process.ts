@@ -90,6 +90,8 @@ export class SimProcess {
   readonly #shared: Shared
   /** How often it froze. */
   freezes = 0
+  /** How often it found the disk full. */
+  full = 0
   #frozenUntil = 0
   /** How far its machine's clock is ahead of the right time. */
   #aheadMs = 0
@@ -163,6 +165,7 @@ export class SimProcess {
     const { tally, disk, scheduler } = this.#shared
     if (disk.fullUntil <= scheduler.now()) return
     tally.diskFull += 1
+    this.full += 1
     throw new Fault('disk_full', 'The disk is full. Free some space; the run goes on by itself.')
   }
 

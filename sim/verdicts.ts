@@ -45,8 +45,9 @@ export class Verdicts {
     const asks = this.#asks.get(where) ?? []
     this.#asks.set(where, asks)
     const epoch = lease?.worker === process.name ? lease.epoch : 0
-    // A pause drops what has not started, and so does a freeze: whoever goes on asks again.
-    const since = `pause ${w?.lastPause ?? 0}, freeze ${process.freezes}`
+    // A pause drops what has not started, and so does a freeze, and a disk that is full for longer than a lease: whoever goes on
+    // asks again.
+    const since = `pause ${w?.lastPause ?? 0}, freeze ${process.freezes}, full ${process.full}`
     const before = asks.filter((ask) => ask.epoch === epoch && ask.since === since)
     // Whoever asks one hook after the other may be asking while a sibling ends the run.
     const goesOn = epoch > 0 && before.length > 0

@@ -2,7 +2,6 @@
 // Copying the session for every event would cost more than all else here, so `fold` is a copy and a `take`, and whoever
 // owns a session that nobody else holds (the driver, a reader catching up) takes events into it in place.
 import { clockOf } from './clock.ts'
-import type { Mutable, Proposal } from './content.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start } from './ledger.ts'

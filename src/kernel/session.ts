@@ -105,7 +105,8 @@ export function renewed({ limits, toolset, instructions }: Extract<Event, { type
 /** Time counts while one attempt works, by that attempt's own clock: not while parked, and not while nobody drove. */
 export function clock(s: Session, run: OpenRun, e: Event, epochBefore: number): void {
   const now = clockOf(e)
-  if (run.since !== null && e.epoch > 0 && e.epoch === epochBefore) run.activeMs += Math.max(0, now - run.since)
+  const drove = e.epoch > 0 && e.epoch === epochBefore && e.type !== 'session.imported'
+  if (run.since !== null && drove) run.activeMs += Math.max(0, now - run.since)
   if (parked(s, run)) run.since = null
   else if (e.epoch > 0) run.since = now
 }

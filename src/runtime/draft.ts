@@ -229,11 +229,11 @@ function writtenOf(effect: Effect, landing: Landing, s: Session, here: Here): La
 
 const NOTHING: Landing = { events: [] }
 
-/** A wait for a provider lasts as long as it was meant to, also if the machine's clock was set since the attempt began. */
+/** A wait for a provider does not get longer because the machine's clock was set back since the attempt began. */
 export function byTheStore<D extends Decision>({ book, store }: Job, decision: D): D {
   if (decision.type !== 'rest' || decision.waiting !== 'retry' || decision.until === null) return decision
   const setByMs = store.now() - book.now()
-  return Math.abs(setByMs) < SET_MS_MIN ? decision : { ...decision, until: decision.until + setByMs }
+  return setByMs > -SET_MS_MIN ? decision : { ...decision, until: decision.until + setByMs }
 }
 const SET_MS_MIN = 1_000
 

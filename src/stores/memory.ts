@@ -19,6 +19,7 @@ import {
   extended,
   type Head,
   isAhead,
+  isDue,
   isLive,
   isProven,
   originOf,
@@ -223,18 +224,20 @@ class MemoryStore implements Store {
     this.#doubt(now)
     const found = [this.#urgent, this.#calm].flatMap((agenda) => agenda.upTo(now, limit).map(({ item }) => item))
     for (const worker of this.#workers.values()) {
-      if (!isLive(worker, now)) for (const log of worker.held) if (log.due !== null && log.due <= now) found.push(log)
+      if (!isLive(worker, now)) for (const log of worker.held) if (isDue(log, now)) found.push(log)
     }
     found.sort((a, b) => Number(b.urgent) - Number(a.urgent) || (a.due ?? 0) - (b.due ?? 0) || a.n - b.n)
     return found.slice(0, limit).map((log) => log.id)
   }
 
   async nextDue(): Promise<number | null> {
-    this.#check()
+    const now = this.#check()
     const [urgent, calm] = [this.#urgent.first(), this.#calm.first()]
     let next = Math.min(urgent?.due ?? Number.POSITIVE_INFINITY, calm?.due ?? Number.POSITIVE_INFINITY)
-    for (const { until, held } of this.#workers.values()) {
-      for (const { due } of held) if (due !== null) next = Math.min(next, Math.max(due, until))
+    for (const worker of this.#workers.values()) {
+      // A lease that lies ahead hides nothing.
+      const until = worker.until > now && !isLive(worker, now) ? 0 : worker.until
+      for (const { due } of worker.held) if (due !== null) next = Math.min(next, Math.max(due, until))
     }
     return Number.isFinite(next) ? next : null
   }

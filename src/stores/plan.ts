@@ -170,6 +170,11 @@ export function isProven(lease: Lease, now: number): boolean {
   return lease.until - now < (lease.ttlMs * 2) / 3 || !isLive(lease, now)
 }
 
+/** Of one whose worker was lost: its time has come, or lies where only a clock that was ahead could have put it. */
+export function isDue({ at, due }: Pick<Head, 'at' | 'due'>, now: number): boolean {
+  return due !== null && (due <= now || (isAhead(due, now) && isAhead(at, now)))
+}
+
 /** How a session is left whose times lie ahead: due now, so that somebody looks, and its card says why. */
 export function doubted({ at, due, tries }: Head, now: number): Pick<Head, 'due' | 'trouble'> {
   const latest = new Date(Math.max(at, due ?? 0)).toISOString()
@@ -183,9 +188,13 @@ const LOST = 'The worker was lost before it had done a whole turn.'
  * How a claim leaves its session. The attempt counts at once, and until it has done a whole turn or come to its rest: so one that
  * dies has counted, also if it wrote what it was about to do.
  */
-export function claimedFrom({ worker, tries, trouble }: Head, now: number): Pick<Head, 'tries' | 'trouble'> {
+export function claimedFrom(head: Head, now: number): Pick<Head, 'due' | 'tries' | 'trouble'> {
+  const { at, due, worker, tries, trouble } = head
   const lost = worker !== null && tries > 0
-  return { tries: tries + 1, trouble: lost ? { attempts: tries, reason: LOST, until: now } : trouble }
+  // Whoever looks may be lost too, and the next must not wait for a time that nobody believes.
+  const ahead = due !== null && isAhead(due, now) && isAhead(at, now)
+  const told = lost ? { attempts: tries, reason: LOST, until: now } : trouble
+  return { due: ahead ? now : due, tries: tries + 1, trouble: told }
 }
 
 /** How a session is given back without a commit: as if nobody had looked, or with trouble, and then put off or left alone. */

@@ -168,8 +168,9 @@ const SQL = {
   // Due.
   dueFree:
     'SELECT id, due, n, urgent FROM sessions WHERE worker IS NULL AND urgent = ? AND due <= ? ORDER BY due, n LIMIT ?',
-  dueLost: `SELECT s.id, s.due, s.n, s.urgent FROM workers w CROSS JOIN sessions s ON s.worker = w.id
-    WHERE (w.until <= ?1 OR w.until - w.ttl > ?1 + ?2) AND s.due <= ?1 ORDER BY s.urgent DESC, s.due, s.n LIMIT ?3`,
+  dueLost: `SELECT s.id, s.due, s.n, s.urgent FROM workers w CROSS JOIN sessions s ON s.worker = w.id JOIN heads h ON h.n = s.n
+    WHERE (w.until <= ?1 OR w.until - w.ttl > ?1 + ?2) AND (s.due <= ?1 OR (s.due > ?1 + ?2 AND h.at > ?1 + ?2))
+    ORDER BY s.urgent DESC, s.due, s.n LIMIT ?3`,
   nextFree: 'SELECT id, due FROM sessions WHERE worker IS NULL AND urgent = ? AND due IS NOT NULL ORDER BY due LIMIT ?',
   nextLeased: `SELECT min(CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE worker = w.id AND due <= w.until) THEN w.until
     ELSE (SELECT min(due) FROM sessions WHERE worker = w.id) END) AS due FROM workers w`,

@@ -161,7 +161,9 @@ export class SqliteStore implements Store {
 
   async nextDue(): Promise<number | null> {
     const { damaged } = (this.#open ?? (await this.#start())).ground
-    return this.#read((sql) => readNextDue(sql, damaged))
+    const now = this.now()
+    // A lease that lies ahead hides nothing: asking what is due takes it away.
+    return this.#read((sql) => (isAnyAhead(sql, now) ? now : readNextDue(sql, damaged)))
   }
 
   async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {

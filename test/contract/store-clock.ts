@@ -89,6 +89,18 @@ export function describeClocks(make: MakeFixture): void {
       expect(await store.card('far')).not.toHaveProperty('trouble')
     })
 
+    it('B-CLOCK-3: so is what a worker held that was lost after its clock was right again', async () => {
+      const { store, clock } = await make()
+      clock.time += HOUR_MS
+      const owner = await begin(store, 's')
+      await write(store, owner, [note('x')], { card: card('s', { status: 'rescheduling', due: clock.time + 400 }) })
+      clock.time -= HOUR_MS
+      await store.extend('w1', TTL)
+      expect(await store.due(9)).toEqual([])
+      clock.advance(TTL)
+      expect(await store.due(9)).toEqual(['s'])
+    })
+
     it('B-CLOCK-4: an event written when the clock is behind its log says what the clock said', async () => {
       const { store, clock } = await make()
       clock.time += YEARS_MS

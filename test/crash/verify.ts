@@ -107,13 +107,14 @@ async function checkDerived(store: Store, card: Card, events: readonly Event[]):
   return wrong
 }
 
-/** Every reply at its cost, and every call lost with its worker at its full hold. */
+/** Every reply at its cost, also one that was stopped, and every call that nobody told the cost of at its full hold. */
 function costOf(events: readonly Event[]): { readonly spent: number; readonly assumed: number } {
   let spent = 0
   let assumed = 0
   for (const event of events) {
     if (event.type === 'agent.message') spent += event.cost ?? 0
-    else if (event.type === 'model.failed' && event.class === 'lost') assumed += HOLD
+    else if (event.type === 'model.failed' && (event.class === 'lost' || event.assumed)) assumed += HOLD
+    else if (event.type === 'model.failed') spent += event.cost ?? 0
   }
   return { spent: spent + assumed, assumed }
 }
