@@ -167,6 +167,9 @@ class Lines {
         if (event.class === 'interrupted' || event.class === 'superseded') return null
         this.told = event.message
         return `  ! ${outageText(event) ?? `the model did not answer (${event.class}): ${oneLine(event.message, 600)}`}`
+      case 'run.deferred':
+        this.told = event.message
+        return `  ! ${outageText(event) ?? ''}`
       case 'user.tool_confirmation':
         return `  ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
       case 'wake.scheduled':

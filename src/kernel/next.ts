@@ -6,7 +6,7 @@
 //   imported, and no person has let it go on     rest
 //   no run, an interrupt over waiting input      record run.settled (interrupted)
 //   no run, input that a pause holds             rest
-//   no run, input or a due wake                  perform prepare
+//   no run, input or a due wake                  perform prepare, or rest until it is tried again
 //   no run, nothing                              rest until the next wake
 //   something open from an older attempt         record its loss (model.failed lost, result unknown, or a new intent)
 //   interrupt, or a limit that stops at once     perform: stop all; when nothing is open, record results, run.settled
@@ -72,6 +72,7 @@ function idle(s: Session, here: Here): Decision {
   const wakes = s.wakes.filter((wake) => wake.due <= here.now || isDoubted(wake.at, here.now))
   const first = s.inputs[0]?.seq ?? wakes[0]?.seq
   if (first === undefined) return rest('input', earliest(s.wakes.map((wake) => wake.due)))
+  if (s.deferred && s.deferred.retryAt > here.now) return rest('retry', s.deferred.retryAt)
   const key = `prepare:${first}`
   return perform([{ type: 'prepare', key, inputs: opening(s), wakes: wakes.map((wake) => wake.key) }], null)
 }
