@@ -300,6 +300,24 @@ export const FAULTS: readonly Planted[] = [
     replace: 'countFailure(run, e, at)\n  s.wakes = []',
   },
   {
+    name: 'a run that cannot begin settles as failed',
+    file: 'src/runtime/prepare.ts',
+    find: 'if (usedMs < patienceMs) {',
+    replace: 'if (usedMs < patienceMs && tries < 2) {',
+  },
+  {
+    name: 'a wake is lost when its run cannot begin',
+    file: 'src/kernel/retries.ts',
+    find: "assert(s.run === null, 'a run was deferred inside a run')",
+    replace: 's.wakes = []',
+  },
+  {
+    name: 'a run that cannot begin is tried in a hot loop',
+    file: 'src/runtime/prepare.ts',
+    find: 'const retryAt = store.now() + wait',
+    replace: 'const retryAt = store.now() + wait * 0',
+  },
+  {
     name: 'what was shown of a cut answer is dropped',
     file: 'src/runtime/talk.ts',
     find: 'const shown = keeps ?',

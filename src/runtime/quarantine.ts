@@ -2,8 +2,7 @@
 // It only decides. The count is the store's (claim and release), so it outlives this process.
 import { Fault, type FaultCode } from '../kernel/failure.ts'
 import type { Card, Claim } from '../kernel/ports.ts'
-import { isAway } from '../tools/away.ts'
-import { ToolFailure } from '../tools/output.ts'
+import { isAway, ToolFailure } from '../tools/output.ts'
 
 /** Shown on the card: failed attempts in a row, why the last one failed, and until when nobody looks. Null: until told to. */
 export type Trouble = NonNullable<Card['trouble']>

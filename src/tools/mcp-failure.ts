@@ -1,10 +1,9 @@
 // What went wrong with a server, in words for the model and for people: which call, whether it may have happened, what to do.
 // It reads the SDK's errors by their fields, so that naming a failure loads nothing.
 import type { EffectClass } from '../kernel/content.ts'
-import { isAway, UNSENT } from './away.ts'
 import { STREAM_ENDED_MESSAGE } from './mcp-gate.ts'
 import { visible, without } from './mcp-text.ts'
-import { type Metadata, ModelRetry, ToolFailure } from './output.ts'
+import { isAway, type Metadata, ModelRetry, ToolFailure, UNSENT } from './output.ts'
 
 const MESSAGE_CHARS_MAX = 600
 const INVALID_PARAMS = -32_602
