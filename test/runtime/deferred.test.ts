@@ -25,8 +25,9 @@ function away(
   return { source: { type: 'source', name: 'away', tools, close: async () => {} }, asked }
 }
 
-function harnessOf(options: HarnessOptions): Harness {
-  const harness = new Harness({ secrets: {}, ...options })
+/** With a lease that a fast clock does not end. */
+function harnessOf({ worker, ...options }: HarnessOptions): Harness {
+  const harness = new Harness({ secrets: {}, worker: { leaseMs: 3_600_000, ...worker }, ...options })
   onTestFinished(() => harness.close())
   return harness
 }
