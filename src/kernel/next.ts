@@ -72,7 +72,8 @@ function idle(s: Session, here: Here): Decision {
   const wakes = s.wakes.filter((wake) => wake.due <= here.now || isDoubted(wake.at, here.now))
   const first = s.inputs[0]?.seq ?? wakes[0]?.seq
   if (first === undefined) return rest('input', earliest(s.wakes.map((wake) => wake.due)))
-  if (s.deferred && s.deferred.retryAt > here.now) return rest('retry', s.deferred.retryAt)
+  const { retryAt = 0, at = 0 } = s.deferred ?? {}
+  if (isAwaited(retryAt, at, here.now)) return rest('retry', retryAt)
   const key = `prepare:${first}`
   return perform([{ type: 'prepare', key, inputs: opening(s), wakes: wakes.map((wake) => wake.key) }], null)
 }

@@ -49,7 +49,8 @@ function tally(run: OpenRun, { tool, retries }: Proposal, used: number): void {
 
 export function defer(s: OpenSession, e: Extract<Event, { type: 'run.deferred' }>): void {
   assert(s.run === null, 'a run was deferred inside a run')
-  s.deferred = { reason: e.message, tries: (s.deferred?.tries ?? 0) + 1, waitedMs: e.waitedMs, retryAt: e.retryAt }
+  const { message: reason, retryAt, waitedMs } = e
+  s.deferred = { reason, tries: (s.deferred?.tries ?? 0) + 1, waitedMs, at: clockOf(e), retryAt }
 }
 
 /** The run began or was given up, or nothing is left that it would begin for. What a file says of times does not count here. */

@@ -56,7 +56,7 @@ export type Session = Frozen<{
   /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
   imported?: number; held?: boolean
   /** The next run could not begin: why, how often it was tried, how long that took, and when it is tried again. */
-  deferred?: Frozen<{ reason: string; tries: number; waitedMs: number; retryAt: number }> | null
+  deferred?: Frozen<{ reason: string; tries: number; waitedMs: number; at: number; retryAt: number }> | null
 }>
 
 /** A session that its one owner changes in place. */
