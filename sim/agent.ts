@@ -6,7 +6,7 @@ import { Toolbox } from '../src/runtime/toolbox.ts'
 import type { Agent } from '../src/runtime/world.ts'
 import { ToolFailure } from '../src/tools/output.ts'
 import { LIKE_PARENT, subagentTool } from '../src/tools/subagent.ts'
-import { defineTool, type StandardSchema, type Tool } from '../src/tools/tool.ts'
+import { defineTool, type StandardSchema, type Tool, type ToolSource } from '../src/tools/tool.ts'
 import { type Cast, COST_MAX, type Role } from './cast.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
@@ -33,7 +33,12 @@ function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: Sim
   return {
     name,
     model: cast.budget === null ? model : { ...model, ...PRICED },
-    tools: new Toolbox({ tools, plan: false, clock: process.clock, own }),
+    tools: new Toolbox({
+      tools: cast.outage ? [...tools, needed(process, oracle)] : tools,
+      plan: false,
+      clock: process.clock,
+      own,
+    }),
     instructions: 'Simulate.',
     limits,
     approvalMs,
@@ -44,6 +49,16 @@ function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: Sim
     children,
     planner: null,
   }
+}
+
+/** A source of tools that every run needs, and that is down when the provider is. */
+function needed({ clock }: SimProcess, oracle: Oracle): ToolSource {
+  const tools = async (): Promise<readonly Tool[]> => {
+    if (!oracle.isDown(clock.now())) return []
+    oracle.absent += 1
+    throw new ToolFailure('Unavailable', 'the tools are away')
+  }
+  return { type: 'source', name: 'needed', tools, close: async () => {} }
 }
 
 /** What a model says of itself that has a price: so much is held for each request that no answer costs more. */

@@ -1,5 +1,6 @@
 // The invariants, checked after every commit on what was really written. Independent of next: it knows what must hold,
 // not how it is decided. Each violation names its rule. What concerns children, hooks, money and notices stands beside it.
+import { clockOf } from '../src/kernel/clock.ts'
 import { createHash } from 'node:crypto'
 import type { Usage } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
@@ -199,6 +200,9 @@ export class Invariants {
         return handed(w, e, fail)
       case 'agent.tool_result':
         return this.#resulted(session, w, e, fail)
+      case 'run.deferred':
+        if (e.retryAt <= clockOf(e)) fail('I57 a run that cannot begin is tried again without a wait')
+        return
       case 'run.settled':
         return concluded(w, e, fail)
       case 'session.imported':
@@ -363,6 +367,11 @@ function concluded(w: Watched, e: Of<'run.settled'>, fail: Fail): void {
   const down = e.outcome.type === 'failed' && e.outcome.class === 'server' && modelAttempts === null
   if (down && w.failedAt > 0 && e.at - w.failedAt < patienceMs)
     fail('I52 an outage settles a run that is still patient')
+  // No outage of a seed lasts as long as the patience.
+  if (!w.run && e.outcome.type === 'failed' && e.outcome.failure.kind === 'Unavailable')
+    fail('I55 a run that cannot begin is given up while it is still patient')
+  if (w.run && e.wakes) fail('I56 a run that began consumes wakes at its end')
+  for (const key of e.wakes ?? []) w.wakes.delete(key)
   for (const seq of e.inputs ?? []) {
     const input = w.inputs.get(seq)
     if (input?.fate !== 'pending') fail(`I26 input ${seq} is swallowed that was not waiting`)

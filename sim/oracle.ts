@@ -19,6 +19,8 @@ export class Oracle {
   readonly places = new Map<string, string | undefined>()
   /** How often a model refused because its provider was down. */
   refused = 0
+  /** How often tools that a run needs were away. */
+  absent = 0
   /** From when until when the provider is down. */
   outage: { readonly from: number; readonly until: number } | null = null
   readonly #spoken = new Set<string>()

@@ -96,7 +96,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'an interrupt forgets the input that waits',
-    file: 'src/kernel/next.ts',
+    file: 'src/kernel/result.ts',
     find: 'i.seq < s.stop || (i.seq < opened',
     replace: '(i.seq < opened',
   },
@@ -298,6 +298,24 @@ export const FAULTS: readonly Planted[] = [
     file: 'src/kernel/fold.ts',
     find: 'countFailure(run, e, at)',
     replace: 'countFailure(run, e, at)\n  s.wakes = []',
+  },
+  {
+    name: 'a run that cannot begin settles as failed',
+    file: 'src/runtime/prepare.ts',
+    find: 'if (usedMs < patienceMs) {',
+    replace: 'if (usedMs < patienceMs && tries < 2) {',
+  },
+  {
+    name: 'a wake is lost when its run cannot begin',
+    file: 'src/kernel/retries.ts',
+    find: "assert(s.run === null, 'a run was deferred inside a run')",
+    replace: 's.wakes = []',
+  },
+  {
+    name: 'a run that cannot begin is tried in a hot loop',
+    file: 'src/runtime/prepare.ts',
+    find: 'const retryAt = store.now() + wait',
+    replace: 'const retryAt = store.now() + wait * 0',
   },
   {
     name: 'what was shown of a cut answer is dropped',

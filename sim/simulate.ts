@@ -54,6 +54,8 @@ export type Report = {
   readonly hooks: Verdicts['tally']
   /** Requests that a provider refused because it was down. */
   readonly refused: number
+  /** Tools that a run needs were away. */
+  readonly absent: number
   readonly elsewhere: Elsewhere['tally']
   readonly tally: Tally
 }
@@ -155,6 +157,7 @@ class Simulation {
       seen: this.#invariants.seen,
       hooks: this.#invariants.verdicts.tally,
       refused: this.#oracle.refused,
+      absent: this.#oracle.absent,
       elsewhere: this.#elsewhere.tally,
       tally: this.#tally,
     }

@@ -61,6 +61,10 @@ describe('the simulator', () => {
     expect(await sum((r) => r.seen.cut)).toBeGreaterThan(0)
   })
 
+  it('B-SIM-50: in the seeds are runs that cannot begin because their tools are away', async () => {
+    expect(await sum((r) => r.absent)).toBeGreaterThan(0)
+  })
+
   it('B-SIM-6: in the seeds hooks let go, hold back, rewrite and fail, and are asked again only where no word of theirs is on disk', async () => {
     expect(await missing((r) => r.hooks)).toEqual([])
   })

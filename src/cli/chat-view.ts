@@ -156,6 +156,8 @@ export class ChatView {
         return this.#warn(
           outageText(event) ?? `The model did not answer (${event.class}): ${oneLine(event.message, 400)}`,
         )
+      case 'run.deferred':
+        return this.#warn(outageText(event) ?? '')
       case 'user.tool_confirmation':
         if (this.decided.has(event.call)) return
         return this.#aside(

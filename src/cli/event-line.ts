@@ -42,6 +42,8 @@ function wordsOf(event: Event): string {
     }
     case 'model.failed':
       return `${event.class}: ${oneLine(event.message)}${event.partial ? `  cut after: ${oneLine(event.partial)}` : ''}`
+    case 'run.deferred':
+      return `tried again at ${new Date(event.retryAt).toISOString()}: ${oneLine(event.message)}`
     case 'note.added':
       return `${event.kind}: ${oneLine(event.text)}`
     case 'wake.scheduled':

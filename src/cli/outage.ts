@@ -1,4 +1,4 @@
-// What is said while a provider does not answer, and how long somebody wants to wait for it.
+// What is said while a provider does not answer or a run cannot begin, and how long somebody wants to wait for it.
 import type { StreamEvent } from '../index.ts'
 import type { Card } from '../kernel/index.ts'
 import { oneLine } from './clean.ts'
@@ -19,20 +19,29 @@ export function patienceMsOf(text: string): number {
 }
 
 /** Why there was no answer, and when it is asked for again. Null where nothing is asked again. */
-export function outageText({ class: kind, message, at, retryAt, partial }: Failed): string | null {
+export function outageText(event: Failed | Deferred): string | null {
+  if (event.type === 'run.deferred')
+    return `The run cannot begin (${oneLine(event.message, 300)}). Trying again ${inSeconds(event.retryAt - event.at)}.`
+  const { class: kind, message, at, retryAt, partial } = event
   if (retryAt === undefined) return null
-  const again = `in ${Math.max(1, Math.round((retryAt - at) / 1_000))} s`
+  const again = inSeconds(retryAt - at)
   const why = `${kind}: ${oneLine(message, 300)}`
   return partial === undefined
     ? `Provider unavailable (${why}). Trying again ${again}.`
     : `The answer was cut (${why}). It starts again ${again}.`
 }
 type Failed = Extract<StreamEvent, { type: 'model.failed' }>
+type Deferred = Extract<StreamEvent, { type: 'run.deferred' }>
+
+function inSeconds(ms: number): string {
+  return `in ${Math.max(1, Math.round(ms / 1_000))} s`
+}
 
 /** The same of a session that is not followed. */
 export function outageLine({ outage, due, status }: Pick<Card, 'outage' | 'due' | 'status'>): string | null {
   if (!outage) return null
   const tries = `${outage.tries} ${outage.tries === 1 ? 'try' : 'tries'}`
   const again = status === 'rescheduling' && due !== null ? `, next at ${new Date(due).toISOString()}` : ''
-  return `Provider unavailable (${oneLine(outage.reason, 300)}): ${tries}${again}.`
+  const what = outage.begins === false ? 'The run cannot begin' : 'Provider unavailable'
+  return `${what} (${oneLine(outage.reason, 300)}): ${tries}${again}.`
 }

@@ -166,6 +166,9 @@ class Lines {
         if (isStopped(event)) return this.#cut(event.partial ?? '')
         this.told = event.message
         return `  ! ${outageText(event) ?? `the model did not answer (${event.class}): ${oneLine(event.message, 600)}`}`
+      case 'run.deferred':
+        this.told = event.message
+        return `  ! ${outageText(event) ?? ''}`
       case 'user.tool_confirmation':
         return `  ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
       case 'wake.scheduled':

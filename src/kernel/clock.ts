@@ -13,10 +13,7 @@ export function isAwaited(until: number, askedAt: number, now: number): boolean 
   return until > now && askedAt <= now
 }
 
-/**
- * What the clock of an event's writer said: `wall` is there when that was behind `at`, because an earlier writer's was ahead. Only
- * this is ever compared with a clock, or with another time.
- */
+/** What the clock of an event's writer said, which may be behind `at`. Only this is ever compared with a clock or another time. */
 export function clockOf({ at, wall }: Pick<Envelope, 'at' | 'wall'>): number {
   return wall ?? at
 }

@@ -33,7 +33,9 @@ export type OwnerBody = Frozen<
   | { type: 'context.compacted'; cut?: number; summary?: string; cleared?: number; cost?: number }
   | { type: 'note.added'; kind: NoteKind; text: string }
   | { type: 'wake.scheduled'; due: number; reason: string; key: string; urgent?: true }
-  | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[] }
+  /** A run could not begin because something was away: what would open it stays pending. `waitedMs` is all that took so far. */
+  | { type: 'run.deferred'; message: string; retryAt: number; waitedMs: number }
+  | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[]; wakes?: readonly string[] }
   | { type: 'session.closed' }
   /** It came out of a file, where it was called `from`. What stands before this is history: nothing is done on its word. */
   | { type: 'session.imported'; from: string }

@@ -5,9 +5,9 @@ import { clockOf } from './clock.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start } from './ledger.ts'
-import { countFailure, countRetry, forgetFailures, forgiveRetries } from './retries.ts'
-import { arrive, clock, newRun, renewed, wakeOf } from './session.ts'
-import type { Input, OpenRun, OpenSession, Session } from './session.ts'
+import { countFailure, countRetry, defer, endDeferral, forgetFailures, forgiveRetries } from './retries.ts'
+import { arrive, clock, inputOf, newRun, renewed, wakeOf } from './session.ts'
+import type { OpenRun, OpenSession, Session } from './session.ts'
 
 export type { OpenSession } from './session.ts'
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
@@ -31,6 +31,7 @@ export function take(s: OpenSession, e: Event): void {
   s.at = e.at
   if (e.epoch > epoch) s.epoch = e.epoch
   apply(s, e)
+  if (s.deferred) endDeferral(s, e)
   const { cost = 0 } = e as { readonly cost?: number }
   if (cost > 0) for (const whose of s.run ? [s, s.run] : [s]) whose.cost += cost
   if (s.run) clock(s, s.run, e, epoch)
@@ -81,6 +82,8 @@ function apply(s: OpenSession, e: Event): void {
       // A pending wake with the same key is the same wake: the first stands.
       if (!s.wakes.some((w) => w.key === e.key)) s.wakes = [...s.wakes, wakeOf(e)]
       return
+    case 'run.deferred':
+      return defer(s, e)
     case 'run.settled':
       return conclude(s, e)
     case 'session.closed':
@@ -98,10 +101,6 @@ function apply(s: OpenSession, e: Event): void {
       // An event of a type this version does not know is kept in the log and changes nothing.
       return
   }
-}
-
-function inputOf({ seq, when, patienceMs }: Of<'user.message'>): Input {
-  return patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
 }
 
 function interrupt(s: OpenSession, e: Of<'user.interrupt'>): void {
@@ -188,6 +187,7 @@ function conclude(s: OpenSession, e: Of<'run.settled'>): void {
   s.unshown = [...s.unshown, ...(s.run?.turn?.results ?? []), ...s.notes, ...(held ? [] : swallowed)]
   s.notes = []
   s.inputs = s.inputs.filter((input) => !swallowed.includes(input.seq))
+  if (e.wakes) s.wakes = s.wakes.filter((wake) => !e.wakes?.includes(wake.key))
   s.stop = 0
   s.paused &&= s.inputs.length > 0
   s.last = outcome

@@ -80,7 +80,7 @@ export function decide(turn: OpenTurn, e: Confirmation, run: { said?: Said }): v
   if (e.scope === 'run' && isCoverable(call, UNSAID))
     run.said = {
       ...said,
-      yes: [...said.yes, { call: call.key, by: e.by, rule: e.remember ?? null, place: placeIn(call) }],
+      yes: [...said.yes, { call: call.key, by: e.by, rule: e.remember ?? null, place: call.proposal.place ?? '' }],
     }
   move(turn, i, votes.length >= gate.n ? READY : { ...call.state, votes })
 }
@@ -89,11 +89,7 @@ export const UNSAID: Said = { yes: [], denied: [] }
 
 /** The wider yeses that could count for this call: those given for the place where it would act. */
 export function coverersOf(call: Call, said: Said): readonly WideYes[] {
-  return isCoverable(call, said) ? said.yes.filter(({ place }) => place === placeIn(call)) : []
-}
-
-function placeIn({ proposal }: Call): string {
-  return proposal.place ?? ''
+  return isCoverable(call, said) ? said.yes.filter(({ place }) => place === (call.proposal.place ?? '')) : []
 }
 
 /** May a yes that was given with another call count for this one? Never if the same call was denied in this run. */
@@ -159,11 +155,6 @@ export function outsideOf({ gate }: Pick<Proposal, 'gate'>): Outside | undefined
 
 export function intentOf({ key, proposal }: Call): OwnerBody {
   return { type: outsideOf(proposal) ? 'agent.custom_tool_use' : 'agent.tool_use', call: key }
-}
-
-/** The session that a call of this one opens. */
-export function childId(session: string, call: CallKey): string {
-  return `${session}~${call}`
 }
 
 export function settle(turn: OpenTurn, key: CallKey, seq: number): Call {

@@ -31,10 +31,7 @@ export function stopping(s: Session, run: Run, here: Here): Outcome | null {
   return at !== null && here.now >= at ? { type: 'limit', limit: 'active_ms' } : null
 }
 
-/**
- * Why the answer to the open model call is no longer wanted; null while it is. The order of the log decides: an interrupt or an
- * input "now" that stands before the answer came first, whenever the answer arrived.
- */
+/** Why the answer to the open model call is no longer wanted; null while it is. What stands before it in the log came first. */
 export function unwanted(s: Session, here: Here): StopReason | null {
   if (!s.run?.model) return null
   const why = stopping(s, s.run, here)

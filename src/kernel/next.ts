@@ -6,7 +6,7 @@
 //   imported, and no person has let it go on     rest
 //   no run, an interrupt over waiting input      record run.settled (interrupted)
 //   no run, input that a pause holds             rest
-//   no run, input or a due wake                  perform prepare
+//   no run, input or a due wake                  perform prepare, or rest until it is tried again
 //   no run, nothing                              rest until the next wake
 //   something open from an older attempt         record its loss (model.failed lost, result unknown, or a new intent)
 //   interrupt, or a limit that stops at once     perform: stop all; when nothing is open, record results, run.settled
@@ -30,7 +30,7 @@ import {
   stopping,
   unwanted,
 } from './limits.ts'
-import { closing, expiry, refused, resultOf, unknown } from './result.ts'
+import { closing, expiry, refused, resultOf, settlement, unknown } from './result.ts'
 import { opening, type Run, type Session, steering } from './session.ts'
 
 export type Effect = Frozen<
@@ -72,6 +72,8 @@ function idle(s: Session, here: Here): Decision {
   const wakes = s.wakes.filter((wake) => wake.due <= here.now || isDoubted(wake.at, here.now))
   const first = s.inputs[0]?.seq ?? wakes[0]?.seq
   if (first === undefined) return rest('input', earliest(s.wakes.map((wake) => wake.due)))
+  const { retryAt = 0, at = 0 } = s.deferred ?? {}
+  if (isAwaited(retryAt, at, here.now)) return rest('retry', retryAt)
   const key = `prepare:${first}`
   return perform([{ type: 'prepare', key, inputs: opening(s), wakes: wakes.map((wake) => wake.key) }], null)
 }
@@ -169,13 +171,6 @@ function think(s: Session, run: Run, here: Here): Decision {
   return record(
     correction === null ? [started] : [{ type: 'note.added', kind: 'correction', text: correction }, started],
   )
-}
-
-/** The end of a run. Input it swallowed joins the transcript and starts nothing: what opened it, and all before an interrupt. */
-export function settlement(s: Session, outcome: Outcome): OwnerBody {
-  const opened = s.run?.seq ?? 0
-  const inputs = s.inputs.filter((i) => i.seq < s.stop || (i.seq < opened && i.when !== 'after')).map((i) => i.seq)
-  return inputs.length > 0 ? { type: 'run.settled', outcome, inputs } : { type: 'run.settled', outcome }
 }
 
 function callOf(model: NonNullable<Run['model']>, run: Run): Effect {

@@ -12,8 +12,8 @@ export type Card = Frozen<{
   /** When somebody should look: now while work is open (so a crash is found), later for a wake, null for nobody. */
   due: number | null
   seq: number; at: number; cost: number; trouble?: Frozen<{ attempts: number; reason: string; until: number | null }>
-  /** The provider does not answer: why not, and how often it was tried. `due` says when it is tried again. */
-  outage?: Frozen<{ reason: string; tries: number }>
+  /** A provider is away, or (`begins: false`) what the next run needs to begin: why, and the tries. `due` says when the next is. */
+  outage?: Frozen<{ reason: string; tries: number; begins?: false }>
   asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; urgent?: true; outcome: Outcome['type'] | null
   /** It was imported with something open, and no person has let it go on. */
   held?: true

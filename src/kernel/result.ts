@@ -1,7 +1,8 @@
-// The results the kernel itself decides: what a call gets when nothing of it needs to run.
-import type { CallKey, CallStatus } from './content.ts'
+// The results the kernel itself decides: what a call gets when nothing of it needs to run, and what a run that ends leaves.
+import type { CallKey, CallStatus, Outcome } from './content.ts'
 import type { OwnerBody } from './event.ts'
 import type { Call, CallState, Turn } from './ledger.ts'
+import type { Session } from './session.ts'
 
 type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
 
@@ -50,4 +51,11 @@ export function expiry(call: Call): number {
 
 function answered(call: Call, state: Extract<CallState, { type: 'answered' }>): Result {
   return { type: 'agent.tool_result', call: call.key, status: state.ok ? 'ok' : 'error', content: '', from: state.seq }
+}
+
+/** The end of a run. Input it swallowed joins the transcript and starts nothing: what opened it, and all before an interrupt. */
+export function settlement(s: Session, outcome: Outcome): OwnerBody {
+  const opened = s.run?.seq ?? 0
+  const inputs = s.inputs.filter((i) => i.seq < s.stop || (i.seq < opened && i.when !== 'after')).map((i) => i.seq)
+  return inputs.length > 0 ? { type: 'run.settled', outcome, inputs } : { type: 'run.settled', outcome }
 }

@@ -1,10 +1,11 @@
-// What a run counts of failures: of its provider, and of its tools. Counting only; what a count leads to is limits.ts.
+// What is counted of failures: of a provider, of tools, of what a run needs to begin. What a count leads to is not known here.
 import { clockOf } from './clock.ts'
 import type { Proposal } from './content.ts'
 import type { Event } from './event.ts'
+import { assert } from './failure.ts'
 import type { OpenTurn } from './ledger.ts'
 import { triedMs } from './limits.ts'
-import type { OpenRun } from './session.ts'
+import type { OpenRun, OpenSession } from './session.ts'
 
 /** A request that began at `from` failed. Only `overflow` is no failure of the provider, and waits for a person. */
 export function countFailure(run: OpenRun, e: Extract<Event, { type: 'model.failed' }>, from: number): void {
@@ -44,4 +45,16 @@ function tally(run: OpenRun, { tool, retries }: Proposal, used: number): void {
   run.toolRetries = { ...run.toolRetries, [tool]: used }
   if (used > (retries ?? run.limits.toolRetries)) run.exhausted = tool
   else if (run.exhausted === tool) run.exhausted = null
+}
+
+export function defer(s: OpenSession, e: Extract<Event, { type: 'run.deferred' }>): void {
+  assert(s.run === null, 'a run was deferred inside a run')
+  const { message: reason, retryAt, waitedMs } = e
+  s.deferred = { reason, tries: (s.deferred?.tries ?? 0) + 1, waitedMs, at: clockOf(e), retryAt }
+}
+
+/** The run began or was given up, or nothing is left that it would begin for. What a file says of times does not count here. */
+export function endDeferral(s: OpenSession, { type }: Event): void {
+  const over = type === 'run.started' || type === 'run.settled' || type === 'session.imported'
+  if (over || s.inputs.length + s.wakes.length === 0) s.deferred = null
 }

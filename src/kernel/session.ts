@@ -55,6 +55,8 @@ export type Session = Frozen<{
   run: Run | null; began: number; last: Outcome | null; cost: number
   /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
   imported?: number; held?: boolean
+  /** The next run could not begin: why, how often it was tried, how long that took, and when it is tried again. */
+  deferred?: Frozen<{ reason: string; tries: number; waitedMs: number; at: number; retryAt: number }> | null
 }>
 
 /** A session that its one owner changes in place. */
@@ -63,6 +65,10 @@ export type OpenSession = Omit<Mutable<Session>, 'run'> & { run: OpenRun | null 
 const NOBODY = { created: false, closed: false, agent: '', parent: null, run: null, last: null, paused: false } as const
 const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
+
+export function inputOf({ seq, when, patienceMs }: Extract<Event, { type: 'user.message' }>): Input {
+  return patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
+}
 
 /** Input that may join the run at its next request. */
 export function steering(s: Session): readonly Input[] {

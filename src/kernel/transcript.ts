@@ -1,9 +1,8 @@
 // The second fold: what a model has been shown, as provider-neutral messages. Append-only between compactions,
 // and read only when a model call is made. What `model.started` lists in `shows` is appended in exactly that order,
 // so the messages of one request are a prefix of the next one's.
-import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part } from './content.ts'
+import type { BlobRef, CallKey, Frozen, Json, Part } from './content.ts'
 import { callKey, type Event } from './event.ts'
-import type { FailureKind } from './failure.ts'
 
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
 
@@ -99,7 +98,10 @@ export class Transcript {
     const { id, tool } = call
     const shown = { role: 'tool', seq: e.seq, call: e.call, id, tool, ok: e.status === 'ok', content } as const
     this.hasBlobs ||= typeof content !== 'string'
-    this.#held.set(e.seq, shown.ok ? shown : { ...shown, failed: howOf(e.status, e.failure?.kind) })
+    // Status and kind, unless they say the same.
+    const kind = e.status === 'error' ? (e.failure?.kind ?? 'Failed') : 'Failed'
+    const failed = kind === 'Failed' ? e.status : `${e.status}, ${kind}`
+    this.#held.set(e.seq, shown.ok ? shown : { ...shown, failed })
   }
 
   /** A view, never a rewrite: the log keeps everything. A result whose call was cut goes with it. */
@@ -111,11 +113,6 @@ export class Transcript {
     if (e.summary !== undefined) this.messages.push(said(e.seq, tagged('conversation-summary', '', e.summary)))
     for (const message of shown) this.messages.push(message)
   }
-}
-
-/** Status and kind, unless they say the same. */
-function howOf(status: CallStatus, kind: FailureKind = 'Failed'): string {
-  return status === 'error' && kind !== 'Failed' ? `${status}, ${kind}` : status
 }
 
 function said(seq: number, text: string): Message {

@@ -100,7 +100,8 @@ export function troubleIn(body: string): Pick<Trouble, 'code' | 'message'> {
   return { message: body.trim().slice(0, 300) }
 }
 
-const RETRY_MS_MAX = 120_000
+/** Longer than any run is patient. */
+export const RETRY_MS_MAX = 30 * 24 * 3_600_000
 
 /** In milliseconds, in seconds, or as a date: then it counts from the date of the answer, by the provider's own clock. */
 export function retryAfter(headers: Readonly<Record<string, string>>): { readonly retryAfterMs?: number } {

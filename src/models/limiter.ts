@@ -5,6 +5,8 @@ import { failure } from './failures.ts'
 
 /** A longer wait is not sat out in a call: the session is given back and looked at again in time. */
 const WAIT_MS_MAX = 5_000
+/** One answer must not hold back the other sessions of a process for days. The session that got it waits as told. */
+const HELD_MS_MAX = 3_600_000
 
 export class Limiter {
   #until = 0
@@ -26,6 +28,6 @@ export class Limiter {
 
   told(answer: ModelFailure, context: CallContext): void {
     if (answer.class !== 'rate_limit' || answer.retryAfterMs === undefined) return
-    this.#until = Math.max(this.#until, context.clock.now() + answer.retryAfterMs)
+    this.#until = Math.max(this.#until, context.clock.now() + Math.min(answer.retryAfterMs, HELD_MS_MAX))
   }
 }

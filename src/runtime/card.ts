@@ -25,6 +25,8 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
   const { trouble, failures = 0 } = s.run ?? {}
   if (trouble)
     card.outage = { reason: `${trouble.class}: ${trouble.message}`.slice(0, REASON_CHARS_MAX), tries: failures }
+  else if (s.deferred)
+    card.outage = { reason: s.deferred.reason.slice(0, REASON_CHARS_MAX), tries: s.deferred.tries, begins: false }
   if (s.held) card.held = true
   // What is looked at then comes before other wakes of that time.
   if (s.wakes.some((wake) => wake.urgent && wake.due === due)) card.urgent = true

@@ -2,7 +2,8 @@
 // It only reads; the log is what happened.
 import type { CallKey, Frozen } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
-import { childId, outsideOf } from '../kernel/ledger.ts'
+import { outsideOf } from '../kernel/ledger.ts'
+import { childId } from '../stores/id.ts'
 import { detach } from './detach.ts'
 import { Follower } from './follow.ts'
 import type { LiveDelta } from './live.ts'

@@ -92,6 +92,7 @@ export class HookFailed extends Error {
   constructor(type: HookType, error: unknown) {
     super(
       `The hook ${type} failed: ${error instanceof Error ? error.message || error.name : String(error) || 'no reason'}`,
+      { cause: error },
     )
     this.name = 'HookFailed'
   }

@@ -12,10 +12,9 @@ import { LEAKED, looksLikeCall } from '../models/leaked.ts'
 import { emptied } from '../models/output.ts'
 import { ownId } from '../stores/id.ts'
 import { bound } from '../tools/bound.ts'
-import { type Metadata, NO_METADATA, type Output } from '../tools/output.ts'
+import { type Metadata, NO_METADATA, type Output, ToolFailure } from '../tools/output.ts'
 import { plainCopy, strangerIn } from '../tools/plain.ts'
 import type { Done } from '../tools/run.ts'
-import type { Book } from './book.ts'
 import type { AbortReason, FlightContext, Landing } from './flight.ts'
 import type { LiveDelta } from './live.ts'
 import type { Redactor } from './redact.ts'
@@ -23,7 +22,7 @@ import { type Frame, refOf, textBlob } from './world.ts'
 
 /** Longer texts live beside the log, by hash. */
 const INLINE_BYTES_MAX = 64 * 1024
-const PREPARE_MS = 60_000
+export const PREPARE_MS = 60_000
 /** Tools bound what they say themselves. This is for those that do not. */
 const CLIPPED_CHARS_MIN = 200_000
 const CLIPPED_CHARS = 50_000
@@ -31,17 +30,17 @@ const METADATA_LEVELS_MAX = 64
 /** A million dollars. */
 const COST_MAX = 1e12
 
+/** All but the preparing of a run, which may be tried again (prepare.ts). */
+type Begun = Exclude<Effect, { type: 'prepare' }>
+
+export const TOO_LONG = new ToolFailure('Timeout', 'Preparing the run took too long.')
+
 /** What is written for an effect that was stopped before it started, or did not land in time. */
-export function abandon(effect: Effect, reason: AbortReason, started: boolean, partial?: string): Landing {
+export function abandon(effect: Begun, reason: AbortReason, started: boolean, partial?: string): Landing {
   // A stopped call may have cost money that the provider did not report.
   if (effect.type === 'call') {
     const failed = { ...stoppedCall(reason), ...(started ? { assumed: true as const } : {}) }
     return { events: [partial === undefined ? failed : { ...failed, partial }] }
-  }
-  if (effect.type === 'prepare') {
-    const failure = { kind: 'Timeout', message: 'Preparing the run took too long.' } as const
-    const outcome = { type: 'failed', reason: 'prepare_failed', failure } as const
-    return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs }] }
   }
   if (effect.type === 'review') return unreviewed(effect, 'Timeout', 'it took too long')
   const { key, proposal } = effect.call
@@ -175,13 +174,11 @@ export function messageIn(error: unknown): string {
   return error instanceof Error && error.message ? error.message : String(error) || 'an error without a message'
 }
 
-export function failedLanding(effect: Effect, book: Book, error: unknown): Landing {
+export function failedLanding(effect: Begun, error: unknown): Landing {
   const message = messageIn(error)
   if (effect.type === 'run') return { events: [refused(effect.call.key, 'error', message)] }
   if (effect.type === 'call') return { events: [{ type: 'model.failed', class: 'other', message, retryable: false }] }
-  if (effect.type === 'review') return unreviewed(effect, 'Failed', message)
-  const outcome = { type: 'failed', reason: 'prepare_failed', failure: { kind: 'Failed', message } } as const
-  return { events: [{ type: 'run.settled', outcome, inputs: effect.inputs.filter((seq) => seq <= book.session.seq) }] }
+  return unreviewed(effect, 'Failed', message)
 }
 
 /** Nobody can be asked about its calls, so none of them runs, and the run ends there. */

@@ -7,8 +7,9 @@ import { type Call, intentOf, outsideOf } from '../kernel/ledger.ts'
 import { CUTS_MAX, triedMs } from '../kernel/limits.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Charge, ModelFailure, Reply, Request } from '../kernel/ports.ts'
-import { project } from '../kernel/project.ts'
+import { project } from './project.ts'
 import { refused, unknown } from '../kernel/result.ts'
+import { RETRY_MS_MAX } from '../models/failures.ts'
 import { isPriced, type Priced } from '../models/hosted.ts'
 import { judgeOutput } from '../models/output.ts'
 import { admit, type Asking, digestOf, placeOf } from '../tools/admit.ts'
@@ -30,6 +31,7 @@ import {
   type Message,
   messageIn,
   messageOf,
+  PREPARE_MS,
   resultOf,
   stoppedCall,
   stoppedResult,
@@ -39,6 +41,7 @@ import {
 } from './landings.ts'
 import { missed, missOf, recalled, type Sent } from './prefix.ts'
 import { Preparer } from './prepare.ts'
+import { isPassing } from './quarantine.ts'
 import { CHARS_A_TOKEN, Purse, type Rate, rateOf, rootAgentOf } from './purse.ts'
 import { assumedFor, charsIn, costed } from './spent.ts'
 import { Talk, ToolTalk } from './talk.ts'
@@ -48,7 +51,6 @@ import { type Agent, type Frame, Frames, resolved, type World } from './world.ts
 const NONE_DENIED: readonly string[] = []
 const BACKOFF_MS = 200
 const BACKOFF_MS_MAX = 30_000
-const RETRY_MS_MAX = 120_000
 
 export class Performer {
   readonly #world: World
@@ -73,7 +75,9 @@ export class Performer {
       if (effect.type === 'review') return this.#review(book, effect, flight)
       return effect.mode === 'clear' ? this.#clear(book, effect, flight) : this.#run(book, effect, flight)
     }
-    return { perform, fail: (effect, error) => failedLanding(effect, book, error) }
+    const fail: Fail = (effect, error) =>
+      effect.type === 'prepare' ? this.#preparer.failed(effect, book, error, PREPARE_MS) : failedLanding(effect, error)
+    return { perform, fail }
   }
 
   async #call(book: Book, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
@@ -89,6 +93,9 @@ export class Performer {
       return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
     }
     const talk = new Talk(this.#world, book.id, effect.seq, flight)
+    // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
+    if ('type' in tools) return { events: [await this.#failed(book, request, tools, { flight, talk })] }
     const { model } = agent
     let said: Reply | ModelFailure
     try {
@@ -105,7 +112,6 @@ export class Performer {
     const miss = isPriced(model)
       ? await this.#missed(book, { frame, messages, answer, model, allow: request.allow })
       : undefined
-    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const offered = this.#offered(frame, tools)
     const proposed = admit(answer.calls, offered, this.#asking(agent, book))
     const read = proposed instanceof Promise ? await proposed : proposed
@@ -305,16 +311,18 @@ export class Performer {
     const often = tries >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY)
     const cut = partial !== undefined && cuts + 1 >= CUTS_MAX
     // Nothing is tried again, so the end of the run names its cause.
-    if (often || cut || leftMs <= 0 || (retryAfterMs ?? 0) > leftMs) {
-      return {
-        ...failed,
-        message: `${message} Given up after ${tries === 1 ? '1 try' : `${tries} tries`}.`,
-        retryable: false,
-      }
+    // A model of the user's own may say anything.
+    const askedMs = retryAfterMs !== undefined && retryAfterMs > 0 ? Math.min(retryAfterMs, RETRY_MS_MAX) : 0
+    if (often || cut || leftMs <= 0 || askedMs > leftMs) {
+      const until =
+        askedMs > leftMs ? ` The provider is to be asked again at ${new Date(now + askedMs).toISOString()}.` : ''
+      const after = `Given up after ${tries === 1 ? '1 try' : `${tries} tries`}.`
+      return { ...failed, message: `${message}${until} ${after}`, retryable: false }
     }
-    // Sessions that failed at the same moment try again one after the other.
-    const backoff = Math.max(retryAfterMs ?? 0, Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** Math.min(failures, 20)))
-    const wait = Math.min(RETRY_MS_MAX, leftMs, backoff * (1 + this.#world.random.fraction() / 4))
+    // Sessions that failed at the same moment try again one after the other, and none before the provider said.
+    const backoff = Math.max(askedMs, Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** Math.min(failures, 20)))
+    const jitter = (Math.min(backoff, BACKOFF_MS_MAX) * this.#world.random.fraction()) / 4
+    const wait = Math.min(leftMs, backoff + jitter)
     return { ...failed, retryable: true, retryAt: now + Math.ceil(wait), ...(unasked ? { unasked } : {}) }
   }
 
@@ -475,4 +483,10 @@ function baseOf(told: Frame | Tools, { instructions, output }: Agent): number {
     return name.length + description.length + JSON.stringify(parameters).length + said.length
   })
   return tools.reduce((sum, chars) => sum + chars, asked + instructions.length)
+}
+
+/** What a run needs is away: the request waits for it as for a provider. */
+function awayOf(error: unknown): ModelFailure {
+  if (!isPassing(error)) throw error
+  return { type: 'failure', class: 'other', message: messageIn(error), retryable: true }
 }

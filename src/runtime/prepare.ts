@@ -8,10 +8,13 @@ import type { Book } from './book.ts'
 import type { FlightContext, Landing } from './flight.ts'
 import { HookFailed, type Hooks } from './hooks.ts'
 import { inputText } from './history.ts'
-import { inTime } from './landings.ts'
+import { inTime, messageIn, PREPARE_MS, TOO_LONG } from './landings.ts'
 import { originText, readOrigin } from './origin.ts'
+import { backoffMs, isPassing } from './quarantine.ts'
 import type { Tools } from './toolbox.ts'
 import { type Agent, textBlob, toolsetBlob, type World } from './world.ts'
+
+type Prepare = Extract<Effect, { type: 'prepare' }>
 
 type Frozen = {
   readonly toolset: Blob
@@ -31,14 +34,54 @@ export class Preparer {
     this.#world = world
   }
 
-  async prepare(effect: Extract<Effect, { type: 'prepare' }>, book: Book, flight: FlightContext): Promise<Landing> {
+  async prepare(effect: Prepare, book: Book, flight: FlightContext): Promise<Landing> {
+    const { store } = this.#world
+    const from = store.now()
+    try {
+      return await this.#prepare(effect, book, flight)
+    } catch (error) {
+      return this.failed(effect, book, flight.reason === 'timeout' ? TOO_LONG : error, store.now() - from)
+    }
+  }
+
+  /** What becomes of a run that could not begin: it is tried again while what is away may come back and the patience lasts. */
+  failed(effect: Prepare, book: Book, error: unknown, triedMs: number): Landing {
+    const { inputs, wakes } = effect
+    const { store, random } = this.#world
+    const why = messageIn(error)
+    const passing = isPassing(error)
+    let message = why
+    if (passing) {
+      const { patienceMs = Number.POSITIVE_INFINITY } = limitsFor(this.#world.agent(book.session.agent), effect, book)
+      const { tries = 0, waitedMs = 0 } = book.session.deferred ?? {}
+      const usedMs = waitedMs + Math.min(Math.max(0, triedMs), PREPARE_MS)
+      const waitMs = Math.ceil(backoffMs(tries + 1) * (1 + random.fraction() / 4))
+      if (usedMs < patienceMs) {
+        const wait = Math.min(waitMs, patienceMs - usedMs)
+        const retryAt = store.now() + wait
+        return { events: [{ type: 'run.deferred', message: why, retryAt, waitedMs: usedMs + wait }] }
+      }
+      message = `${why} Given up after ${tries === 0 ? '1 try' : `${tries + 1} tries`}.`
+    }
+    const byHook = error instanceof HookFailed
+    const reason = byHook ? 'hook_error' : 'prepare_failed'
+    const kind = error === TOO_LONG ? 'Timeout' : passing ? 'Unavailable' : 'Failed'
+    const outcome = { type: 'failed', reason, failure: { kind, message } } as const
+    // What a hook failed over is the prompt, if there is one. The wakes then get a run of their own.
+    const used = wakes.length > 0 && !(byHook && inputs.length > 0) ? { wakes } : {}
+    return { events: [{ type: 'run.settled', outcome, inputs, ...used }] }
+  }
+
+  async #prepare(effect: Prepare, book: Book, flight: FlightContext): Promise<Landing> {
     const agent = this.#world.agent(book.session.agent)
     const { hooks } = this.#world
+    // First what may be away: hooks are not told of a run that cannot begin.
+    const tools = await agent.tools.open(flight)
     const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, book, flight)
     if ('events' in said) return said
     const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, book) : []
     const contexts = [...told, ...said.contexts]
-    const { setup, blobs } = await this.setup(book, agent, await agent.tools.open(flight))
+    const { setup, blobs } = await this.setup(book, agent, tools)
     const { inputs, wakes } = effect
     return {
       events: [
@@ -61,7 +104,7 @@ export class Preparer {
   }
 
   /** A run that nobody's message began must know what it is for. */
-  async #woken({ wakes }: Extract<Effect, { type: 'prepare' }>, { id, session }: Book): Promise<readonly string[]> {
+  async #woken({ wakes }: Prepare, { id, session }: Book): Promise<readonly string[]> {
     const found = session.wakes
       .filter(({ key }) => wakes.includes(key))
       .map(async ({ seq, key }) => {
@@ -74,7 +117,7 @@ export class Preparer {
   /** What the hooks say of a run that is about to begin: nothing, more for the model to read, or that it must not. */
   async #ask(
     hooks: Hooks,
-    { inputs }: Extract<Effect, { type: 'prepare' }>,
+    { inputs }: Prepare,
     { id, session }: Book,
     flight: FlightContext,
   ): Promise<Landing | { readonly contexts: readonly string[] }> {
@@ -82,16 +125,11 @@ export class Preparer {
     if (!hooks.has('run_start', agent) && !hooks.has('user_prompt_submit', agent)) return NOTHING
     const prompt = await inputText(this.#world.store, id, inputs)
     const at = { session: id, agent, prompt }
-    try {
-      await hooks.tell('run_start', at)
-      const said = inputs.length > 0 ? await inTime(hooks.prompt(at), flight, null, 'timeout') : NOTHING
-      if (said === null) return hookFailed(inputs, { kind: 'Timeout', message: NO_WORD })
-      if ('contexts' in said) return said
-      return { events: [{ type: 'run.settled', outcome: { type: 'interrupted', hook: said.cancel }, inputs }] }
-    } catch (error) {
-      if (!(error instanceof HookFailed)) throw error
-      return hookFailed(inputs, { kind: 'Failed', message: error.message })
-    }
+    await hooks.tell('run_start', at)
+    const said = inputs.length > 0 ? await inTime(hooks.prompt(at), flight, null, 'timeout') : NOTHING
+    if (said === null) return hookFailed(inputs, { kind: 'Timeout', message: NO_WORD })
+    if ('contexts' in said) return said
+    return { events: [{ type: 'run.settled', outcome: { type: 'interrupted', hook: said.cancel }, inputs }] }
   }
 
   /** What the session was opened with is said last: what comes before is the same for every session of the agent. */
@@ -122,7 +160,7 @@ export class Preparer {
 }
 
 /** The patience that came with the messages that open the run, the longest of them, or else the agent's own. */
-function limitsFor({ limits }: Agent, { inputs }: Extract<Effect, { type: 'prepare' }>, { session }: Book): Limits {
+function limitsFor({ limits }: Agent, { inputs }: Prepare, { session }: Book): Limits {
   let most = -1
   for (const { seq, patienceMs = -1 } of session.inputs) if (inputs.includes(seq)) most = Math.max(most, patienceMs)
   return most < 0 ? limits : { ...limits, patienceMs: most }

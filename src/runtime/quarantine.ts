@@ -2,6 +2,7 @@
 // It only decides. The count is the store's (claim and release), so it outlives this process.
 import { Fault, type FaultCode } from '../kernel/failure.ts'
 import type { Card, Claim } from '../kernel/ports.ts'
+import { isAway, ToolFailure } from '../tools/output.ts'
 
 /** Shown on the card: failed attempts in a row, why the last one failed, and until when nobody looks. Null: until told to. */
 export type Trouble = NonNullable<Card['trouble']>
@@ -23,6 +24,20 @@ const ELSEWHERE: ReadonlySet<FaultCode> = new Set<FaultCode>([
   // The agent it belongs to is another worker's.
   'invalid_config',
 ])
+
+const AWAY_FAULTS: ReadonlySet<FaultCode> = new Set<FaultCode>(['disk_full', 'io_error', 'store_busy'])
+const CAUSES_MAX = 5
+
+/** Whether what made this fail may come back by itself: it, or what caused it, is down, busy or late. */
+export function isPassing(error: unknown): boolean {
+  let inner = error
+  for (let depth = 0; depth < CAUSES_MAX && inner instanceof Error; depth++, inner = inner.cause) {
+    if (inner instanceof Fault) return AWAY_FAULTS.has(inner.code)
+    if (inner instanceof ToolFailure) return inner.kind === 'Unavailable' || inner.kind === 'Timeout'
+    if (isAway(inner)) return true
+  }
+  return false
+}
 
 export function isElsewhere(error: unknown): boolean {
   return error instanceof Fault && ELSEWHERE.has(error.code)

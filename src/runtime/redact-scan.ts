@@ -47,7 +47,7 @@ export class Automaton {
       return token.unit
     }
     const units = Array.from({ length: ASCII }, (_, code) => unitAt(code))
-    const escapes = new Set([...this.#reader.escapes].map((char) => char.charCodeAt(0)))
+    const escapes = new Set(Array.from(this.#reader.escapes, (char) => char.charCodeAt(0)))
     for (let code = 0; code < ASCII; code++) {
       const state = this.#at(0).next.get(units[code] ?? NOTHING)
       // An escape may become any character; what stands for none begins nothing.

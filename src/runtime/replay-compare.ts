@@ -119,6 +119,8 @@ function withoutLosses(events: readonly Event[]): Event[] {
 
 function isVerb(event: Event): boolean {
   if (event.type === 'note.added') return event.kind === 'undo'
+  // What was away when it was recorded need not be away now.
+  if (event.type === 'run.deferred') return true
   return event.type === 'session.imported' || event.type === 'run.reviewed' || event.type === 'call.reviewed'
 }
 

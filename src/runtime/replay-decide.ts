@@ -3,7 +3,8 @@
 import { clockOf } from '../kernel/clock.ts'
 import type { OwnerBody, Event, InboxEvent, OwnerEvent } from '../kernel/event.ts'
 import { open, type OpenSession, take } from '../kernel/fold.ts'
-import { type Decision, type Effect, next, settlement } from '../kernel/next.ts'
+import { type Decision, type Effect, next } from '../kernel/next.ts'
+import { settlement } from '../kernel/result.ts'
 import { EMPTY } from '../kernel/session.ts'
 import { canonicalJson } from '../tools/canonical.ts'
 
@@ -98,6 +99,7 @@ const KNOWN: ReadonlySet<string> = new Set<OwnerEvent['type']>([
   'context.compacted',
   'note.added',
   'wake.scheduled',
+  'run.deferred',
   'run.settled',
   'session.closed',
   'session.imported',
@@ -151,9 +153,10 @@ function lands(effect: Effect, event: OwnerEvent): boolean {
   if (effect.type === 'call')
     return event.type === 'agent.message' || (event.type === 'model.failed' && event.class !== 'lost')
   if (effect.type === 'prepare') {
+    if (event.type === 'run.deferred') return true
     if (event.type !== 'run.started' && event.type !== 'run.settled') return false
     // Which wakes were due depends on the moment it began.
-    const woken = event.type === 'run.settled' || event.wakes.every((key) => effect.wakes.includes(key))
+    const woken = (event.wakes ?? []).every((key) => effect.wakes.includes(key))
     return woken && same(event.inputs ?? [], effect.inputs)
   }
   if (effect.type === 'review') {

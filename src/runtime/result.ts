@@ -360,9 +360,12 @@ function overflowIn(events: readonly Event[]): { readonly reason?: string } {
   return last?.type === 'model.failed' && last.class === 'overflow' ? { reason: last.message } : {}
 }
 
-/** Why the provider did not answer, if nothing has answered since. */
+/** Why the provider did not answer, if nothing has answered since, or why the run cannot begin. */
 function outageIn(events: readonly Event[]): { readonly reason?: string } {
-  const last = events.findLast(({ type }) => type === 'agent.message' || type === 'model.failed')
+  const last = events.findLast(
+    ({ type }) => type === 'agent.message' || type === 'model.failed' || type === 'run.deferred',
+  )
+  if (last?.type === 'run.deferred') return { reason: last.message }
   return last?.type === 'model.failed' && last.retryAt !== undefined ? { reason: last.message } : {}
 }
 

@@ -3,7 +3,8 @@
 import type { CallKey, Frozen, Json, Usage } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import { childId, outsideOf } from '../kernel/ledger.ts'
+import { outsideOf } from '../kernel/ledger.ts'
+import { childId } from '../stores/id.ts'
 import type { Store } from '../kernel/ports.ts'
 
 /** Input tokens include those read from and written to a cache, output tokens those spent on reasoning. */

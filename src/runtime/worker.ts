@@ -23,7 +23,7 @@ import { drive, type Ended } from './drive.ts'
 import { Heads, seenAt } from './family.ts'
 import type { Abandon, FlightOptions, Landing } from './flight.ts'
 import { Guard, type Traits } from './guard.ts'
-import { abandon, deadlineOf, lateResult, shownText } from './landings.ts'
+import { abandon, deadlineOf, lateResult, shownText, TOO_LONG } from './landings.ts'
 import { checkWork, Patrol, type Seen, type Worked, type WorkOptions } from './patrol.ts'
 import { Performer } from './perform.ts'
 import { isElsewhere, lostTrouble, troubleOf } from './quarantine.ts'
@@ -327,6 +327,7 @@ export class Worker {
       const { perform, fail } = this.#performer.for(book)
       const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
       const giveUp: Abandon = (effect, reason, started) => {
+        if (effect.type === 'prepare') return fail(effect, TOO_LONG)
         const shown = effect.type === 'call' ? shownText(this.#world.live.said(session), effect.seq) : undefined
         return abandon(effect, reason, started, shown)
       }

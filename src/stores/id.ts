@@ -1,5 +1,6 @@
 // Which names the stores accept for sessions, events, workers, accounts and holds, and how they are ordered.
 // How names are made is for the callers; what the harness itself names, it names so that no caller can.
+import type { CallKey } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 
 const ID_LENGTH_MAX = 512
@@ -23,6 +24,11 @@ export function checkCallersId(id: string): void {
       'invalid_input',
       `The id of a message cannot begin with "${OWN}": the harness's own ids do. Choose another.`,
     )
+}
+
+/** The session that a call of this one opens. */
+export function childId(session: string, call: CallKey): string {
+  return `${session}~${call}`
 }
 
 /** A session that would have the name of another's child would stand in that child's way. */

@@ -3,24 +3,24 @@
 import type { EffectClass } from '../kernel/content.ts'
 import { STREAM_ENDED_MESSAGE } from './mcp-gate.ts'
 import { visible, without } from './mcp-text.ts'
-import { type Metadata, ModelRetry, ToolFailure } from './output.ts'
+import { isAway, type Metadata, ModelRetry, ToolFailure, UNSENT } from './output.ts'
 
 const MESSAGE_CHARS_MAX = 600
 const INVALID_PARAMS = -32_602
-/** Nothing has left this machine. */
-const UNSENT = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
 /** The server answered, or will: the connection is as good as before. */
 const HARMLESS = new Set(['REQUEST_TIMEOUT', 'INVALID_RESULT', 'UNSUPPORTED_RESULT_TYPE'])
 
-/** A server that could not be reached or listed. The message says why. */
-export class Unreachable extends Error {}
+/** The SDK's words for a server that went, or is silent. */
+const GONE = new Set(['REQUEST_TIMEOUT', 'CONNECTION_CLOSED', 'NOT_CONNECTED', 'SEND_FAILED'])
+
+/** A server that could not be reached or listed. The message says why; `away` if it may come back by itself. */
+export class Unreachable extends Error {
+  readonly away: boolean
+  constructor(message: string, { away = false, ...options }: ErrorOptions & { readonly away?: boolean } = {}) {
+    super(message, options)
+    this.away = away
+  }
+}
 
 export type CallInfo = {
   readonly server: string
@@ -36,6 +36,13 @@ export type CallInfo = {
 export function isTransport(error: unknown): boolean {
   const code = codeOf(error)
   return typeof code !== 'number' && !HARMLESS.has(code)
+}
+
+/** It is down or late, and may come back by itself. What is not there, or answers that it will not, does not. */
+export function comesBack(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof Unreachable) return error.away
+  return isAway(error) || isAway(rootOf(error)) || GONE.has(String(codeOf(error)))
 }
 
 export function callFailure(error: unknown, info: CallInfo): Error {

@@ -3,7 +3,7 @@
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../kernel/ports.ts'
-import { said, Unreachable } from './mcp-failure.ts'
+import { comesBack, said, Unreachable } from './mcp-failure.ts'
 import { Gate } from './mcp-gate.ts'
 import { httpTransport, type Sdk } from './mcp-http.ts'
 import type { McpOptions, Settings } from './mcp-options.ts'
@@ -94,8 +94,10 @@ export class Link {
     } catch (error) {
       // Before it is closed: then it has ended because we wanted it to.
       const trouble = this.trouble
+      const missing = this.#inner instanceof StdioTransport && this.#inner.isMissing
+      const away = !missing && (signal.aborted || comesBack(error))
       await this.close()
-      throw new Unreachable(said(error, trouble), { cause: error })
+      throw new Unreachable(said(error, trouble), { cause: error, away })
     }
   }
 

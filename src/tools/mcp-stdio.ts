@@ -88,6 +88,12 @@ export class StdioTransport implements Transport {
     return [this.#ending, said && this.#ending && `It said: ${said}`].filter(Boolean).join(' ')
   }
 
+  /** There is no such program, or it cannot be run: a shell says so by its code. */
+  get isMissing(): boolean {
+    const code = this.#child?.exitCode
+    return code === 126 || code === 127
+  }
+
   async start(): Promise<void> {
     const { command, args, env, cwd } = this.#order
     const apart = await pidNamespace(this.#clock)

@@ -3,7 +3,7 @@
 import type { Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../kernel/ports.ts'
-import { callFailure, isTransport, said, Unreachable } from './mcp-failure.ts'
+import { callFailure, comesBack, isTransport, said, Unreachable } from './mcp-failure.ts'
 import { type Link, openLink, orAborted } from './mcp-link.ts'
 import { Offers, type Run } from './mcp-offer.ts'
 import { type McpOptions, type Settings, settingsOf } from './mcp-options.ts'
@@ -63,6 +63,7 @@ class Source implements McpServer {
   #asked: Asked | null = null
   #trouble = ''
   #reason = ''
+  #away = false
   #failures = 0
   #retryAt = 0
 
@@ -84,8 +85,8 @@ class Source implements McpServer {
       // One broken server does not stop a run that can do without it: `warnings` says what is missing.
       if (!options.required) return []
       if (error instanceof Fault) throw error
-      const what = `MCP server "${this.name}" is required and cannot be used.`
-      throw new Fault('invalid_config', `${what} ${this.#trouble} Mend it, or make it not required.`)
+      const why = `MCP server "${this.name}" is required and cannot be used. ${this.#trouble} Mend it, or make it not required.`
+      throw comesBack(error) ? new ToolFailure('Unavailable', why) : new Fault('invalid_config', why)
     }
   }
 
@@ -179,16 +180,19 @@ class Source implements McpServer {
 
   async #connect(clock: Clock, signal: AbortSignal): Promise<Link> {
     const wait = this.#retryAt - clock.now()
-    if (wait > 0) throw new Unreachable(`${this.#reason} It is tried again in ${Math.ceil(wait / 1_000)} s.`)
+    if (wait > 0) {
+      const again = `It is tried again in ${Math.ceil(wait / 1_000)} s.`
+      throw new Unreachable(`${this.#reason} ${again}`, { away: this.#away })
+    }
     const link = await openLink(this.#settings, clock, signal).catch((error: unknown) => {
-      if (!signal.aborted) this.#failed(clock, clock.now(), this.#words(error))
+      if (!signal.aborted) this.#failed(clock, clock.now(), error)
       throw error
     })
     this.#links.add(link)
     link.onGone(() => {
       this.#links.delete(link)
       if (this.#link === link)
-        this.#failed(clock, link.openedAt, this.#words(new Unreachable(link.trouble || 'It was lost.')))
+        this.#failed(clock, link.openedAt, new Unreachable(link.trouble || 'It was lost.', { away: true }))
     })
     if (signal.aborted) {
       await link.close()
@@ -199,9 +203,10 @@ class Source implements McpServer {
   }
 
   /** The first failure is mended at once, the next ones with more and more patience. */
-  #failed(clock: Clock, openedAt: number, reason: string): void {
+  #failed(clock: Clock, openedAt: number, error: unknown): void {
     this.#link = null
-    this.#reason = reason
+    this.#reason = this.#words(error)
+    this.#away = comesBack(error)
     const now = clock.now()
     this.#failures = now - openedAt > SOUND_MS ? 1 : this.#failures + 1
     const waitMs = this.#failures === 1 ? 0 : Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** (this.#failures - 2))

@@ -229,13 +229,20 @@ describe('wakes', () => {
     expect(log.session.wakes.map((wake) => wake.key)).toEqual(['o'])
   })
 
-  it('B-KERNEL-20: a wake is consumed by run.started and by nothing else: an attempt that dies before leaves it due (AC-112)', () => {
+  it('B-KERNEL-20: a wake is consumed by run.started, or by the run.settled that names it, and by nothing else: an attempt that dies before leaves it due (AC-112)', () => {
     const log = new Logbook()
     log.owner({ type: 'wake.scheduled', due: 5_000, reason: 'follow up', key: 'f' })
     log.now = 5_000
     const before = log.next()
     log.epoch = 2
     expect(log.next()).toEqual(before)
+    const other = new Logbook()
+    other.owner({ type: 'wake.scheduled', due: 0, reason: 'follow up', key: 'f' })
+    const outcome = { type: 'failed', reason: 'prepare_failed', failure: { kind: 'Failed', message: 'no' } } as const
+    other.owner({ type: 'run.settled', outcome })
+    expect(other.session.wakes).toHaveLength(1)
+    other.owner({ type: 'run.settled', outcome, wakes: ['f'] })
+    expect(other.session.wakes).toEqual([])
     log.begin()
     expect(log.session.wakes).toEqual([])
   })

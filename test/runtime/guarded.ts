@@ -1,7 +1,8 @@
 // A log in the making with a guard beside it, as the driver has one: asked right before each request, its word is recorded first.
 import type { Limits, Proposal } from '../../src/kernel/content.ts'
 import type { Event, OwnerBody } from '../../src/kernel/event.ts'
-import { type Decision, settlement } from '../../src/kernel/next.ts'
+import type { Decision } from '../../src/kernel/next.ts'
+import { settlement } from '../../src/kernel/result.ts'
 import { type BreakerOptions, Guard, type Traits, type Word } from '../../src/runtime/guard.ts'
 import { call, Logbook } from '../kernel/logbook.ts'
 

@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { requestBytes } from '../../sim/bytes.ts'
-import { project } from '../../src/kernel/project.ts'
+import { project } from '../../src/runtime/project.ts'
 import { Transcript } from '../../src/kernel/transcript.ts'
-import { ask, asking, call, type Logbook } from './logbook.ts'
+import { ask, asking, call, type Logbook } from '../kernel/logbook.ts'
 
 const setup = { instructions: 'Be brief.', tools: [] }
 
