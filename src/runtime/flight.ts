@@ -79,6 +79,9 @@ export function hasIntent(effect: Effect): boolean {
   return effect.type === 'call' || (effect.type === 'run' && effect.mode !== 'clear')
 }
 
+/** How soon to look again whether the lease is still held. */
+const IN_DOUBT_MS = 250
+
 export class Flights {
   readonly #options: FlightOptions
   readonly #ring: () => void
@@ -101,7 +104,10 @@ export class Flights {
     for (const [key, flight] of this.#open) {
       if (!hasIntent(flight.effect) && !effects.some((e) => e.key === key)) this.#drop(flight, now)
     }
-    for (const effect of effects) if (!this.#open.has(effect.key)) this.#start(effect, now)
+    // While the lease is in doubt, what has no intent would land at once with nothing, again and again.
+    const held = this.#options.held()
+    for (const effect of effects)
+      if (!this.#open.has(effect.key) && (held || hasIntent(effect))) this.#start(effect, now)
   }
 
   /** Flights that have landed, in the order they landed. They stay in hand until `written`. */
@@ -128,7 +134,7 @@ export class Flights {
 
   /** Abort what is late; give up what ignored its abort. Returns when to look again. */
   tick(now: number): number {
-    let next = Number.POSITIVE_INFINITY
+    let next = this.#options.held() ? Number.POSITIVE_INFINITY : now + IN_DOUBT_MS
     for (const flight of this.#open.values()) {
       if (flight.landing) continue
       if (now >= flight.dueAt) {
