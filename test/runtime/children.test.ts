@@ -228,7 +228,7 @@ describe('limits of children', () => {
       ])
       const last = (await treeOf(store, result.sessionId)).at(-1) ?? ''
       expect(ofType(await eventsOf(store, last), 'agent.tool_result')).toMatchObject([
-        { status: 'error', metadata: { error_type: 'SubAgentDepth' } },
+        { status: 'denied', metadata: { error_type: 'SubAgentDepth' } },
       ])
     },
   )
