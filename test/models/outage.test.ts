@@ -43,7 +43,7 @@ describe('an outage', () => {
   it('B-OUTAGE-2: a patience that is no number of milliseconds is refused before anything is written', async () => {
     const { harness, store } = await stage(['Hello.'])
     for (const patienceMs of [-1, 1.5, Number.NaN, '5m' as unknown as number]) {
-      await expect(harness.run('Hello.', { patienceMs })).rejects.toMatchObject({ code: 'invalid_input' })
+      await expect(harness.run('Hello.', { patienceMs })).rejects.toMatchObject({ code: 'invalid_config' })
     }
     expect(await store.list({ limit: 10 })).toEqual([])
   })

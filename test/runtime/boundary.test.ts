@@ -314,7 +314,7 @@ describe('people', () => {
     for (const { callId } of first.pending) await session.decide({ callId, allow: true, by: 'ann' })
     const end = await session.run()
     expect([end.status, ran.length]).toEqual(['completed', 2])
-    expect(end.calls.map(({ status }) => status)).toEqual(['ok', 'ok', 'error', 'error', 'error'])
+    expect(end.calls.map(({ status }) => status)).toEqual(['ok', 'ok', 'denied', 'denied', 'denied'])
     await harness.close()
   })
 
