@@ -56,7 +56,9 @@ describe('the simulator', () => {
   })
 
   it('B-SIM-30: in the seeds are outages, answers that arrive after their stop, and answers that are cut', async () => {
-    expect(await sum((r) => r.refused)).toBeGreaterThan(SEEDS.length)
+    expect(await sum((r) => r.refused)).toBeGreaterThan(0)
+    // What is away with a provider: mostly a run does not even begin.
+    expect(await sum((r) => r.refused + r.absent)).toBeGreaterThan(SEEDS.length)
     expect(await sum((r) => r.seen.stopped)).toBeGreaterThan(0)
     expect(await sum((r) => r.seen.cut)).toBeGreaterThan(0)
   })
