@@ -55,7 +55,7 @@ describe('schemas of strangers', () => {
   )
 
   it('B-MATCH-10: a schema that takes long to compile is refused, and the refusal says so', async () => {
-    const many = Array.from({ length: 6_000 }, (_, i) => ({ type: 'string', minLength: i }))
+    const many = Array.from({ length: 40_000 }, (_, i) => ({ type: 'string', minLength: i }))
     const schema = { type: 'object', properties: { a: { anyOf: many } } }
     await expect(compile(schema, 'far')).rejects.toThrow(
       '"far" cannot be used: it takes longer than 3000 ms to compile',

@@ -93,7 +93,7 @@ describe('decisions', () => {
       const again = await stage.terret(verb, 'latest', '5.0')
       expect([again.code, lastLine(again.err)]).toEqual([
         9,
-        'terret: Call 5.0 does not wait for an approval any more. The first decision stands.',
+        'terret: Call 5.0 does not wait for an approval any more: it was decided, it expired, or its run was interrupted.',
       ])
     }
     await stage.terret('resume', 'latest')
