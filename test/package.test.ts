@@ -136,7 +136,7 @@ describe('the examples', () => {
     expect({ status, stderr }).toMatchObject({ status: 0 })
     for (const name of ['plan', 'search', 'extract', 'draft', 'review', 'propose'])
       expect(stderr).toMatch(new RegExp(`^✓ ${name} `, 'm'))
-    const shown = [...stderr.matchAll(/^ {2}\| ?(.*)$/gm)].map(([, line]) => line).join('\n')
+    const shown = [...stderr.matchAll(/^ {2}│ │ ?(.*)$/gm)].map(([, line]) => line).join('\n')
     expect(existsSync(report)).toBe(false)
     const [, command = ''] = /^ *Allow it: +(.*)$/m.exec(stderr) ?? []
     expect(spawnSync('sh', ['-c', command], options)).toMatchObject({ status: 0 })
