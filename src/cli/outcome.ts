@@ -97,7 +97,7 @@ function troubleIn({ exit_code: code, timed_out: late, error_type: kind }: Field
   return typeof code === 'number' ? `exit ${code}` : 'no exit code'
 }
 
-export function lineCount(text: string): number {
+function lineCount(text: string): number {
   const trimmed = text.trimEnd()
   return trimmed === '' ? 0 : trimmed.split('\n').length
 }

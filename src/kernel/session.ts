@@ -81,7 +81,7 @@ export function opening(s: Session): readonly number[] {
 }
 
 /** Waiting for a person or a provider, with nothing of ours in flight: this time does not count as active. */
-export function parked(s: Session, run: Run): boolean {
+function parked(s: Session, run: Run): boolean {
   if (run.model) return false
   const open = run.turn?.open
   if (!open || open.length === 0) return s.paused || run.retryAt > 0

@@ -134,7 +134,7 @@ function refuseNetwork(directory: string, fileSystemOf: FileSystemOf): void {
 }
 
 /** Which file stands at this path, or ''. Changes when somebody removes or replaces it. */
-export function identify(file: string): string {
+function identify(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false })
   return stat ? `${stat.dev}:${stat.ino}` : ''
 }

@@ -50,7 +50,7 @@ export function removalsIn(db: Database): number {
 /** More than a mark ever has. One write of this length is whole or not there. */
 const MARK_BYTES = 256
 
-export function markFileOf(database: string): string {
+function markFileOf(database: string): string {
   return `${database}-mark`
 }
 
