@@ -39,7 +39,8 @@ const reachable: Plugin = {
 
 /** Left alone, the bundler makes a chunk of every set of files that two entries share, and there would be twenty to load. */
 const groups = [
-  { name: 'kernel', test: /\/src\/(kernel\/|options\.)/ },
+  // With what every command of the command line needs: `terret --help` must not load the rest.
+  { name: 'kernel', test: /\/src\/(kernel\/|options\.|tools\/lookalike\.)/ },
   { name: 'stores', test: /\/src\/stores\// },
   { name: 'core', test: (id: string) => atOnce.has(id) },
 ]

@@ -43,7 +43,7 @@ export class Elsewhere {
     this.busy -= 1
   }
 
-  /** A root with open calls, those that somebody has allowed and nobody has begun first of all. */
+  /** A root session with open calls. One with a call that is allowed and not yet begun is preferred. */
   #open(): string | null {
     const found = [...this.#stage.invariants.sessions()].filter(([id, { fold: state }]) => {
       const calls = state.run?.turn?.open ?? []

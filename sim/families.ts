@@ -8,33 +8,53 @@ type Kin = {
   parent: Parent | null
   /** What its model said last. */
   said: string
-  /** seq of the last interrupt by its parent, of its parent's last answer, and of the end of its last run. */
+  /** seq of the last interrupt by its parent, of the last by anybody, of its parent's last answer, and of the end of its last run. */
   dismissed: number
+  stopped: number
   reached: number
   settled: number
+  /** Its last run ended because money was missing. */
+  broke: boolean
   /** How deep its children may be, by its last run. */
   depthMax: number
 }
 type Entry = { readonly session: string; readonly e: Event }
 type Sessions = ReadonlyMap<string, Watched>
 
+function newKin(): Kin {
+  return {
+    parent: null,
+    said: '',
+    dismissed: 0,
+    stopped: 0,
+    reached: 0,
+    settled: 0,
+    broke: false,
+    depthMax: 0,
+  }
+}
+
 export class Families {
   readonly #kin = new Map<string, Kin>()
   #commit: Entry[] = []
 
   take(session: string, w: Watched, e: Event, fail: Fail): void {
-    const kin = this.#kin.get(session) ?? { parent: null, said: '', dismissed: 0, reached: 0, settled: 0, depthMax: 0 }
+    const kin = this.#kin.get(session) ?? newKin()
     this.#kin.set(session, kin)
     if (RELEVANT.has(e.type)) this.#commit.push({ session, e })
     if (e.type === 'session.created') kin.parent = e.parent ?? null
     else if (e.type === 'agent.message') kin.said = textOf(e)
-    else if (e.type === 'run.settled') kin.settled = e.seq
-    else if (e.type === 'run.started') this.#begun(kin, e, fail)
+    else if (e.type === 'run.settled') {
+      kin.settled = e.seq
+      kin.broke = e.outcome.type === 'limit' && e.outcome.limit === 'usd'
+    } else if (e.type === 'run.started') this.#begun(kin, e, fail)
     else if (e.type === 'user.custom_tool_result' && e.parent !== undefined && kin.parent) {
       kin.parent = { ...kin.parent, call: e.parent }
       kin.reached = e.seq
-    } else if (e.type === 'user.interrupt' && e.id.startsWith('terret:parent:')) kin.dismissed = e.seq
-    else if ((e.type === 'model.started' || e.type === 'agent.tool_use') && (w.run?.seq ?? 0) < kin.dismissed)
+    } else if (e.type === 'user.interrupt') {
+      kin.stopped = e.seq
+      if (e.id.startsWith('terret:parent:')) kin.dismissed = e.seq
+    } else if ((e.type === 'model.started' || e.type === 'agent.tool_use') && (w.run?.seq ?? 0) < kin.dismissed)
       fail('C10 a child works on after its parent let it go')
   }
 
@@ -91,12 +111,18 @@ export class Families {
       fail(`C7 a child said "${said}", and its parent was told "${answer.content}"`)
   }
 
-  /** A child speaks of the end of a run in the commit that ends it; or later, when an answer of its parent came too late. */
+  /**
+   * A child speaks of the end of a run in the commit that ends it; or later, when an answer of its parent came too late, or when it
+   * waited for money and was interrupted.
+   */
   #told(commit: readonly Entry[], e: Of<'user.custom_tool_result'>, sessions: Sessions, fail: Fail): void {
     const [, child = '', seq] = /^terret:child:(.+):(\d+)$/.exec(e.id) ?? []
     if (seq === undefined || of(commit, child, 'run.settled').some((end) => end.seq === Number(seq))) return
-    const { parent, reached = 0, settled = 0, said = '' } = this.#kin.get(child) ?? {}
-    const late = reached > settled && parent?.call === e.call && sessions.get(child)?.run === null
+    const { parent, reached, stopped, settled, broke, said } = this.#kin.get(child) ?? newKin()
+    const late =
+      (reached > settled || (broke && stopped > settled)) &&
+      parent?.call === e.call &&
+      sessions.get(child)?.run === null
     if (!late) fail('C5 a parent is told of the end of a child that did not end')
     else if (!e.content.includes(said) && !e.content.includes('It left no text.'))
       fail(`C7 a child said "${said}", and its parent was told "${e.content}"`)

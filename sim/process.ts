@@ -31,7 +31,7 @@ export type Disk = { fullUntil: number }
 /** What the clocks of machines are set to, beside the right time: years ahead, and an hour to either side. */
 const WRONG_MS = [10 * 365 * 24 * 3_600_000, 3_600_000, -3_600_000, 0] as const
 
-/** The machine's clock as whoever uses the store at this moment reads it: each process may have another. */
+/** The clock of the process that uses the store at this moment: each process may have a different one. */
 export class Walls implements Clock {
   readonly #scheduler: Scheduler
   readonly #isOver: () => boolean

@@ -45,7 +45,7 @@ export class Verdicts {
     const asks = this.#asks.get(where) ?? []
     this.#asks.set(where, asks)
     const epoch = lease?.worker === process.name ? lease.epoch : 0
-    // A pause drops what has not started, and so does a freeze, and a disk that is full for longer than a lease: whoever goes on
+    // A pause drops calls that have not started. So do a freeze and a disk that is full for longer than a lease. The next worker
     // asks again.
     const since = `pause ${w?.lastPause ?? 0}, freeze ${process.freezes}, full ${process.full}`
     const before = asks.filter((ask) => ask.epoch === epoch && ask.since === since)

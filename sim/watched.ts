@@ -21,7 +21,7 @@ export type CallRecord = {
   result: number
   /** How it ended, for the count of retries: null for neither of both. */
   ended: 'ok' | 'retry' | null
-  /** It came from another session, and nobody was asked about it here. */
+  /** It came with an import or a fork, and was not asked about in this session. */
   foreign: boolean
 }
 type InputRecord = { readonly when: string; fate: 'pending' | 'swallowed' | 'held' | 'shown' }
@@ -57,7 +57,7 @@ export type Watched = {
   paused: boolean
   epoch: number
   broken: boolean
-  /** It was imported, and nobody has let it go on. */
+  /** It was imported, and was not released yet. */
   held: boolean
 }
 
@@ -91,7 +91,7 @@ export function fresh(): Watched {
 
 export function record(e: Of<'agent.message'>, proposal: Proposal, over: boolean): CallRecord {
   const runnable = !over && e.verdict.type === 'continue'
-  // Whoever makes a session has no epoch: what it begins with was said elsewhere.
+  // Events that were there when the session was made have epoch 0: they come from another session.
   const foreign = e.epoch === 0
   const counts = { decision: null, intents: 0, running: false, handed: 0, answer: 0, result: 0, ended: null, foreign }
   return { proposal, turn: e.seq, runnable, ...counts }

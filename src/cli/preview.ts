@@ -2,7 +2,7 @@
 // text cannot make, also where a line is broken. What does not fit is left out aloud, unchanged lines first. Pure but for one look
 // at the files; all commands and the chat show calls with it.
 import type { Pending } from '../index.ts'
-import { type FileChange, type Preview, previewOf } from '../tools/preview.ts'
+import type { FileChange, Preview } from '../tools/preview.ts'
 import { broken, type Paint, widthOf } from './chat-text.ts'
 import { endShown, exposedLine, oneLine, safeJson, shownLine } from './clean.ts'
 
@@ -38,6 +38,7 @@ export type Shown = {
 }
 
 export async function shownCall(folder: string | null, pending: Pending, room: Room): Promise<Shown> {
+  const { previewOf } = await import('../tools/preview.ts')
   return drawnPreview(pending, await previewOf(folder, pending), room)
 }
 

@@ -35,12 +35,11 @@ export class Preparer {
   }
 
   async prepare(effect: Prepare, book: Book, flight: FlightContext): Promise<Landing> {
-    const { store } = this.#world
-    const from = store.now()
+    const from = book.now()
     try {
       return await this.#prepare(effect, book, flight)
     } catch (error) {
-      return this.failed(effect, book, flight.reason === 'timeout' ? TOO_LONG : error, store.now() - from)
+      return this.failed(effect, book, flight.reason === 'timeout' ? TOO_LONG : error, book.now() - from)
     }
   }
 
@@ -58,7 +57,7 @@ export class Preparer {
       const waitMs = Math.ceil(backoffMs(tries + 1) * (1 + random.fraction() / 4))
       if (usedMs < patienceMs) {
         const wait = Math.min(waitMs, patienceMs - usedMs)
-        const retryAt = store.now() + wait
+        const retryAt = book.now() + wait
         return { events: [{ type: 'run.deferred', message: why, retryAt, waitedMs: usedMs + wait }] }
       }
       message = `${why} Given up after ${tries === 0 ? '1 try' : `${tries + 1} tries`}.`

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Card } from '../kernel/ports.ts'
 import type { Part } from '../kernel/content.ts'
-import { timesOf } from '../kernel/clock.ts'
+import { clockOf, timesOf } from '../kernel/clock.ts'
 import type { Event, InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../kernel/ports.ts'
@@ -223,7 +223,7 @@ function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
   }
   draft.card = write.card
   draft.status = write.card.status
-  draft.due = since(draft.due, dueOf(write.card, view.now), view.now)
+  draft.due = since(draft.due, dueOf(write, view.now), view.now)
   draft.urgent = write.card.status === 'running' || write.card.urgent === true
   if (write.gained || write.release) forgive(draft)
   draft.owner = draft.worker
@@ -370,9 +370,11 @@ function admit(draft: Draft, view: View, body: InboxBody): number {
   return seq
 }
 
-/** Work that is open is due now, whatever time its log has come to. */
-function dueOf({ due, status }: Card, now: number): number | null {
-  return due !== null && status === 'running' && isAhead(due, now) ? now : due
+/** Work that is open is due now, whatever time its log has come to. So is what an owner puts off by a clock that is ahead. */
+function dueOf({ card: { due, status }, events }: OwnerWrite, now: number): number | null {
+  if (due === null || !isAhead(due, now)) return due
+  const last = events.at(-1)
+  return status === 'running' || (last !== undefined && isAhead(clockOf(last), now)) ? now : due
 }
 
 /** Who was due and still is has been due since then: the longest waiting comes first, and a running session moves no index. */

@@ -265,7 +265,7 @@ const gitFolder = (world: World): void => {
   ] as const)
     world.put(`ws/.git/${file}`, text)
 }
-const TODO = '.git/rebase-merge/git-rebase-todo'
+const STEPS = '.git/rebase-merge/git-rebase-todo'
 const MANY = 'mkdir many{1..1500}'
 
 const PLANTED: readonly Planted[] = [
@@ -315,20 +315,20 @@ const PLANTED: readonly Planted[] = [
   {
     name: 'as a line of a rebase that was begun',
     prepare: gitFolder,
-    commands: [`mkdir .git/rebase-merge; printf 'evil' > ${TODO}; printf '\\nexec touch out' >> ${TODO}`],
-    file: TODO,
+    commands: [`mkdir .git/rebase-merge; printf 'evil' > ${STEPS}; printf '\\nexec touch out' >> ${STEPS}`],
+    file: STEPS,
   },
   {
     name: 'as a line of a rebase that was begun, short and indented',
     prepare: gitFolder,
-    commands: [`mkdir .git/rebase-merge; printf 'evil\\n \\tx\\ttouch out' > ${TODO}`],
-    file: TODO,
+    commands: [`mkdir .git/rebase-merge; printf 'evil\\n \\tx\\ttouch out' > ${STEPS}`],
+    file: STEPS,
   },
   {
     name: 'as a line of a rebase that is too large to be read',
     prepare: gitFolder,
-    commands: [`mkdir .git/rebase-merge; printf 'evil\\nexec touch out\\n' > ${TODO}; truncate -s 140M ${TODO}`],
-    file: TODO,
+    commands: [`mkdir .git/rebase-merge; printf 'evil\\nexec touch out\\n' > ${STEPS}; truncate -s 140M ${STEPS}`],
+    file: STEPS,
   },
   {
     name: 'as a line of a rebase in a worktree',
@@ -337,9 +337,9 @@ const PLANTED: readonly Planted[] = [
       for (const file of ['HEAD', 'commondir']) world.put(`ws/.git/worktrees/tree/${file}`, '../..\n')
     },
     commands: [
-      `mkdir .git/worktrees/tree/rebase-merge; printf 'evil\\nexec touch out\\n' > .git/worktrees/tree/${TODO.slice(5)}`,
+      `mkdir .git/worktrees/tree/rebase-merge; printf 'evil\\nexec touch out\\n' > .git/worktrees/tree/${STEPS.slice(5)}`,
     ],
-    file: `.git/worktrees/tree/${TODO.slice(5)}`,
+    file: `.git/worktrees/tree/${STEPS.slice(5)}`,
   },
   {
     name: 'as a hook in the folder that the settings of git name',

@@ -101,6 +101,16 @@ export function describeClocks(make: MakeFixture): void {
       expect(await store.due(9)).toEqual(['s'])
     })
 
+    it('B-CLOCK-3: so is what a worker puts off whose clock was ahead when it began, and is right now', async () => {
+      const { store, clock } = await make()
+      const owner = await begin(store, 's')
+      const ahead = clock.time + HOUR_MS
+      expect(await store.due(9)).toEqual([])
+      const put = { card: card('s', { status: 'rescheduling', due: ahead + 400 }), release: true } as const
+      await store.commit([{ ...stamped(owner, ahead), ...put }])
+      expect(await store.due(9)).toEqual(['s'])
+    })
+
     it('B-CLOCK-4: an event written when the clock is behind its log says what the clock said', async () => {
       const { store, clock } = await make()
       clock.time += YEARS_MS
