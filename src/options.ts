@@ -20,21 +20,23 @@ export type Checks<T> = { readonly [K in Keys<T> & string]: [IsNeeded<T, K>] ext
 
 /** Throws `invalid_config` for options that are not what `checks` says. `of` is what they are options of: `new Harness`. */
 export function optionsOf<T>(of: string, checks: Checks<T>): (options: unknown, of?: string) => void {
-  const all = Object.entries<Check | Needed>(checks)
-  const known = new Map(all.map(([name, check]) => [name, typeof check === 'function' ? check : check.needed]))
-  const required = all.flatMap(([name, check]) => (typeof check === 'function' ? [] : [{ name, hint: check.hint }]))
+  const known: Readonly<Record<string, Check | Needed>> = checks
   return (value, whose = of) => {
     if (value === null || typeof value !== 'object' || Array.isArray(value))
       throw invalid(`The options of ${whose} must be an object, not ${kindOf(value)}.`)
     const options = value as Readonly<Record<string, unknown>>
     for (const name in options) {
-      const check = known.get(name)
-      if (check === undefined) throw unknownOption(name, whose, [...known.keys()])
-      const wrong = options[name] === undefined ? null : check(options[name], name, whose)
+      const check = Object.hasOwn(known, name) ? known[name] : undefined
+      if (check === undefined) throw unknownOption(name, whose, Object.keys(known))
+      const test = typeof check === 'function' ? check : check.needed
+      const wrong = options[name] === undefined ? null : test(options[name], name, whose)
       if (wrong !== null) throw invalid(`The option "${name}" of ${whose} ${wrong}${wrong.endsWith('?') ? '' : '.'}`)
     }
-    for (const { name, hint } of required)
-      if (options[name] === undefined) throw invalid(`The option "${name}" of ${whose} is missing. ${hint}`)
+    for (const name in known) {
+      const check = known[name]
+      if (typeof check === 'object' && options[name] === undefined)
+        throw invalid(`The option "${name}" of ${whose} is missing. ${check.hint}`)
+    }
   }
 }
 

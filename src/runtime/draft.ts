@@ -99,7 +99,11 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
     if (clean.type === 'run.settled') end = endOf(s, clean.outcome, events)
     const held =
       body.type === 'model.started' ? job.purse.hold(() => charsAfter(book, events), body.boost === true) : null
-    const event: OwnerEvent = { seq: s.seq + 1, ...timesOf(s.at, here.now), epoch, ...clean }
+    // The usual case is written out: it is made for every event, and a spread of two parts costs a microsecond.
+    const event: OwnerEvent =
+      here.now < s.at
+        ? { seq: s.seq + 1, ...timesOf(s.at, here.now), epoch, ...clean }
+        : { seq: s.seq + 1, at: here.now, epoch, ...clean }
     if (held !== null) Object.assign(event, { held })
     take(s, event)
     guard.take(event)

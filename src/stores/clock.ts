@@ -12,8 +12,10 @@ export const systemClock: Clock = {
   },
 }
 
+const BEGAN = Date.now() - process.uptime() * 1_000
+
 /** The time at which this process began, and how long it has been running: nobody can set it. For everything that lasts. */
-export const steadyClock: Clock = { ...systemClock, now: () => Math.floor(performance.timeOrigin + performance.now()) }
+export const steadyClock: Clock = { ...systemClock, now: () => Math.floor(BEGAN + process.uptime() * 1_000) }
 
 /** Keeps the process alive until the returned function is called: for a commit that waits for its turn. */
 export function holdProcess(): () => void {

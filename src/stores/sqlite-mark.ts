@@ -49,6 +49,7 @@ export function removalsIn(db: Database): number {
 
 /** More than a mark ever has. One write of this length is whole or not there. */
 const MARK_BYTES = 256
+const BLANK = 0x20
 
 function markFileOf(database: string): string {
   return `${database}-mark`
@@ -61,6 +62,7 @@ function markFileOf(database: string): string {
 export class MarkFile {
   readonly #db: Database
   readonly #file: string
+  readonly #bytes = Buffer.alloc(MARK_BYTES)
   #store: string | null = null
   #fd: number | null = null
 
@@ -107,8 +109,9 @@ export class MarkFile {
     const { store, removals, pos, sum } = mark
     try {
       this.#fd ??= openSync(markFileOf(this.#file), constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
-      const text = JSON.stringify({ ...mark, check: rowSum(store, removals, pos, sum) })
-      writeSync(this.#fd, text.padEnd(MARK_BYTES), 0)
+      const text = JSON.stringify({ store, removals, pos, sum, check: rowSum(store, removals, pos, sum) })
+      this.#bytes.fill(BLANK, this.#bytes.write(text, 'latin1'))
+      writeSync(this.#fd, this.#bytes, 0, MARK_BYTES, 0)
     } catch {
       // Without it a loss is not noticed, and that is no reason to stop.
     }

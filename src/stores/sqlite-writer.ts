@@ -106,7 +106,6 @@ export class Writer {
     let batch: Batch
     try {
       if (this.#broken) throw this.#broken
-      this.checkFile(0)
       this.#ground.sql.begin.get()
       this.#checkMark()
       this.#refresh()
@@ -116,7 +115,7 @@ export class Writer {
         if (refusal) (refused ??= new Map<Job, Error>()).set(job, refusal)
       }
       this.#commit(batch)
-      // What went into a file that is gone is not acknowledged.
+      // What went into a file that is gone is not acknowledged. Looked at once, and here: each look costs as much as a row.
       this.checkFile(0)
       this.#acknowledge(batch)
     } catch (error) {
