@@ -46,7 +46,7 @@ export class Preparer {
   /** What becomes of a run that could not begin: it is tried again while what is away may come back and the patience lasts. */
   failed(effect: Prepare, book: Book, error: unknown, triedMs: number): Landing {
     const { inputs, wakes } = effect
-    const { store, random } = this.#world
+    const { random } = this.#world
     const why = messageIn(error)
     const passing = isPassing(error)
     let message = why
