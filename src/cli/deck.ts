@@ -2,7 +2,7 @@
 // order when told to. Whatever happens here, the log has it, and any other process can go on.
 import type { Harness, Pending, Result, RunStream, SessionHandle } from '../index.ts'
 import { askApproval, type Asker, bound, decideCovered, isForOthers } from './approval.ts'
-import { headLine, isBudget, pendingLines } from './ending.ts'
+import { headLine, isBudget, shownPending } from './ending.ts'
 import { EXIT } from './exit.ts'
 import type { Kept } from './kept.ts'
 import { WAITS_MS } from './outage.ts'
@@ -146,7 +146,7 @@ function askerOf(deck: Deck, ending: AbortSignal): Asker {
 /** True if not all of it was shown. */
 async function shownHere({ view, setup }: Deck, pending: Pending, whole: boolean): Promise<boolean> {
   const way = `d shows all of it; so does: ${typed(`pending ${shortId(pending.sessionId)} --whole`)}`
-  const lines = await pendingLines(pending, { folder: setup.folder, way, ...seatOf(process.stderr, whole) })
+  const { lines, isCut } = await shownPending(pending, { folder: setup.folder, way, ...seatOf(process.stderr, whole) })
   view.note(lines.join('\n'))
-  return lines.at(-1)?.includes(way) === true
+  return isCut
 }

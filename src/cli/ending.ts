@@ -254,6 +254,14 @@ export type Showing = {
 
 /** What waits, with the exact action, and what of it is not shown. `way` is how to see the rest. */
 export async function pendingLines(pending: Pending, showing: Showing): Promise<readonly string[]> {
+  return (await shownPending(pending, showing)).lines
+}
+
+/** The same, and whether something of it is not shown. */
+export async function shownPending(
+  pending: Pending,
+  showing: Showing,
+): Promise<{ readonly lines: readonly string[]; readonly isCut: boolean }> {
   const {
     folder,
     room,
@@ -261,16 +269,17 @@ export async function pendingLines(pending: Pending, showing: Showing): Promise<
     way = `See all of it with: ${typed(`pending ${shortId(pending.sessionId)} --whole`)}`,
   } = showing
   const head = headLine(pending)
-  if (isBudget(pending)) return [head]
+  if (isBudget(pending)) return { lines: [head], isCut: false }
   const shown = await shownCall(folder, pending, room)
   const hidden = hiddenText(shown, way)
   const said = [shown.sum, ...(pending.denied ? ['the same call was refused before in this run'] : [])]
   const sum = said.filter((text) => text !== '').join(' · ')
-  return [
+  const lines = [
     sum === '' ? head : `${head} ${sum}`,
     ...painted(shown.rows, paint),
     ...(hidden === null ? [] : [paint.yellow(fitted(hidden, room.columns))]),
   ]
+  return { lines, isCut: hidden !== null }
 }
 
 /** What kind of approval it is, whose, and how many there are, where it is not one by anybody. */
