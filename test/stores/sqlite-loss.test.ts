@@ -64,7 +64,7 @@ describe('rows beside the logs', () => {
     const bytes = readFileSync(file)
     let found = 0
     // Every place in turn would take minutes; these are spread over all pages, and the same each time.
-    for (let i = 0, at = 101; i < 400; i++, at = (at + 7_919) % bytes.length) {
+    for (let i = 0, at = 101; i < 500; i++, at = (at + 7_919) % bytes.length) {
       const copy = makeFile()
       const flipped = Buffer.from(bytes)
       flipped[at] = (flipped[at] ?? 0) ^ (1 << (i % 8))
@@ -72,9 +72,7 @@ describe('rows beside the logs', () => {
       const said = await ask(copy).catch(() => 'refused' as const)
       if (said === 'refused') continue
       for (const [name, answer] of Object.entries(said)) {
-        // Gone as a whole is the work of an index: `terret doctor` finds that.
-        const honest = answer === 'refused' || answer === null
-        if (honest) found += 1
+        if (answer === 'refused') found += 1
         else expect([at, name, answer]).toEqual([at, name, (truth as Seen)[name]])
       }
     }
