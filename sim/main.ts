@@ -23,6 +23,9 @@ const { values } = parseArgs({
   },
 })
 
+/** A seed takes a twentieth of a second. One that takes this long runs in circles. */
+const STUCK_MS = 30_000
+
 /** The shares of the seeds, one a core. */
 const children: ChildProcess[] = []
 
@@ -65,16 +68,27 @@ function child(first: number, end: number, step: number): Promise<Report[]> {
   })
   children.push(running)
   const reports: Report[] = []
+  let heard = performance.now()
+  const watch = setInterval(() => {
+    if (performance.now() - heard < STUCK_MS) return
+    const seed = first + reports.length * step
+    console.log(`seed ${seed}: L2 it does not end\n  replay: npm run sim -- --seed ${seed}`)
+    process.exitCode = 1
+    // Nothing softer reaches a process that never lets its loop go round.
+    for (const other of children) other.kill('SIGKILL')
+  }, 1_000)
   createInterface({ input: running.stdout }).on('line', (line) => {
     // A share that was ended may leave half a line.
     if (!line.endsWith('}')) return
     const report = JSON.parse(line) as Report
     reports.push(report)
+    heard = performance.now()
     if (values.bail && report.violations.length > 0) for (const other of children) other.kill()
   })
   return new Promise((resolve, reject) => {
     running.on('error', reject)
     running.on('close', (code, signal) => {
+      clearInterval(watch)
       if (code === 0 || signal !== null) resolve(reports)
       else reject(new Error(`a share of the seeds ended with exit code ${code}`))
     })
