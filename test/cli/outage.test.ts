@@ -81,7 +81,8 @@ describe('a provider that is down for a while', { timeout: 120_000 + 3 * DOWN_MS
     await screen.until(PROMPT)
     screen.enter('Hello.')
     await screen.until(/Provider unavailable \(server/)
-    await wait(DOWN_MS)
+    // The last wait may begin just before it is back, and be half a minute long.
+    await wait(1.5 * DOWN_MS)
     await screen.until('Back again.')
     await screen.close()
   })
