@@ -40,7 +40,7 @@ const reachable: Plugin = {
 /** Left alone, the bundler makes a chunk of every set of files that two entries share, and there would be twenty to load. */
 const groups = [
   // With what every command of the command line needs: `terret --help` must not load the rest.
-  { name: 'kernel', test: /\/src\/(kernel\/|options\.|tools\/lookalike\.)/ },
+  { name: 'kernel', test: /\/src\/(kernel\/|options\.|view\/lookalike\.)/ },
   { name: 'stores', test: /\/src\/stores\// },
   { name: 'core', test: (id: string) => atOnce.has(id) },
 ]
@@ -58,14 +58,14 @@ export default defineConfig({
   input: {
     index: 'src/index.ts',
     'kernel/index': 'src/kernel/index.ts',
-    'stores/sqlite': 'src/stores/sqlite.ts',
+    'stores/sqlite/sqlite': 'src/stores/sqlite/sqlite.ts',
     'tools/index': 'src/tools/index.ts',
-    'chaos/index': 'src/chaos/index.ts',
+    'testing/index': 'src/testing/index.ts',
     'tracing/index': 'src/tracing/index.ts',
     replay: 'src/replay.ts',
     'graphs/index': 'src/graphs/index.ts',
     'memory/index': 'src/memory/index.ts',
-    'models/aisdk': 'src/models/aisdk.ts',
+    'models/aisdk/aisdk': 'src/models/aisdk/aisdk.ts',
     'cli/main': 'src/cli/main.ts',
   },
   platform: 'node',

@@ -1,6 +1,6 @@
 // The floor of every durable bench: one bare table of JSON bodies, written and read by hand. Same driver, same file
 // system, same WAL and synchronous=FULL as the store; no leases, no checksums, no cards.
-import { type Database, loadDriver } from '../src/stores/sqlite-driver.ts'
+import { type Database, loadDriver } from '../src/stores/sqlite/driver.ts'
 
 export type Bare = {
   readonly db: Database

@@ -2,7 +2,7 @@
 // while a worker drives some others. The questions alone, as a patrol asks them each time it looks.
 import { join } from 'node:path'
 import type { Card, OwnerWrite, Store } from '../src/kernel/ports.ts'
-import { sqlite } from '../src/stores/sqlite.ts'
+import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { openBare, warmDriver } from './bare.ts'
 import { type Case, cpuMs, type Family } from './family.ts'
 

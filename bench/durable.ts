@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Harness, scripted } from '../src/index.ts'
-import { sqlite } from '../src/stores/sqlite.ts'
+import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { checkpoint, openBare } from './bare.ts'
 import { type Case, cpuMs, type Family } from './family.ts'
 import { ask, LIMITS, lookup, turnEvents } from './turn.ts'

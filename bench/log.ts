@@ -1,6 +1,6 @@
 // Long logs, made quickly: events that fold accepts, committed to a store in large pieces. Not how sessions are driven;
 // it only leaves what a long session would have left.
-import { cardOf } from '../src/runtime/card.ts'
+import { cardOf } from '../src/engine/card.ts'
 import type { OwnerEvent } from '../src/kernel/event.ts'
 import { open, type OpenSession, take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'

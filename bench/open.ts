@@ -2,8 +2,8 @@
 // transcript is for a model call, and resume.ts measures it.
 import { join } from 'node:path'
 import { next } from '../src/kernel/next.ts'
-import { Book } from '../src/runtime/book.ts'
-import { sqlite } from '../src/stores/sqlite.ts'
+import { Book } from '../src/engine/session-cache.ts'
+import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { openBare, warmDriver } from './bare.ts'
 import { type Case, cpuMs, type Family } from './family.ts'
 import { buildLog } from './log.ts'

@@ -1,7 +1,7 @@
 // 05 · A model by name, a typed answer and a budget. The provider is a local stand-in, so it needs no key and no network.
 // Run it: npm run -s build:all && node .build/examples/05-models.js
 import { z } from 'zod'
-import { startChaos } from '../src/chaos/index.ts'
+import { startChaos } from '../src/testing/index.ts'
 import { Harness, model } from '../src/index.ts'
 
 const chaos = await startChaos({

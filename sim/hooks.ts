@@ -1,5 +1,5 @@
 // The hooks of a simulated process: they take their time, hold back, rewrite, throw, and die in the middle of it.
-import { type Hook, Hooks } from '../src/runtime/hooks.ts'
+import { type Hook, Hooks } from '../src/riders/hooks/hooks.ts'
 import type { HookPlan } from './cast.ts'
 import type { SimProcess } from './process.ts'
 import type { Verdicts, Word } from './verdicts.ts'

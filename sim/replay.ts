@@ -5,9 +5,9 @@ import type { Event } from '../src/kernel/event.ts'
 import { fold } from '../src/kernel/fold.ts'
 import type { Store } from '../src/kernel/ports.ts'
 import { EMPTY, FOLD_VERSION } from '../src/kernel/session.ts'
-import { canonicalJson } from '../src/tools/canonical.ts'
-import { type Log, readLog, refold } from '../src/runtime/replay.ts'
-import { redecide, unwritten } from '../src/runtime/replay-decide.ts'
+import { canonicalJson } from '../src/tools/core/canonical.ts'
+import { type Log, readLog, refold } from '../src/archive/replay.ts'
+import { redecide, unwritten } from '../src/archive/replay-decide.ts'
 import { simulate } from './simulate.ts'
 
 const { values } = parseArgs({

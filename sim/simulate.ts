@@ -1,15 +1,15 @@
 // One seed, from nothing to rest: real kernel, real driver, real worker, real memory store; simulated everything else.
 // Two phases: safety (faults on), then liveness (faults off: everything must settle).
-import { cardOf } from '../src/runtime/card.ts'
+import { cardOf } from '../src/engine/card.ts'
 import type { OwnerBody, OwnerEvent } from '../src/kernel/event.ts'
 import { fold } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
 import type { Store } from '../src/kernel/ports.ts'
 import { EMPTY, type Session } from '../src/kernel/session.ts'
-import { LocalLive } from '../src/runtime/live.ts'
-import { Observer } from '../src/runtime/observer.ts'
-import { Worker } from '../src/runtime/worker.ts'
-import { memory } from '../src/stores/memory.ts'
+import { LocalLive } from '../src/live/live.ts'
+import { Observer } from '../src/riders/hooks/observer.ts'
+import { Worker } from '../src/engine/worker.ts'
+import { memory } from '../src/stores/memory/memory.ts'
 import { simAgents } from './agent.ts'
 import { type Cast, drawCast } from './cast.ts'
 import { simHooks } from './hooks.ts'
@@ -20,9 +20,9 @@ import { People } from './people.ts'
 import { type Disk, type Faults, type Shared, SimProcess, type Tally, Walls } from './process.ts'
 import { Chance, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
-import { Redactor } from '../src/runtime/redact.ts'
+import { Redactor } from '../src/riders/redact/redact.ts'
 // Loaded here, as the runtime loads it when it is first needed: a seed must not depend on the seeds that ran before it.
-import '../src/runtime/review.ts'
+import '../src/effects/review.ts'
 
 const FAULTY_MS = 1_500
 const PATIENCE_MS = 60_000

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { plainWords } from '../src/tools/pattern-command.ts'
+import { plainWords } from '../src/tools/policy/command-pattern.ts'
 import { command } from './fuzz/command.ts'
 import { drawn } from './fuzz/tape.ts'
 import { run } from './fuzz/target.ts'

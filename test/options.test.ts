@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Endpoint, Fault, Harness, type HarnessOptions, model, scripted } from '../src/index.ts'
 import { type Checks, count, needed, nearest, optionsOf, text } from '../src/options.ts'
-import { admit } from '../src/tools/admit.ts'
+import { admit } from '../src/tools/core/admit.ts'
 
 const TOOL = { name: 'send', description: 'd', input: z.object({}), execute: () => 'ok' }
 const made = (more: object) => () => new Harness({ model: scripted(() => 'Done.'), ...more })

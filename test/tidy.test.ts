@@ -31,7 +31,7 @@ const everything = readTexts('.')
 const sources = readSources(['src', 'sim', 'bench', 'test', 'examples', 'scripts', 'web'])
 const src = within('src/')
 const kernel = within('src/kernel/')
-const sixtySeconds = ['src/kernel/event.ts', 'src/kernel/fold.ts', 'src/kernel/next.ts', 'src/runtime/drive.ts']
+const sixtySeconds = ['src/kernel/event.ts', 'src/kernel/fold.ts', 'src/kernel/next.ts', 'src/engine/drive.ts']
 const kernelLinesMax = 1500
 const sixtySecondsLinesMax = 600
 
@@ -59,17 +59,17 @@ describe('imports', () => {
   })
 
   it.each([
-    ['src/kernel/fold.ts', '../runtime/drive.ts', 'kernel imports runtime'],
-    ['src/models/model.ts', '../tools/tool.ts', 'models imports tools'],
-    ['src/tools/run.ts', '../models/model.ts', 'tools imports models'],
-    ['src/stores/sqlite.ts', '../runtime/lease.ts', 'stores imports runtime'],
-    ['src/runtime/drive.ts', '../harness.ts', 'runtime imports harness'],
+    ['src/kernel/fold.ts', '../engine/drive.ts', 'kernel imports engine'],
+    ['src/models/model.ts', '../tools/core/tool.ts', 'models imports tools'],
+    ['src/tools/core/run.ts', '../../models/model.ts', 'tools imports models'],
+    ['src/stores/sqlite/sqlite.ts', '../../engine/lease.ts', 'stores imports engine'],
+    ['src/engine/drive.ts', '../harness.ts', 'engine imports harness'],
     ['src/server/http.ts', '../stores/sqlite.ts', 'server imports stores'],
     ['src/harness.ts', './cli/main.ts', 'harness imports cli'],
     ['src/harness.ts', '../test/contract/store.ts', 'harness imports test/contract/store.ts'],
-    ['web/app.ts', '../src/runtime/drive.ts', 'web imports runtime'],
+    ['web/app.ts', '../src/engine/drive.ts', 'web imports engine'],
     ['web/app.ts', '../src/server/http.ts', 'web imports server'],
-    ['sim/world.ts', '../src/models/scripted.ts', 'sim imports models'],
+    ['sim/world.ts', '../src/models/local/scripted.ts', 'sim imports models'],
   ])('from %s to %s are reported', (path, target, message) => {
     for (const statement of [`import '${target}'`, `import type { A } from '${target}'`, `export * from '${target}'`]) {
       expect(importDirection([parse(path, statement)])).toEqual([`${path}:1 ${message}`])
@@ -79,9 +79,9 @@ describe('imports', () => {
   })
 
   it('along the table are not reported', () => {
-    const runtime = parse('src/runtime/drive.ts', "import '../kernel/next.ts'\nimport './lease.ts'\nimport 'node:fs'")
+    const runtime = parse('src/engine/drive.ts', "import '../kernel/next.ts'\nimport './lease.ts'\nimport 'node:fs'")
     const web = parse('web/app.ts', "import '../src/kernel/fold.ts'\nimport '../src/server/wire.ts'")
-    expect(importDirection([runtime, web, parse('src/harness.ts', "import './runtime/drive.ts'")])).toEqual([])
+    expect(importDirection([runtime, web, parse('src/harness.ts', "import './engine/drive.ts'")])).toEqual([])
   })
 
   it('are reported from a folder that has no place in the table', () => {
@@ -90,10 +90,11 @@ describe('imports', () => {
 
   it('never go sideways between tools', () => {
     expect(sidewaysTools(src)).toEqual([])
-    expect(sidewaysTools([parse('src/tools/shell.ts', "import './read.ts'")])).toHaveLength(1)
-    expect(sidewaysTools([parse('src/tools/shell.ts', "import './tool.ts'")])).toEqual([])
-    expect(sidewaysTools([parse('src/tools/shell.ts', "import './shell-risk.ts'")])).toEqual([])
-    expect(sidewaysTools([parse('src/tools/read.ts', "import './shell-risk.ts'")])).toHaveLength(1)
+    expect(sidewaysTools([parse('src/tools/files/edit.ts', "import './read.ts'")])).toHaveLength(1)
+    expect(sidewaysTools([parse('src/tools/web/fetch.ts', "import '../shell/bash.ts'")])).toHaveLength(1)
+    expect(sidewaysTools([parse('src/tools/web/fetch.ts', "import '../core/tool.ts'")])).toEqual([])
+    expect(sidewaysTools([parse('src/tools/files/files.ts', "import './read.ts'")])).toEqual([])
+    expect(sidewaysTools([parse('src/tools/builtin.ts', "import './web/fetch.ts'")])).toEqual([])
   })
 
   it('reach every file of src from the exports and bin of package.json', () => {
@@ -156,9 +157,27 @@ describe('the kernel', () => {
 })
 
 describe('time and randomness', () => {
-  const engine = ['runtime', 'tools', 'models', 'stores', 'context', 'agents', 'memory', 'graphs', 'scripts', 'harness']
+  const engine = [
+    'engine',
+    'effects',
+    'riders',
+    'sessions',
+    'live',
+    'archive',
+    'view',
+    'workflows',
+    'tools',
+    'models',
+    'stores',
+    'context',
+    'agents',
+    'memory',
+    'graphs',
+    'scripts',
+    'harness',
+  ]
   /** The real clocks: one that holds the process while something runs, one for stores that never does. */
-  const platform = ['src/runtime/platform.ts', 'src/stores/clock.ts']
+  const platform = ['src/engine/platform.ts', 'src/stores/plan/clock.ts']
 
   it('are injected everywhere in the engine but in the two files that hold the real ones', () => {
     const folders = engine.flatMap((area) => [...within(`src/${area}/`), ...within(`src/${area}.ts`)])
@@ -179,11 +198,11 @@ describe('time and randomness', () => {
     "import { randomUUID } from 'node:crypto'",
     "import { setTimeout as sleep } from 'node:timers/promises'",
   ])('are reported when taken directly by %s', (text) => {
-    expect(uninjected([parse('src/runtime/a.ts', text)])).not.toEqual([])
+    expect(uninjected([parse('src/engine/a.ts', text)])).not.toEqual([])
   })
 
   it('may be taken from a port', () => {
-    expect(uninjected([parse('src/runtime/a.ts', 'clock.now(); timers.setTimeout(f, 1); new Date(at)')])).toEqual([])
+    expect(uninjected([parse('src/engine/a.ts', 'clock.now(); timers.setTimeout(f, 1); new Date(at)')])).toEqual([])
   })
 })
 

@@ -3,9 +3,9 @@
 // code. Commands are files of their own and are loaded when they are used.
 import { type Call, readCall, unknownCommand } from './args.ts'
 import { endOf, EXIT, Refusal } from './exit.ts'
-import { clean, joined } from './clean.ts'
-import { helpOn, overview } from './help.ts'
-import { print, printJson, warn } from './print.ts'
+import { clean, joined } from './present/clean.ts'
+import { helpOn, overview } from './present/help.ts'
+import { print, printJson, warn } from './present/print.ts'
 import { TABLE } from './table.ts'
 
 type Command = (call: Call) => Promise<number>

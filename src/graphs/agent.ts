@@ -3,16 +3,16 @@
 import type { Outcome } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Reply, Request } from '../kernel/ports.ts'
-import type { Shared } from '../runtime/agent.ts'
-import { canonicalJson } from '../tools/canonical.ts'
-import { limitsOf } from '../runtime/limits.ts'
-import { Toolbox } from '../runtime/toolbox.ts'
-import type { Agent } from '../runtime/world.ts'
-import { parsePolicy } from '../tools/policy.ts'
+import type { Shared } from '../sessions/agent.ts'
+import { canonicalJson } from '../tools/core/canonical.ts'
+import { limitsOf } from '../effects/limits.ts'
+import { Toolbox } from '../effects/toolbox.ts'
+import type { Agent } from '../engine/wiring.ts'
+import { parsePolicy } from '../tools/policy/policy.ts'
 import { toJson } from './draw.ts'
 import type { Graph } from './definition.ts'
 import { type Machine, type Planned, plan } from './plan.ts'
-import { pointOf } from './point.ts'
+import { pointOf } from './checkpoint.ts'
 
 /** A graph goes further in one run than a model should. */
 const TURNS_MAX = 1_000

@@ -1,6 +1,6 @@
 // The channels of a graph's state: what a value is at first, and what becomes of it when nodes write. Pure; it knows no node.
 import type { Json } from '../kernel/content.ts'
-import { Misstep, textOf } from './misstep.ts'
+import { Misstep, textOf } from './error.ts'
 import { plainJson } from './plain.ts'
 
 /** Everything a graph knows: JSON by channel. */

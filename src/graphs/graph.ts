@@ -28,7 +28,7 @@ import {
   question,
 } from './node.ts'
 import type { END, START, Step, Target } from './step.ts'
-import { LIMITS } from '../runtime/limits.ts'
+import { LIMITS } from '../effects/limits.ts'
 import { checkGraph } from './validate.ts'
 
 type To<Name extends string> = Name | typeof END

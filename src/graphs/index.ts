@@ -12,5 +12,5 @@ export {
   reportFound,
   reportGraph,
   reportWithModelGraph,
-} from './report.ts'
+} from '../workflows/report/report.ts'
 export { type Command, command, END, type MapPolicy, type Send, send, START } from './step.ts'

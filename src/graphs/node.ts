@@ -17,7 +17,7 @@ import {
   wait,
   within,
 } from '../options.ts'
-import { type Approval, approvalCheck, effectCheck, type ToolContext } from '../tools/tool.ts'
+import { type Approval, approvalCheck, effectCheck, type ToolContext } from '../tools/core/tool.ts'
 import type { Channels, State, StateOf, UpdateOf } from './channel.ts'
 import { plainJson } from './plain.ts'
 import {

@@ -2,18 +2,18 @@
 // It runs nothing and keeps nothing: asked the same again, also by another process, it says the same.
 import type { Json, Mutable } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
-import { canonicalJson } from '../tools/canonical.ts'
-import { INCOMPLETE } from '../runtime/children.ts'
-import { timedOut } from '../runtime/landings.ts'
+import { canonicalJson } from '../tools/core/canonical.ts'
+import { INCOMPLETE } from '../riders/children/children.ts'
+import { timedOut } from '../effects/outcomes.ts'
 import { initialState, reduced, type State, type Write } from './channel.ts'
 import type { Graph } from './definition.ts'
-import { Misstep, textOf } from './misstep.ts'
+import { Misstep, textOf } from './error.ts'
 import { isRecord, plainJson } from './plain.ts'
-import { type Outcome, type Point, type Reading, readMessages, type Task } from './point.ts'
+import { type Outcome, type Point, type Reading, readMessages, type Task } from './checkpoint.ts'
 import { checkGoto, type Left, routed } from './route.ts'
-import { standing } from './standing.ts'
+import { standing } from './node-status.ts'
 import { encoded, isCommand, type Item, ownError, type Step, type Written, writtenOf } from './step.ts'
-import { heard, type Words, wordsOf } from './words.ts'
+import { heard, type Words, wordsOf } from './input.ts'
 
 export type Wanted = { readonly tool: string; readonly args: { readonly [name: string]: Json } }
 export type Planned = { readonly point: Point; readonly calls: readonly Wanted[] }

@@ -3,8 +3,8 @@
 import type { Mutable } from '../kernel/content.ts'
 import type { State } from './channel.ts'
 import type { Edge, Graph } from './definition.ts'
-import { Misstep, textOf } from './misstep.ts'
-import type { Point, Task } from './point.ts'
+import { Misstep, textOf } from './error.ts'
+import type { Point, Task } from './checkpoint.ts'
 import { END, isSend, START, type Target, type Written } from './step.ts'
 
 /** A node that is done, with what it wrote. */

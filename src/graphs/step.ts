@@ -1,12 +1,12 @@
 // What a node is for the planner: which calls it wants, the tool that makes them, and what their results come to. The typed ways to
 // make one are in node.ts; when it is called is decided in plan.ts.
-import { canonicalJson } from '../tools/canonical.ts'
+import { canonicalJson } from '../tools/core/canonical.ts'
 import type { Json } from '../kernel/content.ts'
 import { anything, needed, optionsOf, record } from '../options.ts'
-import { output } from '../tools/output.ts'
-import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from '../tools/tool.ts'
+import { output } from '../tools/core/output.ts'
+import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from '../tools/core/tool.ts'
 import type { State } from './channel.ts'
-import { textOf } from './misstep.ts'
+import { textOf } from './error.ts'
 import { isRecord, plainJson } from './plain.ts'
 
 export const START = 'START'

@@ -3,7 +3,7 @@ import type { Allow, CallKey, Frozen, Json, Outcome, Part, ProviderFailureClass,
 import type { Event, InboxBody, OwnerEvent } from './event.ts'
 import type { Message } from './transcript.ts'
 
-/** The status of a session, and its card: the one derived row of it that indexes read. Made by runtime/card.ts. */
+/** The status of a session, and its card: the one derived row of it that indexes read. Made by engine/card.ts. */
 export type Status = 'idle' | 'running' | 'rescheduling' | 'requires_action' | 'terminated'
 
 // biome-ignore format: related fields share a line

@@ -1,8 +1,8 @@
 // What was recalled, as citations: scored, bounded, and as the text that a model reads. Pure.
 import type { Frozen } from '../kernel/content.ts'
 import { eventId } from '../kernel/event.ts'
-import type { LearningKind } from '../tools/directive.ts'
-import { visible } from '../tools/invisible.ts'
+import type { LearningKind } from '../tools/core/directive.ts'
+import { visible } from '../view/invisible.ts'
 import type { Row } from './learnings.ts'
 import { relevance } from './relevance.ts'
 import { clipped } from './render.ts'

@@ -1,6 +1,6 @@
 // Memory for a harness, as hooks: recall when a run begins, learn and write the runtime files when a session rests. None of them
 // fails a run, and none delays one for longer than it may.
-import type { Hook } from '../runtime/hooks.ts'
+import type { Hook } from '../riders/hooks/hooks.ts'
 import { citedText } from './cite.ts'
 import { runtimeFilesHook } from './files.ts'
 import { callable, type Checks, filled, optionsOf } from '../options.ts'

@@ -12,4 +12,10 @@ export {
 } from './memory.ts'
 export { checkpointOf, type RuntimeFile, sessionStateOf, workingBufferOf } from './render.ts'
 export { taggedDirective } from './tagged.ts'
-export { type Directive, directiveTool, type Learning, type LearningKind, LOOP_DIRECTIVE } from '../tools/directive.ts'
+export {
+  type Directive,
+  directiveTool,
+  type Learning,
+  type LearningKind,
+  LOOP_DIRECTIVE,
+} from '../tools/core/directive.ts'

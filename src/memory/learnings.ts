@@ -3,9 +3,9 @@
 import { hash } from 'node:crypto'
 import { appendFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { Fault } from '../kernel/failure.ts'
-import { checkVersion, type Database, loadDriver, type Statement } from '../stores/sqlite-driver.ts'
-import { prepareFile, realFileSystemOf } from '../stores/sqlite-file.ts'
-import type { Learning, LearningKind } from '../tools/directive.ts'
+import { checkVersion, type Database, loadDriver, type Statement } from '../stores/sqlite/driver.ts'
+import { prepareFile, realFileSystemOf } from '../stores/sqlite/file.ts'
+import type { Learning, LearningKind } from '../tools/core/directive.ts'
 
 /** A learning and where it was learned: `session` and `seq` name its event. */
 export type Row = {

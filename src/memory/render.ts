@@ -1,7 +1,7 @@
 // The three runtime files of a session as text: pure functions of its log. Times are those of events, so the same log gives the
 // same bytes on every machine. Nothing is written here.
 import { type Event, eventId } from '../kernel/event.ts'
-import type { Learning } from '../tools/directive.ts'
+import type { Learning } from '../tools/core/directive.ts'
 import { type PendingWake, View } from './view.ts'
 
 export type RuntimeFile = 'checkpoint.json' | 'session-state.md' | 'working-buffer.md'

@@ -3,10 +3,10 @@
 import type { Json, Part } from '../kernel/content.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../kernel/ports.ts'
 import type { Message } from '../kernel/transcript.ts'
-import { isPriced, type Priced } from '../models/hosted.ts'
+import { isPriced, type Priced } from '../models/http/hosted.ts'
 import { resolveModel } from '../models/resolve.ts'
-import { readJson } from '../models/tolerant.ts'
-import { type Directive, directive, LOOP_DIRECTIVE } from '../tools/directive.ts'
+import { readJson } from '../models/protocols/tolerant.ts'
+import { type Directive, directive, LOOP_DIRECTIVE } from '../tools/core/directive.ts'
 
 type Assistant = Extract<Message, { role: 'assistant' }>
 

@@ -6,8 +6,8 @@ import { type OpenSession, open, take } from '../kernel/fold.ts'
 import { next } from '../kernel/next.ts'
 import type { Status } from '../kernel/ports.ts'
 import { EMPTY } from '../kernel/session.ts'
-import { cardOf } from '../runtime/card.ts'
-import { type Directive, directivesIn, followUpsOf, type Learning, readLearning } from '../tools/directive.ts'
+import { cardOf } from '../engine/card.ts'
+import { type Directive, directivesIn, followUpsOf, type Learning, readLearning } from '../tools/core/directive.ts'
 
 export type PendingWake = { readonly key: string; readonly due: number; readonly reason: string }
 export type Waiting = { readonly call: CallKey; readonly tool: string; readonly needs: 'approval' | 'answer' }

@@ -3,11 +3,11 @@
 import type { Json, Verdict } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { OutputSchema, Reply } from '../kernel/ports.ts'
-import { LEAKED, looksLikeCall } from './leaked.ts'
-import { isStrict, tightened } from './strict.ts'
-import { readJson } from './tolerant.ts'
-import { hasRootChoice } from './tool-schema.ts'
-import { isObject } from './json.ts'
+import { LEAKED, looksLikeCall } from './protocols/leaked.ts'
+import { isStrict, tightened } from './protocols/strict.ts'
+import { readJson } from './protocols/tolerant.ts'
+import { hasRootChoice } from './protocols/tool-schema.ts'
+import { isObject } from './protocols/json.ts'
 
 const MODES = ['text', 'native', 'tool', 'prompted', 'auto'] as const
 export type OutputMode = (typeof MODES)[number]

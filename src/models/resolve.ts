@@ -3,16 +3,16 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../kernel/ports.ts'
 import { type Checks, filled, listOf, needed, oneOf, optionsOf, record, tableOf, text, within } from '../options.ts'
-import { type Endpoint, endpoints } from './endpoints.ts'
-import { HOSTED_OPTIONS, HostedModel, type HostedOptions, type Priced } from './hosted.ts'
-import { offline } from './offline.ts'
-import type { Protocol } from './protocol.ts'
+import { type Endpoint, endpoints } from './http/endpoints.ts'
+import { HOSTED_OPTIONS, HostedModel, type HostedOptions, type Priced } from './http/hosted.ts'
+import { offline } from './local/offline.ts'
+import type { Protocol } from './protocols/protocol.ts'
 
 /** Sound, though states are unknown here: each protocol only ever gets back those it made itself. */
 const loaders: Readonly<Record<Endpoint['protocol'], () => Promise<Protocol<unknown>>>> = {
-  chat: async () => (await import('./protocols/chat.ts')).chat,
-  messages: async () => (await import('./protocols/messages.ts')).messages,
-  responses: async () => (await import('./protocols/responses.ts')).responses,
+  chat: async () => (await import('./protocols/chat/chat.ts')).chat,
+  messages: async () => (await import('./protocols/messages/messages.ts')).messages,
+  responses: async () => (await import('./protocols/responses/responses.ts')).responses,
 }
 
 export type ModelOptions = HostedOptions & { readonly endpoints?: readonly Endpoint[] }

@@ -2,8 +2,8 @@
 // waiting for a provider to recover is not done here but by the session, in its log.
 import type { CallContext, Model, ModelFailure, Reply, Request } from '../kernel/ports.ts'
 import { Fault } from '../kernel/failure.ts'
-import { failure } from './failures.ts'
-import { isPriced, OUTPUT_TOKENS, type Priced } from './hosted.ts'
+import { failure } from './http/failures.ts'
+import { isPriced, OUTPUT_TOKENS, type Priced } from './http/hosted.ts'
 import type { Able } from './output.ts'
 import { costOf, type Price, type Profile, UNKNOWN } from './price.ts'
 import { anything, type Checks, optionsOf } from '../options.ts'

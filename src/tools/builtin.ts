@@ -1,14 +1,14 @@
 // The built-in tools by name: which of them an agent gets, and nothing about what they do. The shell is never among them:
 // whoever wants it adds `bashTool` by hand.
 import { Fault } from '../kernel/failure.ts'
-import { askUserTool } from './ask.ts'
+import { askUserTool } from './people/ask.ts'
 import { listOf, optionsOf, text, within } from '../options.ts'
-import { FETCH_OPTIONS, webFetchTool, type WebFetchOptions } from './fetch.ts'
-import { FILE_OPTIONS, type FileToolsOptions, fileTools } from './files.ts'
-import { jsonlSearchTool } from './jsonl.ts'
-import { parallelCheck, type ParallelLlmOptions, parallelLlmTool } from './parallel-llm.ts'
-import { SKILLS_OF, type SkillOptions, skillTools } from './skills.ts'
-import type { Tool } from './tool.ts'
+import { FETCH_OPTIONS, webFetchTool, type WebFetchOptions } from './web/fetch.ts'
+import { FILE_OPTIONS, type FileToolsOptions, fileTools } from './files/files.ts'
+import { jsonlSearchTool } from './jsonl/jsonl.ts'
+import { parallelCheck, type ParallelLlmOptions, parallelLlmTool } from './agents/parallel-llm.ts'
+import { SKILLS_OF, type SkillOptions, skillTools } from './skills/skills.ts'
+import type { Tool } from './core/tool.ts'
 
 const FILES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
 const SKILLS = ['skill_read', 'skill_run'] as const

@@ -1,10 +1,10 @@
 // The tools that come with Terret, as an entry of their own: whoever does not use them does not load them.
-export { askUserTool } from './ask.ts'
+export { askUserTool } from './people/ask.ts'
 export { type BuiltInName, type BuiltInOptions, builtInTools } from './builtin.ts'
-export { type BashLine, type BashOptions, bashTool } from './bash.ts'
-export { type WebFetchOptions, webFetchTool } from './fetch.ts'
-export { type FileToolsOptions, fileTools } from './files.ts'
-export { jsonlSearchTool } from './jsonl.ts'
+export { type BashLine, type BashOptions, bashTool } from './shell/bash.ts'
+export { type WebFetchOptions, webFetchTool } from './web/fetch.ts'
+export { type FileToolsOptions, fileTools } from './files/files.ts'
+export { jsonlSearchTool } from './jsonl/jsonl.ts'
 export {
   filePins,
   type McpChange,
@@ -16,6 +16,6 @@ export {
   mcpServer,
   type Pin,
   type Pins,
-} from './mcp.ts'
-export { type ParallelLlmOptions, parallelLlmTool } from './parallel-llm.ts'
-export { type SkillOptions, skillTools } from './skills.ts'
+} from './mcp/mcp.ts'
+export { type ParallelLlmOptions, parallelLlmTool } from './agents/parallel-llm.ts'
+export { type SkillOptions, skillTools } from './skills/skills.ts'

@@ -1,5 +1,5 @@
 // What an attack case is, and how one is judged: played twice, with the defence and without it. It holds no case itself.
-import { findSandbox } from '../../src/tools/sandbox.ts'
+import { findSandbox } from '../../src/tools/shell/sandbox.ts'
 import { World } from './world.ts'
 
 /** Without what a case needs it is a named skip. */

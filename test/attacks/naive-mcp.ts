@@ -2,8 +2,8 @@
 // For controls only.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { defineTool, type Tool } from '../../src/index.ts'
-import { fromJsonSchema, type JsonSchema } from '../../src/tools/json-schema.ts'
-import type { ToolSource } from '../../src/tools/tool.ts'
+import { fromJsonSchema, type JsonSchema } from '../../src/tools/core/json-schema.ts'
+import type { ToolSource } from '../../src/tools/core/tool.ts'
 import type { World } from './world.ts'
 
 type Message = { readonly id?: unknown; readonly method?: string; readonly result?: Bag; readonly params?: Bag }

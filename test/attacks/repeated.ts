@@ -1,6 +1,6 @@
 // Rows 55 and 56: a call that was denied comes again in another spelling, and a call is written so that the person who decides does
 // not see what it does. The controls are desks that take one yes for all, and screens that print what they are given.
-import { drawnPreview } from '../../src/cli/preview.ts'
+import { drawnPreview } from '../../src/cli/present/preview.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Case, Row } from './case.ts'
 import { Desk, type Pending, sentEvil } from './desk.ts'

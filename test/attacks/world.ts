@@ -22,9 +22,9 @@ import {
   type Tool,
 } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
-import { bashTool, type BashOptions } from '../../src/tools/bash.ts'
-import { fileTools } from '../../src/tools/files.ts'
-import { jsonlSearchTool } from '../../src/tools/jsonl.ts'
+import { bashTool, type BashOptions } from '../../src/tools/shell/bash.ts'
+import { fileTools } from '../../src/tools/files/files.ts'
+import { jsonlSearchTool } from '../../src/tools/jsonl/jsonl.ts'
 import { processesWith } from '../tools/box.ts'
 import { weakened, type Weakness } from './walls.ts'
 

@@ -4,7 +4,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV3, LanguageModelV3CallOptions } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import type { Chaos, ChaosSaid, Dialect } from '../../src/chaos/index.ts'
+import type { Chaos, ChaosSaid, Dialect } from '../../src/testing/index.ts'
 import { chaosFor, DIALECTS, json, PATHS, post, split, streamOf, type WireEvent } from './wire.ts'
 
 const reply: ChaosSaid = {

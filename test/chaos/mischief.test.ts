@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { type Chaos, type Dialect, type Mischief, startChaos } from '../../src/chaos/index.ts'
+import { type Chaos, type Dialect, type Mischief, startChaos } from '../../src/testing/index.ts'
 import type { Clock } from '../../src/index.ts'
 import { chaosFor, DIALECTS, json, PATHS, post, received, split, streamOf } from './wire.ts'
 

@@ -1,6 +1,6 @@
 // One wrong request and its correction for every rule that `providerRules` has. The requests are merged into the smallest good
 // one of the dialect. Before each, the server has given one answer, whose parts some of them send back.
-import type { Dialect } from '../../src/chaos/index.ts'
+import type { Dialect } from '../../src/testing/index.ts'
 import type { Body } from './wire.ts'
 
 export type RuleCase = {

@@ -11,7 +11,7 @@ import type {
 } from '@ai-sdk/provider'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Asked, type ChaosRequest, type ChaosSaid, type Dialect, providerRules } from '../../src/chaos/index.ts'
+import { type Asked, type ChaosRequest, type ChaosSaid, type Dialect, providerRules } from '../../src/testing/index.ts'
 import { ruleCases } from './rules-cases.ts'
 import { chaosFor, DIALECTS, json, post } from './wire.ts'
 

@@ -8,7 +8,7 @@ import {
   rateLimited,
   serverError,
   unauthorized,
-} from '../../src/chaos/index.ts'
+} from '../../src/testing/index.ts'
 import { chaosFor, DIALECTS, json, post } from './wire.ts'
 
 const TABLE: readonly (readonly [string, ChaosTrouble, readonly [number, string], readonly [number, string]])[] = [

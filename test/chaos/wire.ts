@@ -1,6 +1,6 @@
 // Asking the chaos server as a client would: plain requests, and a stream split into its events.
 import { onTestFinished } from 'vitest'
-import { type Chaos, type ChaosOptions, type ChaosScript, type Dialect, startChaos } from '../../src/chaos/index.ts'
+import { type Chaos, type ChaosOptions, type ChaosScript, type Dialect, startChaos } from '../../src/testing/index.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 export type WireEvent = { readonly event: string; readonly data: string }

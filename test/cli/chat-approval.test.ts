@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { wordOf } from '../../src/cli/approval.ts'
-import { aboutOf } from '../../src/cli/chat-call.ts'
-import { openHistory } from '../../src/cli/chat-history.ts'
-import { homeOf, makeHome } from '../../src/cli/home.ts'
+import { wordOf } from '../../src/cli/present/approval.ts'
+import { aboutOf } from '../../src/cli/chat/call.ts'
+import { openHistory } from '../../src/cli/chat/history.ts'
+import { homeOf, makeHome } from '../../src/cli/state/home.ts'
 import { openStage, type Stage } from './stage.ts'
 
 let stage: Stage

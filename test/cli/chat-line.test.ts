@@ -10,7 +10,7 @@ import {
   lineOf,
   press,
   textOf,
-} from '../../src/cli/chat-line.ts'
+} from '../../src/cli/chat/edit-line.ts'
 
 const KNOWN: Known = {
   history: ['first', 'second'],

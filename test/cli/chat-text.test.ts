@@ -1,6 +1,6 @@
 // Text on its way to a chat's screen: cleaned in pieces, measured, broken into rows.
 import { describe, expect, it } from 'vitest'
-import { broken, Cleaner, clipped, paintsOf, Prose, spoken, widthOf, wrapped } from '../../src/cli/chat-text.ts'
+import { broken, Cleaner, clipped, paintsOf, Prose, spoken, widthOf, wrapped } from '../../src/cli/present/text.ts'
 
 const EVIL = [
   'before \u001b[2J\u001b[H after',

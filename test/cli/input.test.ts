@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, startChaos } from '../../src/chaos/index.ts'
+import { type Chaos, startChaos } from '../../src/testing/index.ts'
 import { EXIT_TEXT } from '../../src/cli/exit.ts'
 import { TABLE } from '../../src/cli/table.ts'
-import { findSandbox } from '../../src/tools/sandbox.ts'
+import { findSandbox } from '../../src/tools/shell/sandbox.ts'
 import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
 
 let stage: Stage

@@ -1,8 +1,8 @@
 // What came of a call, as people read it. Pure; the terminal shows it in terminal-outcome.test.ts.
 import { describe, expect, it } from 'vitest'
-import { Calls, doneRows, foldedLine } from '../../src/cli/chat-call.ts'
-import { paintsOf, widthOf } from '../../src/cli/chat-text.ts'
-import { outcomeOf, outcomeText, tailOf, type ToolResult } from '../../src/cli/outcome.ts'
+import { Calls, doneRows, foldedLine } from '../../src/cli/chat/call.ts'
+import { paintsOf, widthOf } from '../../src/cli/present/text.ts'
+import { outcomeOf, outcomeText, tailOf, type ToolResult } from '../../src/cli/present/outcome.ts'
 import type { Event, Json } from '../../src/kernel/index.ts'
 
 function ran(stdout: string, stderr: string, metadata: { readonly [key: string]: Json }): ToolResult {

@@ -4,10 +4,18 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { widthOf } from '../../src/cli/chat-text.ts'
-import { drawnPreview, hiddenText, MARGINS, quoted, type Room, type Shown, shownCall } from '../../src/cli/preview.ts'
+import { widthOf } from '../../src/cli/present/text.ts'
+import {
+  drawnPreview,
+  hiddenText,
+  MARGINS,
+  quoted,
+  type Room,
+  type Shown,
+  shownCall,
+} from '../../src/cli/present/preview.ts'
 import type { Json, Pending } from '../../src/index.ts'
-import { oddName, skeleton } from '../../src/tools/lookalike.ts'
+import { oddName, skeleton } from '../../src/view/lookalike.ts'
 import { openStage, type Stage } from './stage.ts'
 
 let stage: Stage

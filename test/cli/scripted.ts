@@ -1,6 +1,6 @@
 // A stage for each test of a file, and a provider that speaks from a script, both gone after it. Imported for its hooks as well.
 import { afterEach, beforeEach } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { type Chaos, type ChaosScript, startChaos } from '../../src/testing/index.ts'
 import { endpoint, openStage, type Stage } from './stage.ts'
 
 /** Of the test that runs now: filled anew before each. */

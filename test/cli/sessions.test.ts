@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { overflow } from '../../src/chaos/index.ts'
+import { overflow } from '../../src/testing/index.ts'
 import { Harness, sqlite } from '../../src/index.ts'
 import { provider, scriptedBy, stage } from './scripted.ts'
 import { endpoint, lastLine } from './stage.ts'

@@ -1,9 +1,9 @@
 // What reaches the terminal: nothing of a model, a tool or a file can move its cursor, and nothing long is cut in silence.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type Chaos, startChaos } from '../../src/chaos/index.ts'
-import { widthOf } from '../../src/cli/chat-text.ts'
-import { clean, exposedLine, oneLine, safeJson, shownLine } from '../../src/cli/clean.ts'
-import { spinner } from '../../src/cli/view.ts'
+import { type Chaos, startChaos } from '../../src/testing/index.ts'
+import { widthOf } from '../../src/cli/present/text.ts'
+import { clean, exposedLine, oneLine, safeJson, shownLine } from '../../src/cli/present/clean.ts'
+import { spinner } from '../../src/cli/present/view.ts'
 import type { StreamEvent } from '../../src/index.ts'
 import { endpoint, openStage, type Stage } from './stage.ts'
 

@@ -3,7 +3,7 @@ import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { type Chaos, type ChaosScript, startChaos } from '../../src/testing/index.ts'
 import { endpoint, lastLine, MAIN, openStage, type Stage } from './stage.ts'
 
 const NURSING = fileURLToPath(new URL('../../examples/documents/nursing', import.meta.url))

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, startChaos } from '../../src/chaos/index.ts'
+import { type Chaos, startChaos } from '../../src/testing/index.ts'
 import { judge, loadPolicy } from '../../src/index.ts'
 import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
 

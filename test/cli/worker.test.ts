@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/chaos/index.ts'
+import { type Chaos, type ChaosScript, startChaos } from '../../src/testing/index.ts'
 import { type Ended, endpoint, openStage, type Stage } from './stage.ts'
 
 let stage: Stage

@@ -1,9 +1,9 @@
 // The client under test: connects to the server the suite names as the last argument, and calls every tool it offers once.
 // The suite judges what it saw of this on the wire. Its own exit code only says whether it could do its part.
 import type { Json } from '../../src/kernel/content.ts'
-import { systemClock } from '../../src/runtime/platform.ts'
-import { mcpServer } from '../../src/tools/mcp.ts'
-import { execute } from '../../src/tools/run.ts'
+import { systemClock } from '../../src/engine/platform.ts'
+import { mcpServer } from '../../src/tools/mcp/mcp.ts'
+import { execute } from '../../src/tools/core/run.ts'
 import { toolContext } from '../tools/context.ts'
 
 const url = process.argv.at(-1) ?? ''

@@ -1,7 +1,7 @@
 // The contract of a Store: a session that comes with the log it had in another store.
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/kernel/event.ts'
-import type { Restoration } from '../../src/stores/plan.ts'
+import type { Restoration } from '../../src/stores/plan/plan.ts'
 import {
   admit,
   card,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Event, OwnerBody } from '../../src/kernel/event.ts'
 import type { Blob, Charge, Store } from '../../src/kernel/ports.ts'
-import { lifeOf } from '../../src/stores/plan.ts'
+import { lifeOf } from '../../src/stores/plan/plan.ts'
 import {
   admit,
   begin,

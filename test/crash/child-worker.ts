@@ -3,13 +3,13 @@
 import { createInterface } from 'node:readline'
 import { Bug, Fault } from '../../src/kernel/failure.ts'
 import type { Store, Write } from '../../src/kernel/ports.ts'
-import { LocalLive } from '../../src/runtime/live.ts'
-import { systemClock, systemRandom } from '../../src/runtime/platform.ts'
-import { Worker } from '../../src/runtime/worker.ts'
-import { sqlite } from '../../src/stores/sqlite.ts'
+import { LocalLive } from '../../src/live/live.ts'
+import { systemClock, systemRandom } from '../../src/engine/platform.ts'
+import { Worker } from '../../src/engine/worker.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Appender, digestOf, type ErrorLine, type MarkLine, placesIn, type Written } from './evidence.ts'
 import { agentOf } from './workload.ts'
-import { Redactor } from '../../src/runtime/redact.ts'
+import { Redactor } from '../../src/riders/redact/redact.ts'
 
 const [folder = '', leaseMs = '250'] = process.argv.slice(2)
 const places = placesIn(folder)

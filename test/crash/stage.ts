@@ -1,6 +1,6 @@
 // The writes of the crash test's own hands: how a session is created, how a plan is sent, and, for the tests of its checks,
 // how a log is written that no worker wrote.
-import { cardOf } from '../../src/runtime/card.ts'
+import { cardOf } from '../../src/engine/card.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'

@@ -2,7 +2,7 @@
 // kills. Only reads. What must hold in one log is log-check.ts; this file brings the parts together.
 import { isDeepStrictEqual } from 'node:util'
 import type { Card } from '../../src/kernel/ports.ts'
-import { cardOf } from '../../src/runtime/card.ts'
+import { cardOf } from '../../src/engine/card.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { next } from '../../src/kernel/next.ts'
 import type { Store } from '../../src/kernel/ports.ts'

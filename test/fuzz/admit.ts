@@ -1,8 +1,8 @@
 // Admission of any text for any schema: what runs fits, what fits runs as it is, what is cut short runs only with what was
 // written, and no text makes it throw.
 import type { Json, Proposal } from '../../src/kernel/content.ts'
-import { admit } from '../../src/tools/admit.ts'
-import { defineTool, type Tool } from '../../src/tools/tool.ts'
+import { admit } from '../../src/tools/core/admit.ts'
+import { defineTool, type Tool } from '../../src/tools/core/tool.ts'
 import {
   anyJson,
   fits,

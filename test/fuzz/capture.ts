@@ -1,5 +1,5 @@
 // The bound of a byte stream against one that has the whole in hand: same head, same tail, same counts, whatever the chunks.
-import { Capture, type Captured, type CaptureLimits } from '../../src/tools/capture.ts'
+import { Capture, type Captured, type CaptureLimits } from '../../src/tools/shell/capture.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 

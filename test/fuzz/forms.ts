@@ -1,5 +1,5 @@
 // Commands that run `make deploy`, made of spellings and wrappers: a rule that denies it never lets one through.
-import { judge } from '../../src/tools/policy.ts'
+import { judge } from '../../src/tools/policy/policy.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 

@@ -1,7 +1,7 @@
 // The policy against a reading of its rules by somebody else: deny before ask before allow, a further denial never lets more
 // through, a shell's own syntax is never allowed by a rule, and what is remembered is one action.
 import type { Json } from '../../src/kernel/content.ts'
-import { type Action, judge, type Policy, rememberedRule, type Rule } from '../../src/tools/policy.ts'
+import { type Action, judge, type Policy, rememberedRule, type Rule } from '../../src/tools/policy/policy.ts'
 import { command, type Command, VOCABULARY } from './command.ts'
 import { isObject, sameJson } from './json.ts'
 import { drawn, type Tape } from './tape.ts'

@@ -1,7 +1,7 @@
 // The repair table over random schemas and arguments as models get them wrong: what fits is left alone, nothing is invented,
 // a stranger cancels everything, twice is once. What becomes of a repaired value is admit.ts.
 import type { Json } from '../../src/kernel/content.ts'
-import { ALIASES, repair } from '../../src/tools/repair.ts'
+import { ALIASES, repair } from '../../src/tools/repair/repair.ts'
 import { anyJson, fitting, isObject, type JsonObject, pollution, rootSchema, sameJson, spoiled } from './json.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'

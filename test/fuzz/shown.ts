@@ -1,8 +1,8 @@
 // What is shown of a text that is not ours, for any text: each row has a margin and fits, no row is one of the program's, and what is
 // left out is told.
-import { fitted, saidText, widthOf } from '../../src/cli/chat-text.ts'
-import { drawnPreview, quoted, type Room, type Shown } from '../../src/cli/preview.ts'
-import type { PreviewLine } from '../../src/tools/preview.ts'
+import { fitted, saidText, widthOf } from '../../src/cli/present/text.ts'
+import { drawnPreview, quoted, type Room, type Shown } from '../../src/cli/present/preview.ts'
+import type { PreviewLine } from '../../src/tools/files/preview.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 

@@ -2,9 +2,9 @@
 // pure, so every case goes on from the nearest prefix instead of from the start.
 import type { Json } from '../../src/kernel/content.ts'
 import type { ModelFailure, Reply } from '../../src/kernel/ports.ts'
-import type { exchange } from '../../src/models/exchange.ts'
-import { type frame, type Framing, UNFRAMED } from '../../src/models/framing.ts'
-import type { Protocol, WireEvent } from '../../src/models/protocol.ts'
+import type { exchange } from '../../src/models/http/exchange.ts'
+import { type frame, type Framing, UNFRAMED } from '../../src/models/http/framing.ts'
+import type { Protocol, WireEvent } from '../../src/models/protocols/protocol.ts'
 import { target } from '../models/oracle-said.ts'
 import type { Recording } from '../models/oracle-streams.ts'
 import { hold } from './target.ts'

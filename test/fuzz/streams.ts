@@ -1,9 +1,9 @@
 // Every byte of every recorded stream: cut there, split there, without it, and with a bit of it flipped. It is a list and not
 // a lottery: with as many runs as there are bytes all of them are looked at, with fewer one in so many.
 import type { ModelFailure, Reply } from '../../src/kernel/ports.ts'
-import { exchange } from '../../src/models/exchange.ts'
-import { frame } from '../../src/models/framing.ts'
-import type { Protocol } from '../../src/models/protocol.ts'
+import { exchange } from '../../src/models/http/exchange.ts'
+import { frame } from '../../src/models/http/framing.ts'
+import type { Protocol } from '../../src/models/protocols/protocol.ts'
 import { protocols } from '../models/oracle-said.ts'
 import { committedStreams, type Recording, sharedStreams } from '../models/oracle-streams.ts'
 import { checkCut } from './streams-cut.ts'

@@ -1,6 +1,6 @@
 // Text that ends early: it is closed or given up, never completed. The oracle wrote the text, so it knows what the cut hit.
 import type { Json } from '../../src/kernel/content.ts'
-import { close } from '../../src/tools/truncated.ts'
+import { close } from '../../src/tools/repair/truncated.ts'
 import { anyJson, isObject, isPart, pollution, sameJson } from './json.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'

@@ -1,7 +1,7 @@
 // One node over many items: which of them run, what their results come to, and what one that fails does to the others.
 import { describe, expect, it } from 'vitest'
 import { append, END, last, type MapPolicy, START, withState } from '../../src/graphs/index.ts'
-import { standing } from '../../src/graphs/standing.ts'
+import { standing } from '../../src/graphs/node-status.ts'
 import { moment } from './moment.ts'
 import { eventsIn, failureIn, ofType, runOf, turnsOf, withGraphs } from './stage.ts'
 

@@ -1,7 +1,7 @@
 // The report workflow with child agents that plan, draft and review. Their models are scripts; the quotes are still looked up.
 import { describe, expect, it } from 'vitest'
 import { reportFound } from '../../src/graphs/index.ts'
-import { checkDraft, type Checked } from '../../src/graphs/report-check.ts'
+import { checkDraft, type Checked } from '../../src/workflows/report/check.ts'
 import { type Model, scripted, type Step } from '../../src/index.ts'
 import { failureIn } from './stage.ts'
 import { DOCUMENTS, INPUT, openBench, quotesIn, stateOf } from './report-stage.ts'

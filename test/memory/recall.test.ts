@@ -5,7 +5,7 @@ import type { Row } from '../../src/memory/learnings.ts'
 import { citationsOf, citedText } from '../../src/memory/cite.ts'
 import { relevance, wordsOf } from '../../src/memory/relevance.ts'
 import { saidIn, stage } from '../runtime/hooks-stage.ts'
-import { loadDriver } from '../../src/stores/sqlite-driver.ts'
+import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { closing, learns, place, staged } from './stage.ts'
 
 const row = (n: number, over: Partial<Row> = {}): Row => {

@@ -3,7 +3,7 @@ import { type LanguageModelV3, type LanguageModelV3StreamPart, LoadAPIKeyError }
 import { MockLanguageModelV3 } from 'ai/test'
 import { describe, expect, it } from 'vitest'
 import type { ModelFailure, Reply } from '../../src/index.ts'
-import { fromAiSdk } from '../../src/models/aisdk.ts'
+import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
 import { bytesOf, client, type Dialect, finish, mock, modelOf, streamed } from './aisdk-stage.ts'
 import { callContext, request } from './context.ts'
 

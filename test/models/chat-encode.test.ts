@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { Json, Part } from '../../src/kernel/content.ts'
 import type { Request } from '../../src/kernel/ports.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
-import { endpoints } from '../../src/models/endpoints.ts'
-import type { Quirks, Settings, Target } from '../../src/models/protocol.ts'
-import { chat } from '../../src/models/protocols/chat.ts'
+import { endpoints } from '../../src/models/http/endpoints.ts'
+import type { Quirks, Settings, Target } from '../../src/models/protocols/protocol.ts'
+import { chat } from '../../src/models/protocols/chat/chat.ts'
 import { refusals } from './chat-rules.ts'
 
 type Body = { readonly [key: string]: unknown; readonly messages: readonly { readonly [key: string]: unknown }[] }

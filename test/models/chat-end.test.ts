@@ -1,7 +1,7 @@
 // Chat Completions: how a stream ends, well or badly, and answers that come whole.
 import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { chat } from '../../src/models/protocols/chat.ts'
+import { chat } from '../../src/models/protocols/chat/chat.ts'
 import { callPiece, delta, hear, play, replyOf, send, target } from './chat-heard.ts'
 import { recording } from './sse.ts'
 

@@ -1,7 +1,7 @@
 // Streams of Chat Completions as a test has them: recordings and chunks in, what was heard out. No assertions.
 import type { Delta, ModelFailure, Reply } from '../../src/kernel/ports.ts'
-import type { Target, WireEvent } from '../../src/models/protocol.ts'
-import { chat } from '../../src/models/protocols/chat.ts'
+import type { Target, WireEvent } from '../../src/models/protocols/protocol.ts'
+import { chat } from '../../src/models/protocols/chat/chat.ts'
 import { recording } from './sse.ts'
 
 export const target: Target = { endpoint: 'openrouter', model: 'm', settings: {}, quirks: {} }

@@ -1,6 +1,6 @@
 // The table of hosts: what every entry must be. That the addresses are right is nothing a test without a network can say.
 import { describe, expect, it } from 'vitest'
-import { endpoints } from '../../src/models/endpoints.ts'
+import { endpoints } from '../../src/models/http/endpoints.ts'
 
 describe('Endpoints', () => {
   it('B-CHAT-28: hosts elsewhere are reached by https with a key from the environment, hosts here without either', () => {

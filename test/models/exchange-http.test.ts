@@ -2,7 +2,7 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { fetchTransport, httpTransport, type Transport } from '../../src/models/transport.ts'
+import { fetchTransport, httpTransport, type Transport } from '../../src/models/http/transport.ts'
 import { ANSWER, KEY, overHttp, say, served, START, STREAMED } from './exchange-stage.ts'
 
 const TRANSPORTS: readonly (readonly [string, Transport])[] = [

@@ -5,11 +5,11 @@ import type { Event } from '../../src/kernel/event.ts'
 import type { FailureKind } from '../../src/kernel/failure.ts'
 import type { Request } from '../../src/kernel/ports.ts'
 import { type Message, Transcript } from '../../src/kernel/transcript.ts'
-import { optionsFor } from '../../src/models/aisdk-prompt.ts'
-import { chat } from '../../src/models/protocols/chat.ts'
-import { messages } from '../../src/models/protocols/messages.ts'
-import { responses } from '../../src/models/protocols/responses.ts'
-import { sound } from '../../src/models/sound.ts'
+import { optionsFor } from '../../src/models/aisdk/prompt.ts'
+import { chat } from '../../src/models/protocols/chat/chat.ts'
+import { messages } from '../../src/models/protocols/messages/messages.ts'
+import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { sound } from '../../src/models/protocols/sound.ts'
 
 type Ended = readonly [status: CallStatus, kind: FailureKind | null, said: string]
 

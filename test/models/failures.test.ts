@@ -1,6 +1,6 @@
 // What a provider's trouble means.
 import { describe, expect, it } from 'vitest'
-import { failure, failureOf, troubleIn } from '../../src/models/failures.ts'
+import { failure, failureOf, troubleIn } from '../../src/models/http/failures.ts'
 
 const classOf = (trouble: Partial<Parameters<typeof failureOf>[0]>) => failureOf({ message: 'm', ...trouble }).class
 

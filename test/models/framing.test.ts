@@ -2,8 +2,8 @@
 // event stream"; the simple reader here follows them on a whole text and is the measure for the real one.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { frame, type Framing, LINE_CHARS_MAX, UNFRAMED } from '../../src/models/framing.ts'
-import type { WireEvent } from '../../src/models/protocol.ts'
+import { frame, type Framing, LINE_CHARS_MAX, UNFRAMED } from '../../src/models/http/framing.ts'
+import type { WireEvent } from '../../src/models/protocols/protocol.ts'
 
 function eventsOf(...chunks: readonly (string | Uint8Array)[]): readonly WireEvent[] {
   const events: WireEvent[] = []

@@ -9,7 +9,7 @@ import {
   type ChaosScript,
   type Dialect,
   startChaos,
-} from '../../src/chaos/index.ts'
+} from '../../src/testing/index.ts'
 import {
   type Clock,
   defineTool,

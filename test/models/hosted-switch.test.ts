@@ -2,7 +2,7 @@
 // provider as it came, the others' is told in words, and nothing is ever refused.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Chaos, ChaosReply, ChaosRequest, ChaosSaid, Dialect } from '../../src/chaos/index.ts'
+import type { Chaos, ChaosReply, ChaosRequest, ChaosSaid, Dialect } from '../../src/testing/index.ts'
 import {
   type Harness,
   type Input,

@@ -11,7 +11,7 @@ import {
   rateLimited,
   serverError,
   unauthorized,
-} from '../../src/chaos/index.ts'
+} from '../../src/testing/index.ts'
 import { z } from 'zod'
 import { defineTool, fallback, scripted } from '../../src/index.ts'
 import {

@@ -2,7 +2,7 @@
 // that were none, and a conversation whose provider takes back what it sealed. Real HTTP to the chaos server.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type ChaosReply, rateLimited } from '../../src/chaos/index.ts'
+import { type ChaosReply, rateLimited } from '../../src/testing/index.ts'
 import { defineTool, Fault, fallback, type HostedOptions, model, type Result } from '../../src/index.ts'
 import { callContext, request } from './context.ts'
 import {

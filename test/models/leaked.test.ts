@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Harness, scripted } from '../../src/index.ts'
-import { looksLikeCall } from '../../src/models/leaked.ts'
+import { looksLikeCall } from '../../src/models/protocols/leaked.ts'
 import { chaosOf, harnessOf, hosted, noting } from './hosted-stage.ts'
 
 const tools = ['read', 'web_search', 'wind']

@@ -2,8 +2,8 @@
 // of them. The writing half is messages-encode.test.ts.
 import { describe, expect, it } from 'vitest'
 import type { Delta, ModelFailure, Reply } from '../../src/kernel/ports.ts'
-import type { Target, WireEvent } from '../../src/models/protocol.ts'
-import { messages } from '../../src/models/protocols/messages.ts'
+import type { Target, WireEvent } from '../../src/models/protocols/protocol.ts'
+import { messages } from '../../src/models/protocols/messages/messages.ts'
 import { framed, recording } from './sse.ts'
 
 const target: Target = { endpoint: 'anthropic', model: 'claude-opus-4-6', settings: {}, quirks: {} }

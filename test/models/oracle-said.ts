@@ -1,11 +1,11 @@
 // What a stream said, in a form that two readers can be compared in. Here is our reader; the other one is oracle-sdk.ts.
 import type { Json, Part, Usage } from '../../src/kernel/content.ts'
 import type { ModelFailure, Reply, ReplyCall } from '../../src/kernel/ports.ts'
-import { frame, UNFRAMED } from '../../src/models/framing.ts'
-import type { Protocol, Target } from '../../src/models/protocol.ts'
-import { chat } from '../../src/models/protocols/chat.ts'
-import { messages } from '../../src/models/protocols/messages.ts'
-import { responses } from '../../src/models/protocols/responses.ts'
+import { frame, UNFRAMED } from '../../src/models/http/framing.ts'
+import type { Protocol, Target } from '../../src/models/protocols/protocol.ts'
+import { chat } from '../../src/models/protocols/chat/chat.ts'
+import { messages } from '../../src/models/protocols/messages/messages.ts'
+import { responses } from '../../src/models/protocols/responses/responses.ts'
 import type { Recording } from './oracle-streams.ts'
 
 export type Said = {

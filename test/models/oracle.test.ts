@@ -2,8 +2,8 @@
 // does not, oracle-differences.ts has the reason.
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { exchange } from '../../src/models/exchange.ts'
-import { frame } from '../../src/models/framing.ts'
+import { exchange } from '../../src/models/http/exchange.ts'
+import { frame } from '../../src/models/http/framing.ts'
 import { checkCut } from '../fuzz/streams-cut.ts'
 import { taken } from '../fuzz/streams-walk.ts'
 import { acceptedDifferences, type Difference } from './oracle-differences.ts'

@@ -1,6 +1,6 @@
 // Providers that are down for a while, over real HTTP: the run waits and goes on by itself, and what it waits for can be seen.
 import { describe, expect, it } from 'vitest'
-import { type ChaosReply, overloaded, rateLimited, unauthorized } from '../../src/chaos/index.ts'
+import { type ChaosReply, overloaded, rateLimited, unauthorized } from '../../src/testing/index.ts'
 import { fallback, type Store, type StreamEvent } from '../../src/index.ts'
 import { asleep } from '../runtime/wake-stage.ts'
 import { chaosOf, eventsOf, harnessOf, hasty, hosted, ofType, stage, STORAGES, storeOf } from './hosted-stage.ts'

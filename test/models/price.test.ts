@@ -1,7 +1,7 @@
 // What a model costs and how much it takes.
 import { describe, expect, it } from 'vitest'
 import { CAUTIOUS, costOf, FREE, profileOf } from '../../src/models/price.ts'
-import type { HostedOptions } from '../../src/models/hosted.ts'
+import type { HostedOptions } from '../../src/models/http/hosted.ts'
 import { model } from '../../src/models/resolve.ts'
 
 const million = { inputTokens: 100_000, outputTokens: 10_000 }

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { Json, Part } from '../../src/kernel/content.ts'
 import type { Request, ToolSchema } from '../../src/kernel/ports.ts'
 import { CLEARED, type Message } from '../../src/kernel/transcript.ts'
-import type { Quirks, Settings, Target } from '../../src/models/protocol.ts'
-import { responses } from '../../src/models/protocols/responses.ts'
-import { isStrict } from '../../src/models/strict.ts'
+import type { Quirks, Settings, Target } from '../../src/models/protocols/protocol.ts'
+import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { isStrict } from '../../src/models/protocols/strict.ts'
 
 type Body = Readonly<Record<string, Json>> & { readonly input: readonly Readonly<Record<string, Json>>[] }
 

@@ -3,9 +3,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Delta, ModelFailure, Reply } from '../../src/kernel/ports.ts'
-import { frame, UNFRAMED } from '../../src/models/framing.ts'
-import type { Target, WireEvent } from '../../src/models/protocol.ts'
-import { responses } from '../../src/models/protocols/responses.ts'
+import { frame, UNFRAMED } from '../../src/models/http/framing.ts'
+import type { Target, WireEvent } from '../../src/models/protocols/protocol.ts'
+import { responses } from '../../src/models/protocols/responses/responses.ts'
 
 const folder = new URL('../recordings/responses/', import.meta.url)
 const target: Target = { endpoint: 'openai', model: 'gpt-5.2', settings: {}, quirks: {} }

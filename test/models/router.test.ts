@@ -1,13 +1,13 @@
 // Several models as one, and the limiter they share.
 import { describe, expect, it } from 'vitest'
 import type { Model, ModelFailure } from '../../src/kernel/ports.ts'
-import { failure } from '../../src/models/failures.ts'
-import type { Priced } from '../../src/models/hosted.ts'
-import { Limiter } from '../../src/models/limiter.ts'
+import { failure } from '../../src/models/http/failures.ts'
+import type { Priced } from '../../src/models/http/hosted.ts'
+import { Limiter } from '../../src/models/http/limiter.ts'
 import type { Able } from '../../src/models/output.ts'
 import { CAUTIOUS, type Price } from '../../src/models/price.ts'
 import { fallback, route } from '../../src/models/router.ts'
-import { type Script, scripted } from '../../src/models/scripted.ts'
+import { type Script, scripted } from '../../src/models/local/scripted.ts'
 import { callContext, request } from './context.ts'
 
 /** A scripted model that says what it costs and can do, as one of a provider would. */

@@ -1,5 +1,5 @@
 // The scripted model: a first-class model for tests and examples.
-import { systemClock } from '../../src/runtime/platform.ts'
+import { systemClock } from '../../src/engine/platform.ts'
 import { describe, expect, it } from 'vitest'
 import type { Delta, Model, Request } from '../../src/index.ts'
 import { scripted } from '../../src/index.ts'

@@ -1,6 +1,6 @@
 // Recordings as events, split the simplest way there is. Not the framing of the transport: that has its own file and tests.
 import { readFileSync } from 'node:fs'
-import type { WireEvent } from '../../src/models/protocol.ts'
+import type { WireEvent } from '../../src/models/protocols/protocol.ts'
 
 /** `name` is below test/recordings, without its ending. */
 export function recording(name: string): readonly WireEvent[] {

@@ -6,9 +6,9 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, output, type Script, scripted, ToolFailure, type Tool } from '../../src/index.ts'
 import type { Request } from '../../src/kernel/ports.ts'
-import { bound } from '../../src/tools/bound.ts'
-import { fileTools } from '../../src/tools/files.ts'
-import { parallelLlmTool } from '../../src/tools/parallel-llm.ts'
+import { bound } from '../../src/tools/core/bound.ts'
+import { fileTools } from '../../src/tools/files/files.ts'
+import { parallelLlmTool } from '../../src/tools/agents/parallel-llm.ts'
 import { stage, typesOf } from './stage.ts'
 
 type Extra = Partial<Parameters<typeof defineTool<object>>[0]>

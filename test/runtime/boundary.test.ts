@@ -16,8 +16,8 @@ import {
   sqlite,
   type Tool,
 } from '../../src/index.ts'
-import { fileTools } from '../../src/tools/files.ts'
-import type { Metadata } from '../../src/tools/output.ts'
+import { fileTools } from '../../src/tools/files/files.ts'
+import type { Metadata } from '../../src/tools/core/output.ts'
 import { chaosOf, hosted } from '../models/hosted-stage.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-boundary-'))

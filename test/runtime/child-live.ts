@@ -1,8 +1,8 @@
 // A process that drives a session: told what to say by lines on stdin, answering by lines on stdout. When stdin ends
 // it has nothing left to do and must end by itself, whoever is still connected. Run by live-process.test.ts.
 import { createInterface } from 'node:readline'
-import { SocketLive } from '../../src/runtime/live-socket.ts'
-import { systemClock as clock } from '../../src/runtime/platform.ts'
+import { SocketLive } from '../../src/live/socket.ts'
+import { systemClock as clock } from '../../src/engine/platform.ts'
 import { Directory } from './live-directory.ts'
 
 export type Order =

@@ -2,7 +2,7 @@
 // how the run ended.
 import { z } from 'zod'
 import { defineTool, Fault, Harness, model } from '../../src/index.ts'
-import { sqlite } from '../../src/stores/sqlite.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 
 const [file = '', url = '', session = '', usd = '0'] = process.argv.slice(2)
 const store = sqlite(file)

@@ -1,7 +1,7 @@
 // A process that gets a session as JSON on stdin, imports it into a store of its own, says yes to what is asked and lets it go on:
 // for portable.test.ts. It says what it saw.
 import { memory, scripted, Harness } from '../../src/index.ts'
-import { importSession } from '../../src/runtime/portable.ts'
+import { importSession } from '../../src/archive/portable.ts'
 import { payTool } from './portable-stage.ts'
 
 const chunks: Buffer[] = []

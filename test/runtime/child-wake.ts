@@ -4,7 +4,7 @@
 import { appendFileSync } from 'node:fs'
 import { z } from 'zod'
 import { defineTool, Harness, type Hook, scripted, type Step } from '../../src/index.ts'
-import { sqlite } from '../../src/stores/sqlite.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 
 const [file = '', journal = '', provider = 'well', leaseMs = '30000', idleMs = ''] = process.argv.slice(2)
 

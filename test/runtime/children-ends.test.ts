@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { type HarnessOptions, type Request, stopAtRequests } from '../../src/index.ts'
-import { askUserTool } from '../../src/tools/ask.ts'
-import { fileTools } from '../../src/tools/files.ts'
+import { askUserTool } from '../../src/tools/people/ask.ts'
+import { fileTools } from '../../src/tools/files/files.ts'
 import {
   ask,
   childrenOf,

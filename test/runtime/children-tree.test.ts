@@ -1,7 +1,7 @@
 // A whole tree of sessions seen from its root: approvals, interrupts, restarts and the stream.
 import { describe, expect, it, vi } from 'vitest'
 import type { Harness, Request, Result, Store, StreamEvent } from '../../src/index.ts'
-import { askUserTool } from '../../src/tools/ask.ts'
+import { askUserTool } from '../../src/tools/people/ask.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import {
   ask,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { CallStatus, FailedReason, Json, ModelFailureClass } from '../../src/kernel/content.ts'
 import type { FailureKind } from '../../src/kernel/failure.ts'
 import type { Model, Script } from '../../src/index.ts'
-import { type ClassifiedFailure, classify } from '../../src/runtime/classify.ts'
+import { type ClassifiedFailure, classify } from '../../src/sessions/classify.ts'
 import { make } from './scene.ts'
 
 function result(

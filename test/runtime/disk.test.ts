@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, vi } from 'vitest'
 import { Fault, Harness, scripted } from '../../src/index.ts'
 import { driverOf, makeFile, open } from '../stores/folder.ts'
-import type { Database, Driver } from '../../src/stores/sqlite-driver.ts'
+import type { Database, Driver } from '../../src/stores/sqlite/driver.ts'
 import { tool, typesIn } from './scene.ts'
 
 it('B-WAKE-31: a disk that is full for longer than a lease loses no result: the attempt waits, keeps its session and goes on by itself (F15)', async () => {

@@ -3,10 +3,10 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Event, Fault, Harness, memory, type Script, scripted, type Store } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
-import { readTranscript } from '../../src/runtime/history.ts'
-import { redecide } from '../../src/runtime/replay-decide.ts'
-import { readLog, refold } from '../../src/runtime/replay.ts'
-import { askUserTool } from '../../src/tools/ask.ts'
+import { readTranscript } from '../../src/view/history.ts'
+import { redecide } from '../../src/archive/replay-decide.ts'
+import { readLog, refold } from '../../src/archive/replay.ts'
+import { askUserTool } from '../../src/tools/people/ask.ts'
 
 const open: Harness[] = []
 afterEach(async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Hook } from '../../src/index.ts'
 import type { OwnerWrite, Write } from '../../src/kernel/ports.ts'
-import { askUserTool } from '../../src/tools/ask.ts'
+import { askUserTool } from '../../src/tools/people/ask.ts'
 import {
   ask,
   childrenOf,

@@ -1,7 +1,7 @@
 // What a caller may send: text, pictures and files, from the call to the bytes that a provider gets, and what is refused.
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { ChaosRequest, Dialect } from '../../src/chaos/index.ts'
+import type { ChaosRequest, Dialect } from '../../src/testing/index.ts'
 import { Fault, type Input } from '../../src/index.ts'
 import { conversation, DIALECTS, eventsOf, ofType, stage, STORAGES } from '../models/hosted-stage.ts'
 

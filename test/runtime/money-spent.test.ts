@@ -13,9 +13,9 @@ import {
 } from '../../src/index.ts'
 import type { OwnerBody } from '../../src/kernel/event.ts'
 import { FREE } from '../../src/models/price.ts'
-import { chargesOf } from '../../src/runtime/charges.ts'
-import { abandon } from '../../src/runtime/landings.ts'
-import { Purse } from '../../src/runtime/purse.ts'
+import { chargesOf } from '../../src/riders/money/charges.ts'
+import { abandon } from '../../src/effects/outcomes.ts'
+import { Purse } from '../../src/riders/money/spending-limits.ts'
 import {
   chaosOf,
   eventsOf,

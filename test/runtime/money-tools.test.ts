@@ -2,10 +2,10 @@
 // tool itself makes of its prompts is tools/parallel-llm.test.ts.
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { type ChaosReply, type ChaosRequest, serverError } from '../../src/chaos/index.ts'
+import { type ChaosReply, type ChaosRequest, serverError } from '../../src/testing/index.ts'
 import { defineTool, type Price, type Request, stopAtUsd, type Store } from '../../src/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
-import { parallelLlmTool } from '../../src/tools/parallel-llm.ts'
+import { parallelLlmTool } from '../../src/tools/agents/parallel-llm.ts'
 import { chaosOf, eventsOf, harnessOf, hosted, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { tmpdir } from 'node:os'
 

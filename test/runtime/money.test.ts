@@ -3,10 +3,10 @@
 // children money-tree.test.ts; what nobody tells exactly money-spent.test.ts; models that tools ask money-tools.test.ts.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { overloaded } from '../../src/chaos/index.ts'
+import { overloaded } from '../../src/testing/index.ts'
 import { type Budget, defineTool, Fault, Harness, type Price, scripted, type Store } from '../../src/index.ts'
 import type { Clock, Write } from '../../src/kernel/ports.ts'
-import { cardOf } from '../../src/runtime/card.ts'
+import { cardOf } from '../../src/engine/card.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
 import { EMPTY } from '../../src/kernel/session.ts'

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type HarnessOptions, memory, type Script, scripted, type Store } from '../../src/index.ts'
-import { redecide } from '../../src/runtime/replay-decide.ts'
-import { readLog } from '../../src/runtime/replay.ts'
-import { bashTool } from '../../src/tools/bash.ts'
-import { fileTools } from '../../src/tools/files.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import { redecide } from '../../src/archive/replay-decide.ts'
+import { readLog } from '../../src/archive/replay.ts'
+import { bashTool } from '../../src/tools/shell/bash.ts'
+import { fileTools } from '../../src/tools/files/files.ts'
+import type { Tool } from '../../src/tools/core/tool.ts'
 
 const open: Harness[] = []
 afterEach(async () => {

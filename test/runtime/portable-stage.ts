@@ -3,8 +3,8 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { defineTool, Harness, memory, type Script, scripted, type Store, type Tool } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
-import { canonicalJson } from '../../src/tools/canonical.ts'
-import type { Portable } from '../../src/runtime/portable.ts'
+import { canonicalJson } from '../../src/tools/core/canonical.ts'
+import type { Portable } from '../../src/archive/portable.ts'
 
 export type Desk = {
   readonly harness: Harness

@@ -2,7 +2,7 @@
 // the reply says what changed, where, and what it cost. Real HTTP to the chaos server.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { ChaosReply, Dialect } from '../../src/chaos/index.ts'
+import type { ChaosReply, Dialect } from '../../src/testing/index.ts'
 import { defineTool, fallback, type Harness, type Store, type Tool, type ToolSource } from '../../src/index.ts'
 import {
   chaosOf,

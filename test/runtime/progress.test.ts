@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import type { BlobRef, Json, Proposal } from '../../src/kernel/content.ts'
 import type { FailureKind } from '../../src/kernel/failure.ts'
-import { fingerprint, isSameJson } from '../../src/runtime/attempt.ts'
-import { Guard } from '../../src/runtime/guard.ts'
+import { fingerprint, isSameJson } from '../../src/riders/guard/call-outcome.ts'
+import { Guard } from '../../src/riders/guard/guard.ts'
 import { ask, call } from '../kernel/logbook.ts'
 import { type Ended, failed, Guarded } from './guarded.ts'
 

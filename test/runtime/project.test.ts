@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { requestBytes } from '../../sim/bytes.ts'
-import { project } from '../../src/runtime/project.ts'
+import { project } from '../../src/effects/request.ts'
 import { Transcript } from '../../src/kernel/transcript.ts'
 import { ask, asking, call, type Logbook } from '../kernel/logbook.ts'
 

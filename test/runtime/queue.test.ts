@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { Queue } from '../../src/runtime/queue.ts'
+import { Queue } from '../../src/sessions/queue.ts'
 
 function filled(...items: readonly string[]) {
   const queue = new Queue<string>()

@@ -16,7 +16,7 @@ import {
   type Store,
   type Tool,
 } from '../../src/index.ts'
-import { environmentSecrets, Redactor } from '../../src/runtime/redact.ts'
+import { environmentSecrets, Redactor } from '../../src/riders/redact/redact.ts'
 
 const SECRET = 'sk-live-4f9a8b7c6d5e'
 const MARK = '⟦secret:API_KEY⟧'

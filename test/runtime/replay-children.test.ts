@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { type Event, memory, type Store } from '../../src/index.ts'
 import { readChildren, readLog, recordingOf, type RerunOptions } from '../../src/replay.ts'
-import { askUserTool } from '../../src/tools/ask.ts'
+import { askUserTool } from '../../src/tools/people/ask.ts'
 import { ask, childrenOf, family, type FamilyOptions, report, resultsIn, tool, use } from './children-stage.ts'
 
 const SAME = { sameTypes: true, sameCalls: true, sameResults: true, divergence: null }

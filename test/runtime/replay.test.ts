@@ -7,9 +7,9 @@ import type { Event } from '../../src/kernel/event.ts'
 import { fold, take } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
 import { FOLD_VERSION, type Session } from '../../src/kernel/session.ts'
-import { redecide, unwritten } from '../../src/runtime/replay-decide.ts'
-import { recordingOf, type RerunOptions } from '../../src/runtime/replay-run.ts'
-import { readLog, refold } from '../../src/runtime/replay.ts'
+import { redecide, unwritten } from '../../src/archive/replay-decide.ts'
+import { recordingOf, type RerunOptions } from '../../src/archive/replay-run.ts'
+import { readLog, refold } from '../../src/archive/replay.ts'
 
 const open: Harness[] = []
 afterEach(async () => {

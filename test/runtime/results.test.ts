@@ -196,7 +196,7 @@ describe('the glossary', () => {
     const blocks = [
       /FailedReason =([\s\S]*?)\n\n/.exec(kernel)?.[1],
       /type: 'limit'; limit: ([^}]*)/.exec(kernel)?.[1],
-      ...[...read('src/runtime/result.ts').matchAll(/stopReason: ('[^;}]*)/g)].map(([, reasons]) => reasons),
+      ...[...read('src/sessions/result.ts').matchAll(/stopReason: ('[^;}]*)/g)].map(([, reasons]) => reasons),
     ]
     const reasons = [...blocks.join(' ').matchAll(/'(\w+)'/g)].map(([, reason = '']) => reason)
     const table = read('docs/glossary.md').split('## Session status')[1] ?? ''

@@ -17,11 +17,11 @@ import {
   type Tool,
 } from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
-import { exportSession, importSession, type Portable } from '../../src/runtime/portable.ts'
-import { recordingOf } from '../../src/runtime/replay-run.ts'
-import { redecide } from '../../src/runtime/replay-decide.ts'
-import { readLog, refold } from '../../src/runtime/replay.ts'
-import { fileTools } from '../../src/tools/files.ts'
+import { exportSession, importSession, type Portable } from '../../src/archive/portable.ts'
+import { recordingOf } from '../../src/archive/replay-run.ts'
+import { redecide } from '../../src/archive/replay-decide.ts'
+import { readLog, refold } from '../../src/archive/replay.ts'
+import { fileTools } from '../../src/tools/files/files.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
 import { ASKS, type Copy, forged, payTool } from './portable-stage.ts'
 

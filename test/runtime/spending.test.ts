@@ -2,7 +2,7 @@
 // and restarts. Who pays, and what is refused, is money-tree.test.ts.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Harness, type Result, type Store } from '../../src/index.ts'
-import { askUserTool } from '../../src/tools/ask.ts'
+import { askUserTool } from '../../src/tools/people/ask.ts'
 import { ask, childrenOf, eventsOf, family, gate, play, STORAGES, storeOf, tool, use } from './children-stage.ts'
 
 const usage = { inputTokens: 10, outputTokens: 2, cachedTokens: 4, cacheWriteTokens: 3, reasoningTokens: 1 }

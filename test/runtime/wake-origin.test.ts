@@ -1,7 +1,7 @@
 // What a session is opened with: the name of an environment and files that may be read. Where that stands, who is told, who reads.
 import { describe, expect, it } from 'vitest'
 import { type Attachment, Fault, memory, type Request, scripted } from '../../src/index.ts'
-import { fileTools } from '../../src/tools/files.ts'
+import { fileTools } from '../../src/tools/files/files.ts'
 import { makeFolder } from '../stores/folder.ts'
 import { lines, make, STORAGES, storeOf } from './scene.ts'
 

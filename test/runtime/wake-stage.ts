@@ -5,8 +5,8 @@ import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
 import { Bug, type Clock, type Store } from '../../src/index.ts'
-import { AGENT } from '../../src/runtime/agent.ts'
-import { cardOf } from '../../src/runtime/card.ts'
+import { AGENT } from '../../src/sessions/agent.ts'
+import { cardOf } from '../../src/engine/card.ts'
 import { START } from '../contract/fixture.ts'
 
 type Wake = { readonly due: number; readonly key?: string }

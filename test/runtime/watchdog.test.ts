@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { Watchdog } from '../../src/runtime/watchdog.ts'
+import { Watchdog } from '../../src/engine/watchdog.ts'
 
 const script = fileURLToPath(new URL('../../.build/test/runtime/child-watchdog.js', import.meta.url))
 

@@ -1,7 +1,7 @@
 // One command in the sandbox. As a process of its own it is a harness that is going to be killed: it runs what it is sent.
-import { systemClock } from '../../src/runtime/platform.ts'
-import { bashTool } from '../../src/tools/bash.ts'
-import { selfTest } from '../../src/tools/sandbox-check.ts'
+import { systemClock } from '../../src/engine/platform.ts'
+import { bashTool } from '../../src/tools/shell/bash.ts'
+import { selfTest } from '../../src/tools/shell/sandbox-check.ts'
 import { toolContext } from '../tools/context.ts'
 
 export type Order = { readonly workspace: string; readonly command: string; readonly timeout_ms?: number }

@@ -1,5 +1,5 @@
 // A process that appends one message to a session each time it is told to. Run by sqlite-processes.test.ts.
-import { sqlite } from '../../src/stores/sqlite.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { message } from '../contract/fixture.ts'
 
 const store = sqlite(process.argv[2] ?? '')

@@ -2,7 +2,7 @@
 // says in the end what was acknowledged. Run by sqlite-processes.test.ts.
 import { Fault } from '../../src/kernel/failure.ts'
 import type { Store } from '../../src/kernel/ports.ts'
-import { sqlite } from '../../src/stores/sqlite.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { card, message, note, ownerWrite } from '../contract/fixture.ts'
 
 export type Hammered = {

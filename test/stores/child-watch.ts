@@ -1,5 +1,5 @@
 // A process that watches a store and has nothing else to do: it must end by itself. Run by sqlite-processes.test.ts.
-import { sqlite } from '../../src/stores/sqlite.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { message } from '../contract/fixture.ts'
 
 const store = sqlite(process.argv[2] ?? '')

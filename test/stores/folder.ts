@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach } from 'vitest'
 import type { Clock, Store } from '../../src/kernel/ports.ts'
-import { systemClock } from '../../src/stores/clock.ts'
-import { type Database, type Driver, loadDriver } from '../../src/stores/sqlite-driver.ts'
-import { realFileSystemOf } from '../../src/stores/sqlite-file.ts'
-import { type Machine, SqliteStore } from '../../src/stores/sqlite-store.ts'
+import { systemClock } from '../../src/stores/plan/clock.ts'
+import { type Database, type Driver, loadDriver } from '../../src/stores/sqlite/driver.ts'
+import { realFileSystemOf } from '../../src/stores/sqlite/file.ts'
+import { type Machine, SqliteStore } from '../../src/stores/sqlite/store.ts'
 
 const folders: string[] = []
 const stores: Store[] = []

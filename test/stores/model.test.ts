@@ -6,8 +6,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Card } from '../../src/kernel/ports.ts'
 import type { Charge, Claim, Store, Write } from '../../src/kernel/ports.ts'
-import { memory } from '../../src/stores/memory.ts'
-import { sqlite } from '../../src/stores/sqlite.ts'
+import { memory } from '../../src/stores/memory/memory.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { card, creation, message, note, outcome, ownerWrite, START, StillClock } from '../contract/fixture.ts'
 
 const session: fc.Arbitrary<string> = fc.constantFrom('a', 'a', 'b', 'b', 'c')

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { type Database, loadDriver, type Statement } from '../../src/stores/sqlite-driver.ts'
+import { type Database, loadDriver, type Statement } from '../../src/stores/sqlite/driver.ts'
 import {
   admit,
   begin,

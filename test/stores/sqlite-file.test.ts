@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkVersion } from '../../src/stores/sqlite-driver.ts'
+import { checkVersion } from '../../src/stores/sqlite/driver.ts'
 import { create, outcome } from '../contract/fixture.ts'
 import { driverOf, makeFile, makeFolder, open } from './folder.ts'
 

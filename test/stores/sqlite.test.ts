@@ -1,8 +1,8 @@
 // The SQLite store keeps the contract, and what it alone promises of a healthy file: durability, group commit, one driver.
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { sqlite } from '../../src/stores/sqlite.ts'
-import { addSum, seedOf } from '../../src/stores/checksum.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+import { addSum, seedOf } from '../../src/stores/plan/checksum.ts'
 import {
   admit,
   begin,

@@ -5,96 +5,73 @@ import { importsOf, resolveImport, type SourceFile, type Violation, violation } 
  * The table of AGENTS.md, as data: each area and the areas it may import. Its own files are always
  * allowed. An area that is not named here has no place in the house yet.
  */
-const below = ['kernel', 'options', 'tools', 'models', 'stores', 'context', 'tracing'] as const
-const engine = [...below, 'runtime', 'agents', 'memory', 'graphs', 'scripts'] as const
+const below = ['kernel', 'options', 'view', 'tools', 'models', 'stores', 'context', 'tracing', 'live'] as const
+/** What drives a session, in four rooms that know each other: the loop, what it has done, what joins its commits, the verbs. */
+const runtime = ['engine', 'effects', 'riders', 'sessions'] as const
+const engine = [...below, ...runtime, 'archive', 'agents', 'memory', 'graphs', 'workflows'] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   // The one check of what a host hands over: every area has options of its own.
   options: ['kernel'],
-  tools: ['kernel', 'options'],
+  // Pure projections, and texts as people see them: whoever shows something may use them, a page in a browser too.
+  view: ['kernel'],
+  live: ['kernel'],
+  tools: ['kernel', 'options', 'view'],
   models: ['kernel', 'options'],
   stores: ['kernel', 'options'],
   context: ['kernel', 'options'],
   tracing: ['kernel', 'options'],
   // The machine's clock, which only the stores and the runtime may touch.
-  chaos: ['kernel', 'options', 'stores'],
-  runtime: ['kernel', 'options', 'tools', 'models', 'stores', 'context'],
-  agents: ['kernel', 'runtime'],
-  memory: ['kernel', 'options', 'tools', 'models', 'stores', 'runtime'],
+  testing: ['kernel', 'options', 'stores'],
+  engine: [...below, ...runtime],
+  effects: [...below, ...runtime],
+  riders: [...below, ...runtime],
+  sessions: [...below, ...runtime, 'archive'],
+  archive: [...below, ...runtime],
+  agents: ['kernel', ...runtime],
+  memory: ['kernel', 'options', 'view', 'tools', 'models', 'stores', ...runtime],
   // What a node does is defined like any other tool.
-  graphs: ['kernel', 'options', 'runtime', 'tools'],
-  scripts: ['kernel', 'runtime'],
+  graphs: ['kernel', 'options', 'view', 'tools', ...runtime, 'workflows'],
+  workflows: ['kernel', 'options', 'view', 'tools', 'sessions', 'graphs'],
+  scripts: ['kernel', ...runtime],
   version: [],
   // The verbs of one session: half of the harness, in a file of its own.
-  'session-handle': engine,
-  harness: [...engine, 'session-handle', 'version'],
+  session: engine,
+  harness: [...engine, 'session', 'version'],
   // Recorded sessions, an entry of its own: public names only.
   replay: engine,
   // Public names only: it re-exports, so it may see everything that has a public name.
-  index: [...engine, 'harness', 'session-handle', 'version', 'triage', 'evals', 'server', 'server/wire'],
+  index: [...engine, 'harness', 'session', 'version', 'triage', 'evals', 'server', 'server/wire'],
   // What anyone outside could import (the public names and the pure kernel), and never a store or a driver.
   triage: ['harness', 'index', 'kernel'],
   evals: ['harness', 'index', 'kernel'],
   // It uses what the package's entries offer, each when a command needs it.
   // biome-ignore format: a list
-  cli: ['harness', 'index', 'kernel', 'options', 'tools', 'stores', 'tracing', 'replay', 'memory', 'graphs', 'version'],
+  cli: ['harness', 'index', 'kernel', 'options', 'view', 'tools', 'stores', 'tracing', 'replay', 'memory', 'graphs', 'version'],
   server: ['harness', 'kernel', 'server/wire'],
   'server/wire': ['kernel'],
-  web: ['kernel', 'server/wire'],
+  web: ['kernel', 'view', 'server/wire'],
   // The tools frame too: what the simulator's agent does is defined like any other tool.
-  sim: ['kernel', 'runtime', 'stores', 'tools'],
+  sim: ['kernel', ...runtime, 'archive', 'live', 'stores', 'tools', 'view'],
 }
 
-/** The files every tool may use. All others in src/tools are tools, and tools do not import each other. */
-const toolFrame = new Set([
-  'tool',
-  'admit',
-  'repair',
-  'run',
-  'output',
-  'policy',
-  'policy-file',
-  'policy-paths',
-  'likeness',
-  'lookalike',
-  'pattern',
-  'pattern-command',
-  'risk-words',
-  'risk-wrappers',
-  'invalid',
-  'reading',
-  'shape',
-  'truncated',
-  'schema',
-  'paths',
-  'protected',
-  'own-places',
-  'aftermath',
-  'surroundings',
-  'standard',
-  'disk',
-  'diff',
-  'bound',
-  'plain',
-  'ripgrep',
-  'sandbox',
-  'sandbox-check',
-  'seccomp',
-  'spawn',
-  'capture',
-  'json-schema',
-  'budget',
-  'undo',
-  'address',
-  'invisible',
-  'confined',
-  'risk',
-  'isolate',
-  'injected',
-  'canonical',
-])
-/** The files that make several tools at once, and nothing else. Only they may import tools. */
-const toolSets = new Set(['files', 'builtin', 'index'])
+/** The rooms of src/tools, and the rooms each may import. What stands beside them makes tools of several rooms. */
+const toolRooms: Readonly<Record<string, readonly string[]>> = {
+  core: ['repair', 'policy', 'shell'],
+  repair: ['core'],
+  policy: ['core', 'shell'],
+  files: ['core', 'repair', 'policy'],
+  shell: ['core', 'files', 'policy'],
+  jsonl: ['core', 'files', 'repair'],
+  mcp: ['core', 'shell'],
+  web: ['core'],
+  skills: ['core', 'files', 'shell'],
+  people: ['core'],
+  agents: ['core', 'files'],
+}
+/** The tools of a room that has several. They do not import each other; the file that makes them together does. */
+const tools = new Set(['read', 'write', 'edit', 'list', 'glob', 'search'].map((name) => `src/tools/files/${name}.ts`))
+const toolSets = new Set(['src/tools/files/files.ts'])
 
 export function importDirection(files: readonly SourceFile[]): readonly Violation[] {
   return files.flatMap((file) => {
@@ -115,14 +92,19 @@ export function sidewaysTools(files: readonly SourceFile[]): readonly Violation[
   return files.flatMap((file) =>
     importsOf(file).flatMap(({ specifier, offset }) => {
       const target = resolveImport(file.path, specifier)
-      if (target === null || areaOf(file.path) !== 'tools' || areaOf(target) !== 'tools') return []
-      if (toolSets.has(stemIn('src/tools/', file.path))) return []
-      // `jsonl-filter.ts` is a part of the tool `jsonl.ts`: the parts of one tool may import each other.
-      const [tool, part] = [file.path, target].map((path) => stemIn('src/tools/', path))
-      if (part?.includes('-') && part.split('-')[0] === tool?.split('-')[0]) return []
-      return toolFrame.has(stemIn('src/tools/', target)) ? [] : [violation(file, offset, `a tool imports ${target}`)]
+      const [room, other] = [toolRoomOf(file.path), target === null ? null : toolRoomOf(target)]
+      if (target === null || room === null || other === null) return []
+      if (room !== other && !toolRooms[room]?.includes(other))
+        return [violation(file, offset, `tools/${room} imports tools/${other}`)]
+      const sideways = tools.has(target) && tools.has(file.path) && !toolSets.has(file.path)
+      return sideways ? [violation(file, offset, `a tool imports ${target}`)] : []
     }),
   )
+}
+
+/** Null for what is no tool, and for what stands beside the rooms. */
+function toolRoomOf(path: string): string | null {
+  return /^src\/tools\/([a-z]+)\//.exec(path)?.[1] ?? null
 }
 
 /** Every file of src that no entry reaches, and every entry that is not there. */

@@ -1,7 +1,7 @@
 // Addresses: which are public, how a URL is read, what a host pattern means, and what a name may stand for.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AddressRules, addressesOf, hostMatcher, hostOf, kindOf, readUrl } from '../../src/tools/address.ts'
+import { type AddressRules, addressesOf, hostMatcher, hostOf, kindOf, readUrl } from '../../src/tools/web/address.ts'
 import { names } from './web.ts'
 
 const rules = (table: Readonly<Record<string, readonly string[]>>, more: Partial<AddressRules> = {}): AddressRules => ({

@@ -3,8 +3,8 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Tool } from '../../src/index.ts'
 import type { Json, Proposal } from '../../src/kernel/content.ts'
-import { admit } from '../../src/tools/admit.ts'
-import { Redactor } from '../../src/runtime/redact.ts'
+import { admit } from '../../src/tools/core/admit.ts'
+import { Redactor } from '../../src/riders/redact/redact.ts'
 
 export const edit = z.object({ path: z.string(), old_string: z.string(), replace_all: z.boolean().optional() })
 export const open = z.object({ path: z.string().optional(), limit: z.int().optional() })

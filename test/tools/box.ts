@@ -1,10 +1,10 @@
 // A stage for tests of confined commands: a workspace, a home with secrets, a folder outside, and a context that keeps blobs.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bashTool, type BashArgs, type BashOptions } from '../../src/tools/bash.ts'
-import type { Output } from '../../src/tools/output.ts'
-import { findSandbox } from '../../src/tools/sandbox.ts'
-import type { ToolContext } from '../../src/tools/tool.ts'
+import { bashTool, type BashArgs, type BashOptions } from '../../src/tools/shell/bash.ts'
+import type { Output } from '../../src/tools/core/output.ts'
+import { findSandbox } from '../../src/tools/shell/sandbox.ts'
+import type { ToolContext } from '../../src/tools/core/tool.ts'
 import { toolContext } from './context.ts'
 
 /** Sandbox tests need bubblewrap. The CI installs it; elsewhere its absence is a named skip. */

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Capture, type Captured } from '../../src/tools/capture.ts'
+import { Capture, type Captured } from '../../src/tools/shell/capture.ts'
 
 const replaced = new TextDecoder('utf-8', { ignoreBOM: true })
 

@@ -1,8 +1,8 @@
 // A tool's context outside of a harness: a call of its own, kept texts in a map, no secrets.
 import { hash } from 'node:crypto'
-import { systemClock } from '../../src/runtime/platform.ts'
-import { Redactor } from '../../src/runtime/redact.ts'
-import type { ToolContext } from '../../src/tools/tool.ts'
+import { systemClock } from '../../src/engine/platform.ts'
+import { Redactor } from '../../src/riders/redact/redact.ts'
+import type { ToolContext } from '../../src/tools/core/tool.ts'
 
 export type ContextOptions = {
   readonly call?: string

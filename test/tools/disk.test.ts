@@ -12,8 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { look, replace } from '../../src/tools/disk.ts'
-import { guard, locate } from '../../src/tools/paths.ts'
+import { look, replace } from '../../src/tools/files/disk.ts'
+import { guard, locate } from '../../src/tools/files/paths.ts'
 import { toolContext } from './context.ts'
 
 it('B-ATTACK-65: a file that only its owner may read is never readable by others while it is rewritten, not even for a moment', async () => {

@@ -2,7 +2,7 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { Harness, scripted } from '../../src/index.ts'
-import { webFetchTool, type WebFetchOptions } from '../../src/tools/fetch.ts'
+import { webFetchTool, type WebFetchOptions } from '../../src/tools/web/fetch.ts'
 import { toolContext } from './context.ts'
 import { allClosed, html, output, outside, packed, type Page, page, shown, typed, web } from './fetch-bench.ts'
 

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, scripted, type Tool } from '../../src/index.ts'
-import { isolated } from '../../src/tools/isolate.ts'
-import { execute } from '../../src/tools/run.ts'
+import { isolated } from '../../src/tools/core/isolate.ts'
+import { execute } from '../../src/tools/core/run.ts'
 import { toolContext } from './context.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-isolate-'))

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type JsonSchema, output, scripted, type Tool } from '../../src/index.ts'
-import { anyJsonSchema, compile, fromJsonSchema } from '../../src/tools/json-schema.ts'
-import { execute } from '../../src/tools/run.ts'
+import { anyJsonSchema, compile, fromJsonSchema } from '../../src/tools/core/json-schema.ts'
+import { execute } from '../../src/tools/core/run.ts'
 import { toolContext } from './context.ts'
 
 const schema = {

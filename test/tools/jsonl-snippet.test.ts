@@ -1,9 +1,9 @@
 // Field searches: which lines of a field are shown under a row, and what is said about the rest.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readJson } from '../../src/tools/jsonl-reader.ts'
-import { around, compileSearches, excerpt, type FieldSearch, renderSearches } from '../../src/tools/jsonl-snippet.ts'
-import { ToolFailure } from '../../src/tools/output.ts'
+import { readJson } from '../../src/tools/jsonl/reader.ts'
+import { around, compileSearches, excerpt, type FieldSearch, renderSearches } from '../../src/tools/jsonl/snippet.ts'
+import { ToolFailure } from '../../src/tools/core/output.ts'
 
 describe('an excerpt', () => {
   const cases = fc

@@ -1,9 +1,9 @@
 // Matching costs what the text is long. Inputs here would take minutes if anything looked at them more often than once.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { matchesPathAnywhere, matchesText } from '../../src/tools/pattern.ts'
-import { mayRun, readCommand } from '../../src/tools/pattern-command.ts'
-import { judge, type Rule } from '../../src/tools/policy.ts'
+import { matchesPathAnywhere, matchesText } from '../../src/tools/policy/pattern.ts'
+import { mayRun, readCommand } from '../../src/tools/policy/command-pattern.ts'
+import { judge, type Rule } from '../../src/tools/policy/policy.ts'
 import { one, tool } from './admitting.ts'
 
 const verdict = (rule: Rule, args: Parameters<typeof judge>[1]['args']) =>

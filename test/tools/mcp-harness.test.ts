@@ -1,7 +1,7 @@
 // MCP servers given to a harness: connected once for all runs, asked about, pinned between runs, closed with it.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Harness, scripted, type Script } from '../../src/index.ts'
-import type { McpServer } from '../../src/tools/mcp.ts'
+import type { McpServer } from '../../src/tools/mcp/mcp.ts'
 import { processesWith } from './box.ts'
 import { definition, McpBench } from './mcp-bench.ts'
 

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../src/runtime/platform.ts'
-import { pidNamespace } from '../../src/tools/mcp-namespace.ts'
+import { systemClock } from '../../src/engine/platform.ts'
+import { pidNamespace } from '../../src/tools/mcp/namespace.ts'
 import { processesWith } from './box.ts'
 import { toolContext } from './context.ts'
 import { call, HandClock, McpBench, namesOf, toolsOf } from './mcp-bench.ts'
@@ -81,7 +81,7 @@ describe('the process', () => {
     bench.lists(['breed'], { mark, strangers: ['child'] })
     vi.spyOn(process, 'getuid').mockReturnValue(1_000)
     vi.resetModules()
-    const { mcpServer } = await import('../../src/tools/mcp.ts')
+    const { mcpServer } = await import('../../src/tools/mcp/mcp.ts')
     const odd = join(import.meta.dirname, 'mcp-servers', 'odd.mjs')
     const server = bench.keep(mcpServer({ name: 'odd', command: process.execPath, args: [odd, bench.folder] }))
     await call(server, 'odd__breed')

@@ -1,10 +1,10 @@
 // What is offered of an MCP server: names, allow lists, schemas, effect classes, words. Pins, processes and HTTP have their own files.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { callFailure } from '../../src/tools/mcp-failure.ts'
-import { mcpServer } from '../../src/tools/mcp.ts'
+import { callFailure } from '../../src/tools/mcp/failure.ts'
+import { mcpServer } from '../../src/tools/mcp/mcp.ts'
 import { call, definition, McpBench, namesOf, never, toolsOf } from './mcp-bench.ts'
-import { systemClock } from '../../src/runtime/platform.ts'
+import { systemClock } from '../../src/engine/platform.ts'
 
 let bench: McpBench
 beforeEach(() => {

@@ -16,8 +16,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
-import { ToolFailure } from '../../src/tools/output.ts'
-import { contains, guard, locate } from '../../src/tools/paths.ts'
+import { ToolFailure } from '../../src/tools/core/output.ts'
+import { contains, guard, locate } from '../../src/tools/files/paths.ts'
 import { CANARY, Workbench } from './workbench.ts'
 
 let bench: Workbench

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { judge, type Rule } from '../../src/tools/policy.ts'
+import { judge, type Rule } from '../../src/tools/policy/policy.ts'
 import { FORMS } from './policy-forms.ts'
 
 const DENY: Rule = { effect: 'deny', command: 'make deploy *' }

@@ -19,7 +19,7 @@ import {
   sqlite,
   type Store,
 } from '../../src/index.ts'
-import { systemClock } from '../../src/runtime/platform.ts'
+import { systemClock } from '../../src/engine/platform.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-budget-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Event, Harness, type Result, scripted } from '../../src/index.ts'
-import { matchesPath, matchesText } from '../../src/tools/pattern.ts'
-import { matchesWords, plainWords } from '../../src/tools/pattern-command.ts'
+import { matchesPath, matchesText } from '../../src/tools/policy/pattern.ts'
+import { matchesWords, plainWords } from '../../src/tools/policy/command-pattern.ts'
 import {
   type Action,
   describeRule,
@@ -13,7 +13,7 @@ import {
   type Policy,
   rememberedRule,
   type Rule,
-} from '../../src/tools/policy.ts'
+} from '../../src/tools/policy/policy.ts'
 
 const action = (tool: string, args: Action['args'] = {}, approval: Action['approval'] = 'auto'): Action => ({
   tool,

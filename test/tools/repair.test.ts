@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Json } from '../../src/kernel/content.ts'
-import { repair } from '../../src/tools/repair.ts'
+import { repair } from '../../src/tools/repair/repair.ts'
 
 const SCHEMA = z.strictObject({
   path: z.string(),

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { rolldown } from 'rolldown'
 import { afterAll, expect, it } from 'vitest'
-import { classify, type Risk } from '../../src/tools/risk.ts'
+import { classify, type Risk } from '../../src/tools/shell/risk/risk.ts'
 import { ASKED, BLOCKED, BOUNDED, SAFE } from './risk-table.ts'
 
 const LEVELS: readonly Risk['level'][] = ['safe_read', 'bounded_write', 'needs_approval', 'blocked']
@@ -269,7 +269,7 @@ it('B-RISK-12: a word means what bash makes of it', async () => {
 
 it('B-RISK-13: the built parser finds its parts beside it, and without them every command needs approval', async () => {
   const bundle = await rolldown({
-    input: 'src/tools/risk.ts',
+    input: 'src/tools/shell/risk/risk.ts',
     platform: 'node',
     external: [/^node:/],
     checks: { eval: false },

@@ -4,8 +4,8 @@ import { linkSync, renameSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { findSandbox } from '../../src/tools/sandbox.ts'
-import { filterFor } from '../../src/tools/seccomp.ts'
+import { findSandbox } from '../../src/tools/shell/sandbox.ts'
+import { filterFor } from '../../src/tools/shell/seccomp.ts'
 import { Box, noBubblewrap } from './box.ts'
 
 type Call = { readonly number: number; readonly args?: readonly number[]; readonly audit?: number }

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/kernel/content.ts'
-import { close } from '../../src/tools/truncated.ts'
+import { close } from '../../src/tools/repair/truncated.ts'
 
 describe('closing text that is not JSON', () => {
   const cases: readonly (readonly [string, Json, string])[] = [

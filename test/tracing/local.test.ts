@@ -5,7 +5,7 @@ import { rmSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/runtime/platform.ts'
+import { systemClock } from '../../src/engine/platform.ts'
 import { localTraces, type LocalOptions, readTrace, type Sink, type Span, spansOf } from '../../src/tracing/index.ts'
 import { stage, tracerOn } from './stage.ts'
 import { simple, Tale } from './tale.ts'

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/kernel/ports.ts'
-import { systemClock } from '../../src/runtime/platform.ts'
+import { systemClock } from '../../src/engine/platform.ts'
 import { type OtlpOptions, otlp, type Sink, type Span, spansOf } from '../../src/tracing/index.ts'
 import { stage, tracerOn } from './stage.ts'
 import { proposal, simple, Tale } from './tale.ts'

@@ -2,7 +2,7 @@
 // keep what they were given. No expectations here.
 import { Harness, type HarnessOptions, memory, type Script, scripted, type Store } from '../../src/index.ts'
 import type { Clock } from '../../src/kernel/ports.ts'
-import { systemClock } from '../../src/runtime/platform.ts'
+import { systemClock } from '../../src/engine/platform.ts'
 import { type Capture, type ExportContext, type Sink, type Span, Tracer } from '../../src/tracing/index.ts'
 
 export type Stage = {

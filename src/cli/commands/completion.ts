@@ -1,7 +1,7 @@
 // `terret completion`: a script for a shell, made from the table. It completes commands and their flags, and runs nothing.
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { print, printJson } from '../print.ts'
+import { print, printJson } from '../present/print.ts'
 import { TABLE } from '../table.ts'
 
 export async function completion(call: Call): Promise<number> {

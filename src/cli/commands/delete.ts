@@ -1,14 +1,14 @@
 // `terret delete`: takes one session out for good, with its children and what is kept beside the database. It says first what is lost.
 import type { Card } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../clean.ts'
+import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { folderOf } from '../folders.ts'
-import { sweep } from '../leftovers.ts'
-import { inPlace, type Place, sessionOf, shortId } from '../place.ts'
-import { ask } from '../prompt.ts'
-import { isAttended, print, printJson, warn } from '../print.ts'
-import { person } from '../work.ts'
+import { folderOf } from '../state/folders.ts'
+import { sweep } from '../state/leftovers.ts'
+import { inPlace, type Place, sessionOf, shortId } from '../state/place.ts'
+import { ask } from '../present/prompt.ts'
+import { isAttended, print, printJson, warn } from '../present/print.ts'
+import { person } from '../state/work.ts'
 import { stateOf, taskOf } from './list.ts'
 
 export function deleteOne(call: Call): Promise<number> {

@@ -2,7 +2,7 @@
 import { Harness, scripted } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
-import { print, printJson } from '../print.ts'
+import { print, printJson } from '../present/print.ts'
 
 export async function demo(call: Call): Promise<number> {
   const harness = new Harness({ model: scripted(['This answer was scripted: the demo has no language model.']) })

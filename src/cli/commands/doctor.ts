@@ -4,18 +4,18 @@ import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Card, Model, ModelFailure, Reply, Request, Store } from '../../kernel/index.ts'
-import { modelsFor } from '../agent.ts'
+import { modelsFor } from '../state/agent.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../clean.ts'
-import type { McpEntry } from '../config.ts'
-import { doctor } from '../doctor.ts'
+import { oneLine } from '../present/clean.ts'
+import type { McpEntry } from '../state/config.ts'
+import { doctor } from '../state/doctor.ts'
 import { EXIT, endOf } from '../exit.ts'
-import { homeOf, makeHome, realFolder } from '../home.ts'
-import { hasStore, makeReadable, readPlace, sessionOf } from '../place.ts'
-import { print, printJson, typed } from '../print.ts'
-import { clock, serverOf, toolsText, tried } from '../servers.ts'
-import { seenIn, unlike, writeSeen } from '../seen.ts'
-import { type Setup, setupFor } from '../setup.ts'
+import { homeOf, makeHome, realFolder } from '../state/home.ts'
+import { hasStore, makeReadable, readPlace, sessionOf } from '../state/place.ts'
+import { print, printJson, typed } from '../present/print.ts'
+import { clock, serverOf, toolsText, tried } from '../state/servers.ts'
+import { seenIn, unlike, writeSeen } from '../state/store-fingerprint.ts'
+import { type Setup, setupFor } from '../state/setup.ts'
 
 type Status = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
 type Finding = { readonly what: string; readonly status: Status; readonly detail: string }
@@ -53,7 +53,7 @@ async function examineSession(call: Call, name: string): Promise<number> {
 async function accept(call: Call): Promise<number> {
   const home = homeOf()
   makeHome(home)
-  const { sqlite } = await import('../../stores/sqlite.ts')
+  const { sqlite } = await import('../../stores/sqlite/sqlite.ts')
   if (!existsSync(home.database)) {
     rmSync(home.seen, { force: true })
     rmSync(`${home.database}-mark`, { force: true })
@@ -80,7 +80,7 @@ async function store(): Promise<readonly Finding[]> {
     const home = homeOf()
     makeReadable(home, true)
     const seen = hasStore(home) ? seenIn(home) : null
-    const { sqlite } = await import('../../stores/sqlite.ts')
+    const { sqlite } = await import('../../stores/sqlite/sqlite.ts')
     const file = sqlite(home.database)
     try {
       const cards = await file.list({ limit: SESSIONS_MAX })
@@ -141,8 +141,8 @@ async function damageIn(file: Store, session: string): Promise<string | null> {
 async function sandbox(): Promise<Finding> {
   const what = 'sandbox'
   const [{ findSandbox }, { tryWalls }] = await Promise.all([
-    import('../../tools/sandbox.ts'),
-    import('../../tools/sandbox-check.ts'),
+    import('../../tools/shell/sandbox.ts'),
+    import('../../tools/shell/sandbox-check.ts'),
   ])
   const found = findSandbox(realFolder(process.cwd()))
   if (found.type === 'none') return { what, status: 'missing', detail: `${found.reason}; bash asks for every command` }
@@ -156,7 +156,7 @@ async function ripgrep(): Promise<Finding> {
   const found: string[] = []
   try {
     writeFileSync(join(folder, 'a.txt'), 'needle\n')
-    const { ripgrep: search } = await import('../../tools/ripgrep.ts')
+    const { ripgrep: search } = await import('../../tools/files/ripgrep.ts')
     const record = (text: string): boolean => found.push(text) < 10
     const signal = AbortSignal.timeout(10_000)
     await search({ file: null, args: ['needle', 'a.txt'], cwd: folder, stdin: null, separator: '\n', signal, record })

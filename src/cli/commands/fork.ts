@@ -1,13 +1,13 @@
 // `terret fork`: a new session that goes on from an event of another. Nothing there changes; what is open there is asked about again.
 import { randomUUID } from 'node:crypto'
 import type { Call } from '../args.ts'
-import { aside } from '../aside.ts'
+import { aside } from '../state/without-driving.ts'
 import { EXIT } from '../exit.ts'
-import { folderOf, recordFolder } from '../folders.ts'
-import { allEvents, foldAll } from '../log.ts'
-import { inPlace, sessionOf, shortId } from '../place.ts'
-import { print, printJson, typed } from '../print.ts'
-import { isPlanned } from '../workflows.ts'
+import { folderOf, recordFolder } from '../state/folders.ts'
+import { allEvents, foldAll } from '../state/log.ts'
+import { inPlace, sessionOf, shortId } from '../state/place.ts'
+import { print, printJson, typed } from '../present/print.ts'
+import { isPlanned } from '../state/workflows.ts'
 
 export function fork(call: Call): Promise<number> {
   const at = call.count('at')

@@ -1,11 +1,11 @@
 // `terret history`: the events of a session, one a line.
 import type { Event } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { eventLine } from '../event-line.ts'
+import { eventLine } from '../present/event-line.ts'
 import { EXIT } from '../exit.ts'
-import { eventsOf } from '../log.ts'
-import { readPlace, sessionOf } from '../place.ts'
-import { print, printJson } from '../print.ts'
+import { eventsOf } from '../state/log.ts'
+import { readPlace, sessionOf } from '../state/place.ts'
+import { print, printJson } from '../present/print.ts'
 
 export function history(call: Call): Promise<number> {
   const last = call.count('tail')

@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { recordFolder } from '../folders.ts'
-import { heldIn, heldLines } from '../held.ts'
-import { inPlace } from '../place.ts'
-import { codeOf } from '../plain-file.ts'
-import { print, printJson, seatOf } from '../print.ts'
+import { recordFolder } from '../state/folders.ts'
+import { heldIn, heldLines } from '../present/held.ts'
+import { inPlace } from '../state/place.ts'
+import { codeOf } from '../state/plain-file.ts'
+import { print, printJson, seatOf } from '../present/print.ts'
 
 export function importFrom(call: Call): Promise<number> {
   const [file = ''] = call.words

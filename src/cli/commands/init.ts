@@ -2,12 +2,12 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Call } from '../args.ts'
-import { clean } from '../clean.ts'
+import { clean } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { makeFolder } from '../../stores/folder.ts'
-import { homeOf, makeHome } from '../home.ts'
-import { codeOf } from '../plain-file.ts'
-import { print, printJson } from '../print.ts'
+import { makeFolder } from '../../stores/plan/folder.ts'
+import { homeOf, makeHome } from '../state/home.ts'
+import { codeOf } from '../state/plain-file.ts'
+import { print, printJson } from '../present/print.ts'
 
 const MODEL = 'anthropic:claude-sonnet-4-5'
 

@@ -1,9 +1,9 @@
 // `terret interrupt`: stops or pauses what a session does, from anywhere. Whoever drives it sees it at once.
 import type { Call } from '../args.ts'
-import { aside } from '../aside.ts'
+import { aside } from '../state/without-driving.ts'
 import { EXIT } from '../exit.ts'
-import { inPlace, sessionOf, shortId } from '../place.ts'
-import { print, printJson, typed } from '../print.ts'
+import { inPlace, sessionOf, shortId } from '../state/place.ts'
+import { print, printJson, typed } from '../present/print.ts'
 
 export function interrupt(call: Call): Promise<number> {
   return inPlace(async (place) => {

@@ -1,13 +1,13 @@
 // `terret list`: the sessions of this folder, newest first, or those of all folders.
 import type { Card, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../clean.ts'
+import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { foldersOf, startedSessions } from '../folders.ts'
-import { hasStore, readPlace, type Place, shortId } from '../place.ts'
-import { print, printJson, typed, warn } from '../print.ts'
-import { type TreeCard, withTreeCost } from '../../stores/tree-cost.ts'
-import { taskText } from '../workflows.ts'
+import { foldersOf, startedSessions } from '../state/folders.ts'
+import { hasStore, readPlace, type Place, shortId } from '../state/place.ts'
+import { print, printJson, typed, warn } from '../present/print.ts'
+import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
+import { taskText } from '../state/workflows.ts'
 
 const LIMIT = 20
 const STATUSES = ['idle', 'running', 'rescheduling', 'requires_action', 'terminated'] as const

@@ -3,15 +3,15 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Call } from '../args.ts'
-import { oneLine, safeJson } from '../clean.ts'
-import { isFields, type McpEntry, parseFields, readSettings } from '../config.ts'
+import { oneLine, safeJson } from '../present/clean.ts'
+import { isFields, type McpEntry, parseFields, readSettings } from '../state/config.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { makeFolder } from '../../stores/folder.ts'
-import { homeOf, makeHome, realFolder, replaceFile } from '../home.ts'
-import { codeOf, readPlain } from '../plain-file.ts'
-import { print, printJson, printQuoted, typed } from '../print.ts'
-import { look, serverNamed, serverOf, toolsText, type Tried, tried } from '../servers.ts'
-import { setupFor } from '../setup.ts'
+import { makeFolder } from '../../stores/plan/folder.ts'
+import { homeOf, makeHome, realFolder, replaceFile } from '../state/home.ts'
+import { codeOf, readPlain } from '../state/plain-file.ts'
+import { print, printJson, printQuoted, typed } from '../present/print.ts'
+import { look, serverNamed, serverOf, toolsText, type Tried, tried } from '../state/servers.ts'
+import { setupFor } from '../state/setup.ts'
 
 export async function mcp(call: Call): Promise<number> {
   const [verb, name, ...command] = call.words

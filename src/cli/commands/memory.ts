@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import type { Event } from '../../kernel/index.ts'
 import type { Learned } from '../../memory/index.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../clean.ts'
+import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { allEvents } from '../log.ts'
-import { AGENT, memoryOf, type Remembered, runtimeDir } from '../memory.ts'
-import { readPlace, type Place, sessionOf, shortId } from '../place.ts'
-import { print, printJson, printQuoted, warn } from '../print.ts'
+import { allEvents } from '../state/log.ts'
+import { AGENT, memoryOf, type Remembered, runtimeDir } from '../state/memory.ts'
+import { readPlace, type Place, sessionOf, shortId } from '../state/place.ts'
+import { print, printJson, printQuoted, warn } from '../present/print.ts'
 
 const VERBS = ['query', 'learnings', 'promote', 'forget', 'rebuild'] as const
 type Verb = (typeof VERBS)[number]

@@ -1,12 +1,12 @@
 // `terret pending`: what waits for a person, each with its exact action and the command that decides it.
 import type { Call } from '../args.ts'
-import { pendingLines, wayLine } from '../ending.ts'
+import { pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT } from '../exit.ts'
-import { folderOf, startedSessions } from '../folders.ts'
-import { heldIn, heldLines } from '../held.ts'
-import { mayWait, pendingIn } from '../log.ts'
-import { hasStore, readPlace, type Place, sessionOf } from '../place.ts'
-import { print, printJson, seatOf, warn } from '../print.ts'
+import { folderOf, startedSessions } from '../state/folders.ts'
+import { heldIn, heldLines } from '../present/held.ts'
+import { mayWait, pendingIn } from '../state/log.ts'
+import { hasStore, readPlace, type Place, sessionOf } from '../state/place.ts'
+import { print, printJson, seatOf, warn } from '../present/print.ts'
 
 const PAGE = 1_000
 

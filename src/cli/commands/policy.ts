@@ -1,15 +1,15 @@
 // `terret policy`: what may run here, what is asked and what is denied; and what would become of one call.
 import { describeRule, judge, type Tool } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
-import { approvalOf, toolNamed } from '../agent.ts'
+import { approvalOf, toolNamed } from '../state/agent.ts'
 import type { Call } from '../args.ts'
-import { oneLine } from '../clean.ts'
+import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { homeOf, realFolder } from '../home.ts'
-import { forgetRule } from '../kept.ts'
-import { print, printJson, warn } from '../print.ts'
-import { type Setup, setupFor, toolNames } from '../setup.ts'
-import { wishesOf } from '../work.ts'
+import { homeOf, realFolder } from '../state/home.ts'
+import { forgetRule } from '../state/kept.ts'
+import { print, printJson, warn } from '../present/print.ts'
+import { type Setup, setupFor, toolNames } from '../state/setup.ts'
+import { wishesOf } from '../state/work.ts'
 
 export async function policy(call: Call): Promise<number> {
   const setup = await setupFor(homeOf(), realFolder(process.cwd()), wishesOf(call))

@@ -1,9 +1,9 @@
 // `terret replay`: the log of a session folded and decided again by today's code. It writes nothing.
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
-import { allEvents } from '../log.ts'
-import { readPlace, sessionOf } from '../place.ts'
-import { print, printJson } from '../print.ts'
+import { allEvents } from '../state/log.ts'
+import { readPlace, sessionOf } from '../state/place.ts'
+import { print, printJson } from '../present/print.ts'
 
 export function replay(call: Call): Promise<number> {
   return readPlace(async (place) => {

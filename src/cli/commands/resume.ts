@@ -4,10 +4,10 @@ import type { Harness } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { allEvents, foldAll } from '../log.ts'
-import { inPlace, type Place, sessionOf, workplaceOf } from '../place.ts'
-import { type Ear, setupOf, withHarness, work } from '../work.ts'
-import { isPlanned } from '../workflows.ts'
+import { allEvents, foldAll } from '../state/log.ts'
+import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
+import { type Ear, setupOf, withHarness, work } from '../state/work.ts'
+import { isPlanned } from '../state/workflows.ts'
 
 export function resume(call: Call): Promise<number> {
   const [name = '', ...words] = call.words

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { recordFolder } from '../folders.ts'
-import { inPlace, type Place, sessionOf, workplaceOf } from '../place.ts'
-import { type Ear, setupOf, withHarness, work } from '../work.ts'
+import { recordFolder } from '../state/folders.ts'
+import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
+import { type Ear, setupOf, withHarness, work } from '../state/work.ts'
 
 export async function run(call: Call): Promise<number> {
   const task = call.words.join(' ').trim()

@@ -1,11 +1,11 @@
 // `terret tail`: the last events of a session, and those that come, whoever drives it. It reads, and drives nothing.
 import type { Event, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
-import { eventLine } from '../event-line.ts'
+import { eventLine } from '../present/event-line.ts'
 import { EXIT } from '../exit.ts'
-import { eventsOf } from '../log.ts'
-import { readPlace, sessionOf } from '../place.ts'
-import { print, printJson } from '../print.ts'
+import { eventsOf } from '../state/log.ts'
+import { readPlace, sessionOf } from '../state/place.ts'
+import { print, printJson } from '../present/print.ts'
 
 const LINES = 10
 /** Another process may have been killed between its last event and the news of it. */

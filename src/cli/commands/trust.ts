@@ -1,11 +1,11 @@
 // `terret trust`: from now on a folder's configuration, AGENTS.md and keys are read. Recorded by real path.
 import { resolve } from 'node:path'
 import type { Call } from '../args.ts'
-import { clean } from '../clean.ts'
+import { clean } from '../present/clean.ts'
 import { EXIT } from '../exit.ts'
-import { type Home, homeOf, realFolder } from '../home.ts'
-import { print, printJson } from '../print.ts'
-import { distrustFolder, isTrusted, trustedFolders, trustFolder } from '../trust.ts'
+import { type Home, homeOf, realFolder } from '../state/home.ts'
+import { print, printJson } from '../present/print.ts'
+import { distrustFolder, isTrusted, trustedFolders, trustFolder } from '../state/trust.ts'
 
 export async function trust(call: Call): Promise<number> {
   const home = homeOf()

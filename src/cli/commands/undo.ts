@@ -1,11 +1,11 @@
 // `terret undo`: takes back what the calls of a run changed in files. What somebody changed since is left alone.
 import type { Call } from '../args.ts'
-import { fileToolsOf } from '../agent.ts'
-import { oneLine } from '../clean.ts'
+import { fileToolsOf } from '../state/agent.ts'
+import { oneLine } from '../present/clean.ts'
 import { EXIT } from '../exit.ts'
-import { inPlace, sessionOf, workplaceOf } from '../place.ts'
-import { print, printJson, warn } from '../print.ts'
-import { partsOf, workflowOf } from '../workflows.ts'
+import { inPlace, sessionOf, workplaceOf } from '../state/place.ts'
+import { print, printJson, warn } from '../present/print.ts'
+import { partsOf, workflowOf } from '../state/workflows.ts'
 
 export const SAID = {
   restored: 'put back as it was',

@@ -2,9 +2,9 @@
 import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'
-import { inPlace, sessionOf, shortId, workplaceOf } from '../place.ts'
-import { print, printJson } from '../print.ts'
-import { setupOf, withHarness } from '../work.ts'
+import { inPlace, sessionOf, shortId, workplaceOf } from '../state/place.ts'
+import { print, printJson } from '../present/print.ts'
+import { setupOf, withHarness } from '../state/work.ts'
 
 export function wake(call: Call): Promise<number> {
   return inPlace(async (place) => {

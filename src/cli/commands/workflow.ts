@@ -1,8 +1,8 @@
 // `terret workflow`: the workflows that come with the command line, as a drawing or as JSON. It runs nothing.
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { print, printJson } from '../print.ts'
-import { graphsOf } from '../workflows.ts'
+import { print, printJson } from '../present/print.ts'
+import { graphsOf } from '../state/workflows.ts'
 
 const FORMATS = ['mermaid', 'json'] as const
 

@@ -1,0 +1,109 @@
+// Whether the events of an exported session are a log that a store could have written, and whether nothing of it was exchanged.
+// The shape of each event was checked before (shape.ts). Everything here refuses with one sentence and changes nothing.
+import { hash } from 'node:crypto'
+import type { Event } from '../kernel/event.ts'
+import { Bug } from '../kernel/failure.ts'
+import { open, take } from '../kernel/fold.ts'
+import { EMPTY, type Session } from '../kernel/session.ts'
+import { digestOf } from '../tools/core/admit.ts'
+import { invalid } from './fields.ts'
+import type { PortableBlob, PortableLog } from './shape.ts'
+import { isInbox } from './replay-decide.ts'
+
+export type Blobs = Readonly<Record<string, PortableBlob>>
+
+/** The state at the end of a log that is whole, in order, and foldable. */
+export function soundLog({ session, events }: PortableLog, blobs: Blobs): Session {
+  const [first] = events
+  if (first?.type !== 'session.created' || first.epoch !== 0)
+    throw invalid(`the log of ${session} does not begin with session.created.`)
+  const state = open(EMPTY)
+  const ids = new Set<string>()
+  for (const event of events) {
+    const where = `event ${event.seq} of ${session}`
+    if (event.seq !== state.seq + 1) throw invalid(`${where} does not follow event ${state.seq}.`)
+    if (event.at < state.at) throw invalid(`${where} is older than the event before it.`)
+    if (event.type === 'session.created' && event.seq > 1) throw invalid(`${where} creates the session again.`)
+    if (isInbox(event)) {
+      if (event.epoch !== 0) throw invalid(`${where} is of the inbox and has an epoch.`)
+      if (ids.has(event.id)) throw invalid(`${where} has the id of an earlier event.`)
+      ids.add(event.id)
+    } else if (event.epoch < state.epoch) throw invalid(`${where} has an older epoch than the event before it.`)
+    try {
+      take(state, event)
+    } catch (error) {
+      if (!(error instanceof Bug)) throw error
+      throw invalid(`${where} cannot happen there (${error.message}).`)
+    }
+    for (const needed of needs(event))
+      if (!Object.hasOwn(blobs, needed)) throw invalid(`${where} refers to the blob ${needed}, which is missing.`)
+  }
+  checkDigests({ session, events }, blobs)
+  return state
+}
+
+/** What an event cannot do without. */
+export function needs(event: Event): readonly string[] {
+  if (event.type === 'run.started')
+    return [event.toolset, event.instructions, ...(event.policy === undefined ? [] : [event.policy])]
+  if (event.type === 'session.created') return (event.attachments ?? []).map(({ hash }) => hash)
+  if (event.type === 'agent.tool_result') return typeof event.content === 'string' ? [] : [event.content.hash]
+  const parts = event.type === 'user.message' || event.type === 'agent.message' ? event.parts : []
+  return parts.flatMap((part) => (part.type === 'blob' ? [part.hash] : []))
+}
+
+/**
+ * Whatever looks like a hash anywhere in a text: tools keep texts beside the log and name them in words, in metadata, and in texts
+ * that are beside the log themselves.
+ */
+export function mentionsIn(text: string): readonly string[] {
+  return text.match(/(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g) ?? []
+}
+
+export function bytesOf(hashed: string, { data }: PortableBlob): Uint8Array {
+  const bytes = Buffer.from(data, 'base64')
+  if (bytes.toString('base64') !== data) throw invalid(`the blob ${hashed} is not base64.`)
+  if (hash('sha256', bytes) !== hashed) throw invalid(`the blob ${hashed} has other bytes than its hash says.`)
+  return bytes
+}
+
+/**
+ * What was asked is what is in the log: an approval is for one tool as defined then, with exactly these arguments. So arguments
+ * that were exchanged do not pass, whoever made the checksum.
+ */
+function checkDigests({ session, events }: PortableLog, blobs: Blobs): void {
+  let tools: ReadonlyMap<string, string> = new Map()
+  for (const event of events) {
+    if (event.type === 'run.started') tools = definitionsIn(event.toolset, blobs)
+    if (event.type !== 'agent.message') continue
+    for (const { tool, args, gate, digest, place } of event.calls) {
+      const definition = tools.get(tool)
+      if (gate?.type !== 'ask' && digest === undefined) continue
+      if (definition === undefined || digest !== digestOf({ name: tool, definition }, args, place))
+        throw invalid(`event ${event.seq} of ${session} asks for a call of "${tool}" that its digest does not fit.`)
+    }
+  }
+}
+
+/** The definition of each tool that a run froze. */
+function definitionsIn(toolset: string, blobs: Blobs): ReadonlyMap<string, string> {
+  const text = Buffer.from(blobs[toolset]?.data ?? '', 'base64').toString()
+  const found = new Map<string, string>()
+  for (const tool of parsedList(text)) {
+    const { name, definition } = (tool ?? {}) as { readonly name?: unknown; readonly definition?: unknown }
+    if (typeof name !== 'string' || typeof definition !== 'string')
+      throw invalid(`the toolset ${toolset} is no list of tools.`)
+    found.set(name, definition)
+  }
+  return found
+}
+
+function parsedList(text: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (Array.isArray(value)) return value
+  } catch {
+    // No JSON is no list either.
+  }
+  throw invalid('a toolset is no list of tools.')
+}

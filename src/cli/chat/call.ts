@@ -1,0 +1,186 @@
+// The calls of a session, each folded to one line: what it is about, and what came of it. `/calls` lists them and `/show` unfolds
+// one. It keeps no more of a result than its event has.
+import type { StreamEvent } from '../../index.ts'
+import type { BashLine } from '../../tools/index.ts'
+import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
+import { oneLine, safeJson } from '../present/clean.ts'
+import { clipped, type Paint, widthOf } from '../present/text.ts'
+import { type Outcome, outcomeOf, outcomeText, tailOf } from '../present/outcome.ts'
+import { drawnPreview, quoted, type Room, type Row, type Shown } from '../present/preview.ts'
+
+export type Folded = {
+  /** Counted from 1 in the session; calls of a child count below the call it works for, as 3.1. This is what `/show` takes. */
+  readonly number: string
+  readonly tool: string
+  readonly args: Json
+  /** A child's calls stand further in. */
+  readonly depth: 0 | 1
+  status: 'waits' | 'runs' | CallStatus
+  content: string | BlobRef
+  outcome: Outcome | null
+  /** What it printed last, while it runs. */
+  line: string
+  /** How many calls its child has made. */
+  below: number
+}
+
+type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
+type Proposed = Pick<Of<'agent.message'>, 'session' | 'seq' | 'calls'> & {
+  readonly source: { readonly parent: { readonly session: string; readonly call: string } | null }
+}
+
+export class Calls {
+  readonly all: Folded[] = []
+  readonly #byKey = new Map<string, Folded>()
+  #count = 0
+  /** Those whose line is not written yet, in the order of the model. */
+  #open: Folded[] = []
+
+  /** Those of a log that were made before this chat. Nothing is written of those that are done. */
+  recall(session: string, events: readonly Event[], parent: Proposed['source']['parent'] = null): void {
+    for (const event of events) {
+      if (event.type === 'agent.message') this.propose({ ...event, session, source: { parent } })
+      else if (event.type === 'agent.tool_use' || event.type === 'agent.custom_tool_use')
+        this.start({ ...event, session })
+      else if (event.type === 'agent.tool_result') this.finish({ ...event, session })
+      else if (event.type === 'user.custom_tool_result') this.answer({ ...event, session })
+    }
+    this.#open = this.#open.filter(isOpen)
+  }
+
+  at(session: string, key: string): Folded | undefined {
+    return this.#byKey.get(`${session} ${key}`)
+  }
+
+  propose({ session, seq, calls, source: { parent } }: Proposed): void {
+    const above = parent ? this.at(parent.session, parent.call) : undefined
+    for (const [index, { tool, args }] of calls.entries()) {
+      const number = above ? `${above.number}.${(above.below += 1)}` : String((this.#count += 1))
+      const fresh = { status: 'waits', content: '', outcome: null, line: '', below: 0 } as const
+      const call: Folded = { number, tool, args, depth: parent ? 1 : 0, ...fresh }
+      this.all.push(call)
+      this.#byKey.set(`${session} ${seq}.${index}`, call)
+      this.#open.push(call)
+    }
+  }
+
+  start({ session, call }: Pick<Of<'agent.tool_use'>, 'session' | 'call'>): void {
+    const found = this.at(session, call)
+    if (found) found.status = 'runs'
+  }
+
+  hear({ session, call, line }: BashLine): void {
+    const found = this.at(session, call)
+    if (found && line.trim() !== '') found.line = line
+  }
+
+  /** Whoever refused it here knows why. */
+  finish(event: Omit<Of<'agent.tool_result'>, 'sequence' | 'source'>, isDecidedHere = false): void {
+    const found = this.at(event.session, event.call)
+    if (!found) return
+    found.status = event.status
+    if (event.from === undefined) found.content = event.content
+    const { failure: _told, ...untold } = event
+    found.outcome = outcomeOf({
+      ...(isDecidedHere && event.status === 'denied' ? untold : event),
+      content: found.content,
+    })
+  }
+
+  /** Somebody outside has said it; its result repeats that. */
+  answer({ session, call, content }: Pick<Of<'user.custom_tool_result'>, 'session' | 'call' | 'content'>): void {
+    const found = this.at(session, call)
+    if (found) found.content = content
+  }
+
+  /** The rows that can be written: a call's come after those before it. */
+  done(paint: Paint, width: number): readonly string[] {
+    const index = this.#open.findIndex(isOpen)
+    const count = index < 0 ? this.#open.length : index
+    return this.#open.splice(0, count).flatMap((call) => doneRows(call, paint, width))
+  }
+
+  /** The lines of those that are not done, and of those that must wait for them. */
+  moving(paint: Paint, width: number, mark: string): readonly string[] {
+    return this.#open.map((call) => foldedLine(call, { paint, width, mark }))
+  }
+
+  /** What a command that runs printed last. */
+  get line(): string {
+    return this.#open.findLast(({ status, line }) => status === 'runs' && line !== '')?.line ?? ''
+  }
+}
+
+function isOpen({ status }: Folded): boolean {
+  return status === 'waits' || status === 'runs'
+}
+
+/** Its line, and the last lines of a command that failed. */
+export function doneRows(call: Folded, paint: Paint, width: number): readonly string[] {
+  const tail = call.outcome ? tailOf(call.outcome, width, '  '.repeat(call.depth + 2)) : []
+  return [foldedLine(call, { paint, width, mark: '' }), ...tail.map(paint.dim)]
+}
+
+type Drawing = { readonly paint: Paint; readonly width: number; readonly mark: string }
+
+/** How much of a line what came of a call takes at most, where there is not room for all. */
+const END_SHARE = 0.6
+
+export function foldedLine(call: Folded, { paint, width, mark }: Drawing): string {
+  const indent = '  '.repeat(call.depth + 1)
+  const { status, outcome } = call
+  const sign = status === 'runs' ? mark : status === 'waits' ? '·' : outcome?.good ? '✓' : '✗'
+  const colour = isOpen(call) ? paint.cyan : outcome?.good ? paint.green : paint.red
+  const number = ` #${call.number}`
+  const room = Math.max(10, width - indent.length - 2 - number.length)
+  const about = aboutOf(call)
+  const end = outcome ? outcomeText(outcome) : ''
+  if (end === '') return `${indent}${colour(sign)} ${clipped(about, room)}${paint.dim(number)}`
+  // What came of it is seen, however long the call is.
+  const ended = clipped(end, Math.max(room - widthOf(about) - 3, Math.floor(room * END_SHARE)))
+  const asked = clipped(about, room - widthOf(ended) - 3)
+  const said = outcome?.good ? ended : paint.red(ended)
+  return `${indent}${colour(sign)} ${asked} · ${said}${paint.dim(number)}`
+}
+
+/** Which of its arguments says best what a call is about. */
+const TELLING = ['command', 'pattern', 'query', 'url', 'question', 'path', 'name'] as const
+
+export function aboutOf({ tool, args }: { readonly tool: string; readonly args: Json }): string {
+  const name = oneLine(tool)
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) return `${name} ${oneLine(safeJson(args))}`
+  const fields = args as { readonly [key: string]: Json }
+  const paths = Array.isArray(fields['edits']) ? fields['edits'].flatMap(pathIn) : []
+  if (paths.length > 0) return `${name} ${[...new Set(paths)].map((path) => oneLine(path)).join(', ')}`
+  const telling = TELLING.find((field) => typeof fields[field] === 'string')
+  if (telling === undefined) return Object.keys(fields).length === 0 ? name : `${name} ${oneLine(safeJson(args))}`
+  const value = oneLine(fields[telling] as string)
+  return telling === 'path' || telling === 'url' || telling === 'command' ? `${name} ${value}` : `${name} "${value}"`
+}
+
+function pathIn(edit: Json): readonly string[] {
+  const { path } = (edit ?? {}) as { readonly path?: Json }
+  return typeof path === 'string' ? [path] : []
+}
+
+/** What `/show` draws beside the call: its texts, by name. */
+export type Texts = readonly { readonly name: string; readonly text: string }[]
+
+/** Unfolded: its arguments, and its result. Null in `hidden` if all of it is shown. */
+export function unfolded({ number, tool, args, status, outcome }: Folded, texts: Texts, room: Room): Shown {
+  const each = { ...room, rows: room.rows / (texts.length + 1) }
+  const asked = drawnPreview({ args }, { files: null, trouble: null, warnings: [] }, each)
+  const own = (text: string): Row => ({ texts: [text], tone: 'head', place: '' })
+  const end = outcome ? outcomeText(outcome) : status
+  const parts = texts.map(({ name, text }) => ({
+    name,
+    ...quoted(text.trimEnd() === '' ? '(nothing)' : text.trimEnd(), each),
+  }))
+  const rows = [
+    own(clipped(`#${number} ${oneLine(tool)} · ${end === '' ? 'ok' : end}`, room.columns)),
+    ...asked.rows,
+    ...parts.flatMap((part) => [own(part.name), ...part.rows]),
+  ]
+  const hidden = [asked, ...parts].flatMap((part) => part.hidden ?? []).join(' and ')
+  return { rows, hidden: hidden === '' ? null : hidden, sum: '' }
+}

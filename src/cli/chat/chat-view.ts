@@ -1,0 +1,317 @@
+// What a chat shows of a session while it works: what the model says as it says it, its thoughts in one line, its calls folded, what
+// was said to it meanwhile. It shows; it decides nothing.
+import type { Part, Result, StreamEvent } from '../../index.ts'
+import type { Calls } from './call.ts'
+import type { Terminal } from './terminal-input.ts'
+import type { Moving } from './screen.ts'
+import { clipped, fitted, spoken, wrapped } from '../present/text.ts'
+import { clean, oneLine } from '../present/clean.ts'
+import { budgetText, UNWHOLE } from '../present/ending.ts'
+import { CUT, isStopped } from '../present/outcome.ts'
+import { outageText } from '../present/outage.ts'
+
+type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
+
+/** Longer messages are shown by their beginning. */
+const ECHO_LINES_MAX = 8
+
+export class ChatView {
+  readonly calls: Calls
+  /** The last event of the session itself that was seen. */
+  seq = 0
+  /** Messages that no request has taken yet, by seq. */
+  readonly queued = new Map<number, string>()
+  /** The run that is shown, by its start. */
+  run = 0
+  readonly #terminal: Terminal
+  /** Who says which messages are shown already. */
+  readonly #isEchoed: (id: string) => boolean
+  /** Calls that were decided here, and need no line about it. */
+  readonly decided = new Set<string>()
+  /** What the open reply said so far, in order. */
+  #said = ''
+  /** How much of each of its parts was heard. */
+  readonly #heard = new Map<number, number>()
+  #thought = ''
+  #folded = false
+  #tokens = 0
+  #cost = 0
+  /** Why the model did not answer last: it is not said twice. */
+  #failure = ''
+  readonly #warned = new Set<string>()
+  #doing = 'beginning'
+  #isStopping = false
+
+  constructor(terminal: Terminal, calls: Calls, isEchoed: (id: string) => boolean) {
+    this.calls = calls
+    this.#terminal = terminal
+    this.#isEchoed = isEchoed
+  }
+
+  /** From now on it works. */
+  begin(): void {
+    this.#isStopping = false
+    this.#doing = 'beginning'
+    this.#terminal.show((mark) => this.#moving(mark))
+  }
+
+  stopping(): void {
+    this.#isStopping = true
+    this.#doing = 'stopping; Ctrl-C once more leaves'
+  }
+
+  rest(): void {
+    this.#terminal.hush()
+    this.#fold()
+    this.#flush()
+    this.#said = ''
+    this.#terminal.show(null)
+  }
+
+  /** What a person said. A command of theirs is less than that. */
+  echo(text: string): void {
+    const { paint, columns } = this.#terminal
+    const lines = clean(text.trimEnd()).split('\n')
+    const long = lines.length > ECHO_LINES_MAX
+    const some = long ? [...lines.slice(0, ECHO_LINES_MAX - 3), `[… ${lines.length} lines in all]`] : lines
+    const rows = some.flatMap((line) => wrapped(line, columns - 2))
+    const colour = text.startsWith('/') ? paint.dim : paint.bold
+    this.#terminal.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
+  }
+
+  note(text: string): void {
+    const { paint, columns } = this.#terminal
+    this.#terminal.say('note', paint.dim(fitted(text, columns)))
+  }
+
+  see(event: StreamEvent): void {
+    if (event.source.parent) return this.#seeChild(event)
+    if (event.type === 'delta') return this.#hear(event)
+    this.seq = event.seq
+    this.#seeOwn(event)
+  }
+
+  /** Of children only what they do. */
+  #seeChild(event: StreamEvent): void {
+    if (event.type === 'agent.message') this.calls.propose(event)
+    else if (event.type === 'agent.tool_use') this.calls.start(event)
+    else if (event.type === 'agent.tool_result') this.calls.finish(event)
+    this.#flush()
+  }
+
+  /** After a gap nothing more is shown of it until it is whole. */
+  #hear({ kind, text, part, offset }: Of<'delta'>): void {
+    if (offset !== (this.#heard.get(part) ?? 0)) return
+    this.#heard.set(part, offset + text.length)
+    if (kind === 'reasoning') {
+      this.#thought += text
+      this.#doing = 'thinking'
+    } else if (kind === 'text') {
+      this.#fold()
+      this.#said += text
+      this.#doing = 'answering'
+      this.#terminal.speak(text)
+    } else this.#doing = 'preparing a call'
+  }
+
+  #seeOwn(event: Exclude<StreamEvent, { type: 'delta' }>): void {
+    switch (event.type) {
+      case 'user.message':
+        if (!this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
+        return
+      case 'run.started':
+        this.run = event.seq
+        this.#tokens = 0
+        this.#cost = 0
+        return this.#missing(event.warnings ?? [])
+      case 'model.started':
+        this.#said = ''
+        this.#heard.clear()
+        this.#thought = ''
+        this.#folded = false
+        this.#doing = 'thinking'
+        for (const seq of event.shows) this.#taken(seq)
+        return
+      case 'agent.message':
+        return this.#reply(event)
+      case 'agent.tool_use':
+      case 'agent.custom_tool_use':
+        this.#doing = 'working'
+        return this.calls.start(event)
+      case 'agent.tool_result':
+        this.calls.finish(event, this.decided.has(event.call))
+        return this.#flush()
+      default:
+        return this.#seeRest(event)
+    }
+  }
+
+  #seeRest(event: Exclude<StreamEvent, { type: 'delta' }>): void {
+    switch (event.type) {
+      case 'model.failed':
+        if (isStopped(event)) return this.cut(event)
+        this.#terminal.hush()
+        this.#said = ''
+        this.#failure = event.message
+        return this.#warn(
+          outageText(event) ?? `The model did not answer (${event.class}): ${oneLine(event.message, 400)}`,
+        )
+      case 'run.deferred':
+        return this.#warn(outageText(event) ?? '')
+      case 'user.tool_confirmation':
+        if (this.decided.has(event.call)) return
+        return this.#aside(
+          `${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`,
+        )
+      case 'user.custom_tool_result':
+        return this.calls.answer(event)
+      case 'note.added':
+        return this.#aside(`note: ${oneLine(event.text, 400)}`)
+      case 'context.compacted':
+        return this.#aside('what was said before was summed up')
+      case 'run.settled':
+        for (const seq of event.inputs ?? []) this.#taken(seq)
+        return
+      default:
+        return
+    }
+  }
+
+  /** Tools that this run goes without. The same is said once. */
+  #missing(warnings: readonly string[]): void {
+    for (const text of warnings.filter((each) => !this.#warned.has(each))) {
+      this.#warned.add(text)
+      this.#warn(oneLine(text, 600))
+    }
+  }
+
+  /** A request shows it to the model: now it is part of what was said. */
+  #taken(seq: number): void {
+    const text = this.queued.get(seq)
+    if (text === undefined) return
+    this.queued.delete(seq)
+    this.echo(text)
+  }
+
+  /** What the log has is what was said. Pieces may have been lost on their way, or never came. */
+  #reply(event: Of<'agent.message'>): void {
+    const text = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    if (this.#thought === '')
+      this.#thought = event.parts.map((part) => (part.type === 'reasoning' ? part.text : '')).join(' ')
+    this.#fold()
+    const more = text.startsWith(this.#said) ? text.slice(this.#said.length) : null
+    if (more === null) this.#terminal.hush()
+    this.#terminal.speak(more ?? text)
+    this.#terminal.hush()
+    this.#said = ''
+    this.#tokens += (event.usage?.inputTokens ?? 0) + (event.usage?.outputTokens ?? 0)
+    this.#cost += event.cost ?? 0
+    this.calls.propose(event)
+  }
+
+  /** An answer that was stopped: what the log has of it, and that there is no more. */
+  cut({ partial = '' }: Pick<Of<'model.failed'>, 'partial'>): void {
+    const said = this.#said
+    this.#said = ''
+    if (partial.startsWith(said)) this.#terminal.speak(partial.slice(said.length))
+    this.#terminal.hush()
+    if (partial.trim() !== '' || said.trim() !== '') this.#warn(CUT)
+  }
+
+  /** Something that happened between its calls. */
+  #aside(text: string): void {
+    const { paint, columns } = this.#terminal
+    this.#terminal.say('call', paint.dim(fitted(`  ${text}`, columns)))
+  }
+
+  /** A thought becomes one line, once. */
+  #fold(): void {
+    const text = oneLine(spoken(this.#thought), 2_000)
+    if (text === '' || this.#folded) return
+    this.#folded = true
+    const { paint, columns } = this.#terminal
+    this.#terminal.say('call', paint.dim(clipped(`  ∴ ${text}`, columns)))
+  }
+
+  #flush(): void {
+    const { paint, columns } = this.#terminal
+    for (const line of this.calls.done(paint, columns)) this.#terminal.say('call', line)
+  }
+
+  #moving(mark: string): Moving {
+    const { paint, columns } = this.#terminal
+    // The end of a thought is what it thinks now.
+    const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
+    const calls = this.calls.moving(paint, columns, mark)
+    const { line } = this.calls
+    const queued = [...this.queued.values()].map((text) => paint.dim(clipped(`  queued: ${oneLine(text)}`, columns)))
+    const shown = [
+      ...(thought === '' ? [] : [paint.dim(clipped(`  ∴ ${thought}`, columns))]),
+      ...calls.slice(0, CALLS_MAX),
+      ...(calls.length > CALLS_MAX ? [paint.dim(`  … and ${calls.length - CALLS_MAX} more`)] : []),
+      ...(line === '' ? [] : [paint.dim(clipped(`    ${oneLine(line, 2_000)}`, columns))]),
+      ...queued,
+    ]
+    const status = [
+      this.#doing,
+      ...spentWords(this.#tokens, this.#cost),
+      ...(this.#isStopping ? [] : ['Ctrl-C stops']),
+    ].join(' · ')
+    return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(clipped(status, columns - 2))}` }
+  }
+
+  #warn(text: string): void {
+    const { paint, columns } = this.#terminal
+    this.#terminal.say('note', paint.yellow(fitted(`! ${text}`, columns)))
+  }
+
+  /** How a run ended, if there is anything to say about it. */
+  ended(result: Result): void {
+    const { usage, cost } = result
+    const tokens = usage.inputTokens + usage.outputTokens
+    const calls = usage.toolCalls === 0 ? [] : [usage.toolCalls === 1 ? '1 call' : `${usage.toolCalls} calls`]
+    const spent = [...calls, ...spentWords(tokens, cost)].join(' · ')
+    const why = causeOf(result, this.#failure)
+    if (why !== null) this.#warn(why)
+    else if (spent !== '') this.note(`  ${spent}`)
+  }
+}
+
+const CALLS_MAX = 8
+
+function spentWords(tokens: number, cost: number): readonly string[] {
+  return [
+    ...(tokens > 0 ? [`${tokens.toLocaleString('en')} tokens`] : []),
+    ...(cost > 0 ? [`$${(cost / 1_000_000).toFixed(4)}`] : []),
+  ]
+}
+
+export function messageText({ parts }: { readonly parts: readonly Part[] }): string {
+  return parts
+    .map((part) => (part.type === 'text' ? part.text : part.type === 'reasoning' ? '' : `(${part.type})`))
+    .join('')
+}
+
+function causeOf(result: Result, told: string): string | null {
+  switch (result.status) {
+    case 'completed':
+      return UNWHOLE[result.stopReason]
+    case 'interrupted':
+      return 'Stopped. Nothing is lost: say what to do instead, or "go on".'
+    case 'failed': {
+      const { message, classified } = result.failure
+      const why = [...(message === told ? [] : [oneLine(message, 600)]), oneLine(classified?.nextAction ?? '')]
+      return [...why, 'Say "go on" to try again.'].filter((part) => part !== '').join(' ')
+    }
+    case 'halted':
+      return oneLine(result.reason, 600)
+    case 'limit':
+      if (result.limit === 'usd') return `${budgetText(result)} \`/approve budget\` allows more.`
+      return `The limit ${result.limit} was met. Say "go on" for another run.`
+    case 'sleeping':
+      return 'It goes on later by itself, when `terret worker` runs; or now, if you say so.'
+    case 'requires_action':
+      if (result.stopReason !== 'paused') return null
+      return result.reason === undefined ? 'It is paused. `terret resume` goes on.' : oneLine(result.reason, 600)
+  }
+}

@@ -1,0 +1,299 @@
+// A chat with one session at a terminal: what is entered is said to it, what it does is shown, and what it asks is asked here. All of
+// it is in the log before it is shown, so a chat that ends, in whatever way, loses nothing.
+import { randomUUID } from 'node:crypto'
+import type { Pending, Result, RunStream, SessionHandle } from '../../index.ts'
+import type { Card } from '../../kernel/index.ts'
+import { askApproval, bound, decideCovered, hasVoted, isForOthers, type Said } from '../present/approval.ts'
+import { aboutOf } from './call.ts'
+import { runCommand } from './slash-commands.ts'
+import type { ChatOptions, Ended, Talk } from './talk.ts'
+import { ChatView } from './chat-view.ts'
+import { fitted, saidText } from '../present/text.ts'
+import { oneLine } from '../present/clean.ts'
+import { headLine, isBudget, neededText, votesText } from '../present/ending.ts'
+import { endOf, EXIT } from '../exit.ts'
+import { recordFolder } from '../state/folders.ts'
+import { WAITS_MS } from '../present/outage.ts'
+import { shortId } from '../state/place.ts'
+import { hiddenText, painted, shownCall } from '../present/preview.ts'
+import { typed } from '../present/print.ts'
+
+export class Chat implements Talk {
+  readonly options: ChatOptions
+  readonly view: ChatView
+  session: SessionHandle | null
+  wish: Ended | null = null
+  readonly #echoed = new Set<string>()
+  readonly #typed: string[] = []
+  readonly #shown = new Set<string>()
+  /** The last event that was sent from here. */
+  #sent = 0
+  #works = false
+  #stopping = false
+  #left = false
+  #closing: Promise<void> | null = null
+  #warned = false
+  #exit: number = EXIT.ok
+  /** The last answer covers more than its call: what else waits is looked at again. */
+  #wide = false
+
+  constructor(options: ChatOptions, session: SessionHandle | null) {
+    this.options = options
+    this.session = session
+    this.view = new ChatView(options.terminal, options.calls, (id) => this.#echoed.has(id))
+  }
+
+  /** Until somebody leaves. A session that has something to do, or to ask, comes first. */
+  async talk(card: Card | null): Promise<Ended> {
+    if (card) {
+      this.view.seq = card.seq
+      if (card.status === 'requires_action' || card.due !== null) await this.goOn()
+    }
+    while (!this.#left && this.wish === null) {
+      const text = this.#typed.shift() ?? (await this.options.terminal.read())
+      if (text === null) break
+      await this.#guarded(() => this.#entered(text))
+    }
+    await this.#closing
+    if (this.#exit === EXIT.ok && this.session) {
+      const { status } = (await this.options.place.store.card(this.session.id)) ?? {}
+      if (status === 'requires_action') this.#exit = EXIT.waits
+    }
+    return this.wish ?? { type: 'left', exit: this.#exit }
+  }
+
+  /** What was entered while nobody waited for it. If it works, it hears it at its next step; else it comes in its turn. */
+  aside(text: string): void {
+    if (!this.#works) return void this.#typed.push(text)
+    if (text.trim() === '') return
+    this.options.remember(text)
+    if (text.startsWith('/')) {
+      if (!this.options.terminal.echoes) this.view.echo(text)
+      void this.#guarded(() => runCommand(this, text, true))
+    } else void this.#guarded(() => this.#steer(text))
+  }
+
+  /** Ctrl-C: stops what runs. Twice it leaves. */
+  interrupt(): void {
+    const { session } = this
+    // It leaves already, and that takes too long for somebody.
+    if (this.#left) process.exit(EXIT.interrupted)
+    if (this.#works && session && !this.#stopping) {
+      this.#stopping = true
+      this.view.stopping()
+      void this.#guarded(() => session.interrupt())
+    } else if (this.#works || this.#warned) this.leave()
+    else {
+      this.#warned = true
+      this.view.note('Ctrl-C once more leaves, and so does Ctrl-D.')
+    }
+  }
+
+  /** Whatever runs is given back as it is. */
+  leave(): void {
+    if (this.#left) return
+    this.#left = true
+    if (this.#works) {
+      this.#exit = EXIT.later
+      this.#closing = this.options.harness.close()
+    }
+    this.options.terminal.close()
+  }
+
+  async #entered(text: string): Promise<void> {
+    this.#warned = false
+    if (text.trim() === '') return
+    this.options.remember(text)
+    if (!this.options.terminal.echoes) this.view.echo(text)
+    if (text.startsWith('/')) return runCommand(this, text, false)
+    const id = randomUUID()
+    this.#echoed.add(id)
+    const session = (this.session ??= await this.#opened())
+    const { status } = (await this.options.place.store.card(session.id)) ?? {}
+    if (status === 'requires_action') {
+      await session.send(text, { id, by: this.options.by })
+      return this.view.note('It waits for your word first, and hears this then: /approve, /reject or /pending.')
+    }
+    await this.#follow(() => session.stream(text, { deltas: true, id }))
+  }
+
+  async #opened(): Promise<SessionHandle> {
+    const { place, harness } = this.options
+    const id = randomUUID()
+    recordFolder(place.home, { session: id, folder: place.folder })
+    return harness.open({ id })
+  }
+
+  async #steer(text: string): Promise<void> {
+    const { seq = 0 } = (await this.session?.send(text, { when: 'next' })) ?? {}
+    this.#sent = Math.max(this.#sent, seq)
+  }
+
+  async goOn(): Promise<void> {
+    const { session } = this
+    if (session) await this.#guarded(() => this.#follow(() => this.#rest(session)))
+  }
+
+  #rest(session: SessionHandle): RunStream {
+    return session.stream(undefined, { after: this.view.seq, deltas: true })
+  }
+
+  async #follow(begin: () => RunStream): Promise<void> {
+    const { session, view } = this
+    for (let stream = begin(); ; ) {
+      const before = view.seq
+      const result = await this.#watch(stream)
+      if (this.#left || !session) return
+      if (result.status === 'requires_action' && result.stopReason !== 'paused') {
+        if (!(await this.#decided(session, result))) return
+      } else if (result.status === 'sleeping' && result.reason !== undefined) {
+        // The provider asked for a longer wait: it is waited for here.
+        stream = session.stream(undefined, { after: view.seq, deltas: true, patienceMs: WAITS_MS })
+        continue
+      } else {
+        view.ended(result)
+        const more = view.queued.size > 0 || this.#sent > view.seq
+        if (!more || result.status === 'sleeping' || view.seq === before) return
+      }
+      stream = this.#rest(session)
+    }
+  }
+
+  async #watch(stream: RunStream): Promise<Result> {
+    const { view } = this
+    this.#works = true
+    view.begin()
+    try {
+      for await (const event of stream) view.see(event)
+      return await stream.result
+    } finally {
+      this.#works = false
+      this.#stopping = false
+      if (!this.#left) view.rest()
+    }
+  }
+
+  /** False if it has to wait. */
+  async #decided(session: SessionHandle, result: Result): Promise<boolean> {
+    const { setup, kept } = this.options
+    if (await decideCovered({ session, setup, kept }, result)) return true
+    for (const pending of result.pending) {
+      const done = !isForOthers(pending, this.options.by) && (await this.ask(pending))
+      if (this.#left) return false
+      if (!done) {
+        const others = isForOthers(pending, this.options.by) ? ` for others: ${neededText(pending)}` : ''
+        this.view.note(`It waits${others}. /pending shows it again, /approve and /reject decide it.`)
+        return false
+      }
+      if (this.#wide) return true
+    }
+    return true
+  }
+
+  async ask(pending: Pending): Promise<boolean> {
+    try {
+      if (isBudget(pending)) return await this.#allowMoney(pending)
+      return pending.needs === 'answer' ? await this.#answer(pending) : await this.#approve(pending)
+    } catch (error) {
+      // Somebody else was quicker, or it is too late: then it goes on without this word.
+      if (!(error instanceof Error) || error.name !== 'Fault') throw error
+      this.view.note(oneLine(error.message, 400))
+      return true
+    }
+  }
+
+  async #allowMoney(pending: Pending): Promise<boolean> {
+    this.view.note(headLine(pending))
+    const said = (await this.options.terminal.read('How many dollars more? (empty: later) ›'))?.trim() ?? ''
+    if (said === '') return false
+    const { callId, sessionId } = pending
+    await this.session?.decide({ callId, sessionId, allow: true, usd: Number(said), by: this.options.by })
+    return true
+  }
+
+  async #answer({ callId, sessionId, args }: Pending): Promise<boolean> {
+    const { terminal, by } = this.options
+    const { question, choices } = (args ?? {}) as { readonly question?: unknown; readonly choices?: unknown }
+    const offered = Array.isArray(choices) ? choices.map(String) : []
+    const asked = typeof question === 'string' ? question : JSON.stringify(args)
+    const { columns } = terminal
+    const choice = (text: string, at: number): string => fitted(`  ${at + 1} ${oneLine(text)}`, columns)
+    terminal.say('ask', [saidText(asked, columns), ...offered.map(choice)].join('\n'))
+    const hint = offered.length > 0 ? 'Your answer, or a number (empty: later) ›' : 'Your answer (empty: later) ›'
+    const said = (await terminal.read(hint))?.trim() ?? ''
+    if (said === '') return false
+    const content = offered[Number(said) - 1] ?? said
+    if (!terminal.echoes) this.view.echo(content)
+    await this.session?.answer({ callId, content, by, sessionId })
+    return true
+  }
+
+  async #approve(pending: Pending): Promise<boolean> {
+    const { terminal, setup, by, kept } = this.options
+    const asker = {
+      read: (question: string) => terminal.read(question),
+      note: (text: string) => terminal.say('ask', terminal.paint.dim(fitted(text, terminal.columns))),
+      show: (each: Pending, whole: boolean) => this.shown(each, whole),
+      reason: async () => (await terminal.read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
+    }
+    const said = await askApproval(asker, { setup, by, kept, session: this.session?.id ?? '' }, pending)
+    if (said === null) return false
+    this.#wide = said.scope === 'run'
+    await this.#record(pending, said)
+    return true
+  }
+
+  async shown(pending: Pending, whole = false): Promise<boolean> {
+    const { terminal, setup } = this.options
+    const { paint, columns, rows } = terminal
+    const room = { columns, rows: whole ? Number.POSITIVE_INFINITY : Math.max(8, rows - 10) }
+    const action = await shownCall(setup.folder, pending, room)
+    const before = pending.denied ? ['refused before in this run'] : []
+    const title = [aboutOf(pending), action.sum, ...before].filter((text) => text !== '').join(' · ')
+    const wants = paint.bold(fitted(`? ${title} (call ${pending.callId})`, columns))
+    const hidden = hiddenText(action, 'd shows all of it.')
+    this.#shown.add(shownKey(pending))
+    const last = hidden === null ? [] : [paint.yellow(fitted(hidden, columns))]
+    terminal.say('ask', [wants, ...painted(action.rows, paint), ...last].join('\n'))
+    return hidden !== null
+  }
+
+  isShown(pending: Pending): boolean {
+    return this.#shown.has(shownKey(pending))
+  }
+
+  decide(pending: Pending, allow: boolean, why = ''): Promise<void> {
+    return this.#record(pending, { allow, ...(why === '' ? {} : { why }) })
+  }
+
+  async #record(pending: Pending, said: Said): Promise<void> {
+    const { by, terminal } = this.options
+    if (hasVoted(pending.votes ?? [], by)) return this.view.note(`You approved it already: ${votesText(pending)}.`)
+    await this.session?.decide({ ...bound(pending), by, ...said })
+    this.view.decided.add(pending.callId)
+    const { green, red } = terminal.paint
+    const why = said.why === undefined ? '' : `: ${oneLine(said.why)}`
+    terminal.say('ask', said.allow ? green('  allowed') : red(fitted(`  refused${why}`, terminal.columns)))
+  }
+
+  /** Trouble is one line, and the chat goes on. */
+  async #guarded(act: () => Promise<unknown>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      if (this.#left) return
+      this.options.terminal.say(
+        'note',
+        this.options.terminal.paint.red(fitted(`! ${oneLine(endOf(error).text, 600)}`, this.options.terminal.columns)),
+      )
+    }
+  }
+
+  get wayBack(): string | null {
+    return this.session && `Go on with: ${typed(`interactive ${shortId(this.session.id)}`)}`
+  }
+}
+
+function shownKey({ sessionId, callId, digest = '' }: Pending): string {
+  return `${sessionId} ${callId} ${digest}`
+}

@@ -1,0 +1,241 @@
+// What begins with a slash in a chat: the table of commands, and what each does. They only look and decide; what is said to the model
+// does not begin with a slash.
+import { randomUUID } from 'node:crypto'
+import { nearest } from '../../options.ts'
+import { withTreeCost } from '../../stores/plan/tree-cost.ts'
+import type { Call } from '../args.ts'
+import { type Folded, foldedLine, type Texts, unfolded } from './call.ts'
+import { hiddenText, painted } from '../present/preview.ts'
+import type { Talk } from './talk.ts'
+import { clean, oneLine } from '../present/clean.ts'
+import { counted, isBudget } from '../present/ending.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { recordFolder } from '../state/folders.ts'
+import { allEvents, pendingIn } from '../state/log.ts'
+import { shortId } from '../state/place.ts'
+import { SAID } from '../commands/undo.ts'
+
+type Act = (chat: Talk, words: readonly string[]) => Promise<void> | void
+type Entry = {
+  readonly words: string
+  readonly says: string
+  /** Also while it works. */
+  readonly anytime: boolean
+  readonly act: Act
+}
+
+const entry = (words: string, says: string, anytime: boolean, act: Act): Entry => ({ words, says, anytime, act })
+
+const COMMANDS: Readonly<Record<string, Entry>> = {
+  help: entry('', 'this', true, help),
+  calls: entry('[all]', 'the calls of this session, with their numbers', true, calls),
+  show: entry('[N] [all]', 'unfold a call: its arguments and its result', true, show),
+  pending: entry('', 'what waits for your word', true, pending),
+  approve: entry('[CALL]', 'allow it', false, (chat, words) => decide(chat, words, true)),
+  reject: entry('[CALL] [WHY]', 'refuse it', false, (chat, words) => decide(chat, words, false)),
+  undo: entry('', 'take back the file changes of the last run', false, undo),
+  cost: entry('', 'what this session has used', true, cost),
+  model: entry('', 'which model answers', true, model),
+  mode: entry('[plan|ask|auto]', 'what may run unasked, and change it', false, mode),
+  fork: entry('', 'go on in a copy; this session stays as it is', false, fork),
+  session: entry('', 'its id, its folder, and how to come back', true, session),
+  export: entry('PATH', 'a file of it: .md to read, .jsonl its events, .json to import', true, exportTo),
+  quit: entry('', 'leave; the session stays', true, (chat) => chat.leave()),
+}
+
+/** Those that begin like this. */
+export function completions(text: string): readonly string[] {
+  if (!/^\/\w*$/.test(text)) return []
+  return Object.keys(COMMANDS)
+    .map((name) => `/${name}`)
+    .filter((name) => name.startsWith(text))
+}
+
+export async function runCommand(chat: Talk, text: string, busy: boolean): Promise<void> {
+  const [name = '', ...words] = text.slice(1).trim().split(/\s+/)
+  const found = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (!found) return unknown(chat, name)
+  if (busy && !found.anytime) return chat.view.note(`/${name} has to wait until it rests. Ctrl-C stops it.`)
+  await found.act(chat, words)
+}
+
+function unknown({ view }: Talk, name: string): void {
+  const near = nearest(name, Object.keys(COMMANDS))
+  const all = Object.keys(COMMANDS).map((each) => `/${each}`)
+  view.note(
+    near
+      ? `There is no /${oneLine(name)}. Did you mean /${near}?`
+      : `There is no /${oneLine(name)}. There are: ${all.join(' ')}`,
+  )
+}
+
+function help({ options: { terminal }, view }: Talk): void {
+  const { dim, cyan } = terminal.paint
+  const rows = Object.entries(COMMANDS).map(([name, { words, says }]) => {
+    return `  ${cyan(`/${name}`)}${dim(` ${words}`.padEnd(24 - name.length))} ${says}`
+  })
+  const keys = [
+    '  Enter sends · \\ at the end, Alt-Enter or Ctrl-J: a new line · ↑ ↓ what you said before · Tab completes',
+    '  What you enter while it works is told to it at its next step. Ctrl-C stops it. Ctrl-D leaves.',
+  ]
+  terminal.say('note', rows.join('\n'))
+  for (const each of keys) view.note(each)
+}
+
+/** As many as are looked through at once. */
+const LISTED_MAX = 50
+
+function calls({ options: { terminal }, view }: Talk, words: readonly string[]): void {
+  const { all } = view.calls
+  if (all.length === 0) return view.note('There was no call in this session yet.')
+  const some = words.includes('all') ? all : all.slice(-LISTED_MAX)
+  const { paint, columns: width } = terminal
+  const before = all.length - some.length
+  const more = before > 0 ? [paint.dim(`  … ${counted(before, 'call')} before these: /calls all`)] : []
+  const lines = some.map((call) => foldedLine(call, { paint, width, mark: '·' }))
+  terminal.say('note', [...more, ...lines, paint.dim('  /show N unfolds one.')].join('\n'))
+}
+
+async function show({ options: { terminal, place }, view }: Talk, words: readonly string[]): Promise<void> {
+  const whole = words.includes('all')
+  const given = words.find((word) => word !== 'all')?.replace(/^#/, '')
+  const { all } = view.calls
+  const last = all.at(-1)
+  const call = given === undefined ? last : all.find(({ number }) => number === given)
+  if (!last) return view.note('There was no call in this session yet.')
+  if (!call)
+    return view.note(
+      `There is no call ${oneLine(given ?? '', 40)}. /calls lists them; the last is /show ${last.number}.`,
+    )
+  const texts = await textsOf(call, place)
+  const rows = whole ? Number.POSITIVE_INFINITY : Math.max(12, terminal.rows - 6)
+  const shown = unfolded(call, texts, { columns: terminal.columns, rows })
+  const more = hiddenText(shown, `/show ${call.number} all shows all of it.`)
+  const others = all.length > 1 ? [terminal.paint.dim('/calls lists the other calls.')] : []
+  terminal.say('note', [...painted(shown.rows, terminal.paint), ...(more === null ? others : [more])].join('\n'))
+}
+
+/** What a command printed stands apart from what it said by an exit code; all of it, where the result has only its ends. */
+async function textsOf({ content, outcome, status }: Folded, place: Talk['options']['place']): Promise<Texts> {
+  if (status === 'waits' || status === 'runs') return []
+  const command = outcome?.command
+  if (!command)
+    return [{ name: 'result:', text: typeof content === 'string' ? content : await kept(place, content.hash) }]
+  const streams = (['stdout', 'stderr'] as const).map(async (stream) => {
+    const { text, lines, blob } = command[stream]
+    const found = blob === null ? null : await place.store.blob(blob)
+    return { name: `${stream}, ${counted(lines, 'line')}:`, text: found ? Buffer.from(found.data).toString() : text }
+  })
+  const message = command.message === '' ? [] : [{ name: 'terret says:', text: command.message }]
+  const all = await Promise.all(streams)
+  const some = all.filter(({ text }) => text.trim() !== '')
+  return [...(some.length > 0 ? some : [{ name: 'It printed:', text: '' }]), ...message]
+}
+
+async function kept({ store }: Talk['options']['place'], hash: string): Promise<string> {
+  const blob = await store.blob(hash)
+  return blob ? Buffer.from(blob.data).toString() : '(it is not kept)'
+}
+
+async function pending(chat: Talk): Promise<void> {
+  const found = await waiting(chat)
+  if (found.length === 0) return chat.view.note('Nothing waits for you.')
+  for (const each of found) {
+    await chat.shown(each)
+    const word =
+      each.needs === 'answer' ? '/approve answers it' : `/approve ${each.callId} or /reject ${each.callId} WHY`
+    chat.view.note(`  ${word}`)
+  }
+}
+
+async function waiting({ session, options: { place } }: Talk) {
+  return session ? pendingIn(place.store, session.id) : []
+}
+
+/** The one that is named, or the only one. What nobody has seen here is shown and asked. */
+async function decide(chat: Talk, words: readonly string[], allow: boolean): Promise<void> {
+  const found = await waiting(chat)
+  const [first] = found
+  if (!first) return chat.view.note('Nothing waits for you: it was decided, or never asked.')
+  const named = found.find(({ callId }) => callId === words[0])
+  const why = words.slice(named ? 1 : 0).join(' ')
+  if (!named && (found.length > 1 || (allow && why !== ''))) {
+    const names = found.map(({ callId, tool }) => `${callId} (${oneLine(tool)})`)
+    throw new Refusal(EXIT.usage, `Name the call: ${names.join(', ')}`)
+  }
+  const meant = named ?? first
+  if (meant.needs === 'answer' || (allow && isBudget(meant)) || !chat.isShown(meant)) {
+    if (!(await chat.ask(meant))) return
+  } else {
+    await chat.shown(meant)
+    await chat.decide(meant, allow, allow ? '' : why)
+  }
+  await chat.goOn()
+}
+
+async function undo(chat: Talk): Promise<void> {
+  const undone = (await chat.session?.undo()) ?? []
+  if (undone.length === 0) return chat.view.note('There was nothing to take back.')
+  chat.options.terminal.say('note', undone.map(({ what, result }) => `  ${oneLine(what)}: ${SAID[result]}`).join('\n'))
+}
+
+async function cost({ session: handle, options: { place }, view }: Talk): Promise<void> {
+  if (!handle) return view.note('Nothing yet.')
+  const { summaryOf } = await import('../commands/inspect.ts')
+  const { requests, calls, inputTokens, outputTokens } = summaryOf(await allEvents(place.store, handle.id))
+  const card = await place.store.card(handle.id)
+  const [tree] = await withTreeCost(place.store, card ? [card] : [])
+  const spent = tree?.treeCost ?? 0
+  const [into, out] = [inputTokens, outputTokens].map((count) => count.toLocaleString('en'))
+  const dollars = spent > 0 ? ` · $${(spent / 1_000_000).toFixed(4)}` : ''
+  const used = `${requests} request${requests === 1 ? '' : 's'} · ${calls} call${calls === 1 ? '' : 's'}`
+  view.note(`  ${used} · ${into} tokens in, ${out} out${dollars}`)
+}
+
+function model({ options: { models }, view }: Talk): void {
+  view.note(
+    `  ${models.map((name) => oneLine(name)).join(', then ')} · another one with: terret interactive --model NAME`,
+  )
+}
+
+const MODES = {
+  plan: 'only looks',
+  ask: 'asks before changes',
+  auto: 'writes in this folder unasked; the rest as each tool asks',
+} as const
+
+async function mode(chat: Talk, [wanted]: readonly string[]): Promise<void> {
+  const now = chat.options.setup.mode
+  if (wanted === undefined) return chat.view.note(`  ${now}: ${MODES[now]} · change it with /mode plan, ask or auto`)
+  if (!Object.hasOwn(MODES, wanted)) throw new Refusal(EXIT.usage, 'A mode is plan, ask or auto.')
+  if ((await waiting(chat)).length > 0) throw new Refusal(EXIT.conflict, 'Decide what waits first: /pending')
+  chat.wish = { type: 'mode', mode: wanted }
+}
+
+async function fork(chat: Talk): Promise<void> {
+  const { session: handle, options } = chat
+  if (!handle) return chat.view.note('There is nothing to copy yet.')
+  const id = randomUUID()
+  recordFolder(options.place.home, { session: id, folder: options.setup.folder })
+  chat.session = await handle.fork({ id })
+  chat.view.seq = (await options.place.store.card(id))?.seq ?? 0
+  chat.view.note(`  Now in ${shortId(id)}. ${shortId(handle.id)} stays as it is.`)
+}
+
+function session({ session: handle, wayBack, options: { setup }, view }: Talk): void {
+  if (!handle) return view.note('It begins with what you say first.')
+  view.note(`  session ${handle.id}\n  folder  ${clean(setup.folder)}\n  ${wayBack ?? ''}`)
+}
+
+async function exportTo({ session: handle, view }: Talk, [out]: readonly string[]): Promise<void> {
+  if (!handle) return view.note('There is nothing to write yet.')
+  if (out === undefined) throw new Refusal(EXIT.usage, 'Say where to: /export chat.md')
+  const format = /\.(md|jsonl|json)$/.exec(out)?.[1] ?? 'folder'
+  const { exportTo: write } = await import('../commands/export.ts')
+  await write(callOf([handle.id], { format, out }))
+}
+
+/** A command of the command line, as if it had been typed. */
+function callOf(words: readonly string[], flags: Readonly<Record<string, string>>): Call {
+  return { words, text: (flag) => flags[flag], texts: () => [], is: () => false, count: () => undefined }
+}

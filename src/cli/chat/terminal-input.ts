@@ -1,0 +1,323 @@
+// The terminal a chat is held on: what is typed comes in, what is said goes out. Two kinds: one that reads keys and draws its lower
+// end again and again, and a plain one for terminals that cannot move a cursor. What the words mean is up to chat.ts.
+import { createInterface, emitKeypressEvents } from 'node:readline'
+import type { ReadStream } from 'node:tty'
+import { type Deed, EMPTY_LINE, type Key, type Known, type Line, press, type Prompt } from './edit-line.ts'
+import { Canvas, type Kind, type Moving } from './screen.ts'
+import { type Paint, paintsOf, Prose, SAID_COLUMNS, saidRows, wrapped } from '../present/text.ts'
+
+export interface Terminal {
+  readonly paint: Paint
+  /** How wide and how high it is. */
+  readonly columns: number
+  readonly rows: number
+  readonly open: boolean
+  readonly gone: boolean
+  /** What is entered stays on the screen by itself. */
+  readonly echoes: boolean
+  /** Lines that stay. They must be clean. */
+  say(kind: Kind, text: string): void
+  /** A piece of what the model says, as it comes; cleaned here. */
+  speak(piece: string): void
+  hush(): void
+  /** What moves while it works, asked for at every drawing; null when it rests. */
+  show(moving: ((mark: string) => Moving) | null): void
+  /** What a person enters. With a question it is its answer: what was being typed comes back after it. Null: they would not say. */
+  read(question?: string): Promise<string | null>
+  /** Leaves the terminal as it was. With `gone` there is none any more. */
+  close(gone?: boolean): void
+}
+
+/** Told of what nobody reads. */
+export type Ears = {
+  readonly entered: (text: string) => void
+  readonly interrupt: () => void
+  readonly end: () => void
+  /** The terminal is not there any more. */
+  readonly gone: () => void
+}
+
+export type TerminalOptions = { readonly known: Known; readonly ears: Ears; readonly env: NodeJS.ProcessEnv }
+
+export function openTerminal(options: TerminalOptions): Terminal {
+  const { env } = options
+  const plain = env['TERM'] === undefined || env['TERM'] === 'dumb'
+  const colours = !plain && (env['NO_COLOR'] ?? '') === '' && process.stdout.hasColors()
+  return plain
+    ? new Plain(process.stdin, process.stdout, options)
+    : new Rich(process.stdin, process.stdout, options, colours)
+}
+
+const PROMPT = '› '
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+const FRAME_MS = 100
+/** Pieces that come faster than this are drawn together. */
+const DRAW_MS = 16
+const PASTE_ON = '\u001b[?2004h'
+const PASTE_OFF = '\u001b[?2004l'
+const NOTHING: Moving = { calls: [], status: null }
+
+type Reading = { readonly question: boolean; readonly done: (text: string | null) => void; readonly draft: Line }
+
+class Rich implements Terminal {
+  readonly paint: Paint
+  readonly echoes = false
+  readonly #in: ReadStream
+  readonly #out: NodeJS.WriteStream
+  readonly #options: TerminalOptions
+  readonly #canvas: Canvas
+  #line: Line = EMPTY_LINE
+  readonly #usual: Prompt
+  #prompt: Prompt
+  #reading: Reading | null = null
+  #moving: ((mark: string) => Moving) | null = null
+  #frame = 0
+  #spin: NodeJS.Timeout | null = null
+  #soon: NodeJS.Timeout | null = null
+  open = true
+  gone = false
+
+  constructor(input: ReadStream, out: NodeJS.WriteStream, options: TerminalOptions, colours: boolean) {
+    this.paint = paintsOf(colours)
+    this.#in = input
+    this.#out = out
+    this.#options = options
+    this.#canvas = new Canvas(out)
+    this.#usual = { text: PROMPT, paint: this.paint.cyan }
+    this.#prompt = this.#usual
+    emitKeypressEvents(input)
+    this.#raw(true)
+    input.on('keypress', this.#key).on('end', options.ears.gone).on('error', options.ears.gone)
+    out.on('resize', this.#draw)
+    process.on('SIGCONT', this.#back).on('exit', this.#restore)
+  }
+
+  get columns(): number {
+    return this.#canvas.columns
+  }
+
+  get rows(): number {
+    return this.#canvas.rows
+  }
+
+  say(kind: Kind, text: string): void {
+    this.#canvas.say(kind, text)
+    this.#later()
+  }
+
+  speak(piece: string): void {
+    this.#canvas.speak(piece)
+    this.#later()
+  }
+
+  hush(): void {
+    this.#canvas.hush()
+    this.#later()
+  }
+
+  show(moving: ((mark: string) => Moving) | null): void {
+    this.#moving = moving
+    if (this.#spin) clearInterval(this.#spin)
+    this.#spin = moving === null ? null : setInterval(this.#turn, FRAME_MS)
+    this.#later()
+  }
+
+  read(question?: string): Promise<string | null> {
+    return new Promise((resolve) => {
+      const draft = this.#line
+      this.#reading = { question: question !== undefined, done: resolve, draft }
+      if (question !== undefined) this.#line = EMPTY_LINE
+      this.#prompt = question === undefined ? this.#usual : { text: `${question} `, paint: this.paint.bold }
+      this.#later()
+    })
+  }
+
+  close(gone = false): void {
+    if (!this.open) return
+    this.open = false
+    this.gone = gone
+    this.show(null)
+    if (this.#soon) clearTimeout(this.#soon)
+    if (!gone) this.#canvas.lift()
+    this.#in.off('keypress', this.#key).off('end', this.#options.ears.gone)
+    this.#out.off('resize', this.#draw)
+    process.off('SIGCONT', this.#back).off('exit', this.#restore)
+    if (!gone) this.#raw(false)
+    this.#in.pause()
+    this.#answer(null)
+  }
+
+  readonly #key = (_: string | undefined, key: Key): void => {
+    const known = this.#reading?.question ? NOTHING_KNOWN : this.#options.known
+    const [line, deed] = press(this.#line, key, known)
+    this.#line = line
+    if (deed) this.#do(deed)
+    this.#draw()
+  }
+
+  #do(deed: Deed): void {
+    const { ears } = this.#options
+    if (deed.type === 'entered') {
+      if (this.#reading) this.#answer(deed.text)
+      else ears.entered(deed.text)
+    } else if (deed.type === 'choices') this.#choices(deed.names)
+    else if (deed.type === 'redraw') this.#canvas.clear()
+    else if (deed.type === 'suspend') this.#suspend()
+    else if (this.#reading?.question) this.#answer(null)
+    else if (deed.type === 'interrupt' && this.#reading && this.#line.cells.length > 0) this.#line = EMPTY_LINE
+    else if (deed.type === 'interrupt') ears.interrupt()
+    else ears.end()
+  }
+
+  #choices(names: readonly string[]): void {
+    this.say('note', this.paint.dim(wrapped(`  ${names.join('  ')}`, this.columns, '  ').join('\n')))
+  }
+
+  #answer(text: string | null): void {
+    const reading = this.#reading
+    if (!reading) return
+    this.#reading = null
+    if (reading.question) this.#line = reading.draft
+    this.#prompt = this.#usual
+    reading.done(text)
+  }
+
+  readonly #turn = (): void => {
+    this.#frame = (this.#frame + 1) % FRAMES.length
+    this.#draw()
+  }
+
+  #later(): void {
+    this.#soon ??= setTimeout(this.#draw, DRAW_MS)
+  }
+
+  readonly #draw = (): void => {
+    if (this.#soon) clearTimeout(this.#soon)
+    this.#soon = null
+    if (!this.open) return
+    const moving = this.#moving?.(FRAMES[this.#frame] ?? '') ?? NOTHING
+    this.#canvas.draw({ prompt: this.#prompt, line: this.#line, moving })
+  }
+
+  #suspend(): void {
+    this.#canvas.lift()
+    this.#raw(false)
+    process.kill(process.pid, 'SIGTSTP')
+  }
+
+  readonly #back = (): void => {
+    this.#raw(true)
+    this.#draw()
+  }
+
+  readonly #restore = (): void => this.#raw(false)
+
+  /** A terminal that is gone cannot be set, and need not be. */
+  #raw(on: boolean): void {
+    try {
+      this.#in.setRawMode(on)
+      this.#out.write(on ? PASTE_ON : PASTE_OFF)
+    } catch {}
+  }
+}
+
+const NOTHING_KNOWN: Known = { history: [], complete: () => [] }
+
+/** Lines in, lines out: the terminal itself edits what is typed, and its Ctrl-C comes as a signal. */
+class Plain implements Terminal {
+  readonly paint = paintsOf(false)
+  readonly echoes = true
+  open = true
+  gone = false
+  readonly #out: NodeJS.WriteStream
+  readonly #lines: ReturnType<typeof createInterface>
+  #reading: ((text: string | null) => void) | null = null
+  #prompt = ''
+  #prose: Prose | null = null
+  #unended = false
+  #begun = ''
+
+  constructor(input: ReadStream, out: NodeJS.WriteStream, { ears }: TerminalOptions) {
+    this.#out = out
+    this.#lines = createInterface({ input, terminal: false })
+    input.on('error', ears.gone)
+    this.#lines.on('close', ears.end)
+    this.#lines.on('line', (line) => {
+      this.#unended = false
+      const text = this.#begun + line
+      if (text.endsWith('\\')) {
+        this.#begun = `${text.slice(0, -1)}\n`
+        return
+      }
+      this.#begun = ''
+      if (!this.#answer(text)) ears.entered(text)
+    })
+  }
+
+  get columns(): number {
+    return Math.max(20, this.#out.columns || 80)
+  }
+
+  get rows(): number {
+    return Math.max(5, this.#out.rows || 24)
+  }
+
+  say(_kind: Kind, text: string): void {
+    this.#end()
+    this.#out.write(`${text}\n`)
+    if (this.#reading) this.#put(this.#prompt)
+  }
+
+  speak(piece: string): void {
+    this.#prose ??= new Prose()
+    this.#said(this.#prose.push(piece, this.columns - SAID_COLUMNS))
+  }
+
+  hush(): void {
+    this.#said(this.#prose?.end(this.columns - SAID_COLUMNS) ?? [])
+    this.#prose = null
+    this.#end()
+  }
+
+  #said(rows: readonly string[]): void {
+    for (const row of rows) this.#put(`${saidRows(row, this.columns).join('\n')}\n`)
+  }
+
+  show(): void {}
+
+  read(question?: string): Promise<string | null> {
+    this.#prompt = question === undefined ? '> ' : `${question} `
+    this.#put(this.#prompt)
+    return new Promise((resolve) => {
+      this.#reading = resolve
+    })
+  }
+
+  close(gone = false): void {
+    if (!this.open) return
+    this.open = false
+    this.gone = gone
+    if (!gone) this.#end()
+    this.#lines.removeAllListeners('close')
+    this.#lines.close()
+    this.#answer(null)
+  }
+
+  #put(text: string): void {
+    if (text === '') return
+    this.#out.write(text)
+    this.#unended = !text.endsWith('\n')
+  }
+
+  #end(): void {
+    if (this.#unended) this.#out.write('\n')
+    this.#unended = false
+  }
+
+  #answer(text: string | null): boolean {
+    const reading = this.#reading
+    this.#reading = null
+    reading?.(text)
+    return reading !== null
+  }
+}

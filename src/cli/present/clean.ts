@@ -1,0 +1,90 @@
+// What models, tools and files say, made fit for a terminal: nothing in it can move the cursor, hide text, turn it around or push it
+// out of sight, and no line of it can be taken for one of ours. The log keeps the raw text; this is only how it is shown.
+import { TAB } from '../../view/lookalike.ts'
+
+/** Control characters but tab and newline, directions, joiners, tags, and all else that is drawn as nothing. */
+const UNSAFE = /[\p{Cs}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?![\n\t])\p{Cc}/gu
+/** Blanks that are not the plain one. */
+const BLANK = /[^\P{Zs} ]|\u2800/gu
+/** What our own marks begin with: in the text it is told by its number, so that no text can make one. */
+const MARK = /⟨/gu
+
+/** What cannot be seen is shown by its number: `\u{1b}`. */
+export function clean(text: string): string {
+  return text.replace(UNSAFE, numbered).replace(BLANK, numbered)
+}
+
+function numbered(each: string): string {
+  return `\\u{${(each.codePointAt(0) ?? 0).toString(16)}}`
+}
+
+/** Deeper than code is ever indented, and narrower than any terminal. */
+const BLANKS_MAX = 40
+const REPEATS_MAX = 3
+
+/** One line, cleaned, with its tabs drawn as blanks. Runs of blanks and of what cannot be seen are counted. */
+export function shownLine(line: string): string {
+  return clean(line.replace(MARK, numbered))
+    .replace(REPEATED, (run, each: string) => `${each}⟨${run.length / each.length} times⟩`)
+    .replaceAll('\t', TAB)
+    .replace(LONG_BLANK, (run) => `⟨${run.length} blanks⟩`)
+    .replace(LONG_MARKS, (run, few: string) => `${few}⟨${Array.from(run).length - MARKS_MAX} more marks⟩`)
+}
+
+/** More marks on one letter than any script has. */
+const MARKS_MAX = 6
+const LONG_MARKS = new RegExp(`(\\p{M}{${MARKS_MAX}})\\p{M}+`, 'gu')
+
+const REPEATED = new RegExp(`(\\\\u\\{[0-9a-f]+\\})\\1{${REPEATS_MAX},}`, 'g')
+const LONG_BLANK = new RegExp(` {${BLANKS_MAX + 1},}`, 'g')
+
+/** The same where blanks and letters that look alike matter: each blank, and all that is not ASCII, is told. */
+export function exposedLine(line: string): string {
+  return clean(line.replace(MARK, numbered))
+    .replaceAll('\t', '\\t')
+    .replace(/[^\x20-\x7e]/gu, numbered)
+    .replace(REPEATED, (run, each: string) => `${each}⟨${run.length / each.length} times⟩`)
+    .replace(/ +/g, (run) => (run.length > BLANKS_MAX ? `⟨${run.length} blanks⟩` : '␣'.repeat(run.length)))
+}
+
+/** Blanks at the end of a line cannot be seen, so they are told. */
+export function endShown(line: string): string {
+  return line.replace(/ +$/, (run) => '␣'.repeat(run.length))
+}
+
+/** The same on one line, at most so long. What is left out is said. */
+export function oneLine(text: string, charsMax = 160): string {
+  // What is cut is not looked at.
+  const said = joined(text.slice(0, CHARS_SEEN_MAX + charsMax), ' ⏎ ')
+  const line = shownLine(said).replace(/ {2,}/g, (run) => {
+    return run.length > TAB.length ? `⟨${run.length} blanks⟩` : run
+  })
+  if (line.length <= charsMax && text.length <= CHARS_SEEN_MAX + charsMax) return line
+  return `${line.slice(0, charsMax - 20)}… (${text.length} characters)`
+}
+
+const CHARS_SEEN_MAX = 10_000
+
+/** Its lines without blanks around them, and without empty ones. A pattern for blanks around line breaks takes for ever on many blanks. */
+export function joined(text: string, mark: string): string {
+  const lines = text.split('\n').map((line) => line.trim())
+  return lines.filter((line) => line !== '').join(mark)
+}
+
+/** JSON on one line that is safe to print: the same value, with every character that is not safe escaped. */
+export function safeJson(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'null'
+  return text.replace(UNSAFE, escaped).replace(BLANK, escaped)
+}
+
+function escaped(each: string): string {
+  return [...Array(each.length).keys()].map((i) => `\\u${each.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')
+}
+
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu
+
+/** For texts that a model will read: without what nobody sees, and how much that was. */
+export function visible(text: string): { readonly text: string; readonly removed: number } {
+  const seen = text.replace(INVISIBLE, '')
+  return { text: seen, removed: text.length - seen.length }
+}

@@ -1,0 +1,303 @@
+// What is said when a run rests: the answer on standard output, and beside it how it ended, what it cost and what to do next.
+import type { Pending, Result } from '../../index.ts'
+import { fitted, type Paint } from './text.ts'
+import { clean, oneLine } from './clean.ts'
+import { EXIT } from '../exit.ts'
+import { shortId } from '../state/place.ts'
+import { hiddenText, painted, type Room, shownCall } from './preview.ts'
+import { isAttended, print, printJson, printSaid, seatOf, typed, warn } from './print.ts'
+
+function exitOf(result: Result): number {
+  switch (result.status) {
+    case 'completed':
+      return EXIT.ok
+    case 'requires_action':
+      return EXIT.waits
+    case 'limit':
+      return EXIT.limit
+    case 'interrupted':
+      return EXIT.interrupted
+    case 'sleeping':
+      return EXIT.later
+    case 'failed':
+    case 'halted':
+      return EXIT.failed
+  }
+}
+
+export type Telling = {
+  readonly json: boolean
+  readonly quiet: boolean
+  /** Why the model did not answer, if that was shown: it is not said twice. */
+  readonly told: string
+  /** The folder that is worked in. */
+  readonly folder: string
+}
+
+/** Says it, and gives the exit code. */
+export async function tell(result: Result, options: Telling): Promise<number> {
+  if (options.json) printJson(resultJson(result))
+  else {
+    if (result.text.trim() !== '') printSaid(result.text.trim())
+    if (!options.quiet || result.stopReason !== 'end_turn')
+      for (const line of await endLines(result, options)) warn(line)
+  }
+  return exitOf(result)
+}
+
+/** The same for a report: the answer is the file, and the exact bytes that wait are shown whole. */
+export async function tellReport(result: Result, options: Telling): Promise<number> {
+  const path = writtenIn(result)
+  if (options.json) printJson(resultJson(result, path ?? ''))
+  else {
+    if (path !== null) print(clean(path))
+    if (!options.quiet || result.status !== 'completed')
+      for (const line of await reportLines(result, options)) warn(line)
+  }
+  return exitOf(result)
+}
+
+function writtenIn(result: Result): string | null {
+  const output = 'output' in result ? result.output : null
+  const { written } = (output ?? {}) as { readonly written?: { readonly path?: unknown } | null }
+  return typeof written?.path === 'string' ? written.path : null
+}
+
+async function reportLines(result: Result, options: Telling): Promise<readonly string[]> {
+  const id = shortId(result.sessionId)
+  if (result.status === 'completed') {
+    return [
+      'The report is written. To see how it was made:',
+      `  ${typed(`inspect ${id}`)}`,
+      `  ${typed(`history ${id}`)}`,
+      `  ${typed(`export ${id} --format folder --out report-${id}`)}`,
+    ]
+  }
+  const [only] = result.pending
+  if (result.status !== 'requires_action' || !only || result.pending.length > 1 || isBudget(only))
+    return endLines(result, options)
+  return [
+    // Who was asked has seen it.
+    ...(isAttended() ? [] : await pendingLines(only, { folder: options.folder, ...seatOf(process.stderr, true) })),
+    'Nothing is written before somebody allows it.',
+    `  Allow it:   ${typed(`approve ${id} --resume`)}`,
+    `  Refuse it:  ${typed(`reject ${id} --resume`)}`,
+  ]
+}
+
+/** Stable: what scripts read. */
+function resultJson(result: Result, text = result.text): object {
+  const { sessionId, status, stopReason, usage, cost, pending, calls } = result
+  const more = Object.fromEntries(
+    (['output', 'until', 'reason', 'limit', 'account', 'short', 'failure'] as const).flatMap((name) => {
+      return name in result ? [[name, (result as Readonly<Record<string, unknown>>)[name]]] : []
+    }),
+  )
+  const made = calls.map(({ callId, tool, args, status: ended, approved }) => {
+    return { callId, tool, args, status: ended, ...(approved ? { approved } : {}) }
+  })
+  return {
+    session: sessionId,
+    status,
+    stopReason,
+    text,
+    ...more,
+    usage,
+    costUsd: cost / 1_000_000,
+    pending,
+    calls: made,
+  }
+}
+
+async function endLines(result: Result, { told, folder }: Telling): Promise<readonly string[]> {
+  const id = shortId(result.sessionId)
+  const { usage, cost } = result
+  const tokens = usage.inputTokens + usage.outputTokens
+  const spent = [
+    counted(usage.modelRequests, 'request'),
+    counted(usage.toolCalls, 'call'),
+    ...(tokens > 0 ? [`${tokens} tokens`] : []),
+    ...(cost > 0 ? [`$${(cost / 1_000_000).toFixed(4)}`] : []),
+  ]
+  const waits = result.status === 'requires_action' && result.stopReason !== 'paused'
+  const cause = waits ? await waitLines(result.pending, folder) : causeLines(result, id, told)
+  return [...cause, `${result.status} · ${spent.join(' · ')} · session ${id}`]
+}
+
+/** Whoever sits here was asked, and has seen it. */
+async function waitLines(pending: readonly Pending[], folder: string): Promise<readonly string[]> {
+  const showing = { folder, ...seatOf(process.stderr) }
+  const all = await Promise.all(
+    pending.map(async (each) => [
+      ...(isAttended() ? [headLine(each)] : await pendingLines(each, showing)),
+      wayLine(each),
+    ]),
+  )
+  return all.flat()
+}
+
+/** What is said of an answer that is not whole. */
+export const UNWHOLE = {
+  end_turn: null,
+  max_tokens:
+    'The answer was cut: it is as long as one answer may be. `outputTokensMax` in your configuration says how long.',
+  refusal: 'The model refused to answer.',
+} as const
+
+function causeLines(result: Result, id: string, told: string): readonly string[] {
+  switch (result.status) {
+    case 'completed':
+      return [UNWHOLE[result.stopReason] ?? []].flat()
+    case 'failed': {
+      const { message, classified } = result.failure
+      const said = [message === told ? '' : oneLine(message, 600), oneLine(classified?.nextAction ?? '')]
+      return [said.filter((text) => text !== '').join(' '), `Go on with: ${typed(`resume ${id}`)}`].filter(
+        (line) => line !== '',
+      )
+    }
+    case 'halted':
+      return [oneLine(result.reason, 600)]
+    case 'limit':
+      return [limitText(result, id)]
+    case 'interrupted':
+      return [`Interrupted. Nothing is lost. Go on with: ${typed(`resume ${id}`)}`]
+    case 'sleeping': {
+      const when = result.until === null ? '' : ` at ${new Date(result.until).toISOString()}`
+      return [`It goes on${when}, when \`${typed('worker')}\` runs; or now: ${typed(`resume ${id}`)}`]
+    }
+    case 'requires_action':
+      if (result.flags.held)
+        return [
+          `It was imported and is held. Go on with: ${typed(`resume ${id}`)}   (${typed(`pending ${id}`)} shows what it would do)`,
+        ]
+      return pausedLines('reason' in result ? result.reason : undefined, id)
+  }
+}
+
+/** With a full context the same request would only be refused again. */
+function pausedLines(reason: string | undefined, id: string): readonly string[] {
+  if (reason === undefined) return [`It is paused. Go on with: ${typed(`resume ${id}`)}`]
+  return [
+    oneLine(reason, 600),
+    `  Go on from an earlier event:  ${typed(`fork ${id} --at SEQ`)}   (${typed(`history ${id}`)} lists them)`,
+    `  Or with another model:        ${typed(`resume ${id} --model NAME`)}`,
+  ]
+}
+
+/** The pending of a session that has no money left. */
+export function isBudget({ callId }: Pending): boolean {
+  return callId === 'budget'
+}
+
+const WHOSE: Readonly<Record<string, string>> = {
+  run: 'this run',
+  session: 'this session',
+  tree: 'this session and its children',
+  day: 'the day',
+}
+
+/** `of` is the account and how it stands, as a result or the `args` of a pending budget have it. */
+export function budgetText(of: unknown): string {
+  const { account, short, ...flat } = (of ?? {}) as { readonly account?: unknown; readonly short?: Standing } & Standing
+  const whose = typeof account === 'string' ? WHOSE[account] : undefined
+  const { limit, spent, held = 0, needed } = short ?? flat
+  const told = `The budget${whose === undefined ? '' : ` of ${whose}`} does not cover the next call`
+  if (typeof limit !== 'number' || spent === undefined || needed === undefined) return `${told}.`
+  const kept = held > 0 ? `, ${dollars(held)} held for calls at work` : ''
+  const more = dollars(Math.max(0, spent + held + needed - limit))
+  return `${told}: ${dollars(spent)} spent of ${dollars(limit)}${kept}, and it needs up to ${dollars(needed)}, so at least ${more} more.`
+}
+
+type Standing = Partial<Record<'limit' | 'spent' | 'held' | 'needed', number>>
+
+/** Rounded up, so that what is allowed is enough. */
+function dollars(millionths: number): string {
+  return `$${(Math.ceil(millionths / 100) / 10_000).toFixed(4)}`
+}
+
+function limitText(result: Extract<Result, { status: 'limit' }>, id: string): string {
+  const { limit } = result
+  if (limit === 'usd') return `${budgetText(result)} Allow more with: ${typed(`approve ${id} budget --usd 1 --resume`)}`
+  return `The limit ${limit} was met. Raise it in the configuration, and go on with: ${typed(`resume ${id}`)}`
+}
+
+/** What waits, in one line. */
+export function headLine(pending: Pending): string {
+  const { tool, args, callId, sessionId, needs, expiresAt } = pending
+  const id = shortId(sessionId)
+  if (isBudget(pending)) {
+    return `Session ${id} waits for money. ${budgetText(args)}`
+  }
+  if (needs === 'answer') return `Session ${id} asks with ${oneLine(tool)} (call ${callId}):`
+  const until = expiresAt ? `, until ${new Date(expiresAt).toISOString()}` : ''
+  const needed = neededText(pending)
+  return `Session ${id} wants to run ${oneLine(tool)} (call ${callId}${needed === '' ? '' : `, ${needed}`}${until}):`
+}
+
+/** The command that decides it. */
+export function wayLine(pending: Pending): string {
+  const { callId, sessionId, needs, roles = [] } = pending
+  const id = shortId(sessionId)
+  if (isBudget(pending))
+    return `  Allow more with: ${typed(`approve ${shortId(pending.path[0] ?? sessionId)} budget --usd 1 --resume`)}`
+  if (needs === 'answer') return `  Answer with: ${typed(`answer ${id} ${callId} TEXT`)}`
+  const as = roles.length > 0 ? ` --role ${oneLine(roles.length === 1 ? (roles[0] ?? '') : 'ROLE')}` : ''
+  return `  Decide with: ${typed(`approve ${id} ${callId}${as}`)}   or: ${typed(`reject ${id} ${callId}${as}`)}`
+}
+
+export type Showing = {
+  readonly folder: string | null
+  readonly room: Room
+  readonly paint: Paint
+  readonly way?: string
+}
+
+/** What waits, with the exact action, and what of it is not shown. `way` is how to see the rest. */
+export async function pendingLines(pending: Pending, showing: Showing): Promise<readonly string[]> {
+  return (await shownPending(pending, showing)).lines
+}
+
+/** The same, and whether something of it is not shown. */
+export async function shownPending(
+  pending: Pending,
+  showing: Showing,
+): Promise<{ readonly lines: readonly string[]; readonly isCut: boolean }> {
+  const {
+    folder,
+    room,
+    paint,
+    way = `See all of it with: ${typed(`pending ${shortId(pending.sessionId)} --whole`)}`,
+  } = showing
+  const head = headLine(pending)
+  if (isBudget(pending)) return { lines: [head], isCut: false }
+  const shown = await shownCall(folder, pending, room)
+  const hidden = hiddenText(shown, way)
+  const said = [shown.sum, ...(pending.denied ? ['the same call was refused before in this run'] : [])]
+  const sum = said.filter((text) => text !== '').join(' · ')
+  const lines = [
+    sum === '' ? head : `${head} ${sum}`,
+    ...painted(shown.rows, paint),
+    ...(hidden === null ? [] : [paint.yellow(fitted(hidden, room.columns))]),
+  ]
+  return { lines, isCut: hidden !== null }
+}
+
+/** What kind of approval it is, whose, and how many there are, where it is not one by anybody. */
+export function neededText(pending: Pending): string {
+  const { tool, class: kind = tool, n = 1, roles = [] } = pending
+  const parts = [
+    ...(kind === tool ? [] : [`class ${oneLine(kind)}`]),
+    ...(roles.length > 0 ? [`by ${oneLine(roles.join(' or '))}`] : []),
+    ...(n > 1 ? [votesText(pending)] : []),
+  ]
+  return parts.join(', ')
+}
+
+export function votesText({ n = 1, votes = [] }: Pending): string {
+  const names = votes.length > 0 ? ` (${votes.map((name) => oneLine(name)).join(', ')})` : ''
+  return `${votes.length} of ${n} approvals${names}`
+}
+
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}

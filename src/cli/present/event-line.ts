@@ -1,0 +1,56 @@
+// One event as one line for people. Everything in it is cleaned; `--json` has all of it.
+import type { Event } from '../../kernel/index.ts'
+import { oneLine, safeJson } from './clean.ts'
+import { lastLineOf, outcomeOf, outcomeText } from './outcome.ts'
+import { isCheckpoint } from '../state/workflows.ts'
+
+export function eventLine(event: Event): string {
+  const at = new Date(event.at).toISOString().slice(11, 19)
+  return `${String(event.seq).padStart(5)}  ${at}  ${event.type.padEnd(24)}  ${wordsOf(event)}`.trimEnd()
+}
+
+function wordsOf(event: Event): string {
+  switch (event.type) {
+    case 'user.message':
+    case 'agent.message': {
+      const parts = event.type === 'agent.message' && isCheckpoint(event) ? [] : event.parts
+      const said = parts.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join(' ')
+      const calls = event.type === 'agent.message' ? event.calls : []
+      return [oneLine(said), ...calls.map(({ tool, args }) => `→ ${oneLine(tool)} ${oneLine(safeJson(args), 100)}`)]
+        .filter((text) => text !== '')
+        .join('  ')
+    }
+    case 'user.tool_confirmation':
+      return `${event.call} ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
+    case 'user.custom_tool_result':
+      return `${event.call} ${oneLine(event.content)}`
+    case 'user.interrupt':
+      return event.mode
+    case 'session.created':
+      return event.fork ? `forked from ${event.fork.session} at ${event.fork.seq}` : event.agent
+    case 'session.imported':
+      return `from a file, where it was ${oneLine(event.from)}`
+    case 'agent.tool_use':
+    case 'agent.custom_tool_use':
+    case 'call.reviewed':
+      return event.call
+    case 'agent.tool_result': {
+      const outcome = outcomeOf(event)
+      if (outcome.command) return `${event.call} ${outcomeText(outcome)}  ${lastLineOf(outcome)}`.trimEnd()
+      const content = typeof event.content === 'string' ? event.content : `(${event.content.bytes} bytes)`
+      return `${event.call} ${event.status}  ${oneLine(event.failure?.message ?? content)}`
+    }
+    case 'model.failed':
+      return `${event.class}: ${oneLine(event.message)}${event.partial ? `  cut after: ${oneLine(event.partial)}` : ''}`
+    case 'run.deferred':
+      return `tried again at ${new Date(event.retryAt).toISOString()}: ${oneLine(event.message)}`
+    case 'note.added':
+      return `${event.kind}: ${oneLine(event.text)}`
+    case 'wake.scheduled':
+      return `${new Date(event.due).toISOString()} ${oneLine(event.reason)}`
+    case 'run.settled':
+      return event.outcome.type === 'failed' ? `failed: ${oneLine(event.outcome.failure.message)}` : event.outcome.type
+    default:
+      return ''
+  }
+}

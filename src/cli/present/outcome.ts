@@ -1,0 +1,161 @@
+// What came of a call, as people read it: whether it went well, why not, and how much it gave. A command that ran and ended with
+// another code than 0 is a result for the log and the model; for a person it failed. Results may come from files: fields are checked.
+import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
+import { clipped } from './text.ts'
+import { oneLine, shownLine } from './clean.ts'
+
+export type ToolResult = Pick<
+  Extract<Event, { type: 'agent.tool_result' }>,
+  'status' | 'content' | 'failure' | 'metadata'
+>
+
+/** What a command printed. `lines` counts all of it, `text` may have its middle left out: then `blob` has more. */
+export type Printed = { readonly text: string; readonly lines: number; readonly blob: string | null }
+
+export type Outcome = {
+  readonly good: boolean
+  /** `exit 3`, `denied: …`; empty if it went well. */
+  readonly trouble: string
+  /** `30 lines`, `+1 −0`; empty if that says nothing. */
+  readonly gave: string
+  /** Null for what is not a command. */
+  readonly command: { readonly stdout: Printed; readonly stderr: Printed; readonly message: string } | null
+}
+
+export function outcomeOf(result: ToolResult): Outcome {
+  const { status, content, failure } = result
+  const command = commandIn(result)
+  if (command) {
+    const { stdout, stderr, trouble, isMore } = command
+    const lines = stdout.lines + stderr.lines
+    const gave = `${isMore ? 'over ' : ''}${linesText(lines)}`
+    return { good: status === 'ok' && trouble === '', trouble: trouble || statusText(status, ''), gave, command }
+  }
+  if (status !== 'ok') {
+    return { good: false, trouble: statusText(status, failure?.message ?? ''), gave: '', command: null }
+  }
+  return { good: true, trouble: '', gave: changeIn(result) || sizeText(content), command: null }
+}
+
+/** All of it on one line. */
+export function outcomeText({ trouble, gave }: Outcome): string {
+  return [trouble, gave].filter((text) => text !== '').join(' · ')
+}
+
+function statusText(status: CallStatus, why: string): string {
+  if (status === 'ok') return ''
+  return why === '' ? status : `${status}: ${oneLine(why, 400)}`
+}
+
+type Fields = { readonly [key: string]: Json }
+
+function fieldsOf(value: unknown): Fields | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+}
+
+/** Null unless it has the fields that `bash` and `skill_run` give. */
+function commandIn({ content, metadata }: ToolResult) {
+  const about = fieldsOf(metadata)
+  if (about === null || !('exit_code' in about) || typeof content !== 'string') return null
+  const said = fieldsOf(jsonIn(content))
+  const { stdout, stderr, message } = said ?? {}
+  if (typeof stdout !== 'string' || typeof stderr !== 'string') return null
+  const streams = { stdout: printed(stdout, about, 'stdout'), stderr: printed(stderr, about, 'stderr') }
+  const isMore = isLost(about, 'stdout') || isLost(about, 'stderr')
+  return { ...streams, isMore, message: typeof message === 'string' ? message : '', trouble: troubleIn(about) }
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+function printed(text: string, about: Fields, name: 'stdout' | 'stderr'): Printed {
+  const lines = about[`${name}_lines`]
+  const hash = fieldsOf(about[`${name}_blob`])?.['hash']
+  return {
+    text,
+    lines: Number.isSafeInteger(lines) ? Number(lines) : lineCount(text),
+    blob: typeof hash === 'string' ? hash : null,
+  }
+}
+
+/** Some bytes of it were not even kept. */
+function isLost(about: Fields, name: 'stdout' | 'stderr'): boolean {
+  const kept = fieldsOf(about[`${name}_blob`])?.['bytes']
+  const bytes = about[`${name}_bytes`]
+  return typeof kept === 'number' && typeof bytes === 'number' && kept < bytes
+}
+
+function troubleIn({ exit_code: code, timed_out: late, error_type: kind }: Fields): string {
+  if (kind === 'Interrupted') return 'stopped, output cut'
+  if (late === true) return 'timed out, output cut'
+  if (code === 0) return ''
+  return typeof code === 'number' ? `exit ${code}` : 'no exit code'
+}
+
+function lineCount(text: string): number {
+  const trimmed = text.trimEnd()
+  return trimmed === '' ? 0 : trimmed.split('\n').length
+}
+
+function linesText(lines: number): string {
+  return `${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}`
+}
+
+function sizeText(content: string | BlobRef): string {
+  return typeof content === 'string' ? linesText(lineCount(content)) : `${content.bytes} bytes`
+}
+
+/** How many lines a write or an edit added and took away, from the difference it reports. */
+function changeIn({ content, metadata }: ToolResult): string {
+  const { diff, results } = fieldsOf(metadata) ?? {}
+  const text = typeof diff === 'string' ? diff : Array.isArray(results) && typeof content === 'string' ? content : ''
+  return text === '' ? '' : linesChanged(text)
+}
+
+function linesChanged(diff: string): string {
+  const lines = diff.split('\n').filter((line) => !/^(\+\+\+|---) /.test(line))
+  const [more, less] = ['+', '-'].map((mark) => lines.filter((line) => line.startsWith(mark)).length)
+  return `+${more} −${less}`
+}
+
+/** Errors come last, whichever stream was written last. */
+const TAIL_LINES_MAX = 6
+const TAIL_ERRORS_MAX = 4
+const LINE_CHARS_MAX = 2_000
+
+/** The last lines of a command that did not end well, one row each, in so many columns. Empty for all else. */
+export function tailOf({ good, command }: Outcome, columns: number, indent = '  '): readonly string[] {
+  if (good || command === null) return []
+  const all = command.stdout.lines + command.stderr.lines
+  // One line is not left out for a row that says so.
+  const most = all === TAIL_LINES_MAX + 1 ? all : TAIL_LINES_MAX
+  const errors = lastLines(command.stderr.text, Math.max(TAIL_ERRORS_MAX, most - command.stdout.lines))
+  const rest = lastLines(command.stdout.text, most - errors.length)
+  const shown = [...rest, ...errors].map((line) => {
+    return `${indent}│ ${clipped(shownLine(line.slice(0, LINE_CHARS_MAX)), columns - indent.length - 2)}`
+  })
+  const hidden = all - shown.length
+  return hidden > 0 && shown.length > 0 ? [`${indent}┊ ${linesText(hidden)} before these`, ...shown] : shown
+}
+
+/** The last line of what a command printed, errors first. */
+export function lastLineOf({ command }: Outcome): string {
+  const [line = ''] = [command?.stderr.text ?? '', command?.stdout.text ?? ''].flatMap((text) => lastLines(text, 1))
+  return oneLine(line)
+}
+
+function lastLines(text: string, most: number): readonly string[] {
+  return text.trim() === '' || most < 1 ? [] : text.trimEnd().split('\n').slice(-most)
+}
+
+/** After what was said of an answer that a person stopped. */
+export const CUT = 'The answer was cut here: it was stopped before its end.'
+
+export function isStopped({ class: kind }: { readonly class: string }): boolean {
+  return kind === 'interrupted' || kind === 'superseded'
+}

@@ -1,0 +1,152 @@
+// Driving one session from a terminal: follow it, answer what was answered for the whole run, ask who is there, and stop in
+// order when told to. Whatever happens here, the log has it, and any other process can go on.
+import type { Harness, Pending, Result, RunStream, SessionHandle } from '../../index.ts'
+import { askApproval, type Asker, bound, decideCovered, isForOthers } from './approval.ts'
+import { headLine, isBudget, shownPending } from './ending.ts'
+import { EXIT } from '../exit.ts'
+import type { Kept } from '../state/kept.ts'
+import { WAITS_MS } from './outage.ts'
+import { isAttended, seatOf, typed, warn } from './print.ts'
+import { shortId } from '../state/place.ts'
+import { ask } from './prompt.ts'
+import type { Setup } from '../state/setup.ts'
+import type { View } from './view.ts'
+
+export type Deck = {
+  readonly harness: Harness
+  readonly session: SessionHandle
+  readonly setup: Setup
+  /** Rules that were kept here since it began, in the order they were. */
+  readonly kept: Kept[]
+  readonly view: View
+  /** May questions be put to whoever sits here? */
+  readonly asks: boolean
+  readonly by: string
+  /** Whether a call is shown to its end, however long it is. */
+  readonly whole: boolean
+  /** The last event before what is shown: what lies before it is not shown again. */
+  readonly after: number
+}
+
+/** Drives until it is over or somebody else is needed. */
+export async function drive(deck: Deck, begin: () => RunStream): Promise<Result> {
+  const { session, view } = deck
+  const ending = new AbortController()
+  const off = onSignals(deck, ending)
+  try {
+    let { result, seq } = await follow(begin(), deck)
+    while (isWaiting(result, ending.signal) || (await decided(deck, result, ending.signal))) {
+      const rest = session.stream(undefined, { after: seq, deltas: view.live, patienceMs: WAITS_MS })
+      const seen = await follow(rest, { ...deck, after: seq })
+      result = seen.result
+      seq = seen.seq
+    }
+    return result
+  } finally {
+    off()
+  }
+}
+
+/** `seq` is the last event of the session itself that was seen. */
+async function follow(
+  stream: RunStream,
+  { session, view, after }: Pick<Deck, 'session' | 'view' | 'after'>,
+): Promise<{ readonly result: Result; readonly seq: number }> {
+  let seq = after
+  try {
+    for await (const event of stream) {
+      if (event.type !== 'delta' && event.session === session.id) seq = event.seq
+      view.see(event)
+    }
+    return { result: await stream.result, seq }
+  } finally {
+    view.close()
+  }
+}
+
+/** The first Ctrl-C stops the run and waits until it has settled; the second leaves at once. The log is whole either way. */
+function onSignals({ harness, session, view }: Deck, ending: AbortController): () => void {
+  let asked = false
+  const interrupt = (): void => {
+    if (asked) {
+      view.close()
+      warn(`Left at once. Go on with: ${typed(`resume ${shortId(session.id)}`)}`)
+      process.exit(EXIT.interrupted)
+    }
+    asked = true
+    view.note('Stopping; once more leaves at once.')
+    session.interrupt().catch((error: unknown) => view.note(`It could not be stopped: ${String(error)}`))
+  }
+  // Who is told to end gives the session back as it is: whoever looks next goes on.
+  const end = (): void => {
+    ending.abort()
+    void harness.close()
+  }
+  process.on('SIGINT', interrupt)
+  process.on('SIGTERM', end)
+  return () => {
+    process.off('SIGINT', interrupt)
+    process.off('SIGTERM', end)
+  }
+}
+
+/** It waits for its provider, and somebody waits here for it. How long is the limit of the run. */
+function isWaiting(result: Result, ending: AbortSignal): boolean {
+  return result.status === 'sleeping' && result.reason !== undefined && !ending.aborted
+}
+
+/** True if anything was decided, so that it can go on. */
+async function decided(deck: Deck, result: Result, ending: AbortSignal): Promise<boolean> {
+  if (ending.aborted || result.status !== 'requires_action') return false
+  if (await decideCovered(deck, result)) return true
+  if (!deck.asks || !isAttended()) return false
+  return (await askHere(deck, result.pending, ending)) && !ending.aborted
+}
+
+/** One after the other, each by its exact action. Who leaves, or is told to end, has decided nothing. */
+async function askHere(deck: Deck, pending: readonly Pending[], ending: AbortSignal): Promise<boolean> {
+  const { session, view, by } = deck
+  let any = false
+  for (const each of pending.filter((one) => !isForOthers(one, by))) {
+    const { callId, sessionId, needs } = each
+    if (isBudget(each)) {
+      view.note(headLine(each))
+      const usd = await ask('How many dollars more? (empty: later): ')
+      if (usd === null || usd.trim() === '') return any
+      await session.decide({ callId, sessionId, allow: true, usd: Number(usd), by })
+      any = true
+      continue
+    }
+    if (needs === 'answer') {
+      await shownHere(deck, each, true)
+      const content = await ask('Your answer (empty: later): ', ending)
+      if (content === null || content.trim() === '') return any
+      await session.answer({ callId, content, by, sessionId })
+    } else {
+      const said = await askApproval(askerOf(deck, ending), { ...deck, session: session.id }, each)
+      if (said === null) return any
+      await session.decide({ ...bound(each), by, ...said })
+      // What it covers is not asked any more.
+      if (said.scope === 'run') return true
+    }
+    any = true
+  }
+  return any
+}
+
+function askerOf(deck: Deck, ending: AbortSignal): Asker {
+  return {
+    read: (question) => ask(`${question} `, ending),
+    note: (text) => deck.view.note(text),
+    show: (pending, whole) => shownHere(deck, pending, whole || deck.whole),
+    reason: null,
+  }
+}
+
+/** True if not all of it was shown. */
+async function shownHere({ view, setup }: Deck, pending: Pending, whole: boolean): Promise<boolean> {
+  const way = `d shows all of it; so does: ${typed(`pending ${shortId(pending.sessionId)} --whole`)}`
+  const { lines, isCut } = await shownPending(pending, { folder: setup.folder, way, ...seatOf(process.stderr, whole) })
+  view.note(lines.join('\n'))
+  return isCut
+}

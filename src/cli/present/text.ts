@@ -1,0 +1,255 @@
+// Text on its way to a chat's screen: cleaned piece by piece, measured in columns, broken into rows. Pure: it draws nothing.
+import { stripVTControlCharacters } from 'node:util'
+import { TAB } from '../../view/lookalike.ts'
+import { clean } from './clean.ts'
+
+/** What may still become part of the next character: half of a pair, a return, an emoji that may be joined to another. */
+const UNSURE =
+  /(?:[\ud800-\udbff\r]|[0-9#*]\ufe0f?|(?:\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?\u200d?){1,16}[\ud800-\udbff]?)$/u
+/** Inside an emoji these draw nothing of their own. Anywhere else they are shown by their number. */
+const JOINED = /(\p{Extended_Pictographic}\p{Emoji_Modifier}?)\ufe0f?(?:\u200d(?=\p{Extended_Pictographic}))?/gu
+const KEYCAP = /([0-9#*])\ufe0f(?=\u20e3)/gu
+
+/** Pieces in, safe text out: cut anywhere, it is what the whole would be. */
+export class Cleaner {
+  #held = ''
+
+  push(piece: string): string {
+    const text = this.#held + piece
+    const sure = UNSURE.exec(text)?.index ?? text.length
+    this.#held = text.slice(sure)
+    return spoken(text.slice(0, sure))
+  }
+
+  end(): string {
+    const rest = this.#held
+    this.#held = ''
+    return spoken(rest)
+  }
+}
+
+/** What a model says to a person: as `clean` has it, with emoji whole, lines that end as lines do, and blanks that are blanks. */
+export function spoken(text: string): string {
+  const plain = text
+    .replaceAll('\r\n', '\n')
+    .replace(/[\u00a0\u2000-\u200a\u202f\u205f]/g, ' ')
+    .replaceAll('\u3000', '  ')
+  return clean(plain.replace(JOINED, '$1').replace(KEYCAP, '$1'))
+}
+
+/** Before each row of what is said by a model or in a log, and before the rest of a line of ours: no row of ours begins so. */
+const SAID = '│ '
+const MORE = '┆ '
+export const SAID_COLUMNS = SAID.length
+
+/** A row of what is said. Code is not broken between words, so it is broken here. */
+export function saidRows(row: string, columns: number): readonly string[] {
+  const pieces = Number.isFinite(columns) ? broken(row.replaceAll('\t', TAB), columns - SAID.length) : [row]
+  return pieces.map((piece, i) => `${i === 0 ? SAID : MORE}${piece}`.trimEnd())
+}
+
+/** All of what is said, as rows. */
+export function saidText(text: string, columns: number): string {
+  const prose = new Prose()
+  const width = Number.isFinite(columns) ? columns - SAID.length : columns
+  const rows = [...prose.push(text, width), ...prose.end(width)]
+  return rows.flatMap((row) => saidRows(row, columns)).join('\n')
+}
+
+/** Lines of ours that have words of others in them, broken so that no row begins with those. */
+export function fitted(text: string, columns: number): string {
+  if (!Number.isFinite(columns)) return text
+  const fit = (line: string): string => (widthOf(line) <= columns ? line : wrapped(line, columns, MORE).join('\n'))
+  return text.split('\n').map(fit).join('\n')
+}
+
+const WIDE =
+  /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u
+/** A line can be broken at spaces, and around wide letters. */
+const WORDS = new RegExp(`\\s+|${WIDE.source}|(?:(?!${WIDE.source})\\S)+`, 'gu')
+const NARROW = /^[\x20-\x7e]*$/
+/** Marks that take no column of their own: more of them than this for each column are counted, so that every row ends. */
+const UNITS_PER_COLUMN = 16
+/** A line of code is kept in one piece up to here. */
+const CODE_CHARS_MAX = 10_000
+
+/** How many columns it takes. Our own colours take none. */
+export function widthOf(text: string): number {
+  if (NARROW.test(text)) return text.length
+  let width = 0
+  const plain = stripVTControlCharacters(text)
+  for (const each of plain) width += columnsOf(each)
+  return Math.max(width, Math.ceil(plain.length / UNITS_PER_COLUMN))
+}
+
+function columnsOf(character: string): number {
+  if (/\p{M}|\p{Cf}/u.test(character)) return 0
+  if (character === '\t') return 8
+  return WIDE.test(character) ? 2 : 1
+}
+
+/** Its beginning, at most so wide. For text without colours. */
+export function clipped(text: string, width: number): string {
+  const seen = text.slice(0, Math.max(1, width) * UNITS_PER_COLUMN + 1)
+  if (seen === text && widthOf(text) <= width) return text
+  const [head = ''] = broken(seen, Math.max(1, width - 1))
+  return `${head}…`
+}
+
+/** Its end, at most so wide: of what grows, that is what is new. For text without colours. */
+export function clippedEnd(text: string, width: number): string {
+  const seen = text.slice(-(Math.max(1, width) * UNITS_PER_COLUMN + 1))
+  if (seen === text && widthOf(text) <= width) return text
+  const letters = Array.from(seen)
+  let at = letters.length
+  for (let used = 1; at > 0; at -= 1) {
+    used += columnsOf(letters[at - 1] ?? '')
+    if (used > width) break
+  }
+  return width < 1 ? '' : `…${letters.slice(at).join('')}`
+}
+
+/** In pieces that fit, wherever that cuts a word. */
+export function broken(text: string, width: number): readonly string[] {
+  if (text !== '' && width >= 1 && NARROW.test(text)) {
+    const pieces: string[] = []
+    for (let at = 0; at < text.length; at += width) pieces.push(text.slice(at, at + width))
+    return pieces
+  }
+  const rows: string[] = []
+  let row = ''
+  let used = 0
+  for (const each of text) {
+    const columns = columnsOf(each)
+    if ((used + columns > width && used > 0) || row.length + each.length > width * UNITS_PER_COLUMN) {
+      rows.push(row)
+      row = ''
+      used = 0
+    }
+    row += each
+    used += columns
+  }
+  return [...rows, row]
+}
+
+/** Broken between words. More text at the end changes nothing but the last row. */
+export function wrapped(line: string, width: number, indent = ''): readonly string[] {
+  const rows: string[] = []
+  let row = ''
+  let used = 0
+  const next = (): void => {
+    rows.push(row.trimEnd())
+    row = indent
+    used = widthOf(indent)
+  }
+  const put = (text: string, columns: number): void => {
+    row += text
+    used += columns
+  }
+  for (const token of line.match(WORDS) ?? []) {
+    const columns = widthOf(token)
+    if (used + columns <= width) put(token, columns)
+    else if (/^\s/u.test(token)) next()
+    else {
+      if (row.trim() !== '') next()
+      const pieces = broken(token, Math.max(1, width - used))
+      for (const [at, piece] of pieces.entries()) {
+        if (at > 0) next()
+        put(piece, widthOf(piece))
+      }
+    }
+  }
+  return [...rows, row]
+}
+
+/** Where the second row of a list's entry begins. */
+function hanging(line: string): string {
+  const [mark = ''] = /^\s*(?:[-*+•] |\d{1,3}[.)] )?/u.exec(line) ?? []
+  return ' '.repeat(Math.min(mark.length, 12))
+}
+
+/** One thing that is being said, as rows: those that will not change any more, and the one that grows. */
+export class Prose {
+  readonly #cleaner = new Cleaner()
+  #line = ''
+  /** How the rows after the first of this line begin; null before there was one. */
+  #indent: string | null = null
+  #code = false
+  /** Blank lines that stand only if something follows. */
+  #blank = 0
+  #begun = false
+
+  /** The row that grows, and the room before it. */
+  get open(): readonly string[] {
+    return this.#line.trim() === '' ? [] : [...Array<string>(Math.min(this.#blank, 2)).fill(''), this.#line]
+  }
+
+  push(piece: string, width: number): readonly string[] {
+    const parts = this.#cleaner.push(piece).split('\n')
+    return parts.flatMap((part, at) => {
+      this.#line += part
+      return at < parts.length - 1 ? this.#close(width) : this.#grown(width)
+    })
+  }
+
+  end(width: number): readonly string[] {
+    this.#line += this.#cleaner.end()
+    return this.#line.split('\n').flatMap((line) => {
+      this.#line = line
+      return this.#close(width)
+    })
+  }
+
+  #close(width: number): readonly string[] {
+    const line = this.#line
+    const fence = this.#indent === null && /^\s*(```|~~~)/.test(line)
+    const whole = this.#code || fence
+    const rows = whole ? [line] : wrapped(line.trimEnd(), width, this.#indent ?? hanging(line))
+    if (fence) this.#code = !this.#code
+    this.#line = ''
+    this.#indent = null
+    return this.#spaced(rows)
+  }
+
+  /** Of a long line the rows that are full already. Code stays in one piece, so that it can be copied. */
+  #grown(width: number): readonly string[] {
+    if (this.#code) return this.#line.length > CODE_CHARS_MAX ? this.#cut() : []
+    if (widthOf(this.#line) <= width) return []
+    this.#indent ??= hanging(this.#line)
+    const rows = wrapped(this.#line, width, this.#indent)
+    this.#line = rows.at(-1) ?? ''
+    return this.#spaced(rows.slice(0, -1))
+  }
+
+  #cut(): readonly string[] {
+    const row = this.#line
+    this.#line = ''
+    // What follows is no new line, so it opens and closes no code.
+    this.#indent = ''
+    return this.#spaced([row])
+  }
+
+  #spaced(rows: readonly string[]): readonly string[] {
+    return rows.flatMap((row) => {
+      if (row.trim() === '' && !this.#code) {
+        if (this.#begun) this.#blank += 1
+        return []
+      }
+      const before = Array<string>(Math.min(this.#blank, 2)).fill('')
+      this.#blank = 0
+      this.#begun = true
+      return [...before, row]
+    })
+  }
+}
+
+const CODES = { dim: 2, bold: 1, red: 31, green: 32, yellow: 33, cyan: 36 } as const
+
+export type Paint = Readonly<Record<keyof typeof CODES, (text: string) => string>>
+
+/** Line by line, so that a colour never goes on where a line was cut. */
+export function paintsOf(colours: boolean): Paint {
+  const painted = (code: number) => (text: string) =>
+    colours && text !== '' ? text.replace(/[^\n]+/g, (line) => `\u001b[${code}m${line}\u001b[0m`) : text
+  return Object.fromEntries(Object.entries(CODES).map(([name, code]) => [name, painted(code)])) as Paint
+}

@@ -1,0 +1,217 @@
+// The agent that works in a folder, made from its setup: a model with a key, tools on this folder, a policy, and what is told
+// about it. `--mode` is what each tool asks for; rules of the policy may still allow or deny.
+import type { Approval, Endpoint, HarnessOptions, Json, Model, Secrets, Tool } from '../../index.ts'
+import type { BashLine, BuiltInName } from '../../tools/index.ts'
+import type { EndpointEntry } from './config.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import type { Environment } from './home.ts'
+import { type Servers, serversFor } from './servers.ts'
+import { type Setup, toolNames } from './setup.ts'
+import { tracingFor } from './traces.ts'
+import { partsOf, type Workflow, workflowOf } from './workflows.ts'
+
+export type AgentWishes = {
+  /** Instead of those of the configuration. */
+  readonly models?: readonly string[]
+  /** Told of each request as it is sent. */
+  readonly onRequest?: ((text: string) => void) | undefined
+  /** Told of each line a command prints, without known secrets. */
+  readonly onLine?: ((line: BashLine) => void) | undefined
+  /** The agent of the session that is to be driven: those of a workflow need other parts, and the offline one no model. */
+  readonly agent?: string | undefined
+}
+
+/** The servers are among the tools of the options; here they can be asked how they are. */
+export type AgentParts = Servers & { readonly options: Omit<HarnessOptions, 'store'> }
+
+export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<AgentParts> {
+  const workflow = workflowOf(wishes.agent)
+  if (workflow !== null) return { options: await workflowOptions(workflow, setup, wishes), servers: [], troubles: [] }
+  const { workspaceInstructions, environmentSecrets } = await import('../../index.ts')
+  const { settings, policy, env, guidance } = setup
+  const { limits, budget, environment, instructions = '' } = settings
+  const models = await modelsFor(setup, wishes)
+  const said = [workspaceInstructions, instructions, guidance].filter((text) => text !== '').join('\n\n')
+  const [model] = models
+  const { servers, troubles } = await serversFor(setup)
+  const options = {
+    model: models.length === 1 && model ? model : await chained(models),
+    tools: [...(await toolsFor(setup, models, wishes.onLine)), ...servers],
+    plan: setup.mode === 'plan',
+    instructions: said,
+    policy,
+    secrets: environmentSecrets(env),
+    ...(environment ? { environment } : {}),
+    ...(limits ? { limits } : {}),
+    ...(budget ? { budget } : {}),
+    ...(await tracingFor(setup)),
+  }
+  return { options, servers, troubles }
+}
+
+/** Its nodes are its tools: those of the folder are not for it. */
+async function workflowOptions(
+  workflow: Workflow,
+  setup: Setup,
+  wishes: AgentWishes,
+): Promise<Omit<HarnessOptions, 'store'>> {
+  const { environmentSecrets, offline } = await import('../../index.ts')
+  const { settings, policy, env, folder } = setup
+  const { limits, budget, environment } = settings
+  const models = workflow === 'report' ? [offline()] : await modelsFor(setup, wishes)
+  const [model] = models
+  return {
+    model: models.length === 1 && model ? model : await chained(models),
+    policy,
+    secrets: environmentSecrets(env),
+    ...(environment ? { environment } : {}),
+    ...(limits ? { limits } : {}),
+    ...(budget ? { budget } : {}),
+    ...(await partsOf(workflow, folder)),
+    ...(await tracingFor(setup)),
+  }
+}
+
+async function chained(models: readonly Model[]): Promise<Model> {
+  const { fallback } = await import('../../index.ts')
+  return fallback(...models)
+}
+
+/** Each with its key. What is missing is said before anything is begun. */
+export async function modelsFor(setup: Setup, { models, onRequest }: AgentWishes): Promise<readonly Model[]> {
+  const { settings, env } = setup
+  const { outputTokensMax, reasoning } = settings
+  const wishes = { ...(outputTokensMax ? { outputTokensMax } : {}), ...(reasoning ? { reasoning } : {}) }
+  const names = models && models.length > 0 ? models : (settings.model ?? [])
+  if (names.length === 0) throw new Refusal(EXIT.config, `No model is chosen. ${WAYS}`)
+  const { endpoints: table, model } = await import('../../index.ts')
+  const own = Object.entries(settings.endpoints ?? {}).map(([name, entry]) => endpointOf(name, entry, table[name]))
+  return names.map((name) => {
+    const provider = name.split(':')[0] ?? ''
+    const { keys = [] } = own.find((each) => each.name === provider) ?? table[provider] ?? {}
+    if (keys.length > 0 && !keys.some((key) => env[key])) throw new Refusal(EXIT.config, keyText(setup, provider, keys))
+    return model(name, { endpoints: own, env, ...wishes, ...(onRequest ? { fetch: told(onRequest, env) } : {}) })
+  })
+}
+
+const WAYS =
+  'Run `terret init --model PROVIDER:MODEL`, or say --model PROVIDER:MODEL. To try it without a key: --model offline:any.'
+
+function keyText({ home, trusted }: Setup, provider: string, keys: readonly string[]): string {
+  const key = keys[0] ?? ''
+  const workspace = trusted ? ', or the same line into .env of this folder' : ''
+  return `There is no key for ${provider}. Set ${keys.join(' or ')}, or put ${key}=… into ${home.config}/.env${workspace}. To try it without a key: --model offline:any.`
+}
+
+function endpointOf(name: string, entry: EndpointEntry, known: Endpoint | undefined): Endpoint {
+  const plain = { protocol: 'chat', keys: [], keyHeader: 'authorization', quirks: {}, headers: {} } as const
+  const { baseUrl, protocol, keys } = entry
+  return { ...plain, ...known, name, baseUrl, ...(protocol ? { protocol } : {}), ...(keys ? { keys } : {}) }
+}
+
+/** Shows what goes over the wire: the address and the body. Headers are not shown, as one of them is the key. */
+function told(onRequest: (text: string) => void, env: Environment): typeof fetch {
+  return async (url, init) => {
+    const { environmentSecrets } = await import('../../index.ts')
+    const body = typeof init?.body === 'string' ? init.body : '(no text)'
+    const address = url instanceof Request ? url.url : String(url)
+    onRequest(withoutSecrets(`${init?.method ?? 'GET'} ${address}\n${body}`, environmentSecrets(env)))
+    return fetch(url, init)
+  }
+}
+
+function withoutSecrets(text: string, secrets: Secrets): string {
+  return Object.entries(secrets).reduce((said, [name, value]) => said.replaceAll(value, `⟦secret:${name}⟧`), text)
+}
+
+/** Tools of which one yes counts for all calls of the run: they change files of the workspace, and can be taken back. */
+export const WRITERS: ReadonlySet<string> = new Set(['write', 'edit'])
+const ASKED: ReadonlySet<string> = new Set([...WRITERS, 'bash', 'web_fetch', 'skill_run'])
+
+/** What mode `ask` asks about. Prompts alone change nothing; with a file for the answers they do. */
+function isAsked(tool: string, args: Json): boolean {
+  if (tool === 'parallel_llm') return (args as { readonly output_file?: Json }).output_file !== undefined
+  return ASKED.has(tool)
+}
+
+async function toolsFor(
+  setup: Setup,
+  models: readonly Model[],
+  onLine: AgentWishes['onLine'],
+): Promise<readonly Tool[]> {
+  const { settings, folder, mode, policy } = setup
+  const { bashTool, builtInTools } = await import('../../tools/index.ts')
+  const [model] = models
+  // A question waits for a person, here or elsewhere, unless it counts as a no.
+  const attended = policy.onAsk !== 'deny'
+  const made = await builtInTools({
+    root: folder,
+    // Names that are not known are refused there, with those that are.
+    names: toolNames(settings) as readonly BuiltInName[],
+    ...(settings.skills ? { skills: { folders: settings.skills, attended } } : {}),
+    ...(model ? { parallel: { model } } : {}),
+  })
+  const heard = onLine ? { onLine: await hushed(onLine, setup.env) } : {}
+  const bash = settings.bash ? [bashTool({ workspace: folder, attended, risk: settings.bash.risk, ...heard })] : []
+  const tools = [...made, ...bash]
+  return mode === 'ask' ? tools.map(asking) : tools
+}
+
+async function hushed(onLine: (line: BashLine) => void, env: Environment): Promise<(line: BashLine) => void> {
+  const { environmentSecrets } = await import('../../index.ts')
+  const secrets = environmentSecrets(env)
+  return (event) => onLine({ ...event, line: withoutSecrets(event.line, secrets) })
+}
+
+/** The files of a folder alone: what taking back changes needs. */
+export async function fileToolsOf(folder: string): Promise<readonly Tool[]> {
+  const { fileTools } = await import('../../tools/index.ts')
+  return fileTools({ root: folder })
+}
+
+/** A tool of this folder by its name, as the agent would have it. Servers are not asked for theirs. */
+export async function toolNamed(setup: Setup, name: string): Promise<Tool> {
+  const tools = await ownTools(setup)
+  const found = tools.find((tool) => tool.name === name)
+  if (found) return found
+  const names = tools.map((tool) => tool.name).join(', ')
+  throw new Refusal(EXIT.missing, `There is no tool "${name}" here. There are: ${names}.`)
+}
+
+/** The same, or null. */
+export async function toolIn(setup: Setup, name: string): Promise<Tool | null> {
+  return (await ownTools(setup)).find((tool) => tool.name === name) ?? null
+}
+
+/** To be asked about, not to be run: no model answers them. */
+async function ownTools(setup: Setup): Promise<readonly Tool[]> {
+  const { offline } = await import('../../index.ts')
+  return toolsFor(setup, [offline()], undefined)
+}
+
+/** What the tool itself asks for with these arguments. Arguments it would not take are refused. */
+export async function approvalOf(tool: Tool, args: Json): Promise<Approval> {
+  const checked = await tool.validate(args)
+  if (!checked.issues) return tool.approval(checked.value as Json)
+  const why = checked.issues.map((issue) => issueText(issue)).join('; ')
+  throw new Refusal(EXIT.usage, `These are no arguments for ${tool.name}: ${why}.`)
+}
+
+type Issue = NonNullable<Awaited<ReturnType<Tool['validate']>>['issues']>[number]
+
+function issueText({ message, path = [] }: Issue): string {
+  return path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`
+}
+
+/** At least a question, where one is due. What the tool refuses, or always asks, it still does. */
+function asking(tool: Tool): Tool {
+  const stricter = (said: Approval): Approval => (said === 'auto' ? 'ask' : said)
+  return {
+    ...tool,
+    approval: (args) => {
+      const said = tool.approval(args)
+      if (!isAsked(tool.name, args)) return said
+      return said instanceof Promise ? said.then(stricter) : stricter(said)
+    },
+  }
+}

@@ -1,0 +1,226 @@
+// The configuration file, read and checked by hand: what is not understood is refused with the file and the field, because a
+// setting that silently does nothing protects nobody. What a workspace may say is narrow.ts.
+import { dirname, isAbsolute, resolve } from 'node:path'
+import { nearest } from '../../options.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { readPlain } from './plain-file.ts'
+
+export const MODES = ['plan', 'ask', 'auto'] as const
+export type Mode = (typeof MODES)[number]
+const EFFORTS = ['off', 'low', 'medium', 'high'] as const
+
+export type EndpointEntry = {
+  readonly baseUrl: string
+  readonly protocol?: 'chat' | 'messages' | 'responses'
+  /** Names of variables that may hold the key. */
+  readonly keys?: readonly string[]
+}
+export type McpEntry = {
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly url?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly transport?: 'http' | 'sse'
+  readonly tools?: readonly string[]
+  readonly required?: boolean
+}
+export type TracingEntry = {
+  readonly local?: boolean
+  readonly otlp?: string
+  readonly content?: boolean
+}
+
+/** All of it is optional. Paths are absolute here. */
+export type Settings = {
+  readonly model?: readonly string[]
+  /** How long one answer may be, and how much is thought before it. */
+  readonly outputTokensMax?: number
+  readonly reasoning?: (typeof EFFORTS)[number]
+  readonly instructions?: string
+  readonly tools?: readonly string[]
+  readonly bash?: false | { readonly risk: 'strict' | 'relaxed' }
+  readonly policy?: string
+  /** The name that rules call this place by. */
+  readonly environment?: string
+  readonly mode?: Mode
+  readonly limits?: Readonly<Record<string, number>>
+  readonly budget?: Readonly<Record<string, number>>
+  readonly mcp?: Readonly<Record<string, McpEntry>>
+  readonly skills?: readonly string[]
+  readonly tracing?: TracingEntry
+  readonly memory?: boolean
+  readonly endpoints?: Readonly<Record<string, EndpointEntry>>
+}
+
+/** Null if there is no such file. */
+export function readSettings(file: string, within?: string): Settings | null {
+  const text = readPlain(file, within)
+  if (text === null) return null
+  const fields = parseFields(file, text)
+  return Object.fromEntries(
+    Object.entries(fields).map(([field, value]) => {
+      const check = Object.hasOwn(CHECKS, field) ? CHECKS[field as keyof Settings] : undefined
+      if (!check) throw stranger({ file, field }, Object.keys(CHECKS))
+      return [field, check(value, { file, field })]
+    }),
+  )
+}
+
+/** The fields of a JSON file as they stand there, for whoever changes one of them. */
+export function parseFields(file: string, text: string): Readonly<Record<string, unknown>> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new Refusal(EXIT.config, `${file} is no valid JSON: ${why}. Correct it.`)
+  }
+  if (!isFields(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object.`)
+  return value
+}
+
+type Where = { readonly file: string; readonly field: string }
+type Check<T> = (value: unknown, where: Where) => T
+
+const bad = ({ file, field }: Where, what: string): Refusal => new Refusal(EXIT.config, `${file}: "${field}" ${what}.`)
+
+function stranger(where: Where, known: readonly string[]): Refusal {
+  const near = nearest(where.field.split('.').at(-1) ?? '', known)
+  const hint = near === null ? `Known are: ${known.join(', ')}` : `Did you mean "${near}"?`
+  return new Refusal(EXIT.config, `${where.file}: "${where.field}" is not known. ${hint}`)
+}
+
+const text: Check<string> = (value, where) => {
+  if (typeof value === 'string' && value.trim() !== '') return value
+  throw bad(where, 'must be a text')
+}
+
+const flag: Check<boolean> = (value, where) => {
+  if (typeof value === 'boolean') return value
+  throw bad(where, 'must be true or false')
+}
+
+const texts: Check<readonly string[]> = (value, where) => {
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '')) return value as string[]
+  throw bad(where, 'must be a list of texts')
+}
+
+function oneOf<T extends string>(...words: readonly T[]): Check<T> {
+  return (value, where) => {
+    const found = words.find((word) => word === value)
+    if (found === undefined) throw bad(where, `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`)
+    return found
+  }
+}
+
+const table = <T>(check: Check<T>): Check<Readonly<Record<string, T>>> => {
+  return (value, where) => {
+    if (!isFields(value)) throw bad(where, 'must be an object')
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, check(item, { ...where, field: `${where.field}.${name}` })]),
+    )
+  }
+}
+
+function object<T extends object>(checks: { readonly [K in keyof T]-?: Check<NonNullable<T[K]>> }): Check<T> {
+  return (value, where) => {
+    if (!isFields(value)) throw bad(where, 'must be an object')
+    const entries = Object.entries(value).map(([name, item]) => {
+      const inner = { ...where, field: `${where.field}.${name}` }
+      const check = Object.hasOwn(checks, name) ? (checks[name as keyof T] as Check<unknown>) : undefined
+      if (!check) throw stranger(inner, Object.keys(checks))
+      return [name, check(item, inner)] as const
+    })
+    // Sound: every field was checked by the check of its name.
+    return Object.fromEntries(entries) as T
+  }
+}
+
+// biome-ignore format: a list
+const LIMITS = [
+  'modelRequests', 'modelAttempts', 'modelMs', 'activeMs', 'lossesMax', 'toolCalls', 'toolRetries', 'outputRetries',
+  'parallel', 'tokens', 'depth', 'patienceMs',
+]
+const BUDGETS = ['runUsd', 'sessionUsd', 'treeUsd', 'dayUsd']
+
+const count: Check<number> = (value, where) => {
+  if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value)
+  throw bad(where, 'must be a whole number from 0 on')
+}
+
+const dollars: Check<number> = (value, where) => {
+  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
+  throw bad(where, 'must be a number of dollars from 0 on')
+}
+
+function amounts<T>(known: readonly string[], check: Check<T>): Check<Readonly<Record<string, T>>> {
+  return (value, where) => {
+    const all = table(check)(value, where)
+    const unknown = Object.keys(all).find((name) => !known.includes(name))
+    if (unknown !== undefined) throw stranger({ ...where, field: `${where.field}.${unknown}` }, known)
+    return all
+  }
+}
+
+const path: Check<string> = (value, where) => {
+  const given = text(value, where)
+  return isAbsolute(given) ? given : resolve(dirname(where.file), given)
+}
+
+const mcpServer: Check<McpEntry> = (value, where) => {
+  const server = object<McpEntry>({
+    command: text,
+    args: texts,
+    env: table(text),
+    url: text,
+    headers: table(text),
+    transport: oneOf('http', 'sse'),
+    tools: texts,
+    required: flag,
+  })(value, where)
+  if ((server.command === undefined) === (server.url === undefined)) throw bad(where, 'needs a command or a url')
+  return server
+}
+
+const endpoint: Check<EndpointEntry> = (value, where) => {
+  const checks = { baseUrl: text, protocol: oneOf('chat', 'messages', 'responses'), keys: texts } as const
+  const entry = object<EndpointEntry>(checks)(value, where)
+  if (!/^https?:\/\//.test(entry.baseUrl ?? '') || !URL.canParse(entry.baseUrl))
+    throw bad({ ...where, field: `${where.field}.baseUrl` }, 'must be an address that begins with http:// or https://')
+  return entry
+}
+
+const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>> } = {
+  model: (value, where) => (typeof value === 'string' ? [text(value, where)] : texts(value, where)),
+  outputTokensMax: (value, where) => {
+    if (count(value, where) > 0) return Number(value)
+    throw bad(where, 'must be more than 0')
+  },
+  reasoning: oneOf(...EFFORTS),
+  instructions: text,
+  tools: texts,
+  bash: (value, where) => {
+    if (value === false) return false
+    if (value === true) return { risk: 'strict' }
+    const { risk = 'strict' } = object<{ risk?: 'strict' | 'relaxed' }>({ risk: oneOf('strict', 'relaxed') })(
+      value,
+      where,
+    )
+    return { risk }
+  },
+  policy: path,
+  environment: text,
+  mode: oneOf(...MODES),
+  limits: amounts(LIMITS, count),
+  budget: amounts(BUDGETS, dollars),
+  mcp: table(mcpServer),
+  skills: (value, where) => texts(typeof value === 'string' ? [value] : value, where).map((each) => path(each, where)),
+  tracing: object<TracingEntry>({ local: flag, otlp: text, content: flag }),
+  memory: flag,
+  endpoints: table(endpoint),
+}
+
+export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,114 @@
+// Where the command line keeps things: the data folder with its one database, and the folder of the user's configuration.
+// Only places and permissions; what is in the files is elsewhere.
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { isAbsolute, join } from 'node:path'
+import { makeFolder } from '../../stores/plan/folder.ts'
+import { ownPlaces } from '../../tools/files/own-places.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { codeOf } from './plain-file.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export type Home = {
+  /** `TERRET_HOME`, or the user's data folder. */
+  readonly folder: string
+  readonly database: string
+  readonly trust: string
+  readonly folders: string
+  readonly pins: string
+  /** Rules that a person kept, by folder. */
+  readonly rules: string
+  /** How far the database was seen. */
+  readonly seen: string
+  /** Where `config.json` and `.env` of the user are. */
+  readonly config: string
+}
+
+export function homeOf(env: Environment = process.env, platform = process.platform): Home {
+  const given = env['TERRET_HOME']
+  if (given && !isAbsolute(given)) {
+    throw new Refusal(EXIT.config, `TERRET_HOME is "${given}", which is no absolute path. Set it to one, or unset it.`)
+  }
+  const { data: folder, config } = ownPlaces(env, platform)
+  return {
+    folder,
+    database: join(folder, 'terret.db'),
+    trust: join(folder, 'trust.json'),
+    folders: join(folder, 'folders.jsonl'),
+    pins: join(folder, 'mcp-pins.json'),
+    rules: join(folder, 'rules.json'),
+    seen: join(folder, 'store.json'),
+    config,
+  }
+}
+
+const OWN_FOLDER = 'Set TERRET_HOME to a folder of its own.'
+
+/** For nobody but its owner. */
+export function makeHome(home: Home): void {
+  const { folder } = home
+  try {
+    makeFolder(folder)
+    if ((statSync(folder).mode & 0o077) === 0) return
+    // A folder of somebody else's things must not change for everybody because it was named by mistake.
+    const ours = existsSync(join(folder, 'terret.db')) || readdirSync(folder).length === 0
+    if (!ours) throw new Refusal(EXIT.store, `${folder} holds other things that others may read. ${OWN_FOLDER}`)
+    chmodSync(folder, 0o700)
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    throw unusable(home, error)
+  }
+}
+
+export function unusable({ folder }: Home, error: unknown): Refusal {
+  const what = `The data folder ${folder} cannot be used (${codeOf(error)}).`
+  return new Refusal(EXIT.store, `${what} Make it writable, or set TERRET_HOME to another folder.`)
+}
+
+/** Whole or not at all: written beside its place, forced to disk, and moved. */
+export function replaceFile(path: string, text: string): void {
+  const beside = `${path}.${process.pid}.tmp`
+  try {
+    const file = openSync(beside, 'w', 0o600)
+    try {
+      writeFileSync(file, text)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    renameSync(beside, path)
+  } catch (error) {
+    rmSync(beside, { force: true })
+    throw error
+  }
+}
+
+/** The same for a file of the data folder: one that cannot be written is a folder that cannot be used. */
+export function replaceOwn(home: Home, path: string, text: string): void {
+  try {
+    replaceFile(path, text)
+  } catch (error) {
+    throw unusable(home, error)
+  }
+}
+
+/** The folder a command works on, with every link resolved. */
+export function realFolder(path: string): string {
+  try {
+    const real = realpathSync.native(path)
+    if (statSync(real).isDirectory()) return real
+  } catch {}
+  throw new Refusal(EXIT.missing, `There is no folder ${path}.`)
+}

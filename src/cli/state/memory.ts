@@ -1,0 +1,84 @@
+// What the agent of a folder remembers, and where: its sessions' runtime files and its learnings, all of it in the data folder.
+// Learnings of one folder never reach another: what an untrusted folder teaches stays with that folder.
+import { hash } from 'node:crypto'
+import { basename, join } from 'node:path'
+import type { HarnessOptions, Store } from '../../index.ts'
+import type { Memory } from '../../memory/index.ts'
+import { clean, visible } from '../present/clean.ts'
+import { endOf } from '../exit.ts'
+import { startedSessions } from './folders.ts'
+import type { Home } from './home.ts'
+import { readPlain } from './plain-file.ts'
+import { warn } from '../present/print.ts'
+import type { Setup } from './setup.ts'
+
+/** The agent of the command line, as the log names it. */
+export const AGENT = 'default'
+
+export type Remembered = {
+  readonly memory: Memory
+  /** What a person chose to keep: told to the agent in every run of the folder. */
+  readonly promoted: string
+}
+
+/** The folder with the runtime files of each session. */
+export function runtimeDir({ folder }: Home): string {
+  return join(folder, 'sessions')
+}
+
+/** Opens no file yet: that is done when something is asked. */
+export async function memoryOf(home: Home, folder: string, store: Store): Promise<Remembered> {
+  const { openMemory } = await import('../../memory/index.ts')
+  const own = placeOf(home, folder)
+  const sessions = (): readonly string[] =>
+    startedSessions(home).flatMap((each) => (each.folder === folder ? [each.session] : []))
+  const memory = openMemory({ file: join(own, 'learnings.db'), store, sessions, report: (line) => warn(clean(line)) })
+  return { memory, promoted: promotedIn(home, folder) }
+}
+
+/** By its name for people, and by its whole path. */
+function placeOf({ folder: data }: Home, folder: string): string {
+  const name = basename(folder).replace(/[^\w-]+/g, '-')
+  return join(data, 'memory', `${name.slice(0, 48) || 'root'}-${hash('sha256', folder).slice(0, 16)}`)
+}
+
+function promotedIn(home: Home, folder: string): string {
+  return join(placeOf(home, folder), 'MEMORY.md')
+}
+
+type Options = Omit<HarnessOptions, 'store'>
+export type Remembering = { readonly options: Options; readonly close: () => Promise<void> }
+
+/** The same agent, with memory if the configuration does not say otherwise. To be closed after its harness. */
+export async function remembering(options: Options, setup: Setup, store: Store): Promise<Remembering> {
+  if (setup.settings.memory === false) return { options, close: () => Promise.resolve() }
+  const { home, folder } = setup
+  const [{ memory, promoted }, { directiveTool, memoryHooks }] = await Promise.all([
+    memoryOf(home, folder, store),
+    import('../../memory/index.ts'),
+  ])
+  const onError = (error: unknown): void => warn(`Nothing was recalled: ${clean(endOf(error).text)}`)
+  const { tools = [], hooks = [], instructions = '' } = options
+  const kept = keptText(promoted)
+  const said = kept === '' ? instructions : `${instructions}\n\n${kept}`
+  return {
+    options: {
+      ...options,
+      tools: [...tools, directiveTool({ store })],
+      hooks: [...hooks, ...memoryHooks(memory, { dir: runtimeDir(home), onError })],
+      instructions: said,
+    },
+    close: () => memory.close(),
+  }
+}
+
+const KEPT_CHARS_MAX = 16_000
+
+/** Nothing but what a person promoted or wrote there. */
+function keptText(file: string): string {
+  const text = visible(readPlain(file) ?? '').text.trim()
+  // A title alone is what is left when the last one was forgotten.
+  if (/^(# Memory)?$/.test(text)) return ''
+  if (text.length > KEPT_CHARS_MAX) warn(`${file} is long: the agent is told its first ${KEPT_CHARS_MAX} characters.`)
+  return `What was learned in this folder, and kept by the user (MEMORY.md):\n\n${text.slice(0, KEPT_CHARS_MAX).replace(/[\uD800-\uDBFF]$/, '')}`
+}

@@ -1,0 +1,58 @@
+// Reading a small text file of somebody else's making: a regular file, of a bounded size, and never one outside of its folder.
+// A pipe, a device or a folder in its place is refused at once, so nothing hangs.
+import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
+import { sep } from 'node:path'
+import { EXIT, Refusal } from '../exit.ts'
+
+export const BYTES_MAX = 1024 * 1024
+
+/** Null if it is not there. `within`: a link that leads out of this real folder is refused. */
+export function readPlain(path: string, within?: string): string | null {
+  let real: string
+  try {
+    real = realpathSync(path)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return null
+    throw refused(path, 'cannot be read', error)
+  }
+  if (within !== undefined && !isInside(within, real))
+    throw new Refusal(EXIT.config, `${path} leads out of its folder, to ${real}. Put the file itself there.`)
+  return contentOf(path, real)
+}
+
+function contentOf(path: string, real: string): string {
+  let file: number
+  try {
+    file = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+  } catch (error) {
+    throw refused(path, 'cannot be read', error)
+  }
+  try {
+    const found = fstatSync(file)
+    if (!found.isFile()) throw new Refusal(EXIT.config, `${path} is no regular file. Remove it, or put a file there.`)
+    if (found.size > BYTES_MAX)
+      throw new Refusal(EXIT.config, `${path} has ${found.size} bytes; at most ${BYTES_MAX} are read.`)
+    // Some editors begin a file with a mark of its encoding. It is no part of what is said.
+    return readFileSync(file, 'utf8').replace(/^\ufeff/, '')
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** By segments: `/a/bc` is not inside `/a/b`. */
+export function isInside(folder: string, path: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
+}
+
+function refused(path: string, what: string, error: unknown): Refusal {
+  return new Refusal(EXIT.config, `${path} ${what} (${codeOf(error)}). Check its permissions.`)
+}
+
+export function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error) return String(error.code)
+  return error instanceof Error ? error.message : String(error)
+}
+
+export function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}

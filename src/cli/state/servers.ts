@@ -1,0 +1,115 @@
+// The MCP servers of the user, made from the configuration, and tried: `mcp add` and `doctor` connect once and list the tools.
+import type { McpOptions, McpServer } from '../../tools/index.ts'
+import { oneLine } from '../present/clean.ts'
+import type { McpEntry } from './config.ts'
+import { endOf, EXIT, Refusal } from '../exit.ts'
+import type { Environment } from './home.ts'
+import type { Setup } from './setup.ts'
+
+export type Servers = {
+  readonly servers: readonly McpServer[]
+  /** Why servers that no run depends on are left out, a line each. */
+  readonly troubles: readonly string[]
+}
+
+/** Only the user names servers. One that cannot be made is left out, unless it is required. */
+export async function serversFor(setup: Setup): Promise<Servers> {
+  const servers: McpServer[] = []
+  const troubles: string[] = []
+  for (const [name, entry] of Object.entries(setup.settings.mcp ?? {})) {
+    try {
+      servers.push(await serverOf(setup, name, entry))
+    } catch (error) {
+      if (entry.required) throw error
+      troubles.push(`${endOf(error).text} Its tools are left out.`)
+    }
+  }
+  return { servers, troubles }
+}
+
+/** The server of this name, as runs would use it. */
+export function serverNamed(setup: Setup, name: string): Promise<McpServer> {
+  const servers = setup.settings.mcp ?? {}
+  const entry = Object.hasOwn(servers, name) ? servers[name] : undefined
+  if (!entry) throw new Refusal(EXIT.missing, `There is no MCP server "${name}".`)
+  return serverOf(setup, name, entry)
+}
+
+/** In mode `ask` every call of it is asked, whatever a server says of itself. */
+export async function serverOf({ mode, env, home }: Setup, name: string, entry: McpEntry): Promise<McpServer> {
+  const { filePins, mcpServer } = await import('../../tools/index.ts')
+  const pins = filePins(home.pins)
+  return mcpServer(placed(entry, { name, pins, ...(mode === 'ask' ? { approval: 'ask' } : {}) }, env))
+}
+
+type Shared = Pick<McpOptions, 'name' | 'pins' | 'approval'>
+
+/** `${NAME}` in variables and headers stands for that variable, so that no secret has to stand in the file. */
+function placed(entry: McpEntry, shared: Shared, env: Environment): McpOptions {
+  const valueOf = (_: string, variable: string): string => {
+    const value = env[variable]
+    if (value !== undefined) return value
+    throw new Refusal(EXIT.config, `MCP server "${shared.name}" needs the variable ${variable}, which is not set.`)
+  }
+  const fill = (record: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+    Object.fromEntries(Object.entries(record).map(([key, text]) => [key, text.replace(/\$\{(\w+)\}/g, valueOf)]))
+  const { env: variables, headers, ...rest } = entry
+  const given = {
+    ...rest,
+    ...(variables ? { env: fill(variables) } : {}),
+    ...(headers ? { headers: fill(headers) } : {}),
+  }
+  // Sound: the check of the file lets through a command or a url, and never both.
+  return { ...shared, ...given } as McpOptions
+}
+
+/** Starting a package that has to be fetched first takes a while. */
+const TRY_MS = 60_000
+
+export const clock = {
+  now: () => Date.now(),
+  timer: (ms: number, fire: () => void) => {
+    const handle = setTimeout(fire, ms)
+    return () => clearTimeout(handle)
+  },
+}
+
+/** Connects, and asks for the tools. Trouble is in the status of the server, and never thrown. */
+export async function look(server: McpServer): Promise<void> {
+  try {
+    await server.tools(AbortSignal.timeout(TRY_MS), clock)
+  } catch {}
+}
+
+export type Tried = {
+  readonly state: 'usable' | 'changed' | 'broken'
+  readonly tools: readonly string[]
+  /** What is wrong with it, or with tools of it. */
+  readonly detail: string
+}
+
+/** One connection, closed again. */
+export async function tried(server: McpServer): Promise<Tried> {
+  try {
+    await look(server)
+    const { state, tools, troubles } = server.status()
+    const silent = `It did not answer within ${TRY_MS / 1_000} s.`
+    const detail = troubles.map((text) => oneLine(text, 600)).join(' ')
+    if (state === 'connected' || state === 'changed')
+      return { state: state === 'connected' ? 'usable' : 'changed', tools, detail }
+    return { state: 'broken', tools: [], detail: detail === '' ? silent : detail }
+  } finally {
+    await server.close()
+  }
+}
+
+const NAMED_MAX = 20
+
+/** `2 tools: x__a, x__b`. */
+export function toolsText(tools: readonly string[]): string {
+  const more = tools.length > NAMED_MAX ? ` and ${tools.length - NAMED_MAX} more` : ''
+  const names = tools.slice(0, NAMED_MAX).map((name) => oneLine(name, 80))
+  return tools.length === 0
+    ? 'no tools'
+    : `${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}: ${names.join(', ')}${more}`
+}

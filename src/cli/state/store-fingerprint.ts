@@ -1,0 +1,55 @@
+// How far the database was when a command last wrote to it, in a small file beside it. A database that is gone, is another one or
+// is an older copy is not written to in silence: what was done since would be done again.
+import type { Mark, SqliteFile } from '../../stores/sqlite/sqlite.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { type Home, replaceOwn } from './home.ts'
+import { readPlain } from './plain-file.ts'
+
+/** Null if no command wrote anything yet, or it was accepted that there is nothing. */
+export function seenIn({ seen }: Home): Mark | null {
+  const text = readPlain(seen)
+  if (text === null) return null
+  try {
+    const { store, removals, pos, sum } = JSON.parse(text) as Partial<Mark>
+    if (typeof store === 'string' && [removals, pos, sum].every(Number.isSafeInteger))
+      return { store, removals, pos, sum } as Mark
+  } catch {}
+  throw new Refusal(
+    EXIT.store,
+    `${seen} cannot be read, so nobody can tell whether the database is the right one. ${ACCEPT}`,
+  )
+}
+
+const ACCEPT = 'To accept what is there: terret doctor --accept-store'
+
+/** What is wrong with this database, or null. */
+export async function unlike(store: SqliteFile, seen: Mark): Promise<string | null> {
+  try {
+    await store.verify(seen)
+    return null
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'store_replaced')
+      return `${error.message} ${ACCEPT}`
+    throw error
+  }
+}
+
+export function gone({ database }: Home): Refusal {
+  const text = `${database} is gone, and with it every session. Put it back. ${ACCEPT}`
+  return new Refusal(EXIT.store, text)
+}
+
+/** Another command may have seen more meanwhile: then that stays. */
+export async function keepSeen(home: Home, store: SqliteFile): Promise<void> {
+  const mark = await store.mark()
+  const known = seenIn(home)
+  if (known === null || known.store !== mark.store || isBefore(known, mark)) writeSeen(home, mark)
+}
+
+function isBefore(known: Mark, mark: Mark): boolean {
+  return known.removals === mark.removals ? known.pos < mark.pos : known.removals < mark.removals
+}
+
+export function writeSeen(home: Home, mark: Mark): void {
+  replaceOwn(home, home.seen, `${JSON.stringify(mark)}\n`)
+}

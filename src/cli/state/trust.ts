@@ -1,0 +1,43 @@
+// Which folders the user trusts, by real path. Until a folder is in this list, nothing in it is read as configuration or run.
+import { EXIT, Refusal } from '../exit.ts'
+import { type Home, makeHome, replaceOwn } from './home.ts'
+import { readPlain } from './plain-file.ts'
+
+type Trusted = { readonly path: string; readonly at: string }
+
+export function trustedFolders({ trust }: Home): readonly Trusted[] {
+  const text = readPlain(trust)
+  if (text === null) return []
+  try {
+    const { version, folders } = JSON.parse(text) as { readonly version: unknown; readonly folders: unknown }
+    if (version === 1 && Array.isArray(folders) && folders.every(isTrustedEntry)) return folders
+  } catch {}
+  throw new Refusal(EXIT.config, `${trust} cannot be read. Repair it, or remove it to trust folders anew.`)
+}
+
+/** Exactly this folder: what lies below it may be somebody else's. */
+export function isTrusted(home: Home, folder: string): boolean {
+  return trustedFolders(home).some(({ path }) => path === folder)
+}
+
+export function trustFolder(home: Home, folder: string): void {
+  const known = trustedFolders(home)
+  if (known.some(({ path }) => path === folder)) return
+  save(home, [...known, { path: folder, at: new Date().toISOString() }])
+}
+
+export function distrustFolder(home: Home, folder: string): boolean {
+  const known = trustedFolders(home)
+  const left = known.filter(({ path }) => path !== folder)
+  if (left.length < known.length) save(home, left)
+  return left.length < known.length
+}
+
+function save(home: Home, folders: readonly Trusted[]): void {
+  makeHome(home)
+  replaceOwn(home, home.trust, `${JSON.stringify({ version: 1, folders }, null, 2)}\n`)
+}
+
+function isTrustedEntry(value: unknown): value is Trusted {
+  return typeof value === 'object' && value !== null && 'path' in value && typeof value.path === 'string'
+}

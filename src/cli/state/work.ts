@@ -1,0 +1,141 @@
+// Opening what a command needs to drive sessions: the setup of a folder, the agent, a harness on the store. Closed at the end.
+import { userInfo } from 'node:os'
+import type { Harness, RunStream, SessionHandle } from '../../index.ts'
+import type { BashLine, McpServer } from '../../tools/index.ts'
+import { agentFor } from './agent.ts'
+import type { Call } from '../args.ts'
+import { clean, oneLine, safeJson } from '../present/clean.ts'
+import { type Deck, drive } from '../present/terminal-run.ts'
+import { tell, tellReport } from '../present/ending.ts'
+import { remembering } from './memory.ts'
+import { patienceMsOf } from '../present/outage.ts'
+import type { Place } from './place.ts'
+import { quoted } from '../present/preview.ts'
+import { seatOf, typed, warn } from '../present/print.ts'
+import { type Setup, setupFor, type Wishes } from './setup.ts'
+import { trustFolder } from './trust.ts'
+import { type Before, blind, lines, spinner, type View } from '../present/view.ts'
+import { isPlanned, workflowOf } from './workflows.ts'
+
+/** Who decides here, as the log will name them. */
+export function person(call: Call): string {
+  const given = call.text('by')?.trim()
+  if (given) return given
+  try {
+    return userInfo().username
+  } catch {
+    return 'somebody'
+  }
+}
+
+/** What the command line itself says about a setup. */
+export function wishesOf(call: Call): Wishes {
+  const patience = call.text('patience')
+  const patienceMs = patience === undefined ? undefined : patienceMsOf(patience)
+  return { mode: call.text('mode'), onAsk: call.text('on-ask'), environment: call.text('environment'), patienceMs }
+}
+
+/** The setup of a folder, with what the command line says about it, and its notes said. */
+export async function setupOf(place: Place, folder: string, call: Call, agent?: string): Promise<Setup> {
+  if (call.is('trust')) trustFolder(place.home, folder)
+  const setup = await setupFor(place.home, folder, wishesOf(call))
+  // The offline workflow reads neither instructions nor keys: what is not read there is no news.
+  const silent = call.is('quiet') || workflowOf(agent) === 'report'
+  if (!silent) for (const note of setup.notes) warn(clean(note))
+  return setup
+}
+
+/** Whoever resumes what was killed waits this long at most. */
+export const LEASE_MS = 10_000
+
+/** Hears what commands print while they run, as soon as there is a view to show it. */
+export type Ear = { hear: (line: BashLine) => void }
+
+/** A harness that drives. `agent` is whose session it will drive: see agent.ts. */
+export async function withHarness<T>(
+  place: Place,
+  setup: Setup,
+  call: Call,
+  act: (harness: Harness, ear: Ear) => Promise<T>,
+  agent?: string,
+): Promise<T> {
+  const onRequest = call.is('verbose') ? shownRequest : undefined
+  const ear: Ear = { hear: () => {} }
+  const onLine = (line: BashLine): void => ear.hear(line)
+  const parts = await agentFor(setup, { models: call.texts('model'), onRequest, onLine, agent })
+  if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))
+  const { options, close } = await remembering(parts.options, setup, place.store)
+  const { Harness } = await import('../../index.ts')
+  // Missing tools are said at the end, with what to do about them.
+  const onError = (where: string, error: unknown): void => {
+    if (where !== 'tools') warn(noteOf(where, error))
+  }
+  const harness = new Harness({ ...options, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
+  try {
+    const done = await act(harness, ear)
+    if (!call.is('json')) for (const line of troublesOf(parts.servers)) warn(line)
+    return done
+  } finally {
+    await harness.close()
+    await close()
+  }
+}
+
+/** A server that is not reached, or says something else than it did, is left out. That is worth a line. */
+function troublesOf(servers: readonly McpServer[]): readonly string[] {
+  return servers.flatMap((server) => {
+    const changed = server.changes().length > 0
+    const hint = changed ? ` See what changed, and allow it, with: ${typed(`mcp approve ${oneLine(server.name)}`)}` : ''
+    const troubles = server.status().troubles.map((text) => `MCP server ${oneLine(server.name)}: ${oneLine(text, 300)}`)
+    return changed && troubles.length === 0
+      ? [`MCP server ${oneLine(server.name)} changed.${hint}`]
+      : troubles.map((text) => text + hint)
+  })
+}
+
+function shownRequest(text: string): void {
+  const { room } = seatOf(process.stderr, true)
+  const rows = quoted(text, room).rows.flatMap(({ texts }) => texts)
+  process.stderr.write(`--- request\n${rows.join('\n')}\n---\n`)
+}
+
+function noteOf(where: string, error: unknown): string {
+  return clean(`${where}: ${error instanceof Error ? error.message : safeJson(error)}`)
+}
+
+export type Driven = {
+  readonly harness: Harness
+  readonly setup: Setup
+  readonly session: SessionHandle
+  readonly ear?: Ear
+  /** Whose session it is. */
+  readonly agent?: string
+  /** The last event that was there before. */
+  readonly after?: number
+  /** Its calls that are open already, and their tools. */
+  readonly open?: readonly { readonly key: string; readonly proposal: { readonly tool: string } }[]
+}
+
+/** Drives one session, shows it, says how it ended, and gives the exit code. */
+export async function work(
+  call: Call,
+  { harness, setup, session, ear, agent, open = [], after = 0 }: Driven,
+  begin: (live: boolean) => RunStream,
+): Promise<number> {
+  const quiet = call.is('quiet')
+  const json = call.is('json')
+  const planned = agent !== undefined && isPlanned(agent)
+  const tools = new Map(open.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
+  const found = planned ? { found: (await import('../../graphs/index.ts')).reportFound } : {}
+  const view = viewOf(quiet || json, { tools, ...found })
+  if (ear) ear.hear = (line) => view.hear(line)
+  // What a workflow asks for is its result: all of it is shown before it is decided.
+  const deck: Deck = { harness, session, setup, kept: [], view, asks: !json, by: person(call), whole: planned, after }
+  const result = await drive(deck, () => begin(view.live))
+  return (planned ? tellReport : tell)(result, { json, quiet, told: view.told, folder: setup.folder })
+}
+
+function viewOf(silent: boolean, before: Before): View {
+  if (silent) return blind
+  return process.stderr.isTTY ? spinner(process.stderr, before) : lines(process.stderr, before)
+}

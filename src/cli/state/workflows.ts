@@ -1,0 +1,140 @@
+// The workflows that come with the command line, and what a harness needs to run their sessions. A session says by its agent which
+// of them it is, so any process can go on with it. The graphs themselves are elsewhere.
+import type { HarnessOptions } from '../../index.ts'
+import type { Event } from '../../kernel/index.ts'
+import type { Graph, ReportState } from '../../graphs/index.ts'
+import { oneLine } from '../present/clean.ts'
+
+export type Workflow = 'report' | 'report_with_model'
+
+/** The workflow a session of this agent belongs to, also as one of its children. */
+export function workflowOf(agent: string | undefined): Workflow | null {
+  if (agent === 'report') return 'report'
+  return agent !== undefined && /^report_(?:with_model|planner|writer|reviewer)$/.test(agent)
+    ? 'report_with_model'
+    : null
+}
+
+/** Its own sessions, whose replies are checkpoints. Those of its children are not. */
+export function isPlanned(agent: string): boolean {
+  return agent === 'report' || agent === 'report_with_model'
+}
+
+/** The graphs of a folder. A person says which documents and which file, so they may lie elsewhere. */
+export async function graphsOf(folder: string): Promise<readonly Graph[]> {
+  const { reportGraph, reportWithModelGraph } = await import('../../graphs/index.ts')
+  const options = { root: folder, anywhere: true }
+  return [reportGraph(options), reportWithModelGraph(options)]
+}
+
+/** What a harness has beside its model. */
+export async function partsOf(
+  workflow: Workflow,
+  folder: string,
+): Promise<Pick<HarnessOptions, 'graphs' | 'subagents'>> {
+  const graphs = await graphsOf(folder)
+  if (workflow === 'report') return { graphs: graphs.filter(({ name }) => name === workflow) }
+  const { reportAgents } = await import('../../graphs/index.ts')
+  return { graphs, subagents: reportAgents }
+}
+
+/** What a session was asked, as people say it: of a report, its topic. */
+export function taskText(said: string): string {
+  if (!said.startsWith('{"topic":')) return said
+  try {
+    const { topic } = JSON.parse(said) as { readonly topic?: unknown }
+    return typeof topic === 'string' ? `report: ${topic}` : said
+  } catch {
+    return said
+  }
+}
+
+/** One node of the graph: how it went and what it came to. */
+export type Stop = {
+  readonly node: string
+  readonly call: string
+  readonly status: string
+  readonly attempts: number
+  readonly beganAt: number | null
+  readonly durationMs: number | null
+  readonly found: string
+}
+type Open = { -readonly [K in keyof Stop]: Stop[K] }
+type Found = (node: string, state: Partial<ReportState>) => string
+
+/** The nodes in the order they ran, from the log alone. */
+export function stopsOf(events: readonly Event[], found: Found): readonly Stop[] {
+  const stops: Open[] = []
+  const byCall = new Map<string, Open>()
+  let done: Open[] = []
+  for (const event of events) {
+    if (event.type === 'agent.message') {
+      const state = stateOfReply(event) ?? {}
+      for (const stop of done) stop.found = found(stop.node, state)
+      done = []
+      for (const [index, { tool, gate }] of event.calls.entries()) {
+        const call = `${event.seq}.${index}`
+        const before = stops.at(-1)
+        const again = before?.node === tool && before.status !== 'ok'
+        const stop: Open = again && before ? before : { node: tool, call, ...FRESH }
+        if (!again) stops.push(stop)
+        Object.assign(stop, { call, status: gate?.type === 'ask' ? 'waits' : 'open' })
+        byCall.set(call, stop)
+      }
+    } else if (event.type === 'agent.tool_use' || event.type === 'agent.custom_tool_use') {
+      const stop = byCall.get(event.call)
+      if (stop) Object.assign(stop, { attempts: stop.attempts + 1, beganAt: stop.beganAt ?? event.at, status: 'runs' })
+    } else if (event.type === 'agent.tool_result') {
+      const stop = byCall.get(event.call)
+      if (!stop) continue
+      const durationMs = stop.beganAt === null ? null : event.at - stop.beganAt
+      // What was refused at the door ended as an error that says so.
+      const status = event.failure?.kind === 'Denied' ? 'denied' : event.status
+      Object.assign(stop, { status, durationMs, found: failureOf(event) })
+      if (event.status === 'ok') done.push(stop)
+    }
+  }
+  return stops
+}
+
+const FRESH = { status: 'open', attempts: 0, beganAt: null, durationMs: null, found: '' } as const
+
+/** The state of a workflow as its last reply has it. */
+export function stateIn(events: readonly Event[]): Partial<ReportState> | null {
+  const last = events.findLast((event) => event.type === 'agent.message')
+  return last?.type === 'agent.message' ? stateOfReply(last) : null
+}
+
+export function stateOfReply({
+  parts,
+}: Pick<Extract<Event, { type: 'agent.message' }>, 'parts'>): Partial<ReportState> | null {
+  try {
+    const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    const { state } = JSON.parse(text) as { readonly state?: Partial<ReportState> }
+    return state ?? null
+  } catch {
+    return null
+  }
+}
+
+/** What a workflow says is where it stands, for programs. */
+export function isCheckpoint(reply: Parameters<typeof stateOfReply>[0]): boolean {
+  const [part] = reply.parts
+  return (
+    part?.type === 'text' &&
+    /^\{"(?:arrived|calls|failed|reached|state)":/.test(part.text) &&
+    stateOfReply(reply) !== null
+  )
+}
+
+/** Why a node failed: in its own words, or in those of whoever stopped it. */
+export function failureOf({ status, content, failure }: Extract<Event, { type: 'agent.tool_result' }>): string {
+  if (status === 'ok') return ''
+  const said = typeof content === 'string' ? content : (failure?.message ?? '')
+  try {
+    const { error } = JSON.parse(said) as { readonly error?: unknown }
+    return oneLine(typeof error === 'string' ? error : said, 400)
+  } catch {
+    return oneLine(said, 400)
+  }
+}

@@ -1,0 +1,194 @@
+// The last step of admission, over a whole reply: what is withdrawn near a limit, which child a call would open, and what hooks
+// say of a reply and of calls that were refused. Its outcome is recorded with the reply, like all of admission.
+import type { Allow, Gate, Json, Proposal, Verdict } from '../kernel/content.ts'
+import { outsideOf } from '../kernel/ledger.ts'
+import type { Reply } from '../kernel/ports.ts'
+import type { Book } from '../engine/session-cache.ts'
+import { questionOf } from '../riders/children/tree.ts'
+import type { FlightContext } from '../engine/flights.ts'
+import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
+import { costOf, inTime, WITHHELD } from './outcomes.ts'
+import type { Tools } from './toolbox.ts'
+import type { Agent, World } from '../engine/wiring.ts'
+
+export type Admitting = {
+  readonly world: World
+  readonly agent: Agent
+  readonly book: Book
+  readonly tools: Tools
+  readonly allow: Allow
+  readonly flight: FlightContext
+}
+/** `nudge` is what the model is told after a reply that was not to be the last. */
+type Settled = { readonly calls: readonly Proposal[]; readonly verdict: Verdict; readonly nudge?: string }
+
+/** A promise only if somebody must be asked: most harnesses have no hooks and no children, and this stands in every turn. */
+export function admitted(
+  admitting: Admitting,
+  proposed: readonly Proposal[],
+  verdict: Verdict,
+  reply: Reply,
+): Settled | Promise<Settled> {
+  const { world, allow, tools } = admitting
+  const calls = allow === 'all' ? proposed : proposed.map((call) => withdrawn(call, allow, tools))
+  const looked = calls.some(({ gate }) => gate?.type === 'ask') ? calls.map(watched) : calls
+  const plain = world.hooks === null && !looked.some((call) => outsideOf(call)?.child !== undefined)
+  return plain ? { calls: looked, verdict } : asked(admitting, looked, verdict, reply)
+}
+
+/** One call alone that a person will be asked about: which child it would open, and who must be heard before it starts. */
+export function admittedAgain(admitting: Admitting, call: Proposal): Promise<Proposal> {
+  return prepared(admitting, watched(call))
+}
+
+async function asked(
+  admitting: Admitting,
+  proposed: readonly Proposal[],
+  judged: Verdict,
+  reply: Reply,
+): Promise<Settled> {
+  if (judged.type === 'final' && reply.calls.length === 0) return answered(admitting, judged, reply)
+  const verdict = await mayGoOn(admitting, judged, reply)
+  if (verdict.type !== 'continue') return { calls: proposed, verdict }
+  return { calls: answeredOnce(await Promise.all(proposed.map((call) => prepared(admitting, call)))), verdict }
+}
+
+/** A reply that would be the answer. A hook may want more; a hook that fails or hangs does not keep the answer back. */
+async function answered({ world, agent, book, flight }: Admitting, verdict: Verdict, reply: Reply): Promise<Settled> {
+  const { hooks } = world
+  const { requests = 0, limits = agent.limits } = book.session.run ?? {}
+  // With no request left it is the answer, whatever anybody wants.
+  const last = requests + 1 >= limits.modelRequests
+  if (last || agent.planner || !hooks?.has('continue_turn', agent.name)) return { calls: [], verdict }
+  const text = reply.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const at = { session: book.id, agent: agent.name, text }
+  try {
+    const asked = hooks.goesOn({ ...at, requests: requests + 1, requestsMax: limits.modelRequests })
+    const nudge = await inTime(asked, flight, null, 'timeout')
+    return nudge === null ? { calls: [], verdict } : { calls: [], verdict: { type: 'continue' }, nudge }
+  } catch (error) {
+    if (!(error instanceof HookFailed)) throw error
+    return { calls: [], verdict: strictly(error) }
+  }
+}
+
+/** A strict hook that threw after a reply: the run ends there. */
+function strictly({ message }: HookFailed): Verdict {
+  const failure = { kind: 'Failed', message } as const
+  return { type: 'stop', reason: message, as: { type: 'failed', reason: 'hook_error', failure } }
+}
+
+const NO_WORD = 'A hook did not say in time whether the run may go on.'
+
+/** What stop hooks say of a reply that would be followed by another request. */
+async function mayGoOn({ world, agent, book, flight }: Admitting, verdict: Verdict, reply: Reply): Promise<Verdict> {
+  const ends = verdict.type === 'final' || verdict.type === 'stop' || verdict.type === 'unexpected'
+  if (ends || !world.hooks?.has('stop', agent.name)) return verdict
+  const { requests = 0, cost = 0, limits = agent.limits } = book.session.run ?? {}
+  const at = { session: book.id, agent: agent.name, model: reply.route ?? agent.model.name }
+  const spent = { requests: requests + 1, requestsMax: limits.modelRequests, cost: cost + (costOf(reply) ?? 0) }
+  try {
+    const why = await inTime(world.hooks.stopped({ ...at, ...spent }), flight, NO_WORD, 'timeout')
+    return why === null ? verdict : { type: 'stop', reason: why }
+  } catch (error) {
+    if (!(error instanceof HookFailed)) throw error
+    return strictly(error)
+  }
+}
+
+async function prepared(admitting: Admitting, call: Proposal): Promise<Proposal> {
+  const { world, agent } = admitting
+  const placed = outsideOf(call)?.child === undefined ? call : await placedChild(admitting, call)
+  if (world.hooks === null) return placed
+  if (placed.gate?.type === 'refuse') return rewritten(admitting, world.hooks, placed)
+  const asks = (type: 'before_tool_call' | 'before_subagent_run') => world.hooks?.has(type, agent.name, placed.tool)
+  const child = outsideOf(placed)?.child !== undefined
+  return asks('before_tool_call') || (child && asks('before_subagent_run')) ? { ...placed, clear: true } : placed
+}
+
+/** Who approves may take days, and the others of the reply wait with it: the policy is looked at again before each starts. */
+function watched(call: Proposal): Proposal {
+  return call.gate?.type === 'refuse' ? call : { ...call, clear: true }
+}
+
+/** Near a limit the list of tools stays as it is, and what is withdrawn is refused here. */
+function withdrawn(call: Proposal, allow: Allow, tools: Tools): Proposal {
+  if (call.gate?.type === 'refuse' || (allow === 'writers' && tools.get(call.tool)?.deliverable)) return call
+  const what = allow === 'writers' ? 'Only tools that write the result are left' : 'No tool is left'
+  return refused(call, 'Denied', `${what}: the run is near its limit. Finish with what you have.`)
+}
+
+/** A call for a child names an agent that is there, and goes no deeper than it may; or it answers a child of its own. */
+async function placedChild({ world, agent, book }: Admitting, call: Proposal): Promise<Proposal> {
+  const outside = outsideOf(call)
+  const { session } = call.args as { readonly session?: Json }
+  if (typeof session === 'string' && session !== '') {
+    const asked = await questionOf(world.store, book.id, session)
+    if (asked === null)
+      return refused(call, 'NotFound', `No subagent of yours waits for an answer in session "${clipped(session)}".`)
+    return gated(call, { type: 'outside', child: asked.agent, answers: { session, call: asked.call } })
+  }
+  const { depth = 0 } = book.session.parent ?? {}
+  const most = book.session.run?.limits.depth ?? 0
+  if (depth + 1 > most) {
+    const text = `Subagents may be ${most} deep, and this is depth ${depth}. Do the task yourself.`
+    return refused(call, 'Denied', text, { error_type: 'SubAgentDepth' })
+  }
+  if (book.id.length > PARENT_CHARS_MAX)
+    return refused(call, 'Denied', 'The name of this session is too long for one below it. Do the task yourself.')
+  if (outside?.child !== undefined && !agent.children.includes(outside.child)) {
+    const text = `There is no agent "${clipped(outside.child)}"; choose one of: ${agent.children.join(', ')}`
+    return refused(call, 'NotFound', text, { error_type: 'UnknownSubAgent' })
+  }
+  return call
+}
+
+/** What stores take as a name has 512 characters, and a child's name begins with its parent's. */
+const PARENT_CHARS_MAX = 440
+
+/** A child that asked goes on with one answer, and has one end to give: a second call would wait for ever. */
+function answeredOnce(calls: readonly Proposal[]): readonly Proposal[] {
+  const answered = new Set<string>()
+  return calls.map((call) => {
+    const { session } = outsideOf(call)?.answers ?? {}
+    if (session === undefined) return call
+    if (answered.has(session))
+      return refused(call, 'Denied', 'Another call beside this one answers the same subagent. Give it one answer.')
+    answered.add(session)
+    return call
+  })
+}
+
+function clipped(text: string): string {
+  return text.length > 64 ? `${text.slice(0, 64)}…` : text
+}
+
+function gated(call: Proposal, outside: Extract<Gate, { type: 'outside' }>): Proposal {
+  return { ...call, gate: call.gate?.type === 'ask' ? { ...call.gate, outside } : outside }
+}
+
+function refused(call: Proposal, kind: 'Denied' | 'NotFound', message: string, metadata?: Json): Proposal {
+  const { digest: _digest, same: _same, clear: _clear, ...rest } = call
+  const status = kind === 'Denied' ? ({ status: 'denied' } as const) : {}
+  const about = metadata === undefined ? {} : { metadata }
+  const gate: Gate = { type: 'refuse', ...status, failure: { kind, message }, ...about }
+  return { ...rest, gate }
+}
+
+/** A call that the model must correct is a result that hooks see, like one that ran. They cannot change that it counts. */
+async function rewritten({ agent, book, flight }: Admitting, hooks: Hooks, call: Proposal): Promise<Proposal> {
+  const { gate, tool, args } = call
+  if (gate?.type !== 'refuse' || gate.retryKind === undefined) return call
+  const metadata = (gate.metadata ?? {}) as Readonly<Record<string, Json>>
+  const output = { ok: false, content: gate.failure.message, metadata }
+  // The reply has no place in the log yet, so the call has no key; its provider's id stands for it.
+  const at = { session: book.id, agent: agent.name, call: call.id, tool, args }
+  try {
+    const said = await inTime(hooks.rewritten(at, output), flight, WITHHELD, 'timeout')
+    const failure = { ...gate.failure, message: said.content || gate.failure.kind }
+    return { ...call, gate: { ...gate, failure, metadata: said.metadata } }
+  } catch (error) {
+    if (!(error instanceof HookFailed)) throw error
+    return { ...call, gate: { ...gate, ends: error.message } }
+  }
+}

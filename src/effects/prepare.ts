@@ -1,0 +1,181 @@
+// The first effect: prepare a run. Asks the sources of tools, freezes what the run will use and lands as `run.started`.
+import type { Limits } from '../kernel/content.ts'
+import type { OwnerBody, Setup } from '../kernel/event.ts'
+import type { Failure } from '../kernel/failure.ts'
+import type { Effect } from '../kernel/next.ts'
+import type { Blob } from '../kernel/ports.ts'
+import type { Book } from '../engine/session-cache.ts'
+import type { FlightContext, Landing } from '../engine/flights.ts'
+import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
+import { inputText } from '../view/history.ts'
+import { inTime, messageIn, PREPARE_MS, TOO_LONG } from './outcomes.ts'
+import { originText, readOrigin } from '../sessions/origin.ts'
+import { backoffMs, isPassing } from '../engine/backoff.ts'
+import type { Tools } from './toolbox.ts'
+import { type Agent, textBlob, toolsetBlob, type World } from '../engine/wiring.ts'
+
+type Prepare = Extract<Effect, { type: 'prepare' }>
+
+type Frozen = {
+  readonly toolset: Blob
+  readonly said: string
+  readonly instructions: Blob
+  readonly policy: Blob | null
+}
+
+export class Preparer {
+  readonly #world: World
+  /** A set of tools does not change; when an agent's tools do, it gets another set. So each is hashed once. */
+  readonly #frozen = new WeakMap<Tools, Frozen>()
+  /** What is said of where a session was opened, which never changes. */
+  readonly #places = new WeakMap<Book, string>()
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  async prepare(effect: Prepare, book: Book, flight: FlightContext): Promise<Landing> {
+    const from = book.now()
+    try {
+      return await this.#prepare(effect, book, flight)
+    } catch (error) {
+      return this.failed(effect, book, flight.reason === 'timeout' ? TOO_LONG : error, book.now() - from)
+    }
+  }
+
+  /** What becomes of a run that could not begin: it is tried again while what is away may come back and the patience lasts. */
+  failed(effect: Prepare, book: Book, error: unknown, triedMs: number): Landing {
+    const { inputs, wakes } = effect
+    const { random } = this.#world
+    const why = messageIn(error)
+    const passing = isPassing(error)
+    let message = why
+    if (passing) {
+      const { patienceMs = Number.POSITIVE_INFINITY } = limitsFor(this.#world.agent(book.session.agent), effect, book)
+      const { tries = 0, waitedMs = 0 } = book.session.deferred ?? {}
+      const usedMs = waitedMs + Math.min(Math.max(0, triedMs), PREPARE_MS)
+      const waitMs = Math.ceil(backoffMs(tries + 1) * (1 + random.fraction() / 4))
+      if (usedMs < patienceMs) {
+        const wait = Math.min(waitMs, patienceMs - usedMs)
+        const retryAt = book.now() + wait
+        return { events: [{ type: 'run.deferred', message: why, retryAt, waitedMs: usedMs + wait }] }
+      }
+      message = `${why} Given up after ${tries === 0 ? '1 try' : `${tries + 1} tries`}.`
+    }
+    const byHook = error instanceof HookFailed
+    const reason = byHook ? 'hook_error' : 'prepare_failed'
+    const kind = error === TOO_LONG ? 'Timeout' : passing ? 'Unavailable' : 'Failed'
+    const outcome = { type: 'failed', reason, failure: { kind, message } } as const
+    // What a hook failed over is the prompt, if there is one. The wakes then get a run of their own.
+    const used = wakes.length > 0 && !(byHook && inputs.length > 0) ? { wakes } : {}
+    return { events: [{ type: 'run.settled', outcome, inputs, ...used }] }
+  }
+
+  async #prepare(effect: Prepare, book: Book, flight: FlightContext): Promise<Landing> {
+    const agent = this.#world.agent(book.session.agent)
+    const { hooks } = this.#world
+    // First what may be away: hooks are not told of a run that cannot begin.
+    const tools = await agent.tools.open(flight)
+    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, book, flight)
+    if ('events' in said) return said
+    const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, book) : []
+    const contexts = [...told, ...said.contexts]
+    const { setup, blobs } = await this.setup(book, agent, tools)
+    const { inputs, wakes } = effect
+    return {
+      events: [
+        { type: 'run.started', inputs, wakes, limits: limitsFor(agent, effect, book), ...setup },
+        ...contexts.map((text): OwnerBody => ({ type: 'note.added', kind: 'context', text })),
+      ],
+      blobs,
+    }
+  }
+
+  /** What a run is frozen to, as it is now. */
+  async setup(book: Book, agent: Agent, tools: Tools): Promise<{ readonly setup: Setup; readonly blobs: Blob[] }> {
+    const { toolset, policy, ...frozen } = this.#freeze(agent, tools)
+    const instructions = await this.#placed(book, frozen)
+    const hashes = { toolset: toolset.hash, instructions: instructions.hash }
+    const { warnings } = agent.tools
+    const more = { ...(policy ? { policy: policy.hash } : {}), ...(warnings.length > 0 ? { warnings } : {}) }
+    const setup = { ...hashes, ...more, code: this.#world.code }
+    return { setup, blobs: policy ? [toolset, instructions, policy] : [toolset, instructions] }
+  }
+
+  /** A run that nobody's message began must know what it is for. */
+  async #woken({ wakes }: Prepare, { id, session }: Book): Promise<readonly string[]> {
+    const found = session.wakes
+      .filter(({ key }) => wakes.includes(key))
+      .map(async ({ seq, key }) => {
+        const [event] = (await this.#world.store.read(id, seq - 1, 1)).events
+        return event?.type === 'wake.scheduled' ? event.reason : key
+      })
+    return (await Promise.all(found)).map((reason) => `It is time for what was scheduled: ${reason}`)
+  }
+
+  /** What the hooks say of a run that is about to begin: nothing, more for the model to read, or that it must not. */
+  async #ask(
+    hooks: Hooks,
+    { inputs }: Prepare,
+    { id, session }: Book,
+    flight: FlightContext,
+  ): Promise<Landing | { readonly contexts: readonly string[] }> {
+    const { agent } = session
+    if (!hooks.has('run_start', agent) && !hooks.has('user_prompt_submit', agent)) return NOTHING
+    const prompt = await inputText(this.#world.store, id, inputs)
+    const at = { session: id, agent, prompt }
+    await hooks.tell('run_start', at)
+    const said = inputs.length > 0 ? await inTime(hooks.prompt(at), flight, null, 'timeout') : NOTHING
+    if (said === null) return hookFailed(inputs, { kind: 'Timeout', message: NO_WORD })
+    if ('contexts' in said) return said
+    return { events: [{ type: 'run.settled', outcome: { type: 'interrupted', hook: said.cancel }, inputs }] }
+  }
+
+  /** What the session was opened with is said last: what comes before is the same for every session of the agent. */
+  async #placed(book: Book, { said, instructions }: Pick<Frozen, 'said' | 'instructions'>): Promise<Blob> {
+    const { store, redactor } = this.#world
+    const place = this.#places.get(book) ?? originText(await readOrigin(store, book.id))
+    this.#places.set(book, place)
+    if (place === '') return instructions
+    return textBlob(redactor.text([said, place].filter((text) => text !== '').join('\n\n')), 'text/plain')
+  }
+
+  #freeze(agent: Agent, tools: Tools): Frozen {
+    const known = this.#frozen.get(tools)
+    if (known) return known
+    const { redactor } = this.#world
+    const said = redactor.text(instructionsOf(agent, tools))
+    const { rules, ...rest } = agent.policy
+    const none = rules.length === 0 && Object.keys(rest).length === 0
+    const frozen = {
+      toolset: toolsetBlob(tools, redactor),
+      said,
+      instructions: textBlob(said, 'text/plain'),
+      policy: none ? null : textBlob(JSON.stringify(redactor.values(agent.policy)), 'application/json'),
+    }
+    this.#frozen.set(tools, frozen)
+    return frozen
+  }
+}
+
+/** The patience that came with the messages that open the run, the longest of them, or else the agent's own. */
+function limitsFor({ limits }: Agent, { inputs }: Prepare, { session }: Book): Limits {
+  let most = -1
+  for (const { seq, patienceMs = -1 } of session.inputs) if (inputs.includes(seq)) most = Math.max(most, patienceMs)
+  return most < 0 ? limits : { ...limits, patienceMs: most }
+}
+
+const NO_WORD = 'A hook did not say in time whether this prompt may be shown.'
+
+/** Whoever could not be asked has not said yes: the prompt is not shown. */
+function hookFailed(inputs: readonly number[], failure: Failure): Landing {
+  return { events: [{ type: 'run.settled', outcome: { type: 'failed', reason: 'hook_error', failure }, inputs }] }
+}
+
+const NOTHING: { readonly contexts: readonly string[] } = { contexts: [] }
+
+/** The agent's own words, then what each of its tools wants said; a tool that is not there says nothing. */
+function instructionsOf({ instructions, output }: Agent, tools: Tools): string {
+  const said = [instructions, ...[...tools.values()].map((tool) => tool.instructions), output?.instructions ?? '']
+  return said.filter((text) => text.trim() !== '').join('\n\n')
+}

@@ -1,0 +1,142 @@
+// An agent's tools: those it was given and those its sources offer. Sources are asked anew before each run, and nothing here
+// changes what an open run froze.
+import { Fault } from '../kernel/failure.ts'
+import type { Clock } from '../kernel/ports.ts'
+import type { Tool, ToolSource } from '../tools/core/tool.ts'
+
+export type Tools = ReadonlyMap<string, Tool>
+
+export type ToolboxOptions = {
+  readonly tools: readonly (Tool | ToolSource)[]
+  /** Plan mode: only what changes nothing is shown to the model. */
+  readonly plan: boolean
+  readonly clock: Clock
+  /** More names that mean something to the harness here. */
+  readonly reserved?: readonly string[]
+  /** The harness's own: they may have its names. */
+  readonly own?: readonly Tool[]
+  /** Of all tools, only these; an empty list is none. Null: all. */
+  readonly allow?: readonly string[] | null
+  /** None of these, whatever is allowed. */
+  readonly deny?: readonly string[]
+  /** Told of what is missing of sources, each time that changes. */
+  readonly warn?: (text: string) => void
+}
+
+const WARNINGS_MAX = 20
+const WARNING_CHARS_MAX = 600
+
+/** Names that mean something to the harness itself. */
+const RESERVED = ['subagent']
+
+export class Toolbox {
+  readonly #given: readonly Tool[]
+  readonly #sources: readonly ToolSource[]
+  readonly #plan: boolean
+  readonly #clock: Clock
+  readonly #reserved: ReadonlySet<string>
+  readonly #own: readonly Tool[]
+  readonly #allow: readonly string[] | null
+  readonly #deny: readonly string[]
+  /** Null until the sources were asked for the first time. */
+  #now: Tools | null = null
+  #warnings: readonly string[] = []
+  readonly #warn: (text: string) => void
+
+  constructor({ tools, plan, clock, reserved = [], own = [], allow = null, deny = [], warn }: ToolboxOptions) {
+    this.#given = tools.filter((tool): tool is Tool => !isSource(tool))
+    this.#sources = tools.filter(isSource)
+    this.#plan = plan
+    this.#clock = clock
+    this.#reserved = new Set([...RESERVED, ...reserved])
+    this.#own = own
+    this.#allow = allow
+    this.#deny = deny
+    this.#warn = warn ?? (() => {})
+    if (this.#sources.length === 0) this.#now = this.#gather(this.#given)
+    // A bad name among those that are known already is a mistake of the caller, not of a run.
+    else this.#gather(this.#given)
+  }
+
+  /** The tools as they were last seen, without asking anyone. */
+  get seen(): Tools | null {
+    return this.#now
+  }
+
+  /** What was missing of the sources when they were asked last, in sentences for people. */
+  get warnings(): readonly string[] {
+    return this.#warnings
+  }
+
+  /** The tools as they are. The same map as before if nothing changed. The signal is made when looked at, so sources alone look. */
+  async open(flight: { readonly signal: AbortSignal }): Promise<Tools> {
+    if (this.#sources.length === 0 && this.#now) return this.#now
+    const { signal } = flight
+    const offered = await Promise.all(this.#sources.map((source) => source.tools(signal, this.#clock)))
+    const { usable, collisions } = this.#apart(offered)
+    const now = this.#gather([...this.#given, ...usable])
+    this.#note([...this.#sources.flatMap((source) => source.warnings?.() ?? []), ...collisions])
+    if (this.#now === null || !same(this.#now, now)) this.#now = now
+    return this.#now
+  }
+
+  /** To be closed by whoever closes the agents: several of them may share one. */
+  get sources(): readonly ToolSource[] {
+    return this.#sources
+  }
+
+  /** A source is a stranger: what it names like another tool is left out, of two sources both, and never ends a run. */
+  #apart(offered: readonly (readonly Tool[])[]): { usable: readonly Tool[]; collisions: readonly string[] } {
+    const counts = new Map<string, number>()
+    for (const { name } of offered.flat()) counts.set(name, (counts.get(name) ?? 0) + 1)
+    const taken = new Set([...this.#given.map(({ name }) => name), ...this.#reserved])
+    const clashes = ({ name }: Tool): boolean => taken.has(name) || counts.get(name) !== 1
+    const collisions = this.#sources.flatMap((source, i) =>
+      (offered[i] ?? [])
+        .filter(clashes)
+        .map(({ name }) => `Tool "${name}" of "${source.name}" is left out: another tool has that name.`),
+    )
+    return { usable: offered.flat().filter((tool) => !clashes(tool)), collisions }
+  }
+
+  #note(all: readonly string[]): void {
+    const more = all.length - WARNINGS_MAX
+    const said = all.slice(0, WARNINGS_MAX).map((text) => text.slice(0, WARNING_CHARS_MAX))
+    const now = more > 0 ? [...said, `${more} more warnings are left out.`] : said
+    const before = this.#warnings
+    this.#warnings = now
+    for (const text of now) if (!before.includes(text)) this.#warn(text)
+  }
+
+  #offers({ name, effect, outside }: Tool): boolean {
+    if (this.#deny.includes(name) || this.#allow?.includes(name) === false) return false
+    return !this.#plan || effect === 'read' || outside
+  }
+
+  #gather(all: readonly Tool[]): Tools {
+    const tools = new Map<string, Tool>()
+    for (const tool of all) {
+      if (this.#reserved.has(tool.name))
+        throw new Fault('invalid_config', `"${tool.name}" is a name of the harness itself. Rename the tool.`)
+      if (tools.has(tool.name))
+        throw new Fault('invalid_config', `Two tools are named "${tool.name}". Rename one of them.`)
+      tools.set(tool.name, tool)
+    }
+    for (const tool of this.#own) tools.set(tool.name, tool)
+    return new Map([...tools].filter(([, tool]) => this.#offers(tool)))
+  }
+}
+
+/** The tool that reads kept texts, by name, if there is one. */
+export function readerIn(tools: Tools | null): string | undefined {
+  for (const { name, readsKept } of tools?.values() ?? []) if (readsKept) return name
+  return undefined
+}
+
+function isSource(tool: Tool | ToolSource): tool is ToolSource {
+  return 'type' in tool
+}
+
+function same(a: Tools, b: Tools): boolean {
+  return a.size === b.size && [...a].every(([name, tool]) => b.get(name) === tool)
+}

@@ -1,0 +1,105 @@
+// The driver: make wanted things happen, and write down what happened. One attempt, from its claim to its rest.
+// D1: nothing starts before its intent is on disk.   D2: what landed is written, even if it is no longer wanted.
+// D3: one suspension point while nothing is to be written (bell.wait).   D4: a lost lease ends the attempt at once.
+import { Fault } from '../kernel/failure.ts'
+import type { Decision, Waiting } from '../kernel/next.ts'
+import { Bell } from './bell.ts'
+import { type Broke, byTheStore, draft, type Job, type Leash, leaves, type Plan } from './commit.ts'
+import { owed } from '../riders/children/tree.ts'
+import { Flights } from './flights.ts'
+import { emptyAccount, shortageOf } from '../riders/money/spending-limits.ts'
+import { sleep } from './sleep.ts'
+
+export type Ended =
+  | { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
+  | { readonly type: 'lost' }
+  | { readonly type: 'stopped' }
+
+export async function drive(job: Job, leash: Leash): Promise<Ended> {
+  const { book, store } = job
+  const bell = new Bell(job.clock)
+  const flights = new Flights(job.flights, bell.ring)
+  let stale = false
+  const unwatch = store.watch(book.id, (news) => {
+    if (news !== null && news.every((event) => event.epoch !== 0)) return
+    stale = true
+    bell.ring()
+  })
+  leash.ring = bell.ring
+  try {
+    for (;;) {
+      if (stale) {
+        stale = false
+        await book.catchUp()
+      }
+      if (leash.pull === 'stopped') flights.abortAll('interrupted', book.now())
+      const decision = await write(job, flights, leash)
+      if (leash.pull === 'lost' || job.lapsed()) return { type: 'lost' }
+      if (leash.pull === 'stopped' && flights.size === 0) return { type: 'stopped' }
+      if (decision.type === 'rest' && leaves(job, decision)) return { ...byTheStore(job, decision), type: 'rested' }
+      const now = book.now()
+      if (leash.pull === null && decision.type === 'perform') flights.reconcile(decision, now)
+      const until = decision.type === 'record' ? null : decision.until
+      const at = Math.min(flights.tick(now), until ?? Number.POSITIVE_INFINITY)
+      await bell.wait(job.clock.now() + at - now)
+    }
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'lease_lost') return { type: 'lost' }
+    throw error
+  } finally {
+    unwatch()
+    bell.close()
+    flights.abandonAll('lost')
+  }
+}
+
+/** Commits what landed and all that `next` records on top, in one write, and returns what must be happening then. */
+async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision> {
+  const { book, store, clock } = job
+  let plan = draft(job, flights, leash, null)
+  for (let giveUpAt = 0; ; ) {
+    if (plan.events.length === 0 && !plan.write.release) break
+    try {
+      if (book.session.parent) plan = await indebted(job, plan)
+      await store.commit(plan.writes)
+      job.renewed(plan.at)
+      for (const event of plan.events) book.keep(event)
+      job.committed(plan)
+      if (plan.write.snapshot) book.snapshotSeq = plan.write.snapshot.seq
+      break
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      const { code } = error
+      giveUpAt ||= plan.at + job.patienceMs
+      if (code === 'conflict' || (code === 'over_budget' && !plan.broke)) {
+        // The uncommitted is dropped, the log is read again, and all is decided anew. What landed stays in hand.
+        const broke = code === 'over_budget' && !(await flights.recounted()) ? brokeBy(error) : null
+        await book.open()
+        plan = draft(job, flights, leash, broke)
+      } else if ((code === 'disk_full' || code === 'store_busy') && clock.now() < giveUpAt && leash.pull !== 'lost') {
+        await sleep(clock, 250)
+      } else throw error
+    }
+  }
+  flights.written(plan.landed)
+  return plan.decision
+}
+
+function brokeBy(error: Fault): Broke {
+  const account = emptyAccount(error)
+  const short = shortageOf(error)
+  return { ...(account === undefined ? {} : { account }), ...(short === undefined ? {} : { short }) }
+}
+
+/**
+ * A child with nothing to do may owe its parent a word all the same. It is in the commit that gives the session back: after that
+ * nobody looks at it any more.
+ */
+async function indebted({ book, store }: Job, plan: Plan): Promise<Plan> {
+  const { events, write, decision, stirred } = plan
+  if (events.length > 0 || !write.release || decision.type !== 'rest') return plan
+  const send = await owed(store, book, decision.waiting)
+  if (send === null) return plan
+  const paid = { ...write, sends: [send] }
+  return { ...plan, write: paid, writes: [paid], stirred: [...stirred, send.session] }
+}

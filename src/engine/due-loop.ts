@@ -1,0 +1,181 @@
+// The patrol: finds what is due by the store's index and has it looked at, until it is told to stop or has nothing to do.
+// It drives nothing and decides nothing about a session: it only knows when to look next.
+import { Fault } from '../kernel/failure.ts'
+import type { Clock, Store } from '../kernel/ports.ts'
+import { callable, type Check, clockCheck, count, having, ms, needed, optionsOf } from '../options.ts'
+import { Bell } from './bell.ts'
+import { systemClock } from './platform.ts'
+import { BACKOFF_MS_MAX, backoffMs } from './backoff.ts'
+
+export type WorkOptions = {
+  /** How many sessions are driven at once. */
+  readonly width?: number
+  /** End when nothing was due for this long. Default: never. */
+  readonly idleMs?: number
+  /** Begin nothing more when it is aborted. What runs comes to its rest. */
+  readonly signal?: AbortSignal
+}
+
+/** For ever, which is the default, may also be said. */
+const idle: Check = (value, name, of) => (value === Number.POSITIVE_INFINITY ? null : ms(value, name, of))
+const signal: Check = (value) => (value instanceof AbortSignal ? null : 'must be an AbortSignal')
+export const checkWork = optionsOf<WorkOptions>('work', { width: count(1), idleMs: idle, signal })
+
+/** Why it ended, and how often it looked at a session. */
+export type Worked = { readonly type: 'idle' | 'stopped'; readonly looks: number }
+
+export type PatrolOptions = {
+  readonly store: Store
+  readonly clock?: Clock
+  readonly width: number
+  readonly idleMs: number
+  /** How many sessions this worker drives now, also those it was asked to. */
+  readonly driving: () => number
+  /** Looks at a session, with others at the same time or `alone`. Never rejects. */
+  readonly look: (session: string, alone: boolean) => Promise<Seen>
+  readonly report: (error: unknown) => void
+}
+
+const checkPatrol = optionsOf<PatrolOptions>('new Patrol', {
+  store: needed(having('give a store, such as sqlite("file.db")', 'due', 'nextDue', 'watchDue')),
+  clock: clockCheck,
+  width: needed(count(1)),
+  idleMs: needed(idle),
+  driving: needed(callable),
+  look: needed(callable),
+  report: needed(callable),
+})
+
+/**
+ * `failed`: that failed, and the store does not know, so it must be remembered here. `later`: it failed before and must be looked
+ * at alone.
+ */
+export type Seen = 'seen' | 'failed' | 'later'
+
+type Shy = { readonly failures: number; readonly until: number }
+
+/** How long a claim may take before the same session is looked at again. */
+const CLAIM_MS = 100
+/** The machine's clock may be set, and the machine may sleep: nothing is waited for longer than this at a time. */
+const WAIT_MS_MAX = 60_000
+const TROUBLE_MS = 1_000
+
+export class Patrol {
+  readonly done: Promise<Worked>
+  readonly #around: PatrolOptions
+  readonly #clock: Clock
+  readonly #bell: Bell
+  readonly #looking = new Map<string, Promise<void>>()
+  /** Sessions that could not be looked at, for reasons that are not theirs. */
+  readonly #shy = new Map<string, Shy>()
+  /**
+   * The one that failed before and is looked at now. One at a time: if it takes the process with it, that is its own doing, and
+   * not that of others that happened to be there.
+   */
+  #suspect: string | null = null
+  /** Those that wait for it. */
+  readonly #suspects = new Set<string>()
+  #looks = 0
+  #idleSince = Number.POSITIVE_INFINITY
+  #stopped = false
+
+  constructor(around: PatrolOptions) {
+    checkPatrol(around)
+    this.#around = around
+    this.#clock = around.clock ?? systemClock
+    this.#bell = new Bell(this.#clock)
+    const unwatch = around.store.watchDue(this.#bell.ring)
+    this.done = this.#walk().finally(() => {
+      unwatch()
+      this.#bell.close()
+    })
+  }
+
+  /** Look again: something may have changed that no commit tells of, such as a place that became free. */
+  readonly ring = (): void => this.#bell.ring()
+
+  /** Nothing more is begun. `done` resolves when what it began has come to its rest. */
+  stop(): void {
+    this.#stopped = true
+    this.#bell.ring()
+  }
+
+  async #walk(): Promise<Worked> {
+    const { report } = this.#around
+    let idle = false
+    while (!this.#stopped && !idle) {
+      try {
+        const until = await this.#round()
+        idle = until === null
+        if (until !== null) await this.#bell.wait(until)
+      } catch (error) {
+        if (error instanceof Fault && error.code === 'store_closed') this.#stopped = true
+        else {
+          report(error)
+          await this.#bell.wait(this.#clock.now() + TROUBLE_MS)
+        }
+      }
+    }
+    await Promise.all(this.#looking.values())
+    return { type: idle ? 'idle' : 'stopped', looks: this.#looks }
+  }
+
+  /** Asks who is due, has each looked at, and says when to ask again; null when there has been nothing to do for long enough. */
+  async #round(): Promise<number | null> {
+    const { store, width, idleMs, driving } = this.#around
+    const free = width - driving()
+    // Whoever comes to rest rings.
+    if (free <= 0) return Number.POSITIVE_INFINITY
+    const found = await this.#due(free)
+    for (const session of found) await this.#consider(session)
+    const now = this.#clock.now()
+    this.#idleSince = this.#looking.size > 0 ? Number.POSITIVE_INFINITY : Math.min(this.#idleSince, now)
+    const idleAt = this.#idleSince + idleMs
+    if (now >= idleAt) return null
+    const due = (await store.nextDue()) ?? Number.POSITIVE_INFINITY
+    if (due === Number.POSITIVE_INFINITY) return idleAt
+    const next = now + due - store.now()
+    // What is due and was not found is being claimed, or is left alone for a moment.
+    const soon = now + (found.length > 0 ? CLAIM_MS : TROUBLE_MS)
+    return Math.min(idleAt, now + WAIT_MS_MAX, next <= now ? soon : next)
+  }
+
+  async #due(free: number): Promise<readonly string[]> {
+    const { store } = this.#around
+    const now = this.#clock.now()
+    for (const [session, { until }] of this.#shy) if (until + BACKOFF_MS_MAX < now) this.#shy.delete(session)
+    const found = await store.due(free + this.#looking.size + this.#shy.size + this.#suspects.size)
+    const ready = found.filter((session) => {
+      if (this.#looking.has(session) || this.#suspects.has(session)) return false
+      return (this.#shy.get(session)?.until ?? 0) <= now
+    })
+    return ready.slice(0, free)
+  }
+
+  async #consider(session: string): Promise<void> {
+    const failedBefore = (await this.#around.store.card(session))?.trouble !== undefined
+    if (this.#stopped) return
+    if (!failedBefore) this.#look(session, false)
+    else if (this.#suspect === null) this.#look(session, true)
+    else this.#suspects.add(session)
+  }
+
+  #look(session: string, alone: boolean): void {
+    this.#looks += 1
+    if (alone) this.#suspect = session
+    const looked = this.#around.look(session, alone).then((seen) => {
+      this.#looking.delete(session)
+      if (alone) {
+        this.#suspect = null
+        this.#suspects.clear()
+      }
+      if (seen !== 'failed') this.#shy.delete(session)
+      else {
+        const failures = (this.#shy.get(session)?.failures ?? 0) + 1
+        this.#shy.set(session, { failures, until: this.#clock.now() + backoffMs(failures) })
+      }
+      this.#bell.ring()
+    })
+    this.#looking.set(session, looked)
+  }
+}

@@ -1,0 +1,112 @@
+// Writing as a session's owner outside of any run: what creates it, and what somebody does to it while nobody drives it.
+// What happens within a run is the driver's (drive.ts).
+import { timesOf } from '../kernel/clock.ts'
+import type { InboxBody, OwnerBody, OwnerEvent } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import { fold } from '../kernel/fold.ts'
+import { next } from '../kernel/next.ts'
+import type { Blob, Charge, OwnerWrite, Receipt, Store } from '../kernel/ports.ts'
+import { EMPTY, type Session } from '../kernel/session.ts'
+import { cardOf } from './card.ts'
+import { headOf } from '../riders/children/tree.ts'
+import type { Origin } from '../sessions/origin.ts'
+import { sleep } from './sleep.ts'
+import { plannerName, type World } from './wiring.ts'
+
+/** What somebody does as the owner: events, money, and what goes to the session's own inbox, in one commit. */
+export type Owned<T> = {
+  readonly value: T
+  readonly events: readonly OwnerBody[]
+  readonly charges?: readonly Charge[]
+  readonly sends?: readonly InboxBody[]
+  readonly blobs?: readonly Blob[]
+}
+type Done<T> = { readonly value: T; readonly sent: Receipt | null }
+
+const LEASE_MS = 30_000
+const TRIES_MAX = 40
+const TRY_MS = 25
+
+/**
+ * Claims the session, looks at it, acts, writes it down and gives the session back. Who sends meanwhile is not in the way: then
+ * `act` is asked again.
+ */
+export async function asOwner<T>(
+  world: World,
+  id: string,
+  act: (session: Session) => Promise<Owned<T>>,
+): Promise<Done<T>> {
+  const { store, redactor } = world
+  const epoch = await claimed(world, id)
+  try {
+    for (;;) {
+      const session = await headOf(store, id)
+      const { value, events, sends = [], charges = [], blobs = [] } = await act(session)
+      if (events.length + sends.length === 0) return { value, sent: null }
+      const times = timesOf(session.at, store.now())
+      const stamped = events.map((body, i): OwnerEvent => {
+        return { seq: session.seq + 1 + i, ...times, epoch, ...redactor.body(body) }
+      })
+      const write = { ...ownerWrite(store, id, session, { events: stamped, epoch }), charges }
+      const inbox = { session: id, lane: 'inbox', events: sends.map((body) => redactor.body(body)), blobs } as const
+      const receipts = await committed(store, sends.length > 0 ? [write, inbox] : [write])
+      if (receipts) return { value, sent: receipts[1] ?? null }
+    }
+  } finally {
+    await store.release(id, epoch)
+  }
+}
+
+/** Somebody who only looks, and finds nothing to do, is gone in a moment. */
+async function claimed({ store, random, clock }: World, id: string): Promise<number> {
+  // A name for this once: by its worker's name it would take the session from what that worker drives.
+  const name = `owner-${random.id()}`
+  for (let tries = 1; ; tries++) {
+    const claim = await store.claim(id, name, LEASE_MS)
+    if (claim) return claim.epoch
+    const { run, inputs } = await headOf(store, id)
+    if (run !== null || inputs.length > 0 || tries === TRIES_MAX)
+      throw new Fault('session_busy', `Session ${id} is being driven. Try again when it rests.`)
+    await sleep(clock, TRY_MS)
+  }
+}
+
+/** Null when the session has grown since it was looked at. */
+async function committed(store: Store, writes: Parameters<Store['commit']>[0]): Promise<readonly Receipt[] | null> {
+  try {
+    return await store.commit(writes)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'conflict') return null
+    throw error
+  }
+}
+
+/** How a session begins: whose it is, where, and what it was forked from. */
+export type Beginning = Origin & {
+  readonly agent: string
+  readonly fork?: { readonly session: string; readonly seq: number }
+  readonly blobs?: readonly Blob[]
+  /** What it begins with, after `session.created`. */
+  readonly events?: readonly OwnerBody[]
+}
+
+/** The write that makes a session. */
+export function creation(world: World, id: string, { blobs = [], events = [], ...origin }: Beginning): OwnerWrite {
+  const { store, redactor } = world
+  const planner = plannerName(world, origin.agent)
+  const at = store.now()
+  const bodies: readonly OwnerBody[] = [{ type: 'session.created', planner, ...origin }, ...events]
+  const stamped = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...redactor.body(body) }))
+  return { ...ownerWrite(store, id, EMPTY, { events: stamped, epoch: 0 }), blobs }
+}
+
+function ownerWrite(
+  store: Store,
+  id: string,
+  before: Session,
+  { events, epoch }: { readonly events: readonly OwnerEvent[]; readonly epoch: number },
+): OwnerWrite {
+  const after = events.reduce(fold, before)
+  const card = cardOf(id, after, next(after, { now: store.now(), epoch }))
+  return { session: id, lane: 'owner', epoch, expectedSeq: before.seq, events, card }
+}

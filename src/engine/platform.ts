@@ -1,0 +1,15 @@
+// The real clock, timers and chance: the only place of the engine that touches them. Tests and the simulator hand in their own.
+import { randomUUID } from 'node:crypto'
+import type { Clock, Random } from '../kernel/ports.ts'
+import { steadyClock } from '../stores/plan/clock.ts'
+
+/** Nobody can set it. The machine's clock, which somebody can, is the store's. */
+export const systemClock: Clock = {
+  now: () => steadyClock.now(),
+  timer(ms, fire) {
+    const handle = setTimeout(fire, Math.min(ms, 2 ** 31 - 1))
+    return () => clearTimeout(handle)
+  },
+}
+
+export const systemRandom: Random = { id: () => randomUUID(), fraction: () => Math.random() }

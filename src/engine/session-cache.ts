@@ -1,0 +1,137 @@
+// The book of one session as this process has read it: the folded session, and the transcript once a model must read it.
+// A cache of the log and nothing more: dropping it loses nothing.
+import type { Event } from '../kernel/event.ts'
+import { assert } from '../kernel/failure.ts'
+import { type OpenSession, open, take } from '../kernel/fold.ts'
+import type { Store } from '../kernel/ports.ts'
+import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
+import type { Transcript } from '../kernel/transcript.ts'
+import type { Guard } from '../riders/guard/guard.ts'
+import { charsOf, damaged, readTranscript } from '../view/history.ts'
+import type { Sent } from '../effects/prefix.ts'
+import type { Frame } from './wiring.ts'
+
+/** Small enough that a page's events die young: parsed events that survive cost more than reading them. */
+const PAGE = 1_000
+/** A log up to this long is read once for both folds; a longer one is read again when a model must read it. */
+const KEPT_MAX = 5_000
+
+export class Book {
+  readonly id: string
+  /** Owned by this book and changed in place. */
+  session: OpenSession = open(EMPTY)
+  /** The time of the attempt that drives it. Whoever only looks goes by the store. */
+  now: () => number
+  /** Of the last lease under which it was read. */
+  epoch = 0
+  /** seq of the newest stored snapshot. */
+  snapshotSeq = 0
+  /** What the open run froze, kept with the run's seq. */
+  frame: { readonly run: number; readonly frame: Frame } | null = null
+  /** What the last answered request began with, to notice when the next one begins otherwise. */
+  sent: Sent | null = null
+  /** The request being asked now. */
+  started: Extract<Event, { type: 'model.started' }> | null = null
+  /** How many characters a model must read of what is in the log; counted only once `count` asked for it. */
+  chars = 0
+  readonly #store: Store
+  #transcript: Transcript | null = null
+  #counts = false
+  /** The whole log so far, until a model must read it. */
+  #kept: Event[] | null = null
+  readonly #newGuard: (() => Guard) | null
+  /** A model may have to read it. */
+  readonly #keeps: boolean
+  #guard: Guard | null = null
+
+  /** Who only looks needs no guard. */
+  constructor(id: string, store: Store, guard: (() => Guard) | null = null, keeps = true) {
+    this.id = id
+    this.#store = store
+    this.now = () => store.now()
+    this.#newGuard = guard
+    this.#keeps = keeps
+  }
+
+  /** It has seen every event of the open run. */
+  get guard(): Guard {
+    assert(this.#guard, 'a book without a guard is driven')
+    return this.#guard
+  }
+
+  /** Reads to the end of the log, from the newest usable snapshot on. */
+  async open(): Promise<void> {
+    const snapshot = await this.#store.snapshot(this.id)
+    this.#guard = this.#newGuard?.() ?? null
+    if (snapshot?.version === FOLD_VERSION) {
+      this.session = open(JSON.parse(snapshot.body) as Session)
+      this.snapshotSeq = snapshot.seq
+      this.#kept = null
+      await this.#brief()
+    } else {
+      this.session = open(EMPTY)
+      this.#kept = this.#transcript || !this.#keeps ? null : []
+    }
+    await this.catchUp()
+  }
+
+  async catchUp(): Promise<void> {
+    for (;;) {
+      const page = await this.#store.read(this.id, this.session.seq, PAGE)
+      for (const event of page.events) {
+        take(this.session, event)
+        this.#guard?.take(event)
+        this.keep(event)
+      }
+      if (page.damaged) throw damaged(this.id, page.damaged)
+      if (page.events.length < PAGE) return
+    }
+  }
+
+  /** The open run as far as the snapshot covers it, for the guard: it is no part of the snapshot. */
+  async #brief(): Promise<void> {
+    const { run, began, seq } = this.session
+    for (let at = began - 1; this.#guard !== null && run !== null && at < seq; ) {
+      const { events } = await this.#store.read(this.id, at, Math.min(PAGE, seq - at))
+      for (const event of events) this.#guard.take(event)
+      const last = events.at(-1)
+      if (last === undefined) return
+      at = last.seq
+    }
+  }
+
+  /** The transcript, if it was read already. */
+  get shown(): Transcript | null {
+    return this.#transcript
+  }
+
+  /** From now on `chars` is right. Most sessions have no budget, and pay nothing for one. */
+  async count(): Promise<void> {
+    if (!this.#counts) this.#transcript = null
+    this.#counts = true
+    await this.transcript()
+  }
+
+  /** The transcript up to now. Its first use reads the whole log; after that it grows with each commit. */
+  async transcript(): Promise<Transcript> {
+    if (this.#transcript) return this.#transcript
+    const wanted = { id: this.id, upTo: this.session.seq, known: this.#kept ?? [], count: this.#counts }
+    this.#kept = null
+    const { transcript, chars } = await readTranscript(this.#store, wanted)
+    this.chars = chars
+    this.#transcript = transcript
+    return transcript
+  }
+
+  /** This event is on disk and in the session. */
+  keep(event: Event): void {
+    if (event.type === 'model.started') this.started = event
+    else if (event.type === 'run.reviewed') this.frame = null
+    // What the transcript has read already is counted already.
+    else if (this.#counts && this.#transcript && event.seq > this.#transcript.seq) this.chars += charsOf(event)
+    this.#transcript?.take(event)
+    if (!this.#kept) return
+    this.#kept.push(event)
+    if (this.#kept.length > KEPT_MAX) this.#kept = null
+  }
+}

@@ -1,0 +1,187 @@
+// What an attempt may touch: the doors, and the agents by name. Types and small lookups; nothing happens here.
+import { hash } from 'node:crypto'
+import type { BlobRef, Json, Limits, Part, Verdict } from '../kernel/content.ts'
+import type { OwnerEvent } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Waiting } from '../kernel/next.ts'
+import type { Blob, Clock, Model, Random, Store, ToolSchema, Reply } from '../kernel/ports.ts'
+import type { Message } from '../kernel/transcript.ts'
+import type { OutputPlan } from '../models/output.ts'
+import type { BreakerOptions } from '../riders/guard/guard.ts'
+import type { Hooks } from '../riders/hooks/hooks.ts'
+import type { Live } from '../live/live.ts'
+import type { Budget } from '../riders/money/spending-limits.ts'
+import type { Redactor } from '../riders/redact/redact.ts'
+import type { Toolbox, Tools } from '../effects/toolbox.ts'
+import type { Watchdog } from './watchdog.ts'
+import type { Policy } from '../tools/policy/policy.ts'
+
+/** What answers turns instead of a language model, and says itself what its replies mean. Its `call` is the agent's model. */
+export type Planner = {
+  /** Recorded in `session.created`, such as `graph:report`. */
+  readonly name: string
+  verdict(reply: Reply): Verdict
+}
+
+export type Agent = {
+  readonly name: string
+  readonly model: Model
+  readonly tools: Toolbox
+  readonly instructions: string
+  readonly limits: Limits
+  readonly approvalMs: number | null
+  readonly policy: Policy
+  readonly environment: string | null
+  /** Null: any text is an answer. */
+  readonly output: OutputPlan | null
+  /** Null: nothing is bounded by money. */
+  readonly budget: Budget | null
+  /** The agents it may start as children, by name. */
+  readonly children: readonly string[]
+  /** Null: a language model. Notices, breakers and prefix rules are for those alone. */
+  readonly planner: Planner | null
+}
+
+/** Is told what is on disk. */
+export type Watcher = {
+  /** `run` is the start of the run that these events settle, if they settle one. */
+  committed(session: string, agent: string, run: number | null, events: readonly OwnerEvent[]): void
+  /** Nothing is left to do for now. */
+  rested(session: string, waiting: Waiting): void
+  /** Everything that may delay an answer has been told. */
+  told(session: string): Promise<void>
+  close(): Promise<void>
+}
+
+export type World = {
+  readonly store: Store
+  readonly live: Live
+  readonly clock: Clock
+  readonly random: Random
+  readonly agent: (name: string) => Agent
+  readonly redactor: Redactor
+  readonly watchdog: Watchdog | null
+  /** Null: there are none. */
+  readonly hooks: Hooks | null
+  readonly breaker: BreakerOptions | false
+  /** Null: nobody watches what runs come to. */
+  readonly observer: Watcher | null
+  readonly code: string
+}
+
+/** Who answers the turns of an agent's sessions, as it is recorded. */
+export function plannerName(world: Pick<World, 'agent'>, agent: string): string {
+  return world.agent(agent).planner?.name ?? 'model'
+}
+
+/** What a run froze: the instructions, and per tool what the model was told and which definition it had. */
+export type Frame = {
+  readonly instructions: string
+  readonly tools: readonly ToolSchema[]
+  readonly definitions: ReadonlyMap<string, string>
+}
+
+type FrozenTool = ToolSchema & { readonly definition: string }
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+export function textBlob(text: string, media: string): Blob {
+  return bytesBlob(encoder.encode(text), media)
+}
+
+export function bytesBlob(data: Uint8Array, media: string): Blob {
+  return { hash: hash('sha256', data), media, data }
+}
+
+export function toolsetBlob(tools: Tools, redactor: Redactor): Blob {
+  const frozen = [...tools.values()].map(
+    (tool): FrozenTool => ({
+      name: tool.name,
+      description: tool.description,
+      parameters: tool.parameters,
+      definition: tool.definition,
+    }),
+  )
+  return textBlob(JSON.stringify(redactor.values(frozen)), 'application/json')
+}
+
+/** Frames by hash, read once: a resumed run shows the model what it froze, not what the code says today. */
+export class Frames {
+  readonly #store: Store
+  readonly #frames = new Map<string, Promise<Frame>>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  of(toolset: string, instructions: string): Promise<Frame> {
+    const key = `${toolset}:${instructions}`
+    const known = this.#frames.get(key)
+    if (known) return known
+    const loading = this.#load(toolset, instructions)
+    this.#frames.set(key, loading)
+    loading.catch(() => this.#frames.delete(key))
+    return loading
+  }
+
+  async #load(toolset: string, instructions: string): Promise<Frame> {
+    const frozen = JSON.parse(await this.#text(toolset)) as readonly FrozenTool[]
+    const tools = frozen.map(
+      ({ name, description, parameters }): { name: string; description: string; parameters: Json } => {
+        return { name, description, parameters }
+      },
+    )
+    const definitions = new Map(frozen.map((tool) => [tool.name, tool.definition]))
+    return { instructions: await this.#text(instructions), tools, definitions }
+  }
+
+  async #text(hashed: string): Promise<string> {
+    const blob = await this.#store.blob(hashed)
+    if (!blob)
+      throw new Fault('store_damaged', `A stored part of this run is missing (${hashed}). Restore a backup to go on.`)
+    return decoder.decode(blob.data)
+  }
+}
+
+export function refOf({ hash: hashed, media, data }: Blob): BlobRef {
+  return { type: 'blob', hash: hashed, bytes: data.length, media }
+}
+
+/** A blob of text, read back; null when the store has none. */
+export async function findText(store: Store, hashed: string): Promise<string | null> {
+  const blob = await store.blob(hashed)
+  return blob ? decoder.decode(blob.data) : null
+}
+
+const MISSING = '[this content is missing from the store]'
+
+/** Content that lives beside the log is put back for the model: text as text, everything else as data. */
+export function resolved(store: Store, messages: readonly Message[]): Promise<readonly Message[]> {
+  return Promise.all(
+    messages.map(async (message): Promise<Message> => {
+      if (message.role === 'tool') {
+        if (typeof message.content === 'string') return message
+        return { ...message, content: (await findText(store, message.content.hash)) ?? MISSING }
+      }
+      if (!message.parts.some((part) => part.type === 'blob')) return message
+      const parts = message.parts.map((part) =>
+        part.type === 'blob' ? resolvedPart(store, part) : Promise.resolve(part),
+      )
+      return { ...message, parts: await Promise.all(parts) }
+    }),
+  )
+}
+
+/** A file of text is read as text, under its name. */
+function titled(name: string | undefined, text: string): string {
+  return name === undefined ? text : `<file name=${JSON.stringify(name)}>\n${text}\n</file>`
+}
+
+async function resolvedPart(store: Store, { hash: hashed, media, name }: BlobRef): Promise<Part> {
+  const blob = await store.blob(hashed)
+  if (!blob) return { type: 'text', text: MISSING }
+  if (media.startsWith('text/')) return { type: 'text', text: titled(name, decoder.decode(blob.data)) }
+  const data = Buffer.from(blob.data).toString('base64')
+  return { type: 'data', media, data, ...(name === undefined ? {} : { name }) }
+}

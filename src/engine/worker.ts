@@ -1,0 +1,459 @@
+// The worker: holds leases and drives sessions, one attempt a session at a time. It decides nothing about a session;
+// it only looks when asked (`wake`) or when something is due (`work`: due-loop.ts).
+import { Fault } from '../kernel/failure.ts'
+import type { Effect, Waiting } from '../kernel/next.ts'
+import type { Claim, Clock } from '../kernel/ports.ts'
+import {
+  callable,
+  type Checks,
+  clockCheck,
+  count,
+  filled,
+  flag,
+  given,
+  ms,
+  needed,
+  optionsOf,
+  wait,
+} from '../options.ts'
+import { lifeOf } from '../stores/plan/plan.ts'
+import { Book } from './session-cache.ts'
+import type { Job, Leash, Plan } from './commit.ts'
+import { drive, type Ended } from './drive.ts'
+import { Heads, seenAt } from '../riders/children/tree.ts'
+import type { Abandon, FlightOptions, Landing } from './flights.ts'
+import { Guard, type Traits } from '../riders/guard/guard.ts'
+import { abandon, deadlineOf, lateResult, shownText, TOO_LONG } from '../effects/outcomes.ts'
+import { checkWork, Patrol, type Seen, type Worked, type WorkOptions } from './due-loop.ts'
+import { Performer } from '../effects/perform.ts'
+import { isElsewhere, lostTrouble, troubleOf } from './backoff.ts'
+import { readerIn } from '../effects/toolbox.ts'
+import { plannerName, type World } from './wiring.ts'
+
+export type WorkerOptions = {
+  readonly id: string
+  /** `false`: it only says how a session stands, and drives none. */
+  readonly drives?: boolean
+  readonly leaseMs?: number
+  readonly graceMs?: number
+  readonly lingerMs?: number
+  readonly patienceMs?: number
+  /** Its timers keep no process alive. Default: the world's clock. */
+  readonly alarm?: Clock
+  /** How many sessions this worker drives at once when it looks for due ones itself. */
+  readonly width?: number
+  /** After so many attempts in a row that failed or were lost and did not get on, nobody tries any more until somebody sends or wakes. */
+  readonly attemptsMax?: number
+  /** Called with what an attempt threw: a Fault of the store, or a Bug. */
+  readonly onError?: (session: string, error: unknown) => void
+}
+
+export const WORKER_OPTIONS: Checks<Omit<WorkerOptions, 'id' | 'drives' | 'alarm'>> = {
+  leaseMs: wait,
+  graceMs: ms,
+  lingerMs: ms,
+  patienceMs: ms,
+  width: count(1),
+  attemptsMax: count(1),
+  onError: callable,
+}
+const checkWorker = optionsOf<WorkerOptions>('new Worker', {
+  ...WORKER_OPTIONS,
+  id: needed(filled),
+  drives: flag,
+  alarm: clockCheck,
+})
+
+export type Looked =
+  | { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
+  /** Another worker drives it. */
+  | { readonly type: 'contended' }
+  | { readonly type: 'lost' }
+  | { readonly type: 'stopped' }
+
+/** Somebody who waits for a session to rest; `wake` makes them look again. */
+export type Reader = { wake: () => void }
+
+/** What a patrol must know of it, and what came of it; null if that was an error, which `onError` was told. */
+export type Look = { readonly seen: Seen; readonly looked: Looked | null }
+
+type Attempt = {
+  readonly leash: Leash
+  epoch: number
+  again: boolean
+  /** Somebody asked for it, or it was found to be due; `alone` if it failed before. */
+  why: 'asked' | 'found' | 'alone'
+  /** It failed before, and comes back alone. */
+  later: boolean
+  /** It failed, and the session says so. */
+  noted: boolean
+  readonly ended: Promise<Looked>
+}
+
+const DEFAULTS = {
+  drives: true,
+  leaseMs: 30_000,
+  graceMs: 5_000,
+  lingerMs: 30_000,
+  patienceMs: 15 * 60_000,
+  width: 64,
+  attemptsMax: 5,
+}
+const BOOKS_KEPT = 32
+const LEFT_ALONE: Looked = { type: 'rested', waiting: 'nothing', until: null }
+
+export class Worker {
+  readonly heads: Heads
+  readonly id: string
+  readonly #world: World
+  readonly #options: Required<Omit<WorkerOptions, 'id' | 'onError'>> & Pick<WorkerOptions, 'onError'>
+  readonly #performer: Performer
+  readonly #attempts = new Map<string, Attempt>()
+  readonly #books = new Map<string, Book>()
+  readonly #readers = new Set<Reader>()
+  #lastLeft = (): void => {}
+  /** Those it drove that wait for a provider longer than it lingers, and until when, by this process's clock. */
+  readonly #sleeping = new Map<string, number>()
+  #alarm: { readonly at: number; readonly cancel: () => void } | null = null
+  #until = 0
+  #cancelBeat: (() => void) | null = null
+  #extending = false
+  /** The last heartbeat found the disk full: nobody else can claim anything then, and what waits for room is not given up. */
+  #full = false
+  #closing = false
+  #patrol: Patrol | null = null
+
+  constructor(world: World, options: WorkerOptions) {
+    checkWorker(options)
+    this.id = options.id
+    this.#world = world
+    this.#performer = new Performer(world)
+    this.heads = new Heads(world.store)
+    this.#options = { ...DEFAULTS, alarm: world.clock, ...given(options) }
+  }
+
+  get drives(): boolean {
+    return this.#options.drives
+  }
+
+  get lingerMs(): number {
+    return this.#options.lingerMs
+  }
+
+  get closed(): boolean {
+    return this.#closing
+  }
+
+  /** Look at a session, and drive it until it rests. Coalescing: a look during an attempt is part of that attempt. */
+  wake(session: string): Promise<Looked> {
+    if (this.#closing) return Promise.resolve({ type: 'stopped' })
+    if (!this.#options.drives) {
+      const { store } = this.#world
+      return seenAt(this.heads, session, { now: store.now() }, this.#options.lingerMs)
+    }
+    const running = this.#attempts.get(session)
+    if (!running) return this.#begin(session, 'asked').ended
+    running.again = true
+    running.why = 'asked'
+    return running.ended
+  }
+
+  #begin(session: string, why: Attempt['why']): Attempt {
+    const leash: Leash = { pull: null, ring: () => {} }
+    const ended = this.#attempt(session, leash).finally(() => this.#left(session))
+    const attempt: Attempt = { leash, epoch: 0, again: false, why, later: false, noted: false, ended }
+    this.#attempts.set(session, attempt)
+    return attempt
+  }
+
+  /** Drive whatever becomes due, until `close`. */
+  start(): void {
+    if (!this.#patrol) this.work().catch(() => {})
+  }
+
+  /** Drive whatever becomes due. Sleeps exactly to the next due time. */
+  async work(options: WorkOptions = {}): Promise<Worked> {
+    checkWork(options)
+    const { width = this.#options.width, idleMs = Number.POSITIVE_INFINITY, signal } = options
+    if (this.#patrol) throw new Fault('invalid_input', 'This worker looks for due sessions already.')
+    if (this.#closing || signal?.aborted) return { type: 'stopped', looks: 0 }
+    const { store, clock } = this.#world
+    const patrol = new Patrol({
+      store,
+      clock,
+      width,
+      idleMs,
+      driving: () => this.#attempts.size,
+      look: async (session, alone) => (await this.look(session, alone)).seen,
+      report: (error) => this.#options.onError?.('', error),
+    })
+    this.#patrol = patrol
+    const stop = (): void => patrol.stop()
+    signal?.addEventListener('abort', stop, { once: true })
+    try {
+      return await patrol.done
+    } finally {
+      signal?.removeEventListener('abort', stop)
+      this.#patrol = null
+    }
+  }
+
+  /** As a patrol looks at what is due: a session that failed too often is left alone. Never rejects. */
+  async look(session: string, alone: boolean): Promise<Look> {
+    if (this.#closing) return { seen: 'seen', looked: { type: 'stopped' } }
+    const attempt = this.#attempts.get(session) ?? this.#begin(session, alone ? 'alone' : 'found')
+    try {
+      const looked = await attempt.ended
+      return { seen: attempt.later ? 'later' : 'seen', looked }
+    } catch (error) {
+      this.#options.onError?.(session, error)
+      return { seen: attempt.noted ? 'seen' : 'failed', looked: null }
+    }
+  }
+
+  /** Abort what is in flight, write down what it came to, and give every session back. */
+  async close(): Promise<void> {
+    this.#closing = true
+    const patrolled = this.#patrol?.done
+    this.#patrol?.stop()
+    for (const { leash } of this.#attempts.values()) {
+      leash.pull ??= 'stopped'
+      leash.ring()
+    }
+    await Promise.allSettled([...this.#attempts.values()].map((attempt) => attempt.ended))
+    this.#cancelBeat?.()
+    this.#alarm?.cancel()
+    await patrolled
+    for (const reader of this.#readers) reader.wake()
+    if (this.#readers.size === 0) return
+    await new Promise<void>((resolve) => {
+      this.#lastLeft = resolve
+    })
+  }
+
+  /** Nobody closes the store under a reader: closing wakes them all, and waits until they have left. */
+  attend(): Reader {
+    const reader = { wake: () => {} }
+    this.#readers.add(reader)
+    return reader
+  }
+
+  leave(reader: Reader): void {
+    this.#readers.delete(reader)
+    if (this.#readers.size === 0) this.#lastLeft()
+  }
+
+  #rested(session: string, { waiting, until }: Extract<Ended, { type: 'rested' }>): void {
+    this.#world.observer?.rested(session, waiting)
+    const { clock, store } = this.#world
+    if (waiting === 'retry' && until !== null) this.#sleep(session, clock.now() + until - store.now())
+    else this.#sleeping.delete(session)
+  }
+
+  /** One timer for all that sleep. */
+  #sleep(session: string, until: number): void {
+    this.#sleeping.set(session, until)
+    if (this.#alarm && this.#alarm.at <= until) return
+    this.#alarm?.cancel()
+    const wait = Math.max(0, until - this.#world.clock.now())
+    this.#alarm = { at: until, cancel: this.#options.alarm.timer(wait, () => this.#rise()) }
+  }
+
+  /** Whose time has come goes on; the others sleep on. */
+  #rise(): void {
+    this.#alarm = null
+    const now = this.#world.clock.now()
+    const all = [...this.#sleeping]
+    this.#sleeping.clear()
+    for (const [session, until] of all) {
+      if (until > now) this.#sleep(session, until)
+      else void this.look(session, false)
+    }
+  }
+
+  /** A worker that drives nothing has no heartbeat, and keeps no process alive. */
+  #left(session: string): void {
+    this.#attempts.delete(session)
+    this.#patrol?.ring()
+    if (this.#attempts.size > 0) return
+    this.#cancelBeat?.()
+    this.#cancelBeat = null
+  }
+
+  async #attempt(session: string, leash: Leash): Promise<Looked> {
+    const { store, live } = this.#world
+    for (;;) {
+      // Whoever follows looks for the address when the first event of this attempt is committed.
+      await live.serve(this.id, this.#options.leaseMs)
+      const begun = this.#world.clock.now()
+      const claim = await store.claim(session, this.id, this.#options.leaseMs)
+      if (!claim) return { type: 'contended' }
+      const attempt = this.#attempts.get(session)
+      if (attempt) attempt.epoch = claim.epoch
+      this.#renew(begun + this.#options.leaseMs)
+      this.#beat()
+      if (attempt && (await this.#leaves(session, claim, attempt))) return LEFT_ALONE
+      const ended = await this.#drive(session, claim, leash)
+      if (ended.type === 'rested') this.#rested(session, ended)
+      await this.#world.observer?.told(session)
+      if (ended.type !== 'rested' || !attempt?.again || this.#closing) return ended
+      // Somebody looked while this attempt was ending: go on only if there is something to see.
+      attempt.again = false
+      const card = await store.card(session)
+      const due = card?.due ?? null
+      if (due === null || due > store.now()) return ended
+    }
+  }
+
+  /** Whether a session that failed before is given back untouched: it failed too often, or must be looked at alone. */
+  async #leaves(session: string, claim: Claim, attempt: Attempt): Promise<boolean> {
+    const over = claim.failed >= this.#options.attemptsMax
+    attempt.later = attempt.why === 'found' && claim.failed > 0 && !over
+    if (attempt.why === 'asked' || !(over || attempt.later)) return false
+    await this.#world.store.release(session, claim.epoch, over ? lostTrouble(claim) : undefined)
+    return true
+  }
+
+  async #drive(session: string, claim: Claim, leash: Leash): Promise<Ended> {
+    const { store, clock, redactor } = this.#world
+    const { graceMs, lingerMs, patienceMs, leaseMs } = this.#options
+    const { epoch } = claim
+    let book: Book | null = null
+    let wrote = false
+    try {
+      book = await this.#open(session, epoch)
+      const held = (): boolean => clock.now() < this.#until
+      const lapsed = (): boolean => !held() && !this.#full
+      const { perform, fail } = this.#performer.for(book)
+      const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
+      const giveUp: Abandon = (effect, reason, started) => {
+        if (effect.type === 'prepare') return fail(effect, TOO_LONG)
+        const shown = effect.type === 'call' ? shownText(this.#world.live.said(session), effect.seq) : undefined
+        return abandon(effect, reason, started, shown)
+      }
+      const flights = { perform, fail, abandon: giveUp, deadlineOf, graceMs, held, late }
+      const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
+      const purse = await this.#performer.purse(book)
+      // A child must be able to say what it said last, whatever ends it.
+      if (book.session.parent) await book.transcript()
+      const { id } = book
+      const { agent } = book.session
+      const plannerOf = (name: string): string => plannerName(this.#world, name)
+      const guarded = agent !== '' && this.#world.agent(agent).planner === null
+      const traits = guarded ? (): Traits => this.#performer.traits(agent) : null
+      const committed = (plan: Plan): void => {
+        wrote ||= plan.events.length > 0
+        this.#committed(id, agent, plan)
+      }
+      const attempt = { turned: false }
+      const readerOf = (name: string): string | undefined => readerIn(this.#world.agent(name).tools.seen)
+      const around = { attempt, traits, plannerOf, readerOf, committed, renewed, lapsed, lingerMs, patienceMs }
+      const job: Job = { book, epoch, store, clock, flights, purse, redactor, ...around }
+      const ended = await drive(job, leash)
+      // Only a clean rest leaves the book as the log is; anything else may have taken what was never committed.
+      if (ended.type !== 'rested') this.#books.delete(session)
+      return ended
+    } catch (error) {
+      this.#books.delete(session)
+      await this.#fail(session, claim, error, wrote)
+      throw error
+    } finally {
+      if (book && this.#books.size > BOOKS_KEPT) this.#books.delete(this.#books.keys().next().value ?? session)
+    }
+  }
+
+  /** Through the inbox, which is open to all: the session is another's by now. If that fails too, nobody can do more. */
+  async #late(session: string, effect: Effect, landing: Landing): Promise<void> {
+    const { store, redactor } = this.#world
+    const event = lateResult(effect, landing)
+    if (event === null) return
+    await store.commit([{ session, lane: 'inbox', events: [redactor.body(event)] }]).catch(() => {})
+  }
+
+  /** Gives back a session whose attempt threw, with the reason on it if it is the session's own. */
+  async #fail(session: string, claim: Claim, error: unknown, wrote: boolean): Promise<void> {
+    const { store, redactor } = this.#world
+    const failing = { claim, wrote, now: store.now(), attemptsMax: this.#options.attemptsMax }
+    const { reason, ...trouble } = troubleOf(error, failing)
+    const noted = !isElsewhere(error)
+    try {
+      await store.release(session, claim.epoch, noted ? { ...trouble, reason: redactor.text(reason) } : undefined)
+    } catch {
+      // The store is in trouble itself. The lease ends by the clock, and the attempt has counted when it was claimed.
+      return
+    }
+    const attempt = this.#attempts.get(session)
+    if (attempt) attempt.noted = noted
+  }
+
+  /** Other sessions have something to look at: children that were made, parents that were answered. */
+  #committed(session: string, agent: string, { events, ended, stirred }: Plan): void {
+    this.#world.observer?.committed(session, agent, ended, events)
+    for (const other of stirred) this.wake(other).catch((error) => this.#options.onError?.(other, error))
+  }
+
+  /**
+   * The book this process has read before is only brought up to date: the log never changes behind it. But its session may have
+   * been removed, and its id used again: then the book is of another one.
+   */
+  async #open(session: string, epoch: number): Promise<Book> {
+    const kept = this.#books.get(session)
+    const known = kept && lifeOf(kept.epoch) === lifeOf(epoch) ? kept : null
+    this.#books.delete(session)
+    const { store, clock, breaker } = this.#world
+    const book = known ?? new Book(session, store, () => new Guard({ breaker }))
+    book.epoch = epoch
+    // From here on time only passes, also when somebody sets the machine's clock.
+    const [time, begun] = [store.now(), clock.now()]
+    book.now = () => time + clock.now() - begun
+    await (known ? book.catchUp() : book.open())
+    this.#books.set(session, book)
+    return book
+  }
+
+  #renew(until: number): void {
+    this.#until = Math.max(this.#until, until)
+  }
+
+  /** One heartbeat for all sessions of this worker, and none while it drives nothing. */
+  #beat(): void {
+    if (this.#cancelBeat) return
+    this.#cancelBeat = this.#world.clock.timer(this.#options.leaseMs / 3, () => {
+      this.#cancelBeat = null
+      if (this.#attempts.size === 0) return
+      // A heartbeat that does not come through must not be waited for: the lease ends by the clock.
+      if (this.#world.clock.now() >= this.#until && !this.#full) this.#lose(() => true)
+      else this.#extend()
+      this.#beat()
+    })
+  }
+
+  #extend(): void {
+    if (this.#extending) return
+    this.#extending = true
+    const { store, clock } = this.#world
+    const begun = clock.now()
+    store
+      .extend(this.id, this.#options.leaseMs)
+      .then((held) => {
+        this.#full = false
+        this.#renew(begun + this.#options.leaseMs)
+        this.#lose((session, epoch) => epoch !== 0 && held.get(session) !== epoch)
+      })
+      .catch((error: unknown) => {
+        // The lease ends by the clock if no heartbeat comes through.
+        this.#full = error instanceof Fault && error.code === 'disk_full'
+      })
+      .finally(() => {
+        this.#extending = false
+      })
+  }
+
+  #lose(lost: (session: string, epoch: number) => boolean): void {
+    for (const [session, { leash, epoch }] of this.#attempts) {
+      if (!lost(session, epoch)) continue
+      leash.pull ??= 'lost'
+      leash.ring()
+    }
+  }
+}

@@ -1,0 +1,77 @@
+// The checkpoint of a graph: what the planner wrote with its last reply, and what came after it. The reply's text is all a process
+// needs to go on; nothing before it is read.
+import type { Frozen, Json } from '../kernel/content.ts'
+import type { Message } from '../kernel/transcript.ts'
+import type { State } from './channel.ts'
+import { Misstep } from './error.ts'
+import { isRecord } from './plain.ts'
+import type { Item } from './step.ts'
+
+/** One node in the superstep, with its calls. `sent` are the arguments that a `send` brought. */
+export type Task = Frozen<{ node: string; sent?: { readonly [name: string]: Json }; items: readonly Item[] }>
+
+export type Point = Frozen<{
+  /** After the last whole superstep. */
+  state: State
+  /** How many supersteps are done. */
+  step: number
+  /** The superstep in progress. None: it has not begun, or it has ended. */
+  tasks: readonly Task[]
+  /** Which item of which task each call of the reply is. */
+  calls?: readonly (readonly [number, number])[]
+  /** Who has arrived where somebody is still waited for. */
+  arrived?: Readonly<Record<string, readonly string[]>>
+  /** How often each node has run since the last message. */
+  visits?: Readonly<Record<string, number>>
+  /** Some branch came to END. */
+  reached?: true
+  /** Why the run ended before its time. */
+  failed?: string
+}>
+
+export type Outcome = { readonly ok: boolean; readonly content: string }
+
+/** What a request tells a planner: where it was, what its calls came to, and what was said to it since. */
+export type Reading = {
+  readonly point: Point | null
+  readonly results: ReadonlyMap<number, Outcome>
+  readonly said: readonly string[]
+}
+
+/** What the harness itself says is for models. */
+const NOT_FOR_GRAPHS = /^<(?:harness_notice|hook_context)[\s>]/
+
+export function readMessages(messages: readonly Message[]): Reading {
+  const results = new Map<number, Outcome>()
+  const said: string[] = []
+  for (let i = messages.length - 1; i >= 0; i--) {
+    const message = messages[i] as Message
+    if (message.role === 'assistant') return { point: pointOf(message.parts), results, said }
+    if (message.role === 'tool') results.set(indexOf(message.call), outcomeOf(message))
+    else said.unshift(...textsOf(message.parts))
+  }
+  return { point: null, results, said }
+}
+
+export function pointOf(parts: Extract<Message, { role: 'assistant' }>['parts']): Point {
+  try {
+    const point = JSON.parse(parts.map((part) => (part.type === 'text' ? part.text : '')).join('')) as Json
+    if (isRecord(point) && isRecord(point['state']) && Array.isArray(point['tasks'])) return point as unknown as Point
+  } catch {
+    // Said below: whatever it is, it is no checkpoint.
+  }
+  throw new Misstep('The last reply of this session is no checkpoint of a graph.')
+}
+
+function outcomeOf({ ok, content }: Extract<Message, { role: 'tool' }>): Outcome {
+  return { ok, content: typeof content === 'string' ? content : '' }
+}
+
+function textsOf(parts: Extract<Message, { role: 'user' }>['parts']): readonly string[] {
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  return NOT_FOR_GRAPHS.test(text) ? [] : [text]
+}
+
+function indexOf(call: string): number {
+  return Number(call.slice(call.indexOf('.') + 1))
+}

@@ -1,0 +1,77 @@
+// What may be said to a graph: an input, `{"retry": true}`, or `{"edit": {…}}`. Read and checked here; what is not understood ends the
+// run with its reason, and changes nothing.
+import type { Json } from '../kernel/content.ts'
+import { merged, type State } from './channel.ts'
+import type { Graph } from './definition.ts'
+import { Misstep, textOf } from './error.ts'
+import { isRecord, plainJson } from './plain.ts'
+
+export type Words = {
+  /** Run again what failed. An edit means it too. */
+  readonly retry: boolean
+  readonly inputs: readonly State[]
+  readonly edits: readonly State[]
+}
+
+export function wordsOf(graph: Graph, said: readonly string[]): Words {
+  const inputs: State[] = []
+  const edits: State[] = []
+  let retry = false
+  for (const text of said) {
+    const value = objectIn(text)
+    if (value === null) inputs.push(inputOf(graph, text))
+    else if ('retry' in value || 'edit' in value) {
+      edits.push(...editOf(value))
+      retry = true
+    } else inputs.push(value)
+  }
+  return { retry, inputs, edits }
+}
+
+/** The state after what was said: inputs go through the reducers, edits stand as they are. */
+export function heard({ channels }: Graph, state: State, { inputs, edits }: Words): State {
+  let next = state
+  for (const input of inputs) next = merged(channels, next, input)
+  for (const edit of edits) {
+    const unknown = Object.keys(edit).find((name) => !Object.hasOwn(channels, name))
+    if (unknown !== undefined)
+      throw new Misstep(
+        `UnknownChannel: The edit has "${unknown}"; the channels are ${Object.keys(channels).join(', ')}.`,
+      )
+    next = { ...next, ...edit }
+  }
+  return next
+}
+
+function editOf(value: { readonly [key: string]: Json }): readonly State[] {
+  const { retry, edit, ...rest } = value
+  const odd = Object.keys(rest)
+  if (odd.length > 0) throw new Misstep(`InvalidMessage: beside "retry" and "edit" there can be no "${odd[0]}".`)
+  if (retry !== undefined && retry !== true) throw new Misstep('InvalidMessage: "retry" can only be true.')
+  if (edit === undefined) return []
+  if (!isRecord(edit)) throw new Misstep('InvalidMessage: "edit" must be an object, by channel.')
+  return [edit]
+}
+
+function inputOf({ name, input, channels }: Graph, text: string): State {
+  if (input === null) {
+    const known = Object.keys(channels).join(', ')
+    throw new Misstep(`InvalidMessage: graph "${name}" takes a JSON object with any of ${known}, and this is none.`)
+  }
+  try {
+    const update = plainJson(input(text) ?? {}, 'the input')
+    if (isRecord(update)) return update
+  } catch (error) {
+    throw new Misstep(`InvalidMessage: graph "${name}" cannot read this message: ${textOf(error)}`)
+  }
+  throw new Misstep(`InvalidMessage: graph "${name}" cannot read this message.`)
+}
+
+function objectIn(text: string): { readonly [key: string]: Json } | null {
+  try {
+    const value = JSON.parse(text) as Json
+    return isRecord(value) ? value : null
+  } catch {
+    return null
+  }
+}

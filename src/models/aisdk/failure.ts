@@ -1,0 +1,53 @@
+// What the AI SDK throws or sends in a stream, as a failure. Its errors are known by their names and fields, not by their
+// classes: two versions of the package may be installed.
+import type { ProviderFailureClass } from '../../kernel/content.ts'
+import type { ModelFailure } from '../../kernel/ports.ts'
+import { failure, failureOf, retryAfter, troubleIn } from '../http/failures.ts'
+
+const CLASSES: Readonly<Record<string, ProviderFailureClass>> = {
+  AI_LoadAPIKeyError: 'auth',
+  AI_LoadSettingError: 'auth',
+  AI_UnsupportedFunctionalityError: 'bad_request',
+  AI_InvalidPromptError: 'bad_request',
+  AI_InvalidArgumentError: 'bad_request',
+  AI_NoSuchModelError: 'bad_request',
+  AI_InvalidResponseDataError: 'network',
+  AI_EmptyResponseBodyError: 'network',
+  AI_JSONParseError: 'network',
+  AI_TypeValidationError: 'network',
+}
+
+/** Thrown by the client: before the answer, or while it was read. */
+export function brokenBy(error: unknown): ModelFailure {
+  if (!isObject(error)) return failure('other', `The client threw ${String(error)}.`)
+  const said = wordsOf(error)
+  const known = CLASSES[String(error['name'])]
+  if (known) return failure(known, said)
+  const { statusCode: status, responseBody: body, isRetryable } = error
+  if (typeof status === 'number') {
+    const told = typeof body === 'string' ? troubleIn(body) : { message: '' }
+    const headers = isObject(error['responseHeaders']) ? (error['responseHeaders'] as Record<string, string>) : {}
+    return failureOf({ status, ...told, message: told.message || said, ...retryAfter(headers) })
+  }
+  const lost = isRetryable === true || /fetch failed|terminated|ECONN|ENOTFOUND|ETIMEDOUT|socket|network/i.test(said)
+  return lost ? failure('network', said) : failureOf({ message: said })
+}
+
+/** Sent in a stream that had begun: what it cannot name is the provider's own trouble. */
+export function failureIn(error: unknown): ModelFailure {
+  const isPlain = isObject(error) && !(error instanceof Error)
+  const told = isPlain ? failureOf(troubleIn(JSON.stringify(error))) : null
+  const found = told ?? (typeof error === 'string' ? failureOf({ message: error }) : brokenBy(error))
+  return found.class === 'other' ? failure('server', found.message) : found
+}
+
+function wordsOf(error: { readonly [key: string]: unknown }): string {
+  const { message, name, cause } = error
+  const words = (typeof message === 'string' && message) || (typeof name === 'string' && name) || 'The call failed.'
+  const why = isObject(cause) && typeof cause['message'] === 'string' ? cause['message'] : ''
+  return why === '' || words.includes(why) ? words : `${words} (${why})`
+}
+
+function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return value !== null && typeof value === 'object'
+}

@@ -1,0 +1,41 @@
+// What the AI SDK's providers want back with a part, kept on reasoning parts: their metadata, unread. A text or a call has its
+// mark in an empty reasoning part before it. Sent back only to the provider it came from.
+import type { LanguageModelV3, SharedV3ProviderMetadata } from '@ai-sdk/provider'
+import type { Json, Part } from '../../kernel/content.ts'
+import type { Opaque } from '../protocols/protocol.ts'
+import { isObject } from '../protocols/json.ts'
+
+export type Origin = Pick<LanguageModelV3, 'provider' | 'modelId'>
+
+/** `openai.responses` and `openai.chat` are both of OpenAI. */
+export function familyOf({ provider }: Origin): string {
+  return provider.split('.')[0] ?? provider
+}
+
+/** `of` says what the metadata belongs to: this reasoning, the text that follows, or call number `at`. */
+export type Mark = {
+  readonly of: 'reasoning' | 'text' | 'call'
+  readonly at: number
+  readonly metadata: SharedV3ProviderMetadata | null
+}
+
+export function marked(origin: Origin, mark: Mark, text = ''): Part {
+  const data = { of: mark.of, metadata: mark.metadata as Json }
+  const opaque: Opaque = { by: nameOf(origin), model: origin.modelId, at: mark.at, data }
+  return { type: 'reasoning', text, opaque }
+}
+
+/** Null for what somebody else wrote. */
+export function markOf(part: Part, origin: Origin): Mark | null {
+  if (part.type !== 'reasoning' || !isObject(part.opaque) || part.opaque['by'] !== nameOf(origin)) return null
+  const { at, data } = part.opaque
+  if (typeof at !== 'number' || !isObject(data)) return null
+  const { of, metadata } = data
+  if (of !== 'reasoning' && of !== 'text' && of !== 'call') return null
+  return { of, at, metadata: isObject(metadata) ? (metadata as SharedV3ProviderMetadata) : null }
+}
+
+/** Not the name of an endpoint of ours: those keep something else. */
+function nameOf({ provider }: Origin): string {
+  return `ai-sdk:${provider}`
+}

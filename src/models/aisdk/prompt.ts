@@ -1,0 +1,149 @@
+// A request as the AI SDK's call options: the conversation as its prompt, tools, and the shape of the answer.
+import type {
+  JSONObject,
+  LanguageModelV3CallOptions,
+  LanguageModelV3FilePart,
+  LanguageModelV3FunctionTool,
+  LanguageModelV3Message,
+  LanguageModelV3TextPart,
+  SharedV3ProviderMetadata,
+  SharedV3ProviderOptions,
+} from '@ai-sdk/provider'
+import type { Part } from '../../kernel/content.ts'
+import type { Request, ToolSchema } from '../../kernel/ports.ts'
+import { familyOf, markOf, type Origin } from './marks.ts'
+import { endpoints } from '../http/endpoints.ts'
+import type { PriceTable } from '../price.ts'
+import { idPatterns, type SoundCall, sound, type Turn } from '../protocols/sound.ts'
+import { isStrict } from '../protocols/strict.ts'
+import { toolSchema } from '../protocols/tool-schema.ts'
+
+/** What is absent is left to the provider. */
+export type AiSdkSettings = {
+  readonly outputTokensMax?: number
+  readonly temperature?: number
+  /** As the provider's package takes them, such as `{ anthropic: { thinking: … } }`. */
+  readonly providerOptions?: SharedV3ProviderOptions
+  readonly prices?: PriceTable
+}
+
+type Assistant = Extract<Turn, { type: 'assistant' }>
+type Said = Extract<LanguageModelV3Message, { role: 'assistant' }>['content']
+
+/** With `files` pictures and documents are sent as such, else told in words. */
+export function optionsFor(
+  origin: Origin,
+  settings: AiSdkSettings,
+  request: Request,
+  files: boolean,
+): LanguageModelV3CallOptions {
+  const family = familyOf(origin)
+  const { output } = request
+  const native = output?.mode === 'native'
+  const tools = toolsOf(request, family)
+  const own = settings.providerOptions ?? {}
+  // OpenAI's package is strict about every schema unless it is told otherwise.
+  const loose = native && !output.strict ? { [family]: { ...own[family], strictJsonSchema: false } } : {}
+  const most = settings.outputTokensMax
+  return {
+    prompt: promptOf(request, origin, family, files),
+    ...(tools.length > 0 ? { tools } : {}),
+    // An answer is never forced: models that think refuse that, and one that only talks is asked again.
+    ...(tools.length > 0 && request.allow === 'none' && output?.mode !== 'tool'
+      ? { toolChoice: { type: 'none' } }
+      : {}),
+    ...(native ? { responseFormat: { type: 'json', name: output.name, schema: output.schema as object } } : {}),
+    ...(most === undefined ? {} : { maxOutputTokens: most * (request.boost ? 2 : 1) }),
+    ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
+    providerOptions: { ...own, ...loose },
+  }
+}
+
+const OUTPUT_TOOL = 'Gives the final answer. Call it once, alone, when the work is done.'
+
+function toolsOf({ tools, output }: Request, family: string): LanguageModelV3FunctionTool[] {
+  const all: ToolSchema[] = [...tools]
+  if (output?.mode === 'tool') all.push({ name: output.name, description: OUTPUT_TOOL, parameters: output.schema })
+  return all.map(({ name, description, parameters }) => {
+    const inputSchema = toolSchema(parameters) as JSONObject
+    const tool = { type: 'function', name, description, inputSchema } as const
+    // Where nothing is said there, the provider makes a schema strict by itself. Elsewhere the word may not be known.
+    return family === 'openai' ? { ...tool, strict: isStrict(parameters) } : tool
+  })
+}
+
+function promptOf(request: Request, origin: Origin, family: string, files: boolean): LanguageModelV3Message[] {
+  const pattern = endpoints[family]?.quirks.idPattern ?? idPatterns.chat
+  const prompt: LanguageModelV3Message[] = []
+  if (request.instructions.trim() !== '') prompt.push({ role: 'system', content: request.instructions })
+  for (const turn of sound(request.messages, pattern).turns) prompt.push(...messagesOf(turn, origin, files))
+  const spoken = prompt.some(({ role }) => role !== 'system')
+  return spoken ? prompt : [...prompt, { role: 'user', content: [{ type: 'text', text: '(no message)' }] }]
+}
+
+function messagesOf(turn: Turn, origin: Origin, files: boolean): readonly LanguageModelV3Message[] {
+  if (turn.type === 'user') {
+    const content = turn.parts.flatMap((part) => userPart(part, files))
+    return content.length > 0 ? [{ role: 'user', content }] : []
+  }
+  const content = assistantParts(turn, origin)
+  if (content.length === 0) return []
+  const said: LanguageModelV3Message = { role: 'assistant', content: [...content] }
+  if (turn.results.length === 0) return [said]
+  const results = turn.results.map(({ id, tool, ok, content: value }) => {
+    const output = { type: ok ? ('text' as const) : ('error-text' as const), value }
+    return { type: 'tool-result' as const, toolCallId: id, toolName: tool, output }
+  })
+  return [said, { role: 'tool', content: results }]
+}
+
+function userPart(part: Part, files: boolean): readonly (LanguageModelV3TextPart | LanguageModelV3FilePart)[] {
+  if (part.type === 'text') return [{ type: 'text', text: part.text }]
+  if (part.type !== 'data') return []
+  const { media, data, name } = part
+  if (files) return [{ type: 'file', mediaType: media, data, ...(name === undefined ? {} : { filename: name }) }]
+  const bytes = Buffer.byteLength(data, 'base64')
+  const text = `[file ${name ?? 'without a name'} (${media}, ${bytes} bytes) cannot be shown to this model]`
+  return [{ type: 'text', text }]
+}
+
+/** In the order it came, as far as the marks tell; else texts before calls. What another provider thought is told as text. */
+function assistantParts(turn: Assistant, origin: Origin): Said {
+  const content: Said = []
+  const thoughts: string[] = []
+  const callMarks = new Map<number, SharedV3ProviderMetadata | null>()
+  let textMark: SharedV3ProviderMetadata | null = null
+  let called = 0
+  const callUpTo = (end: number): void => {
+    for (; called < end && called < turn.calls.length; called++) {
+      content.push(callPart(turn.calls[called] as SoundCall, callMarks.get(called) ?? null))
+    }
+  }
+  for (const part of turn.parts) {
+    if (part.type === 'text') {
+      content.push({ type: 'text', text: part.text, ...wanted(textMark) })
+      textMark = null
+      continue
+    }
+    if (part.type !== 'reasoning') continue
+    const mark = markOf(part, origin)
+    if (mark) callUpTo(mark.at)
+    if (mark?.of === 'reasoning') content.push({ type: 'reasoning', text: part.text, ...wanted(mark.metadata) })
+    else if (mark?.of === 'text') textMark = mark.metadata
+    else if (mark?.of === 'call') callMarks.set(mark.at, mark.metadata)
+    else if (part.text.trim() !== '') thoughts.push(`<thinking>\n${part.text}\n</thinking>`)
+  }
+  callUpTo(turn.calls.length)
+  const told: Said = thoughts.map((text) => ({ type: 'text', text }))
+  // Reasoning that led to nothing was cut off, and is refused alone.
+  const leads = content.some(({ type }) => type !== 'reasoning')
+  return leads ? [...told, ...content] : told
+}
+
+function callPart({ id, tool, args }: SoundCall, metadata: SharedV3ProviderMetadata | null): Said[number] {
+  return { type: 'tool-call', toolCallId: id, toolName: tool, input: args, ...wanted(metadata) }
+}
+
+function wanted(metadata: SharedV3ProviderMetadata | null): { readonly providerOptions?: SharedV3ProviderOptions } {
+  return metadata === null ? {} : { providerOptions: metadata }
+}

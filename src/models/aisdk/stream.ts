@@ -1,0 +1,221 @@
+// The AI SDK's stream of parts as one reply. It hears parts and says deltas; where they come from is aisdk.ts.
+import type {
+  LanguageModelV3FinishReason,
+  LanguageModelV3StreamPart,
+  LanguageModelV3Usage,
+  SharedV3ProviderMetadata,
+} from '@ai-sdk/provider'
+import type { Json, Part, Usage } from '../../kernel/content.ts'
+import type { Delta, ModelFailure, Reply, ReplyCall } from '../../kernel/ports.ts'
+import { failureIn } from './failure.ts'
+import { marked, type Origin } from './marks.ts'
+import { failure } from '../http/failures.ts'
+
+/** One part or call of the reply, in the order of their start. */
+type Slot = {
+  readonly type: 'text' | 'reasoning' | 'call'
+  readonly id: string
+  readonly tool: string
+  text: string
+  metadata: SharedV3ProviderMetadata | null
+  /** Its end was said. A call is run only then. */
+  whole: boolean
+  /** The provider runs it itself, or its input is not JSON while it comes in. */
+  readonly silent: boolean
+}
+
+type Unified = LanguageModelV3FinishReason['unified']
+type Finish = Extract<LanguageModelV3StreamPart, { type: 'finish' }>
+type Started = Extract<LanguageModelV3StreamPart, { type: 'tool-input-start' }>
+type Called = Extract<LanguageModelV3StreamPart, { type: 'tool-call' }>
+
+export class Listening {
+  readonly #origin: Origin
+  readonly #emit: (delta: Delta) => void
+  readonly #slots: Slot[] = []
+  /** What the provider runs itself is not ours to answer. */
+  readonly #foreign = new Set<string>()
+  #finish: Finish | null = null
+  #failure: ModelFailure | null = null
+  /** Something was shown, or a call was begun. */
+  #spoke = false
+
+  constructor(origin: Origin, emit: (delta: Delta) => void) {
+    this.#origin = origin
+    this.#emit = emit
+  }
+
+  hear(part: LanguageModelV3StreamPart): void {
+    switch (part.type) {
+      case 'text-start':
+      case 'reasoning-start':
+        this.#open(part.type === 'text-start' ? 'text' : 'reasoning', part.id, '', false, part.providerMetadata)
+        return
+      case 'text-delta':
+        return this.#grow('text', part.id, part.delta, part.providerMetadata)
+      case 'reasoning-delta':
+        return this.#grow('reasoning', part.id, part.delta, part.providerMetadata)
+      case 'text-end':
+      case 'reasoning-end':
+        return this.#end(part.type === 'text-end' ? 'text' : 'reasoning', part.id, part.providerMetadata)
+      case 'tool-input-start':
+        return this.#begin(part)
+      case 'tool-input-delta':
+        return this.#grow('call', part.id, part.delta, part.providerMetadata)
+      case 'tool-call':
+        return this.#call(part)
+      case 'finish':
+        this.#finish = part
+        return
+      case 'error':
+        this.#failure ??= failureIn(part.error)
+        return
+      default:
+        return
+    }
+  }
+
+  result(): Reply | ModelFailure {
+    const finish = this.#finish
+    if (this.#failure) return this.broken(this.#failure)
+    if (finish === null || isCut(finish.finishReason)) {
+      return this.broken(failure('network', 'The stream ended before the reply was complete.'))
+    }
+    const { unified } = finish.finishReason
+    if (!CUT.has(unified) && this.#slots.some((slot) => slot.type === 'call' && !slot.whole)) {
+      return this.broken(failure('network', 'The stream was damaged: a call in it has no end.'))
+    }
+    const { parts, calls } = this.#said(unified !== 'content-filter')
+    const cost = costOf(finish)
+    const plain = { type: 'reply', parts, calls, usage: usageOf(finish.usage) } as const
+    const reply = { ...plain, finish: finishOf(unified, calls) }
+    return cost === null ? reply : { ...reply, cost }
+  }
+
+  /** It broke off. The text so far is there whenever something was shown, a call included. */
+  broken(why: ModelFailure): ModelFailure {
+    const partial = this.#slots.flatMap((slot) => (slot.type === 'text' ? [slot.text] : [])).join('')
+    return this.#spoke || this.#slots.some(({ type }) => type === 'call') ? { ...why, partial } : why
+  }
+
+  #begin({ id, toolName, providerExecuted, inputEncoding, providerMetadata }: Started): void {
+    this.#spoke = true
+    if (providerExecuted) this.#foreign.add(id)
+    else if (!this.#find('call', id)) this.#open('call', id, toolName, inputEncoding === 'text', providerMetadata)
+  }
+
+  #call({ toolCallId, toolName, input, providerExecuted, providerMetadata }: Called): void {
+    if (providerExecuted || this.#foreign.has(toolCallId)) return
+    const slot = this.#find('call', toolCallId) ?? this.#open('call', toolCallId, toolName, false, providerMetadata)
+    if (slot.text === '' || slot.silent) this.#say('arguments', slot, input)
+    slot.text = input
+    slot.whole = true
+    slot.metadata = providerMetadata ?? slot.metadata
+  }
+
+  #grow(type: Slot['type'], id: string, delta: string, metadata: SharedV3ProviderMetadata | undefined): void {
+    const found = this.#find(type, id)
+    if (!found && type === 'call') return
+    const slot = found ?? this.#open(type, id, '', false, undefined)
+    slot.metadata = metadata ?? slot.metadata
+    slot.text += delta
+    if (!slot.silent) this.#say(type === 'call' ? 'arguments' : type, slot, delta)
+  }
+
+  #end(type: Slot['type'], id: string, metadata: SharedV3ProviderMetadata | undefined): void {
+    const slot = this.#find(type, id)
+    if (!slot) return
+    slot.metadata = metadata ?? slot.metadata
+    slot.whole = true
+  }
+
+  /** Ids are used again after a part has ended. */
+  #find(type: Slot['type'], id: string): Slot | undefined {
+    return this.#slots.findLast((slot) => slot.type === type && slot.id === id && !slot.whole)
+  }
+
+  #open(
+    type: Slot['type'],
+    id: string,
+    tool: string,
+    silent: boolean,
+    metadata: SharedV3ProviderMetadata | undefined,
+  ): Slot {
+    const slot = { type, id, tool, text: '', metadata: metadata ?? null, whole: false, silent }
+    this.#slots.push(slot)
+    return slot
+  }
+
+  #say(kind: Delta['kind'], slot: Slot, text: string): void {
+    if (text === '') return
+    this.#spoke = true
+    this.#emit({ kind, part: this.#slots.indexOf(slot), text })
+  }
+
+  /** A call that was cut keeps what it has, which is no JSON; one that has nothing yet would be a whole one. */
+  #said(calling: boolean): { readonly parts: readonly Part[]; readonly calls: readonly ReplyCall[] } {
+    const parts: Part[] = []
+    const calls: ReplyCall[] = []
+    for (const { type, id, tool, text, metadata, whole } of this.#slots) {
+      if (type === 'call' && (!calling || (!whole && text === ''))) continue
+      const kept = metadata === null || Object.keys(metadata).length === 0 ? null : asJson(metadata)
+      const mark = { of: type, at: calls.length, metadata: kept } as const
+      if (type === 'reasoning') {
+        if (kept !== null) parts.push(marked(this.#origin, mark, text))
+        else if (text !== '') parts.push({ type: 'reasoning', text })
+        continue
+      }
+      if (type === 'text' && text === '') continue
+      if (kept !== null) parts.push(marked(this.#origin, mark))
+      if (type === 'text') parts.push({ type: 'text', text })
+      else calls.push({ id, tool, args: text })
+    }
+    return { parts, calls }
+  }
+}
+
+/** Packages that end every stream with a finish say this when the provider itself said nothing. */
+function isCut({ unified, raw }: LanguageModelV3FinishReason): boolean {
+  return unified === 'error' || (unified === 'other' && raw === undefined)
+}
+
+/** The provider itself broke off, so what it began may have no end. */
+const CUT: ReadonlySet<Unified> = new Set(['length', 'content-filter'])
+
+function finishOf(unified: Unified, calls: readonly ReplyCall[]): Reply['finish'] {
+  if (unified === 'length') return 'length'
+  if (unified === 'content-filter') return 'refusal'
+  return calls.length > 0 ? 'calls' : 'stop'
+}
+
+function usageOf({ inputTokens: input, outputTokens: output }: LanguageModelV3Usage): Usage | null {
+  const optional = {
+    cachedTokens: input.cacheRead,
+    cacheWriteTokens: input.cacheWrite,
+    reasoningTokens: output.reasoning,
+  }
+  const details = Object.entries(optional).filter(([, count]) => count !== undefined && count !== 0)
+  const counts = [input.total, output.total, ...details.map(([, count]) => count)]
+  if (!counts.every(isCount)) return null
+  return { inputTokens: input.total ?? 0, outputTokens: output.total ?? 0, ...Object.fromEntries(details) }
+}
+
+function isCount(count: number | undefined): boolean {
+  return Number.isInteger(count) && Number(count) >= 0
+}
+
+/** In dollars, where a provider tells its own price. */
+function costOf({ usage, providerMetadata = {} }: Finish): number | null {
+  const told = [usage.raw, ...Object.values(providerMetadata).map((of) => of['usage'])]
+  const cost = told.map((each) => (isObject(each) ? each['cost'] : undefined)).find((each) => typeof each === 'number')
+  return typeof cost === 'number' && cost > 0 && Number.isFinite(cost) ? Math.ceil(cost * 1_000_000) : null
+}
+
+function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
+/** The provider's own object may change after us; what is kept may not. */
+function asJson(metadata: SharedV3ProviderMetadata): SharedV3ProviderMetadata {
+  return JSON.parse(JSON.stringify(metadata)) as Json as SharedV3ProviderMetadata
+}

@@ -1,0 +1,118 @@
+// What a provider's trouble means: HTTP status, error body and retry hints become one class of failure. Pure.
+import type { ProviderFailureClass } from '../../kernel/content.ts'
+import type { ModelFailure } from '../../kernel/ports.ts'
+
+export type Trouble = {
+  readonly status?: number
+  /** The provider's own type or code of the error, such as `overloaded_error`. */
+  readonly code?: string
+  readonly message: string
+  readonly retryAfterMs?: number
+}
+
+const RETRYABLE: ReadonlySet<ProviderFailureClass> = new Set(['rate_limit', 'server', 'network', 'timeout'])
+const MESSAGE_CHARS_MAX = 1_000
+
+export function failure(kind: ProviderFailureClass, message: string, retryAfterMs?: number): ModelFailure {
+  const text = message.trim().slice(0, MESSAGE_CHARS_MAX) || kind
+  const plain = { type: 'failure', class: kind, message: text, retryable: RETRYABLE.has(kind) } as const
+  return retryAfterMs === undefined ? plain : { ...plain, retryAfterMs }
+}
+
+export function failureOf(trouble: Trouble): ModelFailure {
+  const { status, code, message, retryAfterMs } = trouble
+  const said = [status === undefined ? null : `HTTP ${status}`, code || null, message || null].filter(
+    (part) => part !== null,
+  )
+  return failure(classOf(trouble), said.join(': '), retryAfterMs)
+}
+
+/** The provider's own word first, then the status, then the text. */
+function classOf({ status, code = '', message }: Trouble): ProviderFailureClass {
+  if (OVERFLOW.test(code) || OVERFLOW_SAID.test(message)) return 'overflow'
+  // Money that is used up comes as 429 or 400 and does not get better by waiting.
+  if (BROKE.test(code) || BROKE_SAID.test(message)) return 'auth'
+  const named = WORDS.find(([pattern]) => pattern.test(code))
+  if (named) return named[1]
+  const told = status ?? statusIn(message)
+  if (told !== undefined) return classOfStatus(told)
+  return SAID.find(([pattern]) => pattern.test(message))?.[1] ?? 'other'
+}
+
+type Words = readonly (readonly [RegExp, ProviderFailureClass])[]
+
+const OVERFLOW = /context_length_exceeded|string_above_max_length|request_too_large|exceed_context_size/
+const OVERFLOW_SAID = new RegExp(
+  [
+    'prompt is too long|maximum (context|prompt) length|context window|available context size',
+    'input length and .max_tokens. exceed|too many tokens in (the )?(prompt|input)',
+    'input token count .{0,40}exceeds|reduce the length of the (messages|prompt)',
+  ].join('|'),
+  'i',
+)
+const BROKE = /insufficient_quota|billing|credit/i
+const BROKE_SAID = /credit balance is too low|insufficient (balance|credits)|exceeded your current quota/i
+
+const WORDS: Words = [
+  [/rate_limit|resource_exhausted|too_many_requests/i, 'rate_limit'],
+  [/overloaded|server_error|api_error|internal|unavailable|timeout/i, 'server'],
+  [/authentication|permission|invalid_api_key|unauthorized|unauthenticated/i, 'auth'],
+  [/not_found|invalid_request|invalid_prompt|bad_request|invalid_argument/i, 'bad_request'],
+]
+
+/** Only where there is neither a word nor a number of the provider's. */
+const SAID: Words = [
+  [/rate limit|too many requests/i, 'rate_limit'],
+  [/overloaded|temporarily unavailable|internal server error/i, 'server'],
+  [/invalid api key|unauthori[sz]ed/i, 'auth'],
+]
+
+/** A number is a status only if it is a whole one and the text says what it is: `4290 tokens` and `500 ms` are none. */
+function statusIn(message: string): number | undefined {
+  const found = /\b(?:HTTP|status)(?: code)?[ :=/]{1,3}([45]\d\d)\b(?!\.\d)/i.exec(message)
+  return found ? Number(found[1]) : undefined
+}
+
+function classOfStatus(status: number): ProviderFailureClass {
+  if (status === 429) return 'rate_limit'
+  if (status === 401 || status === 402 || status === 403) return 'auth'
+  if (status === 413) return 'overflow'
+  if (status === 408 || status === 425 || status >= 500) return 'server'
+  return status >= 400 ? 'bad_request' : 'other'
+}
+
+/** What an error body says, in any of the shapes providers use; else its first words. */
+export function troubleIn(body: string): Pick<Trouble, 'code' | 'message'> {
+  try {
+    const parsed: unknown = JSON.parse(body)
+    const outer = Array.isArray(parsed) ? (parsed[0] as unknown) : parsed
+    const error = isRecord(outer) ? (outer['error'] ?? outer) : outer
+    if (typeof error === 'string') return { message: error }
+    if (isRecord(error)) {
+      const code = [error['code'], error['type'], error['status']].find((value) => typeof value === 'string')
+      const message = error['message'] ?? error['detail']
+      return {
+        ...(typeof code === 'string' ? { code } : {}),
+        message: typeof message === 'string' ? message : body.slice(0, 300),
+      }
+    }
+  } catch {}
+  return { message: body.trim().slice(0, 300) }
+}
+
+/** Longer than any run is patient. */
+export const RETRY_MS_MAX = 30 * 24 * 3_600_000
+
+/** In milliseconds, in seconds, or as a date: then it counts from the date of the answer, by the provider's own clock. */
+export function retryAfter(headers: Readonly<Record<string, string>>): { readonly retryAfterMs?: number } {
+  const { 'retry-after-ms': inMs = '', 'retry-after': after = '', date = '' } = headers
+  const ms = inMs === '' ? Number.NaN : Number(inMs)
+  const seconds = after === '' ? Number.NaN : Number(after)
+  const until = Date.parse(after) - Date.parse(date)
+  const wait = [ms, seconds * 1_000, until].find(Number.isFinite) ?? Number.NaN
+  return wait >= 0 ? { retryAfterMs: Math.min(wait, RETRY_MS_MAX) } : {}
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return value !== null && typeof value === 'object'
+}

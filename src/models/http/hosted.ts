@@ -1,0 +1,249 @@
+// A model behind an address: an endpoint of the table, a protocol, a key and a transport, as one Model. What a call came to is
+// exchange.ts; this is who is asked, and what it costs.
+import type { CallContext, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import type { Endpoint } from './endpoints.ts'
+import type { Deadlines, Exchange } from './exchange.ts'
+import { failure } from './failures.ts'
+import { Limiter } from './limiter.ts'
+import {
+  anything,
+  callable,
+  type Check,
+  type Checks,
+  flag,
+  given,
+  needed,
+  oneOf,
+  record,
+  tableOf,
+  text,
+  wait,
+  within,
+} from '../../options.ts'
+import type { Able } from '../output.ts'
+import { checkPrices, checkTokens, FREE, priceIn, type PriceTable, type Profile, profileOf } from '../price.ts'
+import type { Effort, Protocol, Settings, Target } from '../protocols/protocol.ts'
+import { thinkingOf } from '../protocols/messages/thinking.ts'
+import { withoutRefused } from './refused.ts'
+import type * as Wire from './wire.ts'
+
+/** A model whose price, size and abilities are known, as far as anybody knows them. */
+export interface Priced extends Model {
+  readonly able: Able
+  /** How many tokens one answer may have at most. */
+  readonly outputTokensMax: number
+  profile(): Promise<Profile>
+  /** The keys it uses, by name, so that they are never written anywhere. */
+  readonly secrets: Readonly<Record<string, string>>
+  /** It reads the arguments of its calls as text, so they should come back exactly as it wrote them. */
+  readonly verbatim?: boolean
+  /** What it has cached of a conversation is lost when tools are forbidden, and when they are allowed again. */
+  readonly choiceCached?: boolean
+}
+
+export type HostedOptions = Settings & {
+  /** Another address than the table's, such as a proxy of one's own. Never taken from a project's files. */
+  readonly baseUrl?: string
+  /** Default: the first of the endpoint's variables that is set. */
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly fetch?: typeof fetch
+  readonly deadlines?: Partial<Deadlines>
+  readonly prices?: PriceTable
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+const reasoningCheck: Check = (value, name, of) =>
+  typeof value === 'object'
+    ? within<{ readonly budgetTokens: number }>({ budgetTokens: needed(anything) })(value, name, of)
+    : oneOf<Effort>({ off: true, low: true, medium: true, high: true })(value, name, of)
+const temperature: Check = (value) =>
+  typeof value === 'number' && value >= 0 && value <= 2 ? null : 'must be a number from 0 to 2'
+
+export const HOSTED_OPTIONS: Checks<HostedOptions> = {
+  // Counts of tokens and prices have a check of their own.
+  outputTokensMax: anything,
+  temperature,
+  reasoning: reasoningCheck,
+  chain: flag,
+  cache: flag,
+  body: record,
+  baseUrl: text,
+  key: text,
+  headers: tableOf(text),
+  fetch: callable,
+  deadlines: within<Partial<Deadlines>>({ firstByteMs: wait, idleMs: wait, stalledMs: wait }),
+  prices: anything,
+  env: record,
+}
+
+/** What the first call loads and puts together, and all later ones use. */
+type Client = { readonly exchange: typeof Wire.exchange; readonly order: Exchange<unknown> }
+
+/** How many tokens an answer may have where nobody said. */
+export const OUTPUT_TOKENS = 8_192
+
+export class HostedModel implements Priced {
+  readonly name: string
+  readonly able: Able
+  readonly outputTokensMax: number
+  readonly secrets: Readonly<Record<string, string>>
+  readonly verbatim: boolean
+  readonly choiceCached: boolean
+  readonly #endpoint: Endpoint
+  readonly #key: string | null
+  readonly #load: () => Promise<Protocol<unknown>>
+  readonly #target: Target
+  readonly #options: HostedOptions
+  readonly #limiter: Limiter
+  /** Sessions in which the provider no longer took what it had sealed, and up to which event. */
+  readonly #sealed = new Map<string, number>()
+  /** Null until the first call. */
+  #client: Client | null = null
+  #profile: Promise<Profile> | null = null
+
+  constructor(endpoint: Endpoint, model: string, load: () => Promise<Protocol<unknown>>, options: HostedOptions = {}) {
+    const { outputTokensMax, temperature, reasoning, chain, cache, body, env = process.env } = options
+    checkPrices(options.prices)
+    checkTokens('outputTokensMax', outputTokensMax)
+    if (typeof reasoning === 'object') checkTokens('reasoning.budgetTokens', reasoning.budgetTokens)
+    const set = { outputTokensMax, temperature, reasoning, chain, cache, body }
+    const settings = Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined)) as Settings
+    this.name = `${endpoint.name}:${model}`
+    const images = endpoint.quirks.lacks?.includes('images') !== true
+    this.able = { name: this.name, native: nativeOf(endpoint), images }
+    this.#target = { endpoint: endpoint.name, model, settings, quirks: endpoint.quirks }
+    const messages = endpoint.protocol === 'messages'
+    // Where every request is bounded, what is held for one is its bound.
+    this.outputTokensMax = messages
+      ? thinkingOf(this.#target, false).outputTokensMax
+      : (outputTokensMax ?? OUTPUT_TOKENS + thinkingTokens(reasoning))
+    this.#endpoint = endpoint
+    this.verbatim = !messages
+    this.choiceCached = messages
+    this.#load = load
+    this.#options = options
+    const own = options.key?.trim()
+    const variable = endpoint.keys.find((name) => env[name]?.trim()) ?? ''
+    this.#key = own || env[variable]?.trim() || null
+    const key = this.#key === null ? {} : { [own ? nameOf(endpoint, 'key') : variable]: this.#key }
+    this.secrets = { ...headerSecrets(endpoint, options.headers), ...key }
+    this.#limiter = limiterOf([endpoint.name, options.baseUrl ?? '', this.#key ?? '', model].join(' '))
+  }
+
+  async call(request: Request, context: CallContext): Promise<Reply | ModelFailure> {
+    const { keys, name } = this.#endpoint
+    if (this.#key === null && keys.length > 0) {
+      return failure('auth', `There is no key for ${name}. Set ${keys.join(' or ')}.`)
+    }
+    const held = await this.#limiter.pass(name, context)
+    if (held) return held
+    const { exchange, order } = (this.#client ??= await this.#open())
+    const sealedAfter = this.#sealed.get(request.session)
+    let target = sealedAfter === undefined ? order.target : { ...order.target, sealedAfter }
+    for (;;) {
+      const answer = await exchange(target === order.target ? order : { ...order, target }, request, context)
+      if (answer.type === 'reply') return this.#costed(answer)
+      this.#limiter.told(answer, context)
+      // Part of the request was refused, and it can do without: it is made again at once.
+      const rest = withoutRefused(answer, target, request)
+      if (rest === null) return answer
+      target = rest
+      // What was refused once is not sent again: a seal in its session, a summary in all of them.
+      if (target.sealedAfter !== undefined) this.#sealed.set(request.session, target.sealedAfter)
+      this.#client = { exchange, order: { ...order, target: { ...order.target, quirks: target.quirks } } }
+    }
+  }
+
+  profile(): Promise<Profile> {
+    const { prices = {} } = this.#options
+    const { model } = this.#target
+    this.#profile ??= this.#isFree ? Promise.resolve(FREE) : profileOf(this.#endpoint.name, model, prices)
+    return this.#profile
+  }
+
+  /** One's own server: on this machine, and it wants no key. What is elsewhere, or knows who asks, may send a bill. */
+  get #isFree(): boolean {
+    const { keys, name, baseUrl } = this.#endpoint
+    const { prices = {}, baseUrl: address = baseUrl } = this.#options
+    const open = keys.length === 0 && Object.keys(this.secrets).length === 0
+    return open && isLoopback(address) && priceIn(prices, name, this.#target.model) === undefined
+  }
+
+  async #open(): Promise<Client> {
+    const [protocol, wire] = await Promise.all([this.#load(), import('./wire.ts')])
+    const { fetch: send, baseUrl, deadlines } = this.#options
+    const { keyHeader, headers, keys } = this.#endpoint
+    const auth =
+      this.#key === null ? {} : { [keyHeader]: keyHeader === 'authorization' ? `Bearer ${this.#key}` : this.#key }
+    const order = {
+      protocol,
+      target: this.#target,
+      url: (baseUrl ?? this.#endpoint.baseUrl).replace(/\/+$/, ''),
+      headers: { ...headers, ...auth, ...this.#options.headers },
+      transport: send ? wire.fetchTransport(send) : wire.httpTransport,
+      deadlines: { ...(keys.length === 0 ? wire.OWN_DEADLINES : wire.DEADLINES), ...given(deadlines ?? {}) },
+    }
+    return { exchange: wire.exchange, order }
+  }
+
+  /** What the provider charged, if it says so; else what its prices say. */
+  async #costed(answer: Reply | ModelFailure): Promise<Reply | ModelFailure> {
+    if (answer.type === 'failure') return answer
+    const route = this.name
+    const { cost = 0, ...rest } = answer
+    if (cost > 0) return { ...answer, route }
+    return answer.usage === null
+      ? { ...rest, route }
+      : { ...rest, route, cost: (await this.profile()).cost(answer.usage) }
+  }
+}
+
+function isLoopback(address: string): boolean {
+  const hostname = URL.canParse(address) ? new URL(address).hostname : ''
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
+const THINKING_TOKENS = { off: 0, low: 2_048, medium: 8_192, high: 24_576 } as const
+
+/** What a model may spend on thinking beside its answer, where nothing bounds the two together. */
+function thinkingTokens(reasoning: Settings['reasoning'] = 'off'): number {
+  return typeof reasoning === 'string' ? THINKING_TOKENS[reasoning] : reasoning.budgetTokens
+}
+
+function headerSecrets(endpoint: Endpoint, more: HostedOptions['headers'] = {}): Readonly<Record<string, string>> {
+  const secret = Object.entries({ ...endpoint.headers, ...more }).filter(([name]) => SECRET_HEADER.test(name))
+  // Of `Bearer abc` it is the last word that must not be seen.
+  return Object.fromEntries(
+    secret.map(([name, value]) => [nameOf(endpoint, name), value.trim().split(/\s+/).at(-1) ?? '']),
+  )
+}
+
+const SECRET_HEADER = /auth|key|token|secret|cookie/i
+
+/** A name that a mark of the redactor can hold. */
+function nameOf({ name }: Endpoint, what: string): string {
+  return `_${name}_${what}`
+    .toUpperCase()
+    .replace(/[^A-Z0-9]/g, '_')
+    .replace(/^_(?=[A-Z])/, '')
+}
+
+const limiters = new Map<string, Limiter>()
+
+function limiterOf(key: string): Limiter {
+  const known = limiters.get(key)
+  if (known) return known
+  const fresh = new Limiter()
+  limiters.set(key, fresh)
+  return fresh
+}
+
+function nativeOf({ protocol, quirks }: Endpoint): Able['native'] {
+  if (protocol === 'messages' || quirks.lacks?.includes('native_output')) return 'no'
+  return protocol === 'responses' ? 'default' : 'possible'
+}
+
+export function isPriced(model: Model): model is Priced {
+  return 'profile' in model
+}

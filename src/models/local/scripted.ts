@@ -1,0 +1,139 @@
+// The scripted model: a real Model whose replies are written down beforehand. For tests, examples and the simulator;
+// it knows nothing of any provider.
+import type { Json, Part, Usage } from '../../kernel/content.ts'
+import { Fault } from '../../kernel/failure.ts'
+import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../../kernel/ports.ts'
+import { anything, filled, listOf, ms, needed, oneOf, optionsOf, text, within } from '../../options.ts'
+
+export type ScriptedCall = { readonly tool: string; readonly args?: Json; readonly id?: string }
+
+/** One reply. A plain string is a final text. */
+export type Step =
+  | string
+  | {
+      readonly text?: string
+      readonly reasoning?: string
+      readonly calls?: readonly ScriptedCall[]
+      /** Streamed piece by piece before the reply; by default the text is one piece. */
+      readonly deltas?: readonly string[]
+      readonly delayMs?: number
+      /** What an abort during the delay does: ends the call (default), lets it answer at once all the same, or makes it throw. */
+      readonly onAbort?: 'stop' | 'answer' | 'throw'
+      readonly usage?: Usage
+      readonly cost?: number
+      readonly finish?: Reply['finish']
+    }
+  | {
+      readonly error: ModelFailure['class']
+      readonly message?: string
+      readonly retryAfterMs?: number
+      readonly delayMs?: number
+    }
+  /** Says these pieces and never more: only an abort ends it. */
+  | { readonly stall: true; readonly deltas?: readonly string[] }
+
+export type Script = readonly (Step | StepFunction)[] | StepFunction
+/** Sees the request and how many steps were taken before. */
+export type StepFunction = (request: Request, taken: number) => Step | Promise<Step>
+
+type Reaction = Exclude<Step, string>
+type Said = Extract<Reaction, { text?: string }>
+type Broken = Extract<Reaction, { error: unknown }>
+
+const checkSaid = optionsOf<Said>('a step', {
+  text,
+  reasoning: text,
+  calls: listOf(within<ScriptedCall>({ tool: needed(text), args: anything, id: text })),
+  deltas: listOf(text),
+  delayMs: ms,
+  onAbort: oneOf<NonNullable<Said['onAbort']>>({ answer: true, stop: true, throw: true }),
+  // A script may also play a provider that says nonsense.
+  usage: anything,
+  cost: anything,
+  finish: oneOf<Reply['finish']>({ stop: true, calls: true, length: true, refusal: true }),
+})
+const checkBroken = optionsOf<Broken>('a step', { error: needed(filled), message: text, retryAfterMs: ms, delayMs: ms })
+const checkStall = optionsOf<Extract<Reaction, { stall: true }>>('a step', {
+  stall: needed(anything),
+  deltas: listOf(text),
+})
+
+function checkStep(step: unknown, of: string): void {
+  if (typeof step === 'string') return
+  const kind = step !== null && typeof step === 'object' ? step : {}
+  if ('stall' in kind) return checkStall(step, of)
+  if ('error' in kind) return checkBroken(step, of)
+  checkSaid(step, of)
+}
+
+function checkScript(script: unknown): void {
+  if (typeof script === 'function') return
+  if (!Array.isArray(script))
+    throw new Fault('invalid_config', 'A script is a list of steps, or a function that gives one.')
+  for (const [i, step] of (script as readonly unknown[]).entries())
+    if (typeof step !== 'function') checkStep(step, `step ${i + 1} of scripted`)
+}
+
+/** Replies by a list, in order, or by a function. A list that ran out is a `bad_request`, so a test that asks too often fails loudly. */
+export function scripted(script: Script, name = 'scripted'): Model {
+  checkScript(script)
+  let taken = 0
+  return {
+    name,
+    async call(request, context) {
+      const n = taken
+      taken += 1
+      const entry = typeof script === 'function' ? script : script[n]
+      if (entry === undefined) return failure('bad_request', `The script has ${n} steps and was asked for one more.`)
+      const step = typeof entry === 'function' ? await entry(request, n) : entry
+      if (typeof entry === 'function') checkStep(step, 'a step of scripted')
+      if (typeof step === 'string') return say({ text: step }, request, context)
+      if ('stall' in step) {
+        for (const text of step.deltas ?? []) context.emit({ kind: 'text', part: 0, text })
+        await aborted(context.signal)
+        return failure('other', 'aborted')
+      }
+      if (step.delayMs) {
+        await context.sleep(step.delayMs)
+        const onAbort = context.signal.aborted ? ('onAbort' in step && step.onAbort) || 'stop' : null
+        if (onAbort === 'throw') throw new DOMException('The call was aborted.', 'AbortError')
+        if (onAbort === 'stop' && !('error' in step)) return failure('other', 'aborted')
+      }
+      if (!('error' in step)) return say(step, request, context)
+      const failed = failure(step.error, step.message ?? `scripted ${step.error}`)
+      return step.retryAfterMs === undefined ? failed : { ...failed, retryAfterMs: step.retryAfterMs }
+    },
+  }
+}
+
+function say(step: Said, request: Request, context: CallContext): Reply {
+  const { text = '', reasoning, calls = [] } = step
+  const pieces = step.deltas ?? (text === '' ? [] : [text])
+  const part = reasoning === undefined ? 0 : 1
+  if (reasoning !== undefined) context.emit({ kind: 'reasoning', part: 0, text: reasoning })
+  for (const piece of pieces) context.emit({ kind: 'text', part, text: piece })
+  const whole = step.deltas ? step.deltas.join('') : text
+  const parts: Part[] = []
+  if (reasoning !== undefined) parts.push({ type: 'reasoning', text: reasoning })
+  if (whole !== '') parts.push({ type: 'text', text: whole })
+  const asked: ReplyCall[] = []
+  for (const { id, tool, args } of calls) {
+    asked.push({ id: id ?? `call_${request.seq}_${asked.length}`, tool, args: JSON.stringify(args ?? {}) })
+  }
+  const finish = step.finish ?? (calls.length > 0 ? 'calls' : 'stop')
+  const reply = { type: 'reply', parts, calls: asked, finish, usage: step.usage ?? null } as const
+  return step.cost === undefined ? reply : { ...reply, cost: step.cost }
+}
+
+const RETRYABLE: ReadonlySet<ModelFailure['class']> = new Set(['rate_limit', 'server', 'network', 'timeout'])
+
+function failure(kind: ModelFailure['class'], message: string): ModelFailure {
+  return { type: 'failure', class: kind, message, retryable: RETRYABLE.has(kind) }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

@@ -1,0 +1,141 @@
+// What is wrong with a session's transcript, in plain sentences, and what providers are sent instead. It changes nothing: the
+// log stays as it is, and the mended view is what every request is made of anyway.
+import type { CallKey, Frozen } from '../../kernel/content.ts'
+import type { Event } from '../../kernel/event.ts'
+import { type Message, Transcript } from '../../kernel/transcript.ts'
+import type { Protocol, Target } from './protocol.ts'
+import { encode as chat } from './chat/encode.ts'
+import { encode as anthropic } from './messages/encode.ts'
+import { encode as responses } from './responses/encode.ts'
+import { idPatterns, type Mended, sound, type Turn } from './sound.ts'
+
+type ProtocolName = Protocol<unknown>['name']
+
+export type Finding = Frozen<{
+  seq: number
+  what: Mended['what']
+  call?: CallKey
+  /** Where it must be mended; most things everywhere. */
+  protocols: readonly ProtocolName[]
+  text: string
+}>
+
+/** `nothing`: nobody has said anything yet that could be sent. */
+export type Sendable = Frozen<{
+  protocol: ProtocolName
+  as: 'recorded' | 'mended' | 'nothing' | 'refused'
+  why?: string
+}>
+
+export type Examination = Frozen<{
+  findings: readonly Finding[]
+  /** Calls without a result because they are not over yet. Nothing is wrong with them. */
+  open: readonly CallKey[]
+  protocols: readonly Sendable[]
+  /** The transcript as it is sent. */
+  view: readonly Message[]
+}>
+
+/** Only how requests are written: what reads answers is loaded with the first call of a model, and is no matter here. */
+const encoders = { messages: anthropic, responses, chat } as const
+const names = Object.keys(encoders) as ProtocolName[]
+
+export function examine(messages: readonly Message[]): Examination {
+  const open = openIn(messages)
+  const byProtocol = names.map((name) => {
+    const { turns, mended } = sound(messages, idPatterns[name])
+    const wrong = mended.filter(({ what, call }) => what !== 'missing_result' || !open.includes(call ?? ''))
+    return { name, turns, wrong }
+  })
+  return {
+    findings: merged(byProtocol.flatMap(({ name, wrong }) => wrong.map((each) => ({ ...each, name })))),
+    open,
+    protocols: byProtocol.map(({ name, turns, wrong }) => sendable(name, messages, turns, wrong.length)),
+    view: viewOf(sound(messages).turns),
+  }
+}
+
+/** The same for a log, as a request that was made now would show it. */
+export function examineLog(events: Iterable<Event>): Examination {
+  const transcript = new Transcript()
+  const results: number[] = []
+  for (const event of events) {
+    transcript.take(event)
+    if (event.type === 'agent.tool_result') results.push(event.seq)
+  }
+  // What is in the log and was shown to nobody yet is not missing.
+  transcript.take({ type: 'model.started', seq: transcript.seq + 1, at: 0, epoch: 0, shows: results })
+  return examine(transcript.messages)
+}
+
+/** A request is only made when every call has its result, so a call that nobody spoke after may still be going on. */
+function openIn(messages: readonly Message[]): readonly CallKey[] {
+  const at = messages.findLastIndex(({ role }) => role !== 'tool')
+  const last = messages[at]
+  if (last?.role !== 'assistant') return []
+  const answered = messages.slice(at).map((message) => (message.role === 'tool' ? message.call : ''))
+  return last.calls.map(({ key }) => key).filter((key) => !answered.includes(key))
+}
+
+function merged(found: readonly (Mended & { readonly name: ProtocolName })[]): readonly Finding[] {
+  const all = new Map<string, Finding>()
+  for (const { name, seq, what, call } of found) {
+    const id = JSON.stringify([seq, what, call])
+    const before = all.get(id)
+    const where = call === undefined ? ' it' : ` call ${call}`
+    const text = `Event ${seq}:${where} ${SENTENCES[what]}`
+    const plain = { seq, what, protocols: [...(before?.protocols ?? []), name], text }
+    all.set(id, call === undefined ? plain : { ...plain, call })
+  }
+  return [...all.values()].sort((a, b) => a.seq - b.seq)
+}
+
+/** What was found, and what is done about it. */
+const SENTENCES: Readonly<Record<Mended['what'], string>> = {
+  missing_result: 'has no result. The model is told that it is not in the record.',
+  stray_result: 'has a result that belongs to no call before it, or to one that has its result. It is left out.',
+  empty_message: 'says nothing. It is left out.',
+  blank_id: 'has no id. It is sent with one of ours.',
+  repeated_id: 'has the id of another call. It is sent with one of ours.',
+  odd_id: 'has an id that is not taken back. It is sent with one of ours.',
+  odd_name: 'names a tool in letters that are not taken back. They are replaced.',
+  odd_arguments: 'has arguments that are no object. They are put into one.',
+}
+
+const TARGET: Target = { endpoint: 'doctor', model: 'any', settings: {}, quirks: {} }
+
+function sendable(
+  protocol: ProtocolName,
+  messages: readonly Message[],
+  turns: readonly Turn[],
+  wrong: number,
+): Sendable {
+  if (turns.length === 0) return { protocol, as: 'nothing' }
+  const request = {
+    session: 'doctor',
+    seq: 0,
+    instructions: '',
+    tools: [],
+    allow: 'all',
+    boost: false,
+    messages,
+  } as const
+  try {
+    encoders[protocol](request, TARGET)
+    return { protocol, as: wrong > 0 ? 'mended' : 'recorded' }
+  } catch (error) {
+    return { protocol, as: 'refused', why: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** Turns as the log would have had them. */
+function viewOf(turns: readonly Turn[]): readonly Message[] {
+  return turns.flatMap((turn): readonly Message[] => {
+    const { seq } = turn.of
+    if (turn.type === 'user') return [{ role: 'user', seq, parts: turn.parts }]
+    const keys = turn.of.role === 'assistant' ? turn.of.calls.map(({ key }) => key) : []
+    const calls = turn.calls.map((call, i) => ({ key: keys[i] ?? '', ...call }))
+    const results = turn.results.map((result, i): Message => ({ role: 'tool', seq, call: keys[i] ?? '', ...result }))
+    return [{ role: 'assistant', seq, parts: turn.parts, calls }, ...results]
+  })
+}

@@ -1,0 +1,155 @@
+// What a stream of Anthropic's events has said so far, and the reply it adds up to. It reads no events: stream.ts does.
+import type { Frozen, Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
+import type { ModelFailure, Reply, ReplyCall } from '../../../kernel/ports.ts'
+import { failure } from '../../http/failures.ts'
+import type { Opaque, Target } from '../protocol.ts'
+import { isObject } from '../json.ts'
+
+export type Block = Frozen<{
+  index: number
+  /** `other` is whatever the provider ran itself, and what nobody knows yet: never a call of ours. */
+  type: 'text' | 'thinking' | 'redacted' | 'call' | 'other'
+  /** The text, the thought, or the arguments of a call. */
+  text: string
+  signature: string
+  open: boolean
+  /** Its place among the parts and calls of the reply; -1 while there is nothing in it. */
+  part: number
+  /** How many calls began before it. */
+  at: number
+  /** The block as it was started, with fields nobody here knows. */
+  given: Readonly<Record<string, Json>>
+}>
+
+/** All but the text that is being said. */
+export type Heard = Frozen<{
+  target: Target
+  blocks: readonly Block[]
+  /** Which of the blocks is being said, -1 for none. Its text is in the state until another one begins. */
+  now: number
+  parts: number
+  calls: number
+  stop: string | null
+  ended: boolean
+  broken: boolean
+  failed: ModelFailure | null
+  counts: Counts
+}>
+
+/** What was told of tokens and cost. Every number only grows, so the largest one told is the last. */
+export type Counts = Frozen<{
+  input?: number
+  output?: number
+  cached?: number
+  cacheWrite?: number
+  reasoning?: number
+  dollars?: number
+  absurd?: true
+}>
+
+export function nothingHeard(target: Target): Heard {
+  const counts = {}
+  return {
+    target,
+    blocks: [],
+    now: -1,
+    parts: 0,
+    calls: 0,
+    stop: null,
+    ended: false,
+    broken: false,
+    failed: null,
+    counts,
+  }
+}
+
+/** A paused turn would go on from the provider's own tool calls, which are not kept: it is cut like the others. */
+const CUT: ReadonlySet<string | null> = new Set(['max_tokens', 'model_context_window_exceeded', 'pause_turn'])
+
+/** `blocks` of `heard` must hold all of their text. */
+export function replyOf(heard: Heard): Reply | ModelFailure {
+  const { blocks, failed, broken, ended, stop } = heard
+  if (failed !== null) return withPartial(failed, blocks)
+  if (broken)
+    return withPartial(failure('network', 'The stream was damaged: one of its events cannot be read.'), blocks)
+  if (!ended) return withPartial(failure('network', 'The stream ended before the reply was complete.'), blocks)
+  const cut = CUT.has(stop)
+  const refused = stop === 'refusal'
+  if (!cut && !refused && blocks.some(({ type, open }) => type === 'call' && open)) {
+    return withPartial(failure('network', 'The stream ended inside the arguments of a call.'), blocks)
+  }
+  const parts = blocks.flatMap((block) => partOf(block, heard.target))
+  // What was asked for before a refusal is not asked for any more.
+  const calls = refused ? [] : blocks.filter(({ type }) => type === 'call').map(callOf)
+  const finish = refused ? 'refusal' : cut ? 'length' : calls.length > 0 ? 'calls' : 'stop'
+  const reply: Mutable<Reply> = { type: 'reply', parts, calls, finish, usage: usageOf(heard.counts) }
+  const { dollars } = heard.counts
+  // Rounded to a billionth first, or the error of the multiplication would be rounded up to a millionth.
+  if (dollars !== undefined) reply.cost = Math.ceil(Number((dollars * 1e6).toFixed(3)))
+  return reply
+}
+
+/** A call that began is output too: then the partial text is there, and empty. */
+function withPartial(failed: ModelFailure, blocks: readonly Block[]): ModelFailure {
+  const texts = blocks.filter(({ type }) => type === 'text')
+  const partial = texts.map(({ text }) => text).join('')
+  const began = partial !== '' || blocks.some(({ type }) => type === 'call')
+  return began ? { ...failed, partial } : failed
+}
+
+function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {
+  const { type, text, signature, at, given } = block
+  if (type === 'text') return text === '' ? [] : [{ type: 'text', text }]
+  if (type === 'redacted') {
+    const opaque: Opaque = { by: endpoint, model, at, data: given }
+    return [{ type: 'reasoning', text: '', opaque }]
+  }
+  if (type !== 'thinking') return []
+  if (signature === '') return text === '' ? [] : [{ type: 'reasoning', text }]
+  const opaque: Opaque = { by: endpoint, model, at, data: { ...given, thinking: text, signature } }
+  return [{ type: 'reasoning', text, opaque }]
+}
+
+function callOf({ given, text }: Block): ReplyCall {
+  const { id, name, input } = given
+  // Some hosts give the arguments with the start of the block and stream nothing.
+  const whole = isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : ''
+  return { id: stringOf(id), tool: stringOf(name), args: text === '' ? whole : text }
+}
+
+function stringOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+export function counted(counts: Counts, usage: Json | undefined): Counts {
+  if (!isObject(usage)) return counts
+  const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  const told: readonly (readonly [Exclude<keyof Counts, 'absurd'>, Json | undefined])[] = [
+    ['input', usage.input_tokens],
+    ['output', usage.output_tokens],
+    ['cached', usage.cache_read_input_tokens],
+    ['cacheWrite', usage.cache_creation_input_tokens],
+    ['reasoning', details.thinking_tokens],
+    ['dollars', usage.cost],
+  ]
+  const next: Mutable<Counts> = { ...counts }
+  for (const [name, value] of told) {
+    if (value === undefined || value === null) continue
+    const sane = typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
+    if (sane && (name === 'dollars' || Number.isInteger(value))) next[name] = Math.max(next[name] ?? 0, value)
+    else if (name !== 'dollars') next.absurd = true
+  }
+  return next
+}
+
+/** Anthropic counts what was read from and written to the cache beside the input, not in it. */
+function usageOf({ input, output, cached, cacheWrite, reasoning, absurd }: Counts): Usage | null {
+  if (absurd || input === undefined || output === undefined) return null
+  const inputTokens = input + (cached ?? 0) + (cacheWrite ?? 0)
+  if (!Number.isSafeInteger(inputTokens)) return null
+  const usage: Mutable<Usage> = { inputTokens, outputTokens: output }
+  if (cached !== undefined) usage.cachedTokens = cached
+  if (cacheWrite !== undefined) usage.cacheWriteTokens = cacheWrite
+  if (reasoning !== undefined) usage.reasoningTokens = reasoning
+  return usage
+}

@@ -1,0 +1,195 @@
+// The events of Anthropic's stream, one step each. A text delta makes one small object; the list of blocks is only copied
+// when one begins, ends or is gone back to. What the blocks mean in the end is reply.ts.
+import type { Json } from '../../../kernel/content.ts'
+import type { Delta } from '../../../kernel/ports.ts'
+import { failureOf } from '../../http/failures.ts'
+import type { WireEvent } from '../protocol.ts'
+import { isObject } from '../json.ts'
+import { type Block, counted, type Heard } from './reply.ts'
+
+/** `text` is what the block that is being said holds so far. */
+export type State = { readonly heard: Heard; readonly text: string }
+type Stepped = readonly [State, readonly Delta[]]
+type Data = Readonly<Record<string, Json>>
+
+const QUIET: readonly Delta[] = []
+
+export function step(state: State, event: WireEvent): Stepped {
+  const { heard } = state
+  if (heard.ended || heard.failed !== null) return [state, QUIET]
+  const data = parsed(event.data)
+  if (data === undefined) return event.data === '' || event.data === '[DONE]' ? [state, QUIET] : broken(state)
+  if (!isObject(data)) return [state, QUIET]
+  switch (typeof data.type === 'string' ? data.type : event.event) {
+    case 'content_block_delta':
+      return isObject(data.delta) ? delta(state, data.index, data.delta) : broken(state)
+    case 'content_block_start':
+      return start(state, data)
+    case 'content_block_stop':
+      return stop(state, data.index)
+    case 'message_start': {
+      const usage = isObject(data.message) ? data.message.usage : undefined
+      return [{ ...state, heard: { ...heard, counts: counted(heard.counts, usage) } }, QUIET]
+    }
+    case 'message_delta': {
+      const reason = isObject(data.delta) ? data.delta.stop_reason : null
+      const counts = counted(heard.counts, data.usage)
+      return [{ ...state, heard: { ...heard, counts, stop: typeof reason === 'string' ? reason : heard.stop } }, QUIET]
+    }
+    case 'message_stop':
+      return [{ ...state, heard: { ...heard, ended: true } }, QUIET]
+    case 'error':
+      return [{ ...state, heard: { ...heard, failed: failureIn(data) } }, QUIET]
+    default:
+      return [state, QUIET]
+  }
+}
+
+/** All blocks with all of their text. */
+export function settled({ heard, text }: State): Heard {
+  const { blocks, now } = heard
+  const said = blocks[now]
+  return said === undefined ? heard : { ...heard, blocks: blocks.with(now, { ...said, text }), now: -1 }
+}
+
+/** An error in the provider's own words. */
+export function failureIn(data: Data): ReturnType<typeof failureOf> {
+  const { type, message } = isObject(data.error) ? data.error : { type: null, message: data.error }
+  const code = typeof type === 'string' ? type : 'api_error'
+  return failureOf({
+    code,
+    message: typeof message === 'string' ? message : 'The provider did not say what went wrong.',
+  })
+}
+
+/** The block that begins, with the place it takes. A block whose index is known already is not begun again. */
+export function begun(heard: Heard, index: Json | undefined, given: Json | undefined): Heard | null {
+  if (typeof index !== 'number' || !isObject(given)) return null
+  if (heard.blocks.some((block) => block.index === index)) return heard
+  const type = typeOf(given)
+  if (type === 'call' && typeof given.name !== 'string') return null
+  if (type !== 'other' && !isWritable(given)) return null
+  const said = type === 'text' ? given.text : type === 'thinking' ? given.thinking : ''
+  const signature = typeof given.signature === 'string' ? given.signature : ''
+  const text = typeof said === 'string' ? said : ''
+  const counts = type === 'call' || type === 'redacted' || text !== '' || signature !== ''
+  const part = counts && type !== 'other' ? heard.parts : -1
+  const block: Block = { index, type, text, signature, open: true, part, at: heard.calls, given }
+  return {
+    ...heard,
+    blocks: [...heard.blocks, block],
+    now: heard.blocks.length,
+    parts: heard.parts + (part === -1 ? 0 : 1),
+    calls: heard.calls + (type === 'call' ? 1 : 0),
+  }
+}
+
+const TYPES: ReadonlyMap<Json | undefined, Block['type']> = new Map([
+  ['text', 'text'],
+  ['thinking', 'thinking'],
+  ['redacted_thinking', 'redacted'],
+  ['tool_use', 'call'],
+])
+
+function typeOf(given: Data): Block['type'] {
+  return TYPES.get(given.type) ?? 'other'
+}
+
+/** What nests too deeply to be written again could be neither kept nor sent back. */
+function isWritable(given: Data): boolean {
+  try {
+    return JSON.stringify(given) !== ''
+  } catch {
+    return false
+  }
+}
+
+function parsed(data: string): Json | undefined {
+  try {
+    return JSON.parse(data) as Json
+  } catch {
+    return undefined
+  }
+}
+
+function broken(state: State): Stepped {
+  return [{ ...state, heard: { ...state.heard, broken: true } }, QUIET]
+}
+
+function start(state: State, data: Data): Stepped {
+  const before = settled(state)
+  const heard = begun(before, data.index, data.content_block)
+  if (heard === null) return broken(state)
+  // An index that is known already: the block that is being said goes on.
+  if (heard === before) return [state, QUIET]
+  const { type, text, part } = heard.blocks[heard.now] as Block
+  const next = { heard, text }
+  return [next, text === '' ? QUIET : [{ kind: type === 'text' ? 'text' : 'reasoning', part, text }]]
+}
+
+function stop(state: State, index: Json | undefined): Stepped {
+  const heard = settled(state)
+  const at = heard.blocks.findIndex((block) => block.index === index && block.open)
+  if (at === -1) return [state, QUIET]
+  const blocks = heard.blocks.with(at, { ...(heard.blocks[at] as Block), open: false })
+  return [{ heard: { ...heard, blocks }, text: '' }, QUIET]
+}
+
+function delta(
+  state: State,
+  index: Json | undefined,
+  { type, text, thinking, partial_json, signature }: Data,
+): Stepped {
+  const here = at(state, index)
+  // A block that nobody began, or that has ended.
+  if (here === null) return [state, QUIET]
+  switch (type) {
+    case 'text_delta':
+      return say(here, 'text', 'text', text)
+    case 'thinking_delta':
+      return say(here, 'thinking', 'reasoning', thinking)
+    case 'input_json_delta':
+      return say(here, 'call', 'arguments', partial_json)
+    case 'signature_delta':
+      return sign(here, signature)
+    default:
+      return [state, QUIET]
+  }
+}
+
+/** The state in which the block with this index is the one being said. */
+function at(state: State, index: Json | undefined): State | null {
+  const { blocks, now } = state.heard
+  const block = blocks[now]
+  if (block !== undefined && block.index === index) return state
+  const found = blocks.findIndex((other) => other.index === index && other.open)
+  if (found === -1) return null
+  return { heard: { ...settled(state), now: found }, text: (blocks[found] as Block).text }
+}
+
+function say(state: State, type: Block['type'], kind: Delta['kind'], text: Json | undefined): Stepped {
+  const { heard } = state
+  const block = heard.blocks[heard.now] as Block
+  if (typeof text !== 'string') return broken(state)
+  if (block.type !== type || text === '') return [state, QUIET]
+  if (block.part !== -1) {
+    return [{ heard, text: state.text + text }, [{ kind, part: block.part, text }]]
+  }
+  return [{ heard: placed(heard, block), text: state.text + text }, [{ kind, part: heard.parts, text }]]
+}
+
+function sign(state: State, signature: Json | undefined): Stepped {
+  const { heard, text } = state
+  const block = heard.blocks[heard.now] as Block
+  if (typeof signature !== 'string') return broken(state)
+  if (block.type !== 'thinking' || signature === '') return [state, QUIET]
+  const signed = { ...block, signature }
+  if (block.part === -1) return [{ heard: placed(heard, signed), text }, QUIET]
+  return [{ heard: { ...heard, blocks: heard.blocks.with(heard.now, signed) }, text }, QUIET]
+}
+
+/** A block takes its place among the parts with the first thing in it: one that stays empty takes none. */
+function placed(heard: Heard, block: Block): Heard {
+  const blocks = heard.blocks.with(heard.now, { ...block, part: heard.parts })
+  return { ...heard, blocks, parts: heard.parts + 1 }
+}

@@ -1,0 +1,130 @@
+// How a Claude model is asked to think, or not to, and how many tokens it then gets. What each generation takes stands here
+// as a table, because asking in another generation's way is a 400. It does not look at conversations or replies.
+import type { Frozen, Json } from '../../../kernel/content.ts'
+import type { Effort, Settings, Target } from '../protocol.ts'
+
+export type Thinking = Frozen<{
+  /** The model may think in this request: its signed blocks go back to it, and no tool can be forced. */
+  on: boolean
+  /** By a budget, which is refused when the calls under way did not begin with a thinking block. */
+  manual: boolean
+  /** The field `thinking`, or null where it is left out. */
+  field: Json | null
+  effort: Exclude<Effort, 'off'> | null
+  outputTokensMax: number
+  temperature: number | null
+}>
+
+/**
+ * `budget`: up to 4.5, only by a budget. `both`: 4.6. `effort`: after 4.6, a budget is refused. `default`: 5, thinks unless
+ * told not to. `always`: after 5, cannot be told not to. `unknown`: not a Claude model, takes what it is asked for.
+ */
+type Kind = 'budget' | 'both' | 'effort' | 'default' | 'always' | 'unknown'
+
+/** What an answer may have where nobody said, and where it is not known how long a model's may be. */
+const OUTPUT_TOKENS = 16_000
+const UNKNOWN_TOKENS = 8_192
+const BUDGET_TOKENS_MIN = 1_024
+const BUDGET_TOKENS = { low: 2_048, medium: 8_192, high: 24_576 } as const
+
+export function thinkingOf({ settings, quirks, model }: Target, boost: boolean): Thinking {
+  const kind = kindOf(model)
+  const mode = quirks.lacks?.includes('reasoning') ? LEFT_OFF : modeOf(kind, settings.reasoning)
+  // A bound that was set holds for thoughts too.
+  const plain = settings.outputTokensMax ?? (kind === 'unknown' ? UNKNOWN_TOKENS : OUTPUT_TOKENS)
+  const thought = settings.outputTokensMax === undefined ? thoughtOf(mode, kind) : 0
+  const { tokens, max } = room(mode, plain * (boost ? 2 : 1) + thought, mostOf(model, settings))
+  // A bound that leaves no room for the smallest budget leaves no thinking either.
+  const kept = mode.type === 'enabled' && tokens === 0 ? LEFT_OFF : mode
+  // Models after 4.6 refuse every temperature but their own, and so does every Claude model that thinks.
+  const cool = kind === 'unknown' || (!kept.on && (kind === 'budget' || kind === 'both'))
+  return {
+    on: kept.on,
+    manual: kept.type === 'enabled',
+    field: fieldOf(kept, tokens),
+    effort: 'effort' in kept ? kept.effort : null,
+    outputTokensMax: max,
+    temperature: cool ? (settings.temperature ?? null) : null,
+  }
+}
+
+/** The same request without thinking. */
+export function unthinking(thinking: Thinking): Thinking {
+  return { ...thinking, on: false, manual: false, field: { type: 'disabled' }, effort: null }
+}
+
+type Depth = Exclude<Effort, 'off'>
+type Mode =
+  | Frozen<{ type: 'left'; on: boolean; effort?: Depth }>
+  | Frozen<{ type: 'disabled'; on: false }>
+  | Frozen<{ type: 'adaptive'; on: true; effort: Depth }>
+  | Frozen<{ type: 'enabled'; on: true; tokens: number }>
+
+const LEFT_OFF: Mode = { type: 'left', on: false }
+
+function modeOf(kind: Kind, wish: Settings['reasoning']): Mode {
+  if (wish === undefined) return { type: 'left', on: kind === 'default' || kind === 'always' || kind === 'unknown' }
+  // What cannot be switched off is at least kept short.
+  if (wish === 'off')
+    return kind === 'always' ? { type: 'left', on: true, effort: 'low' } : { type: 'disabled', on: false }
+  if (typeof wish === 'string') {
+    if (kind === 'budget') return { type: 'enabled', on: true, tokens: BUDGET_TOKENS[wish] }
+    return { type: 'adaptive', on: true, effort: wish }
+  }
+  const manual = kind === 'budget' || kind === 'both' || kind === 'unknown'
+  if (!manual) return { type: 'adaptive', on: true, effort: depthOf(wish.budgetTokens) }
+  return { type: 'enabled', on: true, tokens: Math.max(BUDGET_TOKENS_MIN, Math.floor(wish.budgetTokens) || 0) }
+}
+
+/** `max_tokens` counts thinking too and must be more than its budget: the budget gives way. */
+function room(mode: Mode, wanted: number, most: number): { tokens: number; max: number } {
+  const max = Math.min(wanted, most)
+  const fitting = mode.type === 'enabled' ? Math.min(mode.tokens, max - 1) : 0
+  return { tokens: fitting < BUDGET_TOKENS_MIN ? 0 : fitting, max }
+}
+
+/** Room for thoughts beside the answer. Where the model decides by itself how much it thinks, this is a guess. */
+function thoughtOf(mode: Mode, kind: Kind): number {
+  if (mode.type === 'enabled') return mode.tokens
+  if (!mode.on || (mode.type === 'left' && kind === 'unknown')) return 0
+  return BUDGET_TOKENS[mode.effort ?? 'medium']
+}
+
+/**
+ * How long an answer of this model may be: more is a 400. A bound that was set is the caller's word, and only doubled up to it.
+ * https://platform.claude.com/docs/en/about-claude/models/overview
+ */
+function mostOf(model: string, { outputTokensMax = 0 }: Settings): number {
+  const version = versionOf(model)
+  if (version === null) return Number.POSITIVE_INFINITY
+  const opus4 = version < 405 && /opus/.test(model)
+  const most = version < 305 ? 4_096 : version < 307 ? 8_192 : opus4 ? 32_000 : 64_000
+  return Math.max(most, outputTokensMax)
+}
+
+function fieldOf(mode: Mode, tokens: number): Json | null {
+  if (mode.type === 'left') return null
+  return mode.type === 'enabled' ? { type: 'enabled', budget_tokens: tokens } : { type: mode.type }
+}
+
+function depthOf(budgetTokens: number): Depth {
+  if (budgetTokens < BUDGET_TOKENS.medium) return 'low'
+  return budgetTokens < BUDGET_TOKENS.high ? 'medium' : 'high'
+}
+
+function kindOf(model: string): Kind {
+  if (/claude-(fable|mythos)/.test(model)) return 'always'
+  const version = versionOf(model)
+  if (version === null) return 'unknown'
+  if (version < 406) return 'budget'
+  if (version < 407) return 'both'
+  if (version < 500) return 'effort'
+  return version === 500 ? 'default' : 'always'
+}
+
+/** 407 for 4.7; null if the name says none. */
+function versionOf(model: string): number | null {
+  // `claude-3-7-sonnet-20250219`, `claude-opus-4-20250514`, `anthropic/claude-opus-4.6`, `claude-opus-5-5`.
+  const found = /claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/.exec(model)
+  return found ? Number(found[1]) * 100 + Number(found[2] ?? 0) : null
+}

@@ -1,0 +1,196 @@
+// The provider boundary: whatever the log holds becomes a conversation that every provider takes. Each call has exactly one
+// result, in order and right after it; ids are unique; names and arguments have a form that may be sent; nothing is empty.
+// Pure, and the same for the same start of a log.
+import type { CallKey, Json, Part } from '../../kernel/content.ts'
+import type { Message, ShownCall } from '../../kernel/transcript.ts'
+
+type Fields = { readonly [key: string]: Json }
+/** `raw` are the same arguments as the model itself wrote them. */
+export type SoundCall = {
+  readonly id: string
+  readonly tool: string
+  readonly args: Fields
+  readonly raw?: string | undefined
+}
+/** Few protocols can say that a call failed, so the content of one begins with how. */
+export type SoundResult = {
+  readonly id: string
+  readonly tool: string
+  readonly ok: boolean
+  readonly failed?: string
+  readonly content: string
+}
+
+export type Turn =
+  | { readonly type: 'user'; readonly of: Message; readonly parts: readonly Part[] }
+  | {
+      readonly type: 'assistant'
+      readonly of: Message
+      readonly parts: readonly Part[]
+      readonly calls: readonly SoundCall[]
+      readonly results: readonly SoundResult[]
+    }
+
+/** What was wrong and what was done about it, for the doctor. */
+export type Mended = {
+  /** The event it was found in. */
+  readonly seq: number
+  readonly what:
+    | ('missing_result' | 'stray_result' | 'empty_message')
+    | ('blank_id' | 'repeated_id' | 'odd_id' | 'odd_name' | 'odd_arguments')
+  readonly call?: CallKey
+}
+
+const MISSING_RESULT = 'missing_tool_result_recovered: the result of this call is not in the record.'
+const EMPTY_RESULT = '(no output)'
+
+export type Sound = { readonly turns: readonly Turn[]; readonly mended: readonly Mended[] }
+
+/** What every provider takes as a name, and most as an id. */
+const WORD = /^[A-Za-z0-9_-]{1,64}$/
+
+/** What the protocols take as an id. OpenAI takes up to 40 characters in Chat Completions, and no host less unless it says so. */
+export const idPatterns = { messages: WORD, responses: WORD, chat: /^[A-Za-z0-9_-]{1,40}$/ } as const
+
+/** `idPattern` is what this provider takes as an id. A list that has grown since is read on from where it was. */
+export function sound(messages: readonly Message[], idPattern: RegExp = WORD): Sound {
+  const reading = begunOf(messages, idPattern)
+  readings.delete(messages)
+  if (readOn(reading, messages)) readings.set(messages, reading)
+  return { turns: reading.turns.slice(), mended: reading.mended.slice() }
+}
+
+/** How far a list was read. A session's list only grows, and all of it is sent with every request. */
+type Reading = Ledger & { readonly seen: Message[]; readonly turns: Turn[] }
+const readings = new WeakMap<readonly Message[], Reading>()
+
+function begunOf(messages: readonly Message[], idPattern: RegExp): Reading {
+  const known = readings.get(messages)
+  // A compaction changes the list itself.
+  const same = known?.idPattern === idPattern && known.seen.every((message, at) => message === messages[at])
+  return same ? known : { idPattern, seen: [], turns: [], mended: [], used: new Set() }
+}
+
+/** False if the end may still change: results of the last calls are missing. */
+function readOn(reading: Reading, messages: readonly Message[]): boolean {
+  const { seen, turns, mended } = reading
+  let whole = true
+  for (let at = seen.length; at < messages.length; at = seen.length) {
+    const message = messages[at] as Message
+    const found = mended.length
+    seen.push(message)
+    if (message.role === 'tool') {
+      mended.push({ seq: message.seq, what: 'stray_result', call: message.call })
+      continue
+    }
+    const parts = message.parts.filter(isSomething)
+    const results = message.role === 'assistant' ? resultsAfter(messages, at) : []
+    for (const result of results) seen.push(result)
+    const turn = message.role === 'user' ? userTurn(message, parts) : assistantTurn(message, parts, results, reading)
+    if (turn) turns.push(turn)
+    else mended.push({ seq: message.seq, what: 'empty_message' })
+    whole = !mended.slice(found).some(({ what }) => what === 'missing_result')
+  }
+  return whole
+}
+
+function userTurn(of: Message, parts: readonly Part[]): Turn | null {
+  return parts.length === 0 ? null : { type: 'user', of, parts }
+}
+
+type Assistant = Extract<Message, { role: 'assistant' }>
+type Tool = Extract<Message, { role: 'tool' }>
+type Ledger = { readonly used: Set<string>; readonly mended: Mended[]; readonly idPattern: RegExp }
+
+/** The results that directly follow, up to the next message of anybody else. */
+function resultsAfter(messages: readonly Message[], at: number): readonly Tool[] {
+  const results: Tool[] = []
+  for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1 + results.length]) results.push(next)
+  return results
+}
+
+function assistantTurn(of: Assistant, parts: readonly Part[], found: readonly Tool[], ledger: Ledger): Turn | null {
+  const { mended } = ledger
+  const byKey = new Map<CallKey, Tool>()
+  for (const result of found) {
+    const known = of.calls.some(({ key }) => key === result.call)
+    if (!known || byKey.has(result.call)) mended.push({ seq: result.seq, what: 'stray_result', call: result.call })
+    else byKey.set(result.call, result)
+  }
+  if (parts.length === 0 && of.calls.length === 0) return null
+  const calls: SoundCall[] = []
+  const results: SoundResult[] = []
+  for (const shown of of.calls) {
+    const call = callOf(shown, of.seq, ledger)
+    const result = byKey.get(shown.key)
+    if (!result) mended.push({ seq: of.seq, what: 'missing_result', call: shown.key })
+    calls.push(call)
+    results.push(resultOf(call, result))
+  }
+  return { type: 'assistant', of, parts, calls, results }
+}
+
+function resultOf({ id, tool }: SoundCall, result: Tool | undefined): SoundResult {
+  const content = contentOf(result)
+  if (result?.ok) return { id, tool, ok: true, content }
+  const failed = result ? (result.failed ?? 'error') : 'unknown'
+  const mark = `[failed: ${failed}]`
+  return { id, tool, ok: false, failed, content: content.startsWith(mark) ? content : `${mark}\n${content}` }
+}
+
+function contentOf(result: Tool | undefined): string {
+  if (!result) return MISSING_RESULT
+  const { content } = result
+  if (typeof content !== 'string') return '[kept beside the log]'
+  return content.trim() === '' ? EMPTY_RESULT : content
+}
+
+function callOf({ key, id: given, tool: name, args: written, raw }: ShownCall, seq: number, ledger: Ledger): SoundCall {
+  const id = idOf(given, key, seq, ledger)
+  const tool = WORD.test(name) ? name : cleaned(name)
+  const args = isFields(written) ? written : written === null ? {} : { arguments: written }
+  if (tool !== name) ledger.mended.push({ seq, what: 'odd_name', call: key })
+  if (args !== written) ledger.mended.push({ seq, what: 'odd_arguments', call: key })
+  return args === written && raw !== undefined ? { id, tool, args, raw } : { id, tool, args }
+}
+
+/** A name that the model made up may hold characters that are refused when it comes back. */
+function cleaned(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed'
+}
+
+/** The provider's own id where it can be used; else one that only depends on where the call stands and on what was before it. */
+function idOf(given: string, key: CallKey, seq: number, { used, mended, idPattern }: Ledger): string {
+  const what =
+    given.trim() === '' ? 'blank_id' : used.has(given) ? 'repeated_id' : idPattern.test(given) ? null : 'odd_id'
+  let id = given
+  if (what !== null) {
+    mended.push({ seq, what, call: key })
+    // A model may have written the very id that would be ours.
+    for (let tries = 0; tries === 0 || used.has(id); tries++) id = ownId(key, tries, idPattern)
+  }
+  used.add(id)
+  return id
+}
+
+function ownId(key: CallKey, tries: number, idPattern: RegExp): string {
+  const own = `call_${key.replace('.', '_')}${tries === 0 ? '' : `_${tries}`}`
+  if (idPattern.test(own)) return own
+  // Hosts that want exactly nine letters or digits.
+  const [seq, index] = key.split('.').map(Number)
+  return `${base36(seq, 6)}${base36((index ?? 0) + tries, 3)}`
+}
+
+function base36(value = 0, length: number): string {
+  return value.toString(36).padStart(length, '0')
+}
+
+function isFields(value: Json): value is Fields {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
+function isSomething(part: Part): boolean {
+  if (part.type === 'text') return part.text.trim() !== ''
+  if (part.type === 'data') return part.data !== ''
+  return part.type !== 'reasoning' || part.opaque !== undefined || part.text.trim() !== ''
+}

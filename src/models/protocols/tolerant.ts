@@ -1,0 +1,129 @@
+// Reading JSON out of what a model wrote: fences, prose around it, trailing commas, lost brackets. Pure and linear.
+// It finds a value or nothing; whether the value is right is for whoever validates it, strictly.
+import type { Json } from '../../kernel/content.ts'
+
+/** More than this many missing brackets at the end is another answer, not a slip. */
+const CLOSED_MAX = 64
+/** Of a text with more values than this only the last ones are read: each that is no JSON costs an exception. */
+const SPANS_MAX = 100
+
+/**
+ * The first reading that is JSON: the whole, the last fence, the last balanced object, the last balanced list, then the same
+ * with their trailing commas left out, then the whole with its last brackets closed. Undefined if there is none.
+ * `cut` says that the text broke off: then nothing is closed, since nobody knows what was to come.
+ */
+export function readJson(said: string, cut = false): Json | undefined {
+  const trimmed = said.trim()
+  const { pairs, open, quoted } = scan(trimmed)
+  // What stands before the answer that broke off is a draft of it.
+  if (cut && open.length > 0) return undefined
+  const last = pairs.slice(-SPANS_MAX).reverse()
+  const spans = last.map(([start, end]) => trimmed.slice(start, end + 1))
+  const fence = lastFence(trimmed)
+  const texts = [trimmed, ...(fence === null ? [] : [fence]), ...spans.filter(isObject), ...spans]
+  for (const text of texts) {
+    const value = parsed(text)
+    if (value !== undefined) return value
+  }
+  for (const text of texts) {
+    const value = parsed(withoutTrailingCommas(text))
+    if (value !== undefined) return value
+  }
+  // Half a string is never an answer, even if only its end is lost.
+  if (cut || quoted || open.length === 0 || open.length > CLOSED_MAX) return undefined
+  return parsed(withoutTrailingCommas(closed(trimmed, open)))
+}
+
+function isObject(text: string): boolean {
+  return text.startsWith('{')
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
+function lastFence(text: string): string | null {
+  const end = text.lastIndexOf('```')
+  if (end < 0) return null
+  const start = text.lastIndexOf('```', end - 1)
+  if (start < 0 || start === end) return null
+  const inside = text.slice(start + 3, end)
+  const line = inside.indexOf('\n')
+  // The first line of a fence names its language.
+  const named = line >= 0 && /^[\w-]*$/.test(inside.slice(0, line).trim())
+  return (named ? inside.slice(line + 1) : inside).trim()
+}
+
+type Open = { readonly bracket: string; readonly at: number }
+type Pair = readonly [start: number, end: number]
+
+type Scanned = { readonly pairs: readonly Pair[]; readonly open: readonly Open[]; readonly quoted: boolean }
+
+/** The pairs of brackets that are inside no other bracket, and what is open at the end. Brackets in strings are text. */
+function scan(text: string): Scanned {
+  const pairs: Pair[] = []
+  let open: Open[] = []
+  let quoted = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]
+    if (quoted) {
+      if (char === '\\') at += 1
+      else if (char === '"') quoted = false
+    }
+    // Quotes of prose are not strings of JSON.
+    else if (char === '"') quoted = open.length > 0
+    else if (char === '{' || char === '[') {
+      if (BEGINS[char].includes(after(text, at + 1))) open.push({ bracket: char, at })
+    } else if (char === '}' || char === ']') {
+      const last = open.pop()
+      // Not JSON from here back: start anew.
+      if (last && (last.bracket === '{') !== (char === '}')) open = []
+      else if (last && open.length === 0) pairs.push([last.at, at])
+    }
+  }
+  return { pairs, open, quoted }
+}
+
+/** What JSON may have after a bracket. Brackets of prose have something else. */
+const BEGINS = { '{': '"}', '[': '{["-0123456789tfn]' } as const
+
+/** The next character that is not space; at the end nothing, which every string includes. */
+function after(text: string, from: number): string {
+  let at = from
+  while (at < text.length && SPACE.includes(text[at] as string)) at += 1
+  return text[at] ?? ''
+}
+
+const SPACE = ' \t\n\r'
+
+function closed(text: string, open: readonly Open[]): string {
+  const ends = open.map(({ bracket }) => (bracket === '{' ? '}' : ']')).reverse()
+  return `${text.slice(open[0]?.at)}${ends.join('')}`
+}
+
+function withoutTrailingCommas(text: string): string {
+  let out = ''
+  let quoted = false
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]
+    if (quoted) {
+      if (char === '\\') at += 1
+      else if (char === '"') quoted = false
+    } else if (char === '"') quoted = true
+    else if (char === ',' && isClosing(text, at + 1)) {
+      out += text.slice(from, at)
+      from = at + 1
+    }
+  }
+  return out + text.slice(from)
+}
+
+function isClosing(text: string, from: number): boolean {
+  const next = after(text, from)
+  return next === '}' || next === ']'
+}

@@ -1,0 +1,103 @@
+// The schema of a tool as providers take it: an object with properties, and no choice at its root. A tool whose input is a
+// union is shown as one object with the fields of all its branches; its own schema still checks what comes. Pure.
+import type { Json } from '../../kernel/content.ts'
+import { isObject } from './json.ts'
+
+type Fields = { readonly [key: string]: Json }
+/** By name, in the order they were found: what each branch says of it. */
+type Shape = {
+  readonly properties: Map<string, Json[]>
+  readonly required: ReadonlySet<string>
+  readonly said: string[]
+}
+
+const CHOICES = ['oneOf', 'anyOf', 'allOf'] as const
+const DEPTH_MAX = 8
+
+/** https://github.com/anthropics/claude-code/issues/10606: `oneOf`, `allOf`, `anyOf`, `enum` and `not` are refused at the top. */
+const ROOT_REFUSED = [...CHOICES, 'enum', 'const', 'not'] as const
+
+export function toolSchema(parameters: Json): Json {
+  const given: Fields = isObject(parameters) ? parameters : {}
+  if (!hasRootChoice(given)) {
+    if (given['type'] === 'object' && 'properties' in given) return given
+    return { ...given, type: 'object', properties: given['properties'] ?? {} }
+  }
+  const { properties, required, said } = shapeOf(given, given, 0)
+  const kept = Object.entries(given).filter(([name]) => !REPLACED.has(name))
+  return {
+    ...Object.fromEntries(kept),
+    type: 'object',
+    ...(said.length > 0 ? { description: said.join('\nOr: ') } : {}),
+    properties: Object.fromEntries([...properties].map(([name, all]) => [name, oneOf(all)])),
+    required: [...required],
+  }
+}
+
+export function hasRootChoice(schema: Fields): boolean {
+  return ROOT_REFUSED.some((word) => word in schema)
+}
+
+const REPLACED: ReadonlySet<string> = new Set([
+  ...ROOT_REFUSED,
+  'type',
+  'properties',
+  'required',
+  'additionalProperties',
+])
+
+/** Every branch may bring a field. Only what all branches of a choice demand is demanded. */
+function shapeOf(node: Fields, root: Fields, depth: number): Shape {
+  const whole = referred(node, root)
+  const properties = new Map<string, Json[]>()
+  const required = new Set(textsIn(whole['required']))
+  const said = typeof whole['description'] === 'string' ? [whole['description']] : []
+  add(properties, Object.entries(isObject(whole['properties']) ? whole['properties'] : {}))
+  for (const word of depth < DEPTH_MAX ? CHOICES : []) {
+    const shapes = listIn(whole[word])
+      .filter(isObject)
+      .map((branch) => shapeOf(branch, root, depth + 1))
+    for (const shape of shapes) {
+      said.push(...shape.said)
+      for (const [name, all] of shape.properties)
+        add(
+          properties,
+          all.map((each) => [name, each]),
+        )
+    }
+    for (const name of shapes.flatMap((shape) => [...shape.required])) {
+      if (word === 'allOf' || shapes.every((shape) => shape.required.has(name))) required.add(name)
+    }
+  }
+  return { properties, required, said }
+}
+
+function add(to: Map<string, Json[]>, found: readonly (readonly [string, Json])[]): void {
+  for (const [name, schema] of found) {
+    const known = to.get(name) ?? []
+    if (!known.some((each) => JSON.stringify(each) === JSON.stringify(schema))) known.push(schema)
+    to.set(name, known)
+  }
+}
+
+function oneOf(schemas: readonly Json[]): Json {
+  return schemas.length === 1 ? (schemas[0] ?? {}) : { anyOf: schemas }
+}
+
+/** What `#/$defs/Name` stands for; anything else is left as it is. */
+function referred(node: Fields, root: Fields): Fields {
+  const { $ref } = node
+  const found = typeof $ref === 'string' ? /^#\/(\$defs|definitions)\/([^/]+)$/.exec($ref) : null
+  const [, group = '', name = ''] = found ?? []
+  const all = root[group]
+  const meant = isObject(all) ? all[name] : undefined
+  return isObject(meant) ? meant : node
+}
+
+function listIn(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]) : []
+}
+
+function textsIn(value: Json | undefined): readonly string[] {
+  return listIn(value).filter((each) => typeof each === 'string')
+}

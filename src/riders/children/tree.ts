@@ -1,0 +1,205 @@
+// A session and the children below it, seen from outside: driven until they rest, what they wait for, and what a child still owes
+// its parent. Read from logs; what a session does is decided by the kernel alone.
+import { Fault } from '../../kernel/failure.ts'
+import type { Call } from '../../kernel/ledger.ts'
+import type { Here } from '../../kernel/limits.ts'
+import { next, type Waiting } from '../../kernel/next.ts'
+import type { Store } from '../../kernel/ports.ts'
+import type { Session } from '../../kernel/session.ts'
+import { Book } from '../../engine/session-cache.ts'
+import { answered, awaits, childOf, type End, type Family, isBroke, questionIn, type Send } from './children.ts'
+import { Collector, type Pending } from '../../sessions/result.ts'
+import { saidBefore } from '../../tools/policy/covered.ts'
+
+type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
+type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
+/** Whoever looks at a session when asked: the worker. */
+type Driver = { wake(session: string): Promise<Looked> }
+
+/** Drives a session until it rests, and so do its children: a parent that waits for one rests only if that one does. */
+export async function settle(worker: Driver, store: Store, id: string): Promise<Looked> {
+  for (;;) {
+    const looked = await worker.wake(id)
+    if (looked.type !== 'rested' || looked.waiting !== 'answer') return looked
+    const before = await headOf(store, id)
+    const waits = waitsOf(before)
+    // It was answered right after it was left: look again.
+    if (waits.length === 0) continue
+    const children = childrenOf(id, before)
+    if (children.length === 0) return looked
+    const rested = await Promise.all(children.map((child) => settle(worker, store, child)))
+    const stuck = rested.find(({ type }) => type !== 'rested')
+    if (stuck) return stuck
+    // A child that answered is due news for its parent: look again.
+    const after = await store.card(id)
+    if (after?.seq === before.seq && after.due === null)
+      return waits.length > children.length ? looked : restOf(rested as Rested[], looked)
+  }
+}
+
+/** How a session stands, for whoever drives nothing: work that is open is somebody else's, and so is a retry that comes soon. */
+export async function seenAt(heads: Heads, id: string, here: Pick<Here, 'now'>, lingerMs: number): Promise<Looked> {
+  const session = await heads.of(id)
+  const { now } = here
+  const decision = next(session, { now, epoch: session.epoch })
+  if (decision.type !== 'rest') return { type: 'contended' }
+  const { waiting, until } = decision
+  if (waiting === 'retry' && until !== null && until - now <= lingerMs) return { type: 'contended' }
+  return { type: 'rested', waiting, until }
+}
+
+/** Nobody needs to do anything for children that only wait for their time, or for being resumed: so does their parent. */
+function restOf(children: readonly Rested[], own: Rested): Rested {
+  if (children.some(({ waiting }) => waiting !== 'retry' && waiting !== 'resume')) return own
+  const sleeping = children.filter(({ waiting }) => waiting === 'retry')
+  const first = sleeping.sort((a, b) => (a.until ?? 0) - (b.until ?? 0))[0]
+  return first ?? children[0] ?? own
+}
+
+/** What is answered from outside, by a child or by somebody else. */
+function waitsOf({ run }: Session): readonly Call[] {
+  return (run?.turn?.open ?? []).filter(({ state }) => state.type === 'outside')
+}
+
+function childrenOf(id: string, session: Session): readonly string[] {
+  return waitsOf(session).flatMap((call) => childOf(id, call) ?? [])
+}
+
+/** What a session waits for, and what its children do: people decide at the top. */
+export async function pendingOf(store: Store, id: string, above: readonly string[] = []): Promise<readonly Pending[]> {
+  const path = [...above, id]
+  const session = await headOf(store, id)
+  // An interrupt ends all of it, also before the worker has seen it.
+  if (session.stop > 0) return []
+  const below = await Promise.all(childrenOf(id, session).map((child) => pendingOf(store, child, path)))
+  return [...ownPending(session, path), ...below.flat()]
+}
+
+/** Was it interrupted, or a session above that waits for it? Then nothing of it can be decided any more. */
+export async function isStopped(store: Store, { stop, parent }: Session): Promise<boolean> {
+  if (stop > 0 || parent === null) return stop > 0
+  const above = await headOf(store, parent.session)
+  return waitsOf(above).some(({ key }) => key === parent.call) && isStopped(store, above)
+}
+
+/** What is said of a session that came from a file, until a person lets it go on. */
+export function heldText(id: string): string {
+  return `Session ${id} was imported and is held. Look at what it would do, then let it go on: \`terret resume ${id}\`, or steer([{ type: 'resume' }]). What is open in it is asked about then.`
+}
+
+/** What `decide` takes for a session that ended at its budget. */
+export const BUDGET = 'budget'
+
+function ownPending(session: Session, path: readonly string[]): readonly Pending[] {
+  const id = path.at(-1) ?? ''
+  const { run, inputs, last } = session
+  if (run === null && inputs.length === 0 && isBroke(last)) {
+    const { account, short } = last
+    const args = { ...(account === undefined ? {} : { account }), ...short }
+    return [{ callId: BUDGET, tool: BUDGET, args, needs: 'approval', sessionId: id, path }]
+  }
+  // What came from elsewhere is asked about anew, when it goes on.
+  const open = run?.foreign ? [] : (run?.turn?.open ?? [])
+  return open.flatMap((call): readonly Pending[] => {
+    const { tool, args, gate, digest } = call.proposal
+    const common = { callId: call.key, tool, args, sessionId: id, path }
+    if (call.state.type === 'outside') return childOf(id, call) === null ? [{ ...common, needs: 'answer' }] : []
+    if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
+    const { expiresAt, class: kind, n, roles } = gate
+    const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes }
+    const before = saidBefore(call, run?.said)
+    return [{ ...common, needs: 'approval', ...asked, ...before, ...(digest === undefined ? {} : { digest }) }]
+  })
+}
+
+/** The question that a child of this session waits with, and which agent it is; null if it is no child or waits for nothing. */
+export async function questionOf(
+  store: Store,
+  id: string,
+  child: string,
+): Promise<{ readonly agent: string; readonly call: string } | null> {
+  const card = child.startsWith(`${id}~`) ? await store.card(child) : null
+  if (card === null) return null
+  const session = await headOf(store, child)
+  const asked = questionIn(session)
+  return session.parent?.session === id && asked ? { agent: session.agent, call: asked.key } : null
+}
+
+/**
+ * What a child owes its parent, when a look at it found nothing to do. The parent's answer to its question may have come after
+ * somebody else's: then no end of a run and no new question is left that would answer the parent's call.
+ */
+export async function owed(store: Store, { id, session }: Book, waiting: Waiting): Promise<Send | null> {
+  const { parent } = session
+  if (!parent) return null
+  const above = await headOf(store, parent.session)
+  const call = waitsOf(above).find((open) => childOf(parent.session, open) === id)
+  if (!call) return null
+  const family: Family = { sends: [], births: [] }
+  const whose = { id, session: { ...session, parent: { ...parent, call: call.key } } }
+  if (session.run) awaits(family, whose, { type: 'rest', waiting, until: null })
+  else if (session.last) {
+    const { end, text } = await lastEnd(store, id, session, session.last)
+    answered(family, whose, end, text)
+  }
+  return family.sends[0] ?? null
+}
+
+/** How the last run of a session ended, read again. */
+async function lastEnd(
+  store: Store,
+  id: string,
+  { began, seq }: Session,
+  outcome: End['outcome'],
+): Promise<{ readonly end: End; readonly text: string }> {
+  const collector = new Collector(id, null)
+  for (const event of (await store.read(id, Math.max(0, began - 1))).events) collector.take(event)
+  const result = collector.result([], { waiting: 'nothing', until: null })
+  const { text, usage } = result
+  const output = result.status === 'completed' && result.output !== text ? result.output : undefined
+  const cut = result.stopReason === 'max_tokens' && output === undefined
+  const counts = { requests: usage.modelRequests, toolCalls: usage.toolCalls }
+  return { end: { outcome, output, ...counts, barred: false, cut, began, seq }, text }
+}
+
+const HEADS_KEPT = 32
+
+/** Sessions as their logs are now, for whoever looks at the same ones again and again: only what is new is read. */
+export class Heads {
+  readonly #store: Store
+  readonly #books = new Map<string, Book>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  async of(id: string): Promise<Session> {
+    const known = this.#books.get(id)
+    this.#books.delete(id)
+    const book = known && (await this.#isSame(known)) ? known : new Book(id, this.#store, null, false)
+    await (book === known ? book.catchUp() : book.open())
+    if (book.session.seq === 0) throw missing(id)
+    this.#books.set(id, book)
+    const [oldest] = this.#books.keys()
+    if (this.#books.size > HEADS_KEPT && oldest !== undefined) this.#books.delete(oldest)
+    return book.session
+  }
+
+  /** Its session may have been removed, and its id used again. */
+  async #isSame({ id, session: { seq, at } }: Book): Promise<boolean> {
+    const [last] = (await this.#store.read(id, seq - 1, 1)).events
+    return last?.seq === seq && last.at === at
+  }
+}
+
+function missing(id: string): Fault {
+  return new Fault('session_missing', `There is no session ${id}. Check the id, or open a new one.`)
+}
+
+/** A session as its log is now. */
+export async function headOf(store: Store, id: string): Promise<Session> {
+  const book = new Book(id, store)
+  await book.open()
+  if (book.session.seq === 0) throw missing(id)
+  return book.session
+}

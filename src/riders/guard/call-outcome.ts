@@ -1,0 +1,129 @@
+// What one call came to, as the breaker counts it (progress.ts): was it refused, may it work later, is it the same as another?
+import { hash } from 'node:crypto'
+import type { BlobRef, CallStatus, EffectClass, Gate, Json } from '../../kernel/content.ts'
+import type { Failure } from '../../kernel/failure.ts'
+import { canonicalJson } from '../../tools/core/canonical.ts'
+import { type ClassifiedFailure, classify } from '../../sessions/classify.ts'
+
+/** What one call came to. Sealed, `print` stands for the arguments, and a hash for a long output. */
+export type Attempt = {
+  readonly tool: string
+  readonly effect: EffectClass
+  readonly gate: Gate | undefined
+  args: Json
+  print: string | null
+  readonly status: CallStatus
+  readonly failure: Failure | undefined
+  readonly metadata: Json | undefined
+  output: string | BlobRef | { readonly hash: string }
+}
+
+const OUTPUT_KEPT_CHARS = 256
+
+/** Only the harness's own word about a child it ran: any tool may claim to be beyond hope. */
+export function isPermanent({ metadata, gate }: Attempt): boolean {
+  if (metadata === null || typeof metadata !== 'object' || !gate) return false
+  if ((metadata as { readonly permanent?: Json }).permanent !== true) return false
+  const outside = gate.type === 'ask' ? gate.outside : gate
+  return outside?.type === 'outside' && outside.child !== undefined
+}
+
+/** A rule, a hook or a person said no. That nobody decided in time is no such word, and what a tool itself denies may change. */
+export function isRejected(attempt: Attempt): boolean {
+  const { status, failure, gate } = attempt
+  if (status === 'denied') return classified(attempt)?.class !== 'ApprovalExpired'
+  return gate?.type === 'refuse' && failure?.kind === 'Denied'
+}
+
+/** The same again may work later. What the model must correct is not of that kind. */
+export function isTransient(attempt: Attempt): boolean {
+  const { status, failure } = attempt
+  if (status === 'denied') return false
+  const { kind, recoverable } = failure ?? {}
+  if (status === 'timeout' || status === 'unknown' || kind === 'Unknown') return true
+  if (kind === 'InvalidInput' || kind === 'NotFound' || kind === 'Denied' || recoverable === false) return false
+  if (kind === 'Timeout' || kind === 'Unavailable' || recoverable) return true
+  return classified(attempt)?.recoverable === true
+}
+
+function classified({ status, failure, metadata, output }: Attempt): ClassifiedFailure | null {
+  const result = { type: 'agent.tool_result', status, content: textOf(output) } as const
+  return classify({ ...result, ...(failure ? { failure } : {}), ...(metadata === undefined ? {} : { metadata }) })
+}
+
+export function isSameFailure(a: Attempt, b: Attempt): boolean {
+  return a.tool === b.tool && lineOf(errorOf(a)) === lineOf(errorOf(b)) && isSameArgs(a, b)
+}
+
+export function isSameCall(a: Attempt, b: Attempt): boolean {
+  return a.tool === b.tool && isSameArgs(a, b)
+}
+
+export function isSameOutput(a: Attempt, b: Attempt): boolean {
+  if (a.tool !== b.tool) return false
+  if (typeof a.output === 'string' && typeof b.output === 'string') return a.output === b.output
+  return hashOf(a.output) === hashOf(b.output)
+}
+
+/** Comparing stops at the first difference, so it is cheaper than a hash of each. */
+function isSameArgs(a: Attempt, b: Attempt): boolean {
+  return a.print === null && b.print === null ? isSameJson(a.args, b.args) : printOf(a) === printOf(b)
+}
+
+function printOf(attempt: Attempt): string {
+  attempt.print ??= fingerprint(attempt.args)
+  return attempt.print
+}
+
+/** Equal arguments have equal fingerprints, whatever the order of their keys. */
+export function fingerprint(args: Json): string {
+  return hash('sha256', canonicalJson(args)).slice(0, 16)
+}
+
+/** As it will read when it comes back from the log: a key without a value is no key. */
+export function isSameJson(a: Json, b: Json): boolean {
+  if (a === b) return true
+  if (a === null || b === null || typeof a !== 'object' || typeof b !== 'object') return false
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
+    for (let i = 0; i < a.length; i++) if (!isSameJson(a[i] as Json, b[i] as Json)) return false
+    return true
+  }
+  const [one, other] = [a as Keyed, b as Keyed]
+  let keys = 0
+  for (const key in one) {
+    const value = one[key]
+    if (value === undefined) continue
+    if (!Object.hasOwn(other, key) || !isSameJson(value, other[key] as Json)) return false
+    keys += 1
+  }
+  for (const key in other) if (other[key] !== undefined) keys -= 1
+  return keys === 0
+}
+type Keyed = { readonly [key: string]: Json | undefined }
+
+/** Nothing large is held for it any more; it still compares as before. */
+export function seal(attempt: Attempt): void {
+  printOf(attempt)
+  attempt.args = null
+  const { status, output } = attempt
+  const long = status === 'ok' && typeof output === 'string' && output.length > OUTPUT_KEPT_CHARS
+  if (long) attempt.output = { hash: hashOf(output) }
+}
+
+function hashOf(output: Attempt['output']): string {
+  return typeof output === 'string' ? hash('sha256', output) : output.hash
+}
+
+function textOf(output: Attempt['output']): string {
+  return typeof output === 'string' ? output : ''
+}
+
+export function errorOf({ output, failure }: Attempt): string {
+  return textOf(output) || (failure?.message ?? '')
+}
+
+function lineOf(text: string): string {
+  const end = text.indexOf('\n')
+  return end < 0 ? text : text.slice(0, end)
+}

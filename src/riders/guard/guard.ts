@@ -1,0 +1,115 @@
+// The guard of a run: asked right before each request whether something must be said first, or whether the run must end. A fold
+// of the log beside the session's: fed the run's events again, it says the same. What it says becomes events; it writes nothing.
+import type { Allow, Outcome, Usage } from '../../kernel/content.ts'
+import type { Event } from '../../kernel/event.ts'
+import type { Session } from '../../kernel/session.ts'
+import { limitNotices } from './notices.ts'
+import { type BreakerOptions, Progress } from './progress.ts'
+
+export type { BreakerOptions } from './progress.ts'
+
+export type Traits = {
+  /** Tools that write the deliverable: they stay one request longer than the others. */
+  readonly writers: ReadonlySet<string>
+  /** Tools that are called again and again by their nature: no breaker counts them. */
+  readonly pollers: ReadonlySet<string>
+  /** The answer is given by calling `final_result`. */
+  readonly finalResult: boolean
+}
+
+export type Word =
+  /** One at a time: ask again after it was folded. */
+  | { readonly type: 'note'; readonly kind: 'limit' | 'nudge'; readonly text: string }
+  | { readonly type: 'settle'; readonly outcome: Outcome }
+
+/** With fewer requests than this there is none to spare for an answer without tools. */
+const WITHDRAWS_FROM = 3
+
+export class Guard {
+  readonly #progress: Progress | null
+  /** Of this run: input and output together. */
+  #tokens = 0
+  /** What the log says was told in this run. */
+  #told: string[] = []
+  /** What was said last, in case it reads otherwise in the log: a secret may look like anything. */
+  #offered: string | null = null
+
+  constructor({ breaker = {} }: { readonly breaker?: BreakerOptions | false }) {
+    this.#progress = breaker === false ? null : new Progress(breaker)
+  }
+
+  /** Every event of the session in order, also those of earlier runs: it starts anew with each run. */
+  take(event: Event): void {
+    switch (event.type) {
+      case 'run.started':
+      case 'run.settled':
+        this.#tokens = 0
+        this.#told = []
+        this.#offered = null
+        this.#progress?.reset()
+        return
+      case 'agent.message':
+        this.#count(event.usage)
+        this.#progress?.reply(event)
+        return
+      case 'model.failed':
+        this.#count(event.usage)
+        return
+      case 'agent.tool_result':
+        this.#count(event.usage)
+        this.#progress?.result(event)
+        return
+      case 'user.custom_tool_result':
+        this.#progress?.answer(event)
+        return
+      case 'model.started':
+        this.#progress?.asked()
+        return
+      case 'note.added':
+        if (event.kind === 'nudge') this.#progress?.nudged()
+        else if (event.kind === 'limit') this.#tell(event.text)
+        return
+      default:
+        return
+    }
+  }
+
+  /** Asked right before a request is recorded. Null: nothing to say. */
+  word(session: Session, traits: Traits): Word | null {
+    const { run } = session
+    if (!run) return null
+    const rung = this.#progress?.rung(traits.pollers) ?? null
+    // What stopped it is the root cause, also where a limit is reached at the same moment.
+    if (rung?.type === 'halt') return { type: 'settle', outcome: { type: 'halted', reason: rung.text } }
+    const { tokens = null } = run.limits
+    if (tokens !== null && this.#tokens >= tokens)
+      return { type: 'settle', outcome: { type: 'limit', limit: 'tokens' } }
+    const allow = this.allow(session, traits)
+    // Without tools there is nothing to do otherwise.
+    if (rung && allow !== 'none') return { type: 'note', kind: 'nudge', text: rung.text }
+    for (const text of limitNotices(run, this.#tokens, allow, traits)) {
+      if (this.#told.includes(text)) continue
+      this.#offered = text
+      return { type: 'note', kind: 'limit', text }
+    }
+    return null
+  }
+
+  /** Which calls the coming request may make: the last one is for the answer, and the one before for writing it down. */
+  allow({ run }: Session, { writers }: Traits): Allow {
+    if (!run || run.limits.modelRequests < WITHDRAWS_FROM) return 'all'
+    const left = run.limits.modelRequests - run.requests
+    if (left <= 1) return 'none'
+    return left === 2 && writers.size > 0 ? 'writers' : 'all'
+  }
+
+  #count(usage: Usage | undefined): void {
+    if (usage) this.#tokens += usage.inputTokens + usage.outputTokens
+  }
+
+  #tell(text: string): void {
+    this.#told.push(text)
+    if (this.#offered !== null) this.#told.push(this.#offered)
+    this.#offered = null
+  }
+}

@@ -1,0 +1,321 @@
+// The hooks of a harness: a host's own code around a run. They are asked here, in order; what they said is recorded by whoever
+// asks (a run's start, a call's result, a turn's verdict), so nothing that was answered is asked again.
+import { Fault } from '../../kernel/failure.ts'
+import type { CallKey, Json } from '../../kernel/content.ts'
+import type { Waiting } from '../../kernel/next.ts'
+import type { Clock } from '../../kernel/ports.ts'
+import { callable, filled, listOf, needed, optionsOf, text } from '../../options.ts'
+import { isMetadata, NO_METADATA, type Output } from '../../tools/core/output.ts'
+import type { Result } from '../../sessions/result.ts'
+
+type At = {
+  readonly session: string
+  readonly agent: string
+}
+type OnCall = At & { readonly call: CallKey; readonly tool: string; readonly args: Json }
+/** A copy of the result. Change it in place, or return another. */
+type Envelope = { ok: boolean; content: string; metadata: { [key: string]: Json } }
+
+/** What each hook is told. Every hook gets a copy of its own. */
+export type HookEvents = {
+  readonly run_start: At & { readonly prompt: string }
+  readonly user_prompt_submit: At & { readonly prompt: string }
+  readonly before_tool_call: OnCall
+  readonly after_tool_call: OnCall & { readonly output: Envelope }
+  readonly before_subagent_run: OnCall & { readonly child: string }
+  readonly after_subagent_run: At & { readonly call: CallKey; readonly child: string; readonly output: Envelope }
+  readonly limit_reached: At & { readonly limit: string; readonly value: number | null; readonly count: number }
+  readonly run_end: At & { readonly result: Result }
+  /** After each reply. `cost` is in millionths of a dollar, for the run so far. */
+  readonly stop: At & {
+    readonly requests: number
+    readonly requestsMax: number
+    readonly cost: number
+    readonly model: string
+  }
+  /** A reply without calls, which would be the answer. */
+  readonly continue_turn: At & { readonly text: string; readonly requests: number; readonly requestsMax: number }
+  /** After the answer was given, in the background. */
+  readonly post_run: At & {
+    readonly prompt: string
+    readonly result: Result
+    /** One line a call: its tool and how it ended, and nothing of what it said. */
+    readonly tools: readonly string[]
+    readonly durationMs: number
+  }
+  /** Somebody looked at the session, and there is nothing to do now; also when there was nothing before. */
+  readonly session_rest: At & { readonly waiting: Waiting }
+}
+
+type Cancel = { readonly cancel: string }
+type Nothing = undefined
+/** What each hook may say. Those that may say nothing only watch. */
+type Words = {
+  readonly run_start: Nothing
+  readonly user_prompt_submit: Cancel | { readonly context: string } | Nothing
+  readonly before_tool_call: Cancel | Nothing
+  /** An envelope, or the JSON of one. */
+  readonly after_tool_call: Output | string | Nothing
+  readonly before_subagent_run: Cancel | Nothing
+  readonly after_subagent_run: Nothing
+  readonly limit_reached: Nothing
+  readonly run_end: Nothing
+  readonly stop: { readonly stop: string } | Nothing
+  /** What the model is told instead of being done. The limit on requests still holds. */
+  readonly continue_turn: { readonly continue: string } | Nothing
+  readonly post_run: Nothing
+  readonly session_rest: Nothing
+}
+
+export type HookType = keyof HookEvents
+type HookOn<T extends HookType> = {
+  readonly type: T
+  /** Only for these tools. Without it, for all. */
+  readonly tools?: readonly string[]
+  /** Only for these agents. Without it, for all. */
+  readonly agents?: readonly string[]
+  readonly run: (event: HookEvents[T]) => Words[T] | void | Promise<Words[T] | void>
+}
+export type Hook = { readonly [T in HookType]: HookOn<T> }[HookType]
+
+export type HookOptions = {
+  readonly hooks: readonly Hook[]
+  /** A hook that throws ends its run. Otherwise it is reported, and the run goes on as if it had said nothing. */
+  readonly strict: boolean
+  readonly agents: readonly string[]
+  readonly clock: Clock
+  readonly report: (hook: HookType, error: unknown) => void
+}
+
+/** A strict hook threw. */
+export class HookFailed extends Error {
+  constructor(type: HookType, error: unknown) {
+    super(
+      `The hook ${type} failed: ${error instanceof Error ? error.message || error.name : String(error) || 'no reason'}`,
+      { cause: error },
+    )
+    this.name = 'HookFailed'
+  }
+}
+
+/** A hook that only watches a run must not keep whoever waits for its answer. */
+const WATCH_MS = 30_000
+
+export class Hooks {
+  readonly #hooks: readonly Hook[]
+  readonly #strict: boolean
+  readonly #clock: Clock
+  readonly #report: HookOptions['report']
+
+  constructor({ hooks, strict, agents, clock, report }: HookOptions) {
+    for (const hook of hooks) check(hook, agents)
+    this.#hooks = hooks
+    this.#strict = strict
+    this.#clock = clock
+    this.#report = report
+  }
+
+  some(type: HookType): boolean {
+    return this.#hooks.some((hook) => hook.type === type)
+  }
+
+  has(type: HookType, agent: string, tool?: string): boolean {
+    return this.#hooks.some((hook) => hook.type === type && applies(hook, agent, tool))
+  }
+
+  /**
+   * Why it must not happen, or null. The first that says no is the last that is asked; whatever is said is a no.
+   * Nobody is asked any more once it is not `wanted`: somebody else may have the word by then.
+   */
+  async held(
+    type: 'before_tool_call' | 'before_subagent_run',
+    event: HookEvents[typeof type],
+    wanted: () => boolean,
+  ): Promise<string | null> {
+    for (const hook of this.#of(type, event.agent, event.tool)) {
+      if (!wanted()) return null
+      const word = await this.#ask(hook, structuredClone(event))
+      if (word !== undefined) return reasonOf(word.cancel)
+    }
+    return null
+  }
+
+  async prompt(event: HookEvents['user_prompt_submit']): Promise<Cancel | { readonly contexts: readonly string[] }> {
+    const contexts: string[] = []
+    for (const hook of this.#of('user_prompt_submit', event.agent)) {
+      const word: { readonly cancel?: unknown; readonly context?: unknown } | undefined = await this.#ask(
+        hook,
+        structuredClone(event),
+      )
+      if (word === undefined) continue
+      if (word.cancel !== undefined || typeof word.context !== 'string') return { cancel: reasonOf(word.cancel) }
+      if (word.context !== '') contexts.push(word.context)
+    }
+    return { contexts }
+  }
+
+  /** The result as the hooks leave it. What they make of it must still be a result. */
+  async rewritten(event: Omit<HookEvents['after_tool_call'], 'output'>, output: Output): Promise<Output> {
+    let now = output
+    for (const hook of this.#of('after_tool_call', event.agent, event.tool)) {
+      const own = structuredClone({ ...event, output: now })
+      const said = await this.#ask(hook, own)
+      now = readEnvelope(said === undefined ? own.output : said) ?? INVALID
+    }
+    return now
+  }
+
+  /** Why the run must stop, or null. */
+  async stopped(event: HookEvents['stop']): Promise<string | null> {
+    for (const hook of this.#of('stop', event.agent)) {
+      const word = await this.#ask(hook, structuredClone(event))
+      if (word !== undefined) return reasonOf(word.stop)
+    }
+    return null
+  }
+
+  /** What the model is told instead of being done, or null. */
+  async goesOn(event: HookEvents['continue_turn']): Promise<string | null> {
+    for (const hook of this.#of('continue_turn', event.agent)) {
+      const word = await this.#ask(hook, structuredClone(event))
+      if (typeof word?.continue === 'string' && word.continue.trim() !== '') return word.continue
+    }
+    return null
+  }
+
+  /** Tells those that only watch. A run that has ended cannot be ended again: then no error is more than reported. */
+  async tell<T extends 'run_start' | 'after_subagent_run' | 'limit_reached' | 'run_end' | 'post_run' | 'session_rest'>(
+    type: T,
+    event: HookEvents[T],
+  ): Promise<void> {
+    const strict = this.#strict && type === 'run_start'
+    // Nobody waits for what comes after the answer.
+    const waited = type !== 'post_run'
+    for (const hook of this.#of(type, event.agent)) await this.#ask(hook, structuredClone(event), { strict, waited })
+  }
+
+  #of<T extends HookType>(type: T, agent: string, tool?: string): readonly HookOn<T>[] {
+    const known = (hook: Hook): boolean => hook.type === type && applies(hook, agent, tool)
+    return this.#hooks.filter(known) as unknown as readonly HookOn<T>[]
+  }
+
+  /** The event is the hook's own from here on. */
+  async #ask<T extends HookType>(
+    hook: HookOn<T>,
+    event: HookEvents[T],
+    { strict = this.#strict, waited = false } = {},
+  ): Promise<Words[T] | undefined> {
+    try {
+      const said = hook.run(event)
+      const word = await (waited ? this.#within(said) : said)
+      return word ?? undefined
+    } catch (error) {
+      if (strict) throw new HookFailed(hook.type, error)
+      this.#report(hook.type, error)
+      return undefined
+    }
+  }
+
+  async #within<T>(said: T | Promise<T>): Promise<T> {
+    let cancel = (): void => {}
+    const late = new Promise<never>((_resolve, reject) => {
+      cancel = this.#clock.timer(WATCH_MS, () => reject(new Error(`It did not return in ${WATCH_MS} ms.`)))
+    })
+    try {
+      return await Promise.race([said, late])
+    } finally {
+      cancel()
+    }
+  }
+}
+
+function reasonOf(said: unknown): string {
+  return typeof said === 'string' && said.trim() !== '' ? said : 'No reason was given.'
+}
+
+const INVALID: Output = {
+  ok: false,
+  content: 'The call ran, but a hook made something of its result that is no result.',
+  metadata: { error_type: 'InvalidToolOutput' },
+}
+
+function applies({ tools, agents }: Hook, agent: string, tool: string | undefined): boolean {
+  return (agents?.includes(agent) ?? true) && (tool === undefined || (tools?.includes(tool) ?? true))
+}
+
+/** Each hook, and whether it is about a call of one tool. */
+const OF_TOOL: Readonly<Record<HookType, boolean>> = {
+  run_start: false,
+  user_prompt_submit: false,
+  before_tool_call: true,
+  after_tool_call: true,
+  before_subagent_run: true,
+  after_subagent_run: false,
+  limit_reached: false,
+  run_end: false,
+  stop: false,
+  continue_turn: false,
+  post_run: false,
+  session_rest: false,
+}
+
+const checkHook = optionsOf<Hook>('a hook', {
+  type: needed(text),
+  tools: listOf(filled),
+  agents: listOf(filled),
+  run: needed(callable),
+})
+
+/** A hook that never fires is a policy that is not there, so what cannot be meant is refused. */
+function check(hook: Hook, agents: readonly string[]): void {
+  const { type } = hook ?? {}
+  if (!Object.hasOwn(OF_TOOL, type))
+    throw invalid(`There is no hook "${String(type)}". There are: ${Object.keys(OF_TOOL).join(', ')}.`)
+  if (typeof hook.run !== 'function') throw invalid(`The hook ${type} has no function to run.`)
+  checkHook(hook, `the hook ${type}`)
+  for (const [name, list] of [['tools', hook.tools] as const, ['agents', hook.agents] as const]) {
+    if (list?.length === 0) throw invalid(`The hook ${type} has an empty list of ${name}. Leave it out to mean all.`)
+  }
+  if (hook.tools && !OF_TOOL[type]) throw invalid(`The hook ${type} is not about a tool. Leave out its list of tools.`)
+  const unknown = hook.agents?.find((name) => !agents.includes(name))
+  if (unknown !== undefined)
+    throw invalid(`The hook ${type} names the agent "${unknown}", which this harness does not have.`)
+}
+
+function invalid(text: string): Fault {
+  return new Fault('invalid_config', text)
+}
+
+/** An envelope, or the text of one, as plain JSON: what cannot be written is no result. Null if it is none. */
+function readEnvelope(said: unknown): Output | null {
+  try {
+    const value = JSON.parse(typeof said === 'string' ? said : JSON.stringify(said)) as Partial<Output> | null
+    const { ok, content, metadata } = value ?? {}
+    if (typeof ok !== 'boolean' || typeof content !== 'string' || !isMetadata(metadata)) return null
+    return { ok, content, metadata: Object.keys(metadata).length === 0 ? NO_METADATA : metadata }
+  } catch {
+    return null
+  }
+}
+
+/** A stop hook: the run ends before it costs this many dollars. A cap that is no amount of money stops at once. */
+export function stopAtUsd(usd: number): Hook {
+  const sound = Number.isFinite(usd) && usd > 0
+  const run = ({ cost }: HookEvents['stop']): Words['stop'] => {
+    if (!sound) return { stop: `The cap of ${usd} dollars is no amount of money.` }
+    return cost >= usd * 1_000_000
+      ? { stop: `The run has cost $${cost / 1_000_000}, and may cost $${usd}.` }
+      : undefined
+  }
+  return { type: 'stop', run }
+}
+
+/** A stop hook: the run ends after this many requests. */
+export function stopAtRequests(most: number): Hook {
+  const sound = Number.isInteger(most) && most > 0
+  const run = ({ requests }: HookEvents['stop']): Words['stop'] => {
+    if (!sound) return { stop: `${most} is no number of requests.` }
+    return requests >= most ? { stop: `The run has made ${requests} requests, and may make ${most}.` } : undefined
+  }
+  return { type: 'stop', run }
+}

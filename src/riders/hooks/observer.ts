@@ -1,0 +1,197 @@
+// Who watches what runs come to: hooks that may only look, and the tracer. A consumer of the log: it is told after the commit,
+// at most once, and nothing it does changes a run.
+import type { Limits } from '../../kernel/content.ts'
+import type { Event, OwnerEvent } from '../../kernel/event.ts'
+import { open, type OpenSession, take } from '../../kernel/fold.ts'
+import type { Waiting } from '../../kernel/next.ts'
+import type { Clock, Store } from '../../kernel/ports.ts'
+import { EMPTY } from '../../kernel/session.ts'
+import { isChildKey } from '../children/children.ts'
+import type { Hooks } from './hooks.ts'
+import { inputText } from '../../view/history.ts'
+import { type CallRecord, Collector, type Result } from '../../sessions/result.ts'
+import { sleep } from '../../engine/sleep.ts'
+import type { Watcher } from '../../engine/wiring.ts'
+
+export type RunTracer = {
+  /** A run settled. It must not wait. */
+  settled(session: string, run: number): void
+  close(): Promise<void>
+}
+
+export type ObserverOptions = {
+  readonly store: Store
+  readonly clock: Clock
+  readonly hooks: Hooks | null
+  readonly tracer: RunTracer | null
+  readonly report: (error: unknown) => void
+}
+
+const PAGE = 1_000
+/** How long a harness that is closed waits for what goes on in the background. */
+const CLOSE_MS = 30_000
+
+export class Observer implements Watcher {
+  readonly #options: ObserverOptions
+  /** What is being told of each session, in order. */
+  readonly #telling = new Map<string, Promise<void>>()
+  readonly #after = new Set<Promise<void>>()
+
+  constructor(options: ObserverOptions) {
+    this.#options = options
+  }
+
+  committed(session: string, agent: string, run: number | null, events: readonly OwnerEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'run.settled')
+        this.#line(session, () => this.#ended({ session, agent, began: run ?? event.seq, event }))
+      else if (event.type === 'agent.tool_result' && event.from !== undefined)
+        this.#line(session, () => this.#returned(session, agent, event))
+    }
+  }
+
+  rested(session: string, waiting: Waiting): void {
+    const { store, hooks } = this.#options
+    if (!hooks?.some('session_rest')) return
+    this.#line(session, async () => {
+      const { agent = '' } = (await store.card(session)) ?? {}
+      await hooks.tell('session_rest', { session, agent, waiting })
+    })
+  }
+
+  async told(session: string): Promise<void> {
+    await this.#telling.get(session)
+  }
+
+  async close(): Promise<void> {
+    const { clock, report, tracer } = this.#options
+    await Promise.allSettled(this.#telling.values())
+    const done = new AbortController()
+    const late = sleep(clock, CLOSE_MS, done.signal)
+    await Promise.race([Promise.allSettled(this.#after), late])
+    done.abort()
+    if (this.#after.size > 0) report(new Error(`${this.#after.size} post_run hooks did not return in ${CLOSE_MS} ms.`))
+    await tracer?.close()
+  }
+
+  #line(session: string, tell: () => Promise<void>): void {
+    const line = (this.#telling.get(session) ?? Promise.resolve()).then(tell).catch(this.#options.report)
+    this.#telling.set(session, line)
+    void line.then(() => {
+      if (this.#telling.get(session) === line) this.#telling.delete(session)
+    })
+  }
+
+  async #ended({ session, agent, began, event }: Ended): Promise<void> {
+    const { store, hooks, tracer } = this.#options
+    tracer?.settled(session, began)
+    if (!hooks) return
+    const run = await readRun(store, session, began, event)
+    const at = { session, agent }
+    const reached = limitOf(run)
+    if (reached) await hooks.tell('limit_reached', { ...at, ...reached })
+    await hooks.tell('run_end', { ...at, result: run.result })
+    if (!hooks.has('post_run', agent)) return
+    const after = this.#tellAfter(at, run).catch(this.#options.report)
+    this.#after.add(after)
+    void after.then(() => this.#after.delete(after))
+  }
+
+  async #tellAfter(at: { readonly session: string; readonly agent: string }, run: Read): Promise<void> {
+    const { store, hooks } = this.#options
+    const prompt = await inputText(store, at.session, run.inputs)
+    const { result, durationMs } = run
+    await hooks?.tell('post_run', { ...at, prompt, result, tools: result.calls.map(lineOf), durationMs })
+  }
+
+  async #returned(session: string, agent: string, event: Extract<Event, { type: 'agent.tool_result' }>): Promise<void> {
+    const { store, hooks } = this.#options
+    if (!hooks?.has('after_subagent_run', agent) || event.from === undefined) return
+    const [answer] = (await store.read(session, event.from - 1, 1)).events
+    if (answer?.type !== 'user.custom_tool_result' || !isChildKey(answer.id)) return
+    const metadata = (answer.metadata ?? {}) as { readonly agent?: string }
+    const output = { ok: answer.ok, content: answer.content, metadata: { ...metadata } }
+    await hooks.tell('after_subagent_run', { session, agent, call: event.call, child: metadata.agent ?? '', output })
+  }
+}
+
+type Ended = {
+  readonly session: string
+  readonly agent: string
+  readonly began: number
+  readonly event: Extract<Event, { type: 'run.settled' }>
+}
+
+type Read = {
+  readonly result: Result
+  readonly inputs: readonly number[]
+  readonly limits: Limits | null
+  readonly durationMs: number
+  /** The tool whose retries were used up last. */
+  readonly exhausted: Reached | null
+}
+
+/** What happened, and nothing of what was said. */
+function lineOf({ tool, status, chars, failure }: CallRecord): string {
+  return `${tool}: ${status === 'ok' ? `ok (${chars} chars)` : `failed (${failure?.class ?? status ?? 'open'})`}`
+}
+
+/** The run that this event settled, as its log has it: from the input that opened it, as whoever sent that sees it. */
+async function readRun(store: Store, session: string, from: number, end: Ended['event']): Promise<Read> {
+  const [start] = (await store.read(session, from - 1, 1)).events
+  const began = start?.type === 'run.started' ? start : null
+  const { inputs = [], limits = null, at } = began ?? { inputs: end.inputs, at: end.at }
+  const first = inputs[0] ?? null
+  const collector = new Collector(session, first)
+  const retries = new Retries(from)
+  for (let after = (first ?? from) - 1; after < end.seq; ) {
+    const { events } = await store.read(session, after, Math.min(PAGE, end.seq - after))
+    for (const event of events) {
+      if (event.seq >= from) retries.take(event)
+      collector.take(event)
+    }
+    const last = events.at(-1)
+    if (last === undefined) break
+    after = last.seq
+  }
+  await collector.countChildren(store)
+  const result = collector.result([], { waiting: 'nothing', until: null })
+  return { result, inputs, limits, durationMs: end.at - at, exhausted: retries.exhausted }
+}
+
+type Reached = { readonly limit: string; readonly value: number | null; readonly count: number }
+
+/** Which tool used up its retries, as the kernel counts them. A tool's own number of retries comes before the run's. */
+class Retries {
+  readonly #session: OpenSession
+  readonly #own = new Map<string, number | undefined>()
+
+  constructor(from: number) {
+    this.#session = open({ ...EMPTY, seq: from - 1 })
+  }
+
+  take(event: Event): void {
+    if (event.type === 'run.settled') return
+    if (event.type === 'agent.message') for (const { tool, retries } of event.calls) this.#own.set(tool, retries)
+    take(this.#session, event)
+  }
+
+  get exhausted(): Reached | null {
+    const { exhausted = null, toolRetries = {}, limits = null } = this.#session.run ?? {}
+    if (exhausted === null) return null
+    const value = this.#own.get(exhausted) ?? limits?.toolRetries ?? 0
+    return { limit: 'tool_retries', value, count: toolRetries[exhausted] ?? 0 }
+  }
+}
+
+function limitOf({ result, limits, exhausted }: Read): Reached | null {
+  const { usage } = result.own
+  if (result.status === 'failed' && result.stopReason === 'tool_retries_exceeded') return exhausted
+  if (result.status !== 'limit') return null
+  const { limit } = result
+  if (limit === 'model_requests') return { limit, value: limits?.modelRequests ?? null, count: usage.modelRequests }
+  if (limit === 'tool_calls') return { limit, value: limits?.toolCalls ?? null, count: usage.toolCalls }
+  if (limit === 'active_ms') return { limit, value: limits?.activeMs ?? null, count: limits?.activeMs ?? 0 }
+  if (limit === 'tokens') return { limit, value: limits?.tokens ?? null, count: usage.inputTokens + usage.outputTokens }
+  return { limit, value: null, count: result.cost }
+}

@@ -1,0 +1,132 @@
+// The door through which a tool asks a model: under the budget of the run that called the tool, like the run's own calls. What a
+// try may cost is held before it is made and settled after it. It tries once: whether to try again is the tool's.
+import type { CallKey, Mutable, Usage } from '../../kernel/content.ts'
+import { Fault } from '../../kernel/failure.ts'
+import type { Charge, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import { failure } from '../../models/http/failures.ts'
+import type { Book } from '../../engine/session-cache.ts'
+import { closing } from './charges.ts'
+import type { FlightContext, Landing } from '../../engine/flights.ts'
+import { costOf } from '../../effects/outcomes.ts'
+import { emptyAccount, holdOf, type Purse, rateOf } from './spending-limits.ts'
+import { sleep } from '../../engine/sleep.ts'
+import { assumedFor, charsIn, costed, type Spent } from './usage-estimate.ts'
+import type { World } from '../../engine/wiring.ts'
+
+/** How the keys of all holds begin that requests of this call opened. */
+export function holdsUnder(session: string, call: CallKey): string {
+  return `${session}:${call}/`
+}
+
+/** Whoever knows what the tools of a session may spend. */
+export type Purses = { allowance(book: Book): Promise<Purse> }
+
+/** The result of a call that asked models says what they came to. What is still held for one is not waited for. */
+export function paidFor({ events, ...rest }: Landing, session: string, call: CallKey, spent: Spent | null): Landing {
+  const told = events.map((event) => (event.type === 'agent.tool_result' ? { ...event, ...spent } : event))
+  return { ...rest, events: told, charges: [{ type: 'lost', key: holdsUnder(session, call) }] }
+}
+
+export class Door {
+  /** What all requests of this call came to so far; null if none was made. */
+  spent: Spent | null = null
+  readonly #world: World
+  readonly #book: Book
+  readonly #under: string
+  readonly #flight: FlightContext
+  readonly #purses: Purses
+  #purse: Promise<Purse> | null = null
+  #tries = 0
+
+  constructor(
+    { world, book, flight }: { readonly world: World; readonly book: Book; readonly flight: FlightContext },
+    call: CallKey,
+    purses: Purses,
+  ) {
+    this.#world = world
+    this.#book = book
+    this.#flight = flight
+    this.#under = holdsUnder(book.id, call)
+    this.#purses = purses
+  }
+
+  readonly ask = async (model: Model, request: Request): Promise<Reply | ModelFailure> => {
+    const purse = await (this.#purse ??= this.#purses.allowance(this.#book))
+    this.#tries += 1
+    // The epoch keeps it apart from what an attempt before this one asked.
+    const key = `${this.#under}${this.#book.epoch}.${this.#tries}`
+    const held = purse.bounded ? holdOf(await rateOf(model), charsIn(request)) : null
+    const over = held === null ? null : await this.#hold(purse, key, held)
+    if (over !== null) return over
+    const { answer, spent } = await this.#asked(model, request)
+    if (spent !== null) this.spent = this.spent === null ? spent : sum(this.spent, spent)
+    // If it cannot be written now, it is settled in full with the result of the call.
+    if (held !== null) await this.#charge([closing(key, held, spent)]).catch(() => {})
+    return answer
+  }
+
+  /** `spent` is null where the provider did nothing. */
+  async #asked(model: Model, request: Request): Promise<{ answer: Reply | ModelFailure; spent: Spent | null }> {
+    const flight = this.#flight
+    if (!flight.clear()) return { answer: failure('other', 'The call was stopped before it was made.'), spent: null }
+    const { clock } = this.#world
+    let spoke = false
+    const emit = (): void => {
+      spoke = true
+    }
+    const context = { signal: flight.signal, clock, emit, sleep: (ms: number) => sleep(clock, ms, flight.signal) }
+    const told = await answerOf(() => model.call(request, context))
+    if (told.type === 'reply') {
+      const answer = told.cost === undefined ? await costed(model, request, told) : told
+      const late = flight.reason === null ? null : failure('other', 'The call was stopped before its answer came.')
+      return { answer: late ?? answer, spent: spentIn(answer) }
+    }
+    const worked = !told.unasked && (spoke || flight.reason !== null || told.class === 'timeout')
+    return { answer: told, spent: worked ? await assumedFor(model, request, told.partial?.length ?? 0) : null }
+  }
+
+  async #hold(purse: Purse, key: string, amount: number): Promise<ModelFailure | null> {
+    const { id, session } = this.#book
+    const payer = { session: id, root: session.parent?.root ?? id, run: session.began, at: this.#world.store.now() }
+    try {
+      await this.#charge([...purse.limits(payer), { type: 'hold', key, accounts: purse.accounts(payer), amount }])
+      return null
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'over_budget') throw error
+      return failure(
+        'other',
+        `over budget: the money of the ${emptyAccount(error) ?? 'account'} does not cover this call`,
+      )
+    }
+  }
+
+  /** Beside the log: nothing happened in the session yet. */
+  async #charge(charges: readonly Charge[]): Promise<void> {
+    await this.#world.store.commit([{ session: this.#book.id, lane: 'inbox', events: [], charges }])
+  }
+}
+
+/** A throw is a failure like any other. */
+async function answerOf(call: () => Promise<Reply | ModelFailure>): Promise<Reply | ModelFailure> {
+  try {
+    return await call()
+  } catch (error) {
+    return failure('other', error instanceof Error && error.message ? error.message : 'the model threw something')
+  }
+}
+
+function spentIn(reply: Reply): Spent {
+  const { usage, assumed } = reply
+  const cost = costOf(reply)
+  return { ...(usage ? { usage } : {}), ...(cost === undefined ? {} : { cost }), ...(assumed ? { assumed } : {}) }
+}
+
+function sum(one: Spent, other: Spent): Spent {
+  const usage: Mutable<Usage> = { inputTokens: 0, outputTokens: 0 }
+  for (const used of [one.usage, other.usage]) {
+    for (const [name, tokens] of Object.entries(used ?? {}) as [keyof Usage, number][])
+      usage[name] = (usage[name] ?? 0) + tokens
+  }
+  const assumed = one.assumed ?? other.assumed
+  return { usage, cost: (one.cost ?? 0) + (other.cost ?? 0), ...(assumed ? { assumed } : {}) }
+}

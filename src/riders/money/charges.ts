@@ -1,0 +1,73 @@
+// Money beside the events: which holds a commit opens and closes. A call that was lost or stopped is settled at its full hold, and
+// marked assumed.
+import { clockOf } from '../../kernel/clock.ts'
+import { eventId, type OwnerEvent } from '../../kernel/event.ts'
+import type { Charge } from '../../kernel/ports.ts'
+import type { Run } from '../../kernel/session.ts'
+import type { Purse } from './spending-limits.ts'
+import type { Spent } from './usage-estimate.ts'
+
+const NONE: readonly Charge[] = []
+
+export type Spending = {
+  readonly id: string
+  readonly root: string
+  /** The last run that began before these events, and the model call that was open. */
+  readonly run: number
+  readonly open: Run['model']
+}
+
+export function chargesOf(
+  { id, root, run, open: before }: Spending,
+  events: readonly OwnerEvent[],
+  purse: Purse,
+): readonly Charge[] {
+  if (!purse.bounded && !before?.held && events.every(isFree)) return NONE
+  const charges: Charge[] = []
+  let open = before
+  let payer = { session: id, root, run, at: 0 }
+  for (const event of events) {
+    payer = { ...payer, at: clockOf(event) }
+    if (event.type === 'run.started') {
+      const before = payer.run
+      payer = { ...payer, run: event.seq }
+      charges.push(...purse.runLimit(payer, before))
+    } else if (event.type === 'run.reviewed') {
+      charges.push(...purse.runLimit(payer, payer.run))
+    } else if (event.type === 'model.started') {
+      open = { seq: event.seq, epoch: event.epoch, at: clockOf(event), held: event.held ?? 0 }
+      if (event.held === undefined) continue
+      const hold = {
+        type: 'hold',
+        key: eventId(id, event.seq),
+        accounts: purse.accounts(payer),
+        amount: event.held,
+      } as const
+      charges.push(...purse.limits(payer), hold)
+    } else if (event.type === 'agent.message' || event.type === 'model.failed') {
+      if (open && (purse.bounded || open.held > 0)) {
+        charges.push(closing(eventId(id, open.seq), open.held, spentBy(event)))
+      }
+      open = null
+    }
+  }
+  return charges
+}
+
+function isFree(event: OwnerEvent): boolean {
+  if (event.type === 'run.started' || event.type === 'run.reviewed') return false
+  return event.type !== 'model.started' || !event.held
+}
+
+/** What becomes of a hold. Null: the provider did nothing for it. What nobody told is counted as what was held. */
+export function closing(key: string, held: number, spent: Pick<Spent, 'cost' | 'assumed'> | null): Charge {
+  if (spent === null) return { type: 'free', key }
+  if (spent.cost !== undefined && !spent.assumed) return { type: 'settle', key, amount: spent.cost }
+  return { type: 'settle', key, amount: held, assumed: true }
+}
+
+/** A failure that is not said to have cost anything came before the provider did anything. */
+function spentBy(event: Extract<OwnerEvent, { type: 'agent.message' | 'model.failed' }>): Spent | null {
+  const failed = event.type === 'model.failed' && event.class !== 'lost'
+  return failed && !event.assumed && event.cost === undefined ? null : event
+}

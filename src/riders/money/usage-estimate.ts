@@ -1,0 +1,38 @@
+// What a model call used where nobody says so: an estimate from the characters that were sent and that came back. It holds nothing
+// and moves no money.
+import type { Usage } from '../../kernel/content.ts'
+import type { Model, Reply, Request } from '../../kernel/ports.ts'
+import { isPriced } from '../../models/http/hosted.ts'
+import { UNKNOWN } from '../../models/price.ts'
+import { sizeOf, sizeOfMessage } from '../../view/history.ts'
+import { CHARS_A_TOKEN } from './spending-limits.ts'
+
+/** As events have it. */
+export type Spent = { readonly usage?: Usage; readonly cost?: number; readonly assumed?: true }
+
+/**
+ * With what it cost, by the model's prices. Who says what was used, and not what it costs, is not free. Who says neither is
+ * estimated, if it is a model that has a price.
+ */
+export async function costed(model: Model, request: Request, reply: Reply): Promise<Reply> {
+  const { usage, parts, calls } = reply
+  if (usage) return { ...reply, cost: (isPriced(model) ? await model.profile() : UNKNOWN).cost(usage) }
+  if (!isPriced(model)) return reply
+  const said = calls.reduce((sum, { tool, args }) => sum + tool.length + args.length, sizeOf(parts))
+  return { ...reply, ...(await assumedFor(model, request, said)) }
+}
+
+/** What a call came to of whose answer so many characters came. Without a price only the fact that nobody knows. */
+export async function assumedFor(model: Model, request: Request, saidChars: number): Promise<Spent> {
+  if (!isPriced(model)) return { assumed: true }
+  const inputTokens = Math.ceil(charsIn(request) / CHARS_A_TOKEN)
+  const usage = { inputTokens, outputTokens: Math.ceil(saidChars / CHARS_A_TOKEN) }
+  return { assumed: true, usage, cost: (await model.profile()).cost(usage) }
+}
+
+/** All that a request carries. */
+export function charsIn({ instructions, tools, output, messages }: Request): number {
+  const schemas = [...tools, ...(output ? [output.schema] : [])]
+  const told = schemas.reduce<number>((sum, each) => sum + JSON.stringify(each).length, instructions.length)
+  return messages.reduce((sum, message) => sum + sizeOfMessage(message), told)
+}

@@ -1,0 +1,485 @@
+// One session, as a caller holds it: the verbs. Each verb either appends to the inbox or reads; the worker does the rest.
+import type { CallKey } from './kernel/content.ts'
+import { eventId, type InboxBody } from './kernel/event.ts'
+import { Fault } from './kernel/failure.ts'
+import type { Call } from './kernel/ledger.ts'
+import type { Page, Receipt } from './kernel/ports.ts'
+import { opening, type Session, steering } from './kernel/session.ts'
+import type { Message } from './kernel/transcript.ts'
+import { isBroke } from './riders/children/children.ts'
+import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './sessions/command.ts'
+import { checkDecision, checkUnder, confirmationOf, type Decision } from './sessions/approval-decision.ts'
+import { BUDGET, headOf, heldText, isStopped, pendingOf } from './riders/children/tree.ts'
+import { Feed, type StreamEvent } from './sessions/stream.ts'
+import { sentBefore } from './sessions/log-follower.ts'
+import { readTranscript } from './view/history.ts'
+import type { Input } from './sessions/input.ts'
+import { readOrigin } from './sessions/origin.ts'
+import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
+import { raiseOf, rootAgentOf, wasRaised } from './riders/money/spending-limits.ts'
+import { attended, follow, type Followed, type Place, whenBegun } from './sessions/await-run.ts'
+import { type Completed, orThrow, type Result } from './sessions/result.ts'
+import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts'
+import {
+  type Answer,
+  checkAnswer,
+  checkFork,
+  checkRunOf,
+  checkSend,
+  checkStream,
+  type ForkOptions,
+  type RunOptions,
+  type StreamOptions,
+} from './sessions/verb-options.ts'
+import type { Reader, Worker } from './engine/worker.ts'
+import type { World } from './engine/wiring.ts'
+import { checkCount } from './stores/plan/count.ts'
+import { checkRootId, ownId } from './stores/plan/id.ts'
+
+export type { Command, SendOptions } from './sessions/command.ts'
+export type { Decision } from './sessions/approval-decision.ts'
+
+export type SentReceipt = {
+  readonly eventId: string
+  readonly seq: number
+  readonly duplicate: boolean
+  /** The session waits for a person: the message is kept and comes after the decision. */
+  readonly queued: boolean
+}
+/** A caller that says how patient it is also waits that long for the result. */
+function followedBy({ raw = false, patienceMs }: RunOptions): Pick<Followed, 'raw' | 'patient'> {
+  return { raw, patient: patienceMs !== undefined }
+}
+export type RunStream = AsyncIterable<StreamEvent> & {
+  readonly result: Promise<Result>
+  /** The result of a run that completed; rejects with `RunFailed` for any other end. */
+  orThrow(): Promise<Completed>
+}
+
+/** How many messages may wait in one session. */
+const INPUTS_MAX = 1_000
+
+export function checkSession(id: unknown): void {
+  if (typeof id !== 'string' || id.trim() === '')
+    throw new Fault('invalid_input', 'A session id must be a text that is not empty.')
+}
+
+export class SessionHandle {
+  readonly id: string
+  readonly #world: World
+  readonly #worker: Worker
+
+  constructor(id: string, world: World, worker: Worker) {
+    this.id = id
+    this.#world = world
+    this.#worker = worker
+  }
+
+  /** Admits a message durably. It resolves when the message is on disk; the work goes on by itself. */
+  async send(input: Input, options: SendOptions = {}): Promise<SentReceipt> {
+    checkSend(options)
+    const receipt = await this.#enter(input, options)
+    this.#kick()
+    return receipt
+  }
+
+  /** Several words at once, in order. One that is not valid leaves none of them said. */
+  async steer(commands: readonly Command[]): Promise<void> {
+    this.#check()
+    const { store, random, redactor } = this.#world
+    const said = commandsOf(commands, random)
+    const words = said.filter(({ event }) => event.type === 'user.message').length
+    if (words > 0) await this.#checkRoom(words)
+    const events = said.map(({ event }) => redactor.body(event))
+    await store.commit([{ session: this.id, lane: 'inbox', events, blobs: said.flatMap(({ blobs }) => blobs) }])
+    this.#kick()
+  }
+
+  /** The message is on disk when this resolves. */
+  async #enter(input: Input, options: SendOptions): Promise<SentReceipt> {
+    const said = messageOf(input, options, this.#world.random)
+    if (options.when !== 'idle') return this.#queue(said, options)
+    try {
+      return await this.#enterIdle(said)
+    } catch (error) {
+      // Who was let in and asks again, not knowing it, is no second caller.
+      const again = error instanceof Fault && error.code === 'session_busy' && options.id !== undefined
+      const seq = again ? await sentBefore(this.#world.store, this.id, this.#world.redactor.body(said.event)) : null
+      if (seq === null) throw error
+      return { eventId: eventId(this.id, seq), seq, duplicate: true, queued: false }
+    }
+  }
+
+  /** Admits a message, unless too many wait. One that was sent before is known, however many wait. */
+  async #queue(said: Said, { id }: SendOptions): Promise<SentReceipt> {
+    // Only here: a harness that is closed while the room is looked up still takes what was sent before.
+    this.#check()
+    try {
+      await this.#checkRoom(1)
+    } catch (error) {
+      const { store, redactor } = this.#world
+      const seq = id === undefined ? null : await sentBefore(store, this.id, redactor.body(said.event))
+      if (seq === null) throw error
+    }
+    return this.#write(said)
+  }
+
+  /** A log that is shorter than the bound holds fewer messages, so most sends pay one look at the card. */
+  async #checkRoom(more: number): Promise<void> {
+    const { seq = 0 } = (await this.#world.store.card(this.id)) ?? {}
+    if (seq + more <= INPUTS_MAX) return
+    const { inputs } = await this.#worker.heads.of(this.id)
+    if (inputs.length + more <= INPUTS_MAX) return
+    const text = `Session ${this.id} has ${inputs.length} messages that wait, and may have ${INPUTS_MAX}. Send again when it has read some, or interrupt it.`
+    throw new Fault('too_many', text)
+  }
+
+  /** Decided as the owner, so that of two callers one gets in: who had to wait for another's message was not alone. */
+  async #enterIdle({ event, blobs }: Said): Promise<SentReceipt> {
+    const { seq: seen } = await headOf(this.#world.store, this.id)
+    const { sent } = await this.#asOwner(async (session) => {
+      if (session.run !== null || session.inputs.length > 0 || session.seq !== seen)
+        throw new Fault('session_busy', `Session ${this.id} has an open run. Wait for it, or send with another "when".`)
+      return { value: null, events: [], sends: [event], blobs }
+    })
+    const { seqs: [seq = 0] = [], duplicate = false } = sent ?? {}
+    return { eventId: eventId(this.id, seq), seq, duplicate, queued: false }
+  }
+
+  /** Sends and drives until that run settles or somebody else is needed. With nothing to send: the last run, driven to rest. */
+  async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
+    this.#check()
+    checkRunOf(options)
+    return attended(this.#worker, async (reader) => {
+      if (input === undefined) {
+        const { began } = await headOf(this.#world.store, this.id)
+        return this.#follow(reader, { input: null, after: Math.max(0, began - 1), ...followedBy(options) })
+      }
+      const { seq } = await this.#enter(input, options)
+      return this.#follow(reader, { input: seq, after: seq - 1, ...followedBy(options) })
+    })
+  }
+
+  stream(input?: Input, options: StreamOptions & SendOptions = {}): RunStream {
+    checkStream(options)
+    if (input === undefined) return this.streamFrom(options, async () => null)
+    return this.streamFrom(options, async () => (await this.#enter(input, options)).seq)
+  }
+
+  /** The whole conversation: what the model was shown, and what it will be shown next. */
+  async messages(): Promise<readonly Message[]> {
+    const { store } = this.#world
+    const session = await headOf(store, this.id)
+    const { seq, unshown, notes, run } = session
+    const { transcript } = await readTranscript(store, { id: this.id, upTo: seq })
+    const inputs = run === null ? opening(session) : steering(session).map((input) => input.seq)
+    const shows = [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
+    transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
+    return transcript.messages
+  }
+
+  /** Allow or deny one pending call. The first decision stands. */
+  async decide(decision: Decision): Promise<SentReceipt> {
+    checkDecision(decision)
+    const other = await this.#other(decision)
+    if (other) return other.decide(decision)
+    if (decision.callId === BUDGET) return this.#raise(decision)
+    const call = await this.#open(decision.callId, 'asked', 'approval')
+    if (decision.under !== undefined) checkUnder(decision, call, (await headOf(this.#world.store, this.id)).run?.said)
+    return this.#answered(confirmationOf(decision, call, this.#world.store.now()), decision.callId)
+  }
+
+  /** The child that a decision or an answer is for, if it is one. */
+  async #other({ sessionId = this.id }: { readonly sessionId?: string }): Promise<SessionHandle | null> {
+    if (sessionId === this.id) return null
+    const { store } = this.#world
+    const [own, other] = await Promise.all([store.card(this.id), store.card(sessionId)])
+    // Whoever opens a session may give it any name; only what hangs in the same tree is a child.
+    if (!sessionId.startsWith(`${this.id}~`) || other === null || other.root !== own?.root)
+      throw new Fault('invalid_input', `Session ${sessionId} is no child of session ${this.id}.`)
+    return new SessionHandle(sessionId, this.#world, this.#worker)
+  }
+
+  /**
+   * More money for what ended at its budget: this session, or children that it waits for. The work goes on in new runs. What is
+   * shared by all of them is raised once. A denial is noted.
+   */
+  async #raise(decision: Decision): Promise<SentReceipt> {
+    const { allow, usd = 0 } = decision
+    const amount = Math.round(usd * 1_000_000)
+    if (allow && !(amount > 0 && Number.isFinite(amount)))
+      throw new Fault('invalid_input', 'Say how much more the session may spend, in dollars: usd.')
+    const waiting = (await pendingOf(this.#world.store, this.id)).filter(({ callId }) => callId === BUDGET)
+    const [first, ...others] = waiting.map(({ sessionId }) => new SessionHandle(sessionId, this.#world, this.#worker))
+    if (!first) throw new Fault('decision_stale', `Session ${this.id} does not wait for a budget.`)
+    const receipt = await first.#raiseOwn(decision, amount, true)
+    for (const other of others) await other.#raiseOwn(decision, amount, false)
+    return receipt
+  }
+
+  async #raiseOwn({ allow, by, why, usd }: Decision, amount: number, shared: boolean): Promise<SentReceipt> {
+    const { store, random } = this.#world
+    const { value: seq } = await this.#asOwner(async (session) => {
+      const payer = { session: this.id, root: session.parent?.root ?? this.id, run: session.began, at: store.now() }
+      const agent = await rootAgentOf(session, store)
+      if (session.run !== null || !isBroke(session.last) || (await wasRaised(agent, payer, store)))
+        throw new Fault('decision_stale', `Session ${this.id} does not wait for a budget.`)
+      const decided = allow ? `${by} raised the budget by $${usd}` : `${by} did not raise the budget`
+      const note = {
+        type: 'note.added',
+        kind: 'limit',
+        text: `${decided}${why === undefined ? '' : `: ${why}`}.`,
+      } as const
+      if (!allow) return { value: session.seq + 1, events: [note] }
+      const parts = [{ type: 'text', text: 'The budget was raised. Go on.' }] as const
+      const go = { type: 'user.message', id: random.id(), parts, when: 'after', by } as const
+      const charges = raiseOf(agent, payer, amount, shared)
+      return { value: session.seq + 2, events: [note], charges, sends: [go] }
+    })
+    return { eventId: eventId(this.id, seq), seq, duplicate: false, queued: false }
+  }
+
+  /** Answer one call that is owned outside. The first answer stands. */
+  async answer(answer: Answer): Promise<SentReceipt> {
+    const { callId, content, ok = true, by } = answer ?? ({} as Partial<Answer>)
+    if (typeof ok !== 'boolean' || typeof content !== 'string')
+      throw new Fault('invalid_input', 'An answer has a text as content, and true or false as ok.')
+    checkAnswer(answer)
+    const other = await this.#other(answer)
+    if (other) return other.answer(answer)
+    await this.#open(callId, 'outside', 'an answer')
+    const id = ownId('answer', callId)
+    return this.#answered(
+      { type: 'user.custom_tool_result', id, call: callId, ok, content, ...(by === undefined ? {} : { by }) },
+      callId,
+    )
+  }
+
+  async interrupt(mode: 'stop' | 'pause' = 'stop'): Promise<SentReceipt> {
+    const receipt = await this.#admit(interruptOf(mode, this.#world.random))
+    this.#kick()
+    return receipt
+  }
+
+  /**
+   * Takes back what the calls of a run changed, newest first: the last run, or the one whose `run.started` has this seq.
+   * What somebody changed since is left alone. The model is told at its next request.
+   */
+  async undo(run?: number): Promise<readonly UndoneCall[]> {
+    let undone: readonly UndoneCall[] | null = null
+    const { value } = await this.#asOwner(async (session) => {
+      if (session.run !== null)
+        throw new Fault('session_busy', `Session ${this.id} has an open run. Interrupt it before you undo one.`)
+      const what = { session: this.id, agent: session.agent, run: run ?? session.began }
+      if (run !== undefined) await checkRun(this.#world.store, this.id, run)
+      const calls = (undone ??= await undoRun(this.#world, what, session.imported ?? 0, new AbortController().signal))
+      const event = { type: 'note.added', kind: 'undo', text: this.#world.redactor.text(undoText(calls)) } as const
+      return { value: calls, events: calls.length > 0 ? [event] : [] }
+    })
+    return value
+  }
+
+  /**
+   * A new session that goes on from here, or from an earlier event of this one. Nothing here changes: the new session reads this
+   * log up to that event. Only a reply whose calls are open there is taken along: each of them is asked about again.
+   */
+  async fork(options: ForkOptions = {}): Promise<SessionHandle> {
+    this.#check()
+    checkFork(options)
+    const { seq, agent } = await headOf(this.#world.store, this.id)
+    const at = options.at ?? seq
+    if (!(Number.isInteger(at) && at >= 1 && at <= seq))
+      throw new Fault('invalid_input', `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${at}.`)
+    const forked = new SessionHandle(options.id ?? this.#world.random.id(), this.#world, this.#worker)
+    const origin = await readOrigin(this.#world.store, this.id)
+    // A workflow plans again what it has no result of.
+    const planned = this.#world.agent(agent).planner !== null
+    const { forkedAt } = await import('./sessions/fork.ts')
+    const taken = planned ? { seq: at, events: [] } : await forkedAt(this.#world.store, this.id, at)
+    await forked.create({ agent, ...origin, fork: { session: this.id, seq: taken.seq }, events: taken.events })
+    return forked
+  }
+
+  /** The log itself, from `after` on. */
+  read(after = 0, limit?: number): Promise<Page> {
+    return this.#world.store.read(this.id, after, limit)
+  }
+
+  /** Nothing more will be accepted. What runs is interrupted first. */
+  async close(): Promise<void> {
+    await this.interrupt()
+    await this.#worker.wake(this.id)
+    await this.#asOwner(async () => ({ value: null, events: [{ type: 'session.closed' }] }))
+  }
+
+  /** What only the owner may do, outside of any run. Whoever wanted to look meanwhile could not, so somebody looks after it. */
+  async #asOwner<T>(act: (session: Session) => Promise<Owned<T>>): Promise<{ value: T; sent: Receipt | null }> {
+    this.#check()
+    try {
+      return await asOwner(this.#world, this.id, act)
+    } finally {
+      const { due = null } = (await this.#world.store.card(this.id)) ?? {}
+      if (due !== null) this.#kick()
+    }
+  }
+
+  async create(beginning: Beginning): Promise<void> {
+    checkRootId(this.id)
+    await this.#world.store.commit([creation(this.#world, this.id, beginning)])
+  }
+
+  /** Creates the session and admits its first message in one commit. */
+  async createWith(beginning: Beginning, input: Input, options: Pick<SendOptions, 'patienceMs'>): Promise<number> {
+    const { store, random, redactor } = this.#world
+    const { patienceMs } = options
+    const { event, blobs } = messageOf(input, patienceMs === undefined ? {} : { patienceMs }, random)
+    const message = { session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs } as const
+    const [, receipt] = await store.commit([creation(this.#world, this.id, beginning), message])
+    return receipt?.seqs[0] ?? 0
+  }
+
+  async begin(beginning: Beginning, input: Input, options: RunOptions): Promise<Result> {
+    return attended(this.#worker, async (reader) => {
+      const seq = await this.createWith(beginning, input, options)
+      return this.#follow(reader, { input: seq, after: seq - 1, ...followedBy(options) })
+    })
+  }
+
+  /** One reader: history, then live, no gap and no duplicate. With an input of its own, leaving early interrupts its run. */
+  streamFrom(options: StreamOptions, send: () => Promise<number | null>): RunStream {
+    const feed = new Feed(this.#world, options)
+    const gone = new AbortController()
+    let [wanted, done] = [false, false]
+    const begun = this.#begin(options, send)
+    const read = (live: boolean): Promise<Result> => {
+      return attended(this.#worker, async (reader) => {
+        const { input, from, ...root } = await begun
+        const followed = { input, after: from, ...followedBy(options) }
+        if (!live) return this.#follow(reader, followed)
+        const see = { event: feed.root(this.id, root), end: () => feed.end() }
+        return this.#follow(reader, { ...followed, see, gone: gone.signal })
+      })
+    }
+    const followed = read(true).finally(() => {
+      done = true
+    })
+    followed.catch((error: unknown) => feed.fail(error))
+    const leave = async (): Promise<void> => {
+      feed.close()
+      if (done) return
+      if (!wanted) gone.abort()
+      const { input } = await begun
+      if (input !== null && !options.detach) await this.#stopRunOf(input)
+    }
+    let again: Promise<Result> | null = null
+    /** Who left before anybody asked for it was not waited for: then the log is asked. */
+    const result = (): Promise<Result> => {
+      wanted = true
+      if (!gone.signal.aborted) return followed
+      again ??= read(false)
+      return again
+    }
+    return {
+      get result() {
+        return result()
+      },
+      orThrow: () => result().then(orThrow),
+      [Symbol.asyncIterator]: () => feed.iterate(leave),
+    }
+  }
+
+  /** What a stream is of: its input, what its reader has already, and from where its run must be followed. */
+  async #begin({ after, subagents = true }: StreamOptions, send: () => Promise<number | null>) {
+    this.#check()
+    const places = typeof after === 'object' && after !== null ? after : null
+    for (const place of places === null ? [after ?? 0] : Object.values(places)) checkCount('after', place)
+    const input = await send()
+    const { agent, began, run, parent } = await headOf(this.#world.store, this.id)
+    const own = places === null ? (after as number | undefined) : ownIn(places, this.id)
+    const seen = own ?? (input === null ? 0 : input - 1)
+    // An input that joins an open run belongs to that one.
+    const joined = run !== null && run.seq < (input ?? 0) ? run.seq - 1 : (input ?? 0) - 1
+    const last = Math.min(seen, Math.max(0, input === null ? began - 1 : joined))
+    // Which children worked at a place in an earlier run, the log before it says.
+    const from = own !== undefined && subagents && last === own ? 0 : last
+    // From the beginning on the log itself says whose child it is.
+    return { input, agent, after: seen, from, places, parent: from === 0 ? null : parent }
+  }
+
+  /** Stops the run that this input opened, or will open. One that somebody else opened goes on. */
+  async #stopRunOf(input: number): Promise<void> {
+    const session = await headOf(this.#world.store, this.id)
+    const { run, inputs } = session
+    const start = run && (await this.#world.store.read(this.id, run.seq - 1, 1)).events[0]
+    if (run && start?.type === 'run.started' && start.inputs.includes(input)) return this.#stop(run.seq)
+    if (!inputs.some(({ seq }) => seq === input)) return
+    if (run === null && opening(session).includes(input)) await this.interrupt()
+    // Another run is in its way. Nobody waits for that one to end.
+    else whenBegun(this.#place, input, (begun) => void this.#stop(begun).catch(() => {}))
+  }
+
+  async #stop(run: number): Promise<void> {
+    const { random } = this.#world
+    await this.#admit({ event: { type: 'user.interrupt', id: random.id(), mode: 'stop', run }, blobs: [] })
+    this.#kick()
+  }
+
+  get #place(): Place {
+    return { id: this.id, world: this.#world, worker: this.#worker }
+  }
+
+  #follow(reader: Reader, followed: Followed): Promise<Result> {
+    return follow(this.#place, reader, followed)
+  }
+
+  async #admit(said: Said): Promise<SentReceipt> {
+    this.#check()
+    return this.#write(said)
+  }
+
+  async #write({ event, blobs }: Said): Promise<SentReceipt> {
+    const { store, redactor } = this.#world
+    const [receipt] = await store.commit([{ session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs }])
+    const seq = receipt?.seqs[0] ?? 0
+    const queued = event.type === 'user.message' && (await store.card(this.id))?.status === 'requires_action'
+    return { eventId: eventId(this.id, seq), seq, duplicate: receipt?.duplicate ?? false, queued }
+  }
+
+  async #answered(event: InboxBody, callId: CallKey): Promise<SentReceipt> {
+    try {
+      const receipt = await this.#admit({ event, blobs: [] })
+      this.#kick()
+      return receipt
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'id_reused') throw error
+      throw new Fault('decision_stale', `Call ${callId} was already decided. The first decision stands.`, error.message)
+    }
+  }
+
+  async #open(callId: CallKey, state: 'asked' | 'outside', what: string): Promise<Call> {
+    const session = await headOf(this.#world.store, this.id)
+    if (session.held) throw new Fault('session_held', heldText(this.id))
+    if (await isStopped(this.#world.store, session)) {
+      const text = `Call ${callId} was stopped: its run was interrupted. Nothing waits for ${what}.`
+      throw new Fault('decision_stale', text)
+    }
+    const call = session.run?.foreign ? undefined : session.run?.turn?.open.find((c) => c.key === callId)
+    if (call?.state.type === state) return call
+    const code = Number(callId.split('.')[0]) <= session.seq ? 'decision_stale' : 'call_unknown'
+    throw new Fault(code, `Call ${callId} is not waiting for ${what}. Run \`pending\` to see what is.`)
+  }
+
+  /** The work goes on in the background; whoever waits for it sees its error, and the log keeps the state. */
+  #kick(): void {
+    if (this.#worker.drives) this.#worker.wake(this.id).catch(() => {})
+  }
+
+  #check(): void {
+    if (this.#worker.closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
+  }
+}
+
+/** The place in this session, of the places in a tree. */
+function ownIn(places: Readonly<Record<string, number>>, id: string): number | undefined {
+  return Object.hasOwn(places, id) ? places[id] : undefined
+}

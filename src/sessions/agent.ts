@@ -1,0 +1,179 @@
+// Agents as the host describes them, made into what the runtime uses: a model, tools, limits, and who may be started as a child.
+import type { Json, Limits } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Clock, Model } from '../kernel/ports.ts'
+import { isPriced } from '../models/http/hosted.ts'
+import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
+import { resolveModel } from '../models/resolve.ts'
+import { type Check, type Checks, filled, flag, listOf, needed, oneOf, optionsOf, text, within } from '../options.ts'
+import { anyJsonSchema, type JsonSchema } from '../tools/core/json-schema.ts'
+import { parsePolicy, type Policy } from '../tools/policy/policy.ts'
+import { LIKE_PARENT, subagentTool } from '../tools/agents/subagent.ts'
+import { schemaCheck, type StandardSchema, type Tool, toolCheck, type ToolSource } from '../tools/core/tool.ts'
+import { LIMITS, limitsOf } from '../effects/limits.ts'
+import type { Budget } from '../riders/money/spending-limits.ts'
+import { Toolbox } from '../effects/toolbox.ts'
+import type { Agent } from '../engine/wiring.ts'
+
+/** A schema for the final answer, and how it is asked for. Default mode: `auto`. */
+export type HarnessOutput = {
+  readonly schema: StandardSchema | JsonSchema
+  readonly mode?: OutputMode
+}
+
+/** What an agent is. */
+export type AgentOptions = {
+  /** A model, or the name of one: `provider:model`. */
+  readonly model: Model | string
+  /** Tools, and sources of tools such as MCP servers. The sources are closed with the harness. */
+  readonly tools?: readonly (Tool | ToolSource)[]
+  readonly instructions?: string
+  readonly limits?: Partial<Limits>
+  /** Plan mode: the model sees only tools that change nothing, and those that a person answers. */
+  readonly plan?: boolean
+  /** What a final answer must be. Without it any text is one. */
+  readonly output?: HarnessOutput
+  /** Of its tools, only these. An empty list is no tool at all. */
+  readonly allow?: readonly string[]
+  /** Of its tools, none of these, whatever is allowed. */
+  readonly deny?: readonly string[]
+}
+
+/** An agent that others may start as a child. What is left out is its parent's. */
+export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
+  /** When to use it: the parent's model reads this. */
+  readonly description: string
+  readonly output?: HarnessOutput
+  /** Also the sources of tools of its parent, such as MCP servers. Off unless asked for. */
+  readonly inheritSources?: boolean
+}
+
+const MODES = oneOf<OutputMode>({ auto: true, native: true, tool: true, prompted: true, text: true })
+const withSchema = within<HarnessOutput>({ schema: needed(schemaCheck), mode: MODES })
+/** A schema itself is what is often given instead. */
+const outputCheck: Check = (value, name, of) => {
+  const bare = typeof value === 'function' || (typeof value === 'object' && value !== null && !('schema' in value))
+  return bare ? 'has no schema: write output: { schema }' : withSchema(value, name, of)
+}
+const MODEL_HINT = 'Name one, such as openai:gpt-5.1, or hand one over.'
+const modelCheck: Check = (value) =>
+  typeof value === 'string' || typeof (value as Partial<Model> | null)?.call === 'function'
+    ? null
+    : `is no model. ${MODEL_HINT}`.replace(/\.$/, '')
+const OPTIONS = {
+  model: modelCheck,
+  tools: listOf(toolCheck),
+  instructions: text,
+  limits: within<Partial<Limits>>(LIMITS),
+  plan: flag,
+  output: outputCheck,
+  allow: listOf(filled),
+  deny: listOf(filled),
+}
+export const AGENT_OPTIONS: Checks<AgentOptions> = { ...OPTIONS, model: needed(modelCheck, MODEL_HINT) }
+const SUBAGENT_OPTIONS: Checks<SubagentOptions> = { ...OPTIONS, description: needed(text), inheritSources: flag }
+const checkSubagent = optionsOf<SubagentOptions>('a subagent', SUBAGENT_OPTIONS)
+
+/** What holds for all agents of a harness. */
+export type Shared = {
+  readonly approvalMs?: number | null
+  readonly policy?: Policy
+  readonly environment?: string
+  readonly budget?: Budget
+  readonly clock: Clock
+  /** Told of tools that are missing. */
+  readonly warn?: (text: string) => void
+  /** `true`: the agent may start children like itself. Or the agents it may start, by name. */
+  readonly subagents?: true | Readonly<Record<string, SubagentOptions>>
+  /** What else may be started as a child, where children may be started at all. With an empty description it may not. */
+  readonly graphs?: readonly { readonly name: string; readonly description: string }[]
+}
+
+/** The name of the agent that a harness itself is. */
+export const AGENT = 'default'
+
+export function agentsOf(main: AgentOptions, shared: Shared): ReadonlyMap<string, Agent> {
+  const { subagents, graphs = [] } = shared
+  const named = Object.entries(subagents === true ? {} : (subagents ?? {}))
+  for (const [name, options] of named) {
+    checkName(name)
+    checkSubagent(options, `the subagent "${name}"`)
+  }
+  if (subagents === undefined) return new Map([[AGENT, agentOf(AGENT, main, { ...shared, own: [], children: [] })]])
+  const offered = graphs.filter(({ description }) => description !== '')
+  const described = [...named.map(([name, { description }]) => ({ name, description })), ...offered]
+  const names = described.map(({ name }) => name)
+  // A child that may do less than the harness itself must not get more by starting one like it.
+  const placed = (like: string): Placed => {
+    return { ...shared, own: [subagentTool(described, like)], children: [...new Set([like, ...names])] }
+  }
+  const like = inherited(main, { description: '' })
+  return new Map([
+    [AGENT, agentOf(AGENT, main, placed(LIKE_PARENT))],
+    [LIKE_PARENT, agentOf(LIKE_PARENT, like, placed(LIKE_PARENT))],
+    ...named.map(([name, options]) => [name, agentOf(name, inherited(main, options), placed(name))] as const),
+  ])
+}
+
+function checkName(name: string): void {
+  if (name === AGENT || name === LIKE_PARENT)
+    throw new Fault('invalid_config', `"${name}" is an agent of the harness itself. Give the subagent another name.`)
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
+    throw new Fault('invalid_config', `Agent name "${name}" is not valid: use 1 to 64 letters, digits, "_" or "-".`)
+}
+
+/** A child has what its parent has, less what only the parent asked for: sources of tools, and the shape of its answer. */
+function inherited(main: AgentOptions, options: SubagentOptions): AgentOptions {
+  const { inheritSources = false, description: _description, ...own } = options
+  const given = own.tools ?? (main.tools ?? []).filter((tool) => !('type' in tool))
+  const sources = (main.tools ?? []).filter((tool) => inheritSources && 'type' in tool && !given.includes(tool))
+  const { output: _output, ...rest } = main
+  const allow = narrowed(main.allow, own.allow)
+  const lists = { ...(allow ? { allow } : {}), deny: [...(main.deny ?? []), ...(own.deny ?? [])] }
+  const limits = { ...main.limits, ...own.limits }
+  return { ...rest, ...own, ...lists, tools: [...given, ...sources], limits }
+}
+
+/** Both must allow it: a child can do less than its parent, and never more. */
+function narrowed(parent: readonly string[] | undefined, own: readonly string[] | undefined) {
+  return parent && own ? own.filter((name) => parent.includes(name)) : (own ?? parent)
+}
+
+type Placed = Shared & { readonly own: readonly Tool[]; readonly children: readonly string[] }
+
+function agentOf(name: string, options: AgentOptions, shared: Placed): Agent {
+  const model = resolveModel(options.model)
+  const output = options.output ? outputOf(options.output, model) : null
+  return {
+    name,
+    model,
+    tools: new Toolbox({
+      tools: options.tools ?? [],
+      plan: options.plan ?? false,
+      clock: shared.clock,
+      reserved: output ? [FINAL_RESULT] : [],
+      own: shared.own,
+      allow: options.allow ?? null,
+      deny: options.deny ?? [],
+      ...(shared.warn ? { warn: shared.warn } : {}),
+    }),
+    instructions: options.instructions ?? '',
+    limits: limitsOf(options.limits),
+    approvalMs: shared.approvalMs ?? null,
+    policy: parsePolicy(shared.policy ?? { rules: [] }),
+    environment: shared.environment ?? null,
+    budget: shared.budget ?? null,
+    output,
+    children: shared.children,
+    planner: null,
+  }
+}
+
+function outputOf({ schema, mode }: HarnessOutput, model: Model): OutputPlan | null {
+  const standard = '~standard' in schema ? (schema as StandardSchema) : anyJsonSchema(schema, FINAL_RESULT)
+  const shape = standard['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
+  if (!shape) throw new Fault('invalid_config', 'The output schema cannot say its JSON Schema. Use a library that can.')
+  const able = isPriced(model) ? model.able : { name: model.name, native: 'no' as const }
+  const validate = (value: unknown) => standard['~standard'].validate(value)
+  return planOutput({ schema: shape as Json, validate, ...(mode === undefined ? {} : { mode }) }, able)
+}

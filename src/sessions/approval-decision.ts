@@ -1,0 +1,138 @@
+// One decision about one call that waits for it: checked, and made into what the inbox takes. It writes nothing; whether it is in
+// time for the call is decided by the fold.
+import type { CallKey, Json } from '../kernel/content.ts'
+import type { InboxBody } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Call, Said } from '../kernel/ledger.ts'
+import { anything, type Checks, needed, optionsOf, record, text } from '../options.ts'
+import { ownId } from '../stores/plan/id.ts'
+import { saidBefore } from '../tools/policy/covered.ts'
+import { personOf, skeleton } from '../view/lookalike.ts'
+import { parsePolicy, type Rule } from '../tools/policy/policy.ts'
+import type { Pending } from './result.ts'
+
+export type Decision = {
+  readonly callId: CallKey
+  /** The session that asked, as `pending` names it. Default: this one. */
+  readonly sessionId?: string
+  readonly allow: boolean
+  readonly by: string
+  readonly why?: string
+  readonly role?: string
+  /** What you saw. When given, it must be the pending action's. */
+  readonly digest?: string
+  /** The rule you keep with it, for the log. It holds once it is in your policy, or with `scope: 'run'` for this run. */
+  readonly remember?: Rule
+  /**
+   * Without it a yes is for this one call. With 'run' later questions of this run that the rule in `remember` allows are `covered`,
+   * until the run ends or anything is denied.
+   */
+  readonly scope?: 'run'
+  /** The call whose yes covers this one: `covered.call` of the pending call. It is refused if that yes does not stand any more. */
+  readonly under?: CallKey
+  /** For `callId: 'budget'`: how many dollars more. */
+  readonly usd?: number
+}
+
+/** What `pending` says of a call may be handed back with the decision: `decide({ ...pending, allow, by })`. */
+export const SHOWN: Checks<Partial<Omit<Pending, 'callId' | 'sessionId' | 'digest'>>> = {
+  tool: anything,
+  args: anything,
+  needs: anything,
+  expiresAt: anything,
+  class: anything,
+  n: anything,
+  roles: anything,
+  votes: anything,
+  each: anything,
+  covered: anything,
+  denied: anything,
+  path: anything,
+}
+const checkFields = optionsOf<Decision & Partial<Pending>>('decide', {
+  ...SHOWN,
+  callId: needed(text, 'Name the call as `pending` does.'),
+  sessionId: text,
+  allow: needed(anything),
+  by: needed(anything),
+  why: text,
+  role: text,
+  digest: text,
+  remember: record,
+  scope: anything,
+  under: text,
+  usd: anything,
+})
+
+/** Whoever is not checked by a compiler may say "no" in a word that counts as yes, or leave out who they are. */
+export function checkDecision(decision: Decision): void {
+  const { allow, by, scope, under, remember } = (decision ?? {}) as Partial<Decision>
+  if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'Say true or false: allow.')
+  if (typeof by !== 'string' || personOf(by) === '')
+    throw new Fault('invalid_input', 'Say who decides, as the log will name them: by.')
+  checkFields(decision)
+  if (scope === undefined) return
+  if (scope !== 'run') throw new Fault('invalid_input', "The scope of a decision is 'run', or it is left out.")
+  if (!allow || under !== undefined || remember?.effect !== 'allow')
+    throw new Fault('invalid_input', "scope: 'run' goes with allow: true and with a rule that allows in remember.")
+  parsePolicy({ rules: [remember] })
+  if (JSON.stringify(remember).length > WIDE_RULE_CHARS_MAX)
+    throw new Fault('invalid_input', `A rule for the run has at most ${WIDE_RULE_CHARS_MAX} characters.`)
+}
+
+/** It stays in the folded session until the run ends. */
+const WIDE_RULE_CHARS_MAX = 4_096
+
+/** A yes that repeats a wider one is refused here if that one does not stand; the fold makes sure of it at the same moment. */
+export function checkUnder({ under, allow, callId }: Decision, call: Call, said: Said | undefined): void {
+  if (under === undefined || (allow && saidBefore(call, said).covered?.call === under)) return
+  const why = 'it covers another call, something was denied since, or the run has ended'
+  throw new Fault(
+    'decision_stale',
+    `The yes to call ${under} does not cover call ${callId}: ${why}. Decide it by itself.`,
+  )
+}
+
+export function confirmationOf(decision: Decision, call: Call, now: number): InboxBody {
+  const { callId, allow, role, why, remember, scope, under } = decision
+  const { gate, digest = '' } = call.proposal
+  if (decision.digest !== undefined && decision.digest !== digest)
+    throw new Fault('decision_stale', `Call ${callId} is not the action you saw. Read it again before you decide.`)
+  const { n = 1, roles = [], expiresAt = null } = gate?.type === 'ask' ? gate : {}
+  if (roles.length > 0 && !roles.includes(role ?? ''))
+    throw new Fault('invalid_input', `Call ${callId} must be decided by somebody whose role is ${roles.join(' or ')}.`)
+  if (expiresAt !== null && now > expiresAt)
+    throw new Fault('decision_stale', `Call ${callId} waited for a decision too long. It is refused by now.`)
+  // What is asked again is another question.
+  const question =
+    call.state.type === 'asked' && call.state.since !== undefined ? `${callId}@${call.state.since}` : callId
+  const by = personOf(decision.by)
+  const voter = skeleton(by)
+  const { votes = [] } = call.state.type === 'asked' ? call.state : {}
+  const other = votes.find((name) => name !== by && skeleton(name) === voter)
+  if (n > 1 && allow && other !== undefined) {
+    const who = `"${by}" looks like "${other}", who approved call ${callId} already`
+    throw new Fault('decision_stale', `${who}. Another person must, under a name that cannot be taken for theirs.`)
+  }
+  return {
+    type: 'user.tool_confirmation',
+    // One id for all who may decide alone: of two at the same moment the store takes the first, and the second hears it.
+    // One that repeats a wider yes may come too late for it, and must not take the place of a person's.
+    // Of several people each has their own, and names that look alike are one person.
+    id: ownId(
+      'decision',
+      question,
+      ...(n > 1 ? [voter] : []),
+      ...(n > 1 || under === undefined ? [] : ['under', under]),
+    ),
+    call: callId,
+    digest,
+    allow,
+    by,
+    ...(role === undefined ? {} : { role }),
+    ...(why === undefined ? {} : { why }),
+    ...(remember === undefined ? {} : { remember: remember as Json }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(under === undefined ? {} : { under }),
+  }
+}

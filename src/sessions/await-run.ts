@@ -1,0 +1,119 @@
+// Whoever waits for a session: follows its log until the run it asked for has settled, or until the session and its children rest
+// for somebody else, and tells what came of it. It drives through the worker and decides nothing.
+import type { Event } from '../kernel/event.ts'
+import { isBroke } from '../riders/children/children.ts'
+import { heldText, pendingOf, settle } from '../riders/children/tree.ts'
+import { Follower } from './log-follower.ts'
+import { Collector, type Result } from './result.ts'
+import { sleep } from '../engine/sleep.ts'
+import type { Looked, Reader, Worker } from '../engine/worker.ts'
+import type { World } from '../engine/wiring.ts'
+
+/** A session, and who drives it. */
+export type Place = { readonly id: string; readonly world: World; readonly worker: Worker }
+
+export type Followed = {
+  /** The message whose run is followed; null for the last run. */
+  readonly input: number | null
+  readonly after: number
+  readonly raw?: boolean
+  /** Also wait for a try that is far off. Without it, a wait longer than the worker's `lingerMs` and its jitter is `sleeping`. */
+  readonly patient?: boolean
+  /** Who else sees the events, and what they must still do at their end. */
+  readonly see?: { readonly event: (event: Event) => void; readonly end: () => Promise<void> }
+  /** Nobody waits for the result any more. */
+  readonly gone?: AbortSignal
+}
+
+/** As a reader of the worker's: closing the harness ends it, and the store is closed after that. */
+export async function attended<T>(worker: Worker, act: (reader: Reader) => Promise<T>): Promise<T> {
+  const reader = worker.attend()
+  try {
+    return await act(reader)
+  } finally {
+    worker.leave(reader)
+  }
+}
+
+export async function follow(place: Place, reader: Reader, followed: Followed): Promise<Result> {
+  const { id, world, worker } = place
+  const { input, after, raw = false, see, gone } = followed
+  const { store, clock } = world
+  const collector = new Collector(id, input, raw)
+  const event = (e: Event): void => {
+    see?.event(e)
+    collector.take(e)
+    reader.wake()
+  }
+  const follower = new Follower(store, id, after, { event, error: () => reader.wake() })
+  const leave = (): void => {
+    follower.close()
+    reader.wake()
+  }
+  gone?.addEventListener('abort', leave, { once: true })
+  try {
+    await follower.catchUp()
+    for (;;) {
+      const looked = await settle(worker, store, id)
+      await follower.catchUp()
+      const retryMs = collector.outcome ? null : retryWait(looked, place, followed)
+      const over = (looked.type === 'rested' && retryMs === null) || looked.type === 'stopped' || gone?.aborted
+      // Whoever drives it may be about to begin a newer run than the last that was seen.
+      if (over || (collector.outcome && (input !== null || (await store.card(id))?.due === null))) {
+        const result = await resultOf(place, collector, looked)
+        await see?.end()
+        return result
+      }
+      // Another worker drives it, or ours was lost: wait for news, or for a lease to run out.
+      const news = new Promise<void>((resolve) => {
+        reader.wake = resolve
+      })
+      if (!worker.closed) await Promise.race([news, sleep(clock, retryMs ?? 500)])
+    }
+  } finally {
+    gone?.removeEventListener('abort', leave)
+    follower.close()
+  }
+}
+
+/** How long to wait for the next try of a provider; null if that is not what the session waits for, or is too far off. */
+function retryWait(looked: Looked, { world: { store }, worker }: Place, { patient = false }: Followed): number | null {
+  if (looked.type !== 'rested' || looked.waiting !== 'retry' || looked.until === null) return null
+  const wait = Math.max(1, looked.until - store.now())
+  return patient || wait <= worker.lingerMs * (1 + JITTER) ? Math.min(wait, WAIT_MS_MAX) : null
+}
+
+const JITTER = 0.25
+
+/** A clock may jump and a machine may sleep, so it is looked at again now and then. */
+const WAIT_MS_MAX = 60_000
+
+async function resultOf({ id, world: { store } }: Place, seen: Collector, looked: Looked): Promise<Result> {
+  const found = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
+  const held = found.waiting === 'resume' && (await store.card(id))?.held === true
+  const rest = held ? { ...found, reason: heldText(id) } : found
+  const collector = await seen.whole(store)
+  await collector.countChildren(store)
+  const { outcome } = collector
+  if (outcome && !isBroke(outcome)) return collector.result([], rest)
+  return collector.result(await pendingOf(store, id), rest)
+}
+
+/** Calls `begun` with the run that this message will open. Never, if it joins another, or the harness is closed before. */
+export function whenBegun({ id, world: { store }, worker }: Place, input: number, begun: (run: number) => void): void {
+  const reader = worker.attend()
+  const leave = (): void => {
+    follower.close()
+    worker.leave(reader)
+  }
+  const event = (e: Event): void => {
+    const taken = e.type === 'run.started' || e.type === 'run.settled' ? (e.inputs ?? []) : []
+    const shown = e.type === 'model.started' && e.shows.includes(input)
+    if (!shown && !taken.includes(input) && e.type !== 'session.closed') return
+    leave()
+    if (e.type === 'run.started') begun(e.seq)
+  }
+  const follower = new Follower(store, id, input, { event, error: leave })
+  reader.wake = leave
+  follower.catchUp().catch(leave)
+}

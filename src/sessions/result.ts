@@ -1,0 +1,455 @@
+// What became of one run, collected from its events. It reads the log and adds nothing to it.
+import type { BlobRef, CallKey, CallStatus, FailedReason, Frozen, Json, Outcome, Part } from '../kernel/content.ts'
+import { callKey, type Event } from '../kernel/event.ts'
+import type { Failure, FailureKind } from '../kernel/failure.ts'
+import type { Store } from '../kernel/ports.ts'
+import { open, take } from '../kernel/fold.ts'
+import { EMPTY } from '../kernel/session.ts'
+import { type Message, Transcript } from '../kernel/transcript.ts'
+import type { Before } from '../tools/policy/covered.ts'
+import { type ClassifiedFailure, classify } from './classify.ts'
+import { detach } from '../effects/clone-json.ts'
+import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
+
+export type Pending = Frozen<
+  {
+    callId: CallKey
+    tool: string
+    args: Json
+    /** `approval`: use `decide`. `answer`: use `answer`. */
+    needs: 'approval' | 'answer'
+    digest?: string
+    expiresAt?: number | null
+    /** For an approval: what kind it is, how many people it needs, of which roles, and who said yes so far. */
+    class?: string
+    n?: number
+    roles?: readonly string[]
+    votes?: readonly string[]
+    /** The session that waits, and the sessions from the top down to it: this one, or children below it. */
+    sessionId: string
+    path: readonly string[]
+  } & Before
+>
+
+/** One call of the run and what became of it. */
+export type CallRecord = Frozen<{
+  callId: CallKey
+  tool: string
+  args: Json
+  /** Null while it is open. */
+  status: CallStatus | null
+  content: string | BlobRef
+  /** How long the content is. */
+  chars: number
+  /** `kind` is what the tool itself called it. */
+  failure?: ClassifiedFailure & { readonly kind?: FailureKind }
+  /** The decision, once there is one. `voters` are all whose yes or no counted, where more than one yes was needed. */
+  approved?: Frozen<{ allow: boolean; by: string; why?: string; voters?: readonly string[] }>
+}>
+
+/** The ends that must never be taken for one another. */
+type Flags = Frozen<{ paused: boolean; capped: boolean; halted: boolean; empty: boolean; held?: true }>
+
+type Common = {
+  sessionId: string
+  text: string
+  /** Of the run and of the children that its calls started, at any depth. */
+  usage: Spending['usage']
+  /** The same, in millionths of a dollar. */
+  cost: number
+  /** What the session itself used and spent in this run, without its children. Limits count this. */
+  own: Spending
+  pending: readonly Pending[]
+  flags: Flags
+  calls: readonly CallRecord[]
+  /** Tools that the run had to do without, such as those of a server that could not be reached. */
+  warnings: readonly string[]
+  /** What the run added to the conversation, whole: also results that no request has shown. */
+  messages: readonly Message[]
+  /** With `raw: true`: each reply of the model as the log has it. */
+  responses?: readonly Response[]
+}
+export type Response = Extract<Event, { type: 'agent.message' }>
+
+export type Result = Frozen<
+  /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. */
+  | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Json })
+  | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
+  /** `reason` says that it was imported and is held, or how full the context is, where that is why it is paused. */
+  | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
+  /** `reason` says why the provider did not answer, where that is what it waits for. */
+  | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
+  | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
+  /** For the limit `usd`: `account` is whose money does not cover the next call, and `short` how it stands. */
+  | (Common & { status: 'limit'; stopReason: 'limit_reached' } & Omit<Limit, 'type'>)
+  | (Common & { status: 'halted'; stopReason: 'halted'; reason: string })
+  | (Common & {
+      status: 'failed'
+      stopReason: FailedReason
+      failure: Failure & { classified: ClassifiedFailure | null }
+    })
+>
+type Limit = Extract<Outcome, { type: 'limit' }>
+export type Completed = Extract<Result, { status: 'completed' }>
+
+/** A run that did not complete, thrown by `orThrow`. Its result has everything. */
+export class RunFailed extends Error {
+  readonly result: Exclude<Result, Completed>
+  constructor(result: Exclude<Result, Completed>) {
+    super(`The run ended as ${result.status} (${result.stopReason}): ${causeOf(result)}`)
+    this.name = 'RunFailed'
+    this.result = result
+  }
+}
+
+/** The result if the run completed. Throws otherwise. */
+export function orThrow(result: Result): Completed {
+  if (result.status !== 'completed') throw new RunFailed(result)
+  return result
+}
+
+function causeOf(result: Exclude<Result, Completed>): string {
+  if (result.status === 'failed') return result.failure.message
+  if (result.status === 'halted') return result.reason
+  if (result.status === 'limit') return result.account === undefined ? result.limit : `usd of the ${result.account}`
+  if (result.status === 'interrupted') return result.reason ?? 'somebody stopped it'
+  if (result.stopReason === 'paused' && result.reason !== undefined) return result.reason
+  return result.status === 'sleeping' ? (result.reason ?? 'it goes on later') : 'it waits for somebody'
+}
+
+/** Why nothing goes on for now. */
+type Rest = { readonly waiting: string; readonly until: number | null; readonly reason?: string }
+
+const PAGE = 1_000
+const NO_WARNINGS: readonly string[] = []
+const STOPS = { stop: 'end_turn', length: 'max_tokens', refusal: 'refusal' } as const
+
+/** Follows one input to the run that took it, or, without an input, the last run. */
+export class Collector {
+  outcome: Outcome | null = null
+  readonly #sessionId: string
+  readonly #input: number | null
+  readonly #raw: boolean
+  /** Its start was seen, and not yet its end. */
+  #open = false
+  /** It is the run that is asked for. */
+  #ours: boolean
+  #text = ''
+  /** What was said last, if a reply said nothing since: who only calls tools says nothing. */
+  #said = ''
+  #output: Json = null
+  #finish: Response['finish']
+  /** Of the run alone, in order. What they say is worked out once, at the end. */
+  #events: Event[] = []
+  /** What no run that was seen has taken yet. */
+  #queued: Event[] = []
+  /** The run was open before anything of it was seen. */
+  #late = false
+  #last = 0
+  #below: Spending | null = null
+
+  constructor(sessionId: string, input: number | null, raw = false) {
+    this.#sessionId = sessionId
+    this.#input = input
+    this.#raw = raw
+    this.#ours = input === null
+  }
+
+  take(event: Event): void {
+    const { type } = event
+    if (this.outcome && this.#input !== null) return
+    this.#last = event.seq
+    // That a call was begun says nothing of what became of it, and of a wide turn there are many.
+    if (type === 'agent.tool_use') return
+    // A run that was held back, or could not be prepared, ends without a start.
+    if (type === 'run.started' || (type === 'run.settled' && !this.#open)) this.#reset()
+    if (type === 'run.started') this.#open = true
+    if (type === 'user.message' || (!this.#open && type !== 'run.settled')) this.#queued.push(event)
+    else this.#events.push(event)
+    if (type === 'run.started' || type === 'model.started' || type === 'run.settled') this.#promote(event)
+    else if (type === 'agent.message') this.#reply(event)
+    if (type === 'run.settled') this.#settle(event.outcome)
+  }
+
+  /** What the event takes in is the run's from now on. */
+  #promote(event: Extract<Event, { type: 'run.started' | 'model.started' | 'run.settled' }>): void {
+    const taken = (event.type === 'model.started' ? event.shows : event.inputs) ?? []
+    if (this.#input !== null && taken.includes(this.#input)) {
+      this.#late = event.type === 'model.started' && !this.#open
+      this.#open = this.#ours = true
+    }
+    if (this.#queued.length === 0 || taken.length === 0) return
+    for (const each of this.#queued) {
+      if (!taken.includes(each.seq)) continue
+      // It stands where it came.
+      const later = this.#events.findIndex(({ seq }) => seq > each.seq)
+      this.#events.splice(later, 0, each)
+    }
+    this.#queued = this.#queued.filter(({ seq }) => !taken.includes(seq))
+  }
+
+  #settle(outcome: Outcome): void {
+    this.#open = false
+    if (this.#ours) this.outcome = outcome
+    this.#queued = this.#queued.filter(({ type }) => type === 'user.message')
+  }
+
+  /** With what this one could not see, because it came late: how the run began, and what else began it. */
+  async whole(store: Store): Promise<Collector> {
+    const from = this.#late ? 0 : this.#before()
+    if (from === null) return this
+    const whole = new Collector(this.#sessionId, this.#input, this.#raw)
+    for (let after = from; after < this.#last; ) {
+      const { events } = await store.read(this.#sessionId, after, Math.min(PAGE, this.#last - after))
+      for (const event of events) whole.take(event)
+      if (events.length === 0) break
+      after += events.length
+    }
+    return whole
+  }
+
+  /** Counts what children of the run have spent by now. */
+  async countChildren(store: Pick<Store, 'read'>): Promise<void> {
+    this.#below = await spentBelow(store, this.#sessionId, this.#own())
+  }
+
+  /** What lies before the first input that began the run and was not seen; null when all were. */
+  #before(): number | null {
+    if (!this.#ours) return null
+    const start = this.#events.find(({ type }) => type === 'run.started' || type === 'run.settled')
+    const inputs = start && 'inputs' in start ? (start.inputs ?? []) : []
+    const unseen = inputs.filter((input) => !this.#events.some(({ seq }) => seq === input))
+    return unseen.length > 0 ? Math.min(...unseen) - 1 : null
+  }
+
+  /** `calls` and `messages` are worked out when somebody looks: most look at neither. */
+  result(pending: readonly Pending[], waiting: Rest): Result {
+    const events = this.#own()
+    return lazily(this.#ended(events, pending, waiting), events)
+  }
+
+  #ended(events: readonly Event[], pending: readonly Pending[], waiting: Rest): Told<Result> {
+    // Who asks for the last run hears that what came after it is held.
+    const outcome = this.#input === null && waiting.waiting === 'resume' ? null : this.outcome
+    const common = this.#common(events, pending, outcome, waiting.waiting)
+    if (!outcome) return unsettled(common, waiting, events)
+    switch (outcome.type) {
+      case 'completed':
+        return {
+          ...common,
+          status: 'completed',
+          stopReason: STOPS[this.#finish ?? 'stop'],
+          output: detach(this.#output),
+        }
+      case 'interrupted':
+        if (outcome.hook === undefined) return { ...common, status: 'interrupted', stopReason: 'cancelled' }
+        return { ...common, status: 'interrupted', stopReason: 'cancelled_by_hook', reason: outcome.hook }
+      case 'limit': {
+        const { type, ...met } = outcome
+        return { ...common, status: type, stopReason: 'limit_reached', ...met }
+      }
+      case 'halted':
+        return { ...common, status: 'halted', stopReason: 'halted', reason: outcome.reason }
+      case 'failed': {
+        const failure = { ...outcome.failure, classified: classify(outcome) }
+        return { ...common, status: 'failed', stopReason: outcome.reason, failure }
+      }
+    }
+  }
+
+  #own(): readonly Event[] {
+    // Until a run takes the input there is nothing but the input.
+    return this.#ours ? this.#events : this.#queued.filter(({ seq }) => seq === this.#input)
+  }
+
+  #common(
+    events: readonly Event[],
+    pending: readonly Pending[],
+    outcome: Outcome | null,
+    waiting: string,
+  ): Told<Common> {
+    const own = spentIn(events)
+    const { usage, cost } = this.#below === null ? own : plus(own, this.#below)
+    const responses = this.#raw ? detach(events.filter((event) => event.type === 'agent.message')) : null
+    return {
+      sessionId: this.#sessionId,
+      text: !this.#ours ? '' : outcome?.type === 'completed' ? this.#text : this.#said,
+      usage,
+      cost,
+      own,
+      pending,
+      flags: {
+        paused: outcome === null && waiting === 'resume',
+        capped: outcome?.type === 'limit',
+        halted: outcome?.type === 'halted',
+        empty: outcome?.type === 'failed' && outcome.reason === 'empty_answer',
+      },
+      warnings: events.find((event) => event.type === 'run.started')?.warnings ?? NO_WARNINGS,
+      ...(responses ? { responses } : {}),
+    }
+  }
+
+  /** Another run begins. */
+  #reset(): void {
+    this.outcome = null
+    this.#text = ''
+    this.#said = ''
+    this.#output = null
+    this.#events = []
+  }
+
+  #reply(event: Response): void {
+    this.#text = textOf(event.parts)
+    this.#finish = event.finish
+    if (this.#text.trim() !== '') this.#said = this.#text
+    const { verdict } = event
+    if (verdict.type !== 'final') this.#output = null
+    else this.#output = verdict.output === undefined ? this.#text : verdict.output
+  }
+}
+
+/** A result without what is worked out when somebody looks. */
+type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages'> : never
+
+const EVENTS = Symbol('events')
+type Lazy = { readonly [EVENTS]: readonly Event[] }
+
+/**
+ * Own and enumerable, so that whoever copies or prints the result has them too. The getters are the same for all results: one
+ * made for each would live in the shape of its object, where only a major collection finds it, and hold the whole run until then.
+ */
+const CALLS = lookedAt('calls', callsOf)
+const MESSAGES = lookedAt('messages', messagesOf)
+
+function lookedAt(name: string, make: (events: readonly Event[]) => unknown): PropertyDescriptor & ThisType<Lazy> {
+  return {
+    get() {
+      // A copy: the events are those that the worker goes on with.
+      const value = detach(make(this[EVENTS]))
+      Object.defineProperty(this, name, { value, enumerable: true })
+      return value
+    },
+    enumerable: true,
+    configurable: true,
+  }
+}
+
+function lazily(result: Told<Result>, events: readonly Event[]): Result {
+  Object.defineProperty(result, EVENTS, { value: events })
+  Object.defineProperty(result, 'calls', CALLS)
+  Object.defineProperty(result, 'messages', MESSAGES)
+  return result as Result
+}
+
+function unsettled(common: Told<Common>, { waiting, until, reason }: Rest, events: readonly Event[]): Told<Result> {
+  const asks = common.pending.some(({ needs }) => needs === 'approval')
+  if (waiting === 'approval' || (waiting === 'answer' && asks))
+    return { ...common, status: 'requires_action', stopReason: 'approval_required' }
+  if (waiting === 'answer') return { ...common, status: 'requires_action', stopReason: 'answer_required' }
+  if (waiting === 'resume') {
+    const why = reason === undefined ? overflowIn(events) : { reason }
+    const flags = reason === undefined ? common.flags : ({ ...common.flags, held: true } as const)
+    return { ...common, flags, status: 'requires_action', stopReason: 'paused', ...why }
+  }
+  return { ...common, status: 'sleeping', stopReason: 'rescheduling', until, ...outageIn(events) }
+}
+
+/** Why nothing more was asked, if it was because no more fits. */
+function overflowIn(events: readonly Event[]): { readonly reason?: string } {
+  const last = events.findLast(({ type }) => type === 'agent.message' || type === 'model.failed')
+  return last?.type === 'model.failed' && last.class === 'overflow' ? { reason: last.message } : {}
+}
+
+/** Why the provider did not answer, if nothing has answered since, or why the run cannot begin. */
+function outageIn(events: readonly Event[]): { readonly reason?: string } {
+  const last = events.findLast(
+    ({ type }) => type === 'agent.message' || type === 'model.failed' || type === 'run.deferred',
+  )
+  if (last?.type === 'run.deferred') return { reason: last.message }
+  return last?.type === 'model.failed' && last.retryAt !== undefined ? { reason: last.message } : {}
+}
+
+/** The conversation as far as these events tell it. What no request has shown comes last. */
+function messagesOf(events: readonly Event[]): readonly Message[] {
+  const transcript = new Transcript()
+  for (const event of events) transcript.take(event)
+  const shows = shownOrder(events)
+  transcript.take({ seq: Number.MAX_SAFE_INTEGER, at: 0, epoch: 0, type: 'model.started', shows })
+  return transcript.messages
+}
+
+/** The order in which a request shows these: a result stands where its call stood, everything else where it came. */
+function shownOrder(events: readonly Event[]): readonly number[] {
+  const placed = events.map((event) => {
+    const [reply = event.seq, index = 0] = event.type === 'agent.tool_result' ? event.call.split('.').map(Number) : []
+    return { seq: event.seq, reply, index }
+  })
+  return placed.sort((a, b) => a.reply - b.reply || a.index - b.index).map(({ seq }) => seq)
+}
+
+function callsOf(events: readonly Event[]): readonly CallRecord[] {
+  const records = new Map<CallKey, { -readonly [K in keyof CallRecord]: CallRecord[K] }>()
+  const answers = new Map<number, string>()
+  for (const event of events) {
+    if (event.type === 'agent.message' && event.verdict.type === 'continue') {
+      event.calls.forEach(({ tool, args }, index) => {
+        const callId = callKey(event.seq, index)
+        records.set(callId, { callId, tool, args, status: null, content: '', chars: 0 })
+      })
+    } else if (event.type === 'user.custom_tool_result') answers.set(event.seq, event.content)
+    else if (event.type === 'agent.tool_result') {
+      const record = records.get(event.call)
+      if (!record) continue
+      record.status = event.status
+      record.content = event.from === undefined ? event.content : (answers.get(event.from) ?? '')
+      record.chars = typeof record.content === 'string' ? record.content.length : record.content.bytes
+      const failure = classify({ ...event, content: record.content })
+      if (failure) record.failure = event.failure ? { ...failure, kind: event.failure.kind } : failure
+    }
+  }
+  for (const [call, approved] of decisionsIn(events)) {
+    const record = records.get(call)
+    if (record) record.approved = approved
+  }
+  return [...records.values()]
+}
+
+type Approved = NonNullable<CallRecord['approved']>
+
+/** How calls were decided. Which words counted is the fold's to say: some came too late, twice, or for another action. */
+function decisionsIn(events: readonly Event[]): ReadonlyMap<CallKey, Approved> {
+  const decisions = new Map<CallKey, Approved>()
+  if (!events.some(({ type }) => type === 'user.tool_confirmation')) return decisions
+  const session = open(EMPTY)
+  const find = (key: CallKey) => session.run?.turn?.open.find((call) => call.key === key)
+  for (const event of events) {
+    const before = event.type === 'user.tool_confirmation' ? find(event.call) : undefined
+    // The run alone is folded: what lies before it and between is not there.
+    session.seq = event.seq - 1
+    take(session, event)
+    // What was decided elsewhere, or before it was asked again, is no decision here.
+    if (event.type === 'session.imported') decisions.clear()
+    else if (event.type === 'call.reviewed') decisions.delete(event.call)
+    if (event.type !== 'user.tool_confirmation' || before?.state.type !== 'asked') continue
+    const after = find(event.call)
+    if (!after || after.state.type === 'asked') continue
+    const { allow, by, why } = event
+    const { gate } = before.proposal
+    const voters = gate?.type === 'ask' && gate.n > 1 ? { voters: [...before.state.votes, by] } : {}
+    decisions.set(event.call, { allow, by, ...(why === undefined ? {} : { why }), ...voters })
+  }
+  return decisions
+}
+
+function textOf(parts: readonly Part[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+/** The last thing said by the model, in these messages or in what is just being written. Who only calls tools says nothing. */
+export function spokenIn(messages: readonly Message[], events: readonly Event[]): string {
+  const spoken = (parts: readonly Part[]): boolean => textOf(parts).trim() !== ''
+  const last = events.findLast((event) => event.type === 'agent.message' && spoken(event.parts))
+  if (last?.type === 'agent.message') return textOf(last.parts)
+  const said = messages.findLast((message) => message.role === 'assistant' && !message.cut && spoken(message.parts))
+  return said?.role === 'assistant' ? textOf(said.parts) : ''
+}

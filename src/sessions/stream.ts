@@ -1,0 +1,195 @@
+// What a reader of a stream gets: the events of a session and of its children, and what models say meanwhile, in one numbered line.
+// It only reads; the log is what happened.
+import type { CallKey, Frozen } from '../kernel/content.ts'
+import { callKey, type Event } from '../kernel/event.ts'
+import { outsideOf } from '../kernel/ledger.ts'
+import { childId } from '../stores/plan/id.ts'
+import { detach } from '../effects/clone-json.ts'
+import { Follower } from './log-follower.ts'
+import type { LiveDelta } from '../live/live.ts'
+import { Queue } from './queue.ts'
+import type { World } from '../engine/wiring.ts'
+
+/** Where in the tree of sessions something happened. */
+export type Source = Frozen<{
+  agent: string
+  /** seq of the run's start; null before the first run that this stream saw. */
+  run: number | null
+  /** For a child: the session, the run and the call it works for. */
+  parent: Frozen<{ session: string; run: number | null; call: CallKey }> | null
+}>
+
+/** `sequence` counts the items of one stream, from 1. */
+type Line = Frozen<{ session: string; sequence: number; source: Source }>
+export type StreamEvent = (Event & Line) | ({ readonly type: 'delta' } & LiveDelta & Line)
+
+export type FeedOptions = { readonly deltas?: boolean; readonly subagents?: boolean }
+
+/** Where a reader stands in one session. */
+type Seat = {
+  readonly session: string
+  /** The reader has all up to here, and wants what comes after. */
+  readonly after: number
+  source: Source
+  /** The last event that was taken, and the last one that ended a model call. */
+  seq: number
+  settled: number
+  /** What a model call says whose start is still to come: history comes first. */
+  early: LiveDelta[]
+  /** A child that went on with the answer of this call: what it did before is another stream's. */
+  until: CallKey | null
+}
+/** The session that a stream is of, as far as its reader does not read it from the log. */
+type Root = Frozen<{
+  agent: string
+  after: number
+  parent: Frozen<{ session: string; call: CallKey }> | null
+  /** What the reader has of each session. Null: only the place in the root is known. */
+  places: Places | null
+}>
+type Places = Readonly<Record<string, number>>
+type Joined = { readonly session: string; readonly until: CallKey | null }
+
+const FRESH = { after: 0, seq: 0, settled: 0, until: null } as const
+
+export class Feed {
+  readonly #world: World
+  readonly #options: FeedOptions
+  readonly #queue = new Queue<StreamEvent>()
+  readonly #leave: (() => void)[] = []
+  readonly #followers: Follower[] = []
+  readonly #seats = new Map<string, Seat>()
+  #places: Places | null = null
+  #sequence = 0
+  #closed = false
+
+  constructor(world: World, options: FeedOptions) {
+    this.#world = world
+    this.#options = options
+  }
+
+  /** Takes the events of the session that the stream is of, from whoever follows it. Those up to `after` are not shown. */
+  root(session: string, { agent, after, parent, places }: Root): (event: Event) => void {
+    this.#places = places
+    const source = { agent, run: null, parent: parent && parentOf(parent) }
+    return this.#seat({ ...FRESH, session, after, source, early: [] })
+  }
+
+  /** Everything has been seen that happened before: also what children did, and theirs. */
+  async end(): Promise<void> {
+    // It grows while it is read: a child may tell of a child.
+    for (const follower of this.#followers) await follower.catchUp().catch(() => {})
+    this.close()
+  }
+
+  fail(error: unknown): void {
+    this.#queue.fail(error)
+    this.close()
+  }
+
+  /** Nobody reads any more, or there is nothing more to read. */
+  close(): void {
+    this.#closed = true
+    for (const leave of this.#leave.splice(0)) leave()
+    this.#queue.end()
+  }
+
+  iterate(leave: () => Promise<void>): AsyncIterableIterator<StreamEvent> {
+    return this.#queue.iterate(leave)
+  }
+
+  #seat(seat: Seat): (event: Event) => void {
+    const { session } = seat
+    const children = new Map<CallKey, Joined>()
+    const join = (call: CallKey): void => {
+      const child = children.get(call)
+      if (child && !this.#seats.has(child.session)) this.#join(child, { session, call, run: seat.source.run })
+    }
+    /** Calls that children work on at the reader's place. Of a reader that says what it has of each, all that it may have seen. */
+    const open = new Set<CallKey>()
+    this.#seats.set(session, seat)
+    if (this.#closed) return () => {}
+    if (this.#options.deltas) this.#leave.push(this.#world.live.subscribe(session, (delta) => this.#hear(seat, delta)))
+    return (event) => {
+      if (this.#closed) return
+      this.#place(seat, event)
+      if (seat.until !== null) return
+      if (event.seq > seat.after) this.#push(seat, event)
+      for (const delta of seat.early.splice(0)) this.#hear(seat, delta)
+      if (this.#options.subagents === false) return
+      if (event.type === 'agent.message') {
+        for (const [call, child] of childrenIn(session, event)) children.set(call, child)
+      } else if (event.type === 'agent.custom_tool_use') {
+        if (event.seq > seat.after) join(event.call)
+        else open.add(event.call)
+      } else if (event.type === 'agent.tool_result' && this.#places === null) open.delete(event.call)
+      if (event.seq !== seat.after) return
+      for (const call of open) join(call)
+    }
+  }
+
+  /** Where the next events of a session belong. */
+  #place(seat: Seat, event: Event): void {
+    const { source } = seat
+    seat.seq = event.seq
+    if (event.type === 'session.created')
+      seat.source = {
+        ...source,
+        agent: event.agent,
+        parent: source.parent ?? (event.parent ? parentOf(event.parent) : null),
+      }
+    else if (event.type === 'run.started') seat.source = { ...source, run: event.seq }
+    else if (event.type === 'agent.message' || event.type === 'model.failed') seat.settled = event.seq
+    else if (event.type === 'user.custom_tool_result' && event.parent !== undefined && source.parent) {
+      // From here on it works for the call that answered it.
+      const { session } = source.parent
+      const run = this.#seats.get(session)?.source.run ?? null
+      seat.source = { ...source, parent: { session, call: event.parent, run } }
+      if (seat.until === event.parent) seat.until = null
+    }
+  }
+
+  /** Read from its beginning, and shown from where the reader has it. */
+  #join({ session, until }: Joined, parent: Source['parent']): void {
+    const after = this.#places && Object.hasOwn(this.#places, session) ? (this.#places[session] ?? 0) : 0
+    const event = this.#seat({ ...FRESH, session, after, source: { agent: '', run: null, parent }, until, early: [] })
+    const follower = new Follower(this.#world.store, session, 0, { event, error: () => {} })
+    this.#followers.push(follower)
+    this.#leave.push(() => follower.close())
+    follower.catchUp().catch(() => {})
+  }
+
+  /** Across processes a delta may come after the event that settles its call: then the event has said it all. */
+  #hear(seat: Seat, delta: LiveDelta): void {
+    if (this.#closed || delta.seq <= seat.settled || seat.until !== null) return
+    if (delta.seq > seat.seq && delta.seq > seat.after) return void seat.early.push(delta)
+    const { seq, kind, part, offset, text } = delta
+    const { session, source } = seat
+    this.#sequence += 1
+    this.#queue.push({ type: 'delta', session, seq, kind, part, offset, text, sequence: this.#sequence, source })
+  }
+
+  #push({ session, source }: Seat, event: Event): void {
+    this.#sequence += 1
+    // A copy: what the reader does with it changes nothing of what is executed.
+    this.#queue.push(Object.assign(detach(event), { session, sequence: this.#sequence, source }))
+  }
+}
+
+/** On a child's own stream nobody has seen its parent's run. */
+function parentOf({ session, call }: NonNullable<Root['parent']>): NonNullable<Source['parent']> {
+  return { session, call, run: null }
+}
+
+/** The children that the calls of a reply may open, or go on with. */
+function childrenIn(
+  session: string,
+  { seq, calls }: Extract<Event, { type: 'agent.message' }>,
+): readonly (readonly [CallKey, Joined])[] {
+  return calls.flatMap((call, index): readonly (readonly [CallKey, Joined])[] => {
+    const { child, answers } = outsideOf(call) ?? {}
+    const key = callKey(seq, index)
+    if (answers) return [[key, { session: answers.session, until: key }]]
+    return child === undefined ? [] : [[key, { session: childId(session, key), until: null }]]
+  })
+}

@@ -1,0 +1,140 @@
+// Undo: takes back what the calls of one run changed, newest first, by asking the tools that made them. It finds out what there
+// is to take back from the log; it does not decide how.
+import type { CallKey, Frozen, Outside } from '../kernel/content.ts'
+import { callKey, type Event } from '../kernel/event.ts'
+import { Fault } from '../kernel/failure.ts'
+import { outsideOf } from '../kernel/ledger.ts'
+import { childId } from '../stores/plan/id.ts'
+import type { Store } from '../kernel/ports.ts'
+import { isMetadata, type Metadata } from '../tools/core/output.ts'
+import type { Tool, Undone } from '../tools/core/tool.ts'
+import { ToolTalk } from '../effects/contexts.ts'
+import type { World } from '../engine/wiring.ts'
+
+const PAGE = 1_000
+
+/**
+ * A session, and what of it: one run, by the seq of its `run.started`, or all that a child did from a time on. Nothing up to the
+ * event `after`: what a file says was changed was changed elsewhere, if at all.
+ */
+type Span = Frozen<{ session: string; agent: string; run: number | null; since: number; after: number }>
+
+type Made = {
+  readonly span: Span
+  readonly call: CallKey
+  readonly tool: string
+  readonly metadata: Metadata
+  readonly at: number
+}
+
+export type UndoneCall = Undone & { readonly call: CallKey }
+
+/** Throws unless a run of the session began with this event. */
+export async function checkRun(store: Store, session: string, run: number): Promise<void> {
+  const { events } = Number.isSafeInteger(run) && run > 0 ? await store.read(session, run - 1, 1) : { events: [] }
+  if (events[0]?.type !== 'run.started')
+    throw new Fault('invalid_input', `No run of session ${session} began with event ${run}. Its history names them.`)
+}
+
+/** What the subagents of the run changed is taken back too. */
+export async function undoRun(
+  world: World,
+  of: { readonly session: string; readonly agent: string; readonly run: number },
+  imported: number,
+  signal: AbortSignal,
+): Promise<readonly UndoneCall[]> {
+  const flight = { signal, reason: null, clear: () => !signal.aborted }
+  const undone = new Map<Made, readonly Undone[]>()
+  const made = await madeIn(world, { ...of, since: 0, after: imported })
+  const tools = new Map<string, ReadonlyMap<string, Tool>>()
+  for (const agent of new Set(made.map(({ span }) => span.agent)))
+    tools.set(agent, await world.agent(agent).tools.open({ signal }))
+  const undoOf = ({ span, tool }: Made): Tool['undo'] => tools.get(span.agent)?.get(tool)?.undo ?? null
+  let left = made.toReversed().filter(undoOf)
+  left.sort((a, b) => b.at - a.at)
+  // Calls of one turn may have worked on one file in any order: what does not fit yet may fit after another.
+  for (let before = left.length + 1; left.length > 0 && left.length < before; ) {
+    before = left.length
+    for (const each of left) {
+      const context = new ToolTalk(world, each.span.session, { key: each.call }, flight, [])
+      undone.set(each, (await undoOf(each)?.(each.metadata, context)) ?? [])
+    }
+    left = left.filter((each) => undone.get(each)?.some(({ result }) => result === 'changed_since'))
+  }
+  return asBefore([...undone].flatMap(([{ call }, results]) => results.map((each) => ({ ...each, call }))))
+}
+
+/** The newest comes first. What is again as it was before its oldest change was taken back, whoever did it. */
+function asBefore(undone: readonly UndoneCall[]): readonly UndoneCall[] {
+  const back = new Map<string, Undone['result']>()
+  const told = undone.toReversed().map((each): UndoneCall => {
+    const result = each.result === 'changed_since' ? (back.get(each.what) ?? each.result) : each.result
+    if (result === 'restored' || result === 'removed') back.set(each.what, result)
+    return { ...each, result }
+  })
+  return told.reverse()
+}
+
+/** The results that say what they did, in the order they came, and those of the children after them. */
+async function madeIn(world: World, span: Span): Promise<readonly Made[]> {
+  const { session, run } = span
+  const tools = new Map<CallKey, string>()
+  const outside = new Map<CallKey, Outside | undefined>()
+  const children = new Map<string, Span>()
+  const made: Made[] = []
+  let { since } = span
+  for (const event of await eventsOf(world, session, run)) {
+    if (event.seq === run) since = event.at
+    if (event.type === 'agent.message')
+      for (const [index, call] of event.calls.entries()) {
+        const key = callKey(event.seq, index)
+        tools.set(key, call.tool)
+        outside.set(key, outsideOf(call))
+      }
+    if (event.type === 'call.reviewed') outside.set(event.call, outsideOf(event))
+    if (event.seq <= span.after) continue
+    if (event.type === 'agent.custom_tool_use') {
+      const { child, answers } = outside.get(event.call) ?? {}
+      const id = answers?.session ?? childId(session, event.call)
+      if (child !== undefined) children.set(id, { session: id, agent: child, run: null, since, after: 0 })
+    }
+    if (event.type === 'agent.tool_result' && event.at >= since) made.push(...madeBy(event, span, tools))
+  }
+  for (const child of children.values()) made.push(...(await madeIn(world, child)))
+  return made
+}
+
+/** All of a session, or what belongs to one run of it. */
+async function eventsOf({ store }: World, session: string, run: number | null): Promise<readonly Event[]> {
+  const found: Event[] = []
+  for (let after = run === null ? 0 : run - 1; ; ) {
+    const { events } = await store.read(session, after, PAGE)
+    const end = run === null ? -1 : events.findIndex(({ type }) => type === 'run.settled')
+    found.push(...(end < 0 ? events : events.slice(0, end)))
+    if (end >= 0 || events.length < PAGE) return found
+    after += PAGE
+  }
+}
+
+function madeBy(
+  event: Extract<Event, { type: 'agent.tool_result' }>,
+  span: Span,
+  tools: ReadonlyMap<CallKey, string>,
+): readonly Made[] {
+  const { call, metadata, at } = event
+  const tool = tools.get(call)
+  return tool !== undefined && isMetadata(metadata) ? [{ span, call, tool, metadata, at }] : []
+}
+
+/** What the model is told at its next request: what it believed to be there may be gone. */
+export function undoText(undone: readonly UndoneCall[]): string {
+  const lines = undone.map(({ what, result }) => `- ${what}: ${SAID[result]}`)
+  return ['The user took back file changes of an earlier run:', ...lines].join('\n')
+}
+
+const SAID: Readonly<Record<Undone['result'], string>> = {
+  restored: 'put back as it was before',
+  removed: 'removed, as it was new',
+  changed_since: 'left alone, because it was changed since',
+  not_kept: 'left alone, because the old content was not kept',
+}

@@ -1,0 +1,57 @@
+// The options of a session's verbs, and the one check of each. What the verbs do is src/session.ts.
+import type { CallKey } from '../kernel/content.ts'
+import { anything, type Checks, count, flag, needed, optionsOf, text } from '../options.ts'
+import { SEND_OPTIONS, type SendOptions } from './command.ts'
+import { SHOWN } from './approval-decision.ts'
+import type { Pending } from './result.ts'
+
+export type RunOptions = Pick<SendOptions, 'patienceMs'> & {
+  /** The result also has each reply of the model, as the log has it. */
+  readonly raw?: boolean
+}
+
+export type StreamOptions = RunOptions & {
+  /**
+   * Events after this seq. Or, to go on where a stream broke off: the last seq that was seen of each session, by its id, children
+   * too. Default: from the beginning, or from the input that the stream sends.
+   */
+  readonly after?: number | Readonly<Record<string, number>>
+  readonly deltas?: boolean
+  /** Also what children do. Default: true. */
+  readonly subagents?: boolean
+  /** Leaving a stream that started a run interrupts it, unless this is set. */
+  readonly detach?: boolean
+}
+
+export type Answer = {
+  readonly callId: CallKey
+  readonly content: string
+  readonly ok?: boolean
+  readonly by?: string
+  /** The session that asked, as `pending` names it. Default: this one. */
+  readonly sessionId?: string
+}
+export type ForkOptions = { readonly at?: number; readonly id?: string }
+
+export const RUN_OPTIONS: Checks<RunOptions> = { raw: flag, patienceMs: count() }
+// The place `after` is checked by whoever reads from there.
+export const STREAM_OPTIONS: Checks<StreamOptions> = {
+  ...RUN_OPTIONS,
+  after: anything,
+  deltas: flag,
+  subagents: flag,
+  detach: flag,
+}
+export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
+export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
+export const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
+export const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text })
+export const checkAnswer = optionsOf<Answer & Partial<Pending>>('answer', {
+  ...SHOWN,
+  digest: anything,
+  callId: needed(text, 'Name the call as `pending` does.'),
+  content: needed(anything),
+  ok: anything,
+  by: text,
+  sessionId: text,
+})

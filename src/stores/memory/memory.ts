@@ -1,0 +1,493 @@
+// The store in memory: the same contract as the durable ones, for tests, simulation and runs that need no file.
+// Nothing survives the process. Events are kept as JSON, so that nobody can change the log through an object they hold.
+import type { Card } from '../../kernel/ports.ts'
+import type { Event } from '../../kernel/event.ts'
+import { assert, Fault } from '../../kernel/failure.ts'
+import type {
+  AccountRow,
+  Blob,
+  Claim,
+  Clock,
+  Page,
+  Receipt,
+  Removal,
+  Snapshot,
+  Store,
+  Write,
+} from '../../kernel/ports.ts'
+import { upcast } from '../../kernel/upcast.ts'
+import { clockCheck, count, optionsOf } from '../../options.ts'
+import { Agenda } from './agenda.ts'
+import { type Hold, isOwnAccount } from '../plan/charges.ts'
+import { systemClock } from '../plan/clock.ts'
+import { checkCount } from '../plan/count.ts'
+import { checkId, compareIds } from '../plan/id.ts'
+import { Listeners } from '../plan/listeners.ts'
+import {
+  claimedFrom,
+  doubted,
+  type Draft,
+  extended,
+  type Head,
+  isAhead,
+  isDue,
+  isLive,
+  isProven,
+  originOf,
+  type Plan,
+  planCommit,
+  releasedFrom,
+  stirs,
+  type View,
+} from '../plan/plan.ts'
+import { type Household, planRemoval } from '../plan/removal.ts'
+
+export type MemoryOptions = {
+  readonly clock?: Clock
+  /**
+   * How many sessions are kept, children included. One more takes the place of the oldest root that has settled, with its children:
+   * that one is forgotten. With none that has settled, it is refused with `too_many`. Default: 10,000.
+   */
+  readonly sessionsMax?: number
+}
+
+const checkOptions = optionsOf<MemoryOptions>('memory', { clock: clockCheck, sessionsMax: count(1) })
+const SESSIONS_MAX = 10_000
+
+export function memory(options: MemoryOptions = {}): Store {
+  checkOptions(options)
+  return new MemoryStore(options.clock ?? systemClock, options.sessionsMax ?? SESSIONS_MAX)
+}
+
+/** By whom a session was removed that had to make room. No list has these: it would grow for ever. */
+const FORGOTTEN = 'the bound on sessions'
+
+/** One session. A class, so that all of them have one shape: with a shape each, every look at one would be a search. */
+class Log implements Head {
+  readonly id: string
+  /** Counts sessions in the order of their creation. */
+  readonly n: number
+  turn = 0
+  seq = 0
+  at = 0
+  epoch: number
+  worker: string | null = null
+  due: number | null = null
+  urgent = false
+  status: Card['status']
+  tries = 0
+  trouble: Head['trouble'] = null
+  card: Card
+  readonly bodies: string[] = []
+  readonly ids = new Map<string, number>()
+  snapshot: Snapshot | null = null
+  /** The session whose log it reads before its own. */
+  readonly origin: string | null
+  /** The blobs it refers to, if any. */
+  blobs: Set<string> | null = null
+
+  constructor(n: number, draft: Draft, card: Card) {
+    this.id = draft.session
+    this.n = n
+    this.epoch = draft.epoch
+    this.status = draft.status
+    this.card = card
+    this.origin = originOf(draft)
+  }
+}
+
+type Worker = { until: number; ttlMs: number; address: string | null; readonly held: Set<Log> }
+
+class MemoryStore implements Store {
+  readonly shared = false
+  readonly #clock: Clock
+  readonly #sessionsMax: number
+  readonly #logs = new Map<string, Log>()
+  /** By id, when `#ordered`. */
+  readonly #list: Log[] = []
+  #ordered = true
+  /** The due times of the logs nobody drives: the urgent ones, and the others. Those that are driven are found through their workers. */
+  readonly #urgent = new Agenda<Log>()
+  readonly #calm = new Agenda<Log>()
+  readonly #workers = new Map<string, Worker>()
+  readonly #accounts = new Map<string, AccountRow>()
+  readonly #holds = new Map<string, Hold>()
+  readonly #blobs = new Map<string, Blob>()
+  readonly #listeners = new Listeners()
+  readonly #removals: { readonly removal: Removal; readonly n: number }[] = []
+  /** The last epochs of removed sessions. */
+  readonly #ended = new Map<string, number>()
+  #created = 0
+  /** The latest time that the clock has said, since it was last set back. */
+  #latest = 0
+  readonly #view: View & Household & { now: number } = {
+    now: 0,
+    head: (session) => this.#logs.get(session) ?? null,
+    admitted: (session, id) => {
+      const log = this.#logs.get(session)
+      const seq = log?.ids.get(id)
+      return log && seq !== undefined ? { seq, body: log.bodies[seq - 1] ?? '' } : null
+    },
+    account: (id) => this.#accounts.get(id) ?? null,
+    hold: (key) => this.#holds.get(key) ?? null,
+    ended: (session) => this.#ended.get(session) ?? null,
+    rootOf: (session) => this.#logs.get(session)?.card.root ?? null,
+    family: (root) => this.#list.flatMap((log) => (log.card.root === root ? [log.id] : [])),
+    isDriven: (session) => this.#leased(this.#find(session), this.#view.now),
+    forksOf: (session) => this.#list.flatMap((log) => (log.origin === session ? [log.id] : [])),
+    holdsOf: (session) => new Map([...this.#holds].filter(([, hold]) => hold.session === session)),
+  }
+  #closed = false
+
+  constructor(clock: Clock, sessionsMax: number) {
+    this.#clock = clock
+    this.#sessionsMax = sessionsMax
+  }
+
+  now(): number {
+    const now = this.#clock.now()
+    this.#view.now = now
+    if (now > this.#latest) this.#latest = now
+    return now
+  }
+
+  async commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
+    const now = this.#check()
+    if (this.#logs.size >= this.#sessionsMax) this.#makeRoom(writes, now)
+    const plan = planCommit(writes, this.#view)
+    let stir = false
+    for (const draft of plan.drafts) {
+      // Asked before it is applied: a draft remembers what was by pointing at the log itself.
+      stir ||= stirs(draft)
+      this.#applyDraft(draft, now)
+    }
+    this.#applyRest(plan)
+    for (const { session, events } of plan.drafts) if (events.length > 0) this.#listeners.tell(session, events)
+    if (stir) this.#listeners.tellDue()
+    return plan.receipts
+  }
+
+  async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
+    this.#check()
+    checkCount('after', after)
+    checkCount('limit', limit)
+    const { bodies } = this.#find(session)
+    const events: Event[] = []
+    for (let i = after; i < bodies.length && i < after + limit; i++) {
+      events.push(upcast(JSON.parse(bodies[i] ?? '') as Event))
+    }
+    return { events }
+  }
+
+  async snapshot(session: string): Promise<Snapshot | null> {
+    this.#check()
+    return this.#logs.get(session)?.snapshot ?? null
+  }
+
+  watch(session: string, listener: (news: readonly Event[] | null) => void): () => void {
+    return this.#listeners.addSession(session, listener)
+  }
+
+  watchDue(listener: () => void): () => void {
+    return this.#listeners.addDue(listener)
+  }
+
+  async claim(session: string, worker: string, ttlMs: number): Promise<Claim | null> {
+    const now = this.#check()
+    const log = this.#find(session)
+    if (log.worker !== worker && this.#leased(log, now)) return null
+    const claimant = this.#extend(worker, ttlMs, now)
+    const failed = log.tries
+    Object.assign(log, claimedFrom(log, now), this.#isAhead(log.worker, now) ? doubted(log, now) : null)
+    this.#place(log, { worker, due: log.due, urgent: log.urgent })
+    log.epoch += 1
+    return { epoch: log.epoch, until: claimant.until, failed }
+  }
+
+  async extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
+    const { held } = this.#extend(worker, ttlMs, this.#check())
+    return new Map([...held].map((log) => [log.id, log.epoch]))
+  }
+
+  async release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void> {
+    this.#check()
+    const log = this.#logs.get(session)
+    if (log?.epoch !== epoch || log.worker === null) return
+    const { worker } = log
+    const { due, ...rest } = releasedFrom(log, trouble)
+    Object.assign(log, rest)
+    this.#place(log, { worker: null, due, urgent: log.urgent })
+    // Whoever claims once, under a name for this once, is not remembered.
+    const known = this.#workers.get(worker)
+    if (known?.held.size === 0 && known.address === null) this.#workers.delete(worker)
+    if (log.due !== null) this.#listeners.tellDue()
+  }
+
+  async card(session: string): Promise<Card | null> {
+    this.#check()
+    const log = this.#logs.get(session)
+    return log ? cardOf(log) : null
+  }
+
+  async due(limit: number): Promise<readonly string[]> {
+    const now = this.#check()
+    checkCount('limit', limit)
+    this.#doubt(now)
+    const found = [this.#urgent, this.#calm].flatMap((agenda) => agenda.upTo(now, limit).map(({ item }) => item))
+    for (const worker of this.#workers.values()) {
+      if (!isLive(worker, now)) for (const log of worker.held) if (isDue(log, now)) found.push(log)
+    }
+    found.sort((a, b) => Number(b.urgent) - Number(a.urgent) || (a.due ?? 0) - (b.due ?? 0) || a.n - b.n)
+    return found.slice(0, limit).map((log) => log.id)
+  }
+
+  async nextDue(): Promise<number | null> {
+    const now = this.#check()
+    const [urgent, calm] = [this.#urgent.first(), this.#calm.first()]
+    let next = Math.min(urgent?.due ?? Number.POSITIVE_INFINITY, calm?.due ?? Number.POSITIVE_INFINITY)
+    for (const worker of this.#workers.values()) {
+      // A lease that lies ahead hides nothing.
+      const until = worker.until > now && !isLive(worker, now) ? 0 : worker.until
+      for (const { due } of worker.held) if (due !== null) next = Math.min(next, Math.max(due, until))
+    }
+    return Number.isFinite(next) ? next : null
+  }
+
+  async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
+    this.#check()
+    const { status, root, after = '', limit, newest } = filter
+    checkCount('limit', limit)
+    if (newest) return newestOf(this.#list, status).slice(0, limit)
+    if (!this.#ordered) this.#list.sort((a, b) => compareIds(a.id, b.id))
+    this.#ordered = true
+    const found: Card[] = []
+    for (const log of this.#list.slice(countUpTo(this.#list, after))) {
+      if (found.length >= limit) break
+      const wanted = (status ?? log.status) === log.status && (root ?? log.card.root) === log.card.root
+      if (wanted) found.push(cardOf(log))
+    }
+    return found
+  }
+
+  async blob(hash: string): Promise<Blob | null> {
+    this.#check()
+    const blob = this.#blobs.get(hash)
+    return blob ? { ...blob, data: blob.data.slice() } : null
+  }
+
+  async account(id: string): Promise<AccountRow | null> {
+    this.#check()
+    return this.#accounts.get(id) ?? null
+  }
+
+  async announce(worker: string, address: string, ttlMs: number): Promise<void> {
+    this.#extend(worker, ttlMs, this.#check()).address = address
+  }
+
+  async address(session: string): Promise<string | null> {
+    const now = this.#check()
+    const log = this.#logs.get(session)
+    return log && this.#leased(log, now) ? (this.#workers.get(log.worker ?? '')?.address ?? null) : null
+  }
+
+  async remove(session: string, by: string): Promise<readonly Removal[]> {
+    const at = this.#check()
+    const { sessions, book } = planRemoval(session, by, this.#view)
+    this.#applyRest({ book, blobs: [], refs: [] })
+    const removed = sessions.map((id) => this.#remove(this.#find(id), { at, by }))
+    for (const id of sessions) this.#listeners.tell(id, null)
+    return removed
+  }
+
+  async removals(limit: number): Promise<readonly Removal[]> {
+    this.#check()
+    checkCount('limit', limit)
+    const newest = this.#removals.toSorted((a, b) => b.removal.at - a.removal.at || b.n - a.n)
+    return newest.slice(0, limit).map(({ removal }) => removal)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#listeners.clear()
+  }
+
+  #check(): number {
+    if (this.#closed) throw new Fault('store_closed', 'The store is closed.')
+    return this.now()
+  }
+
+  #find(session: string): Log {
+    const log = this.#logs.get(session)
+    if (!log) throw new Fault('session_missing', `There is no session ${session}.`)
+    return log
+  }
+
+  /** A lease lives as long as its worker is known to live. */
+  #leased(log: Log, now: number): boolean {
+    const worker = log.worker === null ? undefined : this.#workers.get(log.worker)
+    return worker !== undefined && isLive(worker, now)
+  }
+
+  #isAhead(worker: string | null, now: number): boolean {
+    const lease = worker === null ? undefined : this.#workers.get(worker)
+    return lease !== undefined && lease.until > now && !isLive(lease, now)
+  }
+
+  /** When the clock went back, what was written before may lie ahead: somebody must look at it now. */
+  #doubt(now: number): void {
+    if (!isAhead(this.#latest, now)) return
+    this.#latest = now
+    for (const log of this.#list) {
+      if (log.due === null || !isAhead(log.due, now) || !isAhead(log.at, now) || this.#leased(log, now)) continue
+      const { due, trouble } = doubted(log, now)
+      log.trouble = trouble
+      this.#place(log, { worker: null, due, urgent: log.urgent })
+    }
+  }
+
+  #extend(worker: string, ttlMs: number, now: number): Worker {
+    checkId('worker id', worker)
+    const known = this.#workers.get(worker) ?? { until: 0, ttlMs, address: null, held: new Set() }
+    Object.assign(known, extended(known, ttlMs, now))
+    this.#workers.set(worker, known)
+    return known
+  }
+
+  #place(log: Log, { worker, due, urgent }: Pick<Head, 'worker' | 'due' | 'urgent'>): void {
+    if (log.worker === worker && log.due === due && log.urgent === urgent) return
+    if (log.worker !== worker) {
+      if (log.worker !== null) this.#workers.get(log.worker)?.held.delete(log)
+      if (worker !== null) this.#workers.get(worker)?.held.add(log)
+    }
+    if (log.worker === null && log.due !== null) (log.urgent ? this.#urgent : this.#calm).remove(log)
+    if (worker === null && due !== null) (urgent ? this.#urgent : this.#calm).put(log, due)
+    log.worker = worker
+    log.due = due
+    log.urgent = urgent
+  }
+
+  #applyDraft(draft: Draft, now: number): void {
+    const log = this.#logs.get(draft.session) ?? this.#create(draft)
+    if (draft.owner !== null) this.#prove(draft.owner, now)
+    this.#place(log, draft)
+    for (const body of draft.bodies) log.bodies.push(flat(body))
+    for (const { id, seq } of draft.ids) log.ids.set(id, seq)
+    log.seq = draft.seq
+    log.at = draft.at
+    log.status = draft.status
+    log.tries = draft.tries
+    log.trouble = draft.trouble
+    if (draft.card) log.card = draft.card
+    if (draft.snapshot) log.snapshot = draft.snapshot
+  }
+
+  #create(draft: Draft): Log {
+    assert(draft.card, 'a session is created with a card')
+    const log = new Log(this.#created++, draft, draft.card)
+    this.#logs.set(log.id, log)
+    this.#list.push(log)
+    this.#ordered = false
+    return log
+  }
+
+  /** For what this commit creates. What it names is not forgotten for it. */
+  #makeRoom(writes: readonly Write[], now: number): void {
+    const fresh = writes.filter((write) => write.lane === 'owner' && !this.#logs.has(write.session))
+    const named = new Set(writes.flatMap((write) => [write.session, this.#logs.get(write.session)?.card.root ?? '']))
+    for (const write of fresh)
+      for (const event of write.events) if ('fork' in event && event.fork) named.add(event.fork.session)
+    for (let over = this.#logs.size + fresh.length - this.#sessionsMax; fresh.length > 0 && over > 0; ) {
+      const gone = this.#settledTree(named, now)
+      if (gone === null) {
+        const text = `This store in memory holds ${this.#logs.size} sessions, and none has settled that could be forgotten. Remove some, or use sqlite("file.db").`
+        throw new Fault('too_many', text)
+      }
+      for (const log of gone) this.#remove(log, { at: now, by: FORGOTTEN })
+      for (const { id } of gone) this.#listeners.tell(id, null)
+      over -= gone.length
+    }
+  }
+
+  /** The oldest root with nothing to do, and its children; null if there is none. */
+  #settledTree(named: ReadonlySet<string>, now: number): readonly Log[] | null {
+    const isDone = (log: Log): boolean =>
+      (log.status === 'idle' || log.status === 'terminated') && log.due === null && !this.#leased(log, now)
+    for (const log of this.#logs.values()) {
+      if (log.card.root !== log.id || named.has(log.id) || !isDone(log)) continue
+      const family = this.#list.filter(({ card }) => card.root === log.id)
+      const ids = new Set(family.map(({ id }) => id))
+      const read = this.#list.some(({ origin, id }) => origin !== null && ids.has(origin) && !ids.has(id))
+      if (!read && family.every(isDone)) return family
+    }
+    return null
+  }
+
+  /** Writing as the owner proves that the worker lives; a third of the lease apart, as a durable store would note it. */
+  #prove(worker: string, now: number): void {
+    const known = this.#workers.get(worker)
+    if (known && isProven(known, now)) known.until = now + known.ttlMs
+  }
+
+  #remove(log: Log, { at, by }: Pick<Removal, 'at' | 'by'>): Removal {
+    this.#place(log, { worker: null, due: null, urgent: false })
+    this.#logs.delete(log.id)
+    this.#list.splice(this.#list.indexOf(log), 1)
+    let bytes = log.bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0)
+    for (const hash of log.blobs ?? []) {
+      if (this.#list.some(({ blobs }) => blobs?.has(hash))) continue
+      bytes += this.#blobs.get(hash)?.data.length ?? 0
+      this.#blobs.delete(hash)
+    }
+    for (const id of this.#accounts.keys()) if (isOwnAccount(log.id, id)) this.#accounts.delete(id)
+    const removal = { session: log.id, agent: log.card.agent, events: log.seq, bytes, at, by }
+    this.#ended.set(log.id, log.epoch)
+    if (by !== FORGOTTEN) this.#removals.push({ removal, n: log.n })
+    return removal
+  }
+
+  #applyRest(plan: Pick<Plan, 'book' | 'blobs' | 'refs'>): void {
+    for (const [id, row] of plan.book?.accounts ?? []) this.#accounts.set(id, row)
+    for (const [key, hold] of plan.book?.holds ?? []) {
+      if (hold) this.#holds.set(key, hold)
+      else this.#holds.delete(key)
+    }
+    for (const { session, blob } of plan.blobs) {
+      if (!this.#blobs.has(blob.hash)) this.#blobs.set(blob.hash, { ...blob, data: blob.data.slice() })
+      this.#refer(session, blob.hash)
+    }
+    for (const { session, hash } of plan.refs) this.#refer(session, hash)
+  }
+
+  #refer(session: string, hash: string): void {
+    const log = this.#logs.get(session)
+    if (log) log.blobs = (log.blobs ?? new Set()).add(hash)
+  }
+}
+
+/** JSON is made in pieces, and a string of pieces takes half as much again. Whoever looks at a character makes it one. */
+function flat(text: string): string {
+  assert(text.charCodeAt(0) === OBJECT, 'an event is an object')
+  return text
+}
+const OBJECT = '{'.charCodeAt(0)
+function newestOf(logs: readonly Log[], status: Card['status'] | undefined): readonly Card[] {
+  const roots = logs.filter((log) => log.id === log.card.root && (status ?? log.status) === log.status)
+  return roots.sort((a, b) => b.at - a.at || compareIds(a.id, b.id)).map(cardOf)
+}
+
+function cardOf(log: Log): Card {
+  const { card, seq, at, due, trouble } = log
+  return { ...card, seq, at, due, ...(trouble ? { trouble } : {}) }
+}
+
+/** How many of these, ordered by id, are not after `id`. */
+function countUpTo(logs: readonly Log[], id: string): number {
+  let [low, high] = [0, logs.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const log = logs[middle]
+    if (log && compareIds(log.id, id) <= 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}

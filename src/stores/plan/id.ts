@@ -1,0 +1,55 @@
+// Which names the stores accept for sessions, events, workers, accounts and holds, and how they are ordered.
+// How names are made is for the callers; what the harness itself names, it names so that no caller can.
+import type { CallKey } from '../../kernel/content.ts'
+import { Fault } from '../../kernel/failure.ts'
+
+const ID_LENGTH_MAX = 512
+
+/** Names are stored and compared as UTF-8: what has no UTF-8 form could become another's name. */
+export function checkId(kind: string, id: unknown): void {
+  if (typeof id === 'string' && id.length > 0 && id.length <= ID_LENGTH_MAX && !/[\0\uD800-\uDFFF]/u.test(id)) return
+  throw new Fault('invalid_input', `The ${kind} must be 1 to ${ID_LENGTH_MAX} well-formed characters.`)
+}
+
+/** What the harness itself puts into an inbox has an id that begins like this, and nothing that callers send may. */
+const OWN = 'terret:'
+
+export function ownId(...parts: readonly (string | number)[]): string {
+  return OWN + parts.join(':')
+}
+
+export function checkCallersId(id: string): void {
+  if (typeof id === 'string' && id.startsWith(OWN))
+    throw new Fault(
+      'invalid_input',
+      `The id of a message cannot begin with "${OWN}": the harness's own ids do. Choose another.`,
+    )
+}
+
+/** The session that a call of this one opens. */
+export function childId(session: string, call: CallKey): string {
+  return `${session}~${call}`
+}
+
+/** A session that would have the name of another's child would stand in that child's way. */
+export function checkRootId(id: string): void {
+  if (typeof id === 'string' && /~[1-9]\d*\.\d+$/.test(id))
+    throw new Fault(
+      'invalid_input',
+      `A session cannot be named "${id}": children are named like that. Choose another id.`,
+    )
+}
+
+/** As SQLite orders text, by its UTF-8 bytes: what UTF-16 writes as surrogates comes after all else. */
+export function compareIds(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const [left, right] = [a.charCodeAt(i), b.charCodeAt(i)]
+    if (left !== right) return rank(left) - rank(right)
+  }
+  return a.length - b.length
+}
+
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit
+}

@@ -1,0 +1,74 @@
+// Who wants to hear of what a commit brought: the listeners of one store, called in commit order.
+// It does not look for news itself: the store tells it.
+import type { Event } from '../../kernel/event.ts'
+
+type News = readonly Event[] | null
+type SessionListener = (news: News) => void
+
+export class Listeners {
+  readonly #sessions = new Map<string, Set<SessionListener>>()
+  readonly #due = new Set<() => void>()
+  readonly #queue: (() => void)[] = []
+  #delivering = false
+
+  get empty(): boolean {
+    return this.#sessions.size === 0 && this.#due.size === 0
+  }
+
+  get sessions(): Iterable<string> {
+    return this.#sessions.keys()
+  }
+
+  watches(session: string): boolean {
+    return this.#sessions.has(session)
+  }
+
+  addSession(session: string, listener: SessionListener): () => void {
+    // A fresh function, so that one listener added twice is heard twice and leaves one at a time.
+    const own: SessionListener = (news) => listener(news)
+    const set = this.#sessions.get(session) ?? new Set()
+    this.#sessions.set(session, set.add(own))
+    return () => {
+      set.delete(own)
+      if (set.size === 0 && this.#sessions.get(session) === set) this.#sessions.delete(session)
+    }
+  }
+
+  addDue(listener: () => void): () => void {
+    const own = () => listener()
+    this.#due.add(own)
+    return () => void this.#due.delete(own)
+  }
+
+  tell(session: string, news: News): void {
+    const set = this.#sessions.get(session)
+    if (set) this.#deliver(set, (listener) => listener(news))
+  }
+
+  tellDue(): void {
+    if (this.#due.size > 0) this.#deliver(this.#due, (listener) => listener())
+  }
+
+  clear(): void {
+    this.#sessions.clear()
+    this.#due.clear()
+  }
+
+  /** A listener may commit: its news waits until the present news has reached everybody, so nobody hears them out of order. */
+  #deliver<L>(set: ReadonlySet<L>, call: (listener: L) => void): void {
+    for (const listener of set) this.#queue.push(() => set.has(listener) && call(listener))
+    if (this.#delivering) return
+    this.#delivering = true
+    for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
+      try {
+        next()
+      } catch (error) {
+        // The commit stands. A listener that throws is a bug of its owner, and must be seen as one.
+        queueMicrotask(() => {
+          throw error
+        })
+      }
+    }
+    this.#delivering = false
+  }
+}

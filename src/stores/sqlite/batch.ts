@@ -1,0 +1,421 @@
+// What one transaction of an SQLite store will write: the present seen through the changes already decided, then all rows at once.
+// It decides nothing about admission (plan.ts does) and knows nothing about transactions (writer.ts does).
+import { crc32 } from 'node:zlib'
+import { assert, Fault } from '../../kernel/failure.ts'
+import type { AccountRow, Claim, Receipt, Removal, Write } from '../../kernel/ports.ts'
+import type { Book, Hold } from '../plan/charges.ts'
+import { addSum, isSound, rowSum, seedOf } from '../plan/checksum.ts'
+import { checkId } from '../plan/id.ts'
+import {
+  CLOCK_SLACK_MS,
+  claimedFrom,
+  doubted,
+  type Draft,
+  extended,
+  isAhead,
+  isLive,
+  isProven,
+  missing,
+  originOf,
+  type Plan,
+  planCommit,
+  releasedFrom,
+  stirs,
+  type Trouble,
+  type View,
+} from '../plan/plan.ts'
+import { type Household, planRemoval } from '../plan/removal.ts'
+import type { SqlValue } from './driver.ts'
+import { readAccount, unsound } from './read.ts'
+import { dropAccounts, dropEvents, dropSession, type Left } from './remove.ts'
+import { damageOf, insertAll, insertEvents, type Row, type StoredRow, type WorkerRow, writeSession } from './rows.ts'
+import { SPAN, type Statements, TAIL_MAX } from './schema.ts'
+
+/** What a connection knows besides its file. The rows are as last seen, and valid until another connection writes. */
+export type Ground = {
+  readonly sql: Statements
+  readonly rows: Map<string, Row>
+  readonly workers: Map<string, WorkerRow>
+  /** Sessions found damaged, and how. They can be read and not written. */
+  readonly damaged: Map<string, string>
+  /** The last position taken in the table of events. */
+  pos: number
+}
+
+type Place = Pick<Row, 'pos' | 'tail' | 'tailSpans'>
+/** A row as it lies in the file. */
+type Found = StoredRow & {
+  readonly sum: number | null
+  readonly headSum: number | null
+  readonly turnSum: number | null
+}
+type Change = { row: Row; readonly was: Row | null }
+type HoldRow = {
+  readonly key: string
+  readonly amount: number
+  readonly accounts: string
+  readonly session: string | null
+  readonly sum: number | null
+}
+
+const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
+const ROWS_KNOWN_MAX = 10_000
+
+export class Batch implements View, Household {
+  readonly now: number
+  /** Sessions that were removed. */
+  readonly removed: string[] = []
+  /** Sessions that grew, in order, for those who listen. */
+  readonly grown: Draft[] = []
+  /** Some session may have become due. */
+  stirred = false
+  readonly #ground: Ground
+  readonly #sql: Statements
+  readonly #changes = new Map<string, Change>()
+  readonly #workers = new Map<string, WorkerRow>()
+  readonly #accounts = new Map<string, AccountRow>()
+  readonly #holds = new Map<string, Hold | null>()
+  readonly #ids = new Map<string, { readonly seq: number; readonly body: string }>()
+  readonly #events: SqlValue[] = []
+  readonly #spans: SqlValue[] = []
+  /** Rows of rarer tables. */
+  readonly #rest: (() => void)[] = []
+  readonly #left: Left[] = []
+  #anyRemoved: boolean | null = null
+  #sessions = 0
+  #pos: number
+
+  constructor(now: number, ground: Ground) {
+    this.now = now
+    this.#ground = ground
+    this.#sql = ground.sql
+    this.#pos = ground.pos
+  }
+
+  // ---- The present, as this transaction sees it ------------------------------------------------------------------
+
+  head(session: string): Row | null {
+    const row = this.#row(session)
+    const damage = this.#ground.damaged.get(session)
+    if (damage === undefined) return row
+    throw new Fault('session_damaged', `Session ${session} is damaged and can only be read.`, damage)
+  }
+
+  admitted(session: string, id: string): { readonly seq: number; readonly body: string } | null {
+    const row = this.head(session)
+    if (row === null) return null
+    const here = this.#ids.get(`${row.n}:${id}`)
+    return here ?? (this.#sql.admitted.get(row.n, id) as { seq: number; body: string } | undefined) ?? null
+  }
+
+  account(id: string): AccountRow | null {
+    return this.#accounts.get(id) ?? readAccount(this.#sql, id)
+  }
+
+  hold(key: string): Hold | null {
+    const here = this.#holds.get(key)
+    if (here !== undefined) return here
+    const row = this.#sql.hold.get(key) as HoldRow | undefined
+    return row ? holdOf(row) : null
+  }
+
+  ended(session: string): number | null {
+    // Of most files nothing was ever removed: asked once, not for each session that is made.
+    this.#anyRemoved ??= (this.#sql.anyRemoved.get() as { any: number }).any === 1
+    if (!this.#anyRemoved) return null
+    return (this.#sql.ended.get(session) as { epoch: number | null }).epoch
+  }
+
+  rootOf(session: string): string | null {
+    return this.#row(session)?.root ?? null
+  }
+
+  family(root: string): readonly string[] {
+    return (this.#sql.family.all(root) as { id: string }[]).map(({ id }) => id)
+  }
+
+  isDriven(session: string): boolean {
+    const worker = this.#row(session)?.worker ?? null
+    const lease = worker === null ? null : this.#worker(worker)
+    return lease !== null && isLive(lease, this.now)
+  }
+
+  /** One that is made in this very transaction has no id in the file yet. */
+  forksOf(session: string): readonly string[] {
+    return (this.#sql.forksOf.all(session) as { n: number; id: string | null }[]).map(({ n, id }) => id ?? `no. ${n}`)
+  }
+
+  holdsOf(session: string): ReadonlyMap<string, Hold> {
+    const holds = new Map((this.#sql.holdsOf.all(session) as HoldRow[]).map((row) => [row.key, holdOf(row)]))
+    for (const [key, hold] of this.#holds) {
+      if (hold === null) holds.delete(key)
+      else if (hold.session === session) holds.set(key, hold)
+    }
+    return holds
+  }
+
+  #row(session: string): Row | null {
+    return this.#changes.get(session)?.row ?? this.#ground.rows.get(session) ?? this.#load(session)
+  }
+
+  #load(session: string): Row | null {
+    const stored = this.#sql.head.get(session) as Found | undefined
+    // It may have been damaged, and removed by another process.
+    if (!stored) this.#ground.damaged.delete(session)
+    if (!stored) return null
+    const { headSum, turnSum, ...found } = stored
+    const damage = damageOf(found, turnSum, headSum)
+    if (damage !== null) this.#ground.damaged.set(session, damage)
+    else if (found.sum === null) this.#ground.damaged.set(session, `its last event, ${found.seq}, is missing`)
+    const rest = { sum: found.sum ?? 0, card: null, tailSpans: found.tail.split(',').length >> 1 }
+    const trouble = found.trouble === null ? null : (JSON.parse(found.trouble) as Trouble)
+    const row = { ...found, ...rest, urgent: found.urgent === 1, trouble }
+    this.#ground.rows.set(session, row)
+    return row
+  }
+
+  #worker(id: string): WorkerRow | null {
+    const known = this.#workers.get(id) ?? this.#ground.workers.get(id)
+    if (known) return known
+    const row = this.#sql.worker.get(id) as WorkerRow | undefined
+    if (row) this.#ground.workers.set(id, row)
+    return row ?? null
+  }
+
+  // ---- What is to be done: each is refused and changes nothing, or it is decided ---------------------------------
+
+  commit(writes: readonly Write[]): readonly Receipt[] {
+    const plan = planCommit(writes, this)
+    for (const { session, seq } of plan.drafts) {
+      if (seq >= SPAN) throw new Fault('invalid_input', `Session ${session} is full.`, `it holds ${SPAN} events`)
+    }
+    for (const draft of plan.drafts) this.#grow(draft)
+    this.#note(plan)
+    return plan.receipts
+  }
+
+  claim(session: string, worker: string, ttlMs: number): Claim | null {
+    checkId('worker id', worker)
+    const row = this.head(session)
+    if (row === null) throw missing(session)
+    if (row.worker !== worker && this.isDriven(session)) return null
+    const lease = row.worker === null ? null : this.#worker(row.worker)
+    const ahead = lease !== null && lease.until > this.now && !isLive(lease, this.now)
+    const { until } = this.extend(worker, ttlMs)
+    const epoch = row.epoch + 1
+    this.#change(session, {
+      ...row,
+      worker,
+      epoch,
+      ...claimedFrom(row, this.now),
+      ...(ahead ? doubted(row, this.now) : null),
+    })
+    return { epoch, until, failed: row.tries }
+  }
+
+  /** Also how a worker becomes known. */
+  extend(worker: string, ttlMs: number, address?: string): WorkerRow {
+    checkId('worker id', worker)
+    const known = this.#worker(worker)
+    const row = { ...extended(known, ttlMs, this.now), address: address ?? known?.address ?? null }
+    this.#workers.set(worker, row)
+    if (!known) this.#rest.push(() => this.#sql.forgetWorkers.run(this.now - WORKER_KEPT_MS))
+    return row
+  }
+
+  /** What lies ahead of the present is due now, and its card says why. It is looked at again: another may have been faster. */
+  doubt(sessions: readonly string[]): void {
+    for (const session of sessions) {
+      const row = this.#row(session)
+      if (row === null || !isAhead(row.at, this.now) || !isAhead(row.due ?? 0, this.now) || this.isDriven(session))
+        continue
+      this.#change(session, { ...row, worker: null, ...doubted(row, this.now) })
+      this.stirred = true
+    }
+    this.#ground.workers.clear()
+    this.#rest.push(() => this.#sql.pastWorkers.run(this.now, this.now + CLOCK_SLACK_MS))
+  }
+
+  held(worker: string): ReadonlyMap<string, number> {
+    const rows = this.#sql.held.all(worker) as { id: string; epoch: number }[]
+    const held = new Map(rows.map(({ id, epoch }) => [id, epoch]))
+    for (const [session, { row }] of this.#changes) {
+      if (row.worker === worker) held.set(session, row.epoch)
+      else held.delete(session)
+    }
+    return held
+  }
+
+  release(session: string, epoch: number, trouble?: Trouble): void {
+    const row = this.#row(session)
+    if (row?.epoch !== epoch || row.worker === null) return
+    const released = { ...row, worker: null, ...releasedFrom(row, trouble) }
+    this.#change(session, released)
+    this.stirred ||= released.due !== null
+  }
+
+  /** Written at once, but for the events: what is asked after it finds the session gone. */
+  remove(session: string, by: string): readonly Removal[] {
+    for (const [id, { row }] of this.#changes) {
+      // What is not in the file yet cannot be taken out of it: then each is done alone, in its turn.
+      if (id === session || row.root === session) throw new Error(`${session} is removed together with what it grew by`)
+    }
+    const { sessions, book } = planRemoval(session, by, this)
+    if (book) this.#pay(book)
+    this.#anyRemoved = true
+    return sessions.map((id) => {
+      const row = this.#row(id)
+      assert(row, `session ${id} is there while it is removed`)
+      const { removal, left } = dropSession(this.#sql, id, row, { at: this.now, by })
+      for (const account of dropAccounts(this.#sql, id)) this.#accounts.delete(account)
+      this.#left.push(left)
+      this.#ground.rows.delete(id)
+      this.#ground.damaged.delete(id)
+      this.removed.push(id)
+      return removal
+    })
+  }
+
+  #grow(draft: Draft): void {
+    const { session, seq, at, epoch, worker, due, urgent, status, tries, trouble, bodies } = draft
+    // Everything it wanted was there already.
+    if (bodies.length === 0 && draft.card === null) return
+    const was = this.#row(session)
+    const n = was?.n ?? this.#number()
+    const first = { seq: seq - bodies.length + 1, pos: this.#pos + 1 }
+    let sum = was?.sum ?? seedOf(session)
+    for (const body of bodies) {
+      sum = addSum(sum, body)
+      this.#events.push(n, sum, body)
+    }
+    this.#pos += bodies.length
+    for (const { id, seq: at } of draft.ids) {
+      const pos = first.pos + at - first.seq
+      this.#ids.set(`${n}:${id}`, { seq: at, body: bodies[at - first.seq] ?? '' })
+      this.#rest.push(() => this.#sql.admit.run(n, id, at, pos))
+    }
+    if (draft.owner !== null) this.#prove(draft.owner)
+    const origin = originOf(draft)
+    if (origin !== null) this.#sql.keepFork.run(n, origin)
+    if (draft.snapshot) {
+      const { seq: upTo, version, body } = draft.snapshot
+      this.#rest.push(() => this.#sql.keepSnapshot.run(n, upTo, version, crc32(body) | 0, body))
+    }
+    const card = draft.card ?? was?.card ?? null
+    const root = card?.root ?? was?.root ?? ''
+    const place = bodies.length > 0 ? this.#place(n, was, first) : was
+    assert(place, `session ${session} begins without an event`)
+    const { pos, tail, tailSpans } = place
+    // biome-ignore format: one literal, because an object made of another is much slower
+    const row: Row = { n, seq, at, epoch, worker, due, urgent, status, tries, trouble, pos, sum, tail, tailSpans, root, card }
+    this.#change(session, row)
+    if (bodies.length > 0) this.grown.push(draft)
+    this.stirred ||= stirs(draft)
+  }
+
+  /** Where a session that grew now lies. A new span begins if another session wrote last; full tails move out. */
+  #place(n: number, was: Row | null, { seq, pos: first }: { seq: number; pos: number }): Place {
+    const pos = this.#pos
+    if (was?.pos === first - 1) return { pos, tail: was.tail, tailSpans: was.tailSpans }
+    const tail = was && was.tailSpans > 0 ? `${was.tail},${seq},${first}` : `${seq},${first}`
+    const tailSpans = (was?.tailSpans ?? 0) + 1
+    if (tailSpans < TAIL_MAX) return { pos, tail, tailSpans }
+    const marks = JSON.parse(`[${tail}]`) as number[]
+    for (let i = 0; i < marks.length; i += 2) this.#spans.push(n * SPAN + (marks[i] ?? 0), marks[i + 1] ?? 0)
+    return { pos, tail: '', tailSpans: 0 }
+  }
+
+  #note({ book, blobs, refs }: Plan): void {
+    if (book) this.#pay(book)
+    for (const { session, blob } of blobs) {
+      this.#rest.push(() => {
+        this.#sql.keepBlob.run(blob.hash, blob.media, crc32(blob.data) | 0, blob.data)
+        this.#sql.referBlob.run(blob.hash, this.#row(session)?.n ?? 0)
+      })
+    }
+    // At once: a removal in the same transaction must not take along what is referred to.
+    for (const { session, hash } of refs) this.#sql.referBlob.run(hash, this.#row(session)?.n ?? 0)
+  }
+
+  #pay({ accounts, holds }: Book): void {
+    for (const [id, row] of accounts) this.#accounts.set(id, row)
+    for (const [key, hold] of holds) this.#holds.set(key, hold)
+  }
+
+  #prove(worker: string): void {
+    const known = this.#worker(worker)
+    if (known && isProven(known, this.now)) this.extend(worker, known.ttlMs)
+  }
+
+  /** The next session's number. Nobody else can take it: we hold the write lock. */
+  #number(): number {
+    if (this.#sessions === 0) this.#sessions = (this.#sql.count.get() as { n: number }).n
+    this.#sessions += 1
+    return this.#sessions
+  }
+
+  #change(session: string, row: Row): void {
+    const known = this.#changes.get(session)
+    if (known) known.row = row
+    else this.#changes.set(session, { row, was: this.#ground.rows.get(session) ?? null })
+  }
+
+  // ---- The rows ----------------------------------------------------------------------------------------------------
+
+  /** The last event that it adds: where it lies, and its checksum. */
+  get last(): { readonly pos: number; readonly sum: number } | null {
+    const sum = this.#events.at(-2)
+    return typeof sum === 'number' ? { pos: this.#pos, sum } : null
+  }
+
+  get changed(): boolean {
+    const counts = [this.#changes, this.#workers, this.#accounts].map(({ size }) => size)
+    return Math.max(...counts, this.#rest.length, this.#left.length) > 0
+  }
+
+  /** Inside a transaction. Throws only what SQLite throws. */
+  write(): void {
+    const sql = this.#sql
+    const last = insertEvents(sql.insertEvents, this.#events)
+    assert(this.#events.length === 0 || last === this.#pos, 'events lie where their spans say')
+    insertAll(sql.insertSpans, this.#spans)
+    const heads: SqlValue[] = []
+    for (const [session, { row, was }] of this.#changes) {
+      const { n, seq, at, pos, tail } = row
+      if (seq !== was?.seq) heads.push(n, seq, at, pos, tail, rowSum(n, seq, at, pos, tail))
+      writeSession(sql, session, row, was)
+    }
+    insertAll(sql.keepHeads, heads)
+    for (const [id, { until, ttlMs, address }] of this.#workers) sql.keepWorker.run(id, until, ttlMs, address)
+    for (const { id, limit, held, spent, assumed } of this.#accounts.values()) {
+      sql.keepAccount.run(id, limit, held, spent, assumed, rowSum(id, limit, held, spent, assumed))
+    }
+    for (const [key, hold] of this.#holds) {
+      if (!hold) sql.dropHold.run(key)
+      else {
+        const { amount, session } = hold
+        const accounts = JSON.stringify(hold.accounts)
+        sql.keepHold.run(key, amount, accounts, session, rowSum(key, amount, accounts, session))
+      }
+    }
+    for (const write of this.#rest) write()
+    if (this.#left.length === 0) return
+    for (const left of this.#left) dropEvents(sql, left)
+    // The last ones may have gone, and SQLite then gives their places again.
+    this.#pos = (sql.last.get() as { pos: number }).pos
+  }
+
+  /** After the transaction: what was written is what is known. */
+  settle(): void {
+    const { rows, workers } = this.#ground
+    this.#ground.pos = this.#pos
+    if (rows.size > ROWS_KNOWN_MAX) rows.clear()
+    for (const [session, { row }] of this.#changes) rows.set(session, row)
+    for (const [id, row] of this.#workers) workers.set(id, row)
+  }
+}
+
+function holdOf({ key, amount, accounts, session, sum }: HoldRow): Hold {
+  if (!isSound(sum, key, amount, accounts, session)) throw unsound(`The hold ${key}`)
+  return { amount, accounts: JSON.parse(accounts) as string[], session: session ?? '' }
+}

@@ -1,0 +1,45 @@
+// SQLite's error codes as Faults with a sentence for the caller. Not what is done about them: that is the writer's decision.
+import { Fault, type FaultCode } from '../../kernel/failure.ts'
+
+const BUSY = 5
+const LOCKED = 6
+/** Too many tries for a place in the shared index: another form of busy. */
+const PROTOCOL = 15
+const CORRUPT = 11
+
+const BUSY_TEXT = 'Other processes kept the database locked for too long. Nothing was written; try again.'
+
+const texts: ReadonlyMap<number, readonly [FaultCode, string]> = new Map([
+  [BUSY, ['store_busy', BUSY_TEXT]],
+  [LOCKED, ['store_busy', BUSY_TEXT]],
+  [PROTOCOL, ['store_busy', BUSY_TEXT]],
+  [8, ['io_error', 'The database file cannot be written: check its permissions.']],
+  [10, ['io_error', 'The disk failed. The store is read-only until it is opened again.']],
+  [CORRUPT, ['store_damaged', 'The database file is damaged. Restore it from a backup.']],
+  [13, ['disk_full', 'The disk is full. Nothing was written; make room and try again.']],
+  [14, ['io_error', 'The database file cannot be opened: check that its directory exists and is yours.']],
+  [19, ['store_damaged', 'The database contradicts itself. Restore it from a backup.']],
+  [26, ['store_damaged', 'The file is not an SQLite database. Choose another path, or restore it from a backup.']],
+])
+
+/** A Fault stays what it is; an error of SQLite becomes one; anything else is a bug and passes through. */
+export function toFault(error: unknown): Error {
+  if (error instanceof Fault) return error
+  const known = texts.get(primaryCode(error))
+  const detail = error instanceof Error ? error.message : String(error)
+  if (known) return new Fault(known[0], known[1], detail)
+  return error instanceof Error ? error : new Error(detail)
+}
+
+export function busyFault(): Fault {
+  return new Fault('store_busy', BUSY_TEXT)
+}
+
+export function isBusy(error: unknown): boolean {
+  return [BUSY, LOCKED, PROTOCOL].includes(primaryCode(error))
+}
+
+export function primaryCode(error: unknown): number {
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : 0
+  return typeof code === 'number' ? code & 0xff : 0
+}

@@ -1,0 +1,244 @@
+// Reads an SQLite store: logs, verified against their checksums in large pieces, and the rows that indexes serve.
+// It writes nothing, and an event that fails its checksum never leaves it.
+import { crc32 } from 'node:zlib'
+import type { Card } from '../../kernel/ports.ts'
+import type { Event } from '../../kernel/event.ts'
+import { Fault } from '../../kernel/failure.ts'
+import type { AccountRow, Blob, Page, Snapshot, Store } from '../../kernel/ports.ts'
+import { upcast } from '../../kernel/upcast.ts'
+import { addSum, isSound, seedOf } from '../plan/checksum.ts'
+import { CLOCK_SLACK_MS, type Trouble } from '../plan/plan.ts'
+import { primaryCode } from './fault.ts'
+import { DAMAGED, damageOf, type StoredRow } from './rows.ts'
+import type { Statements } from './schema.ts'
+import { countIn, cut, type End, findSpans, positionsOf, type Span } from './spans.ts'
+
+/** Reading row by row costs three times as much. More than this gains nothing. */
+const CHUNK = 512
+
+/** A log from `after` on, as far as it is good. In one transaction: its index may not move meanwhile. */
+export function readLog(sql: Statements, session: string, after: number, limit: number): Page {
+  sql.beginRead.get()
+  try {
+    return readRange(sql, session, after, limit)
+  } finally {
+    endRead(sql)
+  }
+}
+
+function endRead(sql: Statements): void {
+  try {
+    sql.commit.get()
+  } catch {
+    // SQLite ends a transaction by itself after some errors, and that error is the one to report.
+  }
+}
+
+function readRange(sql: Statements, session: string, after: number, limit: number): Page {
+  const end = sql.end.get(session) as (End & { sum: number | null }) | undefined
+  if (!end) throw new Fault('session_missing', `There is no session ${session}.`)
+  const last = Math.min(end.seq, after + limit)
+  if (after >= last) return { events: [] }
+  const pieces: Event[][] = []
+  let seq = after
+  const stop = (reason: string): Page => ({ events: join(pieces), damaged: { seq: seq + 1, reason } })
+  let sum = after === 0 ? seedOf(session) : sumAfter(sql, end, after)
+  if (sum === null) return stop('the event before it is missing')
+  for (const piece of cut(findSpans(sql, end, after + 1, last), CHUNK)) {
+    if (piece[0]?.seq !== seq + 1) return stop(MISSING)
+    const read = readPiece(sql, piece, sum)
+    pieces.push(read.events)
+    seq += read.events.length
+    if (read.damage !== null) return stop(read.damage)
+    sum = read.sum
+  }
+  if (seq < last) return stop(MISSING)
+  if (last === end.seq && sum !== end.sum) return stop('the log does not end as its session says')
+  return { events: join(pieces) }
+}
+
+/** A page is often one piece: then nothing is copied. */
+function join(pieces: readonly Event[][]): readonly Event[] {
+  return pieces.length === 1 ? (pieces[0] ?? []) : ([] as Event[]).concat(...pieces)
+}
+
+type Read = { readonly events: Event[]; readonly sum: number; readonly damage: string | null }
+
+const MISSING = 'the event is missing'
+
+/** Checked and parsed as one text; one by one only to find where it is bad. */
+function readPiece(sql: Statements, piece: readonly Span[], before: number): Read {
+  try {
+    const text = readText(sql, piece)
+    const sum = sumAt(sql, (piece.at(-1)?.pos ?? 0) + (piece.at(-1)?.count ?? 0) - 1)
+    if (text !== null && sum !== null && addSum(before, text) === sum) {
+      const events = upcastAll(JSON.parse(`[${text}]`) as Event[])
+      if (events.length === countIn(piece)) return { events, sum, damage: null }
+    }
+  } catch (error) {
+    if (!isDamage(error)) throw error
+  }
+  return readOneByOne(sql, positionsOf(piece), before)
+}
+
+function readText(sql: Statements, piece: readonly Span[]): string | null {
+  const [only] = piece
+  const row =
+    only && piece.length === 1
+      ? sql.chunk.get(only.pos, only.pos + only.count - 1)
+      : sql.scattered.get(JSON.stringify(positionsOf(piece)))
+  return (row as { text: string | null }).text
+}
+
+function sumAt(sql: Statements, pos: number): number | null {
+  return (sql.sum.get(pos) as { sum: number } | undefined)?.sum ?? null
+}
+
+/** In place: a copy of the list would live as long as the list. */
+function upcastAll(events: Event[]): Event[] {
+  for (let i = 0; i < events.length; i++) events[i] = upcast(events[i] as Event)
+  return events
+}
+
+function readOneByOne(sql: Statements, positions: readonly number[], before: number): Read {
+  const events: Event[] = []
+  let sum = before
+  for (const pos of positions) {
+    try {
+      const row = sql.event.get(pos) as { sum: number; body: string } | undefined
+      if (!row) return { events, sum, damage: MISSING }
+      if (addSum(sum, row.body) !== row.sum) return { events, sum, damage: 'the event does not match its checksum' }
+      events.push(upcast(JSON.parse(row.body) as Event))
+      sum = row.sum
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      return { events, sum, damage: `the event cannot be read: ${String(error)}` }
+    }
+  }
+  return { events, sum, damage: null }
+}
+
+/** Corrupt pages, texts that are no JSON, and pieces too long to be one text: all are worth a look at the single rows. */
+function isDamage(error: unknown): boolean {
+  const TOOBIG = 18
+  const CORRUPT = 11
+  if (error instanceof SyntaxError || error instanceof RangeError) return true
+  return (
+    [TOOBIG, CORRUPT].includes(primaryCode(error)) ||
+    (error instanceof Error && 'code' in error && error.code === 'ERR_STRING_TOO_LONG')
+  )
+}
+
+function sumAfter(sql: Statements, end: End, seq: number): number | null {
+  const [span] = findSpans(sql, end, seq, seq)
+  return span ? sumAt(sql, span.pos) : null
+}
+
+/** Only a cache: a bad one is as good as none. */
+export function readSnapshot(sql: Statements, session: string): Snapshot | null {
+  const row = sql.snapshot.get(session) as (Snapshot & { sum: number }) | undefined
+  if (!row || (crc32(row.body) | 0) !== row.sum) return null
+  return { seq: row.seq, version: row.version, body: row.body }
+}
+
+type CardRow = StoredRow & {
+  readonly id: string
+  readonly sum: number | null
+  readonly headSum: number | null
+  readonly cardSum: number | null
+  readonly card: string
+}
+
+export function readCard(sql: Statements, session: string): Card | null {
+  const row = sql.card.get(session) as CardRow | undefined
+  return row ? cardOf(row) : null
+}
+
+export function readList(sql: Statements, filter: Parameters<Store['list']>[0]): readonly Card[] {
+  const { status, root, after = '', limit, newest } = filter
+  const rows = (): unknown[] => {
+    if (newest) return sql.listNewest.all(status ?? null, limit)
+    if (status === undefined)
+      return root === undefined ? sql.list.all(after, limit) : sql.listRoot.all(after, root, limit)
+    return root === undefined ? sql.listStatus.all(after, status, limit) : sql.listBoth.all(after, status, root, limit)
+  }
+  return (rows() as CardRow[]).map(cardOf)
+}
+
+/** One that is damaged is listed, with a word about it: whoever looks for it by name finds it. */
+function cardOf(row: CardRow): Card {
+  const { n, id, seq, at, due, trouble, card } = row
+  const sound = isSound(row.cardSum, n, id, card) && damageOf(row, row.sum, row.headSum) === null
+  if (!sound) return damagedCard(row)
+  const present = { ...(JSON.parse(card) as Card), seq, at, due }
+  return trouble === null ? present : { ...present, trouble: JSON.parse(trouble) as Trouble }
+}
+
+function damagedCard({ id, root, seq, at }: CardRow): Card {
+  const reason = `The session is damaged: ${DAMAGED}. Export what can be read of it, or restore the database from a backup.`
+  const known = { session: id, agent: '', root, status: 'requires_action', seq, at } as const
+  const rest = { due: null, cost: 0, asks: [], waits: [], wakes: 0, outcome: null } as const
+  return { ...known, ...rest, trouble: { attempts: 0, reason, until: null } }
+}
+
+export function unsound(what: string): Fault {
+  return new Fault('store_damaged', `${what} does not match its checksum. Restore the database from a backup.`)
+}
+
+type DueRow = { readonly id: string; readonly due: number; readonly n: number; readonly urgent: number }
+
+/** Sessions nobody drives come from one index, those of lost workers from another; neither reads a log. */
+export function readDue(sql: Statements, now: number, limit: number): readonly string[] {
+  const urgent = sql.dueFree.all(1, now, limit) as DueRow[]
+  const calm = (urgent.length < limit ? sql.dueFree.all(0, now, limit - urgent.length) : []) as DueRow[]
+  const lost = sql.dueLost.all(now, CLOCK_SLACK_MS, limit) as DueRow[]
+  const rows = [...urgent, ...calm, ...lost]
+  if (lost.length > 0) rows.sort((a, b) => b.urgent - a.urgent || a.due - b.due || a.n - b.n)
+  return rows.slice(0, limit).map((row) => row.id)
+}
+
+/** Whether some worker has a lease that lies ahead. */
+export function isAnyAhead(sql: Statements, now: number): boolean {
+  return sql.anyAhead.get(now + CLOCK_SLACK_MS) !== undefined
+}
+
+/** Sessions that are due at a time which a clock wrote that was ahead. */
+export function readAhead(sql: Statements, now: number): readonly string[] {
+  const from = now + CLOCK_SLACK_MS
+  const rows = [...sql.aheadFree.all(0, from), ...sql.aheadFree.all(1, from), ...sql.aheadLost.all(from)]
+  return (rows as { id: string }[]).map(({ id }) => id)
+}
+
+/** When `due` will find something: a session's time, or the end of the lease that hides it. */
+export function readNextDue(sql: Statements, skip: ReadonlyMap<string, unknown>): number | null {
+  const free = [1, 0].map((urgent) => {
+    const rows = sql.nextFree.all(urgent, skip.size + 1) as DueRow[]
+    return rows.find((row) => !skip.has(row.id))?.due ?? Number.POSITIVE_INFINITY
+  })
+  const leased = (sql.nextLeased.get() as { due: number | null }).due
+  const next = Math.min(...free, leased ?? Number.POSITIVE_INFINITY)
+  return Number.isFinite(next) ? next : null
+}
+
+type StoredAccount = {
+  readonly cap: number | null
+  readonly held: number
+  readonly spent: number
+  readonly assumed: number
+  readonly sum: number | null
+}
+
+export function readAccount(sql: Statements, id: string): AccountRow | null {
+  const row = sql.account.get(id) as StoredAccount | undefined
+  if (!row) return null
+  const { cap: limit, held, spent, assumed, sum } = row
+  if (!isSound(sum, id, limit, held, spent, assumed)) throw unsound(`The account ${id}`)
+  return { id, limit, held, spent, assumed }
+}
+
+export function readBlob(sql: Statements, hash: string): Blob | null {
+  const row = sql.blob.get(hash) as { media: string; sum: number; data: Uint8Array } | undefined
+  if (!row) return null
+  if ((crc32(row.data) | 0) === row.sum) return { hash, media: row.media, data: row.data }
+  throw unsound(`The blob ${hash}`)
+}

@@ -1,0 +1,101 @@
+// Rows of an SQLite store as objects, and how they are written: many at once, and the narrowest change that will do.
+// It decides nothing: batch.ts does.
+import type { Card } from '../../kernel/ports.ts'
+import { isSound, rowSum } from '../plan/checksum.ts'
+import type { Head, Lease } from '../plan/plan.ts'
+import type { SqlValue, Statement } from './driver.ts'
+import type { Bulk, Statements } from './schema.ts'
+
+/** What is stored of a session. Its last event is at `pos` and has the checksum `sum`; `tail` lists its newest spans. */
+export type Row = Head & {
+  readonly n: number
+  readonly pos: number
+  readonly sum: number
+  readonly tail: string
+  /** How many spans `tail` lists. */
+  readonly tailSpans: number
+  readonly root: string
+  /** The card as last written, if this process wrote it. */
+  readonly card: Card | null
+}
+export type WorkerRow = Lease & { readonly address: string | null }
+
+/** Returns where the last row went. */
+export function insertEvents(bulk: Bulk, values: readonly SqlValue[]): number {
+  let last = 0
+  forEachPart(bulk, values, (statement, part) => {
+    last = Number(statement.run(...part).lastInsertRowid)
+  })
+  return last
+}
+
+export function insertAll(bulk: Bulk, values: readonly SqlValue[]): void {
+  forEachPart(bulk, values, (statement, part) => void statement.get(...part))
+}
+
+function forEachPart({ width, sizes }: Bulk, values: readonly SqlValue[], insert: Insert): void {
+  let from = 0
+  for (const size of sizes) {
+    for (const length = size.rows * width; values.length - from >= length; from += length) {
+      insert(size.statement, length === values.length ? values : values.slice(from, from + length))
+    }
+  }
+}
+
+type Insert = (statement: Statement, part: readonly SqlValue[]) => void
+
+/** The narrowest statement that will do: a column that is not named costs no index. */
+export function writeSession(sql: Statements, session: string, row: Row, was: Row | null): void {
+  const { n, due, urgent, tries, trouble, epoch, worker, status, root, card } = row
+  const turn = turnOf(row)
+  const shown = (): readonly [string, number] => {
+    const text = JSON.stringify(card)
+    return [text, rowSum(n, session, text)]
+  }
+  if (was === null) {
+    sql.create.get(...turn, epoch, worker, status, root, ...shown(), session, n)
+    return
+  }
+  const leased = epoch === was.epoch && worker === was.worker
+  const waits = due === was.due && urgent === was.urgent && tries === was.tries && trouble === was.trouble
+  if (sameCard(card, was.card)) {
+    if (!leased) sql.lease.get(...turn, epoch, worker, n)
+    else if (!waits) sql.wake.get(...turn, n)
+  } else if (leased && status === was.status && root === was.root) sql.describe.get(...turn, ...shown(), n)
+  else sql.replace.get(...turn, epoch, worker, status, root, ...shown(), n)
+}
+
+/** When somebody should look, and the sum of all in the row that is not its card. */
+function turnOf({ n, epoch, worker, due, urgent, tries, trouble, status, root }: Row): readonly SqlValue[] {
+  const [rush, told] = [urgent ? 1 : 0, trouble && JSON.stringify(trouble)]
+  return [due, rush, tries, told, rowSum(n, epoch, worker, due, rush, tries, told, status, root)]
+}
+
+/** A row of a session as it lies in the file, without its card. */
+export type StoredRow = Pick<
+  Row,
+  'n' | 'seq' | 'at' | 'pos' | 'tail' | 'epoch' | 'worker' | 'due' | 'status' | 'tries' | 'root'
+> & {
+  readonly urgent: number
+  readonly trouble: string | null
+}
+
+/** What is wrong with it, or null. */
+export function damageOf(row: StoredRow, turnSum: number | null, headSum: number | null): string | null {
+  const { n, seq, at, pos, tail, epoch, worker, due, urgent, tries, trouble, status, root } = row
+  const sound = isSound(turnSum, n, epoch, worker, due, urgent, tries, trouble, status, root)
+  return sound && isSound(headSum, n, seq, at, pos, tail) ? null : DAMAGED
+}
+export const DAMAGED = 'what is kept beside its log does not match its checksum'
+
+/** But for seq, at and due, which are kept apart from it. */
+function sameCard(a: Card | null, b: Card | null): boolean {
+  if (a === b) return true
+  if (a === null || b === null) return false
+  const { asks, waits } = b
+  const alike = a.agent === b.agent && a.root === b.root && a.status === b.status && a.cost === b.cost
+  if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome || a.session !== b.session || a.held !== b.held)
+    return false
+  if (a.asks.length !== asks.length || a.waits.length !== waits.length) return false
+  return a.asks.every((key, i) => key === asks[i]) && a.waits.every((key, i) => key === waits[i])
+}

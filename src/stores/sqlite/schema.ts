@@ -1,0 +1,284 @@
+// The tables of an SQLite store and every statement run on them, prepared once. No logic: batch.ts writes, read.ts reads.
+import type { Database, Statement } from './driver.ts'
+
+/** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
+export const SCHEMA_VERSION = 4
+
+/** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
+export const APPLICATION_ID = 0x54727274
+
+/** A span's key is its session's number times this, plus the seq of its first event. */
+export const SPAN = 2 ** 27
+
+/** So many spans wait in the head's row before they move to their own table together. */
+export const TAIL_MAX = 16
+
+/** Removed sessions, for good: their numbers are not given again, their epochs not repeated. What was in them is not here. */
+const REMOVALS = `
+  CREATE TABLE removals (
+    n INTEGER PRIMARY KEY, session TEXT NOT NULL, epoch INTEGER NOT NULL, agent TEXT NOT NULL, events INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, at REAL NOT NULL, by TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX removals_session ON removals (session);
+  CREATE TRIGGER events_stay BEFORE DELETE ON events WHEN NOT EXISTS (SELECT 1 FROM removals WHERE n = old.session)
+    BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+`
+
+/** Which session reads which before its own log. */
+const FORKS = `
+  CREATE TABLE forks (session INTEGER PRIMARY KEY, origin TEXT NOT NULL) STRICT;
+  CREATE INDEX forks_origin ON forks (origin);
+`
+
+const REFERRED = 'CREATE INDEX blob_refs_session ON blob_refs (session);'
+
+/**
+ * Events are one growing table in the order of their commits, whatever session they belong to: a commit of many sessions
+ * then touches as few pages as one of a single session. A span says where events of one session lie side by side.
+ * New spans stand in `heads.tail` and move to `spans` sixteen at a time, so that index pages are seldom touched.
+ * `heads` is what every commit changes, `sessions` what few do. All but `events` could be built anew from it.
+ */
+export const SCHEMA = `
+  CREATE TABLE meta (version INTEGER NOT NULL, store TEXT NOT NULL) STRICT;
+  CREATE TABLE events (pos INTEGER PRIMARY KEY, session INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
+  CREATE TRIGGER events_keep BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+  CREATE TABLE heads (n INTEGER PRIMARY KEY, seq INTEGER, at REAL, pos INTEGER, tail TEXT, sum INTEGER) STRICT;
+  CREATE TABLE spans (key INTEGER PRIMARY KEY, pos INTEGER NOT NULL) STRICT;
+  CREATE TABLE sessions (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL, worker TEXT, due REAL,
+    status TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL,
+    urgent INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, trouble TEXT,
+    sum INTEGER, card_sum INTEGER
+  ) STRICT;
+  CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
+  CREATE INDEX sessions_worker ON sessions (worker) WHERE worker IS NOT NULL;
+  CREATE INDEX sessions_status ON sessions (status, id);
+  CREATE INDEX sessions_root ON sessions (root, id);
+  CREATE TABLE inbox (
+    session INTEGER NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, pos INTEGER NOT NULL, PRIMARY KEY (session, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE workers (id TEXT PRIMARY KEY, until REAL NOT NULL, ttl REAL NOT NULL, address TEXT) STRICT, WITHOUT ROWID;
+  CREATE TABLE accounts (
+    id TEXT PRIMARY KEY, cap REAL, held REAL NOT NULL, spent REAL NOT NULL, assumed REAL NOT NULL, sum INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE holds (
+    key TEXT PRIMARY KEY, amount REAL NOT NULL, accounts TEXT NOT NULL, session TEXT, sum INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE blobs (
+    n INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, media TEXT NOT NULL, sum INTEGER NOT NULL, data BLOB NOT NULL
+  ) STRICT;
+  -- Who refers to a blob: the last of them takes it along.
+  CREATE TABLE blob_refs (hash TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (hash, session)) STRICT, WITHOUT ROWID;
+  CREATE TABLE snapshots (
+    session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL
+  ) STRICT;
+  ${REMOVALS}${FORKS}${REFERRED}
+`
+
+/** From the schema before it to each schema, by number. */
+export const MIGRATIONS: Readonly<Record<number, string>> = {
+  // What was due before anybody knew how urgent it is: only wakes and questions that expire may have to wait.
+  2: `
+    ALTER TABLE sessions ADD COLUMN urgent INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN trouble TEXT;
+    UPDATE sessions SET urgent = 1 WHERE due IS NOT NULL AND status IN ('idle', 'running');
+    DROP INDEX sessions_due;
+    CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
+  `,
+  // Whose a hold is stands in its key; who forked whom, in first events; who refers to another's blob, in any. What is no JSON
+  // is damaged, and found by whoever reads it.
+  3: `
+    DROP TRIGGER events_stay;
+    ${REMOVALS}${FORKS}${REFERRED}
+    ALTER TABLE holds ADD COLUMN session TEXT;
+    UPDATE holds SET session = substr(key, 1, length(rtrim(key, '0123456789')) - 1);
+    INSERT INTO forks (session, origin) SELECT n, origin FROM (
+      SELECT h.n, CASE WHEN json_valid(e.body) THEN json_extract(e.body, '$.fork.session') END AS origin
+      FROM heads h LEFT JOIN spans p ON p.key = h.n * ${SPAN} + 1
+      JOIN events e ON e.pos = coalesce(p.pos, CAST(substr(h.tail, 3) AS INTEGER))
+    ) WHERE origin IS NOT NULL;
+    INSERT OR IGNORE INTO blob_refs (hash, session) SELECT j.value, e.session
+      FROM events e CROSS JOIN json_tree(CASE WHEN json_valid(e.body) THEN e.body ELSE 'null' END) j
+      WHERE instr(e.body, '"type":"blob"') > 0 AND j.key = 'hash' AND j.type = 'text';
+  `,
+  // What is there has no sum until it is written again.
+  4: `
+    ALTER TABLE heads ADD COLUMN sum INTEGER;
+    ALTER TABLE sessions ADD COLUMN sum INTEGER;
+    ALTER TABLE sessions ADD COLUMN card_sum INTEGER;
+    ALTER TABLE accounts ADD COLUMN sum INTEGER;
+    ALTER TABLE holds ADD COLUMN sum INTEGER;
+  `,
+}
+
+const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.sum, s.card,
+  s.card_sum AS cardSum, h.seq, h.at, h.pos, h.tail, h.sum AS headSum FROM sessions s JOIN heads h ON h.n = s.n`
+
+/** Only of those that are wanted more is read than the head. */
+const NEWEST = `SELECT n FROM heads JOIN sessions USING (n) WHERE root = id AND status = coalesce(?, status)
+  ORDER BY at DESC, id LIMIT ?`
+/** Of blobs: those that only this session refers to. */
+const ORPHANED = `hash IN (SELECT hash FROM blob_refs WHERE session = ?1)
+    AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = blobs.hash AND r.session <> ?1)`
+
+/** When somebody should look, and how earlier looks went. */
+const TURN = 'due = ?, urgent = ?, tries = ?, trouble = ?, sum = ?'
+
+const SQL = {
+  // Transactions.
+  begin: 'BEGIN IMMEDIATE',
+  beginRead: 'BEGIN',
+  commit: 'COMMIT',
+  dataVersion: 'PRAGMA data_version',
+  free: 'PRAGMA freelist_count',
+  // Sessions.
+  head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, h.sum AS headSum, s.sum AS turnSum, e.sum, s.epoch, s.worker, s.due, s.urgent, s.status, s.tries, s.trouble,
+    s.root FROM sessions s
+    JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos AND e.session = s.n WHERE s.id = ?`,
+  end: `SELECT s.n, h.seq, h.tail, e.sum FROM sessions s JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos WHERE s.id = ?`,
+  seq: 'SELECT h.seq FROM sessions s JOIN heads h ON h.n = s.n WHERE s.id = ?',
+  last: 'SELECT coalesce(max(pos), 0) AS pos FROM events',
+  count: 'SELECT max(coalesce((SELECT max(n) FROM sessions), 0), coalesce((SELECT max(n) FROM removals), 0)) AS n',
+  create: `INSERT INTO sessions (due, urgent, tries, trouble, sum, epoch, worker, status, root, card, card_sum, id, n)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  wake: `UPDATE sessions SET ${TURN} WHERE n = ?`,
+  lease: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ? WHERE n = ?`,
+  describe: `UPDATE sessions SET ${TURN}, card = ?, card_sum = ? WHERE n = ?`,
+  replace: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ?, status = ?, root = ?, card = ?, card_sum = ?
+    WHERE n = ?`,
+  // Events.
+  spans: `SELECT group_concat((key - ?) || ',' || pos) AS text FROM (SELECT key, pos FROM spans
+    WHERE key BETWEEN coalesce((SELECT max(key) FROM spans WHERE key BETWEEN ? AND ?), 0) AND ? AND key >= ? ORDER BY key)`,
+  // Their order is that of the table. Were it not, no sum would match.
+  chunk: 'SELECT group_concat(body) AS text FROM events WHERE pos BETWEEN ? AND ?',
+  scattered: 'SELECT group_concat(e.body) AS text FROM json_each(?) j CROSS JOIN events e ON e.pos = j.value',
+  sum: 'SELECT sum FROM events WHERE pos = ?',
+  event: 'SELECT sum, body FROM events WHERE pos = ?',
+  admitted: 'SELECT i.seq, e.body FROM inbox i JOIN events e ON e.pos = i.pos WHERE i.session = ? AND i.id = ?',
+  admit: 'INSERT INTO inbox (session, id, seq, pos) VALUES (?, ?, ?, ?)',
+  // Leases.
+  worker: 'SELECT until, ttl AS ttlMs, address FROM workers WHERE id = ?',
+  keepWorker: `INSERT INTO workers (id, until, ttl, address) VALUES (?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET until = excluded.until, ttl = excluded.ttl, address = excluded.address`,
+  forgetWorkers:
+    'DELETE FROM workers WHERE until < ? AND NOT EXISTS (SELECT 1 FROM sessions WHERE worker = workers.id)',
+  held: 'SELECT id, epoch FROM sessions WHERE worker = ?',
+  address: 'SELECT w.address, w.until, w.ttl AS ttlMs FROM sessions s JOIN workers w ON w.id = s.worker WHERE s.id = ?',
+  // Due.
+  dueFree:
+    'SELECT id, due, n, urgent FROM sessions WHERE worker IS NULL AND urgent = ? AND due <= ? ORDER BY due, n LIMIT ?',
+  dueLost: `SELECT s.id, s.due, s.n, s.urgent FROM workers w CROSS JOIN sessions s ON s.worker = w.id JOIN heads h ON h.n = s.n
+    WHERE (w.until <= ?1 OR w.until - w.ttl > ?1 + ?2) AND (s.due <= ?1 OR (s.due > ?1 + ?2 AND h.at > ?1 + ?2))
+    ORDER BY s.urgent DESC, s.due, s.n LIMIT ?3`,
+  nextFree: 'SELECT id, due FROM sessions WHERE worker IS NULL AND urgent = ? AND due IS NOT NULL ORDER BY due LIMIT ?',
+  nextLeased: `SELECT min(CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE worker = w.id AND due <= w.until) THEN w.until
+    ELSE (SELECT min(due) FROM sessions WHERE worker = w.id) END) AS due FROM workers w`,
+  // Times that a clock wrote which was ahead: of sessions that nobody drives, and of those whose worker's lease lies ahead too.
+  pastWorkers: 'UPDATE workers SET until = ?1 WHERE until - ttl > ?2',
+  anyAhead: 'SELECT 1 FROM workers w WHERE w.until - w.ttl > ? LIMIT 1',
+  aheadFree: `SELECT s.id FROM sessions s JOIN heads h ON h.n = s.n
+    WHERE s.worker IS NULL AND s.urgent = ?1 AND s.due > ?2 AND h.at > ?2`,
+  aheadLost: `SELECT s.id FROM workers w CROSS JOIN sessions s ON s.worker = w.id JOIN heads h ON h.n = s.n
+    WHERE w.until - w.ttl > ?1 AND s.due > ?1 AND h.at > ?1`,
+  // Cards.
+  card: `${CARD} WHERE s.id = ?`,
+  list: `${CARD} WHERE s.id > ? ORDER BY s.id LIMIT ?`,
+  listStatus: `${CARD} WHERE s.id > ? AND s.status = ? ORDER BY s.id LIMIT ?`,
+  listRoot: `${CARD} WHERE s.id > ? AND s.root = ? ORDER BY s.id LIMIT ?`,
+  listBoth: `${CARD} WHERE s.id > ? AND s.status = ? AND s.root = ? ORDER BY s.id LIMIT ?`,
+  listNewest: `${CARD} WHERE s.n IN (${NEWEST}) ORDER BY h.at DESC, s.id`,
+  // Money.
+  account: 'SELECT cap, held, spent, assumed, sum FROM accounts WHERE id = ?',
+  keepAccount: `INSERT INTO accounts (id, cap, held, spent, assumed, sum) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id)
+    DO UPDATE SET cap = excluded.cap, held = excluded.held, spent = excluded.spent, assumed = excluded.assumed,
+      sum = excluded.sum`,
+  hold: 'SELECT key, amount, accounts, session, sum FROM holds WHERE key = ?',
+  keepHold: `INSERT INTO holds (key, amount, accounts, session, sum) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key)
+    DO UPDATE SET amount = excluded.amount, accounts = excluded.accounts, session = excluded.session, sum = excluded.sum`,
+  dropHold: 'DELETE FROM holds WHERE key = ?',
+  // Blobs and snapshots.
+  blob: 'SELECT media, sum, data FROM blobs WHERE hash = ?',
+  keepBlob: 'INSERT INTO blobs (hash, media, sum, data) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING',
+  referBlob: 'INSERT INTO blob_refs (hash, session) VALUES (?, ?) ON CONFLICT DO NOTHING',
+  snapshot: `SELECT p.seq, p.version, p.sum, p.body FROM sessions s JOIN heads h ON h.n = s.n
+    JOIN snapshots p ON p.session = s.n WHERE s.id = ? AND p.seq <= h.seq`,
+  keepSnapshot: `INSERT INTO snapshots (session, seq, version, sum, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT (session)
+    DO UPDATE SET seq = excluded.seq, version = excluded.version, sum = excluded.sum, body = excluded.body`,
+  // Removals.
+  anyRemoved: 'SELECT EXISTS (SELECT 1 FROM removals) AS "any"',
+  ended: 'SELECT max(epoch) AS epoch FROM removals WHERE session = ?',
+  removals: 'SELECT session, agent, events, bytes, at, by FROM removals ORDER BY at DESC, n DESC LIMIT ?',
+  keepRemoval: 'INSERT INTO removals (n, session, epoch, agent, events, bytes, at, by) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  family: 'SELECT id FROM sessions WHERE root = ?',
+  keepFork: 'INSERT INTO forks (session, origin) VALUES (?, ?)',
+  forksOf: 'SELECT f.session AS n, s.id FROM forks f LEFT JOIN sessions s ON s.n = f.session WHERE f.origin = ?',
+  holdsOf: 'SELECT key, amount, accounts, session, sum FROM holds WHERE session = ?',
+  agentOf: `SELECT CASE WHEN json_valid(card) THEN json_extract(card, '$.agent') END AS agent FROM sessions WHERE n = ?`,
+  sizeOf: 'SELECT total(octet_length(body)) AS bytes FROM events WHERE pos BETWEEN ? AND ? AND session = ?',
+  sizeOfBlobs: `SELECT total(octet_length(data)) AS bytes FROM blobs WHERE ${ORPHANED}`,
+  accountsFrom: 'SELECT id FROM accounts WHERE id >= ? AND id < ?',
+  dropAccount: 'DELETE FROM accounts WHERE id = ?',
+  dropSession: 'DELETE FROM sessions WHERE n = ?',
+  dropHead: 'DELETE FROM heads WHERE n = ?',
+  dropSpans: 'DELETE FROM spans WHERE key BETWEEN ? AND ?',
+  dropInbox: 'DELETE FROM inbox WHERE session = ?',
+  dropSnapshot: 'DELETE FROM snapshots WHERE session = ?',
+  dropFork: 'DELETE FROM forks WHERE session = ?',
+  dropBlobs: `DELETE FROM blobs WHERE ${ORPHANED}`,
+  dropBlobRefs: 'DELETE FROM blob_refs WHERE session = ?',
+  dropEvents: 'DELETE FROM events WHERE pos BETWEEN ? AND ? AND session = ?',
+  // Reads the whole table: only for a log whose spans do not say where all of it lies.
+  dropStrays: 'DELETE FROM events WHERE session = ?',
+} as const
+
+/** The same INSERT for many rows at once: a driver call costs as much as two rows. Largest first, the last takes one row. */
+export type Bulk = {
+  readonly width: number
+  readonly sizes: readonly { readonly rows: number; readonly statement: Statement }[]
+}
+
+export type Statements = Readonly<Record<keyof typeof SQL, Statement>> & {
+  readonly insertEvents: Bulk
+  readonly keepHeads: Bulk
+  readonly insertSpans: Bulk
+}
+
+/** Each is prepared once, when it is first used: a process that reads one session needs four of them. */
+export function prepareAll(db: Database): Statements {
+  const singles = Object.entries(SQL).map(([name, sql]) => [name, () => db.prepare(sql)] as const)
+  return lazily<Statements>([
+    ...singles,
+    // OR ROLLBACK: else SQLite copies every page first, to be able to take back half a statement. We never keep half.
+    ['insertEvents', () => prepareBulk(db, 'INSERT OR ROLLBACK INTO events (session, sum, body)', [64, 16, 4, 2, 1])],
+    ['keepHeads', () => prepareBulk(db, 'INSERT OR REPLACE INTO heads (n, seq, at, pos, tail, sum)', [32, 8, 1])],
+    ['insertSpans', () => prepareBulk(db, 'INSERT OR ROLLBACK INTO spans (key, pos)', [TAIL_MAX, 1])],
+  ])
+}
+
+function prepareBulk(db: Database, into: string, rows: readonly number[]): Bulk {
+  const width = into.split(',').length
+  const row = `(${Array.from({ length: width }, () => '?').join(', ')})`
+  const prepare = (count: number) => db.prepare(`${into} VALUES ${Array.from({ length: count }, () => row).join(', ')}`)
+  const sizes = rows.map((count) =>
+    lazily<Bulk['sizes'][number]>([
+      ['rows', () => count],
+      ['statement', () => prepare(count)],
+    ]),
+  )
+  return { width, sizes }
+}
+
+/** An object whose fields are made when they are first read. */
+function lazily<T extends object>(fields: readonly (readonly [string, () => unknown])[]): T {
+  const object = {}
+  for (const [name, make] of fields) {
+    const get = () => {
+      const value = make()
+      Object.defineProperty(object, name, { value })
+      return value
+    }
+    Object.defineProperty(object, name, { get, configurable: true })
+  }
+  return object as T
+}

@@ -1,0 +1,30 @@
+// `sqlite(path)`: a durable store in one file. The public door; the store itself is store.ts.
+// Importing it loads no SQLite, and calling it touches no disk: the file is opened on first use.
+import type { Clock, Store } from '../../kernel/ports.ts'
+import { clockCheck, optionsOf } from '../../options.ts'
+import { steadyClock, systemClock } from '../plan/clock.ts'
+import { loadDriver } from './driver.ts'
+import { realFileSystemOf } from './file.ts'
+import type { Mark } from './mark.ts'
+import { SqliteStore } from './store.ts'
+
+export type { Mark } from './mark.ts'
+
+export type SqliteOptions = { readonly clock?: Clock }
+
+const checkOptions = optionsOf<SqliteOptions>('sqlite', { clock: clockCheck })
+
+/** A store that can tell whether it is the one it was, and has all that it had. */
+export type SqliteFile = Store & {
+  /** How far it is now. To be kept elsewhere by whoever must not be fooled by another file, or by an older copy. */
+  mark(): Promise<Mark>
+  /** Refuses with `store_replaced` unless it goes on from that mark. */
+  verify(mark: Mark): Promise<void>
+}
+
+export function sqlite(path: string, options: SqliteOptions = {}): SqliteFile {
+  checkOptions(options)
+  const { clock = systemClock } = options
+  const steady = options.clock ?? steadyClock
+  return new SqliteStore(path, { clock, steady, loadDriver, fileSystemOf: realFileSystemOf })
+}

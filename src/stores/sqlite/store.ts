@@ -1,0 +1,374 @@
+// The store in an SQLite file: durable, and shared by any number of processes on one machine. This file ties its parts together.
+// Admission is plan.ts, transactions writer.ts, reading read.ts, other processes watch.ts.
+import type { Card } from '../../kernel/ports.ts'
+import type { Event } from '../../kernel/event.ts'
+import { assert, Fault } from '../../kernel/failure.ts'
+import type {
+  AccountRow,
+  Blob,
+  Claim,
+  Clock,
+  Page,
+  Receipt,
+  Removal,
+  Snapshot,
+  Store,
+  Write,
+} from '../../kernel/ports.ts'
+import { checkCount } from '../plan/count.ts'
+import { Listeners } from '../plan/listeners.ts'
+import type { Batch, Ground } from './batch.ts'
+import type { Driver } from './driver.ts'
+import { dropCopy, type FileSystemOf, prepareReading } from './file.ts'
+import { isAhead, isLive } from '../plan/plan.ts'
+import { checkMark, type Mark, readMark } from './mark.ts'
+import { closeFile, type Connection, openFile } from './open.ts'
+import {
+  isAnyAhead,
+  readAccount,
+  readAhead,
+  readBlob,
+  readCard,
+  readDue,
+  readList,
+  readLog,
+  readNextDue,
+  readSnapshot,
+} from './read.ts'
+import type { WorkerRow } from './rows.ts'
+import type { Statements } from './schema.ts'
+import { Watcher } from './watch.ts'
+import { Writer, whenFree } from './writer.ts'
+
+/** What the store takes from the machine. */
+export type Machine = {
+  readonly clock: Clock
+  /** For what lasts. Default: the same. */
+  readonly steady?: Clock
+  readonly loadDriver: () => Driver
+  readonly fileSystemOf: FileSystemOf
+}
+
+const MAKE_WRITABLE = 'Make the file and its folder writable, and open it again.'
+
+/** A few milliseconds' worth. */
+const SHRINK_PAGES = 512
+
+type Open = {
+  readonly connection: Connection
+  readonly ground: Ground
+  readonly writer: Writer
+  readonly watcher: Watcher
+  /** What is open is a copy. */
+  readonly readOnly: boolean
+}
+
+export class SqliteStore implements Store {
+  readonly shared = true
+  readonly #path: string
+  readonly #machine: Machine
+  readonly #clock: Clock
+  readonly #listeners = new Listeners()
+  /** How far the listeners of a session have been told. */
+  readonly #told = new Map<string, number>()
+  #shrinking: Promise<void> | null = null
+  #open: Open | null = null
+  #opening: Promise<Open> | null = null
+  #closed = false
+  /** The latest time that the clock has said when this process asked what is due. */
+  #latest: number | null = null
+  #dataVersion = -1
+
+  constructor(path: string, machine: Machine) {
+    this.#path = path
+    this.#machine = machine
+    this.#clock = machine.steady ?? machine.clock
+  }
+
+  /** How many transactions this store has written. Each is one fsync. */
+  get transactions(): number {
+    return this.#open?.writer.transactions ?? 0
+  }
+
+  now(): number {
+    return this.#machine.clock.now()
+  }
+
+  commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
+    return this.#write((batch) => batch.commit(writes), writes[0]?.session)
+  }
+
+  async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
+    checkCount('after', after)
+    checkCount('limit', limit)
+    const page = await this.#read((sql) => readLog(sql, session, after, limit))
+    if (page.damaged) {
+      const { seq, reason } = page.damaged
+      this.#open?.ground.damaged.set(session, `event ${seq}: ${reason}`)
+    }
+    return page
+  }
+
+  snapshot(session: string): Promise<Snapshot | null> {
+    return this.#read((sql) => readSnapshot(sql, session))
+  }
+
+  watch(session: string, listener: (news: readonly Event[] | null) => void): () => void {
+    const first = !this.#listeners.watches(session)
+    const remove = this.#listeners.addSession(session, listener)
+    if (this.#open && first) this.#told.set(session, seqOf(this.#open, session))
+    this.#listen()
+    return () => this.#unlisten(remove)
+  }
+
+  watchDue(listener: () => void): () => void {
+    const remove = this.#listeners.addDue(listener)
+    this.#listen()
+    return () => this.#unlisten(remove)
+  }
+
+  claim(session: string, worker: string, ttlMs: number): Promise<Claim | null> {
+    return this.#write((batch) => batch.claim(session, worker, ttlMs))
+  }
+
+  extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
+    return this.#write((batch) => {
+      batch.extend(worker, ttlMs)
+      return batch.held(worker)
+    })
+  }
+
+  release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void> {
+    return this.#write((batch) => batch.release(session, epoch, trouble))
+  }
+
+  card(session: string): Promise<Card | null> {
+    return this.#read((sql) => readCard(sql, session))
+  }
+
+  async due(limit: number): Promise<readonly string[]> {
+    checkCount('limit', limit)
+    const { damaged } = (this.#open ?? (await this.#start())).ground
+    await this.#doubt()
+    // Nobody can go on with a damaged session, and it must not keep workers busy trying.
+    const found = await this.#read((sql) => readDue(sql, this.now(), limit + damaged.size))
+    return found.filter((session) => !damaged.has(session)).slice(0, limit)
+  }
+
+  /**
+   * Looked for when this process first asks what is due, and again when the clock went back or a lease lies ahead: then some process
+   * had another clock, and what it wrote would wait for its time.
+   */
+  async #doubt(): Promise<void> {
+    if (this.#open?.readOnly) return
+    const now = this.now()
+    const back = this.#latest === null || isAhead(this.#latest, now)
+    this.#latest = back ? now : Math.max(this.#latest ?? 0, now)
+    const leased = await this.#read((sql) => isAnyAhead(sql, now))
+    if (!back && !leased) return
+    const ahead = await this.#read((sql) => readAhead(sql, now))
+    if (ahead.length > 0 || leased) await this.#write((batch) => batch.doubt(ahead))
+  }
+
+  async nextDue(): Promise<number | null> {
+    const { damaged } = (this.#open ?? (await this.#start())).ground
+    const now = this.now()
+    // A lease that lies ahead hides nothing: asking what is due takes it away.
+    return this.#read((sql) => (isAnyAhead(sql, now) ? now : readNextDue(sql, damaged)))
+  }
+
+  async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
+    checkCount('limit', filter.limit)
+    return this.#read((sql) => readList(sql, filter))
+  }
+
+  blob(hash: string): Promise<Blob | null> {
+    return this.#read((sql) => readBlob(sql, hash))
+  }
+
+  account(id: string): Promise<AccountRow | null> {
+    return this.#read((sql) => readAccount(sql, id))
+  }
+
+  async announce(worker: string, address: string, ttlMs: number): Promise<void> {
+    await this.#write((batch) => batch.extend(worker, ttlMs, address))
+  }
+
+  address(session: string): Promise<string | null> {
+    return this.#read((sql) => {
+      const worker = sql.address.get(session) as WorkerRow | undefined
+      return worker && isLive(worker, this.now()) ? worker.address : null
+    })
+  }
+
+  /** How far it is now: which file, and its last event. To be kept by whoever must not be fooled by an older copy. */
+  mark(): Promise<Mark> {
+    return this.#read(() => readMark(this.#connection().db))
+  }
+
+  /** Refuses with `store_replaced` unless this is the store of that mark, and has all that it had then. */
+  verify(mark: Mark): Promise<void> {
+    return this.#read(() => checkMark(this.#connection().db, this.#connection().file, mark))
+  }
+
+  #connection(): Connection {
+    assert(this.#open, 'whoever reads has opened')
+    return this.#open.connection
+  }
+
+  async remove(session: string, by: string): Promise<readonly Removal[]> {
+    const removed = await this.#write((batch) => batch.remove(session, by), session)
+    // Of many that are removed together, one makes the file smaller for all.
+    this.#shrinking ??= this.#shrink().finally(() => {
+      this.#shrinking = null
+    })
+    await this.#shrinking
+    return removed
+  }
+
+  async removals(limit: number): Promise<readonly Removal[]> {
+    checkCount('limit', limit)
+    return this.#read((sql) => (sql.removals.all(limit) as Removal[]).map((row) => ({ ...row })))
+  }
+
+  /** What was asked before is still written. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#listeners.clear()
+    const open = this.#open ?? (await this.#opening?.catch(() => null)) ?? null
+    if (!open) return
+    open.watcher.stop()
+    await open.writer.submit('', () => {}).catch(() => {})
+    this.#open = null
+    open.writer.close()
+    closeFile(open.connection)
+    if (open.readOnly) dropCopy(open.connection.file)
+  }
+
+  async #write<T>(act: (batch: Batch) => T, session = ''): Promise<T> {
+    const open = this.#open ?? (await this.#start())
+    this.#check()
+    if (open.readOnly) throw new Fault('io_error', `${this.#path} cannot be written, only read. ${MAKE_WRITABLE}`)
+    return open.writer.submit(session, act)
+  }
+
+  async #read<T>(act: (sql: Statements) => T): Promise<T> {
+    const open = this.#open ?? (await this.#start())
+    this.#check()
+    open.writer.checkFile()
+    return whenFree(this.#clock, () => act(open.ground.sql))
+  }
+
+  /**
+   * Gives the pages of removed sessions back to the disk, a few at a time, so that nobody waits long. It is no part of the
+   * removal: a file that cannot do it, or is busy, uses its free pages again.
+   */
+  async #shrink(): Promise<void> {
+    const { db, statements } = this.#open?.connection ?? {}
+    try {
+      for (let before = Number.POSITIVE_INFINITY; db && statements && !this.#closed; ) {
+        const { freelist_count: free } = statements.free.get() as { freelist_count: number }
+        if (free === 0 || free >= before) return
+        before = free
+        await whenFree(this.#clock, () => db.exec(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    } catch {
+      // Whatever it was, whoever writes next meets it and says so.
+    }
+  }
+
+  #check(): void {
+    if (this.#closed) throw new Fault('store_closed', 'The store is closed.')
+  }
+
+  /** Opens on first use. A failed opening is tried again by the next call. */
+  #start(): Promise<Open> {
+    this.#check()
+    this.#opening ??= this.#connect().catch((error: unknown) => {
+      this.#opening = null
+      throw error
+    })
+    return this.#opening
+  }
+
+  async #connect(): Promise<Open> {
+    const driver = this.#machine.loadDriver()
+    const { file, readOnly } = prepareReading(this.#path, this.#machine.fileSystemOf)
+    const connection = await whenFree(this.#clock, () => openFile(file, driver))
+    const sql = connection.statements
+    const ground: Ground = { sql, rows: new Map(), workers: new Map(), damaged: new Map(), pos: 0 }
+    const writer = new Writer(connection, {
+      ground,
+      now: () => this.now(),
+      clock: this.#clock,
+      after: (batch) => this.#tell(batch),
+    })
+    const watcher = new Watcher(file, this.#clock, () => this.#look())
+    this.#open = { connection, ground, writer, watcher, readOnly }
+    if (!this.#listeners.empty) this.#listen()
+    return this.#open
+  }
+
+  #listen(): void {
+    if (this.#closed) return
+    const open = this.#open
+    // Opening starts the watcher when it is done. Its failure is reported to whoever reads or writes.
+    if (!open) return void this.#start().catch(() => {})
+    if (open.watcher.running) return
+    open.watcher.start()
+    this.#dataVersion = dataVersionOf(open)
+    for (const session of this.#listeners.sessions) this.#told.set(session, seqOf(open, session))
+  }
+
+  #unlisten(remove: () => void): void {
+    remove()
+    if (this.#listeners.empty) this.#open?.watcher.stop()
+  }
+
+  /** After our own commit. A listener that missed another's events is told to read for itself. */
+  #tell(batch: Batch): void {
+    this.#open?.watcher.wrote()
+    for (const session of batch.removed) {
+      this.#told.set(session, 0)
+      this.#listeners.tell(session, null)
+    }
+    for (const { session, was, seq, events } of batch.grown) {
+      if (!this.#listeners.watches(session)) continue
+      const told = this.#told.get(session)
+      this.#told.set(session, seq)
+      this.#listeners.tell(session, told === (was?.seq ?? 0) ? events : null)
+    }
+    if (batch.stirred) this.#listeners.tellDue()
+  }
+
+  /** Something was written to the file, perhaps by another process. */
+  #look(): void {
+    const open = this.#open
+    if (!open) return
+    try {
+      const version = dataVersionOf(open)
+      if (version === this.#dataVersion) return
+      this.#dataVersion = version
+      for (const session of this.#listeners.sessions) {
+        const seq = seqOf(open, session)
+        if (seq === this.#told.get(session)) continue
+        this.#told.set(session, seq)
+        this.#listeners.tell(session, null)
+      }
+      this.#listeners.tellDue()
+    } catch {
+      // Busy or damaged: whoever reads next hears of it, and the next write makes us look again.
+      this.#dataVersion = -1
+    }
+  }
+}
+
+function seqOf(open: Open, session: string): number {
+  return (open.ground.sql.seq.get(session) as { seq: number } | undefined)?.seq ?? 0
+}
+
+function dataVersionOf(open: Open): number {
+  return (open.ground.sql.dataVersion.get() as { data_version: number }).data_version
+}

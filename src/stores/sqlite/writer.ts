@@ -1,0 +1,286 @@
+// The one writer of a connection: gathers what is asked in one macrotask, writes it in one transaction, and only then answers.
+// It waits for other processes through the clock, and after a disk error writes nothing more. What is written is batch.ts.
+import { Fault } from '../../kernel/failure.ts'
+import type { Clock } from '../../kernel/ports.ts'
+import { holdProcess } from '../plan/clock.ts'
+import { Batch, type Ground } from './batch.ts'
+import { busyFault, isBusy, toFault } from './fault.ts'
+import { identifyBoth } from './file.ts'
+import { MarkFile, removalsIn, replaced } from './mark.ts'
+import type { Connection } from './open.ts'
+
+type Job = {
+  readonly act: (batch: Batch) => void
+  readonly done: () => void
+  readonly fail: (error: Error) => void
+  /** When to stop waiting for other processes. */
+  readonly deadline: number
+}
+
+const BUSY_WAIT_MS = 10_000
+const GROUP_MAX = 1024
+const ALONE_MIN = 8
+const IDENTIFY_EVERY_MS = 1000
+
+/** `now` is the time of what is written, `clock` measures what lasts. */
+type WriterOptions = {
+  readonly ground: Ground
+  readonly now: () => number
+  readonly clock: Clock
+  readonly after: (batch: Batch) => void
+}
+
+export class Writer {
+  /** How many transactions wrote something. Each is one fsync. */
+  transactions = 0
+  readonly #connection: Connection
+  readonly #ground: Ground
+  readonly #now: () => number
+  readonly #clock: Clock
+  readonly #after: (batch: Batch) => void
+  readonly #jobs: Job[] = []
+  #scheduled = false
+  /** Who asked last, and how often in a row nobody else did. */
+  #asker = ''
+  #alone = 0
+  #attempts = 0
+  #dataVersion = -1
+  #identifiedAt = Number.NEGATIVE_INFINITY
+  #removals: number | null = null
+  #broken: Error | null = null
+  readonly #marks: MarkFile
+  /** Whether the file has less than was acknowledged; null before anybody looked. */
+  #older: Fault | 'no' | null = null
+
+  constructor(connection: Connection, options: WriterOptions) {
+    this.#connection = connection
+    this.#marks = new MarkFile(connection)
+    this.#ground = options.ground
+    this.#now = options.now
+    this.#clock = options.clock
+    this.#after = options.after
+  }
+
+  /** `act` runs inside the transaction. It throws to be refused, which spoils nothing for the others in the group. */
+  submit<T>(asker: string, act: (batch: Batch) => T): Promise<T> {
+    this.#alone = asker === this.#asker ? this.#alone + 1 : 0
+    this.#asker = asker
+    return new Promise((resolve, reject) => {
+      let value: T
+      const run = (batch: Batch) => {
+        value = act(batch)
+      }
+      const deadline = this.#clock.now() + BUSY_WAIT_MS
+      this.#jobs.push({ act: run, done: () => resolve(value), fail: reject, deadline })
+      if (!this.#scheduled) this.#schedule()
+    })
+  }
+
+  /**
+   * At the end of the macrotask, so that others join the group. A session that has long been alone need not wait for
+   * nobody; but every eighth time it does, so that timers and sockets get their turn.
+   */
+  #schedule(): void {
+    this.#scheduled = true
+    if (this.#alone < ALONE_MIN || this.#alone % ALONE_MIN === 0) setImmediate(() => this.#flush())
+    else queueMicrotask(() => this.#flush())
+  }
+
+  #flush(): void {
+    this.#scheduled = false
+    // What listeners ask meanwhile has its own turn: two that answer each other must not stop everything else.
+    for (let left = this.#jobs.length; left > 0; ) {
+      const group = this.#jobs.splice(0, Math.min(left, GROUP_MAX))
+      left -= group.length
+      const waiting = this.#run(group)
+      if (waiting.length === 0) continue
+      this.#jobs.unshift(...waiting)
+      this.#wait()
+      return
+    }
+  }
+
+  /** Writes a group as one transaction and answers it. Returns those who must wait because another process writes. */
+  #run(group: readonly Job[]): readonly Job[] {
+    let refused: Map<Job, Error> | null = null
+    let batch: Batch
+    try {
+      if (this.#broken) throw this.#broken
+      this.#ground.sql.begin.get()
+      this.#checkMark()
+      this.#refresh()
+      batch = new Batch(this.#now(), this.#ground)
+      for (const job of group) {
+        const refusal = attempt(job, batch)
+        if (refusal) (refused ??= new Map<Job, Error>()).set(job, refusal)
+      }
+      this.#commit(batch)
+      // What went into a file that is gone is not acknowledged. Looked at once, and here: each look costs as much as a row.
+      this.checkFile(0)
+      this.#acknowledge(batch)
+    } catch (error) {
+      return this.#recover(group, error)
+    }
+    this.#attempts = 0
+    batch.settle()
+    this.#after(batch)
+    for (const job of group) {
+      const refusal = refused?.get(job)
+      if (refusal) job.fail(refusal)
+      else job.done()
+    }
+    return []
+  }
+
+  #commit(batch: Batch): void {
+    // SQLite ends a transaction by itself after some errors. What is written then would stand alone.
+    if (!this.#connection.db.isTransaction)
+      throw new Fault('io_error', 'The transaction was lost. Nothing was written.')
+    batch.write()
+    this.#ground.sql.commit.get()
+    if (batch.changed) this.transactions += 1
+  }
+
+  /** Nothing of the group was written. A busy file is worth waiting for; a group may hold one job that spoils it. */
+  #recover(group: readonly Job[], error: unknown): readonly Job[] {
+    this.#rollBack()
+    if (isBusy(error)) return group
+    const fault = toFault(error)
+    if (fault === this.#older) {
+      for (const job of group) job.fail(fault)
+      return []
+    }
+    if (fault instanceof Fault && (fault.code === 'io_error' || fault.code === 'store_replaced')) {
+      // After a failed write or fsync nobody knows what the disk holds: only opening the file anew finds out.
+      this.#broken = fault
+    } else if (group.length > 1) {
+      for (const [i, job] of group.entries()) if (this.#run([job]).length > 0) return group.slice(i)
+      return []
+    }
+    for (const job of group) job.fail(fault)
+    return []
+  }
+
+  #rollBack(): void {
+    this.#dataVersion = -1
+    try {
+      if (this.#connection.db.isTransaction) this.#connection.db.exec('ROLLBACK')
+    } catch (error) {
+      this.#broken = toFault(error)
+    }
+  }
+
+  close(): void {
+    this.#marks.close()
+  }
+
+  /** Jittered by process, so that several who wait do not come back together. */
+  #wait(): void {
+    const now = this.#clock.now()
+    for (let i = this.#jobs.length - 1; i >= 0; i--) {
+      if ((this.#jobs[i]?.deadline ?? 0) > now) continue
+      for (const job of this.#jobs.splice(i, 1)) job.fail(busyFault())
+    }
+    if (this.#jobs.length === 0) return
+    this.#attempts += 1
+    this.#scheduled = true
+    const release = holdProcess()
+    this.#clock.timer(jitter(this.#attempts), () => {
+      release()
+      this.#flush()
+    })
+  }
+
+  /** What was known of the rows holds only while nobody else has written. */
+  #refresh(): void {
+    const { data_version: version } = this.#ground.sql.dataVersion.get() as { data_version: number }
+    if (version === this.#dataVersion) return
+    this.#dataVersion = version
+    this.#ground.rows.clear()
+    this.#ground.workers.clear()
+    const { pos } = this.#ground.sql.last.get() as { pos: number }
+    this.#checkPos(pos)
+    this.#ground.pos = pos
+  }
+
+  /** Events are only ever added, and their last position grows, unless somebody removed a session. */
+  #checkPos(pos: number): void {
+    const { db, file } = this.#connection
+    const before = this.#removals
+    if (before !== null && pos >= this.#ground.pos) return
+    this.#removals = removalsIn(db)
+    if (before === null || this.#removals > before) return
+    throw replaced(file, 'is older than it was a moment ago. Open the store again.')
+  }
+
+  /**
+   * Whoever removes or replaces the file, or the log beside it, leaves us where nobody else will ever write or read. Commits always
+   * look, reads once a second.
+   */
+  checkFile(everyMs = IDENTIFY_EVERY_MS): void {
+    if (this.#broken instanceof Fault && this.#broken.code === 'store_replaced') throw this.#broken
+    const now = this.#clock.now()
+    if (now - this.#identifiedAt < everyMs) return
+    this.#identifiedAt = now
+    const { file, identity } = this.#connection
+    if (identifyBoth(file) === identity) return
+    this.#broken = replaced(
+      file,
+      'or its -wal file was removed or replaced while it was open. Put the files back, and open the store again.',
+    )
+    throw this.#broken
+  }
+
+  /** How far it was acknowledged is kept beside the file: one that has less when it is opened again has lost something. */
+  #acknowledge(batch: Batch): void {
+    if (batch.removed.length > 0) {
+      this.#removals = removalsIn(this.#connection.db)
+      this.#marks.keepAll()
+    } else if (batch.last !== null) this.#marks.keep(batch.last, this.#removals ?? 0)
+  }
+
+  /** Once, before the first commit. Who only reads is not stopped by it. */
+  #checkMark(): void {
+    this.#older ??= this.#marks.check() ?? 'no'
+    if (this.#older !== 'no') throw this.#older
+  }
+}
+
+/** Tries until it is not busy. For what needs no place in the queue: opening and reading. */
+export async function whenFree<T>(clock: Clock, act: () => T): Promise<T> {
+  const deadline = clock.now() + BUSY_WAIT_MS
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return act()
+    } catch (error) {
+      if (!isBusy(error)) throw toFault(error)
+      if (clock.now() >= deadline) throw busyFault()
+    }
+    await pause(clock, jitter(attempts))
+  }
+}
+
+function pause(clock: Clock, ms: number): Promise<void> {
+  const release = holdProcess()
+  return new Promise((resolve) => {
+    clock.timer(ms, () => {
+      release()
+      resolve()
+    })
+  })
+}
+
+function jitter(attempt: number): number {
+  return 5 + (Math.imul(process.pid + attempt * 7919, 0x9e3779b1) >>> 27)
+}
+
+/** A refusal leaves the batch as it was. Any other error may not: it ends the transaction, and each job is tried alone. */
+function attempt(job: Job, batch: Batch): Fault | null {
+  try {
+    job.act(batch)
+    return null
+  } catch (error) {
+    if (error instanceof Fault) return error
+    throw error
+  }
+}

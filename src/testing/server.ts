@@ -1,0 +1,224 @@
+// The chaos server: reads a request in one of three dialects, asks the script and answers. On node:http alone. What it says is
+// in messages.ts, responses.ts and chat.ts, how it goes wrong in stream.ts and sending.ts, and what it refuses in rules.ts.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Frozen, Json } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Clock } from '../kernel/ports.ts'
+import { clockCheck, count, filled, flag, listOf, needed, optionsOf, orFunction } from '../options.ts'
+import { systemClock } from '../stores/plan/clock.ts'
+import { answerOf } from './answer.ts'
+import { chat } from './chat.ts'
+import { Ledger } from './issued.ts'
+import { fieldsOf, isFields, parsed } from './json.ts'
+import { messages } from './messages.ts'
+import { responses } from './responses.ts'
+import { broken } from './rules.ts'
+import {
+  type ChaosReply,
+  type ChaosRequest,
+  type ChaosScript,
+  type ChaosTrouble,
+  type Dialect,
+  isTrouble,
+  replyCheck,
+  type TroubleName,
+} from './script.ts'
+import { type Head, pause, send } from './sending.ts'
+import { streamed } from './stream.ts'
+import type { Refusal, Voice } from './voice.ts'
+
+export type ChaosOptions = Frozen<{
+  script: ChaosScript
+  /** Refuses what the provider's published rules refuse. */
+  strict?: boolean
+  /** Default 0: any that is free. */
+  port?: number
+  /** Default 127.0.0.1: nobody else on the network reaches it. */
+  host?: string
+  /** Stalls and drips wait by it. Default: the machine's. */
+  clock?: Clock
+}>
+
+const checkOptions = optionsOf<ChaosOptions>('startChaos', {
+  script: needed(orFunction(listOf(replyCheck))),
+  strict: flag,
+  port: count(0, 65_535),
+  host: filled,
+  clock: clockCheck,
+})
+
+export interface Chaos {
+  /** Without a slash at the end. `/v1` and what follows it may be added by the client. */
+  readonly url: string
+  /** All that was received on the three routes, in order. */
+  readonly requests: readonly ChaosRequest[]
+  /** Resolves when the port is free and every connection is closed. */
+  close(): Promise<void>
+}
+
+const ROUTES: Readonly<Record<string, Dialect>> = {
+  responses: 'responses',
+  messages: 'messages',
+  'chat/completions': 'chat',
+}
+const VOICES: Readonly<Record<Dialect, Voice>> = { messages, responses, chat }
+const PING_MS = 20
+const SECRET = /auth|key|token|secret|cookie/i
+
+export async function startChaos(options: ChaosOptions): Promise<Chaos> {
+  checkOptions(options)
+  const { port = 0, host = '127.0.0.1' } = options
+  const desk = new Desk(options)
+  const server = createServer((request, out) => {
+    desk.serve(request, out).catch((error: unknown) => out.destroy(error instanceof Error ? error : undefined))
+  })
+  await listening(server, port, host)
+  const { address, port: given, family } = server.address() as AddressInfo
+  return {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${given}`,
+    requests: desk.requests,
+    close: () => closed(server),
+  }
+}
+
+function listening(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const wrong = `The chaos server cannot listen on ${host}:${port}. Choose another port, or leave it out.`
+    server.once('error', (error) => reject(new Fault('invalid_config', wrong, error.message)))
+    server.listen(port, host, resolve)
+  })
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}
+
+class Desk {
+  readonly requests: ChaosRequest[] = []
+  readonly #script: ChaosScript
+  readonly #strict: boolean
+  readonly #clock: Clock
+  readonly #issued = new Ledger()
+  #answered = 0
+
+  constructor({ script, strict = false, clock = systemClock }: ChaosOptions) {
+    this.#script = script
+    this.#strict = strict
+    this.#clock = clock
+  }
+
+  async serve(incoming: IncomingMessage, out: ServerResponse): Promise<void> {
+    const path = new URL(incoming.url ?? '/', 'http://chaos').pathname
+    const dialect = ROUTES[path.replace(/^\/(v1\/)?/, '')]
+    const text = await textIn(incoming)
+    if (dialect === undefined || incoming.method !== 'POST') {
+      return this.#tell(out, VOICES.chat, { status: 404, message: `Unknown request URL: ${incoming.method} ${path}.` })
+    }
+    const body = parsed(text)
+    const headers = plain(incoming)
+    const request = { dialect, path, headers, body: body?.value ?? null, at: this.#clock.now() }
+    const refused = this.#refused(request)
+    this.requests.push(refused?.rule === undefined ? request : { ...request, refused: refused.rule })
+    if (refused !== null) return this.#tell(out, VOICES[dialect], refused.refusal)
+    const n = this.#answered
+    this.#answered += 1
+    return this.#answer(out, request, await this.#reply(request, n), n)
+  }
+
+  #refused(request: ChaosRequest): { readonly rule?: string; readonly refusal: Refusal } | null {
+    const { dialect, headers, body } = request
+    if (!isFields(body)) return { refusal: { message: 'We could not parse the JSON body of your request.' } }
+    const found = this.#strict ? broken(dialect, { headers, body, issued: this.#issued }) : null
+    return found === null ? null : { rule: found.rule.id, refusal: found.refusal }
+  }
+
+  async #reply(request: ChaosRequest, n: number): Promise<ChaosReply> {
+    const script = this.#script
+    const wrong = (message: string): ChaosTrouble => {
+      return { status: 400, body: VOICES[request.dialect].refused({ message }, n) }
+    }
+    if (typeof script !== 'function') {
+      return script[n] ?? wrong(`The script has ${script.length} replies and was asked for one more.`)
+    }
+    try {
+      return await script(request, n)
+    } catch (error) {
+      return wrong(`The script failed: ${error instanceof Error ? error.message : 'it threw what is no error'}`)
+    }
+  }
+
+  #answer(out: ServerResponse, request: ChaosRequest, reply: ChaosReply, n: number): Promise<void> {
+    const voice = VOICES[request.dialect]
+    const said = typeof reply === 'string' ? { text: reply } : reply
+    const mischief = said.chaos ?? {}
+    const way = { mischief, clock: this.#clock }
+    const head = (status: number, type: string, more: Readonly<Record<string, string>> = {}): Head => ({
+      status,
+      headers: { 'content-type': type, [voice.requestHeader]: `req_chaos_${n}`, ...more },
+    })
+    if (mischief.redirectTo !== undefined) {
+      return send(out, head(307, 'text/plain', { location: mischief.redirectTo }), [], way)
+    }
+    if (isTrouble(said)) {
+      const { status, body } = troubleOf(voice, said, n)
+      const after = said.retryAfter === undefined ? {} : { 'retry-after': String(said.retryAfter) }
+      const type = typeof said.body === 'string' ? 'text/plain' : 'application/json'
+      return send(out, head(status, type, { ...after, ...said.headers }), [body], way)
+    }
+    const answer = answerOf(said, request, n)
+    this.#issued.note(answer)
+    if (fieldsOf(request.body).stream !== true) {
+      return send(out, head(200, 'application/json'), [JSON.stringify(voice.whole(answer))], way)
+    }
+    const rest = async (): Promise<boolean> => {
+      await pause(out, this.#clock, mischief.dripMs ?? PING_MS)
+      return !out.destroyed
+    }
+    const stream = streamed(voice, answer, mischief, rest)
+    // The time between two signs of life is not one between two bytes.
+    const { dripMs: _dripMs, ...undripped } = mischief
+    const going = mischief.pingsOnly ? { ...way, mischief: undripped } : way
+    return send(out, head(200, 'text/event-stream; charset=utf-8', { 'cache-control': 'no-cache' }), stream, going)
+  }
+
+  #tell(out: ServerResponse, voice: Voice, refusal: Refusal): Promise<void> {
+    const body = JSON.stringify(voice.refused(refusal, this.requests.length))
+    const headers = { 'content-type': 'application/json', [voice.requestHeader]: `req_chaos_${this.requests.length}` }
+    return send(out, { status: refusal.status ?? 400, headers }, [body], { mischief: {}, clock: this.#clock })
+  }
+}
+
+const NAMES: Readonly<Record<number, TroubleName>> = {
+  401: 'unauthorized',
+  404: 'not_found',
+  429: 'rate_limited',
+  503: 'overloaded',
+  529: 'overloaded',
+}
+
+function troubleOf(voice: Voice, { status, body }: ChaosTrouble, n: number): { status: number; body: string } {
+  const byNumber = typeof status === 'number'
+  const name = byNumber ? (NAMES[status] ?? (status >= 500 ? 'server_error' : 'bad_request')) : status
+  const own = voice.troubles[name]
+  const code = byNumber ? status : (own.status ?? 400)
+  const sent: Json = body ?? voice.refused({ ...own, status: code }, n)
+  return { status: code, body: typeof sent === 'string' ? sent : JSON.stringify(sent) }
+}
+
+async function textIn(incoming: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of incoming) chunks.push(chunk as Uint8Array)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function plain({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  const entries = Object.entries(headers).map(([name, value]) => {
+    const text = Array.isArray(value) ? value.join(', ') : (value ?? '')
+    return [name, SECRET.test(name) ? '[not kept]' : text]
+  })
+  return Object.fromEntries(entries) as Record<string, string>
+}

@@ -1,0 +1,133 @@
+// One prompt of `parallel_llm`: a fresh request to the model, tried again while trying can help. It knows nothing of the other
+// prompts, of files, or of who asks.
+import { hash } from 'node:crypto'
+import type { Json, Usage } from '../../kernel/content.ts'
+import type { Clock, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import { clip } from '../core/bound.ts'
+import { ToolFailure } from '../core/output.ts'
+import type { StandardSchema, ToolContext } from '../core/tool.ts'
+
+export type Entry = {
+  readonly index: number
+  readonly ok: boolean
+  readonly result?: Json
+  /** The answer reached the model's limit and ends early. */
+  readonly truncated?: true
+  readonly error?: string
+  readonly attempts: number
+}
+export type Spent = { readonly usage: Usage; readonly cost: number }
+export type Asked = { readonly entry: Entry; readonly spent: Spent }
+
+export type Asking = {
+  readonly model: Model
+  readonly instructions: string
+  readonly output: StandardSchema | null
+  readonly attemptsMax: number
+  readonly context: ToolContext
+}
+
+const DELAY_MS_MAX = 60_000
+const ERROR_CHARS_MAX = 500
+
+export async function askOne(asking: Asking, prompt: string, index: number): Promise<Asked> {
+  const { context } = asking
+  for (let attempts = 1; ; attempts++) {
+    unlessStopped(context.signal)
+    const answer = await context.askModel(asking.model, requestOf(asking, prompt, `${index}.${attempts}`))
+    // What comes after the stop is nobody's result.
+    unlessStopped(context.signal)
+    if (answer.type === 'reply') {
+      const spent = { usage: answer.usage ?? NOTHING.usage, cost: answer.cost ?? 0 }
+      return { entry: { index, ...(await readingOf(answer, asking.output)), attempts }, spent }
+    }
+    if (!answer.retryable || attempts >= asking.attemptsMax) {
+      const error = clip(`${answer.class}: ${answer.message || 'no message'}`, ERROR_CHARS_MAX)
+      return { entry: { index, ok: false, error, attempts }, spent: NOTHING }
+    }
+    await wait(context.clock, delayOf(answer, `${context.key}/${index}`, attempts), context.signal)
+  }
+}
+
+function unlessStopped({ aborted }: AbortSignal): void {
+  if (aborted) throw new ToolFailure('Interrupted', 'Stopped before all prompts were answered.')
+}
+
+function requestOf({ instructions, context }: Asking, prompt: string, id: string): Request {
+  return {
+    // A session of its own for every try: nothing of the parent's is in it, and no provider takes it for the parent's.
+    session: `${context.key}/${id}`,
+    seq: 0,
+    instructions,
+    tools: [],
+    allow: 'none',
+    boost: false,
+    messages: [{ role: 'user', seq: 0, parts: [{ type: 'text', text: prompt }] }],
+  }
+}
+
+type Read = Pick<Entry, 'ok' | 'result' | 'truncated' | 'error'>
+
+/** Text, or what the schema makes of it. Anything else is no answer. */
+async function readingOf(reply: Reply, output: StandardSchema | null): Promise<Read> {
+  if (reply.calls.length > 0) return { ok: false, error: 'The model asked for a tool, and there is none here.' }
+  const text = reply.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  if (reply.finish === 'refusal')
+    return { ok: false, error: clip(`The model refused: ${text || 'no reason'}`, ERROR_CHARS_MAX) }
+  if (text.trim() === '') return { ok: false, error: 'The model answered nothing.' }
+  const cut = reply.finish === 'length' ? ({ truncated: true } as const) : {}
+  if (output === null) return { ok: true, result: text, ...cut }
+  const value = jsonIn(text)
+  if (value === undefined) return { ok: false, error: 'The answer is not JSON.', ...cut }
+  const checked = await output['~standard'].validate(value)
+  if (!checked.issues) return { ok: true, result: checked.value as Json }
+  const [issue] = checked.issues
+  return { ok: false, error: clip(`The answer does not fit: ${issue?.message ?? 'it is not valid'}`, ERROR_CHARS_MAX) }
+}
+
+/** As it is, or in the one fence that models like to put around it. */
+function jsonIn(text: string): Json | undefined {
+  const fenced = /^\s*```\w*\s([\s\S]*?)```\s*$/.exec(text)
+  try {
+    return JSON.parse(fenced?.[1] ?? text) as Json
+  } catch {
+    return undefined
+  }
+}
+
+/** Doubles each time, and up to a quarter more, so that prompts which failed together do not come back together. */
+function delayOf({ retryAfterMs = 0 }: ModelFailure, key: string, attempts: number): number {
+  const jitter = Number.parseInt(hash('sha256', `${key}/${attempts}`).slice(0, 8), 16) / 2 ** 32
+  return Math.min(DELAY_MS_MAX, Math.max(retryAfterMs, Math.round(1_000 * 2 ** (attempts - 1) * (1 + jitter / 4))))
+}
+
+function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = (): void => {
+      cancel()
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }
+    const cancel = clock.timer(ms, stop)
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+  })
+}
+
+export const NOTHING: Spent = { usage: { inputTokens: 0, outputTokens: 0 }, cost: 0 }
+
+export function sum(one: Spent, other: Spent): Spent {
+  const { inputTokens, outputTokens, cachedTokens = 0, reasoningTokens = 0 } = one.usage
+  const more = other.usage
+  const cached = cachedTokens + (more.cachedTokens ?? 0)
+  const reasoning = reasoningTokens + (more.reasoningTokens ?? 0)
+  return {
+    usage: {
+      inputTokens: inputTokens + more.inputTokens,
+      outputTokens: outputTokens + more.outputTokens,
+      ...(cached > 0 ? { cachedTokens: cached } : {}),
+      ...(reasoning > 0 ? { reasoningTokens: reasoning } : {}),
+    },
+    cost: one.cost + other.cost,
+  }
+}

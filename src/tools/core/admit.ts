@@ -1,0 +1,283 @@
+// Admission: what a reply asks for becomes proposals, once, when the reply arrives. The verdict is recorded with the reply,
+// so history, wire and execution agree: parse, the tool's own normaliser, repair (only if something is wrong), validate, gate.
+// Nothing runs here, and no call that is wrong ends a run.
+import { hash } from 'node:crypto'
+import type { Gate, Json, Mutable, Outside, Proposal } from '../../kernel/content.ts'
+import type { Failure } from '../../kernel/failure.ts'
+import { outsideOf as outsideIn } from '../../kernel/ledger.ts'
+import type { ReplyCall } from '../../kernel/ports.ts'
+import { canonicalJson, sorted } from './canonical.ts'
+import { bounded, clipped, invalidText } from './invalid.ts'
+import { likenessOf } from '../policy/likeness.ts'
+import { isSuspect, normalised, parse, readingOf } from '../repair/reading.ts'
+import { isTooMuch, VALUES_MAX } from '../repair/repair.ts'
+import { plainCopy, strangerIn, TOO_DEEP } from './plain.ts'
+import { judge, type Policy } from '../policy/policy.ts'
+import { isObject, type JsonObject } from '../repair/shape.ts'
+import type { Approval, Tool } from './tool.ts'
+
+/** Longer arguments of a refused call are not kept. */
+const REFUSED_CHARS_MAX = 2048
+const NESTING_MAX = 256
+const ARGS_CHARS_MAX = 16_000_000
+
+type Tools = ReadonlyMap<string, Tool>
+/** How calls are judged: `approvalMs` is how long a question to a person stays open, null for ever. */
+export type Asking = {
+  readonly now: number
+  readonly approvalMs: number | null
+  readonly policy: Policy
+  readonly environment: string | null
+  readonly redactor: SecretFinder
+  /** The model reads its calls as text: what is not repaired is shown to it again exactly as it wrote it. */
+  readonly verbatim?: boolean
+  /** What people denied in this run, by what it does (likeness.ts): it is asked again, whatever rules allow. */
+  readonly denied?: readonly string[]
+}
+
+/** The name of a known secret somewhere in a value, or null. */
+export interface SecretFinder {
+  readonly idle: boolean
+  find(value: Json): string | null
+  /** The value with marks in the place of secrets. */
+  json(value: Json): Json
+}
+
+/** A promise only if some schema checks asynchronously: most do not, and this stands in every turn. */
+export function admit(
+  calls: readonly ReplyCall[],
+  tools: Tools,
+  asking: Asking,
+): readonly Proposal[] | Promise<readonly Proposal[]> {
+  const admitted: (Proposal | Promise<Proposal>)[] = []
+  let waits = false
+  for (const call of calls) {
+    const proposal = admitOne(call, tools, asking)
+    waits ||= proposal instanceof Promise
+    admitted.push(proposal)
+  }
+  if (!waits) return finished(admitted as Proposal[])
+  return Promise.all(admitted.map((proposal) => Promise.resolve(proposal))).then(finished)
+}
+
+/** How many calls of one reply may wait for people or others, and how many of these are children. */
+const WAITING_MAX = 100
+const CHILDREN_MAX = 50
+
+/** All that waits in a session is of one reply, so that this bounds the open questions and the open children of a session. */
+function finished(proposals: readonly Proposal[]): readonly Proposal[] {
+  return ordered(proposals.length > CHILDREN_MAX ? withoutExcess(proposals) : proposals)
+}
+
+function withoutExcess(proposals: readonly Proposal[]): readonly Proposal[] {
+  let [waiting, children] = [0, 0]
+  return proposals.map((proposal) => {
+    const { gate } = proposal
+    if (gate?.type !== 'ask' && gate?.type !== 'outside') return proposal
+    const isChild = outsideIn(proposal)?.child !== undefined
+    const full = isChild && children === CHILDREN_MAX
+    if (!full && waiting < WAITING_MAX) {
+      waiting += 1
+      if (isChild) children += 1
+      return proposal
+    }
+    const most = full ? `${CHILDREN_MAX} subagents` : `${WAITING_MAX} calls that wait for somebody`
+    const message = `Not run: one reply may hold at most ${most}. Make the rest of the calls after these.`
+    const { digest: _digest, ...rest } = proposal
+    return { ...rest, gate: { type: 'refuse', failure: { kind: 'Denied', message } } }
+  })
+}
+
+/** One sequential call puts the whole batch in order: each call sees what the calls before it did. */
+function ordered(proposals: readonly Proposal[]): readonly Proposal[] {
+  if (!proposals.some(({ sequential }) => sequential)) return proposals
+  return proposals.map((proposal) => ({ ...proposal, sequential: true }))
+}
+
+function admitOne(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Promise<Proposal> {
+  const tool = tools.get(call.tool)
+  if (!tool) return refuse(call, null, { kind: 'NotFound', message: unknownText(call.tool, tools) })
+  try {
+    const proposal = admitTo(tool, call, asking)
+    return proposal instanceof Promise ? proposal.catch((error: unknown) => unchecked(call, tool, error)) : proposal
+  } catch (error) {
+    return unchecked(call, tool, error)
+  }
+}
+
+/** Arguments that are valid as they are pay for the parser and the schema, and for nothing else. */
+function admitTo(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise<Proposal> {
+  if (call.args.length > ARGS_CHARS_MAX) return tooMuch(tool, call, `${call.args.length} characters`, ARGS_CHARS_MAX)
+  const written = parse(call.args)
+  if (isTooMuch(written, call.args)) return tooMuch(tool, call, `more than ${VALUES_MAX} values`, VALUES_MAX)
+  if (!isObject(written) || isSuspect(tool, written)) return reread(tool, call, asking)
+  const checked = tool.validate(normalised(tool, written))
+  if (checked instanceof Promise) {
+    return checked.then((c) => (c.issues ? reread(tool, call, asking) : accept(tool, call, c.value as Json, asking)))
+  }
+  return checked.issues ? reread(tool, call, asking) : accept(tool, call, checked.value as Json, asking)
+}
+
+function tooMuch(tool: Tool, call: ReplyCall, what: string, most: number): Proposal {
+  const message = `Invalid arguments for "${tool.name}": they have ${what}, at most ${most}. Make several smaller calls.`
+  return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')
+}
+
+/** The first reading the schema takes without a complaint is the call. If there is none, the text stays as it was and is refused. */
+function reread(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise<Proposal> {
+  const reading = readingOf(tool, call.args)
+  if (reading === 'too much') return tooMuch(tool, call, `more than ${VALUES_MAX} values`, VALUES_MAX)
+  const settle = (checked: Checked): Proposal | Promise<Proposal> => {
+    if (!checked.issues) return accept(tool, call, checked.value as Json, asking)
+    // Whether it was an object at all is the parser's word; what is wrong with the object is the schema's.
+    const retryKind = reading.closed === null && reading.written !== null ? 'ValidationError' : 'InvalidArguments'
+    // Before anything is cut: half of a secret is found by nobody.
+    const written = reading.written && (asking.redactor.json(reading.written) as JsonObject)
+    const message = invalidText(tool, { ...reading, written }, checked.issues)
+    return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, retryKind)
+  }
+  if (reading.conflicts.length > 0) return settle({ issues: reading.conflicts })
+  const checked = firstValid(tool, reading.tries)
+  return checked instanceof Promise ? checked.then(settle) : settle(checked)
+}
+
+type Checked = Awaited<ReturnType<Tool['validate']>>
+
+/** What is valid, else the complaints about the last try. */
+function firstValid(tool: Tool, tries: readonly Json[]): Checked | Promise<Checked> {
+  const [first, ...rest] = tries
+  if (first === undefined) return { issues: [] }
+  const orNext = (checked: Checked): Checked | Promise<Checked> =>
+    checked.issues && rest.length > 0 ? firstValid(tool, rest) : checked
+  const checked = tool.validate(first)
+  return checked instanceof Promise ? checked.then(orNext) : orNext(checked)
+}
+
+function accept(tool: Tool, call: ReplyCall, checked: Json, asking: Asking): Proposal | Promise<Proposal> {
+  // What is stored must also be written and read again, by parsers that recurse.
+  const stranger = strangerIn(checked, NESTING_MAX)
+  if (stranger === TOO_DEEP) {
+    const message = `Invalid arguments for "${tool.name}": nested deeper than ${NESTING_MAX} levels.`
+    return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')
+  }
+  if (stranger !== null) return refuse(call, tool, { kind: 'Failed', message: strangerText(tool.name, stranger) })
+  // What is judged, shown, recorded and executed is this one copy, whatever object the schema made.
+  const args = plainCopy(checked, NESTING_MAX)
+  const secret = asking.redactor.idle ? null : asking.redactor.find(args)
+  if (secret !== null) return refuse(call, tool, { kind: 'Denied', message: secretText(tool.name, secret) })
+  const approval = tool.approval(args)
+  const raw = asking.verbatim ? rawOf(call.args, args) : undefined
+  if (approval instanceof Promise)
+    return approval.then((said) => propose(call, tool, { args, raw }, gateOf(tool, args, said, asking), asking))
+  return propose(call, tool, { args, raw }, gateOf(tool, args, approval, asking), asking)
+}
+
+/** The model's own spelling, where it is another than ours and means the same. */
+function rawOf(text: string, args: Json): string | undefined {
+  if (JSON.stringify(args) === text) return undefined
+  const written = parse(text) ?? null
+  return canonicalJson(written) === canonicalJson(args) ? text : undefined
+}
+
+type Written = { readonly args: Json; readonly raw: string | undefined }
+
+/** The policy first, then the tool itself. A denial is a result the model can read, and is recorded like any other. */
+function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gate | null {
+  const { now, approvalMs, policy, environment, denied = NOTHING } = asking
+  // Most harnesses have no rules, and this stands in every turn.
+  const free = policy.rules.length === 0 && approval === 'auto' && !policy.writeRoots
+  if (free && denied.length === 0) return outsideOf(tool, args)
+  const action = {
+    tool: tool.name,
+    args,
+    approval,
+    effect: tool.effect,
+    ...(environment === null ? {} : { environment }),
+  }
+  const first = judge(policy, action)
+  const again = first.type === 'allow' && denied.length > 0 && denied.includes(likenessOf(tool.name, args, policy.base))
+  const judged = again ? judge({ ...policy, rules: ASK_ALL }, action) : first
+  if (judged.type === 'deny')
+    return { type: 'refuse', status: 'denied', failure: { kind: 'Denied', message: judged.reason } }
+  const outside = outsideOf(tool, args)
+  if (judged.type === 'allow') return outside
+  const openMs = judged.expiresMs ?? approvalMs
+  const gate = { ...judged.gate, expiresAt: openMs === null ? null : now + openMs }
+  return outside ? { ...gate, outside } : gate
+}
+
+const NOTHING: readonly string[] = []
+const ASK_ALL: Policy['rules'] = [{ effect: 'ask' }]
+
+/** Who answers, if nothing runs here. */
+function outsideOf(tool: Tool, args: Json): Outside | null {
+  if (!tool.outside) return null
+  return tool.child ? { type: 'outside', child: tool.child(args) } : { type: 'outside' }
+}
+
+function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate | null, asking: Asking): Proposal {
+  const { name, effect, timeoutMs } = tool
+  const proposal: Mutable<Proposal> = { id: call.id, tool: name, args, effect, timeoutMs }
+  if (gate) proposal.gate = gate
+  if (raw !== undefined) proposal.raw = raw
+  if (tool.blocks) proposal.blocks = true
+  if (typeof tool.sequential === 'function' ? tool.sequential(args) : tool.sequential) proposal.sequential = true
+  if (tool.reconcile) proposal.reconcile = true
+  if (tool.retries !== null) proposal.retries = tool.retries
+  if (gate?.type === 'ask') {
+    const place = placeOf(tool, asking.environment)
+    if (place !== undefined) proposal.place = place
+    proposal.digest = digestOf(tool, args, place)
+    proposal.same = likenessOf(name, args, asking.policy.base)
+  }
+  return proposal
+}
+
+/** What a person approves: this tool as defined now, with exactly these arguments, in this place. */
+export function digestOf(
+  { name, definition }: Pick<Tool, 'name' | 'definition'>,
+  args: Json,
+  place: string | undefined,
+): string {
+  const shown = [name, definition, sorted(args)]
+  return hash('sha256', JSON.stringify(place === undefined ? shown : [...shown, place]))
+}
+
+/** Where it would act, and with what beside its arguments. Undefined if nothing but the arguments decides that. */
+export function placeOf({ place }: Pick<Tool, 'place'>, environment: string | null): string | undefined {
+  if (place === undefined && environment === null) return undefined
+  return hash('sha256', JSON.stringify([environment, sorted(place?.() ?? null)]))
+}
+
+/** The original arguments stay for the history, if they can and are short: nobody reads a megabyte of what did not run. */
+function refuse(call: ReplyCall, tool: Tool | null, failure: Failure, retryKind?: string): Proposal {
+  const written = call.args.length > REFUSED_CHARS_MAX ? {} : parse(call.args)
+  const args = isObject(written) ? written : {}
+  const gate: Gate =
+    retryKind === undefined
+      ? { type: 'refuse', ...(failure.kind === 'Denied' ? { status: 'denied' } : {}), failure }
+      : { type: 'refuse', failure, retryKind, metadata: { retry: true, error_type: retryKind } }
+  const proposal: Mutable<Proposal> = { id: call.id, tool: call.tool, args, gate, effect: 'read', timeoutMs: 0 }
+  // The budget is the tool's, also for calls that never ran.
+  if (tool && tool.retries !== null) proposal.retries = tool.retries
+  return proposal
+}
+
+/** The tool's own code threw while its arguments were read: as if its handler had, so no retry is counted. */
+function unchecked(call: ReplyCall, tool: Tool, error: unknown): Proposal {
+  const text = error instanceof Error ? `${error.name}: ${error.message || 'no message'}` : 'something that is no Error'
+  const message = `The arguments of "${tool.name}" could not be checked: ${clipped(text, 500)}`
+  return refuse(call, tool, { kind: 'Failed', message })
+}
+
+function secretText(name: string, secret: string): string {
+  return `The arguments of "${name}" hold the secret ${secret}, so the call was not made. Use a tool that is given the secret.`
+}
+
+function strangerText(name: string, stranger: string): string {
+  return `The schema of "${name}" made ${stranger} of the arguments, which cannot be recorded, so it was not run. Its handler must make that of plain JSON.`
+}
+
+function unknownText(name: string, tools: Tools): string {
+  return bounded(`unknown tool "${clipped(name, 64)}"; choose one of: ${[...tools.keys()].join(', ')}`)
+}

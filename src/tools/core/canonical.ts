@@ -1,0 +1,13 @@
+// Canonical JSON: equal values have equal bytes, whatever the order of their keys. For comparing, for digests and for checksums.
+import type { Json } from '../../kernel/content.ts'
+
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(sorted(value as Json))
+}
+
+export function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (value === null || typeof value !== 'object') return value
+  const entries = Object.entries(value as Readonly<Record<string, Json>>)
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, sorted(item)]))
+}

@@ -1,0 +1,188 @@
+// A handler in a module of its own: in this process, or in a thread that is ended when somebody says so, whatever it does.
+// Not a sandbox: the thread has the same rights as the process, and only its environment variables are fewer.
+import { Worker } from 'node:worker_threads'
+import type { Frozen } from '../../kernel/content.ts'
+import type { FailureKind } from '../../kernel/failure.ts'
+import { Capture } from '../shell/capture.ts'
+import { type Metadata, ModelRetry, type Output, output, ToolFailure } from './output.ts'
+import { allowedEnvironment } from '../shell/sandbox.ts'
+
+/** The part of a tool's context that is needed here. What goes into the thread has no signal: the thread just ends. */
+export type IsolateContext = Frozen<{ session: string; call: string; key: string; signal: AbortSignal }>
+
+const HEAP_MB = 512
+const PRINTED = { previewBytesMax: 2_000, wholeBytesMax: 0 }
+
+/** Runs `execute` of the module here. It is loaded by the first call. */
+export async function inProcess(module: URL, args: unknown, context: unknown): Promise<unknown> {
+  const loaded = (await import(module.href)) as Readonly<Record<string, unknown>>
+  const { execute } = loaded
+  if (typeof execute !== 'function') throw missing(module)
+  return (execute as (args: unknown, context: unknown) => unknown)(args, context)
+}
+
+/** Runs `execute` of the module in a thread for this one call. When this settles, the thread is gone. */
+export async function isolated(
+  module: URL,
+  args: unknown,
+  context: IsolateContext,
+  heapMb = HEAP_MB,
+): Promise<unknown> {
+  const { session, call, key, signal } = context
+  if (signal.aborted) throw new ToolFailure('Interrupted', 'Stopped before it started.')
+  const worker = new Worker(ENTRY, {
+    eval: true,
+    workerData: { url: module.href, args, context: { session, call, key } },
+    // Nothing of how this process was started, and of its environment only what a command would see too.
+    env: { ...allowedEnvironment(process.env) },
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    stdout: true,
+    stderr: true,
+  })
+  const printed = new Printed(worker)
+  try {
+    return resultOf(await endOf(worker, context), { module, heapMb, printed })
+  } finally {
+    await worker.terminate()
+  }
+}
+
+type Told =
+  | { readonly type: 'value'; readonly value: unknown }
+  | { readonly type: 'output'; readonly value: Output }
+  | { readonly type: 'missing' }
+  | {
+      readonly type: 'threw'
+      readonly name: string
+      readonly message: string
+      readonly kind: string
+      readonly metadata: Metadata
+    }
+type End =
+  | { readonly type: 'told'; readonly told: Told }
+  | { readonly type: 'broke'; readonly error: Error }
+  | { readonly type: 'exited'; readonly code: number }
+  | { readonly type: 'aborted' }
+
+/** The first thing that happens counts; what the thread does after that is its last. */
+function endOf(worker: Worker, { key, signal }: IsolateContext): Promise<End> {
+  return new Promise((resolve) => {
+    const abort = (): void => resolve({ type: 'aborted' })
+    const end = (how: End): void => {
+      signal.removeEventListener('abort', abort)
+      resolve(how)
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    // The module may post messages too: only those with the key are ours.
+    worker.on('message', (message: { readonly key?: unknown; readonly told: Told } | null) => {
+      if (message?.key === key) end({ type: 'told', told: message.told })
+    })
+    worker.on('messageerror', (error: Error) => end({ type: 'broke', error }))
+    worker.on('error', (error: Error) => end({ type: 'broke', error }))
+    worker.on('exit', (code) => end({ type: 'exited', code }))
+  })
+}
+
+type Frame = { readonly module: URL; readonly heapMb: number; readonly printed: Printed }
+
+function resultOf(end: End, { module, heapMb, printed }: Frame): unknown {
+  if (end.type === 'told') return valueOf(end.told, module)
+  if (end.type === 'aborted') throw new ToolFailure('Interrupted', 'Stopped while it ran: its thread was ended.')
+  throw new ToolFailure('Failed', endText(end, heapMb), printed.metadata())
+}
+
+function endText(end: Extract<End, { type: 'broke' | 'exited' }>, heapMb: number): string {
+  if (end.type === 'exited') return `The module ended its own thread with code ${end.code} before it returned anything.`
+  const { error } = end
+  const full = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+  if (full) return `The module needed more than ${heapMb} MB of memory and was ended.`
+  return `The module broke its thread: ${error.name || 'Error'}: ${error.message || 'no message'}`
+}
+
+function valueOf(told: Told, module: URL): unknown {
+  if (told.type === 'value') return told.value
+  if (told.type === 'output') return output(told.value)
+  if (told.type === 'missing') throw missing(module)
+  const { name, message, kind, metadata } = told
+  if (name === 'ModelRetry') throw new ModelRetry(message, metadata)
+  if (isKind(kind)) throw new ToolFailure(kind, message, metadata)
+  throw Object.assign(new Error(message), { name })
+}
+
+function missing(module: URL): ToolFailure {
+  return new ToolFailure('Unavailable', `The module ${module.pathname} exports no function "execute".`)
+}
+
+const KINDS: ReadonlySet<string> = new Set<FailureKind>([
+  'InvalidInput',
+  'NotFound',
+  'Denied',
+  'Timeout',
+  'NonZeroExit',
+  'Unavailable',
+  'Interrupted',
+  'Unknown',
+  'Failed',
+])
+
+function isKind(kind: string): kind is FailureKind {
+  return KINDS.has(kind)
+}
+
+/** What the thread prints stays here, and is told when the thread says nothing else. */
+class Printed {
+  readonly #stdout = new Capture(PRINTED)
+  readonly #stderr = new Capture(PRINTED)
+
+  constructor({ stdout, stderr }: Worker) {
+    stdout.on('data', (chunk: Uint8Array) => this.#stdout.push(chunk))
+    stderr.on('data', (chunk: Uint8Array) => this.#stderr.push(chunk))
+  }
+
+  metadata(): Metadata {
+    const [stdout, stderr] = [this.#stdout, this.#stderr].map((capture) => {
+      const { head, tail, omittedBytes } = capture.finish()
+      return omittedBytes === 0 ? head : `${head}\n[${omittedBytes} bytes left out here]\n${tail}`
+    })
+    return { ...(stdout ? { stdout } : {}), ...(stderr ? { stderr } : {}) }
+  }
+}
+
+/**
+ * What runs in the thread. Text, because a thread starts from a file or a text, and a file would have to be found from source
+ * and from a bundle alike. An envelope and the failures are told by their marks: the thread has its own copies of the classes.
+ */
+const ENTRY = `
+const { parentPort, workerData } = require('node:worker_threads')
+const { url, args, context } = workerData
+const tell = (told) => parentPort.postMessage({ key: context.key, told })
+const text = (value, otherwise) => (typeof value === 'string' && value !== '' ? value : otherwise)
+const isOutput = (value) =>
+  value !== null &&
+  typeof value === 'object' &&
+  Object.getOwnPropertySymbols(value).some(({ description }) => description === 'terret.output')
+const threw = (error) =>
+  error instanceof Error
+    ? {
+        type: 'threw',
+        name: text(error.name, 'Error'),
+        message: text(error.message, 'no message'),
+        kind: text(error.name === error.kind ? error.kind : '', ''),
+        metadata: error.metadata ?? {},
+      }
+    : { type: 'threw', name: 'Error', message: text(error, 'something that is no Error was thrown'), kind: '', metadata: {} }
+async function run() {
+  const { execute } = await import(url)
+  if (typeof execute !== 'function') return { type: 'missing' }
+  const value = await execute(args, context)
+  if (!isOutput(value)) return { type: 'value', value }
+  const { ok, content, metadata, follows } = value
+  return { type: 'output', value: { ok, content, metadata, ...(follows ? { follows } : {}) } }
+}
+run()
+  .catch(threw)
+  .then(tell)
+  // What cannot be copied to another thread cannot be a result.
+  .catch((error) => tell({ ...threw(error), metadata: {} }))
+`

@@ -1,0 +1,80 @@
+// Running one call of one tool: handler in, envelope out. It never throws; the intent is already on disk when it is called.
+import type { FailureKind } from '../../kernel/failure.ts'
+import { envelopeOf, isUnshown, ModelRetry, type Output, promisedIn, ToolFailure } from './output.ts'
+import type { Tool, ToolContext } from './tool.ts'
+
+export type Done =
+  | { readonly type: 'ok'; readonly output: Output; readonly attempts: number }
+  | {
+      readonly type: 'failed'
+      readonly kind: FailureKind
+      readonly output: Output
+      readonly attempts: number
+      readonly retryKind?: string
+    }
+  /** Only a reconcile may say this: it could not find out whether the call had happened. */
+  | { readonly type: 'undecided' }
+
+export async function execute(tool: Tool, args: unknown, context: ToolContext): Promise<Done> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      const value = await tool.execute(args, context)
+      const wrong = tool.checkOutput ? await complaint(tool, value) : null
+      if (wrong !== null) return { type: 'failed', kind: 'Failed', output: wrong, attempts }
+      const output = envelopeOf(value)
+      if (isUnshown(output)) return { type: 'failed', kind: 'Failed', output, attempts }
+      return { type: 'ok', output, attempts }
+    } catch (error) {
+      // The harness repeats only what is safe to repeat, and never what the model should correct or somebody stopped.
+      const again = attempts < tool.attempts && !(error instanceof ModelRetry) && !context.signal.aborted
+      if (!again) return failed(error, attempts)
+    }
+  }
+}
+
+/** What came back is not what the tool promised. It has run, so it is not run again. */
+async function complaint(tool: Tool, value: unknown): Promise<Output | null> {
+  const checked = await tool.checkOutput?.(promisedIn(value))
+  if (!checked?.issues) return null
+  const [issue] = checked.issues
+  const where = issue?.path?.length ? ` at "${issue.path.map(String).join('.')}"` : ''
+  const content = `The tool ran, but its result is not what it promises${where}: ${issue?.message ?? 'it is not valid'}`
+  return { ok: false, content: content.slice(0, 1_000), metadata: { error_type: 'InvalidToolOutput' } }
+}
+
+/** "Did call K happen?" Anything but a clear answer is no answer. */
+export async function reconcile(tool: Tool, args: unknown, context: ToolContext): Promise<Done> {
+  try {
+    const found = await tool.reconcile?.(args, context)
+    const output = envelopeOf(found)
+    return found === undefined || isUnshown(output) ? { type: 'undecided' } : { type: 'ok', output, attempts: 1 }
+  } catch {
+    return { type: 'undecided' }
+  }
+}
+
+function failed(error: unknown, attempts: number): Done {
+  if (error instanceof ModelRetry) {
+    const metadata = { error_type: 'ModelRetry', ...error.metadata, retry: true }
+    return {
+      type: 'failed',
+      kind: 'InvalidInput',
+      output: { ok: false, content: error.message, metadata },
+      attempts,
+      retryKind: 'ModelRetry',
+    }
+  }
+  if (error instanceof ToolFailure) {
+    const output = { ok: false, content: error.message, metadata: { error_type: error.kind, ...error.metadata } }
+    return { type: 'failed', kind: error.kind, output, attempts }
+  }
+  const type = error instanceof Error ? error.name || 'Error' : 'Error'
+  const output = { ok: false, content: errorText(type, error), metadata: { error_type: type } }
+  return { type: 'failed', kind: 'Failed', output, attempts }
+}
+
+/** Never empty: an error without a message is named by its class. */
+function errorText(type: string, error: unknown): string {
+  if (error instanceof Error) return `${type}: ${error.message || 'no message'}`
+  return `${type}: ${typeof error === 'string' && error !== '' ? error : 'something that is no Error was thrown'}`
+}

@@ -1,0 +1,371 @@
+// One representation of a tool, and the only one. What happens around it (admission, intent, retries) is not here.
+import { hash } from 'node:crypto'
+import type { BlobRef, CallKey, EffectClass, Frozen, Json } from '../../kernel/content.ts'
+import { Fault } from '../../kernel/failure.ts'
+import type { Clock, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import {
+  anything,
+  callable,
+  type Check,
+  count,
+  filled,
+  flag,
+  given,
+  listOf,
+  needed,
+  oneOf,
+  optionsOf,
+  orFunction,
+  orNull,
+  record,
+  tableOf,
+  text,
+  wait,
+} from '../../options.ts'
+import { anyJsonSchema, fromJsonSchema, type JsonSchema } from './json-schema.ts'
+import type { Metadata } from './output.ts'
+import { supply } from './injected.ts'
+import { ALIASES, type Aliases } from '../repair/repair.ts'
+import type { StandardSchema, Validation } from './standard.ts'
+
+export type { StandardSchema } from './standard.ts'
+
+/**
+ * `auto` runs, unless a rule says otherwise. `ask` is asked, unless a rule allows it. `always` is asked whatever rules allow.
+ * `never` is refused here and now.
+ */
+export type Approval = 'auto' | 'ask' | 'always' | 'never'
+
+export type ToolContext = Frozen<{
+  session: string
+  call: CallKey
+  /** The same for every try of this call: hand it to services that accept an idempotency key. */
+  key: string
+  /** A person was asked about this very call, and said yes. */
+  approved: boolean
+  signal: AbortSignal
+  /** The harness's clock: a tool that waits waits by it. */
+  clock: Clock
+  /** Keeps a large text beside the log, in the same commit as the result. `recall` reads it back, also in later calls. */
+  keep: (text: string, media?: string) => BlobRef
+  recall: (hash: string) => Promise<string | null>
+  /** The tool of this agent with which its model can read on in a kept text, at the path `blob:<hash>`. Absent: it has none. */
+  reader?: string | undefined
+  /** The text with known secrets as their marks. Results are redacted anyway: this is for what is cut before it is one. */
+  redact: (text: string) => string
+  /**
+   * Asks a model under the budget of this run: the way for every tool that asks one. Held for before the request and settled after
+   * it; what does not fit is not asked. Tried once.
+   */
+  askModel: (model: Model, request: Request) => Promise<Reply | ModelFailure>
+  /** A secret this tool declared, by its name. */
+  secret: (name: string) => string
+  /** Puts the secrets this tool declared in the place of their marks (`⟦secret:NAME⟧`). */
+  reveal: (text: string) => string
+}>
+
+/** Tools that are only known after asking somebody, such as an MCP server. */
+export interface ToolSource {
+  readonly type: 'source'
+  readonly name: string
+  /**
+   * The tools as they are now; asked once before each run. Connects when it must and is cheap when nothing changed.
+   * It waits by the harness's clock, as tools do.
+   * Throws a Fault if the run cannot do without it; a source that may be missing returns what it has.
+   */
+  tools(signal: AbortSignal, clock: Clock): Promise<readonly Tool[]>
+  /** What is missing of it since it was asked last, one sentence each. People read it, the model does not. */
+  warnings?(): readonly string[]
+  /** Leaves nothing behind: no process, no socket. */
+  close(): Promise<void>
+}
+
+/** What became of one thing a call had changed. */
+export type Undone = Frozen<{ what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }>
+
+export type Tool = Frozen<{
+  name: string
+  description: string
+  parameters: Json
+  effect: EffectClass
+  /** Its calls, or those with such arguments, put their whole batch in order: nothing runs beside them. */
+  sequential: boolean | ((args: Json) => boolean)
+  timeoutMs: number
+  /** Must somebody be asked before this call runs? A policy may speak first. */
+  approval: (args: Json) => Approval | Promise<Approval>
+  /** How often the model may try again after a retryable failure; null for the run's own limit. */
+  retries: number | null
+  /** How often the harness itself runs a failed `read` or `idempotent` handler. Never more than once for `once`. */
+  attempts: number
+  /** Added to the instructions of every run that has this tool. */
+  instructions: string
+  /** Answered from outside with `session.answer`; nothing is executed here. */
+  outside: boolean
+  /** Answered by a child session of the agent this names. */
+  child?: (args: Json) => string
+  /** It writes what the run is for: near the end of a run it stays when other tools are withdrawn. */
+  deliverable?: true
+  /** It is called again and again by its nature: no breaker counts it. */
+  polling?: true
+  /** It reads kept texts, by the path `blob:<hash>`: long results name it for reading on. */
+  readsKept?: true
+  /** An interrupt waits for it instead of aborting it. Its timeout still holds. */
+  blocks?: true
+  /** Changes whenever what the model was told about the tool changes. */
+  definition: string
+  /** Other names of its fields, with those that every tool understands; absent if it declares none. */
+  aliases?: Aliases
+  /** Where it acts and with what, beside its arguments: an approval given for one place is none for another. */
+  place?: () => Json
+  /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
+  normalise: ((args: Json) => Json) | null
+  validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
+  /** What the handler returns must look like this; null for anything. */
+  checkOutput: ((value: unknown) => Validation<unknown> | Promise<Validation<unknown>>) | null
+  /** Names of the secrets it may see. */
+  secrets: readonly string[]
+  /** Takes back what a call of this tool did, by the metadata of its result, unless it was changed since. */
+  undo: ((metadata: Metadata, context: ToolContext) => Promise<readonly Undone[]>) | null
+  execute: (args: unknown, context: ToolContext) => unknown
+  reconcile: ((args: unknown, context: ToolContext) => unknown) | null
+}>
+
+export type ToolDefinition<Args> = {
+  readonly name: string
+  readonly description: string
+  /** Any Standard Schema; for tools of strangers a plain JSON Schema. */
+  readonly input: StandardSchema<Args> | JsonSchema
+  readonly output?: StandardSchema | JsonSchema
+  /** Default `once`: at most once, and `unknown` after a crash in the window. */
+  readonly effect?: EffectClass
+  /** For every tool that changes what another call of the same reply may read. Or by the arguments. Default: no. */
+  readonly sequential?: boolean | ((args: Args) => boolean)
+  readonly timeoutMs?: number
+  /** Or by the arguments: what is asked for decides whether somebody must be. */
+  readonly approval?: Approval | ((args: Args) => Approval | Promise<Approval>)
+  readonly retries?: number
+  readonly attempts?: number
+  readonly instructions?: string
+  readonly normalise?: (args: Json) => Json
+  /**
+   * Names that models give to fields by mistake, and the fields they mean: `{ file_path: 'path' }`, at any depth. A call that gives
+   * a field under two names with different values is refused.
+   */
+  readonly aliases?: { readonly [alias: string]: string }
+  readonly deliverable?: boolean
+  readonly polling?: boolean
+  readonly readsKept?: boolean
+  /** Values the host supplies: the model is not told of them and cannot set them; the handler gets them with its arguments. */
+  readonly injected?: { readonly [name: string]: Json | (() => Json) }
+  /**
+   * Where it acts and with what, beside its arguments: a folder, a tenant, an account. An approval is for that, and asked for again
+   * where it has changed. Default: the injected values. Looked at only where somebody is asked; never in the log but as a hash.
+   */
+  readonly place?: () => Json
+  /** What an interrupt does to a call that runs: `cancel` it (the default), or wait for it (`block`). */
+  readonly onInterrupt?: 'cancel' | 'block'
+  readonly secrets?: readonly string[]
+  readonly undo?: Tool['undo']
+  /** "Did call K happen?" Asked after a crash, before anyone is bothered. Returns the result, or undefined for "I cannot say". */
+  readonly reconcile?: (args: Args, context: ToolContext) => unknown
+  /**
+   * Returns text, any JSON, or an envelope made with `output(…)`. Throws `ToolFailure` for what the model should know,
+   * `ModelRetry` for what it should correct. Without it the tool is answered from outside.
+   */
+  readonly execute?: (args: Args, context: ToolContext) => unknown
+  /** Instead of `execute`: an ES module that exports it. It is loaded by the first call. */
+  readonly module?: URL
+  /**
+   * Runs each call of `module` in a thread of its own, which an abort or the timeout ends even in an endless loop. Arguments and
+   * result are copied; of the context there is `session`, `call` and `key`.
+   */
+  readonly isolate?: boolean
+}
+
+const DEFAULTS = {
+  effect: 'once',
+  sequential: false,
+  timeoutMs: 60_000,
+  approval: 'auto',
+  attempts: 1,
+  instructions: '',
+  secrets: [] as readonly string[],
+} as const
+
+export const approvalCheck = oneOf<Approval>({ auto: true, ask: true, always: true, never: true })
+export const effectCheck = oneOf<EffectClass>({ read: true, idempotent: true, once: true })
+
+/** A Standard Schema of any library, or a JSON Schema. */
+export const schemaCheck: Check = (value) => {
+  const given = value !== null && (typeof value === 'object' || typeof value === 'function') && !Array.isArray(value)
+  const { validate } = given && '~standard' in value ? ((value as StandardSchema)['~standard'] ?? {}) : SOUND
+  return given && typeof validate === 'function' ? null : 'must be a schema: one of Zod 4 or the like, or a JSON Schema'
+}
+const SOUND = { validate: () => ({}) }
+
+const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
+  name: needed(text),
+  description: needed(text),
+  input: needed(schemaCheck),
+  output: schemaCheck,
+  effect: effectCheck,
+  sequential: orFunction(flag),
+  timeoutMs: wait,
+  approval: orFunction(approvalCheck),
+  retries: count(),
+  attempts: count(1),
+  instructions: text,
+  normalise: callable,
+  aliases: tableOf(filled),
+  readsKept: flag,
+  deliverable: flag,
+  polling: flag,
+  injected: record,
+  place: callable,
+  onInterrupt: oneOf<'cancel' | 'block'>({ cancel: true, block: true }),
+  secrets: listOf(filled),
+  undo: orNull(callable),
+  reconcile: callable,
+  execute: callable,
+  module: (value) => (value instanceof URL ? null : 'must be a URL: new URL("./handler.js", import.meta.url)'),
+  isolate: flag,
+})
+
+const checkMade = optionsOf<Tool>('a tool', {
+  name: needed(filled),
+  description: needed(text),
+  parameters: needed(anything),
+  effect: needed(effectCheck),
+  sequential: needed(orFunction(flag)),
+  timeoutMs: needed(anything),
+  approval: needed(callable),
+  retries: needed(orNull(count())),
+  attempts: needed(count(1)),
+  instructions: needed(text),
+  outside: needed(flag),
+  child: callable,
+  place: callable,
+  deliverable: flag,
+  polling: flag,
+  aliases: anything,
+  readsKept: flag,
+  blocks: flag,
+  definition: needed(text),
+  normalise: needed(orNull(callable)),
+  validate: needed(callable),
+  checkOutput: needed(orNull(callable)),
+  secrets: needed(listOf(filled)),
+  undo: needed(orNull(callable)),
+  execute: needed(callable),
+  reconcile: needed(orNull(callable)),
+})
+
+/** A tool that `defineTool` made, also if something of it was replaced; or a source of tools. */
+export const toolCheck: Check = (value, name, of) => {
+  const { type, tools, close, validate } = (value ?? {}) as Partial<Tool & ToolSource>
+  if (type === 'source')
+    return typeof tools === 'function' && typeof close === 'function' ? null : 'must have tools() and close()'
+  if (typeof validate !== 'function') return 'is not a tool: make it with defineTool'
+  checkMade(value, `the tool ${name} of ${of}`)
+  return null
+}
+
+export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
+  checkDefinition(definition, nameOf(definition))
+  const { name, description, reconcile, normalise = null, retries = null, undo = null } = definition
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+    throw new Fault('invalid_config', `Tool name "${name}" is not valid: use 1 to 64 letters, digits, "_" or "-".`)
+  }
+  const { effect, sequential, timeoutMs, approval, attempts, instructions, secrets } = {
+    ...DEFAULTS,
+    ...given(definition),
+  }
+  if (effect === 'once' && attempts > 1) {
+    throw new Fault('invalid_config', `Tool "${name}" runs at most once, so it cannot have ${attempts} attempts.`)
+  }
+  const execute = handlerOf(definition)
+  const input = isStandard(definition.input) ? definition.input : fromJsonSchema(definition.input, name)
+  const whole = input['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) as Json | undefined
+  if (whole === undefined) {
+    const message = `The schema of tool "${name}" cannot say its JSON Schema, so no model could be told what it takes. Use a library that can, such as Zod 4, or give a JSON Schema.`
+    throw new Fault('invalid_config', message)
+  }
+  const output = definition.output && standardOf(definition.output, name)
+  const supplied = supply(definition.injected)
+  const place = definition.place ?? supplied?.values
+  const parameters = supplied ? supplied.hidden(whole) : whole
+  const asks = typeof approval === 'function' ? approval : () => approval
+  const told = [name, description, parameters, effect, sequential !== false, timeoutMs, instructions]
+  if (typeof approval === 'string') told.push(approval)
+  return {
+    name,
+    description,
+    parameters,
+    effect,
+    sequential: typeof sequential === 'function' ? (args) => sequential(args as Args) : sequential,
+    timeoutMs,
+    // Sound: only what `validate` returned is ever passed in.
+    approval: (args) => asks(args as Args),
+    retries,
+    attempts,
+    instructions,
+    outside: execute === undefined,
+    definition: hash('sha256', JSON.stringify(told)),
+    ...(place ? { place } : {}),
+    normalise,
+    validate: supplied ? supplied.validate(input) : (args) => input['~standard'].validate(args),
+    checkOutput: output ? (value) => output['~standard'].validate(value) : null,
+    secrets,
+    undo,
+    ...(definition.aliases ? { aliases: aliasesOf(definition.aliases, parameters, name) } : {}),
+    ...(definition.deliverable ? { deliverable: true } : {}),
+    ...(definition.polling ? { polling: true } : {}),
+    ...(definition.readsKept ? { readsKept: true } : {}),
+    ...(definition.onInterrupt === 'block' ? { blocks: true } : {}),
+    execute: (args, context) => execute?.((supplied ? supplied.whole(args) : args) as Args, context),
+    reconcile: reconcile
+      ? (args, context) => reconcile((supplied ? supplied.whole(args) : args) as Args, context)
+      : null,
+  }
+}
+
+function aliasesOf(given: { readonly [alias: string]: string }, parameters: Json, name: string): Aliases {
+  const text = JSON.stringify(parameters)
+  for (const [alias, field] of Object.entries(given)) {
+    if (text.includes(`${JSON.stringify(field)}:`)) continue
+    throw new Fault(
+      'invalid_config',
+      `The alias "${alias}" of tool "${name}" means "${field}", which is no field of it.`,
+    )
+  }
+  return new Map([...ALIASES, ...Object.entries(given)])
+}
+
+function handlerOf<Args>(definition: ToolDefinition<Args>): ToolDefinition<Args>['execute'] {
+  const { name, execute, module, isolate = false } = definition
+  if (module === undefined && isolate) {
+    throw new Fault(
+      'invalid_config',
+      `Tool "${name}" cannot be isolated without "module": name the file of its handler.`,
+    )
+  }
+  if (module === undefined) return execute
+  if (execute) throw new Fault('invalid_config', `Tool "${name}" has "execute" and "module". Remove one of them.`)
+  return async (args, context) => {
+    const { inProcess, isolated } = await import('./isolate.ts')
+    return isolate ? isolated(module, args, context) : inProcess(module, args, context)
+  }
+}
+
+/** What a message calls it. */
+function nameOf(definition: { readonly name: unknown } | undefined): string {
+  return typeof definition?.name === 'string' ? `tool "${definition.name.slice(0, 64)}"` : 'defineTool'
+}
+
+function standardOf(schema: StandardSchema | JsonSchema, name: string): StandardSchema {
+  return isStandard(schema) ? schema : anyJsonSchema(schema, name)
+}
+
+function isStandard<Args>(schema: StandardSchema<Args> | JsonSchema): schema is StandardSchema<Args> {
+  return '~standard' in schema
+}

@@ -1,0 +1,213 @@
+// `edit`: exact replacements in files, one after the other; a failed one is reported and the others still happen.
+// It never guesses: what is not there exactly, or not unique, is not replaced.
+import { isUtf8 } from 'node:buffer'
+import { hash } from 'node:crypto'
+import type { Json } from '../../kernel/content.ts'
+import { bound } from '../core/bound.ts'
+import { diff } from '../../view/diff.ts'
+import { keepBytes, look, replace } from './disk.ts'
+import { output, ToolFailure } from '../core/output.ts'
+import { exclusive, type Guard, locate, PATH_ALIASES, type Place, placeOf } from './paths.ts'
+import { parse } from '../repair/reading.ts'
+import { renamed } from '../repair/repair.ts'
+import { flag, type Infer, integer, list, object, optional, text } from '../core/schema.ts'
+import { defineTool, type Tool, type ToolContext } from '../core/tool.ts'
+import { changeIn, undoChanges } from './undo.ts'
+import { isObject } from '../repair/shape.ts'
+
+const one = object({
+  path: text('The file, from the workspace root or absolute.', { min: 1 }),
+  old_string: text('The exact text to replace, with enough around it to be unique.', { min: 1 }),
+  new_string: text('What to put there.'),
+  replace_all: optional(flag('Replace every occurrence instead of the only one.')),
+  expected_replacements: optional(integer('Fail unless exactly this many are replaced.', { min: 1 })),
+})
+const input = object({
+  edits: list('Applied in order; each sees what the earlier ones did.', one, { min: 1, max: 200 }),
+})
+type Edit = Infer<typeof one>
+
+type Applied = {
+  readonly ok: boolean
+  readonly text: string
+  readonly result: { readonly [key: string]: Json }
+}
+
+// biome-ignore format: names of one field share a line
+const aliases = {
+  ...PATH_ALIASES,
+  old_str: 'old_string', old_text: 'old_string', oldString: 'old_string',
+  new_str: 'new_string', new_text: 'new_string', newString: 'new_string',
+  all: 'replace_all', replaceAll: 'replace_all',
+}
+const ALIASES = new Map(Object.entries(aliases))
+
+export function editTool(guarded: Guard, charsMax: number): Tool {
+  return defineTool({
+    name: 'edit',
+    description:
+      'Replaces exact text in files. Each old_string must be in the file exactly once, unless replace_all is set. Read the file first.',
+    input,
+    effect: 'once',
+    sequential: true,
+    deliverable: true,
+    aliases,
+    place: () => placeOf(guarded),
+    normalise,
+    undo: ({ results }, context) =>
+      undoChanges(guarded, Array.isArray(results) ? results.flatMap(changeIn) : [], context),
+    reconcile: ({ edits }) => verified(guarded, edits),
+    execute: async ({ edits }, context) => {
+      const done: Applied[] = []
+      for (const [index, edit] of edits.entries()) done.push(await apply(guarded, edit, index, context))
+      const failed = done.filter(({ ok }) => !ok)
+      const said = bound(done.map((each) => each.text).join('\n'), context, charsMax)
+      const counts = { applied: done.length - failed.length, failed: failed.length }
+      const results = done.map(({ result }) => result)
+      const type = failed[0]?.result['error_type']
+      const metadata = { ...said.metadata, ...counts, results, ...(type === undefined ? {} : { error_type: type }) }
+      return output({ ok: failed.length === 0, content: said.content, metadata })
+    },
+  })
+}
+
+/** After a crash: the files say whether all of it happened. Anything less is no answer. */
+async function verified(guarded: Guard, edits: readonly Edit[]) {
+  for (const { path, old_string, new_string } of edits) {
+    const place = await locate(guarded, path, 'write')
+    const text = (await look(guarded, place))?.bytes.toString() ?? ''
+    const has = (within: string, what: string) => splitBy(within, what).length > 1
+    const gone = !has(text, old_string) || has(new_string, old_string)
+    if (new_string === '' || !has(text, new_string) || !gone) return undefined
+  }
+  const content = `Verified after a restart: the files hold ${edits.length === 1 ? 'the edit' : 'all edits'}.`
+  return output({ content, metadata: { verified: true, applied: edits.length, failed: 0 } })
+}
+
+/** The flat form is a list of one; a path beside the list is the path of those that have none. */
+function normalise(args: Json): Json {
+  if (!isObject(args)) return args
+  const { edits: given, ...named } = renamed(args, ALIASES)
+  if (given === undefined) return 'old_string' in named ? { edits: [named] } : args
+  const edits = listOf(given)
+  const { path, ...rest } = named
+  if (edits === null || Object.keys(rest).length > 0) return args
+  return {
+    edits: edits.map((edit: Json) => {
+      if (!isObject(edit) || path === undefined) return edit
+      const own = renamed(edit, ALIASES)
+      return 'path' in own ? own : { path, ...own }
+    }),
+  }
+}
+
+/** One edit is a list of one, and a list may be written as text. */
+function listOf(edits: Json): readonly Json[] | null {
+  if (typeof edits === 'string') return listOf(parse(edits) ?? null)
+  if (isObject(edits)) return [edits]
+  return Array.isArray(edits) ? edits : null
+}
+
+async function apply(guarded: Guard, edit: Edit, index: number, context: ToolContext): Promise<Applied> {
+  try {
+    const place = await locate(guarded, edit.path, 'write')
+    const done = await exclusive(guarded, place, () => change(guarded, place, edit, context))
+    const count = done.replacements === 1 ? '1 replacement' : `${done.replacements} replacements`
+    const { changes, ...facts } = done
+    return {
+      ok: true,
+      text: `Edited ${place.shown}: ${count}.\n${changes}`,
+      result: { index, path: place.shown, ok: true, ...facts },
+    }
+  } catch (error) {
+    if (context.signal.aborted || !(error instanceof Error)) throw error
+    const known =
+      error instanceof ToolFailure ? { error_type: error.kind, ...error.metadata } : { error_type: error.name }
+    return {
+      ok: false,
+      text: `Edit ${index + 1} of ${edit.path} failed: ${error.message}`,
+      result: { index, path: edit.path, ok: false, error: error.message, ...known },
+    }
+  }
+}
+
+async function change(guarded: Guard, place: Place, edit: Edit, context: ToolContext) {
+  const seen = await look(guarded, place)
+  if (seen === null) throw new ToolFailure('NotFound', `There is no "${place.shown}". Use write to create it.`)
+  // Bytes that are no text would come back changed.
+  if (!isUtf8(seen.bytes)) throw new ToolFailure('InvalidInput', `"${place.shown}" is not UTF-8 text.`)
+  const before = seen.bytes.toString()
+  const { after, replacements } = substitute(before, edit)
+  const bytes = Buffer.from(after)
+  const replaced = keepBytes(context, seen.bytes)
+  await replace({ guarded, place, seen, bytes, context })
+  return {
+    replacements,
+    hash: hash('sha256', bytes),
+    before: seen.hash,
+    replaced,
+    changes: diff(place.shown, context.redact(before), context.redact(after)),
+  }
+}
+
+function substitute(before: string, edit: Edit): { readonly after: string; readonly replacements: number } {
+  const { old_string, new_string, found } = matching(before, edit)
+  if (found === 0) {
+    const hint = before.includes('\r\n') ? ' Its lines end with \\r\\n.' : ''
+    throw new ToolFailure('InvalidInput', `old_string is not in the file. It must match exactly, spaces too.${hint}`)
+  }
+  if (found > 1 && edit.replace_all !== true) {
+    const text = `old_string is in the file ${found} times. Add lines around it, or set replace_all.`
+    throw new ToolFailure('InvalidInput', text)
+  }
+  const { expected_replacements: expected = found } = edit
+  if (expected !== found) {
+    throw new ToolFailure('InvalidInput', `old_string is in the file ${found} times, not ${expected}.`)
+  }
+  if (old_string === new_string) throw new ToolFailure('InvalidInput', 'old_string and new_string are the same.')
+  // Joined, not `replace`: a "$&" in the new text is text.
+  return { after: splitBy(before, old_string).join(new_string), replacements: found }
+}
+
+/** Models sometimes escape twice. Taken back only if the text as given is nowhere and the plain one is there once. */
+function matching(before: string, { old_string, new_string }: Edit) {
+  const found = splitBy(before, old_string).length - 1
+  const plain = unescaped(old_string)
+  if (found > 0 || plain === old_string || splitBy(before, plain).length !== 2) return { old_string, new_string, found }
+  return { old_string: plain, new_string: unescaped(new_string), found: 1 }
+}
+
+/** The built-in search takes time in proportion to both lengths multiplied: harmless up to this length of what is searched. */
+const NEEDLE_CHARS = 32
+
+/** As `text.split(needle)`, in time in proportion to the lengths added: Knuth, Morris and Pratt. */
+export function splitBy(text: string, needle: string): readonly string[] {
+  if (needle.length <= NEEDLE_CHARS) return text.split(needle)
+  if (needle.length > text.length) return [text]
+  // For each beginning of the needle: how much of its end is again a beginning.
+  const again = new Int32Array(needle.length + 1)
+  for (let at = 1, same = 0; at < needle.length; at++) {
+    while (same > 0 && needle.charCodeAt(at) !== needle.charCodeAt(same)) same = again[same] as number
+    if (needle.charCodeAt(at) === needle.charCodeAt(same)) same += 1
+    again[at + 1] = same
+  }
+  const parts: string[] = []
+  let from = 0
+  for (let at = 0, same = 0; at < text.length; at++) {
+    while (same > 0 && text.charCodeAt(at) !== needle.charCodeAt(same)) same = again[same] as number
+    if (text.charCodeAt(at) === needle.charCodeAt(same)) same += 1
+    if (same < needle.length) continue
+    parts.push(text.slice(from, at + 1 - needle.length))
+    from = at + 1
+    same = 0
+  }
+  return [...parts, text.slice(from)]
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
+
+function unescaped(escaped: string): string {
+  return escaped.replace(/\\(?:u([0-9a-fA-F]{4})|(["\\/nrtbf]))/g, (_all, code?: string, letter?: string) =>
+    code === undefined ? (ESCAPES[letter ?? ''] ?? letter ?? '') : String.fromCharCode(Number.parseInt(code, 16)),
+  )
+}

@@ -1,0 +1,246 @@
+// One connection to one server, from the handshake to the end: list its tools, call them, leave nothing behind. It is opened once
+// and never mended; whoever owns it opens another. What a tool means or whether it may be called is not known here.
+import type { Client, Transport } from '@modelcontextprotocol/client'
+import { Fault } from '../../kernel/failure.ts'
+import type { Clock } from '../../kernel/ports.ts'
+import { comesBack, said, Unreachable } from './failure.ts'
+import { Gate } from './gate.ts'
+import { httpTransport, type Sdk } from './http.ts'
+import type { McpOptions, Settings } from './options.ts'
+import { isRecord } from './pins.ts'
+import { StdioTransport } from './stdio.ts'
+import { allowedEnvironment } from '../shell/sandbox.ts'
+
+export type RawTool = Readonly<Record<string, unknown>>
+export type CallResult = Awaited<ReturnType<Client['callTool']>>
+export type Call = {
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+  readonly inputSchema: Readonly<Record<string, unknown>>
+  readonly signal: AbortSignal
+}
+
+const PAGES_MAX = 50
+const TOOLS_MAX = 500
+const GOODBYE_MS = 1_000
+/** The revision that has no handshake. */
+const NEWEST = '2026-07-28'
+/** For the logs of servers. It says nothing about what is offered to them: nothing is. */
+const SELF = { name: 'terret', version: '1' }
+
+/** An optional peer, because it is larger than all the rest: whoever uses MCP installs it. */
+function missing(error: unknown): never {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error
+  throw new Fault(
+    'invalid_config',
+    'MCP servers need a package of their own. Run: npm install @modelcontextprotocol/client',
+  )
+}
+
+/** Opens a connection within its time, or leaves nothing of the attempt behind. */
+export async function openLink(settings: Settings, clock: Clock, signal: AbortSignal): Promise<Link> {
+  // Loaded when the first server is: it is as large as all of Terret.
+  const sdk = await import('@modelcontextprotocol/client').catch(missing)
+  return within({ clock, ms: settings.connectMs, signal }, async (limit) => {
+    try {
+      return await new Link(settings, clock, sdk, false).open(limit)
+    } catch (error) {
+      if (limit.aborted || !(error instanceof Unreachable && error.cause instanceof sdk.ProtocolError)) throw error
+      return new Link(settings, clock, sdk, true).open(limit)
+    }
+  })
+}
+
+export class Link {
+  readonly openedAt: number
+  readonly #settings: Settings
+  readonly #clock: Clock
+  readonly #client: Client
+  readonly #inner: Transport
+  readonly #gate: Gate
+  #onGone: () => void = () => {}
+  #calls = 0
+  #retired = false
+  #gone = false
+  #closing: Promise<void> | null = null
+
+  constructor(settings: Settings, clock: Clock, sdk: Sdk, newest: boolean) {
+    this.#settings = settings
+    this.#clock = clock
+    this.openedAt = clock.now()
+    this.#inner = transportOf(settings.options, sdk, clock)
+    this.#gate = new Gate(this.#inner)
+    this.#client = new sdk.Client(SELF, {
+      // Nothing that a server could ask for: no sampling, no elicitation, no roots.
+      capabilities: {},
+      inputRequired: { autoFulfill: false },
+      versionNegotiation: { mode: negotiation(settings.options, newest) },
+    })
+    this.#client.onclose = () => {
+      this.#gone = true
+      this.#onGone()
+    }
+    this.#client.onerror = (error) => {
+      // A stream of the old transport that broke comes back as a session that nobody introduced.
+      if (error instanceof sdk.SseError) this.retire()
+    }
+  }
+
+  async open(signal: AbortSignal): Promise<this> {
+    try {
+      const timeout = this.#settings.connectMs
+      await orAborted(this.#client.connect(this.#gate, { signal, timeout }), signal)
+      return this
+    } catch (error) {
+      // Before it is closed: then it has ended because we wanted it to.
+      const trouble = this.trouble
+      const missing = this.#inner instanceof StdioTransport && this.#inner.isMissing
+      const away = !missing && (signal.aborted || comesBack(error))
+      await this.close()
+      throw new Unreachable(said(error, trouble), { cause: error, away })
+    }
+  }
+
+  get isUsable(): boolean {
+    return !this.#gone && !this.#retired
+  }
+
+  /** What the server calls itself. */
+  get server(): string {
+    const { name = '', version = '' } = this.#client.getServerVersion() ?? {}
+    return `${name} ${version}`.trim()
+  }
+
+  get instructions(): string {
+    return this.#client.getInstructions() ?? ''
+  }
+
+  get dropped(): number {
+    return this.#gate.dropped
+  }
+
+  /** Why a child ended, and what it said last. */
+  get trouble(): string {
+    return this.#inner instanceof StdioTransport ? this.#inner.trouble : ''
+  }
+
+  /** Called once it is gone, for whatever reason. */
+  onGone(listener: () => void): void {
+    this.#onGone = listener
+  }
+
+  /** All pages. Each tool is looked at by whoever asked: one bad tool must not hide the others. */
+  async list(signal: AbortSignal): Promise<readonly RawTool[]> {
+    return this.#client.getServerCapabilities()?.tools ? this.#pages(signal) : []
+  }
+
+  #pages(signal: AbortSignal): Promise<readonly RawTool[]> {
+    const { connectMs } = this.#settings
+    return within({ clock: this.#clock, ms: connectMs, signal }, async (limit) => {
+      const tools: RawTool[] = []
+      let cursor: string | undefined
+      for (let page = 1; ; page++) {
+        const params = cursor === undefined ? {} : { cursor }
+        const options = { signal: limit, timeout: connectMs }
+        const asked = this.#client.request({ method: 'tools/list', params }, ANYTHING, options)
+        const result = pageOf(await orAborted(asked, limit))
+        tools.push(...result.tools)
+        if (tools.length > TOOLS_MAX) throw new Error(`It lists more than ${TOOLS_MAX} tools.`)
+        if (result.next === undefined) return tools
+        if (page === PAGES_MAX) throw new Error(`Its list of tools has more than ${PAGES_MAX} pages.`)
+        cursor = result.next
+      }
+    })
+  }
+
+  async call({ name, args, inputSchema, signal }: Call): Promise<CallResult> {
+    this.#calls += 1
+    try {
+      const params = { name, arguments: { ...args } }
+      // Without the output schema: checking it would run a stranger's patterns, and the call has happened by then.
+      const toolDefinition = { name, inputSchema: { ...inputSchema, type: 'object' as const } }
+      return await this.#client.callTool(params, { signal, timeout: this.#settings.callMs, toolDefinition })
+    } finally {
+      this.#calls -= 1
+      if (this.#retired && this.#calls === 0) void this.close()
+    }
+  }
+
+  /** No new calls; it is closed when those under way have ended. */
+  retire(): void {
+    this.#retired = true
+    if (this.#calls === 0) void this.close()
+  }
+
+  /** Never rejects. */
+  close(): Promise<void> {
+    this.#retired = true
+    this.#closing ??= this.#end()
+    return this.#closing
+  }
+
+  async #end(): Promise<void> {
+    const inner = this.#inner
+    if ('terminateSession' in inner && typeof inner.terminateSession === 'function' && !this.#gone) {
+      const goodbye = (inner.terminateSession as () => Promise<void>).bind(inner)
+      const limit = { clock: this.#clock, ms: GOODBYE_MS, signal: new AbortController().signal }
+      await within(limit, (signal) => orAborted(goodbye(), signal)).catch(() => {})
+    }
+    await this.#client.close().catch(() => {})
+    // Also when the client never took it over.
+    await inner.close().catch(() => {})
+  }
+}
+
+function transportOf(options: McpOptions, sdk: Sdk, clock: Clock): Transport {
+  if ('url' in options) return httpTransport(options, sdk, clock)
+  const { command, args = [], env, cwd } = options
+  return new StdioTransport({ command, args, env: { ...allowedEnvironment(process.env), ...env }, cwd }, clock)
+}
+
+/** Over HTTP a server can be asked what it speaks. On a pipe the question may kill an old one, so it comes second there. */
+function negotiation(options: McpOptions, newest: boolean): 'auto' | 'legacy' | { readonly pin: string } {
+  if ('url' in options) return options.transport === 'sse' ? 'legacy' : 'auto'
+  return newest ? { pin: NEWEST } : 'legacy'
+}
+
+/** The SDK refuses a whole page for one tool that is not as it should be. */
+const ANYTHING = {
+  '~standard': { version: 1 as const, vendor: 'terret', validate: (value: unknown) => ({ value }) },
+}
+
+function pageOf(result: unknown): { readonly tools: readonly RawTool[]; readonly next: string | undefined } {
+  if (!isRecord(result) || !Array.isArray(result['tools'])) throw new Error('Its list of tools is not a list.')
+  const next = result['nextCursor']
+  return { tools: result['tools'].filter(isRecord), next: typeof next === 'string' ? next : undefined }
+}
+
+type Limit = { readonly clock: Clock; readonly ms: number; readonly signal: AbortSignal }
+
+/** The work's own signal aborts when the time is over, or when the outer signal does. */
+async function within<T>({ clock, ms, signal }: Limit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController()
+  const abort = (): void => controller.abort(signal.reason)
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort, { once: true })
+  const cancel = clock.timer(ms, () => controller.abort(new Error(`It did not answer within ${ms} ms.`)))
+  try {
+    return await work(controller.signal)
+  } finally {
+    cancel()
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** The promise, or the reason of the abort, whichever comes first. */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      const reason: unknown = signal.reason
+      reject(reason instanceof Error ? reason : new Error('It was stopped.'))
+    }
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

@@ -1,0 +1,312 @@
+// The policy: may this call run, must somebody be asked, or is it denied? Pure. It is looked at once, when a call is
+// admitted, and its verdict is recorded with the reply. It only judges; the sandbox and the path guard are the boundary.
+import type { EffectClass, Frozen, Gate, Json } from '../../kernel/content.ts'
+import { Fault } from '../../kernel/failure.ts'
+import { anything, type Check, count, filled, given, listOf as listCheck, needed, oneOf } from '../../options.ts'
+import { optionsOf, record } from '../../options.ts'
+import type { Approval } from '../core/tool.ts'
+import { pathsIn, placesIn } from './paths.ts'
+import { matchesPath, matchesPathAnywhere, matchesText } from './pattern.ts'
+import { type Match, matchesWords, mayRun, plainWords, readCommand } from './command-pattern.ts'
+
+/** Every condition that is given must hold. A rule without any matches every call. */
+export type Rule = Frozen<{
+  effect: 'allow' | 'ask' | 'deny'
+  /** Name patterns of tools. */
+  tool?: string | readonly string[]
+  /** Argument by dotted path, and a text pattern for its value. Of several values all must match to allow. */
+  args?: Readonly<Record<string, string>>
+  /** All arguments, exactly: none more, none less, none other. */
+  exact?: Json
+  /** Path patterns (`src/**`): all paths of the call must match to allow, any one to ask or deny. */
+  path?: string | readonly string[]
+  /** Command patterns, word by word (`git status *`). */
+  command?: string | readonly string[]
+  environment?: string
+  /** For `ask`: what kind of approval this is, how many people, of which roles, for how long. */
+  class?: string
+  n?: number
+  roles?: readonly string[]
+  expiresMs?: number
+  reason?: string
+}>
+
+export type Policy = Frozen<{
+  rules: readonly Rule[]
+  /** What a question does where nobody can be asked: wait (the default), or count as a no. */
+  onAsk?: 'park' | 'deny'
+  /** How many calls that change something may start in an hour, over all sessions of this agent in the store. */
+  actionsPerHour?: number
+  /** How many questions people may be asked in an hour, over all sessions of this agent in the store. More are refused. */
+  asksPerHour?: number
+  /** Folders, absolute. A call of a tool that is no `read` and names a path outside of all of them is denied. */
+  writeRoots?: readonly string[]
+  /** What relative paths of calls start from, absolute. Needed with `writeRoots`, and for absolute patterns of paths. */
+  base?: string
+}>
+
+/** `approval` is what the tool itself asks for; see tool.ts. */
+export type Action = Frozen<{
+  tool: string
+  args: Json
+  environment?: string
+  approval: Approval
+  effect?: EffectClass
+}>
+
+export type Judgement =
+  | { readonly type: 'allow' }
+  | {
+      readonly type: 'ask'
+      readonly gate: Omit<Extract<Gate, { type: 'ask' }>, 'expiresAt'>
+      readonly expiresMs: number | null
+    }
+  | { readonly type: 'deny'; readonly reason: string }
+
+/** As long as a path can be on Linux, and as a command can be for the bash tool. Longer ones are not matched but denied. */
+const PATH_CHARACTERS_MAX = 4096
+const COMMAND_CHARACTERS_MAX = 100_000
+const PATHS_MAX = 10_000
+
+/** Deny before ask before allow, and within each the first rule that matches. No rule: what the tool asks for itself. */
+export function judge(policy: Policy, action: Action): Judgement {
+  if (action.approval === 'never') return { type: 'deny', reason: `Tool "${action.tool}" refuses this call here.` }
+  const long = tooLong(policy, action)
+  if (long !== null) return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: ${long}` }
+  if (action.effect !== 'read' && policy.writeRoots && !isWithin(policy, policy.writeRoots, action.args)) {
+    const where = policy.writeRoots.join(', ') || 'nowhere'
+    return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: it may write only in ${where}.` }
+  }
+  let doubt = false
+  for (const effect of ['deny', 'ask', 'allow'] as const) {
+    // What may be denied is never allowed by a rule: somebody is asked.
+    if (effect === 'allow' && doubt) return asked(policy, { effect: 'ask' }, action)
+    for (const rule of policy.rules) {
+      const match = rule.effect === effect ? matches(rule, action, policy.base) : 'no'
+      if (match === 'yes' || (match === 'maybe' && effect === 'ask')) return verdict(policy, rule, action)
+      if (match === 'maybe') doubt = true
+    }
+  }
+  return action.approval === 'auto' ? { type: 'allow' } : asked(policy, null, action)
+}
+
+/** What rules on paths and commands cannot be held against, in words; null if they can. */
+function tooLong({ rules, writeRoots }: Policy, { args }: Action): string | null {
+  if (writeRoots || rules.some(({ path }) => path !== undefined)) {
+    const paths = writeRoots ? placesIn(args) : pathsIn(args)
+    const chars = paths.reduce((most, path) => Math.max(most, path.length), 0)
+    if (chars > PATH_CHARACTERS_MAX)
+      return `a path in it has ${chars} characters, and rules read at most ${PATH_CHARACTERS_MAX}. Use a shorter path.`
+    if (paths.length > PATHS_MAX)
+      return `it names ${paths.length} paths, and rules read at most ${PATHS_MAX}. Use several calls.`
+  }
+  if (!rules.some(({ command }) => command !== undefined)) return null
+  const chars = valuesAt(args, ['command']).reduce((sum, command) => sum + command.length, 0)
+  if (chars <= COMMAND_CHARACTERS_MAX) return null
+  return `the command has ${chars} characters, and rules read at most ${COMMAND_CHARACTERS_MAX}. Put it into a file.`
+}
+
+function verdict(policy: Policy, rule: Rule, action: Action): Judgement {
+  if (rule.effect === 'allow') return action.approval === 'always' ? asked(policy, rule, action) : { type: 'allow' }
+  if (rule.effect === 'ask') return asked(policy, rule, action)
+  return { type: 'deny', reason: `Tool "${action.tool}" is denied by policy: ${rule.reason ?? describeRule(rule)}` }
+}
+
+/** What a rule asks about, or a tool whatever rules say, is asked each time: no yes to another call counts for it. */
+function asked(policy: Policy, rule: Rule | null, action: Action): Judgement {
+  if (policy.onAsk === 'deny') {
+    return { type: 'deny', reason: `Tool "${action.tool}" needs an approval, and nobody can be asked here.` }
+  }
+  const { class: kind = action.tool, n = 1, roles = [], expiresMs = null } = rule ?? {}
+  const each = rule !== null || action.approval === 'always' ? { each: true as const } : {}
+  return { type: 'ask', gate: { type: 'ask', class: kind, n, roles, ...each }, expiresMs }
+}
+
+function matches(rule: Rule, { tool, args, environment }: Action, base: string | undefined): Match {
+  if (rule.tool !== undefined && !listOf(rule.tool).some((pattern) => matchesText(pattern, tool))) return 'no'
+  if (rule.environment !== undefined && rule.environment !== environment) return 'no'
+  if (rule.exact !== undefined && !isSame(rule.exact, args)) return 'no'
+  for (const [path, pattern] of Object.entries(rule.args ?? {})) {
+    if (!matchesValues(rule.effect, pattern, valuesAt(args, path.split('.')))) return 'no'
+  }
+  if (rule.path !== undefined && !matchesPaths(rule, pathsIn(args), base)) return 'no'
+  if (rule.command === undefined) return 'yes'
+  return matchesCommand(rule.effect, listOf(rule.command), valuesAt(args, ['command']))
+}
+
+function matchesValues(effect: Rule['effect'], pattern: string, values: readonly string[]): boolean {
+  const fits = (value: string): boolean => matchesText(pattern, value)
+  return effect === 'allow' ? values.length > 0 && values.every(fits) : values.some(fits)
+}
+
+/** An absolute pattern is held against the whole path: a relative one must not slip past it. */
+function matchesPaths(
+  { effect, path: wanted = [] }: Rule,
+  paths: readonly string[],
+  base: string | undefined,
+): boolean {
+  const fits = effect === 'allow' ? matchesPath : matchesPathAnywhere
+  const any = (path: string): boolean =>
+    listOf(wanted).some((pattern) => fits(pattern, pattern.startsWith('/') ? wholePath(path, base) : path))
+  return effect === 'allow' ? paths.length > 0 && paths.every(any) : paths.some(any)
+}
+
+function wholePath(path: string, base: string | undefined): string {
+  return path.startsWith('/') || base === undefined ? path : `${base}/${path}`
+}
+
+function matchesCommand(effect: Rule['effect'], patterns: readonly string[], commands: readonly string[]): Match {
+  if (effect !== 'allow') {
+    const found = commands.map(readCommand).flatMap((reading) => patterns.map((pattern) => mayRun(pattern, reading)))
+    return found.includes('yes') ? 'yes' : found.includes('maybe') ? 'maybe' : 'no'
+  }
+  const plain = commands.map(plainWords)
+  const fit = (words: readonly string[] | null): boolean =>
+    words !== null && patterns.some((pattern) => matchesWords(pattern, words))
+  return plain.length > 0 && plain.every(fit) ? 'yes' : 'no'
+}
+
+function isWithin({ base = '/' }: Policy, roots: readonly string[], args: Json): boolean {
+  return placesIn(args).every((place) => {
+    const path = place.replace(/^file:(\/\/[^/]*)?(?=\/)/, '')
+    // Whose home a tool means is not known here.
+    if (path.startsWith('~') || path.startsWith('file:')) return false
+    return roots.some((root) => matchesPath(`${root}/**`, wholePath(path, base)))
+  })
+}
+
+/** The values at a dotted path, as text. An array on the way means each of its items. */
+function valuesAt(value: Json, path: readonly string[], found: string[] = []): readonly string[] {
+  if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) valuesAt(item, path, found)
+    return found
+  }
+  const [key, ...rest] = path
+  if (key === undefined) found.push(typeof value === 'string' ? value : JSON.stringify(value))
+  else if (value !== null && typeof value === 'object' && Object.hasOwn(value, key))
+    valuesAt((value as Readonly<Record<string, Json>>)[key] ?? null, rest, found)
+  return found
+}
+
+/** The narrowest rule that lets exactly this action through again: its very arguments, and nothing like them. */
+export function rememberedRule({ tool, args, environment }: Action): Rule {
+  return { effect: 'allow', tool, exact: args, ...(environment === undefined ? {} : { environment }) }
+}
+
+function isSame(one: Json, other: Json | undefined): boolean {
+  if (one === null || typeof one !== 'object') return one === other
+  if (other === null || typeof other !== 'object' || Array.isArray(one) !== Array.isArray(other)) return false
+  const [mine, theirs] = [one, other] as Readonly<Record<string, Json>>[]
+  const keys = Object.keys(mine ?? {})
+  return (
+    keys.length === Object.keys(theirs ?? {}).length &&
+    keys.every((key) => Object.hasOwn(theirs ?? {}, key) && isSame(mine?.[key] ?? null, theirs?.[key]))
+  )
+}
+
+/** What a rule will match, in words, for the person who is about to keep it. */
+export function describeRule(rule: Rule): string {
+  const parts = [
+    rule.tool === undefined ? 'any tool' : `tool ${listOf(rule.tool).join(' or ')}`,
+    ...Object.entries(rule.args ?? {}).map(([path, pattern]) => `${path} is "${pattern}"`),
+    ...exactText(rule.exact),
+    ...(rule.path === undefined ? [] : [`path ${listOf(rule.path).join(' or ')}`]),
+    ...(rule.command === undefined ? [] : [`command ${listOf(rule.command).join(' or ')}`]),
+    ...(rule.environment === undefined ? [] : [`in ${rule.environment}`]),
+    ...(rule.class === undefined ? [] : [`class ${rule.class}`]),
+    ...(rule.n === undefined || rule.n === 1 ? [] : [`${rule.n} approvals`]),
+    ...(rule.roles === undefined ? [] : [`by ${rule.roles.join(' or ')}`]),
+    ...(rule.expiresMs === undefined ? [] : [`within ${rule.expiresMs} ms`]),
+  ]
+  return `${rule.effect} ${parts.join(', ')}`
+}
+
+function exactText(exact: Json | undefined): readonly string[] {
+  if (exact === undefined) return []
+  const entries = Object.entries((exact ?? {}) as Readonly<Record<string, Json>>)
+  const fields = entries.map(([key, value]) => `${key} is ${JSON.stringify(value)}`)
+  return fields.length > 0 ? [...fields, 'and nothing else'] : ['no arguments']
+}
+
+/** A policy from a file or from code. What is not understood is refused: a rule that silently does nothing protects nobody. */
+export function parsePolicy(value: unknown): Policy {
+  checkPolicy(value)
+  const policy = value as Policy
+  for (const [i, rule] of policy.rules.entries()) checkRule(rule, `rule ${i + 1} of the policy`)
+  const { writeRoots, base, ...rest } = policy
+  return { ...given(rest), ...rootsOf(writeRoots, base) }
+}
+
+function bad(what: string): Fault {
+  return new Fault('invalid_config', `The policy is not valid: ${what}.`)
+}
+
+function rootsOf(roots: unknown, base: unknown): Pick<Policy, 'writeRoots' | 'base'> {
+  const isWhole = (path: unknown): path is string => typeof path === 'string' && path.startsWith('/')
+  const isRoot = (path: unknown): path is string => isWhole(path) && !path.includes('*')
+  if (base !== undefined && !isWhole(base))
+    throw bad('"base" must be the absolute folder that relative paths of calls start from')
+  if (roots === undefined) return base === undefined ? {} : { base }
+  if (!Array.isArray(roots) || !roots.every(isRoot)) throw bad('"writeRoots" must be a list of absolute folders')
+  if (base === undefined)
+    throw bad('"writeRoots" needs "base", the absolute folder that relative paths of calls start from')
+  return { writeRoots: roots, base }
+}
+
+const texts: Check = (value) => (isText(value) || isTexts(value) ? null : 'must be a text or a list of texts')
+const patterns: Check = (value) =>
+  isPatterns(value) ? null : 'must be an object of argument names, each with a pattern that is a text'
+
+const checkPolicy = optionsOf<Policy>('the policy', {
+  // Each is checked by its number.
+  rules: needed(listCheck(anything), 'A policy is an object with "rules".'),
+  onAsk: oneOf<'park' | 'deny'>({ park: true, deny: true }),
+  actionsPerHour: count(),
+  asksPerHour: count(),
+  writeRoots: anything,
+  base: anything,
+})
+const checkFields = optionsOf<Rule>('a rule', {
+  effect: needed(oneOf<Rule['effect']>({ allow: true, ask: true, deny: true }), 'It is allow, ask or deny.'),
+  tool: texts,
+  args: patterns,
+  exact: record,
+  path: texts,
+  command: texts,
+  environment: filled,
+  class: filled,
+  n: count(1),
+  roles: (value) => (isTexts(value) ? null : 'must be a list of texts, with at least one'),
+  expiresMs: count(1),
+  reason: filled,
+})
+const ONLY_ASKED = ['class', 'n', 'roles', 'expiresMs'] as const
+
+function checkRule(rule: Rule, name: string): void {
+  checkFields(rule, name)
+  const idle = rule.effect === 'ask' ? undefined : ONLY_ASKED.find((field) => rule[field] !== undefined)
+  if (idle !== undefined) throw bad(`${name}: "${idle}" is for a rule that asks, and this one does not`)
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== ''
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isText)
+}
+
+/** None at all would match every call. */
+function isPatterns(value: unknown): boolean {
+  if (!isFields(value)) return false
+  const patterns = Object.values(value)
+  return patterns.length > 0 && patterns.every((pattern) => typeof pattern === 'string')
+}
+
+function listOf(value: string | readonly string[]): readonly string[] {
+  return typeof value === 'string' ? [value] : value
+}

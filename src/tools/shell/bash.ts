@@ -1,0 +1,208 @@
+// The `bash` tool: one shell command in the workspace, run as confined.ts runs everything. A command that fails is a result, not a
+// failure. The sandbox is the boundary; how risky a command looks only decides whether somebody is asked first.
+import {
+  approvalOfGround,
+  CONFINED_OPTIONS,
+  type ConfinedOptions,
+  type Ground,
+  groundOf,
+  HARD_MS_MAX,
+  placeOf,
+  resultOf,
+  runConfined,
+  warning,
+} from './confined.ts'
+import { callable, oneOf, optionsOf } from '../../options.ts'
+import type { Output } from '../core/output.ts'
+import { classify } from './risk/risk.ts'
+import { findShell } from './sandbox.ts'
+import type { Stream } from './spawn.ts'
+import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from '../core/tool.ts'
+
+export type BashArgs = {
+  readonly command: string
+  readonly timeout_ms?: number
+  readonly soft_timeout_ms?: number
+  readonly network?: boolean
+  readonly max_chars?: number
+}
+
+export type BashOptions = ConfinedOptions & {
+  /** `relaxed` does not ask for commands that only look risky. Default `strict`. Both refuse what is never right. */
+  readonly risk?: 'strict' | 'relaxed'
+  /** Called for each line as it comes, up to a number of lines per call. For people who watch; never for the record. */
+  readonly onLine?: (event: BashLine) => void
+}
+
+const checkOptions = optionsOf<BashOptions>('bashTool', {
+  ...CONFINED_OPTIONS,
+  risk: oneOf<'strict' | 'relaxed'>({ strict: true, relaxed: true }),
+  onLine: callable,
+})
+
+export type BashLine = {
+  readonly type: 'bash_stdout_line'
+  readonly stream: Stream
+  readonly line: string
+  readonly session: string
+  readonly call: string
+}
+
+const SOFT_MS = 10_000
+const HARD_MS = 120_000
+const COMMAND_BYTES_MAX = 100_000
+const LINES_MAX = 5_000
+const LINE_CHARACTERS_MAX = 2_000
+/** More than is shown: a secret that begins in what is shown is whole. */
+const LINE_CHARACTERS_KEPT = 6_000
+
+export function bashTool(options: BashOptions): Tool {
+  checkOptions(options)
+  const ground = groundOf(options)
+  return defineTool({
+    name: 'bash',
+    description: describe(ground),
+    input,
+    aliases: { cmd: 'command', shell_command: 'command' },
+    effect: 'once',
+    sequential: true,
+    // The command's own limits come first; this one only if they did not work.
+    timeoutMs: HARD_MS_MAX + 10_000,
+    approval: (args) => approvalOf(args, ground),
+    place: () => placeOf(ground),
+    execute: (args, context) => execute(args, context, ground),
+  })
+}
+
+type Settled = BashOptions & Ground
+
+/** The strictest word counts. The network is asked for whatever rules allow: what goes out does not come back. */
+async function approvalOf(args: BashArgs, ground: Settled): Promise<Approval> {
+  const { level } = await classify(args.command)
+  if (level === 'blocked') return 'never'
+  const unconfined = approvalOfGround(ground)
+  if (unconfined !== 'auto') return unconfined
+  if (args.network !== undefined && args.network !== false) return 'always'
+  return level === 'needs_approval' && ground.risk !== 'relaxed' ? 'ask' : 'auto'
+}
+
+async function execute(args: BashArgs, context: ToolContext, ground: Settled): Promise<Output> {
+  const { onLine } = ground
+  const shell = findShell()
+  const lines = onLine
+    ? new Lines((stream, line) => {
+        // Before the cut: half of a secret is found by nobody.
+        const shown = context.redact(line).slice(0, LINE_CHARACTERS_MAX)
+        onLine({ ...named(context), stream, line: shown })
+      })
+    : null
+  const errand = {
+    // Not a login shell: the user's profile would export what the allowed variables leave out.
+    argv: [shell, '-c', args.command],
+    network: args.network === true,
+    softMs: args.soft_timeout_ms ?? SOFT_MS,
+    hardMs: args.timeout_ms ?? HARD_MS,
+    ...(lines ? { onChunk: (stream: Stream, chunk: Uint8Array) => lines.push(stream, chunk) } : {}),
+  }
+  const asked = { command: args.command, shell }
+  const { max_chars: charsMax = null } = args
+  const told = { asked, timeoutText: timeoutText(args), charsMax }
+  const ran = await runConfined(errand, ground, context)
+  lines?.end()
+  return resultOf(ran, told, context)
+}
+
+function timeoutText(args: BashArgs): (kind: 'soft' | 'hard') => string {
+  const { timeout_ms = HARD_MS, soft_timeout_ms = SOFT_MS } = args
+  const soft = `Stopped: no output for ${soft_timeout_ms} ms. Is it waiting for input? Let it print progress, or raise "soft_timeout_ms".`
+  const hard = `Stopped after ${timeout_ms} ms. "timeout_ms" allows up to ${HARD_MS_MAX}.`
+  return (kind) => (kind === 'hard' ? hard : soft)
+}
+
+function describe(ground: Ground): string {
+  const what = `Runs a shell command in the workspace and returns JSON: command, shell, stdout, stderr, exit_code, success. Each call is a fresh shell, and no process outlives it. It is stopped after ${SOFT_MS / 1000} s without output and after ${HARD_MS / 1000} s in all.`
+  const sockets = ground.localSockets === true ? '' : 'unix sockets cannot be opened, '
+  const walls = `Sandboxed: only the workspace and /tmp can be written, /tmp is empty in each call, ${sockets}and there is no network unless "network" is true, for which a person is asked.`
+  return `${what} ${warning(ground) ?? walls}`
+}
+
+function named({ session, call }: ToolContext): Pick<BashLine, 'type' | 'session' | 'call'> {
+  return { type: 'bash_stdout_line', session, call }
+}
+
+/** Lines for whoever watches: bounded in length and number, since a command may print without end. */
+class Lines {
+  readonly #emit: (stream: Stream, line: string) => void
+  readonly #streams = {
+    stdout: { decoder: new TextDecoder(), rest: '' },
+    stderr: { decoder: new TextDecoder(), rest: '' },
+  }
+  #count = 0
+
+  constructor(emit: (stream: Stream, line: string) => void) {
+    this.#emit = emit
+  }
+
+  push(name: Stream, chunk: Uint8Array): void {
+    if (this.#count >= LINES_MAX) return
+    const stream = this.#streams[name]
+    const lines = (stream.rest + stream.decoder.decode(chunk, { stream: true })).split('\n')
+    stream.rest = (lines.pop() ?? '').slice(0, LINE_CHARACTERS_KEPT)
+    for (const line of lines.slice(0, LINES_MAX - this.#count)) {
+      this.#count++
+      this.#emit(name, line.slice(0, LINE_CHARACTERS_KEPT))
+    }
+  }
+
+  /** What was said last need not end its line. */
+  end(): void {
+    for (const name of ['stdout', 'stderr'] as const) {
+      const { rest, decoder } = this.#streams[name]
+      const line = (rest + decoder.decode()).slice(0, LINE_CHARACTERS_KEPT)
+      if (line !== '' && this.#count++ < LINES_MAX) this.#emit(name, line)
+    }
+  }
+}
+
+const milliseconds = { type: 'integer', minimum: 1, maximum: HARD_MS_MAX } as const
+const schema = {
+  type: 'object',
+  properties: {
+    command: { type: 'string', minLength: 1, description: 'The command, as bash reads it.' },
+    timeout_ms: { ...milliseconds, description: `Stop after this long. Default ${HARD_MS}.` },
+    soft_timeout_ms: { ...milliseconds, description: `Stop after this long without output. Default ${SOFT_MS}.` },
+    network: { type: 'boolean', description: 'Needs the network. A person is asked.' },
+    max_chars: { type: 'integer', minimum: 1, description: 'Show less of each stream. It cannot show more.' },
+  },
+  required: ['command'],
+  additionalProperties: false,
+}
+
+const input: StandardSchema<BashArgs> = {
+  '~standard': {
+    jsonSchema: { input: () => structuredClone(schema) },
+    validate: (value) => {
+      const args = value !== null && typeof value === 'object' ? (value as Readonly<Record<string, unknown>>) : {}
+      const issues = Object.keys(args).flatMap((name) => trouble(name, args[name]))
+      if (args['command'] === undefined) issues.push({ message: 'is required', path: ['command'] })
+      // Sound: every field was looked at.
+      return issues.length > 0 ? { issues } : { value: args as unknown as BashArgs }
+    },
+  },
+}
+
+function trouble(name: string, value: unknown): { readonly message: string; readonly path: readonly string[] }[] {
+  const wrong = (message: string) => [{ message, path: [name] }]
+  if (name === 'command') {
+    if (typeof value !== 'string' || value.trim() === '') return wrong('must be a non-empty string')
+    if (value.includes('\0')) return wrong('must not hold a NUL character')
+    const bytes = Buffer.byteLength(value)
+    return bytes > COMMAND_BYTES_MAX ? wrong(`has ${bytes} bytes, at most ${COMMAND_BYTES_MAX}: use a file`) : []
+  }
+  if (name === 'max_chars')
+    return Number.isInteger(value) && Number(value) >= 1 ? [] : wrong('must be a whole number from 1 on')
+  if (name === 'network') return typeof value === 'boolean' ? [] : wrong('must be true or false')
+  if (name !== 'timeout_ms' && name !== 'soft_timeout_ms') return wrong('is not a field of this tool')
+  const whole = Number.isInteger(value) && (value as number) >= 1 && (value as number) <= HARD_MS_MAX
+  return whole ? [] : wrong(`must be a whole number from 1 to ${HARD_MS_MAX}`)
+}

@@ -1,0 +1,221 @@
+// One parsed text: every call, assignment, redirection and function in it, wherever it stands. What a call means is call.ts.
+import { type Case, judgeAssignment, judgeCall, type Stdin } from './call.ts'
+import type { Findings } from './level.ts'
+import type { Syntax, SyntaxNode } from './parse.ts'
+import { isSecret, isSink, isSocket, writeLevel } from './risky-paths.ts'
+import { type Word, wordsIn } from './words.ts'
+
+const REDIRECTS = new Set(['file_redirect', 'heredoc_redirect', 'herestring_redirect'])
+
+/** Walks within walks are paid from this: only nesting that is made to be slow uses it up. */
+const STEPS_MAX = 5_000_000
+
+type Reading = Case &
+  Syntax & {
+    readonly steps: { left: number }
+    /** What was found about the standard input of a node, so that no path to the root is walked twice. */
+    readonly inputs: Map<SyntaxNode, Stdin>
+    /** Nodes whose printed texts were handed on. */
+    readonly heard: Set<SyntaxNode>
+  }
+
+/** Looks at every node, however deep and however many. */
+export function judgeScript(syntax: Syntax, where: Case): void {
+  const reading: Reading = {
+    ...syntax,
+    ...where,
+    steps: { left: STEPS_MAX },
+    inputs: new Map(),
+    heard: new Set(),
+  }
+  for (const node of syntax.nodes) judgeNode(node, reading)
+  if (reading.steps.left <= 0) where.findings.note('needs_approval', 'The command nests too deep to be read.')
+}
+
+function judgeNode(node: SyntaxNode, reading: Reading): void {
+  const { findings } = reading
+  switch (node.type) {
+    case 'command':
+      // `((…))` is a command without a program.
+      if (node.children[0]?.children[0]?.type === 'arithmetic_expansion')
+        findings.note('bounded_write', 'It calculates.')
+      else judgeCall({ words: wordsOf(node, reading), stdin: () => stdinOf(node, reading) }, reading)
+      return
+    case 'redirected_statement':
+      if (!REDIRECTS.has(node.children[0]?.type ?? '')) return
+      judgeCall({ words: extraWords(node.children, reading.text), stdin: () => stdinOf(node, reading) }, reading)
+      return
+    case 'variable_assignment':
+      judgeAssignment((textOf(node, reading).match(/^\w+/) ?? [''])[0], findings)
+      return
+    case 'declaration_command':
+    case 'unset_command':
+      findings.note('bounded_write', 'It changes variables.')
+      return
+    case 'for_statement':
+      if (/^\w+\s+[A-Z_]+\b/.test(textOf(node, reading)))
+        findings.note('bounded_write', 'A loop sets a variable in capitals.')
+      return
+    case 'file_redirect':
+      judgeRedirect(node, reading)
+      return
+    case 'function_definition':
+      findings.note('bounded_write', 'A function is defined.')
+      if (multiplies(node, reading)) findings.note('blocked', 'A function starts itself twice, without end.')
+      return
+    case 'heredoc_redirect':
+      if (!endsWhereBashDoes(node, reading)) findings.note('needs_approval', 'A here-document has an unusual end.')
+      return
+    case 'test_command':
+    case 'arithmetic_expansion':
+      judgeSubscript(textOf(node, reading), findings)
+      return
+    case '&':
+      if (node.parent?.type !== 'binary_expression')
+        findings.note('needs_approval', 'It starts something in the background.')
+      return
+    default:
+  }
+}
+
+/** Bash evaluates a subscript as a command even where it is quoted. */
+function judgeSubscript(text: string, findings: Findings): void {
+  if (text.startsWith('((')) findings.note('bounded_write', 'It may set variables.')
+  const at = text.indexOf('[', 2)
+  if (at >= 0 && /[$`]/.test(text.slice(at))) findings.note('bounded_write', 'A subscript may run a command.')
+}
+
+/** The grammar and bash must agree where the data ends and commands begin again. */
+function endsWhereBashDoes(redirect: SyntaxNode, reading: Reading): boolean {
+  const part = (type: string): string => {
+    const node = redirect.children.find((child) => child.type === type)
+    return node ? textOf(node, reading) : ''
+  }
+  const end = part('heredoc_start').replace(/["']|\\([^])/g, (_, escaped: string | undefined) => escaped ?? '')
+  const strips = redirect.children[0]?.type === '<<-'
+  const lines = part('heredoc_body').split('\n')
+  const isEnd = (line: string): boolean => (strips ? line.replace(/^\t+/, '') : line) === end
+  return part('heredoc_end').trim() === end && !lines.slice(0, -1).some(isEnd)
+}
+
+function textOf(node: SyntaxNode, { text }: Syntax): string {
+  return text.slice(node.start, node.end)
+}
+
+/** The grammar hangs words that follow a redirection onto the redirection: they belong to the call before it. */
+function wordsOf(command: SyntaxNode, { text }: Syntax): readonly Word[] {
+  const statement = statementOf(command)
+  const behind = statement === null ? [] : extraWords(statement.children, text)
+  return [...wordsIn(command.children, text), ...extraWords(command.children, text), ...behind]
+}
+
+/** The redirected statement whose last call this is. */
+function statementOf(command: SyntaxNode): SyntaxNode | null {
+  let node = command
+  for (let parent = node.parent; parent !== null; node = parent, parent = node.parent) {
+    if (parent.type === 'redirected_statement') return parent.children[0] === node ? parent : null
+    if (!['list', 'pipeline', 'negated_command'].includes(parent.type) || parent.children.at(-1) !== node) return null
+  }
+  return null
+}
+
+function extraWords(nodes: readonly SyntaxNode[], text: string): readonly Word[] {
+  return nodes.flatMap(({ type, children }) => {
+    if (type === 'file_redirect') return wordsIn(children, text).slice(1)
+    return type === 'heredoc_redirect' ? [...wordsIn(children, text), ...extraWords(children, text)] : []
+  })
+}
+
+function judgeRedirect(redirect: SyntaxNode, { findings, text }: Reading): void {
+  const [target] = wordsIn(redirect.children, text)
+  const operator = redirect.children.find(({ type }) => /^[<>&|]+$/.test(type))?.type ?? '>'
+  if (target === undefined) return
+  if (isSecret(target)) findings.note('needs_approval', `It names ${target.text}, which holds secrets.`)
+  if (isSocket(target)) findings.note('needs_approval', `It opens ${target.text}.`)
+  if (operator.startsWith('<') || isSink(target)) return
+  if (operator.endsWith('&') && /^(\d+-?|-)$/.test(target.text)) return
+  findings.note(writeLevel(target) ?? 'bounded_write', `It writes to ${target.computed ? 'a file' : target.text}.`)
+}
+
+/** A function whose body pipes it into itself: each call makes two more. */
+function multiplies(definition: SyntaxNode, reading: Reading): boolean {
+  const named = definition.children.find(({ type }) => type === 'word')
+  const name = named ? textOf(named, reading) : ''
+  const calls = (node: SyntaxNode): boolean =>
+    descendants(node, reading).some(
+      (child) => child.type === 'command_name' && wordsIn([child], reading.text)[0]?.text === name,
+    )
+  const pipelines = descendants(definition, reading).filter(({ type }) => type === 'pipeline')
+  return pipelines.some(({ children }) => children.filter(calls).length > 1)
+}
+
+/** Itself and all below it; a loop, because nesting is the caller's to choose. `skip` leaves out what is below some of them. */
+function descendants(node: SyntaxNode, { steps }: Reading, skip?: ReadonlySet<SyntaxNode>): readonly SyntaxNode[] {
+  const found: SyntaxNode[] = []
+  const open = [node]
+  for (let next = open.pop(); next !== undefined && steps.left > 0; next = open.pop()) {
+    steps.left -= 1
+    if (skip?.has(next)) continue
+    found.push(next)
+    for (const child of next.children) open.push(child)
+  }
+  return found
+}
+
+/** How this node gets its standard input. Texts around it that could be it are handed on to be judged. */
+function stdinOf(start: SyntaxNode, reading: Reading): Stdin {
+  const path: SyntaxNode[] = []
+  let found: Stdin = 'inherited'
+  for (let node: SyntaxNode | null = start; node !== null && reading.steps.left > 0; node = node.parent) {
+    const known = reading.inputs.get(node)
+    const step: Stdin = known ?? stepOf(node, reading)
+    // The nearest redirection wins where it is a file; a pipe anywhere around is worth a question.
+    if (found !== 'pipe' && step !== 'inherited') found = step
+    if (known !== undefined) break
+    path.push(node)
+  }
+  for (const node of path) reading.inputs.set(node, found)
+  return found
+}
+
+/** What this node itself or its place among its siblings says about standard input. */
+function stepOf(node: SyntaxNode, reading: Reading): Stdin {
+  const { parent } = node
+  let found: Stdin = 'inherited'
+  reading.steps.left -= node.children.length
+  for (const redirect of node.children) {
+    if (redirect.type === 'heredoc_redirect' || redirect.type === 'herestring_redirect') hear(redirect, reading)
+    if (redirect.type !== 'file_redirect' || !redirect.children.some(({ type }) => type === '<')) continue
+    found = wordsIn(redirect.children, reading.text)[0]?.computed ? 'pipe' : 'file'
+  }
+  if (parent?.type === 'heredoc_redirect') {
+    hear(parent, reading)
+    return 'pipe'
+  }
+  if (parent?.type !== 'pipeline' || parent.children[0] === node) return found
+  for (const stage of parent.children) {
+    if (stage === node) break
+    hear(stage, reading)
+  }
+  return 'pipe'
+}
+
+/** Hands on what is printed in there: texts of here-documents, of `echo` and of `printf`. */
+function hear(stage: SyntaxNode, reading: Reading): void {
+  const { script, text, heard } = reading
+  for (const node of descendants(stage, reading, heard)) {
+    heard.add(node)
+    if (node.type === 'heredoc_body') script(textOf(node, reading))
+    if (node.type === 'herestring_redirect') {
+      for (const word of wordsIn(node.children, text)) script(word.text.replaceAll('\0', ' '))
+    }
+    if (node.type === 'command') for (const line of printed(wordsOf(node, reading))) script(line.replaceAll('\0', ' '))
+  }
+}
+
+function printed(words: readonly Word[]): readonly string[] {
+  const [name, ...args] = words.map(({ text }) => text)
+  if (name !== 'echo' && name !== 'printf') return []
+  const line = args.filter((text) => !/^-[neE]+$/.test(text)).join(' ')
+  return [line, line.replaceAll('\\n', '\n'), ...args]
+}

@@ -1,0 +1,170 @@
+// What a word of bash stands for after quoting, as far as its text alone says. Nothing is expanded but $HOME.
+import type { SyntaxNode } from './parse.ts'
+
+export type Word = {
+  /** Quotes removed; `\0` stands for each part that is only known when it runs. `~` is the home folder. */
+  readonly text: string
+  /** Some of it is only known when it runs. */
+  readonly computed: boolean
+  /** It holds an unquoted pattern, so it may become any number of words. */
+  readonly pattern: boolean
+}
+
+const UNKNOWN = '\0'
+
+export function plainWord(text: string): Word {
+  return { text, computed: text.includes(UNKNOWN), pattern: false }
+}
+
+/** The types of nodes that are words or parts of one. */
+const WORDS: ReadonlySet<string> = new Set([
+  'command_name',
+  'word',
+  'number',
+  'string',
+  'raw_string',
+  'ansi_c_string',
+  'translated_string',
+  'concatenation',
+  'simple_expansion',
+  'expansion',
+  'command_substitution',
+  'process_substitution',
+  'arithmetic_expansion',
+  'brace_expression',
+  '$',
+])
+
+/** The words among these nodes. The grammar splits some words: what touches is one. */
+export function wordsIn(nodes: readonly SyntaxNode[], source: string): readonly Word[] {
+  const words: Word[] = []
+  let reached = -1
+  nodes.forEach((node, i) => {
+    if (!WORDS.has(node.type)) return
+    const word = isDollar(node, nodes[i + 1], source) ? plainWord('') : wordOf(node, source)
+    const before = node.start === reached ? words.pop() : undefined
+    words.push(before ? mergeWords(before, word) : word)
+    reached = node.end
+  })
+  return words
+}
+
+function mergeWords(first: Word, second: Word): Word {
+  const pattern = first.pattern || second.pattern
+  return { text: first.text + second.text, computed: first.computed || second.computed, pattern }
+}
+
+function wordOf(node: SyntaxNode, source: string): Word {
+  let text = ''
+  let pattern = false
+  for (const part of partsOf(node, source)) {
+    const raw = source.slice(part.start, part.end)
+    text += part.type === 'string' ? quotedText(part, source) : simpleText(part, raw)
+    if (part.type === 'brace_expression') pattern = true
+    if (part.type === 'word' && /[*?[{]/.test(raw.replace(/\\[^]/g, ''))) pattern = true
+  }
+  return { text, computed: text.includes(UNKNOWN), pattern }
+}
+
+function partsOf(node: SyntaxNode, source: string): readonly SyntaxNode[] {
+  const inner = node.type === 'command_name' && node.children[0] ? node.children[0] : node
+  if (inner.type !== 'concatenation' && inner.type !== 'translated_string') return [inner]
+  return inner.children.filter((child, i) => !isDollar(child, inner.children[i + 1], source))
+}
+
+/** `$"…"` is a string too; its dollar stands apart in the tree. */
+function isDollar(node: SyntaxNode, next: SyntaxNode | undefined, source: string): boolean {
+  return (
+    node.type === '$' &&
+    source.slice(node.start, node.end) === '$' &&
+    next?.type === 'string' &&
+    next.start === node.end
+  )
+}
+
+function simpleText(part: SyntaxNode, raw: string): string {
+  switch (part.type) {
+    case 'word':
+    case 'number':
+    case '$':
+      return raw.replace(/\\(\n|[^])/g, (_, character: string) => (character === '\n' ? '' : character))
+    case 'raw_string':
+      return raw.slice(1, -1)
+    case 'ansi_c_string':
+      return ansi(raw.slice(2, -1))
+    case 'simple_expansion':
+    case 'expansion':
+      return /^\$(HOME|\{HOME\})$/.test(raw) ? '~' : UNKNOWN
+    default:
+      return UNKNOWN
+  }
+}
+
+function quotedText(node: SyntaxNode, source: string): string {
+  let text = ''
+  let reached = node.start + 1
+  const literal = (to: number): void => {
+    text += source.slice(reached, to).replace(/\\([$`"\\\n])/g, (_, c: string) => (c === '\n' ? '' : c))
+  }
+  for (const child of node.children) {
+    if (child.type === 'string_content' || child.type === '"') continue
+    literal(child.start)
+    text += simpleText(child, source.slice(child.start, child.end))
+    reached = child.end
+  }
+  literal(node.end - 1)
+  return text
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  e: '\x1b',
+  E: '\x1b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+}
+
+export function ansi(raw: string): string {
+  const escape = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c([^])|([^]))/g
+  return raw.replace(escape, (...found: (string | undefined)[]) => {
+    const [whole = '', hex, short, long, octal, control, letter] = found
+    const code = octal === undefined ? Number.parseInt(hex ?? short ?? long ?? '', 16) : Number.parseInt(octal, 8) % 256
+    // Bash ends the string at a NUL, and nobody writes one or a control character to be understood.
+    if (control !== undefined || code === 0 || code > 0x10ffff) return UNKNOWN
+    if (!Number.isNaN(code)) return String.fromCodePoint(code)
+    return letter === undefined ? whole : (ESCAPES[letter] ?? (/["'?\\]/.test(letter) ? letter : `\\${letter}`))
+  })
+}
+
+export type Options = {
+  /** Letters of `-abc`. */
+  readonly letters: ReadonlySet<string>
+  /** `--long`, without values. */
+  readonly long: readonly string[]
+  readonly operands: readonly Word[]
+}
+
+/** As getopt reads them, with options after operands too. Values of options count as operands: rules look at more, not less. */
+export function optionsOf(args: readonly Word[]): Options {
+  const letters = new Set<string>()
+  const long: string[] = []
+  const operands: Word[] = []
+  let ended = false
+  for (const word of args) {
+    if (ended || !word.text.startsWith('-') || word.text === '-') operands.push(word)
+    else if (word.text === '--') ended = true
+    else if (word.text.startsWith('--')) long.push(word.text.split('=')[0] ?? '')
+    else for (const letter of word.text.slice(1)) letters.add(letter)
+  }
+  return { letters, long, operands }
+}
+
+/** Long options may be abbreviated, so `--rec` is `--recursive`. */
+export function has(options: Options, letters: string, ...long: readonly string[]): boolean {
+  for (const letter of letters) if (options.letters.has(letter)) return true
+  return options.long.some((given) => given.length > 2 && long.some((name) => name.startsWith(given)))
+}

@@ -1,0 +1,271 @@
+// Runs one child process within limits: bounded capture, soft and hard timeouts, and a death that takes its descendants along.
+// It knows how a bubblewrap namespace dies, not how one is built: that is sandbox.ts. It knows nothing of tools or models.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import type { Readable, Writable } from 'node:stream'
+import type { Clock } from '../../kernel/ports.ts'
+import { Capture, type Captured, type CaptureLimits } from './capture.ts'
+
+export type Stream = 'stdout' | 'stderr'
+
+export type ChildOrder = {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  /** All of it: nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>
+  /** Without any output for this long, it is stopped. */
+  readonly softMs: number
+  readonly hardMs: number
+  readonly signal: AbortSignal
+  readonly limits: CaptureLimits
+  /**
+   * The child is bubblewrap, and the first process of its namespace holds the other end of descriptor 3: it says `READY`, waits
+   * for `GO`, says the exit code of the command, and exits when that is said back to it, or when we are gone.
+   * So nothing runs without us, and nothing lives once the promise resolves.
+   */
+  readonly namespaced: boolean
+  /** What bubblewrap reads from descriptor `FILTER_FD`. */
+  readonly filter?: Uint8Array | null
+  readonly onChunk?: (stream: Stream, chunk: Uint8Array) => void
+}
+
+export type ChildEnd = {
+  readonly how:
+    | { readonly type: 'exited'; readonly code: number }
+    | { readonly type: 'timeout'; readonly kind: 'soft' | 'hard' }
+    | { readonly type: 'aborted' }
+    /** It never ran. */
+    | { readonly type: 'unstarted'; readonly message: string }
+  readonly stdout: Captured
+  readonly stderr: Captured
+  readonly durationMs: number
+}
+
+export const READY = 'ready'
+export const GO = 'go'
+export const FILTER_FD = 4
+
+/** Between SIGTERM and SIGKILL. */
+const TERM_MS = 300
+/** How long to wait for the dead: after a stop, since somebody waits for the answer; and after an exit. */
+const STOPPED_MS = 800
+const EXITED_MS = 5_000
+/** For the last output of what has died. */
+const DRAIN_MS = 100
+const NAMESPACE_POLL_MS = 2
+
+/** Never rejects. Resolves within a second of an abort or a timeout. */
+export function runChild(order: ChildOrder, clock: Clock): Promise<ChildEnd> {
+  return new Child(order, clock).run()
+}
+
+type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+type Stop = Extract<ChildEnd['how'], { type: 'timeout' | 'aborted' }>
+
+class Child {
+  readonly #order: ChildOrder
+  readonly #clock: Clock
+  readonly #captures: Readonly<Record<Stream, Capture>>
+  readonly #timers = new Set<() => void>()
+  readonly #begunAt: number
+  #process: ChildProcess | null = null
+  #spokeAt: number
+  #stop: Stop | null = null
+  #stoppedAt = 0
+  #ready = false
+  #first: { readonly pid: number; readonly bornAt: string | null } | null = null
+  #code: number | null = null
+  #giveUp: () => void = () => {}
+
+  constructor(order: ChildOrder, clock: Clock) {
+    this.#order = order
+    this.#clock = clock
+    this.#captures = { stdout: new Capture(order.limits), stderr: new Capture(order.limits) }
+    this.#begunAt = clock.now()
+    this.#spokeAt = this.#begunAt
+  }
+
+  async run(): Promise<ChildEnd> {
+    const { signal, hardMs, softMs } = this.#order
+    if (signal.aborted) return this.#ended({ type: 'aborted' })
+    const abort = (): void => this.#end({ type: 'aborted' })
+    try {
+      const exited = this.#start()
+      signal.addEventListener('abort', abort, { once: true })
+      this.#after(hardMs, () => this.#end({ type: 'timeout', kind: 'hard' }))
+      this.#watchSilence(softMs)
+      const given = new Promise<null>((resolve) => (this.#giveUp = () => resolve(null)))
+      const exit = await Promise.race([exited, given])
+      await this.#settle()
+      return this.#ended(this.#stop ?? this.#how(exit))
+    } catch (error) {
+      return this.#ended({ type: 'unstarted', message: error instanceof Error ? error.message : 'it did not start' })
+    } finally {
+      signal.removeEventListener('abort', abort)
+      for (const cancel of this.#timers) cancel()
+    }
+  }
+
+  /** Rejects when there was no process at all. Throws at once for arguments the system refuses. */
+  #start(): Promise<Exit> {
+    const { file, args, cwd, env, namespaced, filter = null } = this.#order
+    const child = spawn(file, [...args], {
+      cwd,
+      env: { ...env },
+      stdio: namespaced ? ['ignore', 'pipe', 'pipe', 'pipe', filter ? 'pipe' : 'ignore'] : ['ignore', 'pipe', 'pipe'],
+      // Without a namespace a process group is the next best thing to kill as one.
+      detached: !namespaced,
+    })
+    this.#process = child
+    this.#listen('stdout', child.stdout)
+    this.#listen('stderr', child.stderr)
+    // Whoever is gone hears nothing, and that is no error of ours.
+    const lifeline = child.stdio[3]?.on('error', () => {})
+    const reader = child.stdio[FILTER_FD]?.on('error', () => {}) as Writable | undefined
+    reader?.end(filter)
+    lifeline?.on('data', (data: Buffer) => this.#answer(lifeline as Writable, data.toString()))
+    return new Promise((resolve, reject) => {
+      child.once('error', reject)
+      child.once('exit', (code, signal) => resolve({ code, signal }))
+    })
+  }
+
+  #listen(name: Stream, stream: Readable | null): void {
+    stream?.on('error', () => {})
+    stream?.on('data', (chunk: Uint8Array) => {
+      this.#spokeAt = this.#clock.now()
+      this.#captures[name].push(chunk)
+      this.#order.onChunk?.(name, chunk)
+    })
+  }
+
+  /** What the first process of the namespace says. Nobody else in there can. */
+  #answer(lifeline: Writable, text: string): void {
+    for (const line of text.split('\n')) {
+      if (line === READY && !this.#stop) {
+        const [pid] = childrenOf(this.#process?.pid ?? 0)
+        this.#first = pid === undefined ? null : { pid, bornAt: bornAt(pid) }
+        this.#ready = true
+        lifeline.write(`${GO}\n`)
+      }
+      if (/^\d{1,3}$/.test(line)) {
+        this.#code = Number(line)
+        lifeline.end(`${line}\n`)
+      }
+    }
+  }
+
+  /** The namespace's first process, as long as that pid is still its own. */
+  #living(): number | null {
+    return this.#first !== null && bornAt(this.#first.pid) === this.#first.bornAt ? this.#first.pid : null
+  }
+
+  /** The first reason counts. */
+  #end(stop: Stop): void {
+    if (this.#stop || this.#process === null) return
+    this.#stop = stop
+    this.#stoppedAt = this.#clock.now()
+    // Killing its first process kills a namespace, and bubblewrap goes after it. Before that one is ready bubblewrap gets time:
+    // killed while it starts, it could leave a process behind that waits for it for ever. This one ends when it hears no more.
+    if (!this.#order.namespaced) this.#kill('SIGTERM')
+    else if (this.#ready) this.#kill('SIGKILL')
+    this.#process.stdio[3]?.destroy()
+    this.#after(TERM_MS, () => this.#kill('SIGKILL'))
+    this.#after(STOPPED_MS, this.#giveUp)
+  }
+
+  #kill(signal: 'SIGTERM' | 'SIGKILL'): void {
+    const pid = this.#process?.pid
+    if (pid === undefined) return
+    if (!this.#order.namespaced) return send(-pid, signal)
+    const first = this.#living()
+    for (const one of first === null ? [...childrenOf(pid), pid] : [first]) send(one, signal)
+  }
+
+  #watchSilence(ms: number): void {
+    this.#after(ms, () => {
+      const left = this.#spokeAt + this.#order.softMs - this.#clock.now()
+      if (left <= 0) this.#end({ type: 'timeout', kind: 'soft' })
+      else this.#watchSilence(left)
+    })
+  }
+
+  /** After the exit: nothing of it lives on, and what it said last is read. */
+  async #settle(): Promise<void> {
+    const { namespaced } = this.#order
+    const pid = this.#process?.pid
+    if (!namespaced && pid !== undefined) send(-pid, 'SIGKILL')
+    const deadline = this.#stop ? this.#stoppedAt + STOPPED_MS : this.#clock.now() + EXITED_MS
+    for (let first = this.#living(); first !== null && this.#clock.now() < deadline; first = this.#living()) {
+      send(first, 'SIGKILL')
+      await this.#sleep(NAMESPACE_POLL_MS)
+    }
+    // Who left the group may hold the pipes open for ever. In a namespace nobody can: there the end of a stream is sure.
+    const drainMs = namespaced && !this.#stop ? EXITED_MS : DRAIN_MS
+    const streams = [this.#process?.stdout, this.#process?.stderr]
+    await Promise.race([Promise.all(streams.map(ended)), this.#sleep(drainMs)])
+    for (const stream of streams) stream?.destroy()
+  }
+
+  #how(exit: Exit | null): ChildEnd['how'] {
+    // Bubblewrap's own troubles come before anybody is ready.
+    if (this.#order.namespaced && !this.#ready) {
+      return { type: 'unstarted', message: this.#captures.stderr.finish().head.slice(0, 500) }
+    }
+    if (this.#code !== null) return { type: 'exited', code: this.#code }
+    if (exit?.signal) return { type: 'exited', code: 128 + constants.signals[exit.signal] }
+    return { type: 'exited', code: exit?.code ?? 1 }
+  }
+
+  #ended(how: ChildEnd['how']): ChildEnd {
+    const { stdout, stderr } = this.#captures
+    return { how, stdout: stdout.finish(), stderr: stderr.finish(), durationMs: this.#clock.now() - this.#begunAt }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#after(ms, resolve))
+  }
+
+  #after(ms: number, act: () => void): void {
+    const cancel = this.#clock.timer(ms, () => {
+      this.#timers.delete(cancel)
+      act()
+    })
+    this.#timers.add(cancel)
+  }
+}
+
+function ended(stream: Readable | null | undefined): Promise<void> {
+  if (!stream || stream.readableEnded || stream.destroyed) return Promise.resolve()
+  return new Promise((resolve) => stream.once('close', resolve))
+}
+
+/** When a process was started, in ticks; null once it is dead. A zombie is dead: a first process is one only after its whole namespace is gone. */
+export function bornAt(pid: number): string | null {
+  try {
+    const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(/.*\) /s)[1]?.split(' ') ?? []
+    return state === undefined || state === 'Z' || state === 'X' ? null : (fields[18] ?? null)
+  } catch {
+    return null
+  }
+}
+
+/** Of all its threads: any of them may have started one. */
+export function childrenOf(pid: number): readonly number[] {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`)
+    const lists = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'))
+    return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number))
+  } catch {
+    return []
+  }
+}
+
+/** Whoever is gone already needs no signal. */
+export function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {}
+}

@@ -1,0 +1,133 @@
+// Which skills there are: SKILL.md files below the given folders, and the text files on top of them, with what they say of
+// themselves. It only reads. The folders are configuration: what is wrong in them is told at once, and no link is followed.
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join, relative } from 'node:path'
+import type { Frozen } from '../../kernel/content.ts'
+import { Fault } from '../../kernel/failure.ts'
+import { contains, type Guard, guard } from '../files/paths.ts'
+import { oneLine } from './text.ts'
+
+export type Skill = Frozen<{
+  name: string
+  description: string
+  /** Where its text is, from the folder it was found in. */
+  source: string
+  /** Its text, from its own folder. */
+  file: string
+  /** A text of its own, with nothing beside it that belongs to it. */
+  alone: boolean
+  /** Its own folder, and nothing else. */
+  guarded: Guard
+}>
+
+const SKILL_FILE = 'SKILL.md'
+const FOLDERS_MAX = 10_000
+const SKILLS_MAX = 200
+const NAME_CHARS_MAX = 64
+const FRONT_CHARS_MAX = 16_000
+
+/** `selected` missing: all. Empty: none. */
+export async function findSkills(
+  folders: readonly string[],
+  selected: readonly string[] | null,
+): Promise<readonly Skill[]> {
+  if (selected?.length === 0) return []
+  const roots = folders.map((folder) => guard({ root: folder, write: [] }).root)
+  const found = (await Promise.all(roots.map(filesIn))).flat()
+  const known = new Map<string, Skill>()
+  for (const one of found) {
+    const skill = await skillOf(one)
+    const twin = known.get(skill.name)
+    if (twin) {
+      const both = `${placeOf(twin)} and ${placeOf(skill)}`
+      throw new Fault('invalid_config', `Two skills have the name "${skill.name}": ${both}. Rename one.`)
+    }
+    known.set(skill.name, skill)
+  }
+  const unknown = selected?.find((name) => !known.has(name))
+  if (unknown !== undefined) {
+    const names = [...known.keys()].toSorted().join(', ') || 'none'
+    throw new Fault('invalid_config', `There is no skill "${unknown}" to select. The skills are: ${names}.`)
+  }
+  const chosen = [...known.values()].filter(({ name }) => selected === null || selected.includes(name))
+  if (chosen.length > SKILLS_MAX) {
+    const text = `There are ${chosen.length} skills; at most ${SKILLS_MAX} can be described to a model. Select some.`
+    throw new Fault('invalid_config', text)
+  }
+  return chosen.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function placeOf({ guarded, file }: Skill): string {
+  return join(guarded.root, file)
+}
+
+type Found = { readonly root: string; readonly folder: string; readonly file: string }
+
+/** In no order that matters. Hidden folders and those of packages are left out. */
+async function filesIn(root: string): Promise<readonly Found[]> {
+  const found: Found[] = []
+  const open = [root]
+  for (let looked = 0; open.length > 0; looked++) {
+    if (looked === FOLDERS_MAX) {
+      throw new Fault(
+        'invalid_config',
+        `There are over ${FOLDERS_MAX} folders in ${root}. Name the one with the skills.`,
+      )
+    }
+    const folder = open.pop() ?? root
+    for (const entry of await readdir(folder, { withFileTypes: true })) {
+      const { name } = entry
+      if (entry.isDirectory() && !name.startsWith('.') && name !== 'node_modules') open.push(join(folder, name))
+      const isText = name === SKILL_FILE || (folder === root && name.toLowerCase().endsWith('.md'))
+      if (entry.isFile() && isText) found.push({ root, folder, file: name })
+    }
+  }
+  return found
+}
+
+async function skillOf({ root, folder, file }: Found): Promise<Skill> {
+  const path = join(folder, file)
+  const alone = file !== SKILL_FILE
+  const { name, description } = await frontOf(path)
+  const fallback = alone ? file.replace(/\.md$/i, '') : basename(folder)
+  const shown = oneLine(name || fallback)
+  if (shown === '' || shown.length > NAME_CHARS_MAX) {
+    throw new Fault('invalid_config', `The name of the skill in ${path} must have 1 to ${NAME_CHARS_MAX} characters.`)
+  }
+  const source = oneLine(relative(root, path))
+  return { name: shown, description, source, file, alone, guarded: guard({ root: folder, write: [] }) }
+}
+
+type Front = { readonly name: string; readonly description: string }
+
+/** What stands between two lines of dashes at the top. Without them a text has no name and no description of its own. */
+async function frontOf(path: string): Promise<Front> {
+  const bad = (why: string): Fault =>
+    new Fault('invalid_config', `The front matter of ${path} is not valid: ${why}. Correct it, or remove the skill.`)
+  const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
+  const [opening] = /^---[ \t]*\r?\n/.exec(text) ?? []
+  if (opening === undefined) return { name: '', description: '' }
+  const [front = '', closing] = text.slice(opening.length, FRONT_CHARS_MAX).split(/^(---[ \t]*)\r?$/m)
+  if (closing === undefined) throw bad(`no line "---" ends it within ${FRONT_CHARS_MAX} characters`)
+  // Only here: it is large, and most harnesses have no skills.
+  const { parse } = await import('yaml')
+  let value: unknown
+  try {
+    // All scalars are text: a skill may be called 2024, or off.
+    value = parse(front, { schema: 'failsafe', logLevel: 'error' }) ?? {}
+  } catch (error) {
+    throw bad(error instanceof Error ? (error.message.split('\n')[0] ?? '').replace(/:$/, '') : 'it is no YAML')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be "name: …" lines')
+  const [name, description] = ['name', 'description'].map((key) => {
+    const said = (value as Readonly<Record<string, unknown>>)[key] ?? ''
+    if (typeof said !== 'string') throw bad(`"${key}" must be text`)
+    return said
+  })
+  return { name: name ?? '', description: oneLine(description ?? '') }
+}
+
+/** Would the skill's folder, read-only, take the workspace along? */
+export function holds({ guarded, alone }: Skill, workspace: string): boolean {
+  return !alone && contains(guarded.root, workspace)
+}

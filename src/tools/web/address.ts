@@ -1,0 +1,194 @@
+// Which places of the network a tool may go to: one reading of a URL, which addresses are public, and names resolved to addresses
+// that are checked before anything connects. It connects to nothing itself.
+import { lookup } from 'node:dns/promises'
+import { isIP, isIPv4 } from 'node:net'
+import { Fault } from '../../kernel/failure.ts'
+import { ToolFailure } from '../core/output.ts'
+
+/** `private` can be allowed for a named host. `forbidden` never: metadata services, link-local, multicast, reserved, no address. */
+export type AddressKind = 'public' | 'private' | 'forbidden'
+
+/** All addresses of a name. What it answers is checked, and only what it answered is connected to. */
+export type Resolve = (host: string) => Promise<readonly string[]>
+
+export type AddressRules = {
+  readonly ports: ReadonlySet<number>
+  /** Is this a host that may have private addresses? */
+  readonly isPrivate: (host: string) => boolean
+  readonly resolve: Resolve
+}
+
+const HOST_CHARS_SHOWN_MAX = 100
+
+// biome-ignore format: a table
+const V4: readonly (readonly [network: string, bits: number, kind: AddressKind])[] = [
+  // Metadata services of clouds that are within other ranges, or look public.
+  ['100.100.100.200', 32, 'forbidden'], ['168.63.129.16', 32, 'forbidden'],
+  ['10.0.0.0', 8, 'private'], ['172.16.0.0', 12, 'private'], ['192.168.0.0', 16, 'private'],
+  ['127.0.0.0', 8, 'private'], ['100.64.0.0', 10, 'private'],
+  ['0.0.0.0', 8, 'forbidden'], ['169.254.0.0', 16, 'forbidden'], ['192.0.0.0', 24, 'forbidden'],
+  ['192.0.2.0', 24, 'forbidden'], ['192.88.99.0', 24, 'forbidden'], ['198.18.0.0', 15, 'forbidden'],
+  ['198.51.100.0', 24, 'forbidden'], ['203.0.113.0', 24, 'forbidden'], ['224.0.0.0', 3, 'forbidden'],
+]
+
+// biome-ignore format: a table
+const V6: readonly (readonly [network: string, bits: number, kind: AddressKind])[] = [
+  ['::1', 128, 'private'],
+  // Metadata services of clouds.
+  ['fd00:ec2::', 32, 'forbidden'], ['fd20:ce::', 32, 'forbidden'],
+  ['fc00::', 7, 'private'],
+  // Teredo and the other protocols, documentation, 6to4.
+  ['2001::', 23, 'forbidden'], ['2001:db8::', 32, 'forbidden'], ['2002::', 16, 'forbidden'], ['3fff::', 20, 'forbidden'],
+  // Of the rest, only what is given out for the internet.
+  ['2000::', 3, 'public'],
+]
+/** Networks whose last 32 bits are an IPv4 address that is what is really meant: mapped ones, and translation for IPv6-only nets. */
+const CARRIERS = ['::ffff:0:0', '64:ff9b::'].map((network) => bitsOf6(network) >> 32n)
+
+const RANGES4 = V4.map(([network, bits, kind]) => range(bitsOf4(network), 32 - bits, kind))
+const RANGES6 = V6.map(([network, bits, kind]) => range(bitsOf6(network), 128 - bits, kind))
+
+export function kindOf(address: string): AddressKind {
+  const version = isIP(address)
+  // An address of one interface only (`%eth0`) is never one of the internet.
+  if (version === 0 || address.includes('%')) return 'forbidden'
+  return version === 4 ? kindOf4(bitsOf4(address)) : kindOf6(bitsOf6(address))
+}
+
+/** One reading for all: what is checked is the very object that is used. The fragment and a last dot of the host are gone. */
+export function readUrl(text: string, from?: URL): URL {
+  const url = URL.canParse(text, from?.href) ? new URL(text, from?.href) : null
+  if (url === null)
+    throw new ToolFailure('InvalidInput', 'This is not a URL. Give a whole one, such as https://example.org/page.')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new ToolFailure('InvalidInput', `Only http and https can be fetched, not ${shown(url.protocol)}`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new ToolFailure(
+      'Denied',
+      'A URL with a user name or a password is not fetched: what stands before "@" is no host.',
+    )
+  }
+  url.hash = ''
+  if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1)
+  if (url.hostname.endsWith('.') || url.hostname === '') {
+    throw new ToolFailure('InvalidInput', 'This URL has no valid host.')
+  }
+  return url
+}
+
+/** The addresses that may be connected to for this URL: all that its host has, and every one was checked. */
+export async function addressesOf(url: URL, rules: AddressRules): Promise<readonly string[]> {
+  const host = hostOf(url)
+  if (!rules.ports.has(portOf(url))) {
+    throw new ToolFailure('Denied', `Port ${portOf(url)} is not fetched from, only ${[...rules.ports].join(', ')}.`)
+  }
+  const addresses = isIP(host) === 0 ? await resolved(host, rules.resolve) : [host]
+  const known = rules.isPrivate(host)
+  for (const address of addresses) {
+    const kind = kindOf(address)
+    if (kind === 'public' || (kind === 'private' && known)) continue
+    // Not the address itself: what names stand for inside is nothing to learn here.
+    throw new ToolFailure('Denied', `${shown(host)} is not at a public address, so it is not fetched.`)
+  }
+  return addresses
+}
+
+export function portOf(url: URL): number {
+  return url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+}
+
+/** Without the brackets of IPv6. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1')
+}
+
+/**
+ * Does a host match one of these? A pattern is a host, or `*.` and a domain for all below it, but not itself. Both sides are read
+ * as URLs read hosts, and compared whole or from a dot on: never by a piece of a name.
+ */
+export function hostMatcher(patterns: readonly string[], option: string): (host: string) => boolean {
+  const exact = new Set<string>()
+  const below: string[] = []
+  for (const pattern of patterns) {
+    const isWide = pattern.startsWith('*.')
+    const host = canonical(isWide ? pattern.slice(2) : pattern)
+    if (host === null || (isWide && isIP(host) !== 0)) {
+      throw new Fault(
+        'invalid_config',
+        `"${pattern}" in ${option} is not a host. Write "docs.example.org", or "*.example.org" for all below it.`,
+      )
+    }
+    if (isWide) below.push(`.${host}`)
+    else exact.add(host)
+  }
+  return (host) => exact.has(host) || below.some((end) => host.length > end.length && host.endsWith(end))
+}
+
+export const systemResolve: Resolve = async (host) => {
+  const found = await lookup(host, { all: true, verbatim: true })
+  return found.map(({ address }) => address)
+}
+
+async function resolved(host: string, resolve: Resolve): Promise<readonly string[]> {
+  try {
+    const addresses = await resolve(host)
+    if (addresses.length > 0) return addresses
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null
+    if (code !== 'ENOTFOUND')
+      throw new ToolFailure('Unavailable', `${shown(host)} could not be looked up. Try again later.`)
+  }
+  throw new ToolFailure('NotFound', `There is no host ${shown(host)}.`)
+}
+
+function canonical(host: string): string | null {
+  // A host and nothing else: no port, no path, no user, no pattern.
+  if (/[/\\?#@*\s%]/.test(host)) return null
+  const bare = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+  if (/\]?:\d*$/.test(bare) || !URL.canParse(`http://${bare}`)) return null
+  return hostOf(new URL(`http://${bare}`)).replace(/\.$/, '')
+}
+
+function shown(host: string): string {
+  return host.length <= HOST_CHARS_SHOWN_MAX ? host : `${host.slice(0, HOST_CHARS_SHOWN_MAX)}…`
+}
+
+type Range = { readonly prefix: bigint; readonly shift: bigint; readonly kind: AddressKind }
+
+function range(bits: bigint, shift: number, kind: AddressKind): Range {
+  return { prefix: bits >> BigInt(shift), shift: BigInt(shift), kind }
+}
+
+/** The first range that holds it. */
+function within(ranges: readonly Range[], bits: bigint): AddressKind | null {
+  return ranges.find(({ prefix, shift }) => bits >> shift === prefix)?.kind ?? null
+}
+
+function kindOf4(bits: bigint): AddressKind {
+  return within(RANGES4, bits) ?? 'public'
+}
+
+function kindOf6(bits: bigint): AddressKind {
+  if (CARRIERS.includes(bits >> 32n)) return kindOf4(bits & 0xffff_ffffn)
+  return within(RANGES6, bits) ?? 'forbidden'
+}
+
+function bitsOf4(address: string): bigint {
+  return address.split('.').reduce((bits, part) => (bits << 8n) | BigInt(part), 0n)
+}
+
+/** Of any way to write it that `isIP` accepts. */
+function bitsOf6(address: string): bigint {
+  const tail = address.slice(address.lastIndexOf(':') + 1)
+  const dotted = isIPv4(tail) ? bitsOf4(tail) : null
+  const written =
+    dotted === null
+      ? address
+      : `${address.slice(0, -tail.length)}${(dotted >> 16n).toString(16)}:${(dotted & 0xffffn).toString(16)}`
+  const [head = '', rest] = written.split('::')
+  const groups = (part: string): readonly string[] => (part === '' ? [] : part.split(':'))
+  const [before, after] = [groups(head), groups(rest ?? '')]
+  const zeros = rest === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => '0')
+  return [...before, ...zeros, ...after].reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n)
+}

@@ -1,0 +1,103 @@
+// Where a report is written: what is there now, and the exact bytes put in its place, once, all or nothing.
+import { hash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { diff } from '../../view/diff.ts'
+import { look, replace } from '../../tools/files/disk.ts'
+import { ToolFailure } from '../../tools/core/output.ts'
+import { contains, type Guard, guard, isErrno, locate, type Place } from '../../tools/files/paths.ts'
+import type { ToolContext } from '../../tools/core/tool.ts'
+import { clipped } from './text.ts'
+import { type Ground, placeOf, trouble } from './sources.ts'
+
+/** What a person is asked to allow: these bytes, at this path, in the place of what is there. */
+export type Proposal = {
+  readonly path: string
+  readonly bytes: number
+  readonly sha256: string
+  /** The hash of what is there and would be replaced; null if nothing is. */
+  readonly replaces: string | null
+  readonly diff?: string
+}
+export type Written = {
+  readonly path: string
+  readonly sha256: string
+  readonly bytes: number
+  readonly changed: boolean
+}
+
+const DIFF_CHARS_MAX = 20_000
+
+/** Nobody is asked for what cannot be done: a place that cannot be written is said here. */
+export async function propose(ground: Ground, out: string, text: string): Promise<Proposal> {
+  const path = placeOf(ground, out)
+  try {
+    const { guarded, place } = await placed(ground, path)
+    const seen = await look(guarded, place)
+    await access(await nearest(path), constants.W_OK)
+    const bytes = Buffer.from(text)
+    const before = seen?.bytes.toString() ?? ''
+    const change = seen && before !== text ? { diff: clipped(diff(path, before, text), DIFF_CHARS_MAX) } : {}
+    return { path, bytes: bytes.length, sha256: hash('sha256', bytes), replaces: seen?.hash ?? null, ...change }
+  } catch (error) {
+    throw unwritable(path, error)
+  }
+}
+
+/** Is this what was proposed: this text, for this place? */
+export function isProposed(ground: Ground, { path, sha256 }: Proposal, out: string, text: string): boolean {
+  return sha256 === hash('sha256', text) && path === placeOf(ground, out)
+}
+
+/** The bytes that were approved. There already: done. Null: what was seen there is something else by now, and nothing is written. */
+export async function finalize(
+  ground: Ground,
+  { path, sha256, replaces, text }: Proposal & { readonly text: string },
+  context: ToolContext,
+): Promise<Written | null> {
+  try {
+    if (hash('sha256', text) !== sha256)
+      throw trouble('NotApproved', 'This text has another hash than the one that was approved. Nothing was written.')
+    const { guarded, place } = await placed(ground, placeOf(ground, path))
+    const seen = await look(guarded, place)
+    const bytes = Buffer.from(text)
+    if (seen?.hash === sha256) return { path, sha256, bytes: bytes.length, changed: false }
+    if ((seen?.hash ?? null) !== replaces) return null
+    await replace({ guarded, place, seen, bytes, context })
+    return { path, sha256, bytes: bytes.length, changed: true }
+  } catch (error) {
+    if (error instanceof ToolFailure && error.metadata['error_type'] === 'Conflict') return null
+    throw unwritable(path, error)
+  }
+}
+
+async function placed({ root }: Ground, path: string): Promise<{ readonly guarded: Guard; readonly place: Place }> {
+  const base = contains(root, path) ? root : await nearest(path)
+  const guarded = guard({ root: base, read: [], write: [base] })
+  return { guarded, place: await locate(guarded, path, 'write') }
+}
+
+/** The folder that a file is or will be in, as far as it is there. */
+async function nearest(path: string): Promise<string> {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const found = await stat(folder).catch((error: unknown) => {
+      if (isErrno(error, 'ENOENT')) return null
+      throw error
+    })
+    if (found?.isDirectory()) return folder
+    if (found)
+      throw trouble('Unwritable', `${folder} is no folder, so ${path} cannot be written. Move it away, and go on.`)
+  }
+}
+
+const OURS = new Set(['Unwritable', 'NotApproved', 'OutOfBounds'])
+
+function unwritable(path: string, error: unknown): unknown {
+  if (!(error instanceof Error) || OURS.has(error.name) || error.name === 'Interrupted') return error
+  const why = error instanceof ToolFailure ? error.message : 'code' in error ? String(error.code) : error.message
+  return trouble(
+    'Unwritable',
+    `${path} cannot be written: ${why.replace(/\.$/, '')}. Make the place writable, and go on.`,
+  )
+}
