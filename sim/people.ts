@@ -29,7 +29,7 @@ export class People {
   readonly #stage: Stage
   readonly #chance: Chance
   /** The call that a yes for the run was last said with, by session. */
-  readonly #wide = new Map<string, string>()
+  readonly #wide = new Map<string, { readonly call: string; ended: boolean }>()
   /** How many are still going to send something. */
   busy = 0
   /** How often a session that was left alone was taken up again. */
@@ -162,11 +162,12 @@ export class People {
       await this.say(session, { ...decision, id: `w${click}`, digest: 'of another action', allow: true })
     // A driver that leans on a yes for the run: it may stand, have ended, or never have been one.
     const wide = this.#wide.get(session)
-    if (wide !== undefined && chance.yes(0.4))
-      await this.say(session, { ...decision, id: `u${click}`, digest, allow: true, under: wide })
-    const allow = chance.yes(0.7)
-    const scope = allow && chance.yes(0.3) ? ({ scope: 'run', remember: { effect: 'allow' } } as const) : {}
-    if ('scope' in scope) this.#wide.set(session, call)
+    if (wide !== undefined && chance.yes(wide.ended ? 0.8 : 0.4))
+      await this.say(session, { ...decision, id: `u${click}`, digest, allow: true, under: wide.call })
+    const allow = chance.yes(wide && !wide.ended ? 0.4 : 0.7)
+    const scope = allow && chance.yes(0.4) ? ({ scope: 'run', remember: { effect: 'allow' } } as const) : {}
+    if ('scope' in scope) this.#wide.set(session, { call, ended: false })
+    else if (!allow && wide) wide.ended = true
     await this.say(session, { ...decision, id: `d${click}`, digest, allow, ...scope })
     if (chance.yes(0.3)) await this.say(session, { ...decision, id: `e${click}`, digest, allow: chance.yes(0.5) })
   }

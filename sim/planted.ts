@@ -314,8 +314,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a run that cannot begin is tried in a hot loop',
     file: 'src/effects/prepare.ts',
-    find: 'const retryAt = store.now() + wait',
-    replace: 'const retryAt = store.now() + wait * 0',
+    find: 'const retryAt = book.now() + wait',
+    replace: 'const retryAt = book.now() + wait * 0',
   },
   {
     name: 'what was shown of a cut answer is dropped',
