@@ -2,7 +2,7 @@
 // transcript is for a model call, and resume.ts measures it.
 import { join } from 'node:path'
 import { next } from '../src/kernel/next.ts'
-import { Book } from '../src/engine/session-cache.ts'
+import { SessionCache } from '../src/engine/session-cache.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { openBare, warmDriver } from './bare.ts'
 import { type Case, cpuMs, type Family } from './family.ts'
@@ -34,7 +34,7 @@ function openStore(id: string): Case {
     warmDriver()
     const begun = cpuMs()
     const store = sqlite(join(folder, 'store.db'))
-    const book = new Book(id, store)
+    const book = new SessionCache(id, store)
     await book.open()
     const decision = next(book.session, { now: store.now(), epoch: book.session.epoch + 1 })
     const ms = cpuMs() - begun

@@ -115,8 +115,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'what landed is dropped on a conflict',
     file: 'src/engine/drive.ts',
-    find: 'await book.open()\n',
-    replace: 'await book.open()\n        flights.written(plan.landed)\n',
+    find: 'await cache.open()\n',
+    replace: 'await cache.open()\n        flights.written(plan.landed)\n',
   },
   {
     name: 'the same message twice is two messages',
@@ -175,7 +175,7 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a child that was answered too late owes its parent nothing',
     file: 'src/engine/drive.ts',
-    find: 'if (book.session.parent) plan =',
+    find: 'if (cache.session.parent) plan =',
     replace: 'if (plan.at < 0) plan =',
   },
   {
@@ -314,8 +314,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a run that cannot begin is tried in a hot loop',
     file: 'src/effects/prepare.ts',
-    find: 'const retryAt = book.now() + wait',
-    replace: 'const retryAt = book.now() + wait * 0',
+    find: 'const retryAt = cache.now() + wait',
+    replace: 'const retryAt = cache.now() + wait * 0',
   },
   {
     name: 'what was shown of a cut answer is dropped',
@@ -398,8 +398,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "deadlines go by the machine's clock",
     file: 'src/engine/worker.ts',
-    find: 'book.now = () => time + clock.now() - begun',
-    replace: 'book.now = () => store.now() + 0 * (time + begun)',
+    find: 'cache.now = () => time + clock.now() - begun',
+    replace: 'cache.now = () => store.now() + 0 * (time + begun)',
   },
   {
     name: 'active time is counted by the order of the log instead of the clock',

@@ -21,7 +21,8 @@ import { type Disk, type Faults, type Shared, SimProcess, type Tally, Walls } fr
 import { Chance, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/riders/redact/redact.ts'
-// Loaded here, as the runtime loads it when it is first needed: a seed must not depend on the seeds that ran before it.
+// Loaded here, as the runtime loads them when they are first needed: a seed must not depend on the seeds that ran before it.
+import '../src/effects/model-failure.ts'
 import '../src/effects/review.ts'
 
 const FAULTY_MS = 1_500
@@ -238,7 +239,7 @@ class Simulation {
     const { store, clock } = process
     const hooks = this.#cast.hooks ? simHooks(this.#cast.hooks, process, this.#invariants.verdicts) : null
     const report = (error: unknown): void => this.#errored(process.name, 'observer', error)
-    const world = {
+    const services = {
       store,
       live: new LocalLive(),
       clock,
@@ -253,7 +254,7 @@ class Simulation {
     }
     const options = { leaseMs: 120, graceMs: 15, lingerMs: 2_000, patienceMs: 2_000, width: 8 }
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
-    const worker = new Worker(world, { id: process.name, ...options, onError })
+    const worker = new Worker(services, { id: process.name, ...options, onError })
     worker.start()
     if (this.#scheduler.chance.yes(0.15)) this.#live(this.#deploy(process, worker, name, generation))
   }

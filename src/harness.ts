@@ -39,7 +39,7 @@ import { environmentSecrets, Redactor, SECRET_CHARS_MIN, type Secrets } from './
 import type { Result } from './sessions/result.ts'
 import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
-import type { Agent, World } from './engine/wiring.ts'
+import type { Agent, Services } from './engine/wiring.ts'
 import { RUN_OPTIONS, type RunOptions, STREAM_OPTIONS, type StreamOptions } from './sessions/verb-options.ts'
 import { checkSession, type RunStream, SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
@@ -140,7 +140,7 @@ type RemoveOptions = { readonly by?: string }
 const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
 
 export class Harness {
-  readonly #world: World
+  readonly #services: Services
   readonly #worker: Worker
   readonly #ownsStore: boolean
   readonly #drives: boolean
@@ -163,7 +163,7 @@ export class Harness {
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
     const keys = [...agents.values()].map(({ model }) => keysOf(model))
-    this.#world = {
+    this.#services = {
       watchdog: options.watchdogMs === undefined ? null : new Watchdog(options.watchdogMs),
       store,
       live,
@@ -177,7 +177,7 @@ export class Harness {
       observer: hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null,
     }
     const alarm = options.clock ?? idleClock
-    this.#worker = new Worker(this.#world, {
+    this.#worker = new Worker(this.#services, {
       ...options.worker,
       alarm,
       drives: this.#drives,
@@ -188,7 +188,7 @@ export class Harness {
   /** A new session, on disk when this resolves. */
   async open(options: OpenOptions = {}): Promise<SessionHandle> {
     checkOpen(options)
-    const { id = this.#world.random.id(), agent = AGENT } = options
+    const { id = this.#services.random.id(), agent = AGENT } = options
     const handle = this.session(id)
     const { origin, blobs } = originOf(options)
     await handle.create({ ...this.#beginning(agent), ...origin, blobs })
@@ -197,7 +197,7 @@ export class Harness {
 
   /** In the environment of the harness, unless somebody says another. */
   #beginning(agent: string = AGENT): Beginning {
-    const { environment } = this.#world.agent(agent)
+    const { environment } = this.#services.agent(agent)
     return environment === null ? { agent } : { agent, environment }
   }
 
@@ -205,20 +205,20 @@ export class Harness {
   session(id: string): SessionHandle {
     this.#check()
     checkSession(id)
-    return new SessionHandle(id, this.#world, this.#worker)
+    return new SessionHandle(id, this.#services, this.#worker)
   }
 
   /** One input in a new session, to its end. */
   async run(input: Input, options: RunOptions & AgentChoice = {}): Promise<Result> {
     checkRun(options)
-    const session = this.session(this.#world.random.id())
+    const session = this.session(this.#services.random.id())
     return session.begin(this.#beginning(options.agent), input, options)
   }
 
   /** The same, as it happens. */
   stream(input: Input, options: StreamOptions & AgentChoice = {}): RunStream {
     checkStream(options)
-    const session = this.session(this.#world.random.id())
+    const session = this.session(this.#services.random.id())
     return session.streamFrom(options, () => session.createWith(this.#beginning(options.agent), input, options))
   }
 
@@ -229,7 +229,7 @@ export class Harness {
   async list(filter: Partial<CardFilter> = {}): Promise<readonly TreeCard[]> {
     this.#check()
     checkFilter(filter)
-    return withTreeCost(this.#world.store, await listed(this.#world.store, filter))
+    return withTreeCost(this.#services.store, await listed(this.#services.store, filter))
   }
 
   /**
@@ -240,7 +240,7 @@ export class Harness {
     this.#check()
     checkSession(session)
     checkRemove(options)
-    return this.#world.store.remove(session, options.by ?? 'the host')
+    return this.#services.store.remove(session, options.by ?? 'the host')
   }
 
   /** Looks at a session and drives it until it rests: the only way work is begun. With nothing to do it leaves no trace. */
@@ -251,7 +251,7 @@ export class Harness {
   }
 
   /**
-   * Looks as `work` does at what is due: a session that failed too often is left alone. For a `Patrol` over several harnesses, which
+   * Looks as `work` does at what is due: a session that failed too often is left alone. For a `DueLoop` over several harnesses, which
    * says when to look, and whether `alone`.
    */
   async look(session: string, alone: boolean): Promise<Look> {
@@ -280,10 +280,10 @@ export class Harness {
     await this.#worker.close()
     const sources = new Set([...this.#agents.values()].flatMap(({ tools }) => tools.sources))
     await Promise.allSettled([...sources].map((source) => source.close()))
-    await this.#world.observer?.close()
-    await this.#world.watchdog?.close()
-    await this.#world.live.close()
-    if (this.#ownsStore) await this.#world.store.close()
+    await this.#services.observer?.close()
+    await this.#services.watchdog?.close()
+    await this.#services.live.close()
+    if (this.#ownsStore) await this.#services.store.close()
   }
 
   #checkDriver(): void {

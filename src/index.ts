@@ -22,11 +22,11 @@ export type { BreakerOptions } from './riders/guard/guard.ts'
 export { type Hook, type HookEvents, stopAtRequests, stopAtUsd } from './riders/hooks/hooks.ts'
 export { type CallRecord, type Completed, orThrow, type Pending, type Result, RunFailed } from './sessions/result.ts'
 export type { Attachment } from './sessions/origin.ts'
-export { Patrol, type PatrolOptions, type Seen, type Worked, type WorkOptions } from './engine/due-loop.ts'
+export { DueLoop, type DueLoopOptions, type LookResult, type Worked, type WorkOptions } from './engine/due-loop.ts'
 export { Worker, type WorkerOptions } from './engine/worker.ts'
 export type {
   Command,
-  Decision,
+  ApprovalDecision,
   RunStream,
   SendOptions,
   SentReceipt,

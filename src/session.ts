@@ -8,7 +8,7 @@ import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
 import { isBroke } from './riders/children/children.ts'
 import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './sessions/command.ts'
-import { checkDecision, checkUnder, confirmationOf, type Decision } from './sessions/approval-decision.ts'
+import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
 import { BUDGET, headOf, heldText, isStopped, pendingOf } from './riders/children/tree.ts'
 import { Feed, type StreamEvent } from './sessions/stream.ts'
 import { sentBefore } from './sessions/log-follower.ts'
@@ -32,12 +32,12 @@ import {
   type StreamOptions,
 } from './sessions/verb-options.ts'
 import type { Reader, Worker } from './engine/worker.ts'
-import type { World } from './engine/wiring.ts'
+import type { Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
 
 export type { Command, SendOptions } from './sessions/command.ts'
-export type { Decision } from './sessions/approval-decision.ts'
+export type { ApprovalDecision } from './sessions/approval-decision.ts'
 
 export type SentReceipt = {
   readonly eventId: string
@@ -66,12 +66,12 @@ export function checkSession(id: unknown): void {
 
 export class SessionHandle {
   readonly id: string
-  readonly #world: World
+  readonly #services: Services
   readonly #worker: Worker
 
-  constructor(id: string, world: World, worker: Worker) {
+  constructor(id: string, services: Services, worker: Worker) {
     this.id = id
-    this.#world = world
+    this.#services = services
     this.#worker = worker
   }
 
@@ -86,7 +86,7 @@ export class SessionHandle {
   /** Several words at once, in order. One that is not valid leaves none of them said. */
   async steer(commands: readonly Command[]): Promise<void> {
     this.#check()
-    const { store, random, redactor } = this.#world
+    const { store, random, redactor } = this.#services
     const said = commandsOf(commands, random)
     const words = said.filter(({ event }) => event.type === 'user.message').length
     if (words > 0) await this.#checkRoom(words)
@@ -97,14 +97,16 @@ export class SessionHandle {
 
   /** The message is on disk when this resolves. */
   async #enter(input: Input, options: SendOptions): Promise<SentReceipt> {
-    const said = messageOf(input, options, this.#world.random)
+    const said = messageOf(input, options, this.#services.random)
     if (options.when !== 'idle') return this.#queue(said, options)
     try {
       return await this.#enterIdle(said)
     } catch (error) {
       // Who was let in and asks again, not knowing it, is no second caller.
       const again = error instanceof Fault && error.code === 'session_busy' && options.id !== undefined
-      const seq = again ? await sentBefore(this.#world.store, this.id, this.#world.redactor.body(said.event)) : null
+      const seq = again
+        ? await sentBefore(this.#services.store, this.id, this.#services.redactor.body(said.event))
+        : null
       if (seq === null) throw error
       return { eventId: eventId(this.id, seq), seq, duplicate: true, queued: false }
     }
@@ -117,7 +119,7 @@ export class SessionHandle {
     try {
       await this.#checkRoom(1)
     } catch (error) {
-      const { store, redactor } = this.#world
+      const { store, redactor } = this.#services
       const seq = id === undefined ? null : await sentBefore(store, this.id, redactor.body(said.event))
       if (seq === null) throw error
     }
@@ -126,7 +128,7 @@ export class SessionHandle {
 
   /** A log that is shorter than the bound holds fewer messages, so most sends pay one look at the card. */
   async #checkRoom(more: number): Promise<void> {
-    const { seq = 0 } = (await this.#world.store.card(this.id)) ?? {}
+    const { seq = 0 } = (await this.#services.store.card(this.id)) ?? {}
     if (seq + more <= INPUTS_MAX) return
     const { inputs } = await this.#worker.heads.of(this.id)
     if (inputs.length + more <= INPUTS_MAX) return
@@ -136,7 +138,7 @@ export class SessionHandle {
 
   /** Decided as the owner, so that of two callers one gets in: who had to wait for another's message was not alone. */
   async #enterIdle({ event, blobs }: Said): Promise<SentReceipt> {
-    const { seq: seen } = await headOf(this.#world.store, this.id)
+    const { seq: seen } = await headOf(this.#services.store, this.id)
     const { sent } = await this.#asOwner(async (session) => {
       if (session.run !== null || session.inputs.length > 0 || session.seq !== seen)
         throw new Fault('session_busy', `Session ${this.id} has an open run. Wait for it, or send with another "when".`)
@@ -152,7 +154,7 @@ export class SessionHandle {
     checkRunOf(options)
     return attended(this.#worker, async (reader) => {
       if (input === undefined) {
-        const { began } = await headOf(this.#world.store, this.id)
+        const { began } = await headOf(this.#services.store, this.id)
         return this.#follow(reader, { input: null, after: Math.max(0, began - 1), ...followedBy(options) })
       }
       const { seq } = await this.#enter(input, options)
@@ -168,7 +170,7 @@ export class SessionHandle {
 
   /** The whole conversation: what the model was shown, and what it will be shown next. */
   async messages(): Promise<readonly Message[]> {
-    const { store } = this.#world
+    const { store } = this.#services
     const session = await headOf(store, this.id)
     const { seq, unshown, notes, run } = session
     const { transcript } = await readTranscript(store, { id: this.id, upTo: seq })
@@ -179,46 +181,49 @@ export class SessionHandle {
   }
 
   /** Allow or deny one pending call. The first decision stands. */
-  async decide(decision: Decision): Promise<SentReceipt> {
+  async decide(decision: ApprovalDecision): Promise<SentReceipt> {
     checkDecision(decision)
     const other = await this.#other(decision)
     if (other) return other.decide(decision)
     if (decision.callId === BUDGET) return this.#raise(decision)
     const call = await this.#open(decision.callId, 'asked', 'approval')
-    if (decision.under !== undefined) checkUnder(decision, call, (await headOf(this.#world.store, this.id)).run?.said)
-    return this.#answered(confirmationOf(decision, call, this.#world.store.now()), decision.callId)
+    if (decision.under !== undefined)
+      checkUnder(decision, call, (await headOf(this.#services.store, this.id)).run?.said)
+    return this.#answered(confirmationOf(decision, call, this.#services.store.now()), decision.callId)
   }
 
   /** The child that a decision or an answer is for, if it is one. */
   async #other({ sessionId = this.id }: { readonly sessionId?: string }): Promise<SessionHandle | null> {
     if (sessionId === this.id) return null
-    const { store } = this.#world
+    const { store } = this.#services
     const [own, other] = await Promise.all([store.card(this.id), store.card(sessionId)])
     // Whoever opens a session may give it any name; only what hangs in the same tree is a child.
     if (!sessionId.startsWith(`${this.id}~`) || other === null || other.root !== own?.root)
       throw new Fault('invalid_input', `Session ${sessionId} is no child of session ${this.id}.`)
-    return new SessionHandle(sessionId, this.#world, this.#worker)
+    return new SessionHandle(sessionId, this.#services, this.#worker)
   }
 
   /**
    * More money for what ended at its budget: this session, or children that it waits for. The work goes on in new runs. What is
    * shared by all of them is raised once. A denial is noted.
    */
-  async #raise(decision: Decision): Promise<SentReceipt> {
+  async #raise(decision: ApprovalDecision): Promise<SentReceipt> {
     const { allow, usd = 0 } = decision
     const amount = Math.round(usd * 1_000_000)
     if (allow && !(amount > 0 && Number.isFinite(amount)))
       throw new Fault('invalid_input', 'Say how much more the session may spend, in dollars: usd.')
-    const waiting = (await pendingOf(this.#world.store, this.id)).filter(({ callId }) => callId === BUDGET)
-    const [first, ...others] = waiting.map(({ sessionId }) => new SessionHandle(sessionId, this.#world, this.#worker))
+    const waiting = (await pendingOf(this.#services.store, this.id)).filter(({ callId }) => callId === BUDGET)
+    const [first, ...others] = waiting.map(
+      ({ sessionId }) => new SessionHandle(sessionId, this.#services, this.#worker),
+    )
     if (!first) throw new Fault('decision_stale', `Session ${this.id} does not wait for a budget.`)
     const receipt = await first.#raiseOwn(decision, amount, true)
     for (const other of others) await other.#raiseOwn(decision, amount, false)
     return receipt
   }
 
-  async #raiseOwn({ allow, by, why, usd }: Decision, amount: number, shared: boolean): Promise<SentReceipt> {
-    const { store, random } = this.#world
+  async #raiseOwn({ allow, by, why, usd }: ApprovalDecision, amount: number, shared: boolean): Promise<SentReceipt> {
+    const { store, random } = this.#services
     const { value: seq } = await this.#asOwner(async (session) => {
       const payer = { session: this.id, root: session.parent?.root ?? this.id, run: session.began, at: store.now() }
       const agent = await rootAgentOf(session, store)
@@ -256,7 +261,7 @@ export class SessionHandle {
   }
 
   async interrupt(mode: 'stop' | 'pause' = 'stop'): Promise<SentReceipt> {
-    const receipt = await this.#admit(interruptOf(mode, this.#world.random))
+    const receipt = await this.#admit(interruptOf(mode, this.#services.random))
     this.#kick()
     return receipt
   }
@@ -271,9 +276,14 @@ export class SessionHandle {
       if (session.run !== null)
         throw new Fault('session_busy', `Session ${this.id} has an open run. Interrupt it before you undo one.`)
       const what = { session: this.id, agent: session.agent, run: run ?? session.began }
-      if (run !== undefined) await checkRun(this.#world.store, this.id, run)
-      const calls = (undone ??= await undoRun(this.#world, what, session.imported ?? 0, new AbortController().signal))
-      const event = { type: 'note.added', kind: 'undo', text: this.#world.redactor.text(undoText(calls)) } as const
+      if (run !== undefined) await checkRun(this.#services.store, this.id, run)
+      const calls = (undone ??= await undoRun(
+        this.#services,
+        what,
+        session.imported ?? 0,
+        new AbortController().signal,
+      ))
+      const event = { type: 'note.added', kind: 'undo', text: this.#services.redactor.text(undoText(calls)) } as const
       return { value: calls, events: calls.length > 0 ? [event] : [] }
     })
     return value
@@ -286,23 +296,23 @@ export class SessionHandle {
   async fork(options: ForkOptions = {}): Promise<SessionHandle> {
     this.#check()
     checkFork(options)
-    const { seq, agent } = await headOf(this.#world.store, this.id)
+    const { seq, agent } = await headOf(this.#services.store, this.id)
     const at = options.at ?? seq
     if (!(Number.isInteger(at) && at >= 1 && at <= seq))
       throw new Fault('invalid_input', `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${at}.`)
-    const forked = new SessionHandle(options.id ?? this.#world.random.id(), this.#world, this.#worker)
-    const origin = await readOrigin(this.#world.store, this.id)
+    const forked = new SessionHandle(options.id ?? this.#services.random.id(), this.#services, this.#worker)
+    const origin = await readOrigin(this.#services.store, this.id)
     // A workflow plans again what it has no result of.
-    const planned = this.#world.agent(agent).planner !== null
+    const planned = this.#services.agent(agent).planner !== null
     const { forkedAt } = await import('./sessions/fork.ts')
-    const taken = planned ? { seq: at, events: [] } : await forkedAt(this.#world.store, this.id, at)
+    const taken = planned ? { seq: at, events: [] } : await forkedAt(this.#services.store, this.id, at)
     await forked.create({ agent, ...origin, fork: { session: this.id, seq: taken.seq }, events: taken.events })
     return forked
   }
 
   /** The log itself, from `after` on. */
   read(after = 0, limit?: number): Promise<Page> {
-    return this.#world.store.read(this.id, after, limit)
+    return this.#services.store.read(this.id, after, limit)
   }
 
   /** Nothing more will be accepted. What runs is interrupted first. */
@@ -316,25 +326,25 @@ export class SessionHandle {
   async #asOwner<T>(act: (session: Session) => Promise<Owned<T>>): Promise<{ value: T; sent: Receipt | null }> {
     this.#check()
     try {
-      return await asOwner(this.#world, this.id, act)
+      return await asOwner(this.#services, this.id, act)
     } finally {
-      const { due = null } = (await this.#world.store.card(this.id)) ?? {}
+      const { due = null } = (await this.#services.store.card(this.id)) ?? {}
       if (due !== null) this.#kick()
     }
   }
 
   async create(beginning: Beginning): Promise<void> {
     checkRootId(this.id)
-    await this.#world.store.commit([creation(this.#world, this.id, beginning)])
+    await this.#services.store.commit([creation(this.#services, this.id, beginning)])
   }
 
   /** Creates the session and admits its first message in one commit. */
   async createWith(beginning: Beginning, input: Input, options: Pick<SendOptions, 'patienceMs'>): Promise<number> {
-    const { store, random, redactor } = this.#world
+    const { store, random, redactor } = this.#services
     const { patienceMs } = options
     const { event, blobs } = messageOf(input, patienceMs === undefined ? {} : { patienceMs }, random)
     const message = { session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs } as const
-    const [, receipt] = await store.commit([creation(this.#world, this.id, beginning), message])
+    const [, receipt] = await store.commit([creation(this.#services, this.id, beginning), message])
     return receipt?.seqs[0] ?? 0
   }
 
@@ -347,7 +357,7 @@ export class SessionHandle {
 
   /** One reader: history, then live, no gap and no duplicate. With an input of its own, leaving early interrupts its run. */
   streamFrom(options: StreamOptions, send: () => Promise<number | null>): RunStream {
-    const feed = new Feed(this.#world, options)
+    const feed = new Feed(this.#services, options)
     const gone = new AbortController()
     let [wanted, done] = [false, false]
     const begun = this.#begin(options, send)
@@ -394,7 +404,7 @@ export class SessionHandle {
     const places = typeof after === 'object' && after !== null ? after : null
     for (const place of places === null ? [after ?? 0] : Object.values(places)) checkCount('after', place)
     const input = await send()
-    const { agent, began, run, parent } = await headOf(this.#world.store, this.id)
+    const { agent, began, run, parent } = await headOf(this.#services.store, this.id)
     const own = places === null ? (after as number | undefined) : ownIn(places, this.id)
     const seen = own ?? (input === null ? 0 : input - 1)
     // An input that joins an open run belongs to that one.
@@ -408,9 +418,9 @@ export class SessionHandle {
 
   /** Stops the run that this input opened, or will open. One that somebody else opened goes on. */
   async #stopRunOf(input: number): Promise<void> {
-    const session = await headOf(this.#world.store, this.id)
+    const session = await headOf(this.#services.store, this.id)
     const { run, inputs } = session
-    const start = run && (await this.#world.store.read(this.id, run.seq - 1, 1)).events[0]
+    const start = run && (await this.#services.store.read(this.id, run.seq - 1, 1)).events[0]
     if (run && start?.type === 'run.started' && start.inputs.includes(input)) return this.#stop(run.seq)
     if (!inputs.some(({ seq }) => seq === input)) return
     if (run === null && opening(session).includes(input)) await this.interrupt()
@@ -419,13 +429,13 @@ export class SessionHandle {
   }
 
   async #stop(run: number): Promise<void> {
-    const { random } = this.#world
+    const { random } = this.#services
     await this.#admit({ event: { type: 'user.interrupt', id: random.id(), mode: 'stop', run }, blobs: [] })
     this.#kick()
   }
 
   get #place(): Place {
-    return { id: this.id, world: this.#world, worker: this.#worker }
+    return { id: this.id, services: this.#services, worker: this.#worker }
   }
 
   #follow(reader: Reader, followed: Followed): Promise<Result> {
@@ -438,7 +448,7 @@ export class SessionHandle {
   }
 
   async #write({ event, blobs }: Said): Promise<SentReceipt> {
-    const { store, redactor } = this.#world
+    const { store, redactor } = this.#services
     const [receipt] = await store.commit([{ session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs }])
     const seq = receipt?.seqs[0] ?? 0
     const queued = event.type === 'user.message' && (await store.card(this.id))?.status === 'requires_action'
@@ -457,9 +467,9 @@ export class SessionHandle {
   }
 
   async #open(callId: CallKey, state: 'asked' | 'outside', what: string): Promise<Call> {
-    const session = await headOf(this.#world.store, this.id)
+    const session = await headOf(this.#services.store, this.id)
     if (session.held) throw new Fault('session_held', heldText(this.id))
-    if (await isStopped(this.#world.store, session)) {
+    if (await isStopped(this.#services.store, session)) {
       const text = `Call ${callId} was stopped: its run was interrupted. Nothing waits for ${what}.`
       throw new Fault('decision_stale', text)
     }

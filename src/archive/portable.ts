@@ -14,12 +14,12 @@ import type { Restoration } from '../stores/plan/plan.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { cardOf } from '../engine/card.ts'
 import { invalid } from './fields.ts'
-import { type Portable, type PortableBlob, type PortableLog, portable } from './shape.ts'
+import { type Portable, type PortableBlob, type PortableLog, portable } from './event-shape.ts'
 import { bytesOf, mentionsIn, needs, soundLog } from './sound.ts'
 import { flag, optionsOf, text } from '../options.ts'
 import { readLog } from './replay.ts'
 
-export type { Portable } from './shape.ts'
+export type { Portable } from './event-shape.ts'
 
 type ImportOptions = { readonly id?: string }
 type ExportOptions = { readonly partial?: boolean }

@@ -7,7 +7,7 @@ import { open, take } from '../kernel/fold.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
 import { digestOf } from '../tools/core/admit.ts'
 import { invalid } from './fields.ts'
-import type { PortableBlob, PortableLog } from './shape.ts'
+import type { PortableBlob, PortableLog } from './event-shape.ts'
 import { isInbox } from './replay-decide.ts'
 
 export type Blobs = Readonly<Record<string, PortableBlob>>

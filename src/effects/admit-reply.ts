@@ -3,18 +3,18 @@
 import type { Allow, Gate, Json, Proposal, Verdict } from '../kernel/content.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import type { Reply } from '../kernel/ports.ts'
-import type { Book } from '../engine/session-cache.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
 import { questionOf } from '../riders/children/tree.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import { costOf, inTime, WITHHELD } from './outcomes.ts'
 import type { Tools } from './toolbox.ts'
-import type { Agent, World } from '../engine/wiring.ts'
+import type { Agent, Services } from '../engine/wiring.ts'
 
 export type Admitting = {
-  readonly world: World
+  readonly services: Services
   readonly agent: Agent
-  readonly book: Book
+  readonly cache: SessionCache
   readonly tools: Tools
   readonly allow: Allow
   readonly flight: FlightContext
@@ -29,10 +29,10 @@ export function admitted(
   verdict: Verdict,
   reply: Reply,
 ): Settled | Promise<Settled> {
-  const { world, allow, tools } = admitting
+  const { services, allow, tools } = admitting
   const calls = allow === 'all' ? proposed : proposed.map((call) => withdrawn(call, allow, tools))
   const looked = calls.some(({ gate }) => gate?.type === 'ask') ? calls.map(watched) : calls
-  const plain = world.hooks === null && !looked.some((call) => outsideOf(call)?.child !== undefined)
+  const plain = services.hooks === null && !looked.some((call) => outsideOf(call)?.child !== undefined)
   return plain ? { calls: looked, verdict } : asked(admitting, looked, verdict, reply)
 }
 
@@ -54,14 +54,18 @@ async function asked(
 }
 
 /** A reply that would be the answer. A hook may want more; a hook that fails or hangs does not keep the answer back. */
-async function answered({ world, agent, book, flight }: Admitting, verdict: Verdict, reply: Reply): Promise<Settled> {
-  const { hooks } = world
-  const { requests = 0, limits = agent.limits } = book.session.run ?? {}
+async function answered(
+  { services, agent, cache, flight }: Admitting,
+  verdict: Verdict,
+  reply: Reply,
+): Promise<Settled> {
+  const { hooks } = services
+  const { requests = 0, limits = agent.limits } = cache.session.run ?? {}
   // With no request left it is the answer, whatever anybody wants.
   const last = requests + 1 >= limits.modelRequests
   if (last || agent.planner || !hooks?.has('continue_turn', agent.name)) return { calls: [], verdict }
   const text = reply.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
-  const at = { session: book.id, agent: agent.name, text }
+  const at = { session: cache.id, agent: agent.name, text }
   try {
     const asked = hooks.goesOn({ ...at, requests: requests + 1, requestsMax: limits.modelRequests })
     const nudge = await inTime(asked, flight, null, 'timeout')
@@ -81,14 +85,18 @@ function strictly({ message }: HookFailed): Verdict {
 const NO_WORD = 'A hook did not say in time whether the run may go on.'
 
 /** What stop hooks say of a reply that would be followed by another request. */
-async function mayGoOn({ world, agent, book, flight }: Admitting, verdict: Verdict, reply: Reply): Promise<Verdict> {
+async function mayGoOn(
+  { services, agent, cache, flight }: Admitting,
+  verdict: Verdict,
+  reply: Reply,
+): Promise<Verdict> {
   const ends = verdict.type === 'final' || verdict.type === 'stop' || verdict.type === 'unexpected'
-  if (ends || !world.hooks?.has('stop', agent.name)) return verdict
-  const { requests = 0, cost = 0, limits = agent.limits } = book.session.run ?? {}
-  const at = { session: book.id, agent: agent.name, model: reply.route ?? agent.model.name }
+  if (ends || !services.hooks?.has('stop', agent.name)) return verdict
+  const { requests = 0, cost = 0, limits = agent.limits } = cache.session.run ?? {}
+  const at = { session: cache.id, agent: agent.name, model: reply.route ?? agent.model.name }
   const spent = { requests: requests + 1, requestsMax: limits.modelRequests, cost: cost + (costOf(reply) ?? 0) }
   try {
-    const why = await inTime(world.hooks.stopped({ ...at, ...spent }), flight, NO_WORD, 'timeout')
+    const why = await inTime(services.hooks.stopped({ ...at, ...spent }), flight, NO_WORD, 'timeout')
     return why === null ? verdict : { type: 'stop', reason: why }
   } catch (error) {
     if (!(error instanceof HookFailed)) throw error
@@ -97,11 +105,11 @@ async function mayGoOn({ world, agent, book, flight }: Admitting, verdict: Verdi
 }
 
 async function prepared(admitting: Admitting, call: Proposal): Promise<Proposal> {
-  const { world, agent } = admitting
+  const { services, agent } = admitting
   const placed = outsideOf(call)?.child === undefined ? call : await placedChild(admitting, call)
-  if (world.hooks === null) return placed
-  if (placed.gate?.type === 'refuse') return rewritten(admitting, world.hooks, placed)
-  const asks = (type: 'before_tool_call' | 'before_subagent_run') => world.hooks?.has(type, agent.name, placed.tool)
+  if (services.hooks === null) return placed
+  if (placed.gate?.type === 'refuse') return rewritten(admitting, services.hooks, placed)
+  const asks = (type: 'before_tool_call' | 'before_subagent_run') => services.hooks?.has(type, agent.name, placed.tool)
   const child = outsideOf(placed)?.child !== undefined
   return asks('before_tool_call') || (child && asks('before_subagent_run')) ? { ...placed, clear: true } : placed
 }
@@ -119,22 +127,22 @@ function withdrawn(call: Proposal, allow: Allow, tools: Tools): Proposal {
 }
 
 /** A call for a child names an agent that is there, and goes no deeper than it may; or it answers a child of its own. */
-async function placedChild({ world, agent, book }: Admitting, call: Proposal): Promise<Proposal> {
+async function placedChild({ services, agent, cache }: Admitting, call: Proposal): Promise<Proposal> {
   const outside = outsideOf(call)
   const { session } = call.args as { readonly session?: Json }
   if (typeof session === 'string' && session !== '') {
-    const asked = await questionOf(world.store, book.id, session)
+    const asked = await questionOf(services.store, cache.id, session)
     if (asked === null)
       return refused(call, 'NotFound', `No subagent of yours waits for an answer in session "${clipped(session)}".`)
     return gated(call, { type: 'outside', child: asked.agent, answers: { session, call: asked.call } })
   }
-  const { depth = 0 } = book.session.parent ?? {}
-  const most = book.session.run?.limits.depth ?? 0
+  const { depth = 0 } = cache.session.parent ?? {}
+  const most = cache.session.run?.limits.depth ?? 0
   if (depth + 1 > most) {
     const text = `Subagents may be ${most} deep, and this is depth ${depth}. Do the task yourself.`
     return refused(call, 'Denied', text, { error_type: 'SubAgentDepth' })
   }
-  if (book.id.length > PARENT_CHARS_MAX)
+  if (cache.id.length > PARENT_CHARS_MAX)
     return refused(call, 'Denied', 'The name of this session is too long for one below it. Do the task yourself.')
   if (outside?.child !== undefined && !agent.children.includes(outside.child)) {
     const text = `There is no agent "${clipped(outside.child)}"; choose one of: ${agent.children.join(', ')}`
@@ -176,13 +184,13 @@ function refused(call: Proposal, kind: 'Denied' | 'NotFound', message: string, m
 }
 
 /** A call that the model must correct is a result that hooks see, like one that ran. They cannot change that it counts. */
-async function rewritten({ agent, book, flight }: Admitting, hooks: Hooks, call: Proposal): Promise<Proposal> {
+async function rewritten({ agent, cache, flight }: Admitting, hooks: Hooks, call: Proposal): Promise<Proposal> {
   const { gate, tool, args } = call
   if (gate?.type !== 'refuse' || gate.retryKind === undefined) return call
   const metadata = (gate.metadata ?? {}) as Readonly<Record<string, Json>>
   const output = { ok: false, content: gate.failure.message, metadata }
   // The reply has no place in the log yet, so the call has no key; its provider's id stands for it.
-  const at = { session: book.id, agent: agent.name, call: call.id, tool, args }
+  const at = { session: cache.id, agent: agent.name, call: call.id, tool, args }
   try {
     const said = await inTime(hooks.rewritten(at, output), flight, WITHHELD, 'timeout')
     const failure = { ...gate.failure, message: said.content || gate.failure.kind }

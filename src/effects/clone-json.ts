@@ -1,13 +1,13 @@
 // A copy of plain JSON, so that whoever is handed it and changes it changes nothing of ours. Cheaper than structuredClone.
 
-export function detach<T>(value: T): T {
+export function cloneJson<T>(value: T): T {
   if (value === null || typeof value !== 'object') return value
-  if (Array.isArray(value)) return value.map(detach) as T
+  if (Array.isArray(value)) return value.map(cloneJson) as T
   // Own properties even for "__proto__": nothing here may reach a prototype.
   const copy = { ...value } as Record<string, unknown>
   for (const key of Object.keys(copy)) {
     const inner = copy[key]
-    if (inner !== null && typeof inner === 'object') copy[key] = detach(inner)
+    if (inner !== null && typeof inner === 'object') copy[key] = cloneJson(inner)
   }
   return copy as T
 }

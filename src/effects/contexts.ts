@@ -3,18 +3,18 @@ import type { CallKey, Proposal } from '../kernel/content.ts'
 import type { Blob, CallContext, Clock, Delta } from '../kernel/ports.ts'
 import { ToolFailure } from '../tools/core/output.ts'
 import type { ToolContext } from '../tools/core/tool.ts'
-import type { Book } from '../engine/session-cache.ts'
-import { Door, type Purses } from '../riders/money/budgeted-model.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
+import { BudgetedModel, type Purses } from '../riders/money/budgeted-model.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import { shownText } from './outcomes.ts'
 import { markOf, type Stream } from '../riders/redact/redact.ts'
 import { sleep } from '../engine/sleep.ts'
 import { readerIn, type Tools } from './toolbox.ts'
-import { findText, refOf, textBlob, type World } from '../engine/wiring.ts'
+import { findText, refOf, textBlob, type Services } from '../engine/wiring.ts'
 
 /** What a model sees of its flight. A class, because one is made for every call. */
-export class Talk implements CallContext {
-  readonly #world: World
+export class ModelContext implements CallContext {
+  readonly #services: Services
   readonly #session: string
   readonly #seq: number
   readonly #flight: FlightContext
@@ -23,8 +23,8 @@ export class Talk implements CallContext {
   /** The one of the last delta: nearly always that of the next. */
   #latest: Streamed | null = null
 
-  constructor(world: World, session: string, seq: number, flight: FlightContext) {
-    this.#world = world
+  constructor(services: Services, session: string, seq: number, flight: FlightContext) {
+    this.#services = services
     this.#session = session
     this.#seq = seq
     this.#flight = flight
@@ -35,7 +35,7 @@ export class Talk implements CallContext {
   }
 
   get clock(): Clock {
-    return this.#world.clock
+    return this.#services.clock
   }
 
   /** Something of the reply was shown. Certain once it is finished: a piece may be held back until more is known. */
@@ -44,7 +44,7 @@ export class Talk implements CallContext {
   }
 
   readonly emit = (delta: Delta): void => {
-    const { redactor, live } = this.#world
+    const { redactor, live } = this.#services
     const text = redactor.idle ? delta.text : this.#stream(delta).push(delta.text)
     if (text === '') return
     this.#spoke = true
@@ -52,11 +52,11 @@ export class Talk implements CallContext {
     live.publish(this.#session, this.#seq, text === delta.text ? delta : { kind, part, text })
   }
 
-  readonly sleep = (ms: number): Promise<void> => sleep(this.#world.clock, ms, this.#flight.signal)
+  readonly sleep = (ms: number): Promise<void> => sleep(this.#services.clock, ms, this.#flight.signal)
 
   /** The call is over. With `keeps`, returns the text that was shown, which is forgotten otherwise. */
   finish(keeps: boolean): string | undefined {
-    const { live } = this.#world
+    const { live } = this.#services
     for (const { of, stream } of this.#streams ?? []) {
       const text = stream.end()
       if (text === '') continue
@@ -75,7 +75,7 @@ export class Talk implements CallContext {
     this.#streams ??= []
     let one = this.#streams.find((known) => isOf(known, of))
     if (!one) {
-      one = { of, stream: this.#world.redactor.stream() }
+      one = { of, stream: this.#services.redactor.stream() }
       this.#streams.push(one)
     }
     this.#latest = one
@@ -92,25 +92,25 @@ function isOf({ of }: Streamed, { part, kind }: Delta): boolean {
 const NONE: readonly Blob[] = []
 
 /** What a tool sees of its flight. */
-export class ToolTalk implements ToolContext {
+export class ToolRunContext implements ToolContext {
   readonly session: string
   readonly call: CallKey
   readonly approved: boolean
   /** What the handler put beside the log: it lands with the result. */
   kept: readonly Blob[] = NONE
   /** Opened by the first request to a model; null while there was none. */
-  door: Door | null = null
+  door: BudgetedModel | null = null
   /** The tools of the run. */
   tools: Tools | null = null
   readonly clock: Clock
-  #book: Book | null = null
+  #cache: SessionCache | null = null
   #purses: Purses | null = null
-  readonly #world: World
+  readonly #services: Services
   readonly #flight: FlightContext
   readonly #secrets: readonly string[]
 
   constructor(
-    world: World,
+    services: Services,
     session: string,
     call: { readonly key: CallKey; readonly proposal?: Proposal },
     flight: FlightContext,
@@ -120,15 +120,15 @@ export class ToolTalk implements ToolContext {
     this.call = call.key
     // A call that had to be asked runs only after a yes.
     this.approved = call.proposal?.gate?.type === 'ask'
-    this.clock = world.clock
-    this.#world = world
+    this.clock = services.clock
+    this.#services = services
     this.#flight = flight
     this.#secrets = secrets
   }
 
   /** Who pays for what the handler asks of models. Without it none can be asked. */
-  paidBy(book: Book, purses: Purses): void {
-    this.#book = book
+  paidBy(cache: SessionCache, purses: Purses): void {
+    this.#cache = cache
     this.#purses = purses
   }
 
@@ -143,14 +143,14 @@ export class ToolTalk implements ToolContext {
   // Made when looked at: one of these stands in every call, and few handlers look.
   get keep(): ToolContext['keep'] {
     return (text, media = 'text/plain') => {
-      const blob = textBlob(this.#world.redactor.text(text), media)
+      const blob = textBlob(this.#services.redactor.text(text), media)
       this.kept = [...this.kept, blob]
       return refOf(blob)
     }
   }
 
   get recall(): ToolContext['recall'] {
-    return (hash) => findText(this.#world.store, hash)
+    return (hash) => findText(this.#services.store, hash)
   }
 
   get reader(): string | undefined {
@@ -158,20 +158,20 @@ export class ToolTalk implements ToolContext {
   }
 
   get redact(): ToolContext['redact'] {
-    return (text) => this.#world.redactor.text(text)
+    return (text) => this.#services.redactor.text(text)
   }
 
   get askModel(): ToolContext['askModel'] {
-    if (this.#book === null || this.#purses === null)
+    if (this.#cache === null || this.#purses === null)
       throw new ToolFailure('Unavailable', 'No model can be asked here: this is outside of a run.')
-    const parts = { world: this.#world, book: this.#book, flight: this.#flight }
-    this.door ??= new Door(parts, this.call, this.#purses)
+    const parts = { services: this.#services, cache: this.#cache, flight: this.#flight }
+    this.door ??= new BudgetedModel(parts, this.call, this.#purses)
     return this.door.ask
   }
 
   get secret(): ToolContext['secret'] {
     return (name) => {
-      const value = this.#secrets.includes(name) ? this.#world.redactor.value(name) : null
+      const value = this.#secrets.includes(name) ? this.#services.redactor.value(name) : null
       if (value === null) throw new ToolFailure('Unavailable', `The secret ${name} is not there, or was not declared.`)
       return value
     }

@@ -13,12 +13,12 @@ import { emptied } from '../models/output.ts'
 import { ownId } from '../stores/plan/id.ts'
 import { bound } from '../tools/core/bound.ts'
 import { type Metadata, NO_METADATA, type Output, ToolFailure } from '../tools/core/output.ts'
-import { plainCopy, strangerIn } from '../tools/core/plain.ts'
+import { plainCopy, firstNonJson } from '../tools/core/plain.ts'
 import type { Done } from '../tools/core/run.ts'
 import type { AbortReason, FlightContext, Landing } from '../engine/flights.ts'
 import type { LiveDelta } from '../live/live.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
-import { type Frame, refOf, textBlob } from '../engine/wiring.ts'
+import { type FrozenRun, refOf, textBlob } from '../engine/wiring.ts'
 
 /** Longer texts live beside the log, by hash. */
 const INLINE_BYTES_MAX = 64 * 1024
@@ -241,7 +241,8 @@ function writable(metadata: Metadata): Metadata {
   if (metadata === NO_METADATA) return metadata
   try {
     // A copy: what is recorded must not answer otherwise when it is read again.
-    if (strangerIn(metadata, METADATA_LEVELS_MAX) === null) return plainCopy(metadata, METADATA_LEVELS_MAX) as Metadata
+    if (firstNonJson(metadata, METADATA_LEVELS_MAX) === null)
+      return plainCopy(metadata, METADATA_LEVELS_MAX) as Metadata
     return JSON.parse(JSON.stringify(metadata)) as Metadata
   } catch (error) {
     return { left_out: `The metadata cannot be written: ${error instanceof Error ? error.message : 'no JSON'}` }
@@ -287,7 +288,7 @@ function isWhole(args: string): boolean {
   }
 }
 
-export function verdictOf(reply: Reply, frame: Frame): Verdict {
+export function verdictOf(reply: Reply, frame: FrozenRun): Verdict {
   if (reply.calls.length > 0) return { type: 'continue' }
   let text = ''
   for (const part of reply.parts) if (part.type === 'text') text += part.text

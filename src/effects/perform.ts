@@ -4,12 +4,10 @@ import type { Allow, Json, Proposal } from '../kernel/content.ts'
 import { eventId, type OwnerBody } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import { type Call, intentOf, outsideOf } from '../kernel/ledger.ts'
-import { CUTS_MAX, triedMs } from '../kernel/limits.ts'
 import type { Effect } from '../kernel/next.ts'
-import type { Charge, ModelFailure, Reply, Request } from '../kernel/ports.ts'
+import type { Charge, ModelFailure, Reply } from '../kernel/ports.ts'
 import { project } from './request.ts'
 import { refused, unknown } from '../kernel/result.ts'
-import { RETRY_MS_MAX } from '../models/http/failures.ts'
 import { isPriced, type Priced } from '../models/http/hosted.ts'
 import { judgeOutput } from '../models/output.ts'
 import { admit, type Asking, digestOf, placeOf } from '../tools/core/admit.ts'
@@ -17,10 +15,10 @@ import { hourAccount, hourCharges, withinBudget } from '../tools/core/budget.ts'
 import { judge } from '../tools/policy/policy.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
 import { type Admitting, admitted } from './admit-reply.ts'
-import type { Book } from '../engine/session-cache.ts'
-import { detach } from './clone-json.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
+import { cloneJson } from './clone-json.ts'
 import { paidFor } from '../riders/money/budgeted-model.ts'
-import type { AbortReason, Fail, FlightContext, Landing, Perform } from '../engine/flights.ts'
+import type { Fail, FlightContext, Landing, Perform } from '../engine/flights.ts'
 import type { Traits } from '../riders/guard/guard.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import {
@@ -39,81 +37,80 @@ import {
   verdictOf,
   WITHHELD,
 } from './outcomes.ts'
+import type { FailedCall } from './model-failure.ts'
 import { missed, missOf, recalled, type Sent } from './prefix.ts'
 import { Preparer } from './prepare.ts'
 import { isPassing } from '../engine/backoff.ts'
-import { CHARS_A_TOKEN, Purse, type Rate, rateOf, rootAgentOf } from '../riders/money/spending-limits.ts'
-import { assumedFor, charsIn, costed } from '../riders/money/usage-estimate.ts'
-import { Talk, ToolTalk } from './contexts.ts'
+import { SpendingLimits, type Rate, rateOf, rootAgentOf } from '../riders/money/spending-limits.ts'
+import { costed } from '../riders/money/usage-estimate.ts'
+import { ModelContext, ToolRunContext } from './contexts.ts'
 import type { Tools } from './toolbox.ts'
-import { type Agent, type Frame, Frames, resolved, type World } from '../engine/wiring.ts'
+import { type Agent, type FrozenRun, Frames, resolved, type Services } from '../engine/wiring.ts'
 
 const NONE_DENIED: readonly string[] = []
-const BACKOFF_MS = 200
-const BACKOFF_MS_MAX = 30_000
 
 export class Performer {
-  readonly #world: World
+  readonly #services: Services
   readonly #frames: Frames
   readonly #preparer: Preparer
   readonly #rates = new WeakMap<Agent, Rate>()
   readonly #told = new WeakMap<object, number>()
   readonly #traits = new WeakMap<Tools, Traits>()
-  readonly #offers = new WeakMap<Frame, { readonly of: Tools; readonly offered: Tools }>()
+  readonly #offers = new WeakMap<FrozenRun, { readonly of: Tools; readonly offered: Tools }>()
 
-  constructor(world: World) {
-    this.#world = world
-    this.#frames = new Frames(world.store)
-    this.#preparer = new Preparer(world)
+  constructor(services: Services) {
+    this.#services = services
+    this.#frames = new Frames(services.store)
+    this.#preparer = new Preparer(services)
   }
 
   /** The effects of one session's attempt. */
-  for(book: Book): { readonly perform: Perform; readonly fail: Fail } {
+  for(cache: SessionCache): { readonly perform: Perform; readonly fail: Fail } {
     const perform: Perform = (effect, flight) => {
-      if (effect.type === 'call') return this.#call(book, effect, flight)
-      if (effect.type === 'prepare') return this.#preparer.prepare(effect, book, flight)
-      if (effect.type === 'review') return this.#review(book, effect, flight)
-      return effect.mode === 'clear' ? this.#clear(book, effect, flight) : this.#run(book, effect, flight)
+      if (effect.type === 'call') return this.#call(cache, effect, flight)
+      if (effect.type === 'prepare') return this.#preparer.prepare(effect, cache, flight)
+      if (effect.type === 'review') return this.#review(cache, effect, flight)
+      return effect.mode === 'clear' ? this.#clear(cache, effect, flight) : this.#run(cache, effect, flight)
     }
     const fail: Fail = (effect, error) =>
-      effect.type === 'prepare' ? this.#preparer.failed(effect, book, error, PREPARE_MS) : failedLanding(effect, error)
+      effect.type === 'prepare' ? this.#preparer.failed(effect, cache, error, PREPARE_MS) : failedLanding(effect, error)
     return { perform, fail }
   }
 
-  async #call(book: Book, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
-    const agent = this.#world.agent(book.session.agent)
-    const frame = this.#frozen(book) ?? (await this.#freeze(book))
-    const transcript = book.shown ?? (await book.transcript())
-    assert(book.started, 'a model call without model.started')
-    let request = project(book.id, frame, transcript, book.started)
-    if (transcript.hasBlobs) request = { ...request, messages: await resolved(this.#world.store, request.messages) }
+  async #call(cache: SessionCache, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
+    const agent = this.#services.agent(cache.session.agent)
+    const frame = this.#frozen(cache) ?? (await this.#freeze(cache))
+    const transcript = cache.shown ?? (await cache.transcript())
+    assert(cache.started, 'a model call without model.started')
+    let request = project(cache.id, frame, transcript, cache.started)
+    if (transcript.hasBlobs) request = { ...request, messages: await resolved(this.#services.store, request.messages) }
     if (agent.output?.asked) request = { ...request, output: agent.output.asked }
     // Reading took time. If the call is no longer the open one, nobody must be asked.
-    if (!flight.clear() || book.session.run?.model?.seq !== effect.seq) {
+    if (!flight.clear() || cache.session.run?.model?.seq !== effect.seq) {
       return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
     }
-    const talk = new Talk(this.#world, book.id, effect.seq, flight)
+    const modelContext = new ModelContext(this.#services, cache.id, effect.seq, flight)
     // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
     const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
-    if ('type' in tools) return { events: [await this.#failed(book, request, tools, { flight, talk })] }
+    if ('type' in tools) return this.#failed(cache, tools, { request, flight, context: modelContext })
     const { model } = agent
     let said: Reply | ModelFailure
     try {
-      said = await model.call(request, talk)
+      said = await model.call(request, modelContext)
     } catch (error) {
       said = { type: 'failure', class: 'other', message: messageIn(error), retryable: false }
     }
-    const shown = talk.finish(said.type === 'failure' && said.partial === undefined)
+    const shown = modelContext.finish(said.type === 'failure' && said.partial === undefined)
     if (shown !== undefined && said.type === 'failure') said = { ...said, partial: shown }
-    if (said.type === 'failure') return { events: [await this.#failed(book, request, said, { flight, talk })] }
+    if (said.type === 'failure') return this.#failed(cache, said, { request, flight, context: modelContext })
     const untold = said.cost === undefined && (said.usage !== null || isPriced(model))
     const answer = untold ? await costed(model, request, said) : said
     const { messages } = transcript
     const miss = isPriced(model)
-      ? await this.#missed(book, { frame, messages, answer, model, allow: request.allow })
+      ? await this.#missed(cache, { frame, messages, answer, model, allow: request.allow })
       : undefined
     const offered = this.#offered(frame, tools)
-    const proposed = admit(answer.calls, offered, this.#asking(agent, book))
+    const proposed = admit(answer.calls, offered, this.#asking(agent, cache))
     const read = proposed instanceof Promise ? await proposed : proposed
     const whole =
       answer.finish === 'length' ? read.map((call, i) => uncut(call, answer.calls[i]?.args ?? '', answer.usage)) : read
@@ -123,19 +120,26 @@ export class Performer {
       : output
         ? await judgeOutput(output, answer, [...frame.definitions.keys()])
         : verdictOf(answer, frame)
-    const admitting: Admitting = { world: this.#world, agent, book, tools: offered, allow: request.allow, flight }
+    const admitting: Admitting = {
+      services: this.#services,
+      agent,
+      cache,
+      tools: offered,
+      allow: request.allow,
+      flight,
+    }
     const settled = admitted(admitting, whole, judged, answer)
     const { calls, verdict, nudge } = settled instanceof Promise ? await settled : settled
     const { actionsPerHour, asksPerHour } = agent.policy
     const message = messageOf(answer, calls, verdict, miss)
     if (nudge !== undefined) return { events: [message, { type: 'note.added', kind: 'nudge', text: nudge }] }
     if ((actionsPerHour === undefined && asksPerHour === undefined) || calls.length === 0) return { events: [message] }
-    return this.#budgeted(message, agent, book, effect.seq)
+    return this.#budgeted(message, agent, cache, effect.seq)
   }
 
   /** Did this request begin with the bytes of the one before? Only models that are paid for have a cache worth watching. */
   async #missed(
-    book: Book,
+    cache: SessionCache,
     {
       frame,
       messages,
@@ -148,23 +152,23 @@ export class Performer {
     // Whoever spoke before may have been asked by another process.
     const spoke = messages.some((message) => message.role === 'assistant')
     const sent =
-      book.sent ?? (spoke ? await recalled(this.#world.store, book.id, book.session.seq, this.#frames) : null)
+      cache.sent ?? (spoke ? await recalled(this.#services.store, cache.id, cache.session.seq, this.#frames) : null)
     // A copy: a compaction changes the list itself.
     const barred = model.choiceCached ? allow === 'none' : null
     const now = { frame, messages: messages.slice(), route, barred }
-    book.sent = { ...now, inputTokens: usage?.inputTokens ?? 0 }
+    cache.sent = { ...now, inputTokens: usage?.inputTokens ?? 0 }
     const miss = sent && missOf(sent, now)
     return miss ? missed(miss, sent, (await model.profile()).price) : undefined
   }
 
   /** What acts, and what is asked, is counted in the same commit as the reply that wants it. A child counts as its root does. */
-  async #budgeted(message: Message, { policy }: Agent, book: Book, seq: number): Promise<Landing> {
-    const { store } = this.#world
-    const agent = await rootAgentOf(book.session, store)
+  async #budgeted(message: Message, { policy }: Agent, cache: SessionCache, seq: number): Promise<Landing> {
+    const { store } = this.#services
+    const agent = await rootAgentOf(cache.session, store)
     const now = store.now()
     const budgets = (['asks', 'actions'] as const).flatMap((of) => {
       const perHour = of === 'asks' ? policy.asksPerHour : policy.actionsPerHour
-      const place = { account: hourAccount(of, agent, now), key: `${eventId(book.id, seq)}:${of}` }
+      const place = { account: hourAccount(of, agent, now), key: `${eventId(cache.id, seq)}:${of}` }
       return perHour === undefined ? [] : [{ of, perHour, ...place }]
     })
     const count = async (before: number): Promise<Landing | null> => {
@@ -186,28 +190,28 @@ export class Performer {
   }
 
   /** What calls of this session's model may cost. Planning costs nothing. */
-  async purse(book: Book): Promise<Purse> {
-    const { agent } = book.session
-    return agent === '' || this.#world.agent(agent).planner ? UNPRICED : this.allowance(book)
+  async spending(cache: SessionCache): Promise<SpendingLimits> {
+    const { agent } = cache.session
+    return agent === '' || this.#services.agent(agent).planner ? UNPRICED : this.allowance(cache)
   }
 
   /** What its tools may spend. Only with a budget does anything have to be found out for it. */
-  async allowance(book: Book): Promise<Purse> {
-    const agent = this.#world.agent(book.session.agent)
+  async allowance(cache: SessionCache): Promise<SpendingLimits> {
+    const agent = this.#services.agent(cache.session.agent)
     if (agent.budget === null) return UNPRICED
-    await book.count()
+    await cache.count()
     const rate = this.#rates.get(agent) ?? (await rateOf(agent.model))
     this.#rates.set(agent, rate)
-    const { session } = book
-    if (session.run && !this.#frozen(book)) await this.#freeze(book)
-    const payer = await rootAgentOf(session, this.#world.store)
-    return new Purse(payer, agent.budget, { ...rate, baseChars: () => this.#baseChars(book, agent) })
+    const { session } = cache
+    if (session.run && !this.#frozen(cache)) await this.#freeze(cache)
+    const payer = await rootAgentOf(session, this.#services.store)
+    return new SpendingLimits(payer, agent.budget, { ...rate, baseChars: () => this.#baseChars(cache, agent) })
   }
 
   /** What the guard must know of an agent's tools. The same object while they are the same. */
   traits(name: string): Traits {
     if (name === '') return NO_TRAITS
-    const { tools, output } = this.#world.agent(name)
+    const { tools, output } = this.#services.agent(name)
     const { seen } = tools
     const finalResult = output?.asked?.mode === 'tool'
     if (seen === null) return { ...NO_TRAITS, finalResult }
@@ -221,8 +225,8 @@ export class Performer {
   }
 
   /** What stands before the conversation: as the run froze it, or as the run that begins just now will. */
-  #baseChars(book: Book, agent: Agent): number {
-    const told = this.#frozen(book) ?? agent.tools.seen
+  #baseChars(cache: SessionCache, agent: Agent): number {
+    const told = this.#frozen(cache) ?? agent.tools.seen
     if (told === null) return agent.instructions.length
     const known = this.#told.get(told) ?? baseOf(told, agent)
     this.#told.set(told, known)
@@ -230,7 +234,7 @@ export class Performer {
   }
 
   /** A tool that came while the run was open is unknown to it. */
-  #offered(frame: Frame, tools: Tools): Tools {
+  #offered(frame: FrozenRun, tools: Tools): Tools {
     const known = this.#offers.get(frame)
     if (known?.of === tools) return known.offered
     const offered = new Map([...tools].filter(([name]) => frame.definitions.has(name)))
@@ -239,115 +243,52 @@ export class Performer {
   }
 
   /** Expiry is seen by the attempt and by the store: a question must be open for both. */
-  #asking({ approvalMs, policy, environment, model }: Agent, book: Book): Asking {
-    const { store, redactor } = this.#world
+  #asking({ approvalMs, policy, environment, model }: Agent, cache: SessionCache): Asking {
+    const { store, redactor } = this.#services
     const verbatim = isPriced(model) && model.verbatim === true
     return {
-      now: Math.max(store.now(), book.now()),
+      now: Math.max(store.now(), cache.now()),
       approvalMs,
       policy,
       environment,
       redactor,
       verbatim,
-      denied: book.session.run?.said?.denied ?? NONE_DENIED,
+      denied: cache.session.run?.said?.denied ?? NONE_DENIED,
     }
   }
 
-  #frozen(book: Book): Frame | null {
-    return book.frame !== null && book.frame.run === book.session.run?.seq ? book.frame.frame : null
+  #frozen(cache: SessionCache): FrozenRun | null {
+    return cache.frame !== null && cache.frame.run === cache.session.run?.seq ? cache.frame.frame : null
   }
 
-  async #freeze(book: Book): Promise<Frame> {
-    const { run } = book.session
+  async #freeze(cache: SessionCache): Promise<FrozenRun> {
+    const { run } = cache.session
     assert(run, 'an effect outside of a run')
     const frame = await this.#frames.of(run.toolset, run.instructions)
-    book.frame = { run: run.seq, frame }
+    cache.frame = { run: run.seq, frame }
     return frame
   }
 
-  /** Whoever was stopped, or had begun to answer, has worked, and it is nowhere said for how much. */
-  async #failed(
-    book: Book,
-    request: Request,
-    failure: ModelFailure,
-    { flight: { reason }, talk: { spoke } }: { readonly flight: FlightContext; readonly talk: Talk },
-  ): Promise<Failed> {
-    const failed = await this.#failure(failure, book, { reason, spoke, chars: () => charsIn(request) })
-    if (failure.unasked || (reason === null && !spoke && failure.class !== 'timeout')) return failed
-    const { model } = this.#world.agent(book.session.agent)
-    return { ...failed, ...(await assumedFor(model, request, failed.partial?.length ?? 0)) }
-  }
-
-  async #failure(
-    failure: ModelFailure,
-    book: Book,
-    { reason, spoke, chars }: { reason: AbortReason | null; spoke: boolean; chars: () => number },
-  ): Promise<Failed> {
-    const { retryAfterMs, unasked } = failure
-    // Present whenever an answer had begun: empty if nothing of it was text.
-    const partial = failure.partial ?? (spoke || failure.broken ? '' : undefined)
-    const { failures = 0, limits = null, model = null, waitedMs = 0, cuts = 0 } = book.session.run ?? {}
-    const now = book.now()
-    const stopped = reason && stoppedCall(reason, { elapsedMs: now - (model?.at ?? now), partial })
-    // Its time is over: that is one more try that failed. Whoever else stopped it wants no other.
-    if (stopped && reason !== 'timeout') return stopped
-    const said =
-      failure.class === 'overflow' ? await this.#full(failure, book, chars()) : failure.message || failure.class
-    const {
-      class: kind,
-      message,
-      retryable,
-    } = stopped || { class: failure.class, message: said, retryable: failure.retryable }
-    const failed = {
-      type: 'model.failed',
-      class: kind,
-      message,
-      ...(partial === undefined ? {} : { partial }),
-    } as const
-    if (!retryable || limits === null) return { ...failed, retryable: false }
-    const tries = failures + (unasked ? 0 : 1)
-    const usedMs = waitedMs + triedMs({ limits }, model?.at ?? now, now)
-    const leftMs = (limits.patienceMs ?? Number.POSITIVE_INFINITY) - usedMs
-    const often = tries >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY)
-    const cut = partial !== undefined && cuts + 1 >= CUTS_MAX
-    // Nothing is tried again, so the end of the run names its cause.
-    // A model of the user's own may say anything.
-    const askedMs = retryAfterMs !== undefined && retryAfterMs > 0 ? Math.min(retryAfterMs, RETRY_MS_MAX) : 0
-    if (often || cut || leftMs <= 0 || askedMs > leftMs) {
-      const until =
-        askedMs > leftMs ? ` The provider is to be asked again at ${new Date(now + askedMs).toISOString()}.` : ''
-      const after = `Given up after ${tries === 1 ? '1 try' : `${tries} tries`}.`
-      return { ...failed, message: `${message}${until} ${after}`, retryable: false }
-    }
-    // Sessions that failed at the same moment try again one after the other, and none before the provider said.
-    const backoff = Math.max(askedMs, Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** Math.min(failures, 20)))
-    const jitter = (Math.min(backoff, BACKOFF_MS_MAX) * this.#world.random.fraction()) / 4
-    const wait = Math.min(leftMs, backoff + jitter)
-    return { ...failed, retryable: true, retryAt: now + Math.ceil(wait), ...(unasked ? { unasked } : {}) }
-  }
-
-  /** Nothing is cut silently: whoever looks is told how full it is, and what can be done. */
-  async #full(failure: ModelFailure, book: Book, chars: number): Promise<string> {
-    const { model } = this.#world.agent(book.session.agent)
-    const tokens = Math.ceil(chars / CHARS_A_TOKEN)
-    const most = isPriced(model) ? ` of ${(await model.profile()).contextTokens}` : ''
-    return `The context is full: about ${tokens}${most} tokens. Fork the session from an earlier event, or go on with a model that takes more. (${failure.message})`
+  /** Most turns never need it, so it is loaded by the first that does. */
+  async #failed(cache: SessionCache, failure: ModelFailure, during: FailedCall): Promise<Landing> {
+    const { failedCall } = await import('./model-failure.ts')
+    return { events: [await failedCall(this.#services, cache, failure, during)] }
   }
 
   /** The last word before a call starts: it lands as the call's intent, or as a denial, and so it is asked for once. */
-  async #clear(book: Book, effect: Extract<Effect, { type: 'run' }>, flight: FlightContext): Promise<Landing> {
+  async #clear(cache: SessionCache, effect: Extract<Effect, { type: 'run' }>, flight: FlightContext): Promise<Landing> {
     const { call } = effect
-    const { hooks, agent: agentOf } = this.#world
+    const { hooks, agent: agentOf } = this.#services
     const { key, proposal } = call
-    const agent = agentOf(book.session.agent)
+    const agent = agentOf(cache.session.agent)
     const denied = this.#secondLook(agent, proposal)
     if (denied !== null) return { events: [refused(key, 'denied', denied)] }
     if (proposal.digest !== undefined) {
-      const again = await this.#elsewhere(book, agent, call, flight)
+      const again = await this.#elsewhere(cache, agent, call, flight)
       if (again) return again
     }
     const child = outsideOf(proposal)?.child
-    const at = { session: book.id, agent: agent.name, call: key, tool: proposal.tool, args: detach(proposal.args) }
+    const at = { session: cache.id, agent: agent.name, call: key, tool: proposal.tool, args: cloneJson(proposal.args) }
     let dropped = false
     // Once it was not ours it stays so, lest a hook be passed over.
     const wanted = (): boolean => {
@@ -369,21 +310,25 @@ export class Performer {
     return dropped || flight.reason !== null ? { events: [] } : { events: [intentOf(call)] }
   }
 
-  async #review(book: Book, effect: Extract<Effect, { type: 'review' }>, flight: FlightContext): Promise<Landing> {
+  async #review(
+    cache: SessionCache,
+    effect: Extract<Effect, { type: 'review' }>,
+    flight: FlightContext,
+  ): Promise<Landing> {
     const { reviewRun } = await import('./review.ts')
-    const asking = this.#asking(this.#world.agent(book.session.agent), book)
-    return reviewRun({ world: this.#world, preparer: this.#preparer, asking }, effect, book, flight)
+    const asking = this.#asking(this.#services.agent(cache.session.agent), cache)
+    return reviewRun({ services: this.#services, preparer: this.#preparer, asking }, effect, cache, flight)
   }
 
   /** It was approved for another place than it would act in now: that was no yes to this, so it is asked again. */
-  async #elsewhere(book: Book, agent: Agent, call: Call, flight: FlightContext): Promise<Landing | null> {
+  async #elsewhere(cache: SessionCache, agent: Agent, call: Call, flight: FlightContext): Promise<Landing | null> {
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const { tool: name, place, sequential = false } = call.proposal
     const tool = tools.get(name)
     if (!tool || placeOf(tool, agent.environment) === place) return null
     const { reviewCall } = await import('./review.ts')
-    const admitting: Admitting = { world: this.#world, agent, book, tools, allow: 'all', flight }
-    return { events: [await reviewCall(admitting, this.#asking(agent, book), call, sequential)] }
+    const admitting: Admitting = { services: this.#services, agent, cache, tools, allow: 'all', flight }
+    return { events: [await reviewCall(admitting, this.#asking(agent, cache), call, sequential)] }
   }
 
   /** The policy as it is now may say more no's than when the call was admitted, and nothing else. */
@@ -394,12 +339,12 @@ export class Performer {
     return judged.type === 'deny' ? judged.reason : null
   }
 
-  async #run(book: Book, effect: Extract<Effect, { type: 'run' }>, flight: FlightContext): Promise<Landing> {
+  async #run(cache: SessionCache, effect: Extract<Effect, { type: 'run' }>, flight: FlightContext): Promise<Landing> {
     const { call, mode } = effect
-    const agent = this.#world.agent(book.session.agent)
+    const agent = this.#services.agent(cache.session.agent)
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const tool = tools.get(call.proposal.tool)
-    const frame = this.#frozen(book) ?? (await this.#freeze(book))
+    const frame = this.#frozen(cache) ?? (await this.#freeze(cache))
     if (!tool || frame.definitions.get(tool.name) !== tool.definition) {
       const what = tool ? 'has changed' : 'is no longer there'
       return {
@@ -414,27 +359,27 @@ export class Performer {
         return { events: [refused(call.key, 'error', `Not run: ${wrong} that ${moved ? 'was' : 'were'} approved.`)] }
     }
     if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
-    const context = new ToolTalk(this.#world, book.id, call, flight, tool.secrets)
-    context.paidBy(book, this)
+    const context = new ToolRunContext(this.#services, cache.id, call, flight, tool.secrets)
+    context.paidBy(cache, this)
     context.tools = this.#offered(frame, tools)
-    const args = detach(approved)
-    const leave = this.#world.watchdog?.enter({ tool: tool.name, call: call.key, session: book.id })
+    const args = cloneJson(approved)
+    const leave = this.#services.watchdog?.enter({ tool: tool.name, call: call.key, session: cache.id })
     const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
     leave?.()
-    const settled = this.#done(book, effect, { done, context, flight })
+    const settled = this.#done(cache, effect, { done, context, flight })
     const landing = settled instanceof Promise ? await settled : settled
     // The attempt that is asked about may have asked models too.
     if (context.door === null && mode === 'execute') return landing
-    return paidFor(landing, book.id, call.key, context.door?.spent ?? null)
+    return paidFor(landing, cache.id, call.key, context.door?.spent ?? null)
   }
 
   /** What came of a call that ran. A promise only if hooks have a say on it. */
-  #done(book: Book, effect: Extract<Effect, { type: 'run' }>, ran: Ran): Landing | Promise<Landing> {
+  #done(cache: SessionCache, effect: Extract<Effect, { type: 'run' }>, ran: Ran): Landing | Promise<Landing> {
     const { done, context, flight } = ran
     const { call } = effect
     if (done.type === 'undecided') return { events: [unknown(call.key)] }
-    const { hooks, redactor } = this.#world
-    const hooked = hooks?.has('after_tool_call', this.#world.agent(book.session.agent).name, call.proposal.tool)
+    const { hooks, redactor } = this.#services
+    const hooked = hooks?.has('after_tool_call', this.#services.agent(cache.session.agent).name, call.proposal.tool)
     if (done.type === 'failed' && flight.reason !== null) {
       const stopped = abandon(effect, flight.reason, true)
       // A tool that says what it had done when it was stopped is quoted, unless a hook must see that first.
@@ -443,15 +388,15 @@ export class Performer {
     }
     if (!hooks || !hooked) return resultOf(call, done, context.kept, { redactor, context })
     if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })
-    return this.#seen(book, call, { done, context, flight }, hooks)
+    return this.#seen(cache, call, { done, context, flight }, hooks)
   }
 
   /** After the hooks that see a result before anybody else does. */
-  async #seen(book: Book, call: Call, { done, context, flight }: Ran<Ended>, hooks: Hooks): Promise<Landing> {
-    const { redactor, agent } = this.#world
+  async #seen(cache: SessionCache, call: Call, { done, context, flight }: Ran<Ended>, hooks: Hooks): Promise<Landing> {
+    const { redactor, agent } = this.#services
     const withheld = { ...done, output: WITHHELD }
     const { tool, args } = call.proposal
-    const at = { session: book.id, agent: agent(book.session.agent).name, call: call.key, tool, args }
+    const at = { session: cache.id, agent: agent(cache.session.agent).name, call: call.key, tool, args }
     try {
       const said = await inTime(hooks.rewritten(at, done.output), flight, WITHHELD)
       // A hook has its say on the result. What the call adds beside it stands, unless nobody may see what it did.
@@ -466,17 +411,16 @@ export class Performer {
   }
 }
 
-type Failed = Extract<OwnerBody, { type: 'model.failed' }>
 type Ended = Exclude<Done, { type: 'undecided' }>
 type Ran<As extends Done = Done> = {
   readonly done: As
-  readonly context: ToolTalk
+  readonly context: ToolRunContext
   readonly flight: FlightContext
 }
 
-const UNPRICED = new Purse('', {}, null)
+const UNPRICED = new SpendingLimits('', {}, null)
 const NO_TRAITS: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
-function baseOf(told: Frame | Tools, { instructions, output }: Agent): number {
+function baseOf(told: FrozenRun | Tools, { instructions, output }: Agent): number {
   const asked = output?.asked ? JSON.stringify(output.asked.schema).length : 0
   if ('definitions' in told) return asked + told.instructions.length + JSON.stringify(told.tools).length
   const tools = [...told.values()].map(({ name, description, parameters, instructions: said }) => {

@@ -5,11 +5,11 @@ import type { Event } from '../kernel/event.ts'
 import type { Store } from '../kernel/ports.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Price } from '../models/price.ts'
-import type { Frame, Frames } from '../engine/wiring.ts'
+import type { FrozenRun, Frames } from '../engine/wiring.ts'
 
 /** What a request began with. */
 export type Sent = {
-  readonly frame: Frame
+  readonly frame: FrozenRun
   readonly messages: readonly Message[]
   /** Who answered, and how many tokens that took. */
   readonly route: string | undefined

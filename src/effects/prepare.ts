@@ -4,7 +4,7 @@ import type { OwnerBody, Setup } from '../kernel/event.ts'
 import type { Failure } from '../kernel/failure.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob } from '../kernel/ports.ts'
-import type { Book } from '../engine/session-cache.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import { inputText } from '../view/history.ts'
@@ -12,7 +12,7 @@ import { inTime, messageIn, PREPARE_MS, TOO_LONG } from './outcomes.ts'
 import { originText, readOrigin } from '../sessions/origin.ts'
 import { backoffMs, isPassing } from '../engine/backoff.ts'
 import type { Tools } from './toolbox.ts'
-import { type Agent, textBlob, toolsetBlob, type World } from '../engine/wiring.ts'
+import { type Agent, textBlob, toolsetBlob, type Services } from '../engine/wiring.ts'
 
 type Prepare = Extract<Effect, { type: 'prepare' }>
 
@@ -24,40 +24,44 @@ type Frozen = {
 }
 
 export class Preparer {
-  readonly #world: World
+  readonly #services: Services
   /** A set of tools does not change; when an agent's tools do, it gets another set. So each is hashed once. */
   readonly #frozen = new WeakMap<Tools, Frozen>()
   /** What is said of where a session was opened, which never changes. */
-  readonly #places = new WeakMap<Book, string>()
+  readonly #places = new WeakMap<SessionCache, string>()
 
-  constructor(world: World) {
-    this.#world = world
+  constructor(services: Services) {
+    this.#services = services
   }
 
-  async prepare(effect: Prepare, book: Book, flight: FlightContext): Promise<Landing> {
-    const from = book.now()
+  async prepare(effect: Prepare, cache: SessionCache, flight: FlightContext): Promise<Landing> {
+    const from = cache.now()
     try {
-      return await this.#prepare(effect, book, flight)
+      return await this.#prepare(effect, cache, flight)
     } catch (error) {
-      return this.failed(effect, book, flight.reason === 'timeout' ? TOO_LONG : error, book.now() - from)
+      return this.failed(effect, cache, flight.reason === 'timeout' ? TOO_LONG : error, cache.now() - from)
     }
   }
 
   /** What becomes of a run that could not begin: it is tried again while what is away may come back and the patience lasts. */
-  failed(effect: Prepare, book: Book, error: unknown, triedMs: number): Landing {
+  failed(effect: Prepare, cache: SessionCache, error: unknown, triedMs: number): Landing {
     const { inputs, wakes } = effect
-    const { random } = this.#world
+    const { random } = this.#services
     const why = messageIn(error)
     const passing = isPassing(error)
     let message = why
     if (passing) {
-      const { patienceMs = Number.POSITIVE_INFINITY } = limitsFor(this.#world.agent(book.session.agent), effect, book)
-      const { tries = 0, waitedMs = 0 } = book.session.deferred ?? {}
+      const { patienceMs = Number.POSITIVE_INFINITY } = limitsFor(
+        this.#services.agent(cache.session.agent),
+        effect,
+        cache,
+      )
+      const { tries = 0, waitedMs = 0 } = cache.session.deferred ?? {}
       const usedMs = waitedMs + Math.min(Math.max(0, triedMs), PREPARE_MS)
       const waitMs = Math.ceil(backoffMs(tries + 1) * (1 + random.fraction() / 4))
       if (usedMs < patienceMs) {
         const wait = Math.min(waitMs, patienceMs - usedMs)
-        const retryAt = book.now() + wait
+        const retryAt = cache.now() + wait
         return { events: [{ type: 'run.deferred', message: why, retryAt, waitedMs: usedMs + wait }] }
       }
       message = `${why} Given up after ${tries === 0 ? '1 try' : `${tries + 1} tries`}.`
@@ -71,20 +75,20 @@ export class Preparer {
     return { events: [{ type: 'run.settled', outcome, inputs, ...used }] }
   }
 
-  async #prepare(effect: Prepare, book: Book, flight: FlightContext): Promise<Landing> {
-    const agent = this.#world.agent(book.session.agent)
-    const { hooks } = this.#world
+  async #prepare(effect: Prepare, cache: SessionCache, flight: FlightContext): Promise<Landing> {
+    const agent = this.#services.agent(cache.session.agent)
+    const { hooks } = this.#services
     // First what may be away: hooks are not told of a run that cannot begin.
     const tools = await agent.tools.open(flight)
-    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, book, flight)
+    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, cache, flight)
     if ('events' in said) return said
-    const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, book) : []
+    const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, cache) : []
     const contexts = [...told, ...said.contexts]
-    const { setup, blobs } = await this.setup(book, agent, tools)
+    const { setup, blobs } = await this.setup(cache, agent, tools)
     const { inputs, wakes } = effect
     return {
       events: [
-        { type: 'run.started', inputs, wakes, limits: limitsFor(agent, effect, book), ...setup },
+        { type: 'run.started', inputs, wakes, limits: limitsFor(agent, effect, cache), ...setup },
         ...contexts.map((text): OwnerBody => ({ type: 'note.added', kind: 'context', text })),
       ],
       blobs,
@@ -92,22 +96,26 @@ export class Preparer {
   }
 
   /** What a run is frozen to, as it is now. */
-  async setup(book: Book, agent: Agent, tools: Tools): Promise<{ readonly setup: Setup; readonly blobs: Blob[] }> {
+  async setup(
+    cache: SessionCache,
+    agent: Agent,
+    tools: Tools,
+  ): Promise<{ readonly setup: Setup; readonly blobs: Blob[] }> {
     const { toolset, policy, ...frozen } = this.#freeze(agent, tools)
-    const instructions = await this.#placed(book, frozen)
+    const instructions = await this.#placed(cache, frozen)
     const hashes = { toolset: toolset.hash, instructions: instructions.hash }
     const { warnings } = agent.tools
     const more = { ...(policy ? { policy: policy.hash } : {}), ...(warnings.length > 0 ? { warnings } : {}) }
-    const setup = { ...hashes, ...more, code: this.#world.code }
+    const setup = { ...hashes, ...more, code: this.#services.code }
     return { setup, blobs: policy ? [toolset, instructions, policy] : [toolset, instructions] }
   }
 
   /** A run that nobody's message began must know what it is for. */
-  async #woken({ wakes }: Prepare, { id, session }: Book): Promise<readonly string[]> {
+  async #woken({ wakes }: Prepare, { id, session }: SessionCache): Promise<readonly string[]> {
     const found = session.wakes
       .filter(({ key }) => wakes.includes(key))
       .map(async ({ seq, key }) => {
-        const [event] = (await this.#world.store.read(id, seq - 1, 1)).events
+        const [event] = (await this.#services.store.read(id, seq - 1, 1)).events
         return event?.type === 'wake.scheduled' ? event.reason : key
       })
     return (await Promise.all(found)).map((reason) => `It is time for what was scheduled: ${reason}`)
@@ -117,12 +125,12 @@ export class Preparer {
   async #ask(
     hooks: Hooks,
     { inputs }: Prepare,
-    { id, session }: Book,
+    { id, session }: SessionCache,
     flight: FlightContext,
   ): Promise<Landing | { readonly contexts: readonly string[] }> {
     const { agent } = session
     if (!hooks.has('run_start', agent) && !hooks.has('user_prompt_submit', agent)) return NOTHING
-    const prompt = await inputText(this.#world.store, id, inputs)
+    const prompt = await inputText(this.#services.store, id, inputs)
     const at = { session: id, agent, prompt }
     await hooks.tell('run_start', at)
     const said = inputs.length > 0 ? await inTime(hooks.prompt(at), flight, null, 'timeout') : NOTHING
@@ -132,10 +140,10 @@ export class Preparer {
   }
 
   /** What the session was opened with is said last: what comes before is the same for every session of the agent. */
-  async #placed(book: Book, { said, instructions }: Pick<Frozen, 'said' | 'instructions'>): Promise<Blob> {
-    const { store, redactor } = this.#world
-    const place = this.#places.get(book) ?? originText(await readOrigin(store, book.id))
-    this.#places.set(book, place)
+  async #placed(cache: SessionCache, { said, instructions }: Pick<Frozen, 'said' | 'instructions'>): Promise<Blob> {
+    const { store, redactor } = this.#services
+    const place = this.#places.get(cache) ?? originText(await readOrigin(store, cache.id))
+    this.#places.set(cache, place)
     if (place === '') return instructions
     return textBlob(redactor.text([said, place].filter((text) => text !== '').join('\n\n')), 'text/plain')
   }
@@ -143,7 +151,7 @@ export class Preparer {
   #freeze(agent: Agent, tools: Tools): Frozen {
     const known = this.#frozen.get(tools)
     if (known) return known
-    const { redactor } = this.#world
+    const { redactor } = this.#services
     const said = redactor.text(instructionsOf(agent, tools))
     const { rules, ...rest } = agent.policy
     const none = rules.length === 0 && Object.keys(rest).length === 0
@@ -159,7 +167,7 @@ export class Preparer {
 }
 
 /** The patience that came with the messages that open the run, the longest of them, or else the agent's own. */
-function limitsFor({ limits }: Agent, { inputs }: Prepare, { session }: Book): Limits {
+function limitsFor({ limits }: Agent, { inputs }: Prepare, { session }: SessionCache): Limits {
   let most = -1
   for (const { seq, patienceMs = -1 } of session.inputs) if (inputs.includes(seq)) most = Math.max(most, patienceMs)
   return most < 0 ? limits : { ...limits, patienceMs: most }

@@ -10,25 +10,25 @@ import { admit, type Asking } from '../tools/core/admit.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import type { Approval, Tool } from '../tools/core/tool.ts'
 import { type Admitting, admittedAgain } from './admit-reply.ts'
-import type { Book } from '../engine/session-cache.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { Preparer } from './prepare.ts'
 import type { Tools } from './toolbox.ts'
-import type { World } from '../engine/wiring.ts'
+import type { Services } from '../engine/wiring.ts'
 
 const RAN = 'This call ran where the session comes from.'
 
 /** The run as a whole: its setup is that of now, and each open call is asked about. The run's own word comes last. */
 export async function reviewRun(
-  { world, preparer, asking }: { world: World; preparer: Preparer; asking: Asking },
+  { services, preparer, asking }: { services: Services; preparer: Preparer; asking: Asking },
   { calls }: Extract<Effect, { type: 'review' }>,
-  book: Book,
+  cache: SessionCache,
   flight: FlightContext,
 ): Promise<Landing> {
-  const agent = world.agent(book.session.agent)
+  const agent = services.agent(cache.session.agent)
   const tools = await agent.tools.open(flight)
-  const { setup, blobs } = await preparer.setup(book, agent, tools)
-  const admitting: Admitting = { world, agent, book, tools, allow: 'all', flight }
+  const { setup, blobs } = await preparer.setup(cache, agent, tools)
+  const admitting: Admitting = { services, agent, cache, tools, allow: 'all', flight }
   const events: OwnerBody[] = []
   for (const call of calls) {
     if (mayHaveRun(call, tools)) events.push(unknown(call.key, RAN))

@@ -11,7 +11,7 @@ import { type Decision, type Effect, next } from '../kernel/next.ts'
 import { settlement } from '../kernel/result.ts'
 import type { Blob, Charge, Clock, OwnerWrite, Store, Write } from '../kernel/ports.ts'
 import { FOLD_VERSION, type Session } from '../kernel/session.ts'
-import type { Book } from './session-cache.ts'
+import type { SessionCache } from './session-cache.ts'
 import { cardOf } from './card.ts'
 import { chargesOf } from '../riders/money/charges.ts'
 import { answered, awaits, dismissed, type End, endOf, type Family, handed } from '../riders/children/children.ts'
@@ -21,18 +21,18 @@ import { holdsUnder } from '../riders/money/budgeted-model.ts'
 import { charsOf } from '../view/history.ts'
 import { stoppedReply } from '../effects/outcomes.ts'
 import { spokenIn } from '../sessions/result.ts'
-import type { Purse } from '../riders/money/spending-limits.ts'
+import type { SpendingLimits } from '../riders/money/spending-limits.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
 
 export type Job = {
-  readonly book: Book
+  readonly cache: SessionCache
   readonly epoch: number
   /** Whether this attempt has begun a turn: the next one it begins shows that it got on. */
   readonly attempt: { turned: boolean }
   readonly store: Store
   readonly clock: Clock
   readonly flights: FlightOptions
-  readonly purse: Purse
+  readonly spending: SpendingLimits
   readonly redactor: Redactor
   /** What the guard must know of the tools. Null: no language model is guarded here. */
   readonly traits: (() => Traits) | null
@@ -41,7 +41,7 @@ export type Job = {
   /** The tool with which an agent reads kept texts. */
   readonly readerOf: (agent: string) => string | undefined
   /** These events are on disk, and these other sessions have something to look at. */
-  readonly committed: (plan: Plan) => void
+  readonly committed: (plan: CommitPlan) => void
   /** A commit succeeded that was begun at this time: the lease was ours then. */
   readonly renewed: (at: number) => void
   /** The lease has ended by the clock, and somebody else may have the session by now. */
@@ -53,21 +53,21 @@ export type Job = {
 }
 
 /** The end of an attempt from outside: the lease is lost, or the process wants to stop. */
-export type Leash = { pull: 'lost' | 'stopped' | null; ring: () => void }
+export type StopSignal = { reason: 'lost' | 'stopped' | null; ring: () => void }
 
 /** A request did not fit the money of this account. */
 export type Broke = { readonly account?: Account; readonly short?: Shortage }
 
 const SNAPSHOT_EVERY = 1_000
 
-export type Plan = {
+export type CommitPlan = {
   readonly events: readonly OwnerEvent[]
   readonly decision: Decision
   readonly landed: number
   readonly write: OwnerWrite
   /** The whole commit: the session itself, and the children it makes. */
   readonly writes: readonly Write[]
-  readonly stirred: readonly string[]
+  readonly woken: readonly string[]
   /** The run that this commit settles, by the seq of its start; null if it settles none. */
   readonly ended: number | null
   readonly broke: Broke | null
@@ -75,16 +75,16 @@ export type Plan = {
   readonly at: number
 }
 
-/** Takes the events into the book's session, in place: when the commit fails the book is opened anew. */
-export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | null): Plan {
-  const { book, epoch, redactor } = job
-  const { session: s, guard } = book
-  if (s.epoch > epoch) throw new Fault('lease_lost', `Session ${book.id} is driven by a newer attempt.`)
+/** Takes the events into the cached session, in place: when the commit fails the cache is read anew. */
+export function planCommit(job: Job, flights: Flights, stopSignal: StopSignal, broke: Broke | null): CommitPlan {
+  const { cache, epoch, redactor } = job
+  const { session: s, guard } = cache
+  if (s.epoch > epoch) throw new Fault('lease_lost', `Session ${cache.id} is driven by a newer attempt.`)
   const begun = job.clock.now()
-  const here = { now: book.now(), epoch }
+  const here = { now: cache.now(), epoch }
   const expectedSeq = s.seq
   const first = s.epoch < epoch
-  const spending = { id: book.id, root: s.parent?.root ?? book.id, run: s.began, open: s.run?.model ?? null }
+  const spender = { id: cache.id, root: s.parent?.root ?? cache.id, run: s.began, open: s.run?.model ?? null }
   const events: OwnerEvent[] = []
   const blobs: Blob[] = []
   const spent: Charge[] = []
@@ -92,13 +92,13 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
   let end: End | null = null
   const add = (body: OwnerBody): void => {
     const call = isGivenUp(body, first) ? openCall(s, body.call) : undefined
-    if (call?.state.type === 'outside') dismissed(family, book.id, call)
-    else if (call?.state.type === 'running') spent.push({ type: 'lost', key: holdsUnder(book.id, call.key) })
+    if (call?.state.type === 'outside') dismissed(family, cache.id, call)
+    else if (call?.state.type === 'running') spent.push({ type: 'lost', key: holdsUnder(cache.id, call.key) })
     const clean = redactor.idle ? body : redactor.body(body)
     // As the log will have it: what a child tells its parent holds no more than that.
     if (clean.type === 'run.settled') end = endOf(s, clean.outcome, events)
     const held =
-      body.type === 'model.started' ? job.purse.hold(() => charsAfter(book, events), body.boost === true) : null
+      body.type === 'model.started' ? job.spending.hold(() => charsAfter(cache, events), body.boost === true) : null
     const event = stamped(s, here, clean)
     if (held !== null) Object.assign(event, { held })
     take(s, event)
@@ -106,7 +106,7 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
     events.push(event)
     if (event.type === 'agent.custom_tool_use') {
       const call = openCall(s, event.call)
-      if (call) handed(family, book, call, { at: here.now, plannerOf: job.plannerOf, readerOf: job.readerOf })
+      if (call) handed(family, cache, call, { at: here.now, plannerOf: job.plannerOf, readerOf: job.readerOf })
     }
   }
   const landed = flights.landed()
@@ -118,33 +118,33 @@ export function draft(job: Job, flights: Flights, leash: Leash, broke: Broke | n
     if (written.charges) spent.push(...written.charges)
   }
   let decision = next(s, here)
-  while (decision.type === 'record' && leash.pull === null) {
+  while (decision.type === 'record' && stopSignal.reason === null) {
     advance(job, decision.events, broke, add)
     decision = next(s, here)
   }
-  if (end !== null) blobs.push(...answered(family, book, end, spokenIn(book.shown?.messages ?? [], events)))
-  else if (s.parent !== null) awaits(family, book, decision)
-  const over = leash.pull === 'stopped' && flights.size === landed.length
+  if (end !== null) blobs.push(...answered(family, cache, end, spokenIn(cache.shown?.messages ?? [], events)))
+  else if (s.parent !== null) awaits(family, cache, decision)
+  const over = stopSignal.reason === 'stopped' && flights.size === landed.length
   const write: Mutable<OwnerWrite> = {
-    session: book.id,
+    session: cache.id,
     lane: 'owner',
     epoch,
     expectedSeq,
     events,
-    card: cardOf(book.id, s, byTheStore(job, decision)),
+    card: cardOf(cache.id, s, byTheStore(job, decision)),
   }
-  const charges = chargesOf(spending, events, job.purse)
+  const charges = chargesOf(spender, events, job.spending)
   if (charges.length + spent.length > 0) write.charges = [...charges, ...spent]
   if (blobs.length > 0) write.blobs = blobs
   if (family.sends.length > 0 && events.length > 0) write.sends = family.sends
   if (over || (decision.type === 'rest' && leaves(job, decision))) write.release = true
   if (getsOn(job.attempt, events)) write.gained = true
-  if (s.seq - book.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY))
+  if (s.seq - cache.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY))
     write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: JSON.stringify(s) }
   const writes = family.births.length > 0 ? [write, ...family.births] : [write]
-  const stirred = family.births.length + family.sends.length > 0 ? namesOf(family) : NOBODY
+  const woken = family.births.length + family.sends.length > 0 ? namesOf(family) : NOBODY
   const ended = end === null ? null : beganOf(end)
-  return { events, decision, landed: landed.length, write, writes, stirred, ended, broke, at: begun }
+  return { events, decision, landed: landed.length, write, writes, woken, ended, broke, at: begun }
 }
 
 /** The usual case is written out: it is made for every event, and a spread of two parts costs a microsecond. */
@@ -183,17 +183,18 @@ function beganOf({ began }: End): number {
 
 /** What `next` records, unless it is a request that must not be made, or before which something must be said. */
 function advance(job: Job, events: readonly OwnerBody[], broke: Broke | null, add: (body: OwnerBody) => void): void {
-  const { book } = job
+  const { cache } = job
   // A request, and the end of a run, are always the last thing recorded.
   const last = events[events.length - 1]
   const asks = last?.type === 'model.started'
-  if (asks && broke) return add(settlement(book.session, { type: 'limit', limit: 'usd', ...broke }))
+  if (asks && broke) return add(settlement(cache.session, { type: 'limit', limit: 'usd', ...broke }))
   // A run that got nowhere and is out of requests says why it got nowhere.
-  const word = asks || (last && isCapped(last)) ? job.traits && book.guard.word(book.session, job.traits()) : null
+  const word =
+    asks || (last && isCapped(last)) ? job.traits && cache.guard.beforeRequest(cache.session, job.traits()) : null
   if (word?.type === 'settle' && (asks || word.outcome.type === 'halted'))
-    return add(settlement(book.session, word.outcome))
+    return add(settlement(cache.session, word.outcome))
   if (asks && word?.type === 'note') return add({ type: 'note.added', kind: word.kind, text: word.text })
-  const allow = asks && job.traits ? book.guard.allow(book.session, job.traits()) : 'all'
+  const allow = asks && job.traits ? cache.guard.allow(cache.session, job.traits()) : 'all'
   for (const body of events) add(allow !== 'all' && body.type === 'model.started' ? { ...body, allow } : body)
 }
 
@@ -218,13 +219,13 @@ function isGivenUp(body: OwnerBody, first: boolean): body is Closed {
 }
 
 /** What the request will carry, with what this very commit adds. */
-function charsAfter(book: Book, events: readonly OwnerEvent[]): number {
-  return events.reduce((sum, event) => sum + charsOf(event), book.chars)
+function charsAfter(cache: SessionCache, events: readonly OwnerEvent[]): number {
+  return events.reduce((sum, event) => sum + charsOf(event), cache.chars)
 }
 
 /** A short wait for a provider is sat out; everything else gives the session back. */
 export function leaves(job: Job, rest: Extract<Decision, { type: 'rest' }>): boolean {
-  return rest.waiting !== 'retry' || rest.until === null || rest.until - job.book.now() > job.lingerMs
+  return rest.waiting !== 'retry' || rest.until === null || rest.until - job.cache.now() > job.lingerMs
 }
 
 /** What is written of a landing: an answer that the log has stopped is no reply any more. */
@@ -237,9 +238,9 @@ function writtenOf(effect: Effect, landing: Landing, s: Session, here: Here): La
 const NOTHING: Landing = { events: [] }
 
 /** A wait for a provider does not get longer because the machine's clock was set back since the attempt began. */
-export function byTheStore<D extends Decision>({ book, store }: Job, decision: D): D {
+export function byTheStore<D extends Decision>({ cache, store }: Job, decision: D): D {
   if (decision.type !== 'rest' || decision.waiting !== 'retry' || decision.until === null) return decision
-  const setByMs = store.now() - book.now()
+  const setByMs = store.now() - cache.now()
   return setByMs > -SET_MS_MIN ? decision : { ...decision, until: decision.until + setByMs }
 }
 const SET_MS_MIN = 1_000

@@ -4,7 +4,7 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Decision, Waiting } from '../kernel/next.ts'
 import { Bell } from './bell.ts'
-import { type Broke, byTheStore, draft, type Job, type Leash, leaves, type Plan } from './commit.ts'
+import { type Broke, byTheStore, planCommit, type Job, type StopSignal, leaves, type CommitPlan } from './commit.ts'
 import { owed } from '../riders/children/tree.ts'
 import { Flights } from './flights.ts'
 import { emptyAccount, shortageOf } from '../riders/money/spending-limits.ts'
@@ -15,30 +15,30 @@ export type Ended =
   | { readonly type: 'lost' }
   | { readonly type: 'stopped' }
 
-export async function drive(job: Job, leash: Leash): Promise<Ended> {
-  const { book, store } = job
+export async function drive(job: Job, stopSignal: StopSignal): Promise<Ended> {
+  const { cache, store } = job
   const bell = new Bell(job.clock)
   const flights = new Flights(job.flights, bell.ring)
   let stale = false
-  const unwatch = store.watch(book.id, (news) => {
+  const unwatch = store.watch(cache.id, (news) => {
     if (news !== null && news.every((event) => event.epoch !== 0)) return
     stale = true
     bell.ring()
   })
-  leash.ring = bell.ring
+  stopSignal.ring = bell.ring
   try {
     for (;;) {
       if (stale) {
         stale = false
-        await book.catchUp()
+        await cache.catchUp()
       }
-      if (leash.pull === 'stopped') flights.abortAll('interrupted', book.now())
-      const decision = await write(job, flights, leash)
-      if (leash.pull === 'lost' || job.lapsed()) return { type: 'lost' }
-      if (leash.pull === 'stopped' && flights.size === 0) return { type: 'stopped' }
+      if (stopSignal.reason === 'stopped') flights.abortAll('interrupted', cache.now())
+      const decision = await write(job, flights, stopSignal)
+      if (stopSignal.reason === 'lost' || job.lapsed()) return { type: 'lost' }
+      if (stopSignal.reason === 'stopped' && flights.size === 0) return { type: 'stopped' }
       if (decision.type === 'rest' && leaves(job, decision)) return { ...byTheStore(job, decision), type: 'rested' }
-      const now = book.now()
-      if (leash.pull === null && decision.type === 'perform') flights.reconcile(decision, now)
+      const now = cache.now()
+      if (stopSignal.reason === null && decision.type === 'perform') flights.reconcile(decision, now)
       const until = decision.type === 'record' ? null : decision.until
       const at = Math.min(flights.tick(now), until ?? Number.POSITIVE_INFINITY)
       await bell.wait(job.clock.now() + at - now)
@@ -54,18 +54,18 @@ export async function drive(job: Job, leash: Leash): Promise<Ended> {
 }
 
 /** Commits what landed and all that `next` records on top, in one write, and returns what must be happening then. */
-async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision> {
-  const { book, store, clock } = job
-  let plan = draft(job, flights, leash, null)
+async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promise<Decision> {
+  const { cache, store, clock } = job
+  let plan = planCommit(job, flights, stopSignal, null)
   for (let giveUpAt = 0; ; ) {
     if (plan.events.length === 0 && !plan.write.release) break
     try {
-      if (book.session.parent) plan = await indebted(job, plan)
+      if (cache.session.parent) plan = await indebted(job, plan)
       await store.commit(plan.writes)
       job.renewed(plan.at)
-      for (const event of plan.events) book.keep(event)
+      for (const event of plan.events) cache.keep(event)
       job.committed(plan)
-      if (plan.write.snapshot) book.snapshotSeq = plan.write.snapshot.seq
+      if (plan.write.snapshot) cache.snapshotSeq = plan.write.snapshot.seq
       break
     } catch (error) {
       if (!(error instanceof Fault)) throw error
@@ -74,9 +74,13 @@ async function write(job: Job, flights: Flights, leash: Leash): Promise<Decision
       if (code === 'conflict' || (code === 'over_budget' && !plan.broke)) {
         // The uncommitted is dropped, the log is read again, and all is decided anew. What landed stays in hand.
         const broke = code === 'over_budget' && !(await flights.recounted()) ? brokeBy(error) : null
-        await book.open()
-        plan = draft(job, flights, leash, broke)
-      } else if ((code === 'disk_full' || code === 'store_busy') && clock.now() < giveUpAt && leash.pull !== 'lost') {
+        await cache.open()
+        plan = planCommit(job, flights, stopSignal, broke)
+      } else if (
+        (code === 'disk_full' || code === 'store_busy') &&
+        clock.now() < giveUpAt &&
+        stopSignal.reason !== 'lost'
+      ) {
         await sleep(clock, 250)
       } else throw error
     }
@@ -95,11 +99,11 @@ function brokeBy(error: Fault): Broke {
  * A child with nothing to do may owe its parent a word all the same. It is in the commit that gives the session back: after that
  * nobody looks at it any more.
  */
-async function indebted({ book, store }: Job, plan: Plan): Promise<Plan> {
-  const { events, write, decision, stirred } = plan
+async function indebted({ cache, store }: Job, plan: CommitPlan): Promise<CommitPlan> {
+  const { events, write, decision, woken } = plan
   if (events.length > 0 || !write.release || decision.type !== 'rest') return plan
-  const send = await owed(store, book, decision.waiting)
+  const send = await owed(store, cache, decision.waiting)
   if (send === null) return plan
   const paid = { ...write, sends: [send] }
-  return { ...plan, write: paid, writes: [paid], stirred: [...stirred, send.session] }
+  return { ...plan, write: paid, writes: [paid], woken: [...woken, send.session] }
 }

@@ -1,4 +1,4 @@
-// The patrol: finds what is due by the store's index and has it looked at, until it is told to stop or has nothing to do.
+// The due loop: finds what is due by the store's index and has it looked at, until it is told to stop or has nothing to do.
 // It drives nothing and decides nothing about a session: it only knows when to look next.
 import { Fault } from '../kernel/failure.ts'
 import type { Clock, Store } from '../kernel/ports.ts'
@@ -24,7 +24,7 @@ export const checkWork = optionsOf<WorkOptions>('work', { width: count(1), idleM
 /** Why it ended, and how often it looked at a session. */
 export type Worked = { readonly type: 'idle' | 'stopped'; readonly looks: number }
 
-export type PatrolOptions = {
+export type DueLoopOptions = {
   readonly store: Store
   readonly clock?: Clock
   readonly width: number
@@ -32,11 +32,11 @@ export type PatrolOptions = {
   /** How many sessions this worker drives now, also those it was asked to. */
   readonly driving: () => number
   /** Looks at a session, with others at the same time or `alone`. Never rejects. */
-  readonly look: (session: string, alone: boolean) => Promise<Seen>
+  readonly look: (session: string, alone: boolean) => Promise<LookResult>
   readonly report: (error: unknown) => void
 }
 
-const checkPatrol = optionsOf<PatrolOptions>('new Patrol', {
+const checkDueLoop = optionsOf<DueLoopOptions>('new DueLoop', {
   store: needed(having('give a store, such as sqlite("file.db")', 'due', 'nextDue', 'watchDue')),
   clock: clockCheck,
   width: needed(count(1)),
@@ -50,9 +50,9 @@ const checkPatrol = optionsOf<PatrolOptions>('new Patrol', {
  * `failed`: that failed, and the store does not know, so it must be remembered here. `later`: it failed before and must be looked
  * at alone.
  */
-export type Seen = 'seen' | 'failed' | 'later'
+export type LookResult = 'seen' | 'failed' | 'later'
 
-type Shy = { readonly failures: number; readonly until: number }
+type Backoff = { readonly failures: number; readonly until: number }
 
 /** How long a claim may take before the same session is looked at again. */
 const CLAIM_MS = 100
@@ -60,14 +60,14 @@ const CLAIM_MS = 100
 const WAIT_MS_MAX = 60_000
 const TROUBLE_MS = 1_000
 
-export class Patrol {
+export class DueLoop {
   readonly done: Promise<Worked>
-  readonly #around: PatrolOptions
+  readonly #around: DueLoopOptions
   readonly #clock: Clock
   readonly #bell: Bell
   readonly #looking = new Map<string, Promise<void>>()
   /** Sessions that could not be looked at, for reasons that are not theirs. */
-  readonly #shy = new Map<string, Shy>()
+  readonly #shy = new Map<string, Backoff>()
   /**
    * The one that failed before and is looked at now. One at a time: if it takes the process with it, that is its own doing, and
    * not that of others that happened to be there.
@@ -79,8 +79,8 @@ export class Patrol {
   #idleSince = Number.POSITIVE_INFINITY
   #stopped = false
 
-  constructor(around: PatrolOptions) {
-    checkPatrol(around)
+  constructor(around: DueLoopOptions) {
+    checkDueLoop(around)
     this.#around = around
     this.#clock = around.clock ?? systemClock
     this.#bell = new Bell(this.#clock)

@@ -11,7 +11,7 @@ import { cardOf } from './card.ts'
 import { headOf } from '../riders/children/tree.ts'
 import type { Origin } from '../sessions/origin.ts'
 import { sleep } from './sleep.ts'
-import { plannerName, type World } from './wiring.ts'
+import { plannerName, type Services } from './wiring.ts'
 
 /** What somebody does as the owner: events, money, and what goes to the session's own inbox, in one commit. */
 export type Owned<T> = {
@@ -32,12 +32,12 @@ const TRY_MS = 25
  * `act` is asked again.
  */
 export async function asOwner<T>(
-  world: World,
+  services: Services,
   id: string,
   act: (session: Session) => Promise<Owned<T>>,
 ): Promise<Done<T>> {
-  const { store, redactor } = world
-  const epoch = await claimed(world, id)
+  const { store, redactor } = services
+  const epoch = await claimed(services, id)
   try {
     for (;;) {
       const session = await headOf(store, id)
@@ -58,7 +58,7 @@ export async function asOwner<T>(
 }
 
 /** Somebody who only looks, and finds nothing to do, is gone in a moment. */
-async function claimed({ store, random, clock }: World, id: string): Promise<number> {
+async function claimed({ store, random, clock }: Services, id: string): Promise<number> {
   // A name for this once: by its worker's name it would take the session from what that worker drives.
   const name = `owner-${random.id()}`
   for (let tries = 1; ; tries++) {
@@ -91,9 +91,13 @@ export type Beginning = Origin & {
 }
 
 /** The write that makes a session. */
-export function creation(world: World, id: string, { blobs = [], events = [], ...origin }: Beginning): OwnerWrite {
-  const { store, redactor } = world
-  const planner = plannerName(world, origin.agent)
+export function creation(
+  services: Services,
+  id: string,
+  { blobs = [], events = [], ...origin }: Beginning,
+): OwnerWrite {
+  const { store, redactor } = services
+  const planner = plannerName(services, origin.agent)
   const at = store.now()
   const bodies: readonly OwnerBody[] = [{ type: 'session.created', planner, ...origin }, ...events]
   const stamped = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...redactor.body(body) }))

@@ -1,4 +1,4 @@
-// The book of one session as this process has read it: the folded session, and the transcript once a model must read it.
+// One session as this process has read it: the folded session, and the transcript once a model must read it.
 // A cache of the log and nothing more: dropping it loses nothing.
 import type { Event } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
@@ -9,14 +9,14 @@ import type { Transcript } from '../kernel/transcript.ts'
 import type { Guard } from '../riders/guard/guard.ts'
 import { charsOf, damaged, readTranscript } from '../view/history.ts'
 import type { Sent } from '../effects/prefix.ts'
-import type { Frame } from './wiring.ts'
+import type { FrozenRun } from './wiring.ts'
 
 /** Small enough that a page's events die young: parsed events that survive cost more than reading them. */
 const PAGE = 1_000
 /** A log up to this long is read once for both folds; a longer one is read again when a model must read it. */
 const KEPT_MAX = 5_000
 
-export class Book {
+export class SessionCache {
   readonly id: string
   /** Owned by this book and changed in place. */
   session: OpenSession = open(EMPTY)
@@ -27,7 +27,7 @@ export class Book {
   /** seq of the newest stored snapshot. */
   snapshotSeq = 0
   /** What the open run froze, kept with the run's seq. */
-  frame: { readonly run: number; readonly frame: Frame } | null = null
+  frame: { readonly run: number; readonly frame: FrozenRun } | null = null
   /** What the last answered request began with, to notice when the next one begins otherwise. */
   sent: Sent | null = null
   /** The request being asked now. */

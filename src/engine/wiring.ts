@@ -53,7 +53,7 @@ export type Watcher = {
   close(): Promise<void>
 }
 
-export type World = {
+export type Services = {
   readonly store: Store
   readonly live: Live
   readonly clock: Clock
@@ -70,12 +70,12 @@ export type World = {
 }
 
 /** Who answers the turns of an agent's sessions, as it is recorded. */
-export function plannerName(world: Pick<World, 'agent'>, agent: string): string {
-  return world.agent(agent).planner?.name ?? 'model'
+export function plannerName(services: Pick<Services, 'agent'>, agent: string): string {
+  return services.agent(agent).planner?.name ?? 'model'
 }
 
 /** What a run froze: the instructions, and per tool what the model was told and which definition it had. */
-export type Frame = {
+export type FrozenRun = {
   readonly instructions: string
   readonly tools: readonly ToolSchema[]
   readonly definitions: ReadonlyMap<string, string>
@@ -109,13 +109,13 @@ export function toolsetBlob(tools: Tools, redactor: Redactor): Blob {
 /** Frames by hash, read once: a resumed run shows the model what it froze, not what the code says today. */
 export class Frames {
   readonly #store: Store
-  readonly #frames = new Map<string, Promise<Frame>>()
+  readonly #frames = new Map<string, Promise<FrozenRun>>()
 
   constructor(store: Store) {
     this.#store = store
   }
 
-  of(toolset: string, instructions: string): Promise<Frame> {
+  of(toolset: string, instructions: string): Promise<FrozenRun> {
     const key = `${toolset}:${instructions}`
     const known = this.#frames.get(key)
     if (known) return known
@@ -125,7 +125,7 @@ export class Frames {
     return loading
   }
 
-  async #load(toolset: string, instructions: string): Promise<Frame> {
+  async #load(toolset: string, instructions: string): Promise<FrozenRun> {
     const frozen = JSON.parse(await this.#text(toolset)) as readonly FrozenTool[]
     const tools = frozen.map(
       ({ name, description, parameters }): { name: string; description: string; parameters: Json } => {

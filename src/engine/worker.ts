@@ -17,18 +17,18 @@ import {
   wait,
 } from '../options.ts'
 import { lifeOf } from '../stores/plan/plan.ts'
-import { Book } from './session-cache.ts'
-import type { Job, Leash, Plan } from './commit.ts'
+import { SessionCache } from './session-cache.ts'
+import type { Job, StopSignal, CommitPlan } from './commit.ts'
 import { drive, type Ended } from './drive.ts'
 import { Heads, seenAt } from '../riders/children/tree.ts'
 import type { Abandon, FlightOptions, Landing } from './flights.ts'
 import { Guard, type Traits } from '../riders/guard/guard.ts'
 import { abandon, deadlineOf, lateResult, shownText, TOO_LONG } from '../effects/outcomes.ts'
-import { checkWork, Patrol, type Seen, type Worked, type WorkOptions } from './due-loop.ts'
+import { checkWork, DueLoop, type LookResult, type Worked, type WorkOptions } from './due-loop.ts'
 import { Performer } from '../effects/perform.ts'
 import { isElsewhere, lostTrouble, troubleOf } from './backoff.ts'
 import { readerIn } from '../effects/toolbox.ts'
-import { plannerName, type World } from './wiring.ts'
+import { plannerName, type Services } from './wiring.ts'
 
 export type WorkerOptions = {
   readonly id: string
@@ -38,7 +38,7 @@ export type WorkerOptions = {
   readonly graceMs?: number
   readonly lingerMs?: number
   readonly patienceMs?: number
-  /** Its timers keep no process alive. Default: the world's clock. */
+  /** Its timers keep no process alive. Default: the clock of the services. */
   readonly alarm?: Clock
   /** How many sessions this worker drives at once when it looks for due ones itself. */
   readonly width?: number
@@ -74,11 +74,11 @@ export type Looked =
 /** Somebody who waits for a session to rest; `wake` makes them look again. */
 export type Reader = { wake: () => void }
 
-/** What a patrol must know of it, and what came of it; null if that was an error, which `onError` was told. */
-export type Look = { readonly seen: Seen; readonly looked: Looked | null }
+/** What the due loop must know of it, and what came of it; null if that was an error, which `onError` was told. */
+export type Look = { readonly seen: LookResult; readonly looked: Looked | null }
 
 type Attempt = {
-  readonly leash: Leash
+  readonly stopSignal: StopSignal
   epoch: number
   again: boolean
   /** Somebody asked for it, or it was found to be due; `alone` if it failed before. */
@@ -105,11 +105,11 @@ const LEFT_ALONE: Looked = { type: 'rested', waiting: 'nothing', until: null }
 export class Worker {
   readonly heads: Heads
   readonly id: string
-  readonly #world: World
+  readonly #services: Services
   readonly #options: Required<Omit<WorkerOptions, 'id' | 'onError'>> & Pick<WorkerOptions, 'onError'>
   readonly #performer: Performer
   readonly #attempts = new Map<string, Attempt>()
-  readonly #books = new Map<string, Book>()
+  readonly #caches = new Map<string, SessionCache>()
   readonly #readers = new Set<Reader>()
   #lastLeft = (): void => {}
   /** Those it drove that wait for a provider longer than it lingers, and until when, by this process's clock. */
@@ -121,15 +121,15 @@ export class Worker {
   /** The last heartbeat found the disk full: nobody else can claim anything then, and what waits for room is not given up. */
   #full = false
   #closing = false
-  #patrol: Patrol | null = null
+  #dueLoop: DueLoop | null = null
 
-  constructor(world: World, options: WorkerOptions) {
+  constructor(services: Services, options: WorkerOptions) {
     checkWorker(options)
     this.id = options.id
-    this.#world = world
-    this.#performer = new Performer(world)
-    this.heads = new Heads(world.store)
-    this.#options = { ...DEFAULTS, alarm: world.clock, ...given(options) }
+    this.#services = services
+    this.#performer = new Performer(services)
+    this.heads = new Heads(services.store)
+    this.#options = { ...DEFAULTS, alarm: services.clock, ...given(options) }
   }
 
   get drives(): boolean {
@@ -148,7 +148,7 @@ export class Worker {
   wake(session: string): Promise<Looked> {
     if (this.#closing) return Promise.resolve({ type: 'stopped' })
     if (!this.#options.drives) {
-      const { store } = this.#world
+      const { store } = this.#services
       return seenAt(this.heads, session, { now: store.now() }, this.#options.lingerMs)
     }
     const running = this.#attempts.get(session)
@@ -159,26 +159,26 @@ export class Worker {
   }
 
   #begin(session: string, why: Attempt['why']): Attempt {
-    const leash: Leash = { pull: null, ring: () => {} }
-    const ended = this.#attempt(session, leash).finally(() => this.#left(session))
-    const attempt: Attempt = { leash, epoch: 0, again: false, why, later: false, noted: false, ended }
+    const stopSignal: StopSignal = { reason: null, ring: () => {} }
+    const ended = this.#attempt(session, stopSignal).finally(() => this.#left(session))
+    const attempt: Attempt = { stopSignal, epoch: 0, again: false, why, later: false, noted: false, ended }
     this.#attempts.set(session, attempt)
     return attempt
   }
 
   /** Drive whatever becomes due, until `close`. */
   start(): void {
-    if (!this.#patrol) this.work().catch(() => {})
+    if (!this.#dueLoop) this.work().catch(() => {})
   }
 
   /** Drive whatever becomes due. Sleeps exactly to the next due time. */
   async work(options: WorkOptions = {}): Promise<Worked> {
     checkWork(options)
     const { width = this.#options.width, idleMs = Number.POSITIVE_INFINITY, signal } = options
-    if (this.#patrol) throw new Fault('invalid_input', 'This worker looks for due sessions already.')
+    if (this.#dueLoop) throw new Fault('invalid_input', 'This worker looks for due sessions already.')
     if (this.#closing || signal?.aborted) return { type: 'stopped', looks: 0 }
-    const { store, clock } = this.#world
-    const patrol = new Patrol({
+    const { store, clock } = this.#services
+    const dueLoop = new DueLoop({
       store,
       clock,
       width,
@@ -187,18 +187,18 @@ export class Worker {
       look: async (session, alone) => (await this.look(session, alone)).seen,
       report: (error) => this.#options.onError?.('', error),
     })
-    this.#patrol = patrol
-    const stop = (): void => patrol.stop()
+    this.#dueLoop = dueLoop
+    const stop = (): void => dueLoop.stop()
     signal?.addEventListener('abort', stop, { once: true })
     try {
-      return await patrol.done
+      return await dueLoop.done
     } finally {
       signal?.removeEventListener('abort', stop)
-      this.#patrol = null
+      this.#dueLoop = null
     }
   }
 
-  /** As a patrol looks at what is due: a session that failed too often is left alone. Never rejects. */
+  /** As the due loop looks at what is due: a session that failed too often is left alone. Never rejects. */
   async look(session: string, alone: boolean): Promise<Look> {
     if (this.#closing) return { seen: 'seen', looked: { type: 'stopped' } }
     const attempt = this.#attempts.get(session) ?? this.#begin(session, alone ? 'alone' : 'found')
@@ -214,11 +214,11 @@ export class Worker {
   /** Abort what is in flight, write down what it came to, and give every session back. */
   async close(): Promise<void> {
     this.#closing = true
-    const patrolled = this.#patrol?.done
-    this.#patrol?.stop()
-    for (const { leash } of this.#attempts.values()) {
-      leash.pull ??= 'stopped'
-      leash.ring()
+    const patrolled = this.#dueLoop?.done
+    this.#dueLoop?.stop()
+    for (const { stopSignal } of this.#attempts.values()) {
+      stopSignal.reason ??= 'stopped'
+      stopSignal.ring()
     }
     await Promise.allSettled([...this.#attempts.values()].map((attempt) => attempt.ended))
     this.#cancelBeat?.()
@@ -244,8 +244,8 @@ export class Worker {
   }
 
   #rested(session: string, { waiting, until }: Extract<Ended, { type: 'rested' }>): void {
-    this.#world.observer?.rested(session, waiting)
-    const { clock, store } = this.#world
+    this.#services.observer?.rested(session, waiting)
+    const { clock, store } = this.#services
     if (waiting === 'retry' && until !== null) this.#sleep(session, clock.now() + until - store.now())
     else this.#sleeping.delete(session)
   }
@@ -255,14 +255,14 @@ export class Worker {
     this.#sleeping.set(session, until)
     if (this.#alarm && this.#alarm.at <= until) return
     this.#alarm?.cancel()
-    const wait = Math.max(0, until - this.#world.clock.now())
+    const wait = Math.max(0, until - this.#services.clock.now())
     this.#alarm = { at: until, cancel: this.#options.alarm.timer(wait, () => this.#rise()) }
   }
 
   /** Whose time has come goes on; the others sleep on. */
   #rise(): void {
     this.#alarm = null
-    const now = this.#world.clock.now()
+    const now = this.#services.clock.now()
     const all = [...this.#sleeping]
     this.#sleeping.clear()
     for (const [session, until] of all) {
@@ -274,18 +274,18 @@ export class Worker {
   /** A worker that drives nothing has no heartbeat, and keeps no process alive. */
   #left(session: string): void {
     this.#attempts.delete(session)
-    this.#patrol?.ring()
+    this.#dueLoop?.ring()
     if (this.#attempts.size > 0) return
     this.#cancelBeat?.()
     this.#cancelBeat = null
   }
 
-  async #attempt(session: string, leash: Leash): Promise<Looked> {
-    const { store, live } = this.#world
+  async #attempt(session: string, stopSignal: StopSignal): Promise<Looked> {
+    const { store, live } = this.#services
     for (;;) {
       // Whoever follows looks for the address when the first event of this attempt is committed.
       await live.serve(this.id, this.#options.leaseMs)
-      const begun = this.#world.clock.now()
+      const begun = this.#services.clock.now()
       const claim = await store.claim(session, this.id, this.#options.leaseMs)
       if (!claim) return { type: 'contended' }
       const attempt = this.#attempts.get(session)
@@ -293,9 +293,9 @@ export class Worker {
       this.#renew(begun + this.#options.leaseMs)
       this.#beat()
       if (attempt && (await this.#leaves(session, claim, attempt))) return LEFT_ALONE
-      const ended = await this.#drive(session, claim, leash)
+      const ended = await this.#drive(session, claim, stopSignal)
       if (ended.type === 'rested') this.#rested(session, ended)
-      await this.#world.observer?.told(session)
+      await this.#services.observer?.told(session)
       if (ended.type !== 'rested' || !attempt?.again || this.#closing) return ended
       // Somebody looked while this attempt was ending: go on only if there is something to see.
       attempt.again = false
@@ -310,61 +310,61 @@ export class Worker {
     const over = claim.failed >= this.#options.attemptsMax
     attempt.later = attempt.why === 'found' && claim.failed > 0 && !over
     if (attempt.why === 'asked' || !(over || attempt.later)) return false
-    await this.#world.store.release(session, claim.epoch, over ? lostTrouble(claim) : undefined)
+    await this.#services.store.release(session, claim.epoch, over ? lostTrouble(claim) : undefined)
     return true
   }
 
-  async #drive(session: string, claim: Claim, leash: Leash): Promise<Ended> {
-    const { store, clock, redactor } = this.#world
+  async #drive(session: string, claim: Claim, stopSignal: StopSignal): Promise<Ended> {
+    const { store, clock, redactor } = this.#services
     const { graceMs, lingerMs, patienceMs, leaseMs } = this.#options
     const { epoch } = claim
-    let book: Book | null = null
+    let cache: SessionCache | null = null
     let wrote = false
     try {
-      book = await this.#open(session, epoch)
+      cache = await this.#open(session, epoch)
       const held = (): boolean => clock.now() < this.#until
       const lapsed = (): boolean => !held() && !this.#full
-      const { perform, fail } = this.#performer.for(book)
+      const { perform, fail } = this.#performer.for(cache)
       const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
       const giveUp: Abandon = (effect, reason, started) => {
         if (effect.type === 'prepare') return fail(effect, TOO_LONG)
-        const shown = effect.type === 'call' ? shownText(this.#world.live.said(session), effect.seq) : undefined
+        const shown = effect.type === 'call' ? shownText(this.#services.live.said(session), effect.seq) : undefined
         return abandon(effect, reason, started, shown)
       }
       const flights = { perform, fail, abandon: giveUp, deadlineOf, graceMs, held, late }
       const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
-      const purse = await this.#performer.purse(book)
+      const spending = await this.#performer.spending(cache)
       // A child must be able to say what it said last, whatever ends it.
-      if (book.session.parent) await book.transcript()
-      const { id } = book
-      const { agent } = book.session
-      const plannerOf = (name: string): string => plannerName(this.#world, name)
-      const guarded = agent !== '' && this.#world.agent(agent).planner === null
+      if (cache.session.parent) await cache.transcript()
+      const { id } = cache
+      const { agent } = cache.session
+      const plannerOf = (name: string): string => plannerName(this.#services, name)
+      const guarded = agent !== '' && this.#services.agent(agent).planner === null
       const traits = guarded ? (): Traits => this.#performer.traits(agent) : null
-      const committed = (plan: Plan): void => {
+      const committed = (plan: CommitPlan): void => {
         wrote ||= plan.events.length > 0
         this.#committed(id, agent, plan)
       }
       const attempt = { turned: false }
-      const readerOf = (name: string): string | undefined => readerIn(this.#world.agent(name).tools.seen)
+      const readerOf = (name: string): string | undefined => readerIn(this.#services.agent(name).tools.seen)
       const around = { attempt, traits, plannerOf, readerOf, committed, renewed, lapsed, lingerMs, patienceMs }
-      const job: Job = { book, epoch, store, clock, flights, purse, redactor, ...around }
-      const ended = await drive(job, leash)
-      // Only a clean rest leaves the book as the log is; anything else may have taken what was never committed.
-      if (ended.type !== 'rested') this.#books.delete(session)
+      const job: Job = { cache, epoch, store, clock, flights, spending, redactor, ...around }
+      const ended = await drive(job, stopSignal)
+      // Only a clean rest leaves the cache as the log is; anything else may have taken what was never committed.
+      if (ended.type !== 'rested') this.#caches.delete(session)
       return ended
     } catch (error) {
-      this.#books.delete(session)
+      this.#caches.delete(session)
       await this.#fail(session, claim, error, wrote)
       throw error
     } finally {
-      if (book && this.#books.size > BOOKS_KEPT) this.#books.delete(this.#books.keys().next().value ?? session)
+      if (cache && this.#caches.size > BOOKS_KEPT) this.#caches.delete(this.#caches.keys().next().value ?? session)
     }
   }
 
   /** Through the inbox, which is open to all: the session is another's by now. If that fails too, nobody can do more. */
   async #late(session: string, effect: Effect, landing: Landing): Promise<void> {
-    const { store, redactor } = this.#world
+    const { store, redactor } = this.#services
     const event = lateResult(effect, landing)
     if (event === null) return
     await store.commit([{ session, lane: 'inbox', events: [redactor.body(event)] }]).catch(() => {})
@@ -372,7 +372,7 @@ export class Worker {
 
   /** Gives back a session whose attempt threw, with the reason on it if it is the session's own. */
   async #fail(session: string, claim: Claim, error: unknown, wrote: boolean): Promise<void> {
-    const { store, redactor } = this.#world
+    const { store, redactor } = this.#services
     const failing = { claim, wrote, now: store.now(), attemptsMax: this.#options.attemptsMax }
     const { reason, ...trouble } = troubleOf(error, failing)
     const noted = !isElsewhere(error)
@@ -387,28 +387,28 @@ export class Worker {
   }
 
   /** Other sessions have something to look at: children that were made, parents that were answered. */
-  #committed(session: string, agent: string, { events, ended, stirred }: Plan): void {
-    this.#world.observer?.committed(session, agent, ended, events)
-    for (const other of stirred) this.wake(other).catch((error) => this.#options.onError?.(other, error))
+  #committed(session: string, agent: string, { events, ended, woken }: CommitPlan): void {
+    this.#services.observer?.committed(session, agent, ended, events)
+    for (const other of woken) this.wake(other).catch((error) => this.#options.onError?.(other, error))
   }
 
   /**
-   * The book this process has read before is only brought up to date: the log never changes behind it. But its session may have
-   * been removed, and its id used again: then the book is of another one.
+   * What this process has read before is only brought up to date: the log never changes behind it. But its session may have
+   * been removed, and its id used again: then it is of another one.
    */
-  async #open(session: string, epoch: number): Promise<Book> {
-    const kept = this.#books.get(session)
+  async #open(session: string, epoch: number): Promise<SessionCache> {
+    const kept = this.#caches.get(session)
     const known = kept && lifeOf(kept.epoch) === lifeOf(epoch) ? kept : null
-    this.#books.delete(session)
-    const { store, clock, breaker } = this.#world
-    const book = known ?? new Book(session, store, () => new Guard({ breaker }))
-    book.epoch = epoch
+    this.#caches.delete(session)
+    const { store, clock, breaker } = this.#services
+    const cache = known ?? new SessionCache(session, store, () => new Guard({ breaker }))
+    cache.epoch = epoch
     // From here on time only passes, also when somebody sets the machine's clock.
     const [time, begun] = [store.now(), clock.now()]
-    book.now = () => time + clock.now() - begun
-    await (known ? book.catchUp() : book.open())
-    this.#books.set(session, book)
-    return book
+    cache.now = () => time + clock.now() - begun
+    await (known ? cache.catchUp() : cache.open())
+    this.#caches.set(session, cache)
+    return cache
   }
 
   #renew(until: number): void {
@@ -418,11 +418,11 @@ export class Worker {
   /** One heartbeat for all sessions of this worker, and none while it drives nothing. */
   #beat(): void {
     if (this.#cancelBeat) return
-    this.#cancelBeat = this.#world.clock.timer(this.#options.leaseMs / 3, () => {
+    this.#cancelBeat = this.#services.clock.timer(this.#options.leaseMs / 3, () => {
       this.#cancelBeat = null
       if (this.#attempts.size === 0) return
       // A heartbeat that does not come through must not be waited for: the lease ends by the clock.
-      if (this.#world.clock.now() >= this.#until && !this.#full) this.#lose(() => true)
+      if (this.#services.clock.now() >= this.#until && !this.#full) this.#lose(() => true)
       else this.#extend()
       this.#beat()
     })
@@ -431,7 +431,7 @@ export class Worker {
   #extend(): void {
     if (this.#extending) return
     this.#extending = true
-    const { store, clock } = this.#world
+    const { store, clock } = this.#services
     const begun = clock.now()
     store
       .extend(this.id, this.#options.leaseMs)
@@ -450,10 +450,10 @@ export class Worker {
   }
 
   #lose(lost: (session: string, epoch: number) => boolean): void {
-    for (const [session, { leash, epoch }] of this.#attempts) {
+    for (const [session, { stopSignal, epoch }] of this.#attempts) {
       if (!lost(session, epoch)) continue
-      leash.pull ??= 'lost'
-      leash.ring()
+      stopSignal.reason ??= 'lost'
+      stopSignal.ring()
     }
   }
 }

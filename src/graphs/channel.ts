@@ -1,6 +1,6 @@
 // The channels of a graph's state: what a value is at first, and what becomes of it when nodes write. Pure; it knows no node.
 import type { Json } from '../kernel/content.ts'
-import { Misstep, textOf } from './error.ts'
+import { GraphError, textOf } from './error.ts'
 import { plainJson } from './plain.ts'
 
 /** Everything a graph knows: JSON by channel. */
@@ -88,7 +88,7 @@ function channelOf(channels: Channels, name: string, by?: Write): Channel<unknow
   if (channel) return channel
   const who = by ? `Node "${by.node}" wrote` : 'The input has'
   const text = `UnknownChannel: ${who} "${name}"; the channels are ${Object.keys(channels).join(', ')}.`
-  throw new Misstep(text, by ? [by.task] : [])
+  throw new GraphError(text, by ? [by.task] : [])
 }
 
 type Place = {
@@ -100,16 +100,16 @@ type Place = {
 function put({ channel, name, tasks }: Place, value: Json, update: Json): Json {
   // A list that is no list would be taken apart letter by letter.
   if (channel.type === 'append' && !Array.isArray(update))
-    throw new Misstep(`InvalidUpdate: what is written to "${name}" must be a list of what to add.`, tasks)
+    throw new GraphError(`InvalidUpdate: what is written to "${name}" must be a list of what to add.`, tasks)
   try {
     return plainJson(channel.reduce(value, update) ?? null, `state.${name}`)
   } catch (error) {
-    throw new Misstep(`The reducer of "${name}" failed: ${textOf(error)}`, tasks)
+    throw new GraphError(`The reducer of "${name}" failed: ${textOf(error)}`, tasks)
   }
 }
 
-function twice(channel: string, first: Write, second: Write): Misstep {
+function twice(channel: string, first: Write, second: Write): GraphError {
   const both = first.node === second.node ? `"${first.node}" twice` : `"${first.node}" and "${second.node}"`
   const text = `InvalidConcurrentUpdate: "${channel}" was written by ${both} in one superstep. Give it a reducer (append, reduce), or let one node write it.`
-  return new Misstep(text, [first.task, second.task])
+  return new GraphError(text, [first.task, second.task])
 }

@@ -3,7 +3,7 @@
 import type { Frozen, Json } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { State } from './channel.ts'
-import { Misstep } from './error.ts'
+import { GraphError } from './error.ts'
 import { isRecord } from './plain.ts'
 import type { Item } from './step.ts'
 
@@ -60,7 +60,7 @@ export function pointOf(parts: Extract<Message, { role: 'assistant' }>['parts'])
   } catch {
     // Said below: whatever it is, it is no checkpoint.
   }
-  throw new Misstep('The last reply of this session is no checkpoint of a graph.')
+  throw new GraphError('The last reply of this session is no checkpoint of a graph.')
 }
 
 function outcomeOf({ ok, content }: Extract<Message, { role: 'tool' }>): Outcome {

@@ -1,7 +1,7 @@
 // Why a graph cannot go on: a run ends with it and the session stays. Not a Fault of the caller, and not a failure a model reads.
 
 /** `tasks` are the places in the superstep whose nodes must run again: what they said cannot be used. */
-export class Misstep extends Error {
+export class GraphError extends Error {
   readonly tasks: readonly number[]
   constructor(message: string, tasks: readonly number[] = []) {
     super(message)

@@ -3,7 +3,7 @@
 import type { Json } from '../kernel/content.ts'
 import { merged, type State } from './channel.ts'
 import type { Graph } from './definition.ts'
-import { Misstep, textOf } from './error.ts'
+import { GraphError, textOf } from './error.ts'
 import { isRecord, plainJson } from './plain.ts'
 
 export type Words = {
@@ -35,7 +35,7 @@ export function heard({ channels }: Graph, state: State, { inputs, edits }: Word
   for (const edit of edits) {
     const unknown = Object.keys(edit).find((name) => !Object.hasOwn(channels, name))
     if (unknown !== undefined)
-      throw new Misstep(
+      throw new GraphError(
         `UnknownChannel: The edit has "${unknown}"; the channels are ${Object.keys(channels).join(', ')}.`,
       )
     next = { ...next, ...edit }
@@ -46,25 +46,25 @@ export function heard({ channels }: Graph, state: State, { inputs, edits }: Word
 function editOf(value: { readonly [key: string]: Json }): readonly State[] {
   const { retry, edit, ...rest } = value
   const odd = Object.keys(rest)
-  if (odd.length > 0) throw new Misstep(`InvalidMessage: beside "retry" and "edit" there can be no "${odd[0]}".`)
-  if (retry !== undefined && retry !== true) throw new Misstep('InvalidMessage: "retry" can only be true.')
+  if (odd.length > 0) throw new GraphError(`InvalidMessage: beside "retry" and "edit" there can be no "${odd[0]}".`)
+  if (retry !== undefined && retry !== true) throw new GraphError('InvalidMessage: "retry" can only be true.')
   if (edit === undefined) return []
-  if (!isRecord(edit)) throw new Misstep('InvalidMessage: "edit" must be an object, by channel.')
+  if (!isRecord(edit)) throw new GraphError('InvalidMessage: "edit" must be an object, by channel.')
   return [edit]
 }
 
 function inputOf({ name, input, channels }: Graph, text: string): State {
   if (input === null) {
     const known = Object.keys(channels).join(', ')
-    throw new Misstep(`InvalidMessage: graph "${name}" takes a JSON object with any of ${known}, and this is none.`)
+    throw new GraphError(`InvalidMessage: graph "${name}" takes a JSON object with any of ${known}, and this is none.`)
   }
   try {
     const update = plainJson(input(text) ?? {}, 'the input')
     if (isRecord(update)) return update
   } catch (error) {
-    throw new Misstep(`InvalidMessage: graph "${name}" cannot read this message: ${textOf(error)}`)
+    throw new GraphError(`InvalidMessage: graph "${name}" cannot read this message: ${textOf(error)}`)
   }
-  throw new Misstep(`InvalidMessage: graph "${name}" cannot read this message.`)
+  throw new GraphError(`InvalidMessage: graph "${name}" cannot read this message.`)
 }
 
 function objectIn(text: string): { readonly [key: string]: Json } | null {

@@ -7,7 +7,7 @@ import { INCOMPLETE } from '../riders/children/children.ts'
 import { timedOut } from '../effects/outcomes.ts'
 import { initialState, reduced, type State, type Write } from './channel.ts'
 import type { Graph } from './definition.ts'
-import { Misstep, textOf } from './error.ts'
+import { GraphError, textOf } from './error.ts'
 import { isRecord, plainJson } from './plain.ts'
 import { type Outcome, type Point, type Reading, readMessages, type Task } from './checkpoint.ts'
 import { checkGoto, type Left, routed } from './route.ts'
@@ -41,7 +41,7 @@ export function plan(machine: Machine, messages: readonly Message[]): Planned {
     const begun = point.tasks.length > 0
     if (begun) point = resumed(machine, point, words, reading.point?.failed ?? null)
     else {
-      if (words.inputs.length === 0) throw new Misstep(nothingOpen(graph, words))
+      if (words.inputs.length === 0) throw new GraphError(nothingOpen(graph, words))
       point = routed(graph, { step: point.step, state: point.state, tasks: [] }, heard(graph, point.state, words), null)
     }
     return advanced(machine, point, (whole) => {
@@ -56,7 +56,7 @@ export function plan(machine: Machine, messages: readonly Message[]): Planned {
 function advanced(machine: Machine, from: Point, whole: (point: Point) => void): Planned {
   let point = from
   for (let silent = 0; point.tasks.length > 0; silent++) {
-    if (silent > SILENT_MAX) throw new Misstep(`RecursionLimit: ${SILENT_MAX} supersteps in a row called nothing.`)
+    if (silent > SILENT_MAX) throw new GraphError(`RecursionLimit: ${SILENT_MAX} supersteps in a row called nothing.`)
     const wanted = wants(machine, point)
     if (wanted.calls.length > 0) return wanted
     point = completed(machine.graph, wanted.point)
@@ -74,12 +74,12 @@ function wants({ graph, width }: Machine, point: Point): Planned {
     const step = stepOf(graph, task)
     const items = task.items.length > 0 ? [...task.items] : argsOf(task, step, state).map((): Item => ({ tries: 0 }))
     const stands = standing(step.policy, items, width)
-    if (stands.type === 'failed') throw new Misstep(`Node "${task.node}" failed: ${stands.error}`)
+    if (stands.type === 'failed') throw new GraphError(`Node "${task.node}" failed: ${stands.error}`)
     // What is done is not asked for its arguments again: an edit may have left none.
     const args = stands.type === 'wants' ? argsOf(task, step, state) : []
     for (const i of stands.type === 'wants' ? stands.items : []) {
       const given = args[i]
-      if (given === undefined) throw new Misstep(`GraphChanged: node "${task.node}" has no item ${i} any more.`)
+      if (given === undefined) throw new GraphError(`GraphChanged: node "${task.node}" has no item ${i} any more.`)
       if ('said' in given) items[i] = { tries: 0, value: given.said }
       else {
         calls.push({ tool: task.node, args: given.args })
@@ -104,7 +104,7 @@ function argsOf({ node, sent }: Task, step: Step, state: State): readonly Given[
       return { args: plain }
     })
   } catch (error) {
-    throw new Misstep(`The arguments of node "${node}" could not be read from the state: ${textOf(error)}`)
+    throw new GraphError(`The arguments of node "${node}" could not be read from the state: ${textOf(error)}`)
   }
 }
 
@@ -123,7 +123,7 @@ function writtenBy(graph: Graph, task: Task, state: State, t: number): Written {
   try {
     written = step.take(task.items, state)
   } catch (error) {
-    throw new Misstep(`Node "${task.node}" failed: ${textOf(error)}`, [t])
+    throw new GraphError(`Node "${task.node}" failed: ${textOf(error)}`, [t])
   }
   if (written.goto !== null) checkGoto(graph, task.node, written.goto, t)
   return written
@@ -163,7 +163,7 @@ function itemOf({ graph, timeoutMs }: Machine, node: string, item: Item, { ok, c
 function resumed({ graph }: Machine, point: Point, words: Words, failed: string | null): Point {
   if (failed !== null && !words.retry) {
     const lost = words.inputs.length > 0 ? ' What was sent now was not taken in.' : ''
-    throw new Misstep(`${failed}${lost} ${GO_ON}`)
+    throw new GraphError(`${failed}${lost} ${GO_ON}`)
   }
   if (!words.retry && words.inputs.length === 0) return point
   const state = heard(graph, point.state, words)
@@ -188,7 +188,7 @@ function reopened(graph: Graph, task: Task, { before, after, retry }: Change): T
 
 /** Nothing of what cannot be used is kept: the state is that of the last whole superstep, and what was done stays done. */
 function stopped(point: Point, error: unknown): Point {
-  const misstep = error instanceof Misstep ? error : new Misstep(textOf(error))
+  const misstep = error instanceof GraphError ? error : new GraphError(textOf(error))
   const failed = misstep.message.slice(0, REASON_CHARS_MAX)
   const tasks = point.tasks.map((task, t): Task => {
     if (!misstep.tasks.includes(t)) return task
@@ -208,7 +208,7 @@ function known({ channels }: Graph, point: Point): Point {
 function stepOf({ nodes, name }: Graph, { node }: Task): Step {
   const step = nodes.get(node)
   if (step) return step
-  throw new Misstep(`GraphChanged: graph "${name}" has no node "${node}" any more.`)
+  throw new GraphError(`GraphChanged: graph "${name}" has no node "${node}" any more.`)
 }
 
 function nothingOpen({ name }: Graph, { retry }: Words): string {

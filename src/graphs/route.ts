@@ -3,7 +3,7 @@
 import type { Mutable } from '../kernel/content.ts'
 import type { State } from './channel.ts'
 import type { Edge, Graph } from './definition.ts'
-import { Misstep, textOf } from './error.ts'
+import { GraphError, textOf } from './error.ts'
 import type { Point, Task } from './checkpoint.ts'
 import { END, isSend, START, type Target, type Written } from './step.ts'
 
@@ -25,7 +25,7 @@ export function routed(graph: Graph, point: Point, state: State, left: readonly 
       for (const edge of graph.edges) follow(edge, node, state, next)
     }
   }
-  if (next.tasks.length === 0 && !next.reached) throw new Misstep(deadEnd(next))
+  if (next.tasks.length === 0 && !next.reached) throw new GraphError(deadEnd(next))
   const visits = next.tasks.length > 0 ? visited(graph, point.visits, next.tasks) : undefined
   const { tasks, arrived, reached } = next
   const waits = arrived && tasks.length > 0 && Object.keys(arrived).length > 0
@@ -45,7 +45,7 @@ export function checkGoto({ nodes }: Graph, node: string, goto: readonly Target[
   for (const target of goto) {
     const name = typeof target === 'string' ? target : isSend(target) ? target.node : ''
     if (!may.includes(name))
-      throw new Misstep(
+      throw new GraphError(
         `InvalidGoto: node "${node}" goes to "${name}"; it may go to ${may.join(', ') || 'no node by a command'}.`,
         [task],
       )
@@ -72,13 +72,13 @@ function chosen({ from, to, by }: Extract<Edge, { type: 'route' }>, state: State
   try {
     choice = by(state as never)
   } catch (error) {
-    throw new Misstep(`The route of "${from}" failed: ${textOf(error)}`)
+    throw new GraphError(`The route of "${from}" failed: ${textOf(error)}`)
   }
   const all = Array.isArray(choice) ? (choice as readonly Target[]) : [choice as Target]
   for (const target of all) {
     const name = typeof target === 'string' ? target : isSend(target) ? target.node : String(target)
     if (!to.includes(name) || (name === END && typeof target !== 'string'))
-      throw new Misstep(`InvalidRoute: the route of "${from}" chose "${name}"; it may choose ${to.join(', ')}.`)
+      throw new GraphError(`InvalidRoute: the route of "${from}" chose "${name}"; it may choose ${to.join(', ')}.`)
   }
   return all
 }
@@ -98,7 +98,7 @@ function visited({ visitsMax }: Graph, before: Point['visits'], tasks: readonly 
     const times = (visits[node] ?? 0) + 1
     visits[node] = times
     if (times > visitsMax)
-      throw new Misstep(
+      throw new GraphError(
         `RecursionLimit: node "${node}" would run for the ${times}th time; it may run ${visitsMax} times.`,
       )
   }

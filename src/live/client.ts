@@ -17,7 +17,7 @@ type Following = {
 
 type Wire = { readonly address: string; readonly socket: Socket; rest: string; useful: boolean }
 
-export class Follower {
+export class LiveClient {
   readonly #following: Following
   readonly #seam = new Seam()
   #wire: Wire | null = null

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import type { Clock, Delta, Store } from '../kernel/ports.ts'
 import type { Live } from './live.ts'
 import { type Listener, type LiveDelta, LocalLive } from './live.ts'
-import { Follower } from './client.ts'
+import { LiveClient } from './client.ts'
 import { LiveServer } from './server.ts'
 
 /** A store may forget a worker that was idle for long, and its address with it. */
@@ -22,7 +22,7 @@ export type SocketLiveOptions = {
 export class SocketLive implements Live {
   readonly #options: SocketLiveOptions
   readonly #local = new LocalLive()
-  readonly #followers = new Set<Follower>()
+  readonly #followers = new Set<LiveClient>()
   /** Until when the store is sure to know each worker's address. */
   readonly #announced = new Map<string, number>()
   #server: LiveServer | null = null
@@ -68,7 +68,7 @@ export class SocketLive implements Live {
   subscribe(session: string, listener: Listener): () => void {
     if (this.#closed) return () => {}
     const { store } = this.#options
-    const follower = new Follower({ store, session, listener, own: () => this.#server?.address ?? null })
+    const follower = new LiveClient({ store, session, listener, own: () => this.#server?.address ?? null })
     const leave = this.#local.subscribe(session, (delta) => void follower.hear(delta))
     this.#followers.add(follower)
     follower.start()

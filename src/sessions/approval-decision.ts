@@ -11,7 +11,7 @@ import { personOf, skeleton } from '../view/lookalike.ts'
 import { parsePolicy, type Rule } from '../tools/policy/policy.ts'
 import type { Pending } from './result.ts'
 
-export type Decision = {
+export type ApprovalDecision = {
   readonly callId: CallKey
   /** The session that asked, as `pending` names it. Default: this one. */
   readonly sessionId?: string
@@ -49,7 +49,7 @@ export const SHOWN: Checks<Partial<Omit<Pending, 'callId' | 'sessionId' | 'diges
   denied: anything,
   path: anything,
 }
-const checkFields = optionsOf<Decision & Partial<Pending>>('decide', {
+const checkFields = optionsOf<ApprovalDecision & Partial<Pending>>('decide', {
   ...SHOWN,
   callId: needed(text, 'Name the call as `pending` does.'),
   sessionId: text,
@@ -65,8 +65,8 @@ const checkFields = optionsOf<Decision & Partial<Pending>>('decide', {
 })
 
 /** Whoever is not checked by a compiler may say "no" in a word that counts as yes, or leave out who they are. */
-export function checkDecision(decision: Decision): void {
-  const { allow, by, scope, under, remember } = (decision ?? {}) as Partial<Decision>
+export function checkDecision(decision: ApprovalDecision): void {
+  const { allow, by, scope, under, remember } = (decision ?? {}) as Partial<ApprovalDecision>
   if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'Say true or false: allow.')
   if (typeof by !== 'string' || personOf(by) === '')
     throw new Fault('invalid_input', 'Say who decides, as the log will name them: by.')
@@ -84,7 +84,7 @@ export function checkDecision(decision: Decision): void {
 const WIDE_RULE_CHARS_MAX = 4_096
 
 /** A yes that repeats a wider one is refused here if that one does not stand; the fold makes sure of it at the same moment. */
-export function checkUnder({ under, allow, callId }: Decision, call: Call, said: Said | undefined): void {
+export function checkUnder({ under, allow, callId }: ApprovalDecision, call: Call, said: Said | undefined): void {
   if (under === undefined || (allow && saidBefore(call, said).covered?.call === under)) return
   const why = 'it covers another call, something was denied since, or the run has ended'
   throw new Fault(
@@ -93,7 +93,7 @@ export function checkUnder({ under, allow, callId }: Decision, call: Call, said:
   )
 }
 
-export function confirmationOf(decision: Decision, call: Call, now: number): InboxBody {
+export function confirmationOf(decision: ApprovalDecision, call: Call, now: number): InboxBody {
   const { callId, allow, role, why, remember, scope, under } = decision
   const { gate, digest = '' } = call.proposal
   if (decision.digest !== undefined && decision.digest !== digest)

@@ -3,14 +3,14 @@
 import type { Event } from '../kernel/event.ts'
 import { isBroke } from '../riders/children/children.ts'
 import { heldText, pendingOf, settle } from '../riders/children/tree.ts'
-import { Follower } from './log-follower.ts'
+import { LogFollower } from './log-follower.ts'
 import { Collector, type Result } from './result.ts'
 import { sleep } from '../engine/sleep.ts'
 import type { Looked, Reader, Worker } from '../engine/worker.ts'
-import type { World } from '../engine/wiring.ts'
+import type { Services } from '../engine/wiring.ts'
 
 /** A session, and who drives it. */
-export type Place = { readonly id: string; readonly world: World; readonly worker: Worker }
+export type Place = { readonly id: string; readonly services: Services; readonly worker: Worker }
 
 export type Followed = {
   /** The message whose run is followed; null for the last run. */
@@ -36,16 +36,16 @@ export async function attended<T>(worker: Worker, act: (reader: Reader) => Promi
 }
 
 export async function follow(place: Place, reader: Reader, followed: Followed): Promise<Result> {
-  const { id, world, worker } = place
+  const { id, services, worker } = place
   const { input, after, raw = false, see, gone } = followed
-  const { store, clock } = world
+  const { store, clock } = services
   const collector = new Collector(id, input, raw)
   const event = (e: Event): void => {
     see?.event(e)
     collector.take(e)
     reader.wake()
   }
-  const follower = new Follower(store, id, after, { event, error: () => reader.wake() })
+  const follower = new LogFollower(store, id, after, { event, error: () => reader.wake() })
   const leave = (): void => {
     follower.close()
     reader.wake()
@@ -77,7 +77,11 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
 }
 
 /** How long to wait for the next try of a provider; null if that is not what the session waits for, or is too far off. */
-function retryWait(looked: Looked, { world: { store }, worker }: Place, { patient = false }: Followed): number | null {
+function retryWait(
+  looked: Looked,
+  { services: { store }, worker }: Place,
+  { patient = false }: Followed,
+): number | null {
   if (looked.type !== 'rested' || looked.waiting !== 'retry' || looked.until === null) return null
   const wait = Math.max(1, looked.until - store.now())
   return patient || wait <= worker.lingerMs * (1 + JITTER) ? Math.min(wait, WAIT_MS_MAX) : null
@@ -88,7 +92,7 @@ const JITTER = 0.25
 /** A clock may jump and a machine may sleep, so it is looked at again now and then. */
 const WAIT_MS_MAX = 60_000
 
-async function resultOf({ id, world: { store } }: Place, seen: Collector, looked: Looked): Promise<Result> {
+async function resultOf({ id, services: { store } }: Place, seen: Collector, looked: Looked): Promise<Result> {
   const found = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
   const held = found.waiting === 'resume' && (await store.card(id))?.held === true
   const rest = held ? { ...found, reason: heldText(id) } : found
@@ -100,7 +104,11 @@ async function resultOf({ id, world: { store } }: Place, seen: Collector, looked
 }
 
 /** Calls `begun` with the run that this message will open. Never, if it joins another, or the harness is closed before. */
-export function whenBegun({ id, world: { store }, worker }: Place, input: number, begun: (run: number) => void): void {
+export function whenBegun(
+  { id, services: { store }, worker }: Place,
+  input: number,
+  begun: (run: number) => void,
+): void {
   const reader = worker.attend()
   const leave = (): void => {
     follower.close()
@@ -113,7 +121,7 @@ export function whenBegun({ id, world: { store }, worker }: Place, input: number
     leave()
     if (e.type === 'run.started') begun(e.seq)
   }
-  const follower = new Follower(store, id, input, { event, error: leave })
+  const follower = new LogFollower(store, id, input, { event, error: leave })
   reader.wake = leave
   follower.catchUp().catch(leave)
 }

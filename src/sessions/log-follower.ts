@@ -5,7 +5,7 @@ import type { Store } from '../kernel/ports.ts'
 
 const PAGE = 1_000
 
-export class Follower {
+export class LogFollower {
   readonly #store: Store
   readonly #session: string
   readonly #onEvent: (event: Event) => void

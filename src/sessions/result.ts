@@ -8,7 +8,7 @@ import { EMPTY } from '../kernel/session.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 import type { Before } from '../tools/policy/covered.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
-import { detach } from '../effects/clone-json.ts'
+import { cloneJson } from '../effects/clone-json.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
 
 export type Pending = Frozen<
@@ -239,7 +239,7 @@ export class Collector {
           ...common,
           status: 'completed',
           stopReason: STOPS[this.#finish ?? 'stop'],
-          output: detach(this.#output),
+          output: cloneJson(this.#output),
         }
       case 'interrupted':
         if (outcome.hook === undefined) return { ...common, status: 'interrupted', stopReason: 'cancelled' }
@@ -270,7 +270,7 @@ export class Collector {
   ): Told<Common> {
     const own = spentIn(events)
     const { usage, cost } = this.#below === null ? own : plus(own, this.#below)
-    const responses = this.#raw ? detach(events.filter((event) => event.type === 'agent.message')) : null
+    const responses = this.#raw ? cloneJson(events.filter((event) => event.type === 'agent.message')) : null
     return {
       sessionId: this.#sessionId,
       text: !this.#ours ? '' : outcome?.type === 'completed' ? this.#text : this.#said,
@@ -325,7 +325,7 @@ function lookedAt(name: string, make: (events: readonly Event[]) => unknown): Pr
   return {
     get() {
       // A copy: the events are those that the worker goes on with.
-      const value = detach(make(this[EVENTS]))
+      const value = cloneJson(make(this[EVENTS]))
       Object.defineProperty(this, name, { value, enumerable: true })
       return value
     },

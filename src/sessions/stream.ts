@@ -4,11 +4,11 @@ import type { CallKey, Frozen } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import { childId } from '../stores/plan/id.ts'
-import { detach } from '../effects/clone-json.ts'
-import { Follower } from './log-follower.ts'
+import { cloneJson } from '../effects/clone-json.ts'
+import { LogFollower } from './log-follower.ts'
 import type { LiveDelta } from '../live/live.ts'
 import { Queue } from './queue.ts'
-import type { World } from '../engine/wiring.ts'
+import type { Services } from '../engine/wiring.ts'
 
 /** Where in the tree of sessions something happened. */
 export type Source = Frozen<{
@@ -53,18 +53,18 @@ type Joined = { readonly session: string; readonly until: CallKey | null }
 const FRESH = { after: 0, seq: 0, settled: 0, until: null } as const
 
 export class Feed {
-  readonly #world: World
+  readonly #services: Services
   readonly #options: FeedOptions
   readonly #queue = new Queue<StreamEvent>()
   readonly #leave: (() => void)[] = []
-  readonly #followers: Follower[] = []
+  readonly #followers: LogFollower[] = []
   readonly #seats = new Map<string, Seat>()
   #places: Places | null = null
   #sequence = 0
   #closed = false
 
-  constructor(world: World, options: FeedOptions) {
-    this.#world = world
+  constructor(services: Services, options: FeedOptions) {
+    this.#services = services
     this.#options = options
   }
 
@@ -109,7 +109,8 @@ export class Feed {
     const open = new Set<CallKey>()
     this.#seats.set(session, seat)
     if (this.#closed) return () => {}
-    if (this.#options.deltas) this.#leave.push(this.#world.live.subscribe(session, (delta) => this.#hear(seat, delta)))
+    if (this.#options.deltas)
+      this.#leave.push(this.#services.live.subscribe(session, (delta) => this.#hear(seat, delta)))
     return (event) => {
       if (this.#closed) return
       this.#place(seat, event)
@@ -153,7 +154,7 @@ export class Feed {
   #join({ session, until }: Joined, parent: Source['parent']): void {
     const after = this.#places && Object.hasOwn(this.#places, session) ? (this.#places[session] ?? 0) : 0
     const event = this.#seat({ ...FRESH, session, after, source: { agent: '', run: null, parent }, until, early: [] })
-    const follower = new Follower(this.#world.store, session, 0, { event, error: () => {} })
+    const follower = new LogFollower(this.#services.store, session, 0, { event, error: () => {} })
     this.#followers.push(follower)
     this.#leave.push(() => follower.close())
     follower.catchUp().catch(() => {})
@@ -172,7 +173,7 @@ export class Feed {
   #push({ session, source }: Seat, event: Event): void {
     this.#sequence += 1
     // A copy: what the reader does with it changes nothing of what is executed.
-    this.#queue.push(Object.assign(detach(event), { session, sequence: this.#sequence, source }))
+    this.#queue.push(Object.assign(cloneJson(event), { session, sequence: this.#sequence, source }))
   }
 }
 

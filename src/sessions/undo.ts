@@ -8,8 +8,8 @@ import { childId } from '../stores/plan/id.ts'
 import type { Store } from '../kernel/ports.ts'
 import { isMetadata, type Metadata } from '../tools/core/output.ts'
 import type { Tool, Undone } from '../tools/core/tool.ts'
-import { ToolTalk } from '../effects/contexts.ts'
-import type { World } from '../engine/wiring.ts'
+import { ToolRunContext } from '../effects/contexts.ts'
+import type { Services } from '../engine/wiring.ts'
 
 const PAGE = 1_000
 
@@ -38,17 +38,17 @@ export async function checkRun(store: Store, session: string, run: number): Prom
 
 /** What the subagents of the run changed is taken back too. */
 export async function undoRun(
-  world: World,
+  services: Services,
   of: { readonly session: string; readonly agent: string; readonly run: number },
   imported: number,
   signal: AbortSignal,
 ): Promise<readonly UndoneCall[]> {
   const flight = { signal, reason: null, clear: () => !signal.aborted }
   const undone = new Map<Made, readonly Undone[]>()
-  const made = await madeIn(world, { ...of, since: 0, after: imported })
+  const made = await madeIn(services, { ...of, since: 0, after: imported })
   const tools = new Map<string, ReadonlyMap<string, Tool>>()
   for (const agent of new Set(made.map(({ span }) => span.agent)))
-    tools.set(agent, await world.agent(agent).tools.open({ signal }))
+    tools.set(agent, await services.agent(agent).tools.open({ signal }))
   const undoOf = ({ span, tool }: Made): Tool['undo'] => tools.get(span.agent)?.get(tool)?.undo ?? null
   let left = made.toReversed().filter(undoOf)
   left.sort((a, b) => b.at - a.at)
@@ -56,7 +56,7 @@ export async function undoRun(
   for (let before = left.length + 1; left.length > 0 && left.length < before; ) {
     before = left.length
     for (const each of left) {
-      const context = new ToolTalk(world, each.span.session, { key: each.call }, flight, [])
+      const context = new ToolRunContext(services, each.span.session, { key: each.call }, flight, [])
       undone.set(each, (await undoOf(each)?.(each.metadata, context)) ?? [])
     }
     left = left.filter((each) => undone.get(each)?.some(({ result }) => result === 'changed_since'))
@@ -76,14 +76,14 @@ function asBefore(undone: readonly UndoneCall[]): readonly UndoneCall[] {
 }
 
 /** The results that say what they did, in the order they came, and those of the children after them. */
-async function madeIn(world: World, span: Span): Promise<readonly Made[]> {
+async function madeIn(services: Services, span: Span): Promise<readonly Made[]> {
   const { session, run } = span
   const tools = new Map<CallKey, string>()
   const outside = new Map<CallKey, Outside | undefined>()
   const children = new Map<string, Span>()
   const made: Made[] = []
   let { since } = span
-  for (const event of await eventsOf(world, session, run)) {
+  for (const event of await eventsOf(services, session, run)) {
     if (event.seq === run) since = event.at
     if (event.type === 'agent.message')
       for (const [index, call] of event.calls.entries()) {
@@ -100,12 +100,12 @@ async function madeIn(world: World, span: Span): Promise<readonly Made[]> {
     }
     if (event.type === 'agent.tool_result' && event.at >= since) made.push(...madeBy(event, span, tools))
   }
-  for (const child of children.values()) made.push(...(await madeIn(world, child)))
+  for (const child of children.values()) made.push(...(await madeIn(services, child)))
   return made
 }
 
 /** All of a session, or what belongs to one run of it. */
-async function eventsOf({ store }: World, session: string, run: number | null): Promise<readonly Event[]> {
+async function eventsOf({ store }: Services, session: string, run: number | null): Promise<readonly Event[]> {
   const found: Event[] = []
   for (let after = run === null ? 0 : run - 1; ; ) {
     const { events } = await store.read(session, after, PAGE)

@@ -1,5 +1,5 @@
 // Tracing as one import: the projection of the log to spans, the tracer that exports them, and the sinks.
-export type { DropReport, LaneStats } from './lane.ts'
+export type { DropReport, LaneStats } from './export-queue.ts'
 export { type LocalOptions, type LocalTraces, localTraces, readTrace } from './local.ts'
 export { CONTENT, ERROR_TYPE, GEN_AI, TERRET } from './names.ts'
 export { type OtlpOptions, otlp } from './otlp.ts'

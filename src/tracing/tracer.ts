@@ -2,7 +2,7 @@
 // nobody waits for it. What it loses it counts; the log loses nothing, so every trace can be made again with `spansOf`.
 import type { Clock, Store } from '../kernel/ports.ts'
 import { callable, type Checks, clockCheck, count, given, having, listOf, needed, optionsOf } from '../options.ts'
-import { type DropReport, Lane, type LaneStats } from './lane.ts'
+import { type DropReport, ExportQueue, type LaneStats } from './export-queue.ts'
 import type { Sink } from './span.ts'
 
 export type TracerOptions = {
@@ -33,12 +33,12 @@ const QUEUE_MAX = 1_024
 const CLOSE_MS = 5_000
 
 export class Tracer {
-  readonly #lanes: readonly Lane[]
+  readonly #lanes: readonly ExportQueue[]
 
   constructor(options: TracerOptions) {
     checkTracer(options)
     const { store, clock, sinks, queueMax = QUEUE_MAX, onDrop = () => {} } = options
-    this.#lanes = sinks.map((sink) => new Lane({ store, clock, sink, queueMax, onDrop }))
+    this.#lanes = sinks.map((sink) => new ExportQueue({ store, clock, sink, queueMax, onDrop }))
   }
 
   /** How many runs each sink was given, and how many were lost on the way. */

@@ -6,7 +6,7 @@ import type { Card } from '../../src/kernel/ports.ts'
 import type { InboxBody } from '../../src/kernel/event.ts'
 import { Fault } from '../../src/kernel/failure.ts'
 import type { Receipt, Write } from '../../src/kernel/ports.ts'
-import { Book } from '../../src/engine/session-cache.ts'
+import { SessionCache } from '../../src/engine/session-cache.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Appender, digestOf, type JournalLine, placesIn } from './evidence.ts'
 import { Chance } from './random.ts'
@@ -84,7 +84,7 @@ async function interrupt(session: string, mode: 'stop' | 'pause'): Promise<void>
 
 /** Serves a session that waits for a person: decides, answers, or lets it go on. */
 async function attend({ session }: Card): Promise<void> {
-  const book = new Book(session, store)
+  const book = new SessionCache(session, store)
   await book.open()
   const open = book.session.run?.turn?.open ?? []
   let served = false

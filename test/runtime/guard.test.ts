@@ -194,10 +194,10 @@ describe('notices', () => {
     guarded.one('look', { at: 1 }, 'saw')
     const { session } = guarded.log
     const told = { ...session, run: session.run && { ...session.run, requests: 2 } }
-    const first = guarded.guard.word(told, guarded.traits)
+    const first = guarded.guard.beforeRequest(told, guarded.traits)
     expect(first).toMatchObject({ type: 'note', kind: 'limit' })
-    expect(guarded.guard.word(told, guarded.traits)).toEqual(first)
+    expect(guarded.guard.beforeRequest(told, guarded.traits)).toEqual(first)
     guarded.restart()
-    expect(guarded.guard.word(told, guarded.traits)).toEqual(first)
+    expect(guarded.guard.beforeRequest(told, guarded.traits)).toEqual(first)
   })
 })

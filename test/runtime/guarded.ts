@@ -41,7 +41,7 @@ export class Guarded {
       const decision = this.log.next()
       if (decision.type !== 'record') return decision
       const asks = decision.events.some((body) => body.type === 'model.started')
-      const word = asks ? this.guard.word(this.log.session, this.traits) : null
+      const word = asks ? this.guard.beforeRequest(this.log.session, this.traits) : null
       if (asks) this.words.push(word)
       if (word?.type === 'settle') this.log.owner(settlement(this.log.session, word.outcome))
       else if (word) this.log.owner({ type: 'note.added', kind: word.kind, text: this.redact(word.text) })

@@ -15,7 +15,7 @@ import type { OwnerBody } from '../../src/kernel/event.ts'
 import { FREE } from '../../src/models/price.ts'
 import { chargesOf } from '../../src/riders/money/charges.ts'
 import { abandon } from '../../src/effects/outcomes.ts'
-import { Purse } from '../../src/riders/money/spending-limits.ts'
+import { SpendingLimits } from '../../src/riders/money/spending-limits.ts'
 import {
   chaosOf,
   eventsOf,
@@ -153,7 +153,7 @@ it('B-MONEY-17: a call that was stopped before it was made is freed', () => {
   const call = { type: 'call', key: 'call:4', seq: 4, deadline: 0 } as const
   const [never] = abandon(call, 'interrupted', false).events
   const [once] = abandon(call, 'interrupted', true).events
-  const purse = new Purse('default', {}, { price: PRICE, outputTokensMax: 1, baseChars: () => 0 })
+  const purse = new SpendingLimits('default', {}, { price: PRICE, outputTokensMax: 1, baseChars: () => 0 })
   const spending = { id: 's', root: 's', run: 3, open: { seq: 4, epoch: 1, at: 0, held: 70 } }
   const charged = (body: OwnerBody | undefined) =>
     body && chargesOf(spending, [{ seq: 5, at: 0, epoch: 1, ...body }], purse)

@@ -144,7 +144,3 @@ function areaOf(path: string): string | null {
   if (top === 'src') return second.replace(/\.tsx?$/, '')
   return top === 'web' || top === 'sim' ? top : null
 }
-
-function stemIn(folder: string, path: string): string {
-  return path.slice(folder.length).replace(/\.tsx?$/, '')
-}

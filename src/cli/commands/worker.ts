@@ -1,6 +1,6 @@
 // `terret worker`: looks at each session when it becomes due, in the folder where it was started, until it is told to stop. It only
 // says when; what happens to a session is decided where it always is, also when one that fails is left alone.
-import type { Harness, Seen } from '../../index.ts'
+import type { Harness, LookResult } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { agentFor } from '../state/agent.ts'
 import type { Call } from '../args.ts'
@@ -19,16 +19,16 @@ import { lookedText } from './wake.ts'
 
 export function worker(call: Call): Promise<number> {
   return inPlace(async (place) => {
-    const { Patrol } = await import('../../index.ts')
+    const { DueLoop } = await import('../../index.ts')
     const crews = new Crews(place, call)
     const idleMs = call.is('idle') ? 0 : Number.POSITIVE_INFINITY
     const { store } = place
     const report = (error: unknown): void => warn(clean(endOf(error).text))
     const look = (session: string, alone: boolean) => crews.look(session, alone)
-    const patrol = new Patrol({ store, width: WIDTH, idleMs, driving: () => crews.busy, look, report })
+    const dueLoop = new DueLoop({ store, width: WIDTH, idleMs, driving: () => crews.busy, look, report })
     // What is being driven is given back, written down as far as it came.
     const stop = (): void => {
-      patrol.stop()
+      dueLoop.stop()
       void crews.close()
     }
     // Nobody else keeps the process: it waits for news of other processes too.
@@ -36,7 +36,7 @@ export function worker(call: Call): Promise<number> {
     process.on('SIGINT', stop)
     process.on('SIGTERM', stop)
     try {
-      await patrol.done
+      await dueLoop.done
     } finally {
       clearInterval(held)
       process.off('SIGINT', stop)
@@ -71,7 +71,7 @@ class Crews {
     return this.#busy
   }
 
-  async look(session: string, alone: boolean): Promise<Seen> {
+  async look(session: string, alone: boolean): Promise<LookResult> {
     this.#busy += 1
     try {
       return await this.#look(session, alone)
@@ -92,7 +92,7 @@ class Crews {
     for (const crew of this.#crews.values()) await crew.then(leave).catch(() => {})
   }
 
-  async #look(session: string, alone: boolean): Promise<Seen> {
+  async #look(session: string, alone: boolean): Promise<LookResult> {
     const { agent = '' } = (await this.#place.store.card(session)) ?? {}
     const { setup, harness } = await this.#crewOf(session, agent)
     for (;;) {

@@ -1,6 +1,6 @@
 // The question about one call, wherever it is asked: `run`, `resume`, `start` and the chat. Which words there are, what each of them
 // covers, and what an earlier yes of the same run covers. It asks; what is shown of the call is preview.ts.
-import type { Decision, Pending, Result, Rule, SessionHandle } from '../../index.ts'
+import type { ApprovalDecision, Pending, Result, Rule, SessionHandle } from '../../index.ts'
 import { skeleton } from '../../view/lookalike.ts'
 import { WRITERS } from '../state/agent.ts'
 import { keepAlways, keptFor, rememberable, ruleText } from './always.ts'
@@ -42,7 +42,7 @@ export type Asking = {
   /** Rules that were kept here since it began, in the order they were. */
   readonly kept: Kept[]
 }
-export type Said = Pick<Decision, 'allow' | 'why' | 'remember' | 'scope'>
+export type Said = Pick<ApprovalDecision, 'allow' | 'why' | 'remember' | 'scope'>
 
 /** Null: later. What is neither a plain yes nor a plain no is asked again. */
 export async function askApproval(asker: Asker, asking: Asking, pending: Pending): Promise<Said | null> {
@@ -114,7 +114,11 @@ export async function decideCovered({ session, setup, kept }: Covering, { pendin
 }
 
 /** To the very action that was shown. */
-export function bound({ callId, sessionId, digest }: Pending): Pick<Decision, 'callId' | 'sessionId' | 'digest'> {
+export function bound({
+  callId,
+  sessionId,
+  digest,
+}: Pending): Pick<ApprovalDecision, 'callId' | 'sessionId' | 'digest'> {
   return { callId, sessionId, ...(digest === undefined ? {} : { digest }) }
 }
 

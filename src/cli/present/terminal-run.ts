@@ -12,7 +12,7 @@ import { ask } from './prompt.ts'
 import type { Setup } from '../state/setup.ts'
 import type { View } from './view.ts'
 
-export type Deck = {
+export type TerminalRun = {
   readonly harness: Harness
   readonly session: SessionHandle
   readonly setup: Setup
@@ -29,7 +29,7 @@ export type Deck = {
 }
 
 /** Drives until it is over or somebody else is needed. */
-export async function drive(deck: Deck, begin: () => RunStream): Promise<Result> {
+export async function drive(deck: TerminalRun, begin: () => RunStream): Promise<Result> {
   const { session, view } = deck
   const ending = new AbortController()
   const off = onSignals(deck, ending)
@@ -50,7 +50,7 @@ export async function drive(deck: Deck, begin: () => RunStream): Promise<Result>
 /** `seq` is the last event of the session itself that was seen. */
 async function follow(
   stream: RunStream,
-  { session, view, after }: Pick<Deck, 'session' | 'view' | 'after'>,
+  { session, view, after }: Pick<TerminalRun, 'session' | 'view' | 'after'>,
 ): Promise<{ readonly result: Result; readonly seq: number }> {
   let seq = after
   try {
@@ -65,7 +65,7 @@ async function follow(
 }
 
 /** The first Ctrl-C stops the run and waits until it has settled; the second leaves at once. The log is whole either way. */
-function onSignals({ harness, session, view }: Deck, ending: AbortController): () => void {
+function onSignals({ harness, session, view }: TerminalRun, ending: AbortController): () => void {
   let asked = false
   const interrupt = (): void => {
     if (asked) {
@@ -96,7 +96,7 @@ function isWaiting(result: Result, ending: AbortSignal): boolean {
 }
 
 /** True if anything was decided, so that it can go on. */
-async function decided(deck: Deck, result: Result, ending: AbortSignal): Promise<boolean> {
+async function decided(deck: TerminalRun, result: Result, ending: AbortSignal): Promise<boolean> {
   if (ending.aborted || result.status !== 'requires_action') return false
   if (await decideCovered(deck, result)) return true
   if (!deck.asks || !isAttended()) return false
@@ -104,7 +104,7 @@ async function decided(deck: Deck, result: Result, ending: AbortSignal): Promise
 }
 
 /** One after the other, each by its exact action. Who leaves, or is told to end, has decided nothing. */
-async function askHere(deck: Deck, pending: readonly Pending[], ending: AbortSignal): Promise<boolean> {
+async function askHere(deck: TerminalRun, pending: readonly Pending[], ending: AbortSignal): Promise<boolean> {
   const { session, view, by } = deck
   let any = false
   for (const each of pending.filter((one) => !isForOthers(one, by))) {
@@ -134,7 +134,7 @@ async function askHere(deck: Deck, pending: readonly Pending[], ending: AbortSig
   return any
 }
 
-function askerOf(deck: Deck, ending: AbortSignal): Asker {
+function askerOf(deck: TerminalRun, ending: AbortSignal): Asker {
   return {
     read: (question) => ask(`${question} `, ending),
     note: (text) => deck.view.note(text),
@@ -144,7 +144,7 @@ function askerOf(deck: Deck, ending: AbortSignal): Asker {
 }
 
 /** True if not all of it was shown. */
-async function shownHere({ view, setup }: Deck, pending: Pending, whole: boolean): Promise<boolean> {
+async function shownHere({ view, setup }: TerminalRun, pending: Pending, whole: boolean): Promise<boolean> {
   const way = `d shows all of it; so does: ${typed(`pending ${shortId(pending.sessionId)} --whole`)}`
   const { lines, isCut } = await shownPending(pending, { folder: setup.folder, way, ...seatOf(process.stderr, whole) })
   view.note(lines.join('\n'))

@@ -5,7 +5,7 @@ import type { BashLine, McpServer } from '../../tools/index.ts'
 import { agentFor } from './agent.ts'
 import type { Call } from '../args.ts'
 import { clean, oneLine, safeJson } from '../present/clean.ts'
-import { type Deck, drive } from '../present/terminal-run.ts'
+import { type TerminalRun, drive } from '../present/terminal-run.ts'
 import { tell, tellReport } from '../present/ending.ts'
 import { remembering } from './memory.ts'
 import { patienceMsOf } from '../present/outage.ts'
@@ -130,7 +130,17 @@ export async function work(
   const view = viewOf(quiet || json, { tools, ...found })
   if (ear) ear.hear = (line) => view.hear(line)
   // What a workflow asks for is its result: all of it is shown before it is decided.
-  const deck: Deck = { harness, session, setup, kept: [], view, asks: !json, by: person(call), whole: planned, after }
+  const deck: TerminalRun = {
+    harness,
+    session,
+    setup,
+    kept: [],
+    view,
+    asks: !json,
+    by: person(call),
+    whole: planned,
+    after,
+  }
   const result = await drive(deck, () => begin(view.live))
   return (planned ? tellReport : tell)(result, { json, quiet, told: view.told, folder: setup.folder })
 }

@@ -9,7 +9,7 @@ import type { Blob, InboxWrite, OwnerWrite } from '../../kernel/ports.ts'
 import { EMPTY, type Session } from '../../kernel/session.ts'
 import { childId, ownId } from '../../stores/plan/id.ts'
 import { clip, readOn } from '../../tools/core/bound.ts'
-import type { Book } from '../../engine/session-cache.ts'
+import type { SessionCache } from '../../engine/session-cache.ts'
 import { cardOf } from '../../engine/card.ts'
 import { textBlob } from '../../engine/wiring.ts'
 
@@ -37,7 +37,12 @@ export function questionIn({ run }: Session): Call | undefined {
 }
 
 /** A call was handed out: to a new child, or to one that waits for an answer. Nothing if it is somebody else's. */
-export function handed(family: Family, { id, session }: Pick<Book, 'id' | 'session'>, call: Call, known: Known): void {
+export function handed(
+  family: Family,
+  { id, session }: Pick<SessionCache, 'id' | 'session'>,
+  call: Call,
+  known: Known,
+): void {
   const { child, answers } = outsideOf(call.proposal) ?? {}
   const task = taskOf(call)
   if (answers) {

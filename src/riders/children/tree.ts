@@ -6,7 +6,7 @@ import type { Here } from '../../kernel/limits.ts'
 import { next, type Waiting } from '../../kernel/next.ts'
 import type { Store } from '../../kernel/ports.ts'
 import type { Session } from '../../kernel/session.ts'
-import { Book } from '../../engine/session-cache.ts'
+import { SessionCache } from '../../engine/session-cache.ts'
 import { answered, awaits, childOf, type End, type Family, isBroke, questionIn, type Send } from './children.ts'
 import { Collector, type Pending } from '../../sessions/result.ts'
 import { saidBefore } from '../../tools/policy/covered.ts'
@@ -129,7 +129,7 @@ export async function questionOf(
  * What a child owes its parent, when a look at it found nothing to do. The parent's answer to its question may have come after
  * somebody else's: then no end of a run and no new question is left that would answer the parent's call.
  */
-export async function owed(store: Store, { id, session }: Book, waiting: Waiting): Promise<Send | null> {
+export async function owed(store: Store, { id, session }: SessionCache, waiting: Waiting): Promise<Send | null> {
   const { parent } = session
   if (!parent) return null
   const above = await headOf(store, parent.session)
@@ -167,26 +167,26 @@ const HEADS_KEPT = 32
 /** Sessions as their logs are now, for whoever looks at the same ones again and again: only what is new is read. */
 export class Heads {
   readonly #store: Store
-  readonly #books = new Map<string, Book>()
+  readonly #caches = new Map<string, SessionCache>()
 
   constructor(store: Store) {
     this.#store = store
   }
 
   async of(id: string): Promise<Session> {
-    const known = this.#books.get(id)
-    this.#books.delete(id)
-    const book = known && (await this.#isSame(known)) ? known : new Book(id, this.#store, null, false)
-    await (book === known ? book.catchUp() : book.open())
-    if (book.session.seq === 0) throw missing(id)
-    this.#books.set(id, book)
-    const [oldest] = this.#books.keys()
-    if (this.#books.size > HEADS_KEPT && oldest !== undefined) this.#books.delete(oldest)
-    return book.session
+    const known = this.#caches.get(id)
+    this.#caches.delete(id)
+    const cache = known && (await this.#isSame(known)) ? known : new SessionCache(id, this.#store, null, false)
+    await (cache === known ? cache.catchUp() : cache.open())
+    if (cache.session.seq === 0) throw missing(id)
+    this.#caches.set(id, cache)
+    const [oldest] = this.#caches.keys()
+    if (this.#caches.size > HEADS_KEPT && oldest !== undefined) this.#caches.delete(oldest)
+    return cache.session
   }
 
   /** Its session may have been removed, and its id used again. */
-  async #isSame({ id, session: { seq, at } }: Book): Promise<boolean> {
+  async #isSame({ id, session: { seq, at } }: SessionCache): Promise<boolean> {
     const [last] = (await this.#store.read(id, seq - 1, 1)).events
     return last?.seq === seq && last.at === at
   }
@@ -198,8 +198,8 @@ function missing(id: string): Fault {
 
 /** A session as its log is now. */
 export async function headOf(store: Store, id: string): Promise<Session> {
-  const book = new Book(id, store)
-  await book.open()
-  if (book.session.seq === 0) throw missing(id)
-  return book.session
+  const cache = new SessionCache(id, store)
+  await cache.open()
+  if (cache.session.seq === 0) throw missing(id)
+  return cache.session
 }

@@ -6,7 +6,7 @@ import { canonicalJson } from '../../tools/core/canonical.ts'
 import { type ClassifiedFailure, classify } from '../../sessions/classify.ts'
 
 /** What one call came to. Sealed, `print` stands for the arguments, and a hash for a long output. */
-export type Attempt = {
+export type CallOutcome = {
   readonly tool: string
   readonly effect: EffectClass
   readonly gate: Gate | undefined
@@ -21,7 +21,7 @@ export type Attempt = {
 const OUTPUT_KEPT_CHARS = 256
 
 /** Only the harness's own word about a child it ran: any tool may claim to be beyond hope. */
-export function isPermanent({ metadata, gate }: Attempt): boolean {
+export function isPermanent({ metadata, gate }: CallOutcome): boolean {
   if (metadata === null || typeof metadata !== 'object' || !gate) return false
   if ((metadata as { readonly permanent?: Json }).permanent !== true) return false
   const outside = gate.type === 'ask' ? gate.outside : gate
@@ -29,14 +29,14 @@ export function isPermanent({ metadata, gate }: Attempt): boolean {
 }
 
 /** A rule, a hook or a person said no. That nobody decided in time is no such word, and what a tool itself denies may change. */
-export function isRejected(attempt: Attempt): boolean {
+export function isRejected(attempt: CallOutcome): boolean {
   const { status, failure, gate } = attempt
   if (status === 'denied') return classified(attempt)?.class !== 'ApprovalExpired'
   return gate?.type === 'refuse' && failure?.kind === 'Denied'
 }
 
 /** The same again may work later. What the model must correct is not of that kind. */
-export function isTransient(attempt: Attempt): boolean {
+export function isTransient(attempt: CallOutcome): boolean {
   const { status, failure } = attempt
   if (status === 'denied') return false
   const { kind, recoverable } = failure ?? {}
@@ -46,31 +46,31 @@ export function isTransient(attempt: Attempt): boolean {
   return classified(attempt)?.recoverable === true
 }
 
-function classified({ status, failure, metadata, output }: Attempt): ClassifiedFailure | null {
+function classified({ status, failure, metadata, output }: CallOutcome): ClassifiedFailure | null {
   const result = { type: 'agent.tool_result', status, content: textOf(output) } as const
   return classify({ ...result, ...(failure ? { failure } : {}), ...(metadata === undefined ? {} : { metadata }) })
 }
 
-export function isSameFailure(a: Attempt, b: Attempt): boolean {
+export function isSameFailure(a: CallOutcome, b: CallOutcome): boolean {
   return a.tool === b.tool && lineOf(errorOf(a)) === lineOf(errorOf(b)) && isSameArgs(a, b)
 }
 
-export function isSameCall(a: Attempt, b: Attempt): boolean {
+export function isSameCall(a: CallOutcome, b: CallOutcome): boolean {
   return a.tool === b.tool && isSameArgs(a, b)
 }
 
-export function isSameOutput(a: Attempt, b: Attempt): boolean {
+export function isSameOutput(a: CallOutcome, b: CallOutcome): boolean {
   if (a.tool !== b.tool) return false
   if (typeof a.output === 'string' && typeof b.output === 'string') return a.output === b.output
   return hashOf(a.output) === hashOf(b.output)
 }
 
 /** Comparing stops at the first difference, so it is cheaper than a hash of each. */
-function isSameArgs(a: Attempt, b: Attempt): boolean {
+function isSameArgs(a: CallOutcome, b: CallOutcome): boolean {
   return a.print === null && b.print === null ? isSameJson(a.args, b.args) : printOf(a) === printOf(b)
 }
 
-function printOf(attempt: Attempt): string {
+function printOf(attempt: CallOutcome): string {
   attempt.print ??= fingerprint(attempt.args)
   return attempt.print
 }
@@ -103,7 +103,7 @@ export function isSameJson(a: Json, b: Json): boolean {
 type Keyed = { readonly [key: string]: Json | undefined }
 
 /** Nothing large is held for it any more; it still compares as before. */
-export function seal(attempt: Attempt): void {
+export function seal(attempt: CallOutcome): void {
   printOf(attempt)
   attempt.args = null
   const { status, output } = attempt
@@ -111,15 +111,15 @@ export function seal(attempt: Attempt): void {
   if (long) attempt.output = { hash: hashOf(output) }
 }
 
-function hashOf(output: Attempt['output']): string {
+function hashOf(output: CallOutcome['output']): string {
   return typeof output === 'string' ? hash('sha256', output) : output.hash
 }
 
-function textOf(output: Attempt['output']): string {
+function textOf(output: CallOutcome['output']): string {
   return typeof output === 'string' ? output : ''
 }
 
-export function errorOf({ output, failure }: Attempt): string {
+export function errorOf({ output, failure }: CallOutcome): string {
   return textOf(output) || (failure?.message ?? '')
 }
 

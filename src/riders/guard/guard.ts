@@ -75,10 +75,10 @@ export class Guard {
   }
 
   /** Asked right before a request is recorded. Null: nothing to say. */
-  word(session: Session, traits: Traits): Word | null {
+  beforeRequest(session: Session, traits: Traits): Word | null {
     const { run } = session
     if (!run) return null
-    const rung = this.#progress?.rung(traits.pollers) ?? null
+    const rung = this.#progress?.breakerLevel(traits.pollers) ?? null
     // What stopped it is the root cause, also where a limit is reached at the same moment.
     if (rung?.type === 'halt') return { type: 'settle', outcome: { type: 'halted', reason: rung.text } }
     const { tokens = null } = run.limits

@@ -3,7 +3,7 @@
 import type { Proposal } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { count, given, optionsOf } from '../../options.ts'
-import { type Attempt, errorOf, isPermanent, isRejected, isTransient, seal } from './call-outcome.ts'
+import { type CallOutcome, errorOf, isPermanent, isRejected, isTransient, seal } from './call-outcome.ts'
 import { isSameCall, isSameFailure, isSameOutput } from './call-outcome.ts'
 import { haltText, nudgeText, permanentText, rejectedText, type Repeated } from './notices.ts'
 
@@ -56,7 +56,7 @@ type Of<T extends Event['type']> = Extract<Event, { type: T }>
 type Turn = {
   readonly n: number
   readonly calls: readonly Proposal[]
-  readonly attempts: (Attempt | null)[]
+  readonly attempts: (CallOutcome | null)[]
   /** The model was nudged after it. */
   nudged: boolean
 }
@@ -76,10 +76,10 @@ export class Progress {
   readonly #any = new Streak()
   readonly #calls = new Streak()
   readonly #outputs = new Streak()
-  #failed: Attempt | null = null
+  #failed: CallOutcome | null = null
   #failedIn = 0
   #before: Turn | null = null
-  #permanent: Attempt | null = null
+  #permanent: CallOutcome | null = null
 
   constructor(options: BreakerOptions) {
     this.#halts = thresholds(options)
@@ -98,7 +98,7 @@ export class Progress {
   reply({ calls, verdict }: Of<'agent.message'>): void {
     this.#turns += 1
     if (verdict.type === 'continue' && calls.length > 0) {
-      const attempts: (Attempt | null)[] = []
+      const attempts: (CallOutcome | null)[] = []
       for (let i = 0; i < calls.length; i++) attempts.push(null)
       this.#open = { n: this.#turns, calls, attempts, nudged: false }
     } else if (verdict.type === 'final') {
@@ -139,7 +139,7 @@ export class Progress {
   }
 
   /** How far up the ladder the run is. Calls of `pollers` count for nothing. */
-  rung(pollers: ReadonlySet<string>): Rung | null {
+  breakerLevel(pollers: ReadonlySet<string>): Rung | null {
     for (const turn of this.#waiting) this.#count(turn, pollers)
     this.#waiting.length = 0
     if (this.#open) this.#count(this.#open, pollers)
@@ -192,7 +192,7 @@ export class Progress {
   }
 
   /** Twice in one reply is once: the model had not read the first failure. */
-  #identical(attempt: Attempt, n: number): void {
+  #identical(attempt: CallOutcome, n: number): void {
     const before = this.#failed
     if (!before || !isSameFailure(before, attempt)) this.#same.begin(n)
     else if (this.#failedIn !== n) this.#same.count += 1
@@ -293,7 +293,7 @@ function nudgeAt(halt: number): number {
   return Math.min(Math.ceil((halt * 2) / 3), halt - 1)
 }
 
-function agree(a: Turn, b: Turn, alike: (a: Attempt, b: Attempt) => boolean): boolean {
+function agree(a: Turn, b: Turn, alike: (a: CallOutcome, b: CallOutcome) => boolean): boolean {
   if (a.attempts.length !== b.attempts.length) return false
   for (let i = 0; i < a.attempts.length; i++) {
     const [one, other] = [a.attempts[i], b.attempts[i]]

@@ -4,14 +4,14 @@ import type { CallKey, Mutable, Usage } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Charge, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
 import { failure } from '../../models/http/failures.ts'
-import type { Book } from '../../engine/session-cache.ts'
+import type { SessionCache } from '../../engine/session-cache.ts'
 import { closing } from './charges.ts'
 import type { FlightContext, Landing } from '../../engine/flights.ts'
 import { costOf } from '../../effects/outcomes.ts'
-import { emptyAccount, holdOf, type Purse, rateOf } from './spending-limits.ts'
+import { emptyAccount, holdOf, type SpendingLimits, rateOf } from './spending-limits.ts'
 import { sleep } from '../../engine/sleep.ts'
 import { assumedFor, charsIn, costed, type Spent } from './usage-estimate.ts'
-import type { World } from '../../engine/wiring.ts'
+import type { Services } from '../../engine/wiring.ts'
 
 /** How the keys of all holds begin that requests of this call opened. */
 export function holdsUnder(session: string, call: CallKey): string {
@@ -19,7 +19,7 @@ export function holdsUnder(session: string, call: CallKey): string {
 }
 
 /** Whoever knows what the tools of a session may spend. */
-export type Purses = { allowance(book: Book): Promise<Purse> }
+export type Purses = { allowance(cache: SessionCache): Promise<SpendingLimits> }
 
 /** The result of a call that asked models says what they came to. What is still held for one is not waited for. */
 export function paidFor({ events, ...rest }: Landing, session: string, call: CallKey, spent: Spent | null): Landing {
@@ -27,36 +27,40 @@ export function paidFor({ events, ...rest }: Landing, session: string, call: Cal
   return { ...rest, events: told, charges: [{ type: 'lost', key: holdsUnder(session, call) }] }
 }
 
-export class Door {
+export class BudgetedModel {
   /** What all requests of this call came to so far; null if none was made. */
   spent: Spent | null = null
-  readonly #world: World
-  readonly #book: Book
+  readonly #services: Services
+  readonly #cache: SessionCache
   readonly #under: string
   readonly #flight: FlightContext
   readonly #purses: Purses
-  #purse: Promise<Purse> | null = null
+  #spending: Promise<SpendingLimits> | null = null
   #tries = 0
 
   constructor(
-    { world, book, flight }: { readonly world: World; readonly book: Book; readonly flight: FlightContext },
+    {
+      services,
+      cache,
+      flight,
+    }: { readonly services: Services; readonly cache: SessionCache; readonly flight: FlightContext },
     call: CallKey,
     purses: Purses,
   ) {
-    this.#world = world
-    this.#book = book
+    this.#services = services
+    this.#cache = cache
     this.#flight = flight
-    this.#under = holdsUnder(book.id, call)
+    this.#under = holdsUnder(cache.id, call)
     this.#purses = purses
   }
 
   readonly ask = async (model: Model, request: Request): Promise<Reply | ModelFailure> => {
-    const purse = await (this.#purse ??= this.#purses.allowance(this.#book))
+    const spending = await (this.#spending ??= this.#purses.allowance(this.#cache))
     this.#tries += 1
     // The epoch keeps it apart from what an attempt before this one asked.
-    const key = `${this.#under}${this.#book.epoch}.${this.#tries}`
-    const held = purse.bounded ? holdOf(await rateOf(model), charsIn(request)) : null
-    const over = held === null ? null : await this.#hold(purse, key, held)
+    const key = `${this.#under}${this.#cache.epoch}.${this.#tries}`
+    const held = spending.bounded ? holdOf(await rateOf(model), charsIn(request)) : null
+    const over = held === null ? null : await this.#hold(spending, key, held)
     if (over !== null) return over
     const { answer, spent } = await this.#asked(model, request)
     if (spent !== null) this.spent = this.spent === null ? spent : sum(this.spent, spent)
@@ -69,7 +73,7 @@ export class Door {
   async #asked(model: Model, request: Request): Promise<{ answer: Reply | ModelFailure; spent: Spent | null }> {
     const flight = this.#flight
     if (!flight.clear()) return { answer: failure('other', 'The call was stopped before it was made.'), spent: null }
-    const { clock } = this.#world
+    const { clock } = this.#services
     let spoke = false
     const emit = (): void => {
       spoke = true
@@ -85,11 +89,11 @@ export class Door {
     return { answer: told, spent: worked ? await assumedFor(model, request, told.partial?.length ?? 0) : null }
   }
 
-  async #hold(purse: Purse, key: string, amount: number): Promise<ModelFailure | null> {
-    const { id, session } = this.#book
-    const payer = { session: id, root: session.parent?.root ?? id, run: session.began, at: this.#world.store.now() }
+  async #hold(spending: SpendingLimits, key: string, amount: number): Promise<ModelFailure | null> {
+    const { id, session } = this.#cache
+    const payer = { session: id, root: session.parent?.root ?? id, run: session.began, at: this.#services.store.now() }
     try {
-      await this.#charge([...purse.limits(payer), { type: 'hold', key, accounts: purse.accounts(payer), amount }])
+      await this.#charge([...spending.limits(payer), { type: 'hold', key, accounts: spending.accounts(payer), amount }])
       return null
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'over_budget') throw error
@@ -102,7 +106,7 @@ export class Door {
 
   /** Beside the log: nothing happened in the session yet. */
   async #charge(charges: readonly Charge[]): Promise<void> {
-    await this.#world.store.commit([{ session: this.#book.id, lane: 'inbox', events: [], charges }])
+    await this.#services.store.commit([{ session: this.#cache.id, lane: 'inbox', events: [], charges }])
   }
 }
 

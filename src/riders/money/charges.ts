@@ -4,7 +4,7 @@ import { clockOf } from '../../kernel/clock.ts'
 import { eventId, type OwnerEvent } from '../../kernel/event.ts'
 import type { Charge } from '../../kernel/ports.ts'
 import type { Run } from '../../kernel/session.ts'
-import type { Purse } from './spending-limits.ts'
+import type { SpendingLimits } from './spending-limits.ts'
 import type { Spent } from './usage-estimate.ts'
 
 const NONE: readonly Charge[] = []
@@ -20,9 +20,9 @@ export type Spending = {
 export function chargesOf(
   { id, root, run, open: before }: Spending,
   events: readonly OwnerEvent[],
-  purse: Purse,
+  spending: SpendingLimits,
 ): readonly Charge[] {
-  if (!purse.bounded && !before?.held && events.every(isFree)) return NONE
+  if (!spending.bounded && !before?.held && events.every(isFree)) return NONE
   const charges: Charge[] = []
   let open = before
   let payer = { session: id, root, run, at: 0 }
@@ -31,21 +31,21 @@ export function chargesOf(
     if (event.type === 'run.started') {
       const before = payer.run
       payer = { ...payer, run: event.seq }
-      charges.push(...purse.runLimit(payer, before))
+      charges.push(...spending.runLimit(payer, before))
     } else if (event.type === 'run.reviewed') {
-      charges.push(...purse.runLimit(payer, payer.run))
+      charges.push(...spending.runLimit(payer, payer.run))
     } else if (event.type === 'model.started') {
       open = { seq: event.seq, epoch: event.epoch, at: clockOf(event), held: event.held ?? 0 }
       if (event.held === undefined) continue
       const hold = {
         type: 'hold',
         key: eventId(id, event.seq),
-        accounts: purse.accounts(payer),
+        accounts: spending.accounts(payer),
         amount: event.held,
       } as const
-      charges.push(...purse.limits(payer), hold)
+      charges.push(...spending.limits(payer), hold)
     } else if (event.type === 'agent.message' || event.type === 'model.failed') {
-      if (open && (purse.bounded || open.held > 0)) {
+      if (open && (spending.bounded || open.held > 0)) {
         charges.push(closing(eventId(id, open.seq), open.held, spentBy(event)))
       }
       open = null

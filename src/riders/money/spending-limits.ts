@@ -45,7 +45,7 @@ export function holdOf({ price, outputTokensMax }: Rate, chars: number, boost = 
 /** `baseChars`: what every request carries, instructions and tools. Asked when money is held, since tools may change. */
 type Own = Rate & { readonly baseChars: () => number }
 
-export class Purse {
+export class SpendingLimits {
   readonly #agent: string
   readonly #budget: Budget
   readonly #rate: Own | null

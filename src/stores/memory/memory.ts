@@ -26,7 +26,7 @@ import { Listeners } from '../plan/listeners.ts'
 import {
   claimedFrom,
   doubted,
-  type Draft,
+  type SessionChange,
   extended,
   type Head,
   isAhead,
@@ -34,10 +34,10 @@ import {
   isLive,
   isProven,
   originOf,
-  type Plan,
-  planCommit,
+  type WritePlan,
+  planWrites,
   releasedFrom,
-  stirs,
+  becomesDue,
   type View,
 } from '../plan/plan.ts'
 import { type Household, planRemoval } from '../plan/removal.ts'
@@ -86,7 +86,7 @@ class Log implements Head {
   /** The blobs it refers to, if any. */
   blobs: Set<string> | null = null
 
-  constructor(n: number, draft: Draft, card: Card) {
+  constructor(n: number, draft: SessionChange, card: Card) {
     this.id = draft.session
     this.n = n
     this.epoch = draft.epoch
@@ -154,11 +154,11 @@ class MemoryStore implements Store {
   async commit(writes: readonly Write[]): Promise<readonly Receipt[]> {
     const now = this.#check()
     if (this.#logs.size >= this.#sessionsMax) this.#makeRoom(writes, now)
-    const plan = planCommit(writes, this.#view)
+    const plan = planWrites(writes, this.#view)
     let stir = false
     for (const draft of plan.drafts) {
       // Asked before it is applied: a draft remembers what was by pointing at the log itself.
-      stir ||= stirs(draft)
+      stir ||= becomesDue(draft)
       this.#applyDraft(draft, now)
     }
     this.#applyRest(plan)
@@ -366,7 +366,7 @@ class MemoryStore implements Store {
     log.urgent = urgent
   }
 
-  #applyDraft(draft: Draft, now: number): void {
+  #applyDraft(draft: SessionChange, now: number): void {
     const log = this.#logs.get(draft.session) ?? this.#create(draft)
     if (draft.owner !== null) this.#prove(draft.owner, now)
     this.#place(log, draft)
@@ -381,7 +381,7 @@ class MemoryStore implements Store {
     if (draft.snapshot) log.snapshot = draft.snapshot
   }
 
-  #create(draft: Draft): Log {
+  #create(draft: SessionChange): Log {
     assert(draft.card, 'a session is created with a card')
     const log = new Log(this.#created++, draft, draft.card)
     this.#logs.set(log.id, log)
@@ -445,7 +445,7 @@ class MemoryStore implements Store {
     return removal
   }
 
-  #applyRest(plan: Pick<Plan, 'book' | 'blobs' | 'refs'>): void {
+  #applyRest(plan: Pick<WritePlan, 'book' | 'blobs' | 'refs'>): void {
     for (const [id, row] of plan.book?.accounts ?? []) this.#accounts.set(id, row)
     for (const [key, hold] of plan.book?.holds ?? []) {
       if (hold) this.#holds.set(key, hold)

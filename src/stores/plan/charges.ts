@@ -8,7 +8,7 @@ import { checkId } from './id.ts'
 export type Hold = { readonly amount: number; readonly accounts: readonly string[]; readonly session: string }
 
 /** What a commit changes: accounts as they will be, holds as they will be (null: closed). */
-export type Book = { readonly accounts: Map<string, AccountRow>; readonly holds: Map<string, Hold | null> }
+export type AccountChanges = { readonly accounts: Map<string, AccountRow>; readonly holds: Map<string, Hold | null> }
 
 /** The accounts as they are. */
 export interface Ledger {
@@ -18,7 +18,12 @@ export interface Ledger {
   holdsOf(session: string): ReadonlyMap<string, Hold>
 }
 
-export function planCharges(begun: Book | null, known: Ledger, session: string, charges: readonly Charge[]): Book {
+export function planCharges(
+  begun: AccountChanges | null,
+  known: Ledger,
+  session: string,
+  charges: readonly Charge[],
+): AccountChanges {
   const book = begun ?? { accounts: new Map(), holds: new Map() }
   for (const charge of charges) {
     if (charge.type === 'limit') {
@@ -33,14 +38,18 @@ export function planCharges(begun: Book | null, known: Ledger, session: string, 
 }
 
 /** What somebody allowed beyond a limit is read here: whoever sets the limit may not have heard of it. */
-function limitOf(book: Book, known: Ledger, { limit, raisedBy }: Extract<Charge, { type: 'limit' }>): number | null {
+function limitOf(
+  book: AccountChanges,
+  known: Ledger,
+  { limit, raisedBy }: Extract<Charge, { type: 'limit' }>,
+): number | null {
   if (limit === null) return null
   checkAmount(limit)
   return raisedBy === undefined ? limit : limit + accountOf(book, known, raisedBy).spent
 }
 
 /** Nobody comes back to say what became of these. */
-function lose(book: Book, known: Ledger, session: string, under: string): void {
+function lose(book: AccountChanges, known: Ledger, session: string, under: string): void {
   for (const [key, { amount }] of known.holdsOf(session))
     if (key.startsWith(under)) close(book, known, { type: 'settle', key, amount, assumed: true })
 }
@@ -48,7 +57,7 @@ function lose(book: Book, known: Ledger, session: string, under: string): void {
 type Holding = Extract<Charge, { type: 'hold' }>
 
 /** A hold over any limit refuses the whole commit, with a detail that begins with the account. The same key twice is one hold. */
-function hold(book: Book, known: Ledger, session: string, { key, accounts, amount }: Holding): void {
+function hold(book: AccountChanges, known: Ledger, session: string, { key, accounts, amount }: Holding): void {
   checkId('key of a hold', key)
   checkAmount(amount)
   if (holdOf(book, known, key)) return
@@ -65,7 +74,7 @@ function hold(book: Book, known: Ledger, session: string, { key, accounts, amoun
 }
 
 /** Settling or freeing what is not held changes nothing, so both may be repeated. */
-function close(book: Book, known: Ledger, charge: Exclude<Charge, { type: 'hold' | 'limit' }>): void {
+function close(book: AccountChanges, known: Ledger, charge: Exclude<Charge, { type: 'hold' | 'limit' }>): void {
   const spent = charge.type === 'settle' ? charge.amount : 0
   const assumed = charge.type === 'settle' && charge.assumed ? spent : 0
   checkAmount(spent)
@@ -79,12 +88,12 @@ function close(book: Book, known: Ledger, charge: Exclude<Charge, { type: 'hold'
   book.holds.set(charge.key, null)
 }
 
-function holdOf(book: Book, known: Ledger, key: string): Hold | null {
+function holdOf(book: AccountChanges, known: Ledger, key: string): Hold | null {
   const planned = book.holds.get(key)
   return planned === undefined ? known.hold(key) : planned
 }
 
-function accountOf(book: Book, known: Ledger, id: string): AccountRow {
+function accountOf(book: AccountChanges, known: Ledger, id: string): AccountRow {
   return book.accounts.get(id) ?? known.account(id) ?? { id, limit: null, held: 0, spent: 0, assumed: 0 }
 }
 

@@ -7,7 +7,7 @@ import { clockOf, timesOf } from '../../kernel/clock.ts'
 import type { Event, InboxBody } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../../kernel/ports.ts'
-import { type Book, type Ledger, planCharges } from './charges.ts'
+import { type AccountChanges, type Ledger, planCharges } from './charges.ts'
 import { checkId } from './id.ts'
 
 /** Where a session stands. `worker` holds its lease, also after the lease expired, until somebody takes or releases it. */
@@ -49,7 +49,7 @@ export function lifeOf(epoch: number): number {
 }
 
 /** One session as this commit will leave it, and what it adds. A class, so that all of them have one shape. */
-export class Draft {
+export class SessionChange {
   readonly session: string
   /** null when this commit creates the session. */
   readonly was: Head | null
@@ -89,10 +89,10 @@ export class Draft {
   }
 }
 
-export type Plan = {
-  readonly drafts: Draft[]
+export type WritePlan = {
+  readonly drafts: SessionChange[]
   /** What it changes in the accounts; null when it moves no money. */
-  book: Book | null
+  book: AccountChanges | null
   readonly blobs: { readonly session: string; readonly blob: Blob }[]
   /** Sessions that refer to what may have come with another. */
   readonly refs: { readonly session: string; readonly hash: string }[]
@@ -106,8 +106,8 @@ export type Plan = {
  */
 export type Restoration = OwnerWrite & { readonly history: readonly Event[] }
 
-export function planCommit(writes: readonly Write[], view: View): Plan {
-  const plan: Plan = { drafts: [], book: null, blobs: [], refs: [], receipts: [] }
+export function planWrites(writes: readonly Write[], view: View): WritePlan {
+  const plan: WritePlan = { drafts: [], book: null, blobs: [], refs: [], receipts: [] }
   for (const write of writes) {
     plan.receipts.push(write.lane === 'owner' ? planOwner(plan, view, write) : planInbox(plan, view, write))
     if (write.blobs) for (const blob of write.blobs) plan.blobs.push({ session: write.session, blob })
@@ -117,13 +117,13 @@ export function planCommit(writes: readonly Write[], view: View): Plan {
 }
 
 /** The session whose log a fork reads before its own. */
-export function originOf({ was, events }: Draft): string | null {
+export function originOf({ was, events }: SessionChange): string | null {
   const [created] = was === null ? events : []
   return created?.type === 'session.created' ? (created.fork?.session ?? null) : null
 }
 
 /** What can be said of a new session only with the whole commit in view. */
-function finish(plan: Plan, view: View, draft: Draft): void {
+function finish(plan: WritePlan, view: View, draft: SessionChange): void {
   const [created] = draft.events
   if (created?.type !== 'session.created') return
   const origin = originOf(draft)
@@ -135,7 +135,7 @@ function finish(plan: Plan, view: View, draft: Draft): void {
 }
 
 /** Whether some worker may now find work it could not see before. A running owner moves its own due time silently. */
-export function stirs(draft: Draft): boolean {
+export function becomesDue(draft: SessionChange): boolean {
   if (draft.due === null) return false
   const { was } = draft
   if (was === null || was.due === null || draft.due < was.due || draft.ids.length > 0) return true
@@ -209,7 +209,7 @@ export function releasedFrom(
   return { due: until === null || due === null ? null : Math.max(due, until), tries: attempts, trouble }
 }
 
-function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
+function planOwner(plan: WritePlan, view: View, write: OwnerWrite): Receipt {
   const known = draftOf(plan, view, write.session)
   if (known !== null) checkOwner(known, write)
   const draft = known ?? create(plan, view, write)
@@ -235,7 +235,7 @@ function planOwner(plan: Plan, view: View, write: OwnerWrite): Receipt {
 }
 
 /** Fencing comes first: a worker that lost its lease must hear that, and not a conflict it could try to settle. */
-function checkOwner(draft: Draft, write: OwnerWrite): void {
+function checkOwner(draft: SessionChange, write: OwnerWrite): void {
   const { session, epoch, expectedSeq } = write
   if ((epoch === 0 && expectedSeq === 0) || isRestoration(write))
     throw new Fault('session_exists', `Session ${session} exists already.`)
@@ -255,14 +255,14 @@ function checkOwner(draft: Draft, write: OwnerWrite): void {
   }
 }
 
-function create(plan: Plan, view: View, write: OwnerWrite): Draft {
+function create(plan: WritePlan, view: View, write: OwnerWrite): SessionChange {
   const { session, card } = write
   checkId('session id', session)
   if (write.epoch !== 0 || write.expectedSeq !== 0) throw missing(session)
   const history = isRestoration(write) ? write.history : []
   if (write.events.length + history.length === 0) throw misstamped(write, 'a session begins with an event')
   if (write.events.length > 0 && history.length > 0) throw misstamped(write, 'a history is the whole log')
-  const draft = new Draft(session, null, { ...NOTHING, status: card.status })
+  const draft = new SessionChange(session, null, { ...NOTHING, status: card.status })
   draft.card = card
   draft.restored = history.length > 0
   const ids = new Set<string>()
@@ -276,7 +276,7 @@ function create(plan: Plan, view: View, write: OwnerWrite): Draft {
 const NOTHING = { seq: 0, at: 0, epoch: 0, worker: null, due: null, urgent: false, tries: 0, trouble: null } as const
 
 /** Who gets on, or hears something new, begins again. */
-function forgive(draft: Draft): void {
+function forgive(draft: SessionChange): void {
   draft.tries = 0
   draft.trouble = null
 }
@@ -286,7 +286,7 @@ function isRestoration(write: OwnerWrite): write is Restoration {
 }
 
 /** Everything a commit would have asked of this event when it was written. */
-function restore(draft: Draft, write: OwnerWrite, event: Event, ids: Set<string>): void {
+function restore(draft: SessionChange, write: OwnerWrite, event: Event, ids: Set<string>): void {
   const { seq, at, epoch } = event
   if (seq !== draft.seq + 1) throw misstamped(write, `event ${seq} follows ${draft.seq}`)
   if (!(at >= draft.at)) throw misstamped(write, `event ${seq} is at ${at}, before ${draft.at}`)
@@ -302,7 +302,7 @@ function restore(draft: Draft, write: OwnerWrite, event: Event, ids: Set<string>
   append(draft, event)
 }
 
-function planInbox(plan: Plan, view: View, write: InboxWrite): Receipt {
+function planInbox(plan: WritePlan, view: View, write: InboxWrite): Receipt {
   const draft = draftOf(plan, view, write.session)
   if (draft === null) {
     checkId('session id', write.session)
@@ -322,12 +322,12 @@ function planInbox(plan: Plan, view: View, write: InboxWrite): Receipt {
 }
 
 /** Somebody may send again what they got from another session. */
-function refer(plan: Plan, session: string, parts: readonly Part[]): void {
+function refer(plan: WritePlan, session: string, parts: readonly Part[]): void {
   for (const part of parts) if (part.type === 'blob') plan.refs.push({ session, hash: part.hash })
 }
 
 /** A closed session accepts nothing more, and that must not keep the sender from going on. */
-function send(plan: Plan, view: View, session: string, body: InboxBody): void {
+function send(plan: WritePlan, view: View, session: string, body: InboxBody): void {
   const draft = draftOf(plan, view, session)
   if (draft === null) throw missing(session)
   if (admitted(draft, view, body) !== 0 || draft.status === 'terminated') return
@@ -336,7 +336,7 @@ function send(plan: Plan, view: View, session: string, body: InboxBody): void {
 }
 
 /** Where this event stands already, or 0. */
-function admitted(draft: Draft, view: View, body: InboxBody): number {
+function admitted(draft: SessionChange, view: View, body: InboxBody): number {
   checkId('event id', body.id)
   const here = draft.ids.find((entry) => entry.id === body.id)
   const first = draft.seq - draft.bodies.length + 1
@@ -359,7 +359,7 @@ function unstamped(body: string): object {
   return rest
 }
 
-function admit(draft: Draft, view: View, body: InboxBody): number {
+function admit(draft: SessionChange, view: View, body: InboxBody): number {
   const { now } = view
   const seq = draft.seq + 1
   append(draft, { ...body, seq, ...timesOf(draft.at, now), epoch: 0 })
@@ -382,7 +382,7 @@ function since(was: number | null, due: number | null, now: number): number | nu
   return was !== null && due !== null && was <= due && due <= now ? was : due
 }
 
-function append(draft: Draft, event: Event, body = JSON.stringify(event)): void {
+function append(draft: SessionChange, event: Event, body = JSON.stringify(event)): void {
   draft.bodies.push(body)
   draft.events.push(event)
   draft.seq = event.seq
@@ -403,11 +403,11 @@ function intentJson(event: Intent): string {
 }
 const CALL_KEY = /^\d+\.\d+$/
 
-function draftOf(plan: Plan, view: View, session: string): Draft | null {
+function draftOf(plan: WritePlan, view: View, session: string): SessionChange | null {
   for (const draft of plan.drafts) if (draft.session === session) return draft
   const was = view.head(session)
   if (was === null) return null
-  const draft = new Draft(session, was, was)
+  const draft = new SessionChange(session, was, was)
   plan.drafts.push(draft)
   return draft
 }

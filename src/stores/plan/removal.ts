@@ -1,7 +1,7 @@
 // What removing a session takes with it, and when it is refused, decided before anything changes. Pure; every store applies the same.
 // It is not how rows go: memory.ts and sqlite/remove.ts do that.
 import { Fault } from '../../kernel/failure.ts'
-import { type Book, type Ledger, planCharges } from './charges.ts'
+import { type AccountChanges, type Ledger, planCharges } from './charges.ts'
 import { checkId, compareIds } from './id.ts'
 import { missing } from './plan.ts'
 
@@ -21,7 +21,7 @@ export type Leaving = {
   /** The one that was named, then its children by id. */
   readonly sessions: readonly string[]
   /** Holds that were still open, settled at all they held: nobody knows what became of their calls. */
-  readonly book: Book | null
+  readonly book: AccountChanges | null
 }
 
 export function planRemoval(session: string, by: string, house: Household): Leaving {
@@ -36,7 +36,7 @@ export function planRemoval(session: string, by: string, house: Household): Leav
   const children = house.family(session).filter((id) => id !== session)
   const sessions = [session, ...children.sort(compareIds)]
   const leaving = new Set(sessions)
-  let book: Book | null = null
+  let book: AccountChanges | null = null
   for (const id of sessions) {
     if (house.isDriven(id)) {
       throw new Fault('session_busy', `Session ${id} is being driven. Interrupt it, or try again when it rests.`)

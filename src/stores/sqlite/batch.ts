@@ -3,24 +3,24 @@
 import { crc32 } from 'node:zlib'
 import { assert, Fault } from '../../kernel/failure.ts'
 import type { AccountRow, Claim, Receipt, Removal, Write } from '../../kernel/ports.ts'
-import type { Book, Hold } from '../plan/charges.ts'
+import type { AccountChanges, Hold } from '../plan/charges.ts'
 import { addSum, isSound, rowSum, seedOf } from '../plan/checksum.ts'
 import { checkId } from '../plan/id.ts'
 import {
   CLOCK_SLACK_MS,
   claimedFrom,
   doubted,
-  type Draft,
+  type SessionChange,
   extended,
   isAhead,
   isLive,
   isProven,
   missing,
   originOf,
-  type Plan,
-  planCommit,
+  type WritePlan,
+  planWrites,
   releasedFrom,
-  stirs,
+  becomesDue,
   type Trouble,
   type View,
 } from '../plan/plan.ts'
@@ -66,7 +66,7 @@ export class Batch implements View, Household {
   /** Sessions that were removed. */
   readonly removed: string[] = []
   /** Sessions that grew, in order, for those who listen. */
-  readonly grown: Draft[] = []
+  readonly grown: SessionChange[] = []
   /** Some session may have become due. */
   stirred = false
   readonly #ground: Ground
@@ -185,7 +185,7 @@ export class Batch implements View, Household {
   // ---- What is to be done: each is refused and changes nothing, or it is decided ---------------------------------
 
   commit(writes: readonly Write[]): readonly Receipt[] {
-    const plan = planCommit(writes, this)
+    const plan = planWrites(writes, this)
     for (const { session, seq } of plan.drafts) {
       if (seq >= SPAN) throw new Fault('invalid_input', `Session ${session} is full.`, `it holds ${SPAN} events`)
     }
@@ -276,7 +276,7 @@ export class Batch implements View, Household {
     })
   }
 
-  #grow(draft: Draft): void {
+  #grow(draft: SessionChange): void {
     const { session, seq, at, epoch, worker, due, urgent, status, tries, trouble, bodies } = draft
     // Everything it wanted was there already.
     if (bodies.length === 0 && draft.card === null) return
@@ -310,7 +310,7 @@ export class Batch implements View, Household {
     const row: Row = { n, seq, at, epoch, worker, due, urgent, status, tries, trouble, pos, sum, tail, tailSpans, root, card }
     this.#change(session, row)
     if (bodies.length > 0) this.grown.push(draft)
-    this.stirred ||= stirs(draft)
+    this.stirred ||= becomesDue(draft)
   }
 
   /** Where a session that grew now lies. A new span begins if another session wrote last; full tails move out. */
@@ -325,7 +325,7 @@ export class Batch implements View, Household {
     return { pos, tail: '', tailSpans: 0 }
   }
 
-  #note({ book, blobs, refs }: Plan): void {
+  #note({ book, blobs, refs }: WritePlan): void {
     if (book) this.#pay(book)
     for (const { session, blob } of blobs) {
       this.#rest.push(() => {
@@ -337,7 +337,7 @@ export class Batch implements View, Household {
     for (const { session, hash } of refs) this.#sql.referBlob.run(hash, this.#row(session)?.n ?? 0)
   }
 
-  #pay({ accounts, holds }: Book): void {
+  #pay({ accounts, holds }: AccountChanges): void {
     for (const [id, row] of accounts) this.#accounts.set(id, row)
     for (const [key, hold] of holds) this.#holds.set(key, hold)
   }

@@ -11,7 +11,7 @@ import { bounded, clipped, invalidText } from './invalid.ts'
 import { likenessOf } from '../policy/likeness.ts'
 import { isSuspect, normalised, parse, readingOf } from '../repair/reading.ts'
 import { isTooMuch, VALUES_MAX } from '../repair/repair.ts'
-import { plainCopy, strangerIn, TOO_DEEP } from './plain.ts'
+import { plainCopy, firstNonJson, TOO_DEEP } from './plain.ts'
 import { judge, type Policy } from '../policy/policy.ts'
 import { isObject, type JsonObject } from '../repair/shape.ts'
 import type { Approval, Tool } from './tool.ts'
@@ -155,7 +155,7 @@ function firstValid(tool: Tool, tries: readonly Json[]): Checked | Promise<Check
 
 function accept(tool: Tool, call: ReplyCall, checked: Json, asking: Asking): Proposal | Promise<Proposal> {
   // What is stored must also be written and read again, by parsers that recurse.
-  const stranger = strangerIn(checked, NESTING_MAX)
+  const stranger = firstNonJson(checked, NESTING_MAX)
   if (stranger === TOO_DEEP) {
     const message = `Invalid arguments for "${tool.name}": nested deeper than ${NESTING_MAX} levels.`
     return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')

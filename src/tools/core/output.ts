@@ -3,7 +3,7 @@ import type { Frozen, Json } from '../../kernel/content.ts'
 import type { OwnerBody } from '../../kernel/event.ts'
 import type { FailureKind } from '../../kernel/failure.ts'
 import { flag, listOf, needed, optionsOf, record, text } from '../../options.ts'
-import { strangerIn, TOO_DEEP } from './plain.ts'
+import { firstNonJson, TOO_DEEP } from './plain.ts'
 
 /** What a call adds to its session beside its result, in the same commit: a later look at it, or something learned. */
 export type Follow =
@@ -71,7 +71,7 @@ export function envelopeOf(value: unknown): Output {
   if (isOutput(value)) return value
   if (typeof value === 'string') return { ok: true, content: value, metadata: NO_METADATA }
   if (value === undefined) return { ok: true, content: '', metadata: NO_METADATA }
-  const lost = strangerIn(value, LEVELS_MAX, true)
+  const lost = firstNonJson(value, LEVELS_MAX, true)
   if (lost !== null) {
     const hint = lost === TOO_DEEP ? 'Return less deeply nested JSON' : 'Return plain JSON or text'
     const content = `The tool ran, but its result holds ${lost}, which JSON cannot show. ${hint}; for the model: do not repeat the call only because of this.`

@@ -7,20 +7,20 @@ export const TOO_DEEP = 'too many levels'
  * What of a value is no JSON, in words a person understands; null if all of it is. Loops, because this stands in every call. With
  * `own`, a class that says itself what its JSON is, such as Date, is that.
  */
-export function strangerIn(value: unknown, levels: number, own = false): string | null {
+export function firstNonJson(value: unknown, levels: number, own = false): string | null {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return null
   if (typeof value === 'number') return Number.isFinite(value) ? null : String(value)
   if (typeof value !== 'object') return value === undefined ? 'undefined' : `a ${typeof value}`
   if (levels === 0) return TOO_DEEP
   if (Array.isArray(value)) {
     for (const item of value) {
-      const found = strangerIn(item, levels - 1, own)
+      const found = firstNonJson(item, levels - 1, own)
       if (found !== null) return found
     }
     return null
   }
   if (own && 'toJSON' in value && typeof value.toJSON === 'function')
-    return strangerIn((value.toJSON as () => unknown)(), levels - 1, own)
+    return firstNonJson((value.toJSON as () => unknown)(), levels - 1, own)
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return `a ${classOf(value)}`
   let [fields, empty] = [0, 0]
@@ -29,7 +29,7 @@ export function strangerIn(value: unknown, levels: number, own = false): string 
     fields += 1
     // A field that is not there and one that is undefined are written alike.
     if (item === undefined) empty += 1
-    const found = item === undefined ? null : strangerIn(item, levels - 1, own)
+    const found = item === undefined ? null : firstNonJson(item, levels - 1, own)
     if (found !== null) return found
   }
   return own && fields > 0 && empty === fields ? 'only undefined' : null
@@ -47,7 +47,7 @@ function classOf(value: object): string {
  */
 export function plainCopy(value: Json, levels: number): Json {
   if (value === null || typeof value !== 'object') {
-    if (strangerIn(value, levels) !== null) throw new TypeError('the value changes while it is read')
+    if (firstNonJson(value, levels) !== null) throw new TypeError('the value changes while it is read')
     return value
   }
   if (levels === 0) throw new TypeError('the value changes while it is read')

@@ -31,7 +31,7 @@ const TOO_LATE = 'The export took too long, or the tracer was closed.'
 /** How the sessions of children are named. Only the queue goes by it; what a session is, its log says. */
 const CHILD = /~\d+\.\d+$/
 
-export class Lane {
+export class ExportQueue {
   readonly #options: LaneOptions
   readonly #roots: Job[] = []
   /** Most of these are part of their root's trace already: they wait apart, so that they never crowd out a root. */
