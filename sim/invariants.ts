@@ -314,7 +314,7 @@ function begun(w: Watched, e: Of<'run.started'>, fail: Fail): void {
     toolCalls: 0,
     tokens: 0,
     ends: false,
-    wide: new Set(),
+    wide: new Map(),
     denied: new Set(),
   }
   w.paused = false

@@ -34,7 +34,7 @@ export type RunRecord = {
   /** A strict hook failed in it. */
   ends: boolean
   /** Calls whose yes was for the run and still stands, and what was denied. */
-  readonly wide: Set<CallKey>
+  readonly wide: Map<CallKey, string>
   readonly denied: Set<string>
 }
 
@@ -118,13 +118,13 @@ export function isForChild(proposal: Proposal): boolean {
 export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
   const call = w.calls.get(e.call)
   if (!call || call.foreign || call.result > 0 || call.decision !== null || call.proposal.gate?.type !== 'ask') return
-  const { expiresAt } = call.proposal.gate
+  const { expiresAt, each = false } = call.proposal.gate
   if (e.digest !== call.proposal.digest || (expiresAt !== null && clockOf(e) > expiresAt)) return
-  const { wide, denied } = w.run ?? { wide: new Set<CallKey>(), denied: new Set<string>() }
-  const { same = '' } = call.proposal
-  if (e.allow && e.under !== undefined && (!wide.has(e.under) || denied.has(same))) return
+  const { wide, denied } = w.run ?? { wide: new Map<CallKey, string>(), denied: new Set<string>() }
+  const { same = '', place = '' } = call.proposal
+  if (e.allow && e.under !== undefined && (each || wide.get(e.under) !== place || denied.has(same))) return
   call.decision = e.allow
-  if (e.allow && e.scope === 'run') wide.add(e.call)
+  if (e.allow && e.scope === 'run') wide.set(e.call, place)
   if (e.allow) return
   wide.clear()
   denied.add(same)
