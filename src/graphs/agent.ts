@@ -41,7 +41,7 @@ function graphAgent(graph: Graph, shared: Shared): Agent {
   const { name, nodes } = graph
   const limits = limitsOf({ modelRequests: TURNS_MAX, ...graph.limits })
   const tools = new Map([...nodes].map(([node, step]) => [node, step.tool(node)]))
-  const machine: Machine = { graph, width: limits.parallel, timeoutMs: (node) => tools.get(node)?.timeoutMs ?? 0 }
+  const machine: Machine = { graph, width: limits.parallel }
   const planner = `graph:${name}`
   return {
     name,

@@ -29,7 +29,8 @@ export type Point = Frozen<{
   failed?: string
 }>
 
-export type Outcome = { readonly ok: boolean; readonly content: string }
+export type Outcome = Pick<Result, 'ok' | 'status'> & { readonly content: string }
+type Result = Extract<Message, { role: 'tool' }>
 
 /** What a request tells a planner: where it was, what its calls came to, and what was said to it since. */
 export type Reading = {
@@ -63,8 +64,8 @@ export function pointOf(parts: Extract<Message, { role: 'assistant' }>['parts'])
   throw new GraphError('The last reply of this session is no checkpoint of a graph.')
 }
 
-function outcomeOf({ ok, content }: Extract<Message, { role: 'tool' }>): Outcome {
-  return { ok, content: typeof content === 'string' ? content : '' }
+function outcomeOf({ content, ...result }: Result): Outcome {
+  return { ...result, content: typeof content === 'string' ? content : '' }
 }
 
 function textsOf(parts: Extract<Message, { role: 'user' }>['parts']): readonly string[] {

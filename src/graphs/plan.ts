@@ -4,7 +4,6 @@ import type { Json, Mutable } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { INCOMPLETE } from '../riders/children/children.ts'
-import { timedOut } from '../effects/outcomes.ts'
 import { initialState, reduced, type State, type Write } from './channel.ts'
 import type { Graph } from './definition.ts'
 import { GraphError, textOf } from './error.ts'
@@ -22,7 +21,6 @@ export type Machine = {
   readonly graph: Graph
   /** How many calls run at once. */
   readonly width: number
-  readonly timeoutMs: (node: string) => number
 }
 
 /** Supersteps of a row that call nothing: further than this it goes round in circles. */
@@ -143,7 +141,7 @@ function landed(machine: Machine, point: Point, { results }: Reading): Point {
 }
 
 /** Only what failed by itself is tried again, in a node or in its child: what was denied, stopped or lost is for people. */
-function itemOf({ graph, timeoutMs }: Machine, node: string, item: Item, { ok, content }: Outcome): Item {
+function itemOf({ graph }: Machine, node: string, item: Item, { ok, status, content }: Outcome): Item {
   const step = graph.nodes.get(node)
   const tries = item.tries + 1
   if (ok && step) {
@@ -155,7 +153,7 @@ function itemOf({ graph, timeoutMs }: Machine, node: string, item: Item, { ok, c
   }
   const own = ownError(content)
   const ended = step?.type === 'agent' && content.startsWith(INCOMPLETE)
-  const again = own !== null || ended || content === timedOut(timeoutMs(node))
+  const again = own !== null || ended || status === 'timeout'
   return again && tries <= (step?.retries ?? 0) ? { tries } : { tries, error: own ?? content }
 }
 

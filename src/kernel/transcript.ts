@@ -1,7 +1,7 @@
 // The second fold: what a model has been shown, as provider-neutral messages. Append-only between compactions,
 // and read only when a model call is made. What `model.started` lists in `shows` is appended in exactly that order,
 // so the messages of one request are a prefix of the next one's.
-import type { BlobRef, CallKey, Frozen, Json, Part } from './content.ts'
+import type { BlobRef, CallKey, CallStatus, Frozen, Json, Part } from './content.ts'
 import { callKey, type Event } from './event.ts'
 
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
@@ -12,8 +12,8 @@ export type Message = Frozen<
   | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[]; cut?: true }
   | ({ role: 'tool'; seq: number; call: CallKey; id: string; tool: string } & Frozen<Told>)
 >
-/** `failed` says how, for one that is not ok: its status, and what kind of failure it was. */
-type Told = { ok: boolean; failed?: string; content: string | BlobRef }
+/** `status` and `kind` say how, for one that is not ok. */
+type Told = { ok: boolean; status?: CallStatus; kind?: string | undefined; content: string | BlobRef }
 
 const CUT = 'The answer above was stopped by the user and is not complete. Calls it may have asked for were not run.'
 export const CLEARED = '[Old tool result content cleared]'
@@ -98,10 +98,7 @@ export class Transcript {
     const { id, tool } = call
     const shown = { role: 'tool', seq: e.seq, call: e.call, id, tool, ok: e.status === 'ok', content } as const
     this.hasBlobs ||= typeof content !== 'string'
-    // Status and kind, unless they say the same.
-    const kind = e.status === 'error' ? (e.failure?.kind ?? 'Failed') : 'Failed'
-    const failed = kind === 'Failed' ? e.status : `${e.status}, ${kind}`
-    this.#held.set(e.seq, shown.ok ? shown : { ...shown, failed })
+    this.#held.set(e.seq, shown.ok ? shown : { ...shown, status: e.status, kind: e.failure?.kind })
   }
 
   /** A view, never a rewrite: the log keeps everything. A result whose call was cut goes with it. */

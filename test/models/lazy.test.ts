@@ -36,7 +36,8 @@ async function loaded(folder: string, code: string): Promise<readonly string[]> 
 type Coverage = { readonly result: readonly { readonly url: string }[] }
 
 /** What reads answers, and what brings them. */
-const READERS = /^models\/(exchange|framing|transport|wire|protocols\/(\w+|\w+-(stream|step|reply|calls|usage)))\.js$/
+const READERS =
+  /^models\/(http\/(exchange|framing|transport|wire)|protocols\/(chat\/(chat|stream|reply|calls|usage)|(messages|responses)\/(messages|responses|stream|reply|usage)))\.js$/
 
 function readersIn(files: readonly string[]): readonly string[] {
   return files.filter((file) => READERS.test(file))
@@ -65,7 +66,7 @@ const harness = new Harness({ model: model('anthropic:b', { key: 'k', baseUrl: '
 await harness.run('go')
 await harness.close()`,
       )
-      expect(files).toEqual(expect.arrayContaining(['models/exchange.js', 'models/protocols/messages-stream.js']))
+      expect(files).toEqual(expect.arrayContaining(['models/http/exchange.js', 'models/protocols/messages/stream.js']))
       expect(readersIn(files).filter((file) => /protocols\/(chat|responses)/.test(file))).toEqual([])
     } finally {
       server.close()

@@ -119,7 +119,7 @@ describe('a call that is not allowed', () => {
   it.each(Object.entries(whose))('B-DECIDE-4: is denied, whatever said no: %s', async (_, options) => {
     let read: readonly unknown[] = []
     const look = (request: Request) => {
-      read = request.messages.flatMap((message) => (message.role === 'tool' ? [message.failed] : []))
+      read = request.messages.flatMap((message) => (message.role === 'tool' ? [message.status] : []))
       return 'done'
     }
     const { harness, store } = family({ root: [use('publish'), look] }, options)

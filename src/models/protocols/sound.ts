@@ -1,7 +1,7 @@
 // The provider boundary: whatever the log holds becomes a conversation that every provider takes. Each call has exactly one
 // result, in order and right after it; ids are unique; names and arguments have a form that may be sent; nothing is empty.
 // Pure, and the same for the same start of a log.
-import type { CallKey, Json, Part } from '../../kernel/content.ts'
+import type { CallStatus, CallKey, Json, Part } from '../../kernel/content.ts'
 import type { Message, ShownCall } from '../../kernel/transcript.ts'
 
 type Fields = { readonly [key: string]: Json }
@@ -17,7 +17,8 @@ export type SoundResult = {
   readonly id: string
   readonly tool: string
   readonly ok: boolean
-  readonly failed?: string
+  readonly status?: CallStatus
+  readonly kind?: string | undefined
   readonly content: string
 }
 
@@ -133,9 +134,10 @@ function assistantTurn(of: Assistant, parts: readonly Part[], found: readonly To
 function resultOf({ id, tool }: SoundCall, result: Tool | undefined): SoundResult {
   const content = contentOf(result)
   if (result?.ok) return { id, tool, ok: true, content }
-  const failed = result ? (result.failed ?? 'error') : 'unknown'
-  const mark = `[failed: ${failed}]`
-  return { id, tool, ok: false, failed, content: content.startsWith(mark) ? content : `${mark}\n${content}` }
+  const { status = 'error', kind } = result ?? { status: 'unknown' as const }
+  // The kind of failure, unless it says the same.
+  const mark = `[failed: ${status === 'error' && kind !== undefined && kind !== 'Failed' ? `${status}, ${kind}` : status}]`
+  return { id, tool, ok: false, status, kind, content: content.startsWith(mark) ? content : `${mark}\n${content}` }
 }
 
 function contentOf(result: Tool | undefined): string {
