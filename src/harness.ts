@@ -84,7 +84,7 @@ export type HarnessOptions = AgentOptions & {
    * warning of the process.
    */
   readonly onError?: (where: string, error: unknown) => void
-  /** `false`: it records what is said to sessions, and drives none of them. Whoever works on the store does that. */
+  /** `false`: it records what is said to sessions, and drives none of them. Workers on the same store do that. */
   readonly drives?: boolean
   readonly worker?: Omit<WorkerOptions, 'id' | 'drives' | 'alarm'>
   readonly clock?: Clock
@@ -195,7 +195,7 @@ export class Harness {
     return handle
   }
 
-  /** In the environment of the harness, unless somebody says another. */
+  /** In the environment of the harness, unless another is given. */
   #beginning(agent: string = AGENT): Beginning {
     const { environment } = this.#services.agent(agent)
     return environment === null ? { agent } : { agent, environment }
@@ -260,7 +260,7 @@ export class Harness {
   }
 
   /**
-   * Drives whatever is due in the store, whoever made it so, until nothing was due for `idleMs`, `signal` is aborted or the
+   * Drives whatever is due in the store, until nothing was due for `idleMs`, `signal` is aborted or the
    * harness is closed. Any number of processes may do so on one store. The process stays alive meanwhile.
    */
   async work(options: WorkOptions = {}): Promise<Worked> {
@@ -328,7 +328,7 @@ function hooksOf(
   return new Hooks({ hooks, strict: strictHooks, agents, clock, report })
 }
 
-/** Whoever is told of trouble must not make more of it. */
+/** An error callback that throws must not break the run. */
 function reporter(tell: (where: string, error: unknown) => void): (where: string, error: unknown) => void {
   return (where, error) => {
     const telling = async (): Promise<void> => tell(where, error)

@@ -102,7 +102,7 @@ export class SessionHandle {
     try {
       return await this.#enterIdle(said)
     } catch (error) {
-      // Who was let in and asks again, not knowing it, is no second caller.
+      // A retry whose first send succeeded is a duplicate, not a conflict.
       const again = error instanceof Fault && error.code === 'session_busy' && options.id !== undefined
       const seq = again
         ? await sentBefore(this.#services.store, this.id, this.#services.redactor.body(said.event))
@@ -136,7 +136,7 @@ export class SessionHandle {
     throw new Fault('too_many', text)
   }
 
-  /** Decided as the owner, so that of two callers one gets in: who had to wait for another's message was not alone. */
+  /** Decided as the owner, so that of two callers one gets in: one that had to wait for the other's message was not the first. */
   async #enterIdle({ event, blobs }: Said): Promise<SentReceipt> {
     const { seq: seen } = await headOf(this.#services.store, this.id)
     const { sent } = await this.#asOwner(async (session) => {
@@ -148,7 +148,7 @@ export class SessionHandle {
     return { eventId: eventId(this.id, seq), seq, duplicate, queued: false }
   }
 
-  /** Sends and drives until that run settles or somebody else is needed. With nothing to send: the last run, driven to rest. */
+  /** Sends and drives until that run settles or waits for a person. With nothing to send: the last run, driven to rest. */
   async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
     this.#check()
     checkRunOf(options)
@@ -197,7 +197,7 @@ export class SessionHandle {
     if (sessionId === this.id) return null
     const { store } = this.#services
     const [own, other] = await Promise.all([store.card(this.id), store.card(sessionId)])
-    // Whoever opens a session may give it any name; only what hangs in the same tree is a child.
+    // A session may be opened under any name; only one that hangs in the same tree is a child.
     if (!sessionId.startsWith(`${this.id}~`) || other === null || other.root !== own?.root)
       throw new Fault('invalid_input', `Session ${sessionId} is no child of session ${this.id}.`)
     return new SessionHandle(sessionId, this.#services, this.#worker)
@@ -268,7 +268,7 @@ export class SessionHandle {
 
   /**
    * Takes back what the calls of a run changed, newest first: the last run, or the one whose `run.started` has this seq.
-   * What somebody changed since is left alone. The model is told at its next request.
+   * What was changed since is left alone. The model is told at its next request.
    */
   async undo(run?: number): Promise<readonly UndoneCall[]> {
     let undone: readonly UndoneCall[] | null = null
@@ -322,7 +322,7 @@ export class SessionHandle {
     await this.#asOwner(async () => ({ value: null, events: [{ type: 'session.closed' }] }))
   }
 
-  /** What only the owner may do, outside of any run. Whoever wanted to look meanwhile could not, so somebody looks after it. */
+  /** What only the owner may do, outside of any run. Looks that were asked for meanwhile could not happen, so one is made after it. */
   async #asOwner<T>(act: (session: Session) => Promise<Owned<T>>): Promise<{ value: T; sent: Receipt | null }> {
     this.#check()
     try {
@@ -382,7 +382,7 @@ export class SessionHandle {
       if (input !== null && !options.detach) await this.#stopRunOf(input)
     }
     let again: Promise<Result> | null = null
-    /** Who left before anybody asked for it was not waited for: then the log is asked. */
+    /** A stream that was left early did not wait for its result: then the log is read. */
     const result = (): Promise<Result> => {
       wanted = true
       if (!gone.signal.aborted) return followed
@@ -416,7 +416,7 @@ export class SessionHandle {
     return { input, agent, after: seen, from, places, parent: from === 0 ? null : parent }
   }
 
-  /** Stops the run that this input opened, or will open. One that somebody else opened goes on. */
+  /** Stops the run that this input opened, or will open. One that another input opened goes on. */
   async #stopRunOf(input: number): Promise<void> {
     const session = await headOf(this.#services.store, this.id)
     const { run, inputs } = session
@@ -424,7 +424,7 @@ export class SessionHandle {
     if (run && start?.type === 'run.started' && start.inputs.includes(input)) return this.#stop(run.seq)
     if (!inputs.some(({ seq }) => seq === input)) return
     if (run === null && opening(session).includes(input)) await this.interrupt()
-    // Another run is in its way. Nobody waits for that one to end.
+    // Another run is open. It is not waited for.
     else whenBegun(this.#place, input, (begun) => void this.#stop(begun).catch(() => {}))
   }
 
@@ -479,7 +479,7 @@ export class SessionHandle {
     throw new Fault(code, `Call ${callId} is not waiting for ${what}. Run \`pending\` to see what is.`)
   }
 
-  /** The work goes on in the background; whoever waits for it sees its error, and the log keeps the state. */
+  /** The work goes on in the background; callers that wait for it see its error, and the log keeps the state. */
   #kick(): void {
     if (this.#worker.drives) this.#worker.wake(this.id).catch(() => {})
   }

@@ -22,7 +22,7 @@ export type Admitting = {
 /** `nudge` is what the model is told after a reply that was not to be the last. */
 type Settled = { readonly calls: readonly Proposal[]; readonly verdict: Verdict; readonly nudge?: string }
 
-/** A promise only if somebody must be asked: most harnesses have no hooks and no children, and this stands in every turn. */
+/** A promise only if a hook or a rule must be asked: most harnesses have no hooks and no children, and this stands in every turn. */
 export function admitted(
   admitting: Admitting,
   proposed: readonly Proposal[],
@@ -36,7 +36,7 @@ export function admitted(
   return plain ? { calls: looked, verdict } : asked(admitting, looked, verdict, reply)
 }
 
-/** One call alone that a person will be asked about: which child it would open, and who must be heard before it starts. */
+/** One call alone that a person will be asked about: which child it would open, and which hooks must allow it before it starts. */
 export function admittedAgain(admitting: Admitting, call: Proposal): Promise<Proposal> {
   return prepared(admitting, watched(call))
 }
@@ -114,7 +114,7 @@ async function prepared(admitting: Admitting, call: Proposal): Promise<Proposal>
   return asks('before_tool_call') || (child && asks('before_subagent_run')) ? { ...placed, clear: true } : placed
 }
 
-/** Who approves may take days, and the others of the reply wait with it: the policy is looked at again before each starts. */
+/** An approval may take days, and the other calls of the reply wait with it: the policy is asked again before each starts. */
 function watched(call: Proposal): Proposal {
   return call.gate?.type === 'refuse' ? call : { ...call, clear: true }
 }

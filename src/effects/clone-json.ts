@@ -1,4 +1,4 @@
-// A copy of plain JSON, so that whoever is handed it and changes it changes nothing of ours. Cheaper than structuredClone.
+// A copy of plain JSON, so that changes to it change nothing here. Cheaper than structuredClone.
 
 export function cloneJson<T>(value: T): T {
   if (value === null || typeof value !== 'object') return value

@@ -126,7 +126,7 @@ export class ToolRunContext implements ToolContext {
     this.#secrets = secrets
   }
 
-  /** Who pays for what the handler asks of models. Without it none can be asked. */
+  /** The account for what the handler asks of models. Without it none can be asked. */
   paidBy(cache: SessionCache, purses: Purses): void {
     this.#cache = cache
     this.#purses = purses

@@ -98,7 +98,7 @@ export function heldBack(key: CallKey, why: string, child: boolean): Extract<Own
   return { ...refused(key, 'denied', `Not run: a hook held it back: ${why}`), metadata: { error_type } }
 }
 
-/** The call ran, and nobody may see its result before a hook has. */
+/** The call ran, and its result is withheld until a hook has seen it. */
 export const WITHHELD: Output = {
   ok: false,
   content: 'The call ran, but a hook that must see its result did not do so, and the result is withheld.',
@@ -181,7 +181,7 @@ export function failedLanding(effect: Begun, error: unknown): Landing {
   return unreviewed(effect, 'Failed', message)
 }
 
-/** Nobody can be asked about its calls, so none of them runs, and the run ends there. */
+/** Its calls cannot be asked about, so none of them runs, and the run ends there. */
 function unreviewed({ open }: Extract<Effect, { type: 'review' }>, kind: 'Failed' | 'Timeout', why: string): Landing {
   const message = `What was open here came from elsewhere, and could not be asked about: ${why}`
   const closed = open.map((call) => {

@@ -85,7 +85,7 @@ export class Performer {
     let request = project(cache.id, frame, transcript, cache.started)
     if (transcript.hasBlobs) request = { ...request, messages: await resolved(this.#services.store, request.messages) }
     if (agent.output?.asked) request = { ...request, output: agent.output.asked }
-    // Reading took time. If the call is no longer the open one, nobody must be asked.
+    // Reading took time. If the call is no longer the open one, the model must not be asked.
     if (!flight.clear() || cache.session.run?.model?.seq !== effect.seq) {
       return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
     }
@@ -149,7 +149,7 @@ export class Performer {
     }: Pick<Sent, 'frame' | 'messages'> & { readonly answer: Reply; readonly model: Priced; readonly allow: Allow },
   ): Promise<Json | undefined> {
     const { route, usage } = answer
-    // Whoever spoke before may have been asked by another process.
+    // The reply before may have come in another process.
     const spoke = messages.some((message) => message.role === 'assistant')
     const sent =
       cache.sent ?? (spoke ? await recalled(this.#services.store, cache.id, cache.session.seq, this.#frames) : null)
@@ -334,7 +334,7 @@ export class Performer {
   /** The policy as it is now may say more no's than when the call was admitted, and nothing else. */
   #secondLook({ policy, environment }: Agent, { tool, args, effect, gate }: Proposal): string | null {
     const action = { tool, args, effect, approval: 'auto', ...(environment === null ? {} : { environment }) } as const
-    // Whoever was asked about it said yes: that nobody can be asked here is no reason any more.
+    // A person has said yes: that no person can be asked here is no reason any more.
     const judged = judge(gate?.type === 'ask' ? { ...policy, onAsk: 'park' } : policy, action)
     return judged.type === 'deny' ? judged.reason : null
   }
@@ -399,7 +399,7 @@ export class Performer {
     const at = { session: cache.id, agent: agent(cache.session.agent).name, call: call.key, tool, args }
     try {
       const said = await inTime(hooks.rewritten(at, done.output), flight, WITHHELD)
-      // A hook has its say on the result. What the call adds beside it stands, unless nobody may see what it did.
+      // A hook has its say on the result. What the call adds beside it stands, unless its result is withheld.
       const { follows } = done.output
       const output = follows && said !== WITHHELD ? { ...said, follows } : said
       return resultOf(call, { ...done, output }, context.kept, { redactor, context })

@@ -11,7 +11,7 @@ import type { FrozenRun, Frames } from '../engine/wiring.ts'
 export type Sent = {
   readonly frame: FrozenRun
   readonly messages: readonly Message[]
-  /** Who answered, and how many tokens that took. */
+  /** Which model answered, and how many tokens that took. */
   readonly route: string | undefined
   readonly inputTokens: number
   /** No tool was allowed. Null where that changes nothing that is cached. */

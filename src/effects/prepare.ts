@@ -110,7 +110,7 @@ export class Preparer {
     return { setup, blobs: policy ? [toolset, instructions, policy] : [toolset, instructions] }
   }
 
-  /** A run that nobody's message began must know what it is for. */
+  /** A run that no message began must know what it is for. */
   async #woken({ wakes }: Prepare, { id, session }: SessionCache): Promise<readonly string[]> {
     const found = session.wakes
       .filter(({ key }) => wakes.includes(key))
@@ -175,7 +175,7 @@ function limitsFor({ limits }: Agent, { inputs }: Prepare, { session }: SessionC
 
 const NO_WORD = 'A hook did not say in time whether this prompt may be shown.'
 
-/** Whoever could not be asked has not said yes: the prompt is not shown. */
+/** A hook that could not be asked has not allowed it: the prompt is not shown. */
 function hookFailed(inputs: readonly number[], failure: Failure): Landing {
   return { events: [{ type: 'run.settled', outcome: { type: 'failed', reason: 'hook_error', failure }, inputs }] }
 }

@@ -80,7 +80,7 @@ export class Toolbox {
     return this.#now
   }
 
-  /** To be closed by whoever closes the agents: several of them may share one. */
+  /** Closed with the agents: several of them may share one. */
   get sources(): readonly ToolSource[] {
     return this.#sources
   }

@@ -4,7 +4,7 @@ import { Fault, type FaultCode } from '../kernel/failure.ts'
 import type { Card, Claim } from '../kernel/ports.ts'
 import { isAway, ToolFailure } from '../tools/core/output.ts'
 
-/** Shown on the card: failed attempts in a row, why the last one failed, and until when nobody looks. Null: until told to. */
+/** Shown on the card: failed attempts in a row, why the last one failed, and until when it is left alone. Null: until a message or a wake. */
 export type Trouble = NonNullable<Card['trouble']>
 
 const BACKOFF_MS = 2_000
@@ -63,7 +63,7 @@ export function troubleOf(error: unknown, { claim, wrote, now, attemptsMax }: Fa
   return { attempts, reason: reasonOf(error), until: over ? null : now + backoffMs(attempts) }
 }
 
-/** What is left on a session whose workers were lost so often that nobody should try again. */
+/** The trouble of a session whose workers were lost so often that it is not tried again. */
 export function lostTrouble({ failed }: Claim): Trouble {
   const reason = `Its worker was lost ${failed} times in a row before it had done a whole turn.`
   return { attempts: failed, reason, until: null }

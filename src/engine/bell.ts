@@ -1,4 +1,4 @@
-// One place to wait: an attempt sleeps here until something lands, somebody writes, or a time comes.
+// One place to wait: an attempt sleeps here until an effect lands, an event is written, or a time comes.
 import type { Clock } from '../kernel/ports.ts'
 
 const RUNG = Promise.resolve()

@@ -36,7 +36,7 @@ export type Job = {
   readonly redactor: Redactor
   /** What the guard must know of the tools. Null: no language model is guarded here. */
   readonly traits: (() => Traits) | null
-  /** Who answers the turns of an agent's sessions. */
+  /** What answers the turns of an agent's sessions. */
   readonly plannerOf: (agent: string) => string
   /** The tool with which an agent reads kept texts. */
   readonly readerOf: (agent: string) => string | undefined
@@ -44,7 +44,7 @@ export type Job = {
   readonly committed: (plan: CommitPlan) => void
   /** A commit succeeded that was begun at this time: the lease was ours then. */
   readonly renewed: (at: number) => void
-  /** The lease has ended by the clock, and somebody else may have the session by now. */
+  /** The lease has ended by the clock, and another worker may have the session by now. */
   readonly lapsed: () => boolean
   /** Stay for a wait as short as this instead of giving the session back. */
   readonly lingerMs: number
@@ -209,8 +209,8 @@ function openCall(s: Session, key: string): Call | undefined {
 type Closed = Extract<OwnerBody, { type: 'agent.tool_use' | 'agent.tool_result' }>
 
 /**
- * A call that is begun again, or closed by somebody else than its own flight: what runs when an attempt writes `first` is lost.
- * Whoever worked on it may have asked models, and does not come back to say what became of that.
+ * A call that is begun again, or closed by something else than its own flight: what runs when an attempt writes `first` is lost.
+ * The lost attempt may have asked models, and cannot report what that cost.
  */
 function isGivenUp(body: OwnerBody, first: boolean): body is Closed {
   if (body.type === 'agent.tool_use') return first

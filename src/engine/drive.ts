@@ -97,7 +97,7 @@ function brokeBy(error: Fault): Broke {
 
 /**
  * A child with nothing to do may owe its parent a word all the same. It is in the commit that gives the session back: after that
- * nobody looks at it any more.
+ * no worker looks at it any more.
  */
 async function indebted({ cache, store }: Job, plan: CommitPlan): Promise<CommitPlan> {
   const { events, write, decision, woken } = plan

@@ -120,11 +120,11 @@ export class DueLoop {
     return { type: idle ? 'idle' : 'stopped', looks: this.#looks }
   }
 
-  /** Asks who is due, has each looked at, and says when to ask again; null when there has been nothing to do for long enough. */
+  /** Asks which sessions are due, has each looked at, and says when to ask again; null when there has been nothing to do for long enough. */
   async #round(): Promise<number | null> {
     const { store, width, idleMs, driving } = this.#around
     const free = width - driving()
-    // Whoever comes to rest rings.
+    // A session that comes to rest rings the bell.
     if (free <= 0) return Number.POSITIVE_INFINITY
     const found = await this.#due(free)
     for (const session of found) await this.#consider(session)

@@ -1,4 +1,4 @@
-// Writing as a session's owner outside of any run: what creates it, and what somebody does to it while nobody drives it.
+// Writing as a session's owner outside of any run: what creates it, and what is done to it while no worker drives it.
 // What happens within a run is the driver's (drive.ts).
 import { timesOf } from '../kernel/clock.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../kernel/event.ts'
@@ -13,7 +13,7 @@ import type { Origin } from '../sessions/origin.ts'
 import { sleep } from './sleep.ts'
 import { plannerName, type Services } from './wiring.ts'
 
-/** What somebody does as the owner: events, money, and what goes to the session's own inbox, in one commit. */
+/** What is done as the owner: events, money, and what goes to the session's own inbox, in one commit. */
 export type Owned<T> = {
   readonly value: T
   readonly events: readonly OwnerBody[]
@@ -28,7 +28,7 @@ const TRIES_MAX = 40
 const TRY_MS = 25
 
 /**
- * Claims the session, looks at it, acts, writes it down and gives the session back. Who sends meanwhile is not in the way: then
+ * Claims the session, looks at it, acts, writes it down and gives the session back. A message sent meanwhile is not in the way: then
  * `act` is asked again.
  */
 export async function asOwner<T>(
@@ -57,7 +57,7 @@ export async function asOwner<T>(
   }
 }
 
-/** Somebody who only looks, and finds nothing to do, is gone in a moment. */
+/** A worker that only looks, and finds nothing to do, is gone in a moment. */
 async function claimed({ store, random, clock }: Services, id: string): Promise<number> {
   // A name for this once: by its worker's name it would take the session from what that worker drives.
   const name = `owner-${random.id()}`

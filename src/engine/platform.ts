@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock, Random } from '../kernel/ports.ts'
 import { steadyClock } from '../stores/plan/clock.ts'
 
-/** Nobody can set it. The machine's clock, which somebody can, is the store's. */
+/** It cannot be set. The machine's clock, which can, is the store's. */
 export const systemClock: Clock = {
   now: () => steadyClock.now(),
   timer(ms, fire) {

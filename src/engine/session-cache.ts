@@ -20,7 +20,7 @@ export class SessionCache {
   readonly id: string
   /** Owned by this book and changed in place. */
   session: OpenSession = open(EMPTY)
-  /** The time of the attempt that drives it. Whoever only looks goes by the store. */
+  /** The time of the attempt that drives it. A reader goes by the store's clock. */
   now: () => number
   /** Of the last lease under which it was read. */
   epoch = 0
@@ -44,7 +44,7 @@ export class SessionCache {
   readonly #keeps: boolean
   #guard: Guard | null = null
 
-  /** Who only looks needs no guard. */
+  /** A reader needs no guard. */
   constructor(id: string, store: Store, guard: (() => Guard) | null = null, keeps = true) {
     this.id = id
     this.#store = store

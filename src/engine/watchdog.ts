@@ -1,5 +1,5 @@
 // The watchdog: a thread that notices when the event loop of this process stands still, and says on stderr which calls are open.
-// It stops nobody: a handler that blocks in this process cannot be stopped, only one that runs in a thread of its own can.
+// It stops nothing: a handler that blocks in this process cannot be stopped, only one that runs in a thread of its own can.
 import type { Worker } from 'node:worker_threads'
 import { Fault } from '../kernel/failure.ts'
 
@@ -57,7 +57,7 @@ export class Watchdog {
     await this.#worker.terminate()
   }
 
-  /** Newest first: whoever came last is most likely the one. */
+  /** Newest first: the last one started is the most likely cause. */
   #write(): void {
     const calls = [...this.#open].slice(-CALLS_MAX).reverse()
     const names = calls.map(({ tool, call, session }) => `${tool} (call ${call} of session ${session})`)

@@ -64,12 +64,12 @@ export type Services = {
   /** Null: there are none. */
   readonly hooks: Hooks | null
   readonly breaker: BreakerOptions | false
-  /** Null: nobody watches what runs come to. */
+  /** Null: no observer of runs. */
   readonly observer: Watcher | null
   readonly code: string
 }
 
-/** Who answers the turns of an agent's sessions, as it is recorded. */
+/** What answers the turns of an agent's sessions, as it is recorded. */
 export function plannerName(services: Pick<Services, 'agent'>, agent: string): string {
   return services.agent(agent).planner?.name ?? 'model'
 }

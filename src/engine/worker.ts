@@ -42,7 +42,7 @@ export type WorkerOptions = {
   readonly alarm?: Clock
   /** How many sessions this worker drives at once when it looks for due ones itself. */
   readonly width?: number
-  /** After so many attempts in a row that failed or were lost and did not get on, nobody tries any more until somebody sends or wakes. */
+  /** After so many attempts in a row that failed or were lost without progress, the session is left alone until a message or a wake. */
   readonly attemptsMax?: number
   /** Called with what an attempt threw: a Fault of the store, or a Bug. */
   readonly onError?: (session: string, error: unknown) => void
@@ -71,7 +71,7 @@ export type Looked =
   | { readonly type: 'lost' }
   | { readonly type: 'stopped' }
 
-/** Somebody who waits for a session to rest; `wake` makes them look again. */
+/** A caller that waits for a session to rest; `wake` makes it look again. */
 export type Reader = { wake: () => void }
 
 /** What the due loop must know of it, and what came of it; null if that was an error, which `onError` was told. */
@@ -81,7 +81,7 @@ type Attempt = {
   readonly stopSignal: StopSignal
   epoch: number
   again: boolean
-  /** Somebody asked for it, or it was found to be due; `alone` if it failed before. */
+  /** It was asked for, or found to be due; `alone` if it failed before. */
   why: 'asked' | 'found' | 'alone'
   /** It failed before, and comes back alone. */
   later: boolean
@@ -118,7 +118,7 @@ export class Worker {
   #until = 0
   #cancelBeat: (() => void) | null = null
   #extending = false
-  /** The last heartbeat found the disk full: nobody else can claim anything then, and what waits for room is not given up. */
+  /** The last heartbeat found the disk full: no other worker can claim anything then, so what waits for room is not given up. */
   #full = false
   #closing = false
   #dueLoop: DueLoop | null = null
@@ -231,7 +231,7 @@ export class Worker {
     })
   }
 
-  /** Nobody closes the store under a reader: closing wakes them all, and waits until they have left. */
+  /** The store is not closed under a reader: closing wakes all readers, and waits until they have left. */
   attend(): Reader {
     const reader = { wake: () => {} }
     this.#readers.add(reader)
@@ -283,7 +283,7 @@ export class Worker {
   async #attempt(session: string, stopSignal: StopSignal): Promise<Looked> {
     const { store, live } = this.#services
     for (;;) {
-      // Whoever follows looks for the address when the first event of this attempt is committed.
+      // Followers look for the address when the first event of this attempt is committed.
       await live.serve(this.id, this.#options.leaseMs)
       const begun = this.#services.clock.now()
       const claim = await store.claim(session, this.id, this.#options.leaseMs)
@@ -297,7 +297,7 @@ export class Worker {
       if (ended.type === 'rested') this.#rested(session, ended)
       await this.#services.observer?.told(session)
       if (ended.type !== 'rested' || !attempt?.again || this.#closing) return ended
-      // Somebody looked while this attempt was ending: go on only if there is something to see.
+      // A look was asked for while this attempt was ending: go on only if there is something to do.
       attempt.again = false
       const card = await store.card(session)
       const due = card?.due ?? null
@@ -362,7 +362,7 @@ export class Worker {
     }
   }
 
-  /** Through the inbox, which is open to all: the session is another's by now. If that fails too, nobody can do more. */
+  /** Through the inbox, which is open to all: another worker has the session by now. If that fails too, nothing more can be done. */
   async #late(session: string, effect: Effect, landing: Landing): Promise<void> {
     const { store, redactor } = this.#services
     const event = lateResult(effect, landing)
@@ -403,7 +403,7 @@ export class Worker {
     const { store, clock, breaker } = this.#services
     const cache = known ?? new SessionCache(session, store, () => new Guard({ breaker }))
     cache.epoch = epoch
-    // From here on time only passes, also when somebody sets the machine's clock.
+    // From here on time only goes forward, also when the machine's clock is set.
     const [time, begun] = [store.now(), clock.now()]
     cache.now = () => time + clock.now() - begun
     await (known ? cache.catchUp() : cache.open())

@@ -49,7 +49,7 @@ export type Terms = Frozen<{
   /** Equal for calls that do the same, however they are spelled. Only for calls that were asked about. */
   same?: string
   effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: number; blocks?: true
-  /** Somebody has a last word before it starts: a hook, or the policy as it is then. */
+  /** A hook, or the policy as it is then, must allow it right before it starts. */
   clear?: true
 }>
 

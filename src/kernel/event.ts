@@ -62,7 +62,7 @@ export type Setup = {
 }
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
-/** `assumed`: nobody said what it used, and this is an estimate. The accounts then count all that was held for it. */
+/** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */
 type Spent = { usage?: Usage; cost?: number; assumed?: true }
 type Again = Spent & { route?: string; retryAt?: number; partial?: string; unasked?: true }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks; `ends` says why the run must end. */

@@ -1,6 +1,6 @@
 // What the log means: fold(session, event) → session. Pure. Owner events out of order are a Bug; inbox events never are.
-// Copying the session for every event would cost more than all else here, so `fold` is a copy and a `take`, and whoever
-// owns a session that nobody else holds (the driver, a reader catching up) takes events into it in place.
+// Copying the session for every event would cost more than all else here, so `fold` is a copy and a `take`. Code that
+// alone holds a session (the driver, a reader catching up) takes events into it in place.
 import { clockOf } from './clock.ts'
 import type { Event } from './event.ts'
 import { assert } from './failure.ts'
@@ -18,7 +18,7 @@ export function fold(session: Session, e: Event): Session {
   return s
 }
 
-/** A copy that nobody else holds. Everything `take` changes in place is in it; everything deeper is replaced. */
+/** A copy of its own. Everything `take` changes in place is in it; everything deeper is replaced. */
 export function open(session: Session): OpenSession {
   const { run } = session
   return { ...session, run: run ? { ...run, turn: run.turn ? copyTurn(run.turn) : null } : null }

@@ -1,4 +1,4 @@
-// The pure kernel as one import: for the browser, for tests, and for anyone who wants to fold a log.
+// The pure kernel as one import: for the browser, for tests, and for programs that fold a log themselves.
 export type * from './content.ts'
 export * from './event.ts'
 export * from './failure.ts'

@@ -31,7 +31,7 @@ export type Turn = Frozen<{
 
 /** What people said in this run that matters for later calls: yeses that cover more than one call, and what they denied. */
 export type Said = Frozen<{ yes: readonly WideYes[]; denied: readonly string[] }>
-/** `rule` says what it covers, in the `place` of its call. It is read outside; here it stands until somebody denies anything. */
+/** `rule` says what it covers, in the `place` of its call. It is read outside; here it stands until a person denies any call. */
 export type WideYes = Frozen<{ call: CallKey; by: string; rule: Json; place: string }>
 
 type Confirmation = Extract<InboxEvent, { type: 'user.tool_confirmation' }>
@@ -148,7 +148,7 @@ export function hand(turn: OpenTurn, key: CallKey): void {
   move(turn, i, { type: 'outside' })
 }
 
-/** Who answers a call that does not run here. */
+/** What answers a call that does not run here: a person, a child, a program. */
 export function outsideOf({ gate }: Pick<Proposal, 'gate'>): Outside | undefined {
   return gate?.type === 'ask' ? gate.outside : gate?.type === 'outside' ? gate : undefined
 }

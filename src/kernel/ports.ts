@@ -1,4 +1,4 @@
-// The doors to the world, as types only: whoever needs a model, a store or a clock gets it handed in and imports nobody.
+// The ports, as types only: code that needs a model, a store or a clock gets it handed in and imports none.
 import type { Allow, CallKey, Frozen, Json, Outcome, Part, ProviderFailureClass, Usage } from './content.ts'
 import type { Event, InboxBody, OwnerEvent } from './event.ts'
 import type { Message } from './transcript.ts'
@@ -9,7 +9,7 @@ export type Status = 'idle' | 'running' | 'rescheduling' | 'requires_action' | '
 // biome-ignore format: related fields share a line
 export type Card = Frozen<{
   session: string; agent: string; root: string; status: Status
-  /** When somebody should look: now while work is open (so a crash is found), later for a wake, null for nobody. */
+  /** When a worker should look: now while work is open (so a crash is found), later for a wake, null for never. */
   due: number | null
   seq: number; at: number; cost: number; trouble?: Frozen<{ attempts: number; reason: string; until: number | null }>
   /** A provider is away, or (`begins: false`) what the next run needs to begin: why, and the tries. `due` says when the next is. */
@@ -22,7 +22,7 @@ export type Card = Frozen<{
 /** Money moves in the same commit as its event, in millionths of a dollar. Accounts `session:S`, `tree:S`, `run:S:n` go with S. */
 export type Charge = Frozen<
   | { type: 'hold'; key: string; accounts: readonly string[]; amount: number }
-  /** `assumed` marks what nobody told, settled at its full hold. `lost` settles so all open holds of this session under a key. */
+  /** `assumed` marks usage that was not reported: settled at its full hold. `lost` settles so all open holds of this session under a key. */
   | { type: 'settle'; key: string; amount: number; assumed?: true }
   | { type: 'free' | 'lost'; key: string }
   | { type: 'limit'; account: string; limit: number | null; raisedBy?: string }
@@ -92,7 +92,7 @@ export interface Store {
   extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
   release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void>
   card(session: string): Promise<Card | null>
-  /** Whose time has come and whom nobody drives: what was sent or begun before wakes, each the longest waiting first. */
+  /** Sessions that are due and not driven: those with input or open work before those with wakes, the longest waiting first. */
   due(limit: number): Promise<readonly string[]>
   /** When the next session becomes due, or null. */
   nextDue(): Promise<number | null>
@@ -104,7 +104,7 @@ export interface Store {
   address(session: string): Promise<string | null>
   /** A root and its children, out for good; what is held is spent. `session_busy`: one is driven; `conflict`: a fork reads one. */
   remove(session: string, by: string): Promise<readonly Removal[]>
-  /** What was removed, newest first. Whoever watched it was told null, and reads that it is missing. */
+  /** What was removed, newest first. Its watchers were told null, and read that it is missing. */
   removals(limit: number): Promise<readonly Removal[]>
   close(): Promise<void>
 }
@@ -131,7 +131,7 @@ export type Reply = Frozen<{
   finish: 'stop' | 'length' | 'calls' | 'refusal'; usage: Usage | null; cost?: number; assumed?: true; route?: string
 }>
 
-/** `unasked`: it was held back here. Nobody was asked, so it was no attempt. */
+/** `unasked`: it was held back here, before the provider was asked, so it was no attempt. */
 export type ModelFailure = Frozen<{ type: 'failure'; class: ProviderFailureClass; message: string } & Hints>
 /** `broken`: an answer had begun to arrive, and could not be read to its end. */
 type Hints = { retryable: boolean; retryAfterMs?: number; partial?: string; unasked?: true; broken?: true }
@@ -153,7 +153,7 @@ export interface Model {
 }
 
 export interface Clock {
-  /** In ms. For the engine it only passes: nobody sets it. A store's is the machine's clock, which somebody may set. */
+  /** In ms. The engine's clock only goes forward. A store's is the machine's clock, which may be set. */
   now(): number
   /** Calls back once, not before `ms` from now. Returns its cancel. */
   timer(ms: number, fire: () => void): () => void

@@ -25,13 +25,13 @@ export type Run = Frozen<{
   trouble: Frozen<{ class: ModelFailureClass; message: string; at: number }> | null; waitedMs: number
   /** Answers in a row that were cut after they began. */
   cuts: number
-  /** Time spent working, without parked time and without the time nobody drove. `since` is null while parked. */
+  /** Time spent working, without parked time and without time in which no worker drove it. `since` is null while parked. */
   activeMs: number; since: number | null; cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
   turn: Turn | null
   /** It began elsewhere: nothing of it goes on before its setup and its open calls were looked at here. */
   foreign?: boolean
-  /** Absent until somebody said more than a yes to one call. */
+  /** Absent until a person says no, or yes to more than one call. */
   said?: Said
 }>
 
@@ -108,7 +108,7 @@ export function renewed({ limits, toolset, instructions }: Extract<Event, { type
   return { limits, toolset, instructions, retryAt: 0, foreign: false }
 }
 
-/** Time counts while one attempt works, by that attempt's own clock: not while parked, and not while nobody drove. */
+/** Time counts while one attempt works, by that attempt's own clock: not while parked, and not while no worker drives. */
 export function clock(s: Session, run: OpenRun, e: Event, epochBefore: number): void {
   const now = clockOf(e)
   const drove = e.epoch > 0 && e.epoch === epochBefore && e.type !== 'session.imported'

@@ -24,7 +24,7 @@ export type Wanted = {
   readonly known?: readonly Event[]
   /** Also count the characters. */
   readonly count?: boolean
-  /** Also what no request has shown: who goes on from there must be shown it. */
+  /** Also what no request has shown: a fork that goes on from there must show it. */
   readonly unshown?: boolean
 }
 
