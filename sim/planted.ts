@@ -289,7 +289,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'an outage settles the run as failed',
-    file: 'src/effects/perform.ts',
+    file: 'src/effects/model-failure.ts',
     find: 'if (often || cut || leftMs <= 0',
     replace: 'if (often || cut || tries >= 4 || leftMs <= 0',
   },
