@@ -32,7 +32,7 @@ export class LiveClient {
 
   start(): void {
     const { store, session } = this.#following
-    // Watch before looking, so that an owner who comes in between is not missed.
+    // Watch before looking, so that an owner that comes in between is not missed.
     this.#unwatch = store.watch(session, (news) => {
       // Only a model call brings deltas. What another process committed is not known here, so it may be one.
       if (news === null || news.some((event) => event.type === 'model.started')) void this.#look()
@@ -85,7 +85,7 @@ export class LiveClient {
     socket.on('close', () => {
       if (this.#wire !== wire) return
       this.#wire = null
-      // Only a connection that brought something is worth another at once: nobody spins on an owner who is gone.
+      // Only a connection that brought something is worth another at once: an owner that is gone is not polled.
       if (wire.useful) void this.#look()
     })
     socket.write(`${JSON.stringify({ session: this.#following.session })}\n`)

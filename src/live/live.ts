@@ -1,11 +1,11 @@
-// Live deltas inside one process: what is being said right now, to whoever listens. Nothing here is durable, and
+// Live deltas inside one process: what is being said right now, for its listeners. Nothing here is durable, and
 // losing it costs smoothness only. Across processes: socket.ts.
 import type { Delta } from '../kernel/ports.ts'
 
 /** Addressed by (seq of model.started, part, character offset), so a reader can tell a gap and a duplicate. */
 export type LiveDelta = Delta & { readonly seq: number; readonly offset: number }
 
-/** Deltas to whoever looks, across processes too. Losing it costs smoothness only. */
+/** Deltas for listeners, across processes too. Losing it costs smoothness only. */
 export interface Live {
   /** Lets other processes reach what this worker's sessions say. Awaited before each claim; never rejects. */
   serve(worker: string, ttlMs: number): Promise<void>
@@ -23,7 +23,7 @@ export type Listener = (delta: LiveDelta) => void
 
 /** The pieces as they came: a text that grows by thousands of them would be thousands of texts to the collector. */
 type Said = { readonly kind: Delta['kind']; readonly texts: string[]; chars: number }
-/** Replaced, never changed, so that who comes or goes while a delta is being told does not disturb the telling. */
+/** Replaced, never changed, so that a listener may come or go while a delta is delivered. */
 type Seats = readonly { readonly listener: Listener; taken: boolean }[]
 
 export class LocalLive implements Live {
@@ -31,7 +31,7 @@ export class LocalLive implements Live {
   /** What the open call of each session said so far, by part: the catch-up of a late subscriber. */
   readonly #open = new Map<string, { readonly seq: number; readonly parts: Map<number, Said> }>()
 
-  /** One process has nobody else to reach. */
+  /** In one process there is no other to reach. */
   async serve(): Promise<void> {}
 
   publish(session: string, seq: number, delta: Delta): void {

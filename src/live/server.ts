@@ -56,7 +56,7 @@ export class LiveServer {
     this.#server = process.getBuiltinModule('node:net').createServer((socket) => this.#accept(socket))
   }
 
-  /** A call of this session is over: whoever is behind gets a last chance, for a write that waits holds the process. */
+  /** A call of this session is over: a reader that is behind gets a last chance, because a pending write keeps the process alive. */
   settle(session: string): void {
     this.#channels.get(session)?.settle()
   }
@@ -76,7 +76,7 @@ export class LiveServer {
       this.#server.listen(path, done)
     })
     this.#server.unref()
-    // Such as too many open files: the reader who could not be let in looks again when the session grows.
+    // Such as too many open files: the reader that was refused tries again when the session grows.
     this.#server.on('error', () => {})
     await chmod(path, 0o600)
   }
@@ -116,7 +116,7 @@ export class LiveServer {
   }
 }
 
-/** Everybody in other processes who reads one session. A delta is put into bytes once for all of them. */
+/** All readers of one session in other processes. A delta is put into bytes once for all of them. */
 class Channel {
   readonly #session: string
   readonly #local: LocalLive
@@ -220,7 +220,7 @@ function sweepOnExit(home: string): void {
       try {
         rmSync(left, { recursive: true, force: true })
       } catch {
-        // The process is ending, and a folder left behind in the temporary folder harms nobody.
+        // The process is ending, and a folder left behind in the temporary folder does no harm.
       }
     }
   })

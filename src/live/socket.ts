@@ -1,5 +1,5 @@
-// Live deltas across the processes of one machine, for a store that several of them share (SQLite). Who drives a
-// session serves its deltas on a unix socket named in the worker's row; who looks connects there. It carries nothing
+// Live deltas across the processes of one machine, for a store that several of them share (SQLite). The process that drives a
+// session serves its deltas on a unix socket named in the worker's row; readers connect there. It carries nothing
 // that the log does not say again, so every trouble ends in silence, never in an error. The two ends of the socket are
 // in server.ts and client.ts. Where there are no unix sockets (Windows) it is LocalLive and no more.
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ export class SocketLive implements Live {
 
   /**
    * Lets other processes reach what this worker's sessions say; the first call opens the socket. Await it before each
-   * claim: whoever follows looks when `model.started` is committed, and must find the address then. Nearly always it
+   * claim: followers look when `model.started` is committed, and must find the address then. Nearly always it
    * has nothing to do. Never rejects: without a socket, or with no address in the store, only this process hears.
    */
   async serve(worker: string, ttlMs: number): Promise<void> {
@@ -48,7 +48,7 @@ export class SocketLive implements Live {
       await store.announce(worker, server.address, ttlMs)
       this.#announced.set(worker, clock.now() + ANNOUNCE_EVERY_MS)
     } catch {
-      // The claim that follows meets the same trouble, and there it is somebody's to see.
+      // The claim that follows meets the same trouble, and reports it.
     }
   }
 

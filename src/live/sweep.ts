@@ -1,5 +1,5 @@
-// Folders of live sockets that a killed process left behind: whoever opens a socket takes some of them away. It only takes what
-// nobody can be using, and says nothing when it cannot.
+// Folders of live sockets that a killed process left behind: each process that opens a socket removes some of them. It only removes what
+// no process can be using, and says nothing when it cannot.
 import { lstat, readdir, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
@@ -14,10 +14,10 @@ const LOOKS_MAX = 64
 export async function sweepBeside(own: string, now: number): Promise<void> {
   const folder = dirname(own)
   const names = (await readdir(folder).catch(() => [])).filter((name) => NAME.test(name)).sort()
-  // From its own name on, which is random: so all are looked at by somebody, however many there are.
+  // From its own name on, which is random: so that each is looked at by some process, however many there are.
   const from = Math.max(0, names.indexOf(basename(own)))
   const next = [...names.slice(from + 1), ...names.slice(0, from)].slice(0, LOOKS_MAX)
-  // Whatever fails there is somebody else's doing, such as another who sweeps.
+  // A failure there comes from another process, such as one that sweeps too.
   for (const name of next) await sweep(join(folder, name), now).catch(() => {})
 }
 
@@ -31,7 +31,7 @@ async function sweep(home: string, now: number): Promise<void> {
   await rmdir(home)
 }
 
-/** Nobody listens there, and nobody will: a socket is listened to once, by the process that made it. */
+/** No process listens there, and none will: a socket is listened to once, by the process that made it. */
 function refuses(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = process.getBuiltinModule('node:net').connect(path)

@@ -1,5 +1,5 @@
 // The store in memory: the same contract as the durable ones, for tests, simulation and runs that need no file.
-// Nothing survives the process. Events are kept as JSON, so that nobody can change the log through an object they hold.
+// Nothing survives the process. Events are kept as JSON, so that the log cannot be changed through an object that a caller holds.
 import type { Card } from '../../kernel/ports.ts'
 import type { Event } from '../../kernel/event.ts'
 import { assert, Fault } from '../../kernel/failure.ts'
@@ -106,7 +106,7 @@ class MemoryStore implements Store {
   /** By id, when `#ordered`. */
   readonly #list: Log[] = []
   #ordered = true
-  /** The due times of the logs nobody drives: the urgent ones, and the others. Those that are driven are found through their workers. */
+  /** The due times of the logs that no worker drives: the urgent ones, and the others. Those that are driven are found through their workers. */
   readonly #urgent = new Agenda<Log>()
   readonly #calm = new Agenda<Log>()
   readonly #workers = new Map<string, Worker>()
@@ -217,7 +217,7 @@ class MemoryStore implements Store {
     const { due, ...rest } = releasedFrom(log, trouble)
     Object.assign(log, rest)
     this.#place(log, { worker: null, due, urgent: log.urgent })
-    // Whoever claims once, under a name for this once, is not remembered.
+    // A worker that claims once, under a name of its own, is not remembered.
     const known = this.#workers.get(worker)
     if (known?.held.size === 0 && known.address === null) this.#workers.delete(worker)
     if (log.due !== null) this.#listeners.tellDue()
@@ -333,7 +333,7 @@ class MemoryStore implements Store {
     return lease !== undefined && lease.until > now && !isLive(lease, now)
   }
 
-  /** When the clock went back, what was written before may lie ahead: somebody must look at it now. */
+  /** When the clock went back, what was written before may lie ahead: it must be looked at now. */
   #doubt(now: number): void {
     if (!isAhead(this.#latest, now)) return
     this.#latest = now
@@ -464,7 +464,7 @@ class MemoryStore implements Store {
   }
 }
 
-/** JSON is made in pieces, and a string of pieces takes half as much again. Whoever looks at a character makes it one. */
+/** JSON is made in pieces, and a string of pieces takes half as much again. Reading one character joins them. */
 function flat(text: string): string {
   assert(text.charCodeAt(0) === OBJECT, 'an event is an object')
   return text

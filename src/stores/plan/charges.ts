@@ -37,7 +37,7 @@ export function planCharges(
   return book
 }
 
-/** What somebody allowed beyond a limit is read here: whoever sets the limit may not have heard of it. */
+/** Money that was allowed beyond a limit is read here: the code that sets the limit may not know of it. */
 function limitOf(
   book: AccountChanges,
   known: Ledger,
@@ -48,7 +48,7 @@ function limitOf(
   return raisedBy === undefined ? limit : limit + accountOf(book, known, raisedBy).spent
 }
 
-/** Nobody comes back to say what became of these. */
+/** The outcome of these is never reported. */
 function lose(book: AccountChanges, known: Ledger, session: string, under: string): void {
   for (const [key, { amount }] of known.holdsOf(session))
     if (key.startsWith(under)) close(book, known, { type: 'settle', key, amount, assumed: true })
@@ -104,7 +104,7 @@ export function ownPrefixes(session: string): readonly string[] {
   return OWN.map((kind) => `${kind}${session}`)
 }
 
-/** Named after this session, and after no other: an account of all sessions, such as a day's, is nobody's own. */
+/** Named after this session, and after no other: an account of all sessions, such as a day's, belongs to none of them. */
 export function isOwnAccount(session: string, account: string): boolean {
   const kind = OWN.find((each) => account.startsWith(`${each}${session}`))
   if (kind === undefined) return false

@@ -2,7 +2,7 @@
 // It is not a scheduler: timers never keep the process alive, unless holdProcess says so.
 import type { Clock } from '../../kernel/ports.ts'
 
-/** What all processes of this machine agree on: its clock, also when somebody sets it. For labels, leases and due times. */
+/** What all processes of this machine agree on: its clock, which can be set. For labels, leases and due times. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   timer(ms, fire) {
@@ -14,7 +14,7 @@ export const systemClock: Clock = {
 
 const BEGAN = Date.now() - process.uptime() * 1_000
 
-/** The time at which this process began, and how long it has been running: nobody can set it. For everything that lasts. */
+/** The time at which this process began, and how long it has been running: it cannot be set. For everything that lasts. */
 export const steadyClock: Clock = { ...systemClock, now: () => Math.floor(BEGAN + process.uptime() * 1_000) }
 
 /** Keeps the process alive until the returned function is called: for a commit that waits for its turn. */

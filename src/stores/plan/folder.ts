@@ -1,4 +1,4 @@
-// A folder for data, with all that lies above it: for its owner only. What is put into it is up to who asks.
+// A folder for data, with all that lies above it: for its owner only. What is put into it is up to the caller.
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 

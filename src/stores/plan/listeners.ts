@@ -1,4 +1,4 @@
-// Who wants to hear of what a commit brought: the listeners of one store, called in commit order.
+// The listeners of one store, told of each commit in commit order.
 // It does not look for news itself: the store tells it.
 import type { Event } from '../../kernel/event.ts'
 
@@ -54,7 +54,7 @@ export class Listeners {
     this.#due.clear()
   }
 
-  /** A listener may commit: its news waits until the present news has reached everybody, so nobody hears them out of order. */
+  /** A listener may commit: its news waits until the present news has reached every listener, so none hears them out of order. */
   #deliver<L>(set: ReadonlySet<L>, call: (listener: L) => void): void {
     for (const listener of set) this.#queue.push(() => set.has(listener) && call(listener))
     if (this.#delivering) return

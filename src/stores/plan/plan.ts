@@ -10,7 +10,7 @@ import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../
 import { type AccountChanges, type Ledger, planCharges } from './charges.ts'
 import { checkId } from './id.ts'
 
-/** Where a session stands. `worker` holds its lease, also after the lease expired, until somebody takes or releases it. */
+/** Where a session stands. `worker` holds its lease, also after the lease expired, until it is taken or released. */
 export type Head = {
   readonly seq: number
   readonly at: number
@@ -25,7 +25,7 @@ export type Head = {
   readonly trouble: Trouble | null
 }
 
-/** Why a session is left alone: how often it failed in a row, why, and until when. Null: until somebody sends or wakes it. */
+/** Why a session is left alone: how often it failed in a row, why, and until when. Null: until a message or a wake. */
 export type Trouble = NonNullable<Card['trouble']>
 
 /** What the plan needs to know of the present. */
@@ -39,7 +39,7 @@ export interface View extends Ledger {
 }
 
 /**
- * Each life of an id begins with a multiple of this. So no epoch comes twice, and whoever knew an earlier session of this id can
+ * Each life of an id begins with a multiple of this. So no epoch comes twice, and a process that knew an earlier session of this id can
  * tell that the one there now is another.
  */
 const LIFE = 2 ** 32
@@ -66,7 +66,7 @@ export class SessionChange {
   trouble: Trouble | null
   /** The card this commit writes, or null: an inbox event changes only when the session is due. */
   card: Card | null = null
-  /** Who wrote as the owner, and so proved to be alive. */
+  /** The worker that wrote as the owner, and so proved to be alive. */
   owner: string | null = null
   snapshot: Snapshot | null = null
   readonly events: Event[] = []
@@ -175,7 +175,7 @@ export function isDue({ at, due }: Pick<Head, 'at' | 'due'>, now: number): boole
   return due !== null && (due <= now || (isAhead(due, now) && isAhead(at, now)))
 }
 
-/** How a session is left whose times lie ahead: due now, so that somebody looks, and its card says why. */
+/** How a session is left whose times lie ahead: due now, so that a worker looks, and its card says why. */
 export function doubted({ at, due, tries }: Head, now: number): Pick<Head, 'due' | 'trouble'> {
   const latest = new Date(Math.max(at, due ?? 0)).toISOString()
   const reason = `Times up to ${latest} were written by a clock that was ahead. They are not waited for.`
@@ -191,18 +191,18 @@ const LOST = 'The worker was lost before it had done a whole turn.'
 export function claimedFrom(head: Head, now: number): Pick<Head, 'due' | 'tries' | 'trouble'> {
   const { at, due, worker, tries, trouble } = head
   const lost = worker !== null && tries > 0
-  // Whoever looks may be lost too, and the next must not wait for a time that nobody believes.
+  // The worker that looks may be lost too, and the next one must not wait for a wrong time.
   const ahead = due !== null && isAhead(due, now) && isAhead(at, now)
   const told = lost ? { attempts: tries, reason: LOST, until: now } : trouble
   return { due: ahead ? now : due, tries: tries + 1, trouble: told }
 }
 
-/** How a session is given back without a commit: as if nobody had looked, or with trouble, and then put off or left alone. */
+/** How a session is given back without a commit: as if no worker had looked, or with trouble, and then put off or left alone. */
 export function releasedFrom(
   { due, tries, trouble: known }: Head,
   trouble: Trouble | undefined,
 ): Pick<Head, 'due' | 'tries' | 'trouble'> {
-  // Somebody sent something while the last attempt failed: that is no reason to leave it alone.
+  // A message came while the last attempt failed: then it is not left alone.
   const lifted = trouble?.until === null && tries === 0
   if (trouble === undefined || lifted) return { due, tries: Math.max(0, tries - 1), trouble: known }
   const { until, attempts } = trouble
@@ -275,7 +275,7 @@ function create(plan: WritePlan, view: View, write: OwnerWrite): SessionChange {
 
 const NOTHING = { seq: 0, at: 0, epoch: 0, worker: null, due: null, urgent: false, tries: 0, trouble: null } as const
 
-/** Who gets on, or hears something new, begins again. */
+/** A session that made progress, or got a message, counts its failures from zero. */
 function forgive(draft: SessionChange): void {
   draft.tries = 0
   draft.trouble = null
@@ -321,7 +321,7 @@ function planInbox(plan: WritePlan, view: View, write: InboxWrite): Receipt {
   return { seqs, duplicate: fresh === 0 && seqs.length > 0 }
 }
 
-/** Somebody may send again what they got from another session. */
+/** A message may carry a blob of another session. */
 function refer(plan: WritePlan, session: string, parts: readonly Part[]): void {
   for (const part of parts) if (part.type === 'blob') plan.refs.push({ session, hash: part.hash })
 }
@@ -377,7 +377,7 @@ function dueOf({ card: { due, status }, events }: OwnerWrite, now: number): numb
   return status === 'running' || (last !== undefined && isAhead(clockOf(last), now)) ? now : due
 }
 
-/** Who was due and still is has been due since then: the longest waiting comes first, and a running session moves no index. */
+/** Keep the earlier due time while a session stays due: the longest waiting comes first, and a running session moves no index. */
 function since(was: number | null, due: number | null, now: number): number | null {
   return was !== null && due !== null && was <= due && due <= now ? was : due
 }

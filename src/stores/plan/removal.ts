@@ -11,7 +11,7 @@ export interface Household extends Ledger {
   rootOf(session: string): string | null
   /** All sessions with this root. */
   family(root: string): readonly string[]
-  /** Somebody holds its lease, and lives. */
+  /** A live worker holds its lease. */
   isDriven(session: string): boolean
   /** The sessions that were forked from this one and are there. */
   forksOf(session: string): readonly string[]
@@ -20,7 +20,7 @@ export interface Household extends Ledger {
 export type Leaving = {
   /** The one that was named, then its children by id. */
   readonly sessions: readonly string[]
-  /** Holds that were still open, settled at all they held: nobody knows what became of their calls. */
+  /** Holds that were still open, settled at all they held: the outcome of their calls is unknown. */
   readonly book: AccountChanges | null
 }
 

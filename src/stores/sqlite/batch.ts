@@ -65,7 +65,7 @@ export class Batch implements View, Household {
   readonly now: number
   /** Sessions that were removed. */
   readonly removed: string[] = []
-  /** Sessions that grew, in order, for those who listen. */
+  /** Sessions that grew, in order, for the listeners. */
   readonly grown: SessionChange[] = []
   /** Some session may have become due. */
   stirred = false
@@ -347,7 +347,7 @@ export class Batch implements View, Household {
     if (known && isProven(known, this.now)) this.extend(worker, known.ttlMs)
   }
 
-  /** The next session's number. Nobody else can take it: we hold the write lock. */
+  /** The next session's number. No other process can take it: we hold the write lock. */
   #number(): number {
     if (this.#sessions === 0) this.#sessions = (this.#sql.count.get() as { n: number }).n
     this.#sessions += 1

@@ -7,7 +7,7 @@ export type SqlValue = null | number | string | Uint8Array
 
 export interface Statement {
   run(...values: SqlValue[]): { readonly lastInsertRowid: number | bigint; readonly changes: number | bigint }
-  /** The first row. Also the cheapest way to write: `run` builds an object nobody reads, which costs as much as a row. */
+  /** The first row. Also the cheapest way to write: `run` builds an object that is not read, which costs as much as a row. */
   get(...values: SqlValue[]): unknown
   all(...values: SqlValue[]): unknown[]
 }

@@ -1,4 +1,4 @@
-// Where an SQLite store may live and who may read it: directories, permissions, and file systems that cannot be trusted with locks.
+// Where an SQLite store may live, and with which permissions: directories, permissions, and file systems that cannot be trusted with locks.
 // It opens no database: open.ts does.
 import {
   accessSync,
@@ -44,7 +44,7 @@ export function realFileSystemOf(path: string): number {
   return process.platform === 'linux' ? statfsSync(path).type : 0
 }
 
-/** Makes the directory and the file, for nobody but their owner, and returns the file's full path. */
+/** Makes the directory and the file, readable by their owner only, and returns the file's full path. */
 export function prepareFile(path: string, fileSystemOf: FileSystemOf): string {
   if (typeof path !== 'string' || path.trim() === '' || path === ':memory:') {
     throw new Fault('invalid_config', 'An SQLite store needs the path of a file. For a store in memory use memory().')
@@ -71,7 +71,7 @@ export function prepareFile(path: string, fileSystemOf: FileSystemOf): string {
 /** The file to open. `readOnly`: it is a copy, made to be read, because the file itself cannot be written. */
 export type Prepared = { readonly file: string; readonly readOnly: boolean }
 
-/** The same for who can do with reading: a file that is there and cannot be written is copied. */
+/** The same for reading only: a file that is there and cannot be written is copied. */
 export function prepareReading(path: string, fileSystemOf: FileSystemOf): Prepared {
   try {
     return { file: prepareFile(path, fileSystemOf), readOnly: false }
@@ -87,7 +87,7 @@ const COPIES_MAX = 5
 
 /**
  * SQLite needs to write beside a database to read one that has a write-ahead log. So where it may not, a copy is read. Taken again if
- * somebody who may write did so meanwhile.
+ * another process wrote meanwhile.
  */
 function copyOf(file: string): string | null {
   if (!['', '-wal'].every((end) => isReadable(`${file}${end}`))) return null
@@ -133,7 +133,7 @@ function refuseNetwork(directory: string, fileSystemOf: FileSystemOf): void {
   throw new Fault('store_unsupported', text)
 }
 
-/** Which file stands at this path, or ''. Changes when somebody removes or replaces it. */
+/** Which file stands at this path, or ''. Changes when it is removed or replaced. */
 function identify(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false })
   return stat ? `${stat.dev}:${stat.ino}` : ''

@@ -1,4 +1,4 @@
-// How far a store was seen, so that whoever comes back can tell one that went on from another one, or from an older copy; and the file
+// How far a store was seen, to tell later whether a file is the same store, another one, or an older copy; and the file
 // beside a database that says how far it was acknowledged.
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs'
 import { Fault } from '../../kernel/failure.ts'

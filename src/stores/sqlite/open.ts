@@ -27,7 +27,7 @@ export function openFile(file: string, driver: Driver): Connection {
     db.exec('PRAGMA secure_delete = ON')
     // Before anything is written: another program's database must stay as it is.
     checkOwner(db, file)
-    // A file that is new gives pages back that nobody needs any more. For one that is not, this alone would write to it.
+    // A new file gives back pages that are no longer used. For one that is not, this alone would write to it.
     if (ask(db, 'PRAGMA page_count') === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     enterWal(db, file)
     db.exec('PRAGMA synchronous = FULL')
@@ -44,7 +44,7 @@ export function closeFile({ db }: Connection): void {
   try {
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch {
-    // Others use the file, or the disk is full. Nothing is lost: whoever opens it next finds the log where it is.
+    // Others use the file, or the disk is full. Nothing is lost: the next process that opens it finds the log where it is.
   }
   db.close()
 }

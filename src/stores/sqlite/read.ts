@@ -165,7 +165,7 @@ export function readList(sql: Statements, filter: Parameters<Store['list']>[0]):
   return (rows() as CardRow[]).map(cardOf)
 }
 
-/** One that is damaged is listed, with a word about it: whoever looks for it by name finds it. */
+/** A damaged session is listed with a note, so that it can be found by name. */
 function cardOf(row: CardRow): Card {
   const { n, id, seq, at, due, trouble, card } = row
   const sound = isSound(row.cardSum, n, id, card) && damageOf(row, row.sum, row.headSum) === null
@@ -187,7 +187,7 @@ export function unsound(what: string): Fault {
 
 type DueRow = { readonly id: string; readonly due: number; readonly n: number; readonly urgent: number }
 
-/** Sessions nobody drives come from one index, those of lost workers from another; neither reads a log. */
+/** Sessions that no worker drives come from one index, those of lost workers from another; neither reads a log. */
 export function readDue(sql: Statements, now: number, limit: number): readonly string[] {
   const urgent = sql.dueFree.all(1, now, limit) as DueRow[]
   const calm = (urgent.length < limit ? sql.dueFree.all(0, now, limit - urgent.length) : []) as DueRow[]

@@ -65,7 +65,7 @@ export function writeSession(sql: Statements, session: string, row: Row, was: Ro
   else sql.replace.get(...turn, epoch, worker, status, root, ...shown(), n)
 }
 
-/** When somebody should look, and the sum of all in the row that is not its card. */
+/** When a worker should look, and the sum of all in the row that is not its card. */
 function turnOf({ n, epoch, worker, due, urgent, tries, trouble, status, root }: Row): readonly SqlValue[] {
   const [rush, told] = [urgent ? 1 : 0, trouble && JSON.stringify(trouble)]
   return [due, rush, tries, told, rowSum(n, epoch, worker, due, rush, tries, told, status, root)]

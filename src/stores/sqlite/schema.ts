@@ -86,8 +86,8 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
     DROP INDEX sessions_due;
     CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
   `,
-  // Whose a hold is stands in its key; who forked whom, in first events; who refers to another's blob, in any. What is no JSON
-  // is damaged, and found by whoever reads it.
+  // The session of a hold is in its key, the origin of a fork in its first event, references to blobs in any event. A body that is
+  // not JSON is damaged, and found when it is read.
   3: `
     DROP TRIGGER events_stay;
     ${REMOVALS}${FORKS}${REFERRED}
@@ -122,7 +122,7 @@ const NEWEST = `SELECT n FROM heads JOIN sessions USING (n) WHERE root = id AND 
 const ORPHANED = `hash IN (SELECT hash FROM blob_refs WHERE session = ?1)
     AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = blobs.hash AND r.session <> ?1)`
 
-/** When somebody should look, and how earlier looks went. */
+/** When a worker should look, and how earlier looks went. */
 const TURN = 'due = ?, urgent = ?, tries = ?, trouble = ?, sum = ?'
 
 const SQL = {
@@ -174,7 +174,7 @@ const SQL = {
   nextFree: 'SELECT id, due FROM sessions WHERE worker IS NULL AND urgent = ? AND due IS NOT NULL ORDER BY due LIMIT ?',
   nextLeased: `SELECT min(CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE worker = w.id AND due <= w.until) THEN w.until
     ELSE (SELECT min(due) FROM sessions WHERE worker = w.id) END) AS due FROM workers w`,
-  // Times that a clock wrote which was ahead: of sessions that nobody drives, and of those whose worker's lease lies ahead too.
+  // Times written by a clock that was ahead: of sessions that no worker drives, and of those whose worker's lease lies ahead too.
   pastWorkers: 'UPDATE workers SET until = ?1 WHERE until - ttl > ?2',
   anyAhead: 'SELECT 1 FROM workers w WHERE w.until - w.ttl > ? LIMIT 1',
   aheadFree: `SELECT s.id FROM sessions s JOIN heads h ON h.n = s.n

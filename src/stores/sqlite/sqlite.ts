@@ -16,7 +16,7 @@ const checkOptions = optionsOf<SqliteOptions>('sqlite', { clock: clockCheck })
 
 /** A store that can tell whether it is the one it was, and has all that it had. */
 export type SqliteFile = Store & {
-  /** How far it is now. To be kept elsewhere by whoever must not be fooled by another file, or by an older copy. */
+  /** How far it is now. Keep it elsewhere to notice another file, or an older copy, later. */
   mark(): Promise<Mark>
   /** Refuses with `store_replaced` unless it goes on from that mark. */
   verify(mark: Mark): Promise<void>

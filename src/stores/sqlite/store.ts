@@ -150,7 +150,7 @@ export class SqliteStore implements Store {
     checkCount('limit', limit)
     const { damaged } = (this.#open ?? (await this.#start())).ground
     await this.#doubt()
-    // Nobody can go on with a damaged session, and it must not keep workers busy trying.
+    // A damaged session cannot go on, and must not keep workers busy trying.
     const found = await this.#read((sql) => readDue(sql, this.now(), limit + damaged.size))
     return found.filter((session) => !damaged.has(session)).slice(0, limit)
   }
@@ -201,7 +201,7 @@ export class SqliteStore implements Store {
     })
   }
 
-  /** How far it is now: which file, and its last event. To be kept by whoever must not be fooled by an older copy. */
+  /** How far it is now: which file, and its last event. Keep it to notice an older copy later. */
   mark(): Promise<Mark> {
     return this.#read(() => readMark(this.#connection().db))
   }
@@ -261,7 +261,7 @@ export class SqliteStore implements Store {
   }
 
   /**
-   * Gives the pages of removed sessions back to the disk, a few at a time, so that nobody waits long. It is no part of the
+   * Gives the pages of removed sessions back to the disk, a few at a time, so that other writers do not wait long. It is no part of the
    * removal: a file that cannot do it, or is busy, uses its free pages again.
    */
   async #shrink(): Promise<void> {
@@ -275,7 +275,7 @@ export class SqliteStore implements Store {
         await new Promise((resolve) => setImmediate(resolve))
       }
     } catch {
-      // Whatever it was, whoever writes next meets it and says so.
+      // Whatever it was, the next write meets it and reports it.
     }
   }
 
@@ -314,7 +314,7 @@ export class SqliteStore implements Store {
   #listen(): void {
     if (this.#closed) return
     const open = this.#open
-    // Opening starts the watcher when it is done. Its failure is reported to whoever reads or writes.
+    // Opening starts the watcher when it is done. Its failure is reported by the next read or write.
     if (!open) return void this.#start().catch(() => {})
     if (open.watcher.running) return
     open.watcher.start()
@@ -359,7 +359,7 @@ export class SqliteStore implements Store {
       }
       this.#listeners.tellDue()
     } catch {
-      // Busy or damaged: whoever reads next hears of it, and the next write makes us look again.
+      // Busy or damaged: the next read reports it, and the next write makes us look again.
       this.#dataVersion = -1
     }
   }

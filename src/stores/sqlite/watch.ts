@@ -1,4 +1,4 @@
-// Notices what other processes write to the same file. Asleep while nobody writes: no query and no timer.
+// Notices what other processes write to the same file. Asleep while no process writes: no query and no timer.
 // It only says "look": the store finds out whether there is something new, and what.
 import { type FSWatcher, watch } from 'node:fs'
 import type { Clock } from '../../kernel/ports.ts'
@@ -97,7 +97,7 @@ export class Watcher {
   #settle(): void {
     const now = this.#clock.now()
     if (this.#watcher === null) {
-      // After a burst: what others wrote until now nobody told us.
+      // After a burst: what other processes wrote until now was not reported.
       this.#arm()
       this.#touched = true
     }

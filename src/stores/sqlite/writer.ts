@@ -40,7 +40,7 @@ export class Writer {
   readonly #after: (batch: Batch) => void
   readonly #jobs: Job[] = []
   #scheduled = false
-  /** Who asked last, and how often in a row nobody else did. */
+  /** The last asker, and how often in a row there was no other. */
   #asker = ''
   #alone = 0
   #attempts = 0
@@ -77,8 +77,8 @@ export class Writer {
   }
 
   /**
-   * At the end of the macrotask, so that others join the group. A session that has long been alone need not wait for
-   * nobody; but every eighth time it does, so that timers and sockets get their turn.
+   * At the end of the macrotask, so that others join the group. A session that has long been alone does not wait for
+   * others; but every eighth time it does, so that timers and sockets get their turn.
    */
   #schedule(): void {
     this.#scheduled = true
@@ -100,7 +100,7 @@ export class Writer {
     }
   }
 
-  /** Writes a group as one transaction and answers it. Returns those who must wait because another process writes. */
+  /** Writes a group as one transaction and answers it. Returns the jobs that must wait because another process writes. */
   #run(group: readonly Job[]): readonly Job[] {
     let refused: Map<Job, Error> | null = null
     let batch: Batch
@@ -151,7 +151,7 @@ export class Writer {
       return []
     }
     if (fault instanceof Fault && (fault.code === 'io_error' || fault.code === 'store_replaced')) {
-      // After a failed write or fsync nobody knows what the disk holds: only opening the file anew finds out.
+      // After a failed write or fsync it is unknown what the disk holds: only opening the file anew finds out.
       this.#broken = fault
     } else if (group.length > 1) {
       for (const [i, job] of group.entries()) if (this.#run([job]).length > 0) return group.slice(i)
@@ -174,7 +174,7 @@ export class Writer {
     this.#marks.close()
   }
 
-  /** Jittered by process, so that several who wait do not come back together. */
+  /** Jittered by process, so that several waiting processes do not come back together. */
   #wait(): void {
     const now = this.#clock.now()
     for (let i = this.#jobs.length - 1; i >= 0; i--) {
@@ -191,7 +191,7 @@ export class Writer {
     })
   }
 
-  /** What was known of the rows holds only while nobody else has written. */
+  /** Cached rows are valid only while no other process has written. */
   #refresh(): void {
     const { data_version: version } = this.#ground.sql.dataVersion.get() as { data_version: number }
     if (version === this.#dataVersion) return
@@ -203,7 +203,7 @@ export class Writer {
     this.#ground.pos = pos
   }
 
-  /** Events are only ever added, and their last position grows, unless somebody removed a session. */
+  /** Events are only ever added, and their last position grows, unless a session was removed. */
   #checkPos(pos: number): void {
     const { db, file } = this.#connection
     const before = this.#removals
@@ -214,7 +214,7 @@ export class Writer {
   }
 
   /**
-   * Whoever removes or replaces the file, or the log beside it, leaves us where nobody else will ever write or read. Commits always
+   * When the file or its log is removed or replaced, this connection writes where no other process reads. Commits always
    * look, reads once a second.
    */
   checkFile(everyMs = IDENTIFY_EVERY_MS): void {
@@ -239,7 +239,7 @@ export class Writer {
     } else if (batch.last !== null) this.#marks.keep(batch.last, this.#removals ?? 0)
   }
 
-  /** Once, before the first commit. Who only reads is not stopped by it. */
+  /** Once, before the first commit. It does not stop readers. */
   #checkMark(): void {
     this.#older ??= this.#marks.check() ?? 'no'
     if (this.#older !== 'no') throw this.#older
