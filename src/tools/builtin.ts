@@ -1,5 +1,5 @@
 // The built-in tools by name: which of them an agent gets, and nothing about what they do. The shell is never among them:
-// whoever wants it adds `bashTool` by hand.
+// add `bashTool` by hand to have it.
 import { Fault } from '../kernel/failure.ts'
 import { askUserTool } from './people/ask.ts'
 import { listOf, optionsOf, text, within } from '../options.ts'

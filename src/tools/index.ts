@@ -1,4 +1,4 @@
-// The tools that come with Terret, as an entry of their own: whoever does not use them does not load them.
+// The tools that come with Terret, as an entry of their own, so that a program without them does not load them.
 export { askUserTool } from './people/ask.ts'
 export { type BuiltInName, type BuiltInOptions, builtInTools } from './builtin.ts'
 export { type BashLine, type BashOptions, bashTool } from './shell/bash.ts'

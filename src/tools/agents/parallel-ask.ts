@@ -35,7 +35,7 @@ export async function askOne(asking: Asking, prompt: string, index: number): Pro
   for (let attempts = 1; ; attempts++) {
     unlessStopped(context.signal)
     const answer = await context.askModel(asking.model, requestOf(asking, prompt, `${index}.${attempts}`))
-    // What comes after the stop is nobody's result.
+    // What comes after the stop is dropped.
     unlessStopped(context.signal)
     if (answer.type === 'reply') {
       const spent = { usage: answer.usage ?? NOTHING.usage, cost: answer.cost ?? 0 }

@@ -11,7 +11,7 @@ const LIKE_ME = 'default'
 
 export type Child = { readonly name: string; readonly description: string }
 
-/** `like` is the agent that a caller gets who names none. */
+/** `like` is the agent that is used when none is named. */
 export function subagentTool(children: readonly Child[], like: string): Tool {
   const list = children.map(({ name, description }) => `\n- ${name}: ${description}`).join('')
   const tool = defineTool({

@@ -131,7 +131,7 @@ function reread(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise
     if (!checked.issues) return accept(tool, call, checked.value as Json, asking)
     // Whether it was an object at all is the parser's word; what is wrong with the object is the schema's.
     const retryKind = reading.closed === null && reading.written !== null ? 'ValidationError' : 'InvalidArguments'
-    // Before anything is cut: half of a secret is found by nobody.
+    // Before anything is cut: half of a secret is not recognized.
     const written = reading.written && (asking.redactor.json(reading.written) as JsonObject)
     const message = invalidText(tool, { ...reading, written }, checked.issues)
     return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, retryKind)
@@ -209,7 +209,7 @@ function gateOf(tool: Tool, args: Json, approval: Approval, asking: Asking): Gat
 const NOTHING: readonly string[] = []
 const ASK_ALL: Policy['rules'] = [{ effect: 'ask' }]
 
-/** Who answers, if nothing runs here. */
+/** What answers the call, if nothing runs here. */
 function outsideOf(tool: Tool, args: Json): Outside | null {
   if (!tool.outside) return null
   return tool.child ? { type: 'outside', child: tool.child(args) } : { type: 'outside' }
@@ -249,7 +249,7 @@ export function placeOf({ place }: Pick<Tool, 'place'>, environment: string | nu
   return hash('sha256', JSON.stringify([environment, sorted(place?.() ?? null)]))
 }
 
-/** The original arguments stay for the history, if they can and are short: nobody reads a megabyte of what did not run. */
+/** The original arguments stay for the history, if they can and are short: a megabyte of arguments that did not run helps no reader. */
 function refuse(call: ReplyCall, tool: Tool | null, failure: Failure, retryKind?: string): Proposal {
   const written = call.args.length > REFUSED_CHARS_MAX ? {} : parse(call.args)
   const args = isObject(written) ? written : {}

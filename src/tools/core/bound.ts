@@ -14,7 +14,7 @@ export function bound(
   headShare = 0.5,
 ): Bounded {
   if (said.length <= charsMax) return { content: said, metadata: {} }
-  // Before the cut: half of a secret is found by nobody.
+  // Before the cut: half of a secret is not recognized.
   const text = redact(said)
   const { hash, bytes } = keep(text)
   const head = text.slice(0, cutBefore(text, Math.floor(charsMax * headShare)))

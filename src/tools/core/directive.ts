@@ -141,7 +141,7 @@ async function followUpsBefore(store: Pick<Store, 'read'>, session: string, call
 
 const PAGE = 200
 
-/** A run that somebody's message opened begins to count anew. */
+/** A run that a message opened begins to count anew. */
 export function followUpsOf({ inputs, wakes }: Extract<Event, { type: 'run.started' }>): number {
   if (inputs.length > 0) return 0
   const counts = wakes
@@ -160,7 +160,7 @@ export function directivesIn(
   })
 }
 
-/** A learning as a note has it: one line of JSON, for the model and for whoever reads the log. */
+/** A learning as a note has it: one line of JSON, for the model and for readers of the log. */
 export function learningText({ kind, title, detail, key, promote }: Learning): string {
   return JSON.stringify({ kind, title, detail, ...(key === undefined ? {} : { key }), ...(promote ? { promote } : {}) })
 }

@@ -1,4 +1,4 @@
-// A handler in a module of its own: in this process, or in a thread that is ended when somebody says so, whatever it does.
+// A handler in a module of its own: in this process, or in a thread that can be ended from outside, whatever it does.
 // Not a sandbox: the thread has the same rights as the process, and only its environment variables are fewer.
 import { Worker } from 'node:worker_threads'
 import type { Frozen } from '../../kernel/content.ts'

@@ -1,4 +1,4 @@
-// JSON Schema for tools nobody here wrote: any draft 2020-12 (or 7) schema becomes a Standard Schema. The checker is loaded
+// JSON Schema for tools from elsewhere: any draft 2020-12 (or 7) schema becomes a Standard Schema. The checker is loaded
 // when the first call is checked. Patterns and formats count too. Both compiling and checking take a bounded time.
 import type * as Vm from 'node:vm'
 import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'

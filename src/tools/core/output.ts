@@ -149,7 +149,7 @@ const LOST: ReadonlySet<string> = new Set([
   'UND_ERR_BODY_TIMEOUT',
 ])
 
-/** Whether an error says that somebody on the network is away for now, by codes and never by words. Its cause is not looked at. */
+/** Whether an error says that a server on the network is away for now, by codes and never by words. Its cause is not looked at. */
 export function isAway(error: Error): boolean {
   const { code, status, statusCode } = error as { code?: unknown; status?: unknown; statusCode?: unknown }
   if (typeof code === 'string' && (UNSENT.has(code) || LOST.has(code))) return true

@@ -25,7 +25,7 @@ export async function execute(tool: Tool, args: unknown, context: ToolContext): 
       if (isUnshown(output)) return { type: 'failed', kind: 'Failed', output, attempts }
       return { type: 'ok', output, attempts }
     } catch (error) {
-      // The harness repeats only what is safe to repeat, and never what the model should correct or somebody stopped.
+      // The harness repeats only what is safe to repeat, and never what the model should correct or what was stopped.
       const again = attempts < tool.attempts && !(error instanceof ModelRetry) && !context.signal.aborted
       if (!again) return failed(error, attempts)
     }

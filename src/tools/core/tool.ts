@@ -64,7 +64,7 @@ export type ToolContext = Frozen<{
   reveal: (text: string) => string
 }>
 
-/** Tools that are only known after asking somebody, such as an MCP server. */
+/** Tools that are known only after asking, such as those of an MCP server. */
 export interface ToolSource {
   readonly type: 'source'
   readonly name: string
@@ -91,7 +91,7 @@ export type Tool = Frozen<{
   /** Its calls, or those with such arguments, put their whole batch in order: nothing runs beside them. */
   sequential: boolean | ((args: Json) => boolean)
   timeoutMs: number
-  /** Must somebody be asked before this call runs? A policy may speak first. */
+  /** Must a person be asked before this call runs? A policy is asked first. */
   approval: (args: Json) => Approval | Promise<Approval>
   /** How often the model may try again after a retryable failure; null for the run's own limit. */
   retries: number | null
@@ -141,7 +141,7 @@ export type ToolDefinition<Args> = {
   /** For every tool that changes what another call of the same reply may read. Or by the arguments. Default: no. */
   readonly sequential?: boolean | ((args: Args) => boolean)
   readonly timeoutMs?: number
-  /** Or by the arguments: what is asked for decides whether somebody must be. */
+  /** Or by the arguments: the arguments decide whether a person must be asked. */
   readonly approval?: Approval | ((args: Args) => Approval | Promise<Approval>)
   readonly retries?: number
   readonly attempts?: number
@@ -159,7 +159,7 @@ export type ToolDefinition<Args> = {
   readonly injected?: { readonly [name: string]: Json | (() => Json) }
   /**
    * Where it acts and with what, beside its arguments: a folder, a tenant, an account. An approval is for that, and asked for again
-   * where it has changed. Default: the injected values. Looked at only where somebody is asked; never in the log but as a hash.
+   * where it has changed. Default: the injected values. Looked at only where a person is asked; never in the log but as a hash.
    */
   readonly place?: () => Json
   /** What an interrupt does to a call that runs: `cancel` it (the default), or wait for it (`block`). */

@@ -8,7 +8,7 @@ export type OwnPlaces = {
   readonly data: string
   /** Configuration and keys. */
   readonly config: string
-  /** These, and wherever they are when the variables say nothing: nobody is let near an older one either. */
+  /** These, and wherever they are when the variables say nothing: an older one is protected too. */
   readonly all: readonly string[]
 }
 

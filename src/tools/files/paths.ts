@@ -49,7 +49,7 @@ export type Guard = Frozen<{
   /** What the harness itself keeps and obeys. Absolute. */
   own: readonly string[]
   fileBytesMax: number
-  /** Who works on which real path in this process: parallel calls of one batch take turns instead of conflicting. */
+  /** Which real paths are being worked on in this process: parallel calls of one batch take turns instead of conflicting. */
   busy: Map<string, Promise<void>>
 }>
 

@@ -1,4 +1,4 @@
-// What a call would do to files as they are now, as plain data for whoever draws it: a terminal, a page, a server. For writes and
+// What a call would do to files as they are now, as plain data to be drawn by a terminal, a page, a server. For writes and
 // edits the difference line by line, with what cannot be seen marked. It looks and decides nothing: what is allowed are the arguments.
 import { isUtf8 } from 'node:buffer'
 import type { Frozen, Json } from '../../kernel/content.ts'

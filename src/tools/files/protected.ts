@@ -1,4 +1,4 @@
-// What no tool and no command may change: files that somebody's shell, editor, git or harness runs or obeys unasked.
+// What no tool and no command may change: files that a shell, an editor, git or the harness runs or obeys unasked.
 // Only the list. The file tools enforce it by name (paths.ts), the sandbox by mounts (sandbox.ts).
 
 /** Names, and runs of names, at any depth. */

@@ -4,7 +4,7 @@ import type { Frozen } from '../../kernel/content.ts'
 import { ToolFailure } from '../core/output.ts'
 import { isErrno } from './paths.ts'
 
-/** What nobody wants to find, unless the pattern or the path names it. */
+/** Left out of searches, unless the pattern or the path names it. */
 const IGNORED = ['node_modules', '.git', 'target', 'dist', 'build', 'vendor', '.next', '__pycache__', '.venv']
 /** A record longer than this is a line of megabytes: it is counted and dropped, never held. */
 const RECORD_CHARS_MAX = 4 * 1024 * 1024
@@ -97,7 +97,7 @@ function splitter(separator: string, record: (text: string) => boolean, stop: ()
     try {
       if (stopped || record(text)) return
     } catch (error) {
-      // Thrown here it would end our own process: nobody stands above an event of a stream.
+      // Thrown here it would end our own process: nothing catches an error of a stream's event.
       failure = error instanceof Error ? error : new Error(String(error))
     }
     stopped = true

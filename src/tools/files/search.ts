@@ -180,7 +180,7 @@ function textOf(value: Bytes): string {
 /** A long line is cut so that its first match can be seen. */
 function excerpt({ lines, submatches }: Row, redact: ToolContext['redact']): string {
   const whole = textOf(lines).replace(/\r?\n$/, '')
-  // Before the cut: half of a secret is found by nobody.
+  // Before the cut: half of a secret is not recognized.
   const line = redact(whole)
   if (line.length <= LINE_CHARS_MAX) return line
   const start = Buffer.from(whole)

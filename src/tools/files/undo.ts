@@ -39,7 +39,7 @@ async function undoChange(guarded: Guard, change: Change, context: ToolContext):
   return exclusive(guarded, place, async () => {
     const seen = await look(guarded, place)
     const now = seen?.hash ?? null
-    // Taken back already, by somebody or by a try that was cut short.
+    // Taken back already, by another process or by a try that was cut short.
     if (now === change.before) return change.before === null ? 'removed' : 'restored'
     if (now !== change.hash || seen === null) return 'changed_since'
     if (change.before === null) {

@@ -34,7 +34,7 @@ export function momentOf(text: string): Moment | null {
   }
 }
 
-/** Below, at or above zero; null when one names its offset and the other does not, so that nobody can say. */
+/** Below, at or above zero; null when one names its offset and the other does not, so that they cannot be compared. */
 export function compareMoments(left: Moment, right: Moment): number | null {
   // A date alone means the day as it was written, whatever the offset of the other.
   if (left.type === 'date' || right.type === 'date') return order(left.date, right.date)

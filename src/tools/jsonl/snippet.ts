@@ -75,7 +75,7 @@ function renderSearch(
   if (value === undefined) return none(' (missing field)')
   if (value === null) return none(' (null field)')
   if (typeof value !== 'string') return none(' (not a text field)')
-  // Before anything is cut: half of a secret is found by nobody.
+  // Before anything is cut: half of a secret is not recognized.
   const lines = linesOf(redact(value))
   const positions = search.find(lines)
   const matches = [...positions.keys()].filter((index) => positions[index] !== -1)

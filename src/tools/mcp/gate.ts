@@ -30,7 +30,7 @@ export class Gate implements Transport {
     }
   }
 
-  /** Lines that were no message, answers to nobody, questions too many. */
+  /** Lines that were no message, answers to no question, too many questions. */
   get dropped(): number {
     return this.#dropped
   }

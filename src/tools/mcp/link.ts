@@ -1,5 +1,5 @@
 // One connection to one server, from the handshake to the end: list its tools, call them, leave nothing behind. It is opened once
-// and never mended; whoever owns it opens another. What a tool means or whether it may be called is not known here.
+// and never mended; its owner opens another. What a tool means or whether it may be called is not known here.
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import { Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../kernel/ports.ts'
@@ -28,7 +28,7 @@ const NEWEST = '2026-07-28'
 /** For the logs of servers. It says nothing about what is offered to them: nothing is. */
 const SELF = { name: 'terret', version: '1' }
 
-/** An optional peer, because it is larger than all the rest: whoever uses MCP installs it. */
+/** An optional peer, because it is larger than all the rest: install it to use MCP. */
 function missing(error: unknown): never {
   if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error
   throw new Fault(
@@ -81,7 +81,7 @@ export class Link {
       this.#onGone()
     }
     this.#client.onerror = (error) => {
-      // A stream of the old transport that broke comes back as a session that nobody introduced.
+      // A stream of the old transport that broke comes back as a session without a handshake.
       if (error instanceof sdk.SseError) this.retire()
     }
   }
@@ -129,7 +129,7 @@ export class Link {
     this.#onGone = listener
   }
 
-  /** All pages. Each tool is looked at by whoever asked: one bad tool must not hide the others. */
+  /** All pages. Each tool is checked by the caller: one bad tool must not hide the others. */
   async list(signal: AbortSignal): Promise<readonly RawTool[]> {
     return this.#client.getServerCapabilities()?.tools ? this.#pages(signal) : []
   }

@@ -24,7 +24,7 @@ export type McpStatus = Frozen<{
   tools: readonly string[]
   /** Why the server is skipped, and why tools of it are. */
   troubles: readonly string[]
-  /** Messages that were dropped on this connection: junk, answers to nobody, questions too many. */
+  /** Messages that were dropped on this connection: junk, answers to no question, too many questions. */
   dropped: number
 }>
 
@@ -126,7 +126,7 @@ class Source implements McpServer {
     await Promise.all([...this.#links].map((link) => link.close()))
   }
 
-  /** Whoever asks while somebody is asking gets the same answer. When nobody waits for it any more, the asking is stopped. */
+  /** Callers that ask at the same time share one request. When no caller waits for it any more, it is stopped. */
   async #ask(signal: AbortSignal, clock: Clock): Promise<readonly Tool[]> {
     this.#asked ??= this.#begin(clock)
     const asked = this.#asked

@@ -97,7 +97,7 @@ export class Offers {
     return new Map([...tools].flatMap(([offered, twins]) => this.#single(offered, twins)))
   }
 
-  /** The one tool of an offered name. Of several none is offered, whatever their order: nobody knows which one is meant. */
+  /** The one tool of an offered name. Of several none is offered, whatever their order: it is not clear which one is meant. */
   #single(offered: string, twins: readonly RawTool[]): readonly (readonly [string, RawTool])[] {
     const [first, ...more] = twins as readonly [RawTool, ...RawTool[]]
     if (more.every((tool) => isDeepStrictEqual(tool, first))) return [[String(first['name']), first]]

@@ -1,5 +1,5 @@
 // What was approved of a server: where it is and what each of its tools said it is. A tool that says something else later is
-// not offered until somebody approves that too. Pins are read and written here; who is asked is not decided here.
+// not offered until a person approves that too. Pins are read and written here; asking is done elsewhere.
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Frozen } from '../../kernel/content.ts'
@@ -95,7 +95,7 @@ function bare<T>(): Record<string, T> {
 
 /**
  * What is pinned of a tool, in one form whatever the order of its fields: all of it, also fields that mean nothing here.
- * Characters that nobody sees are spelled out, so that a difference in them is one to be seen.
+ * Invisible characters are spelled out, so that a difference in them is one to be seen.
  */
 export function definitionOf(tool: Readonly<Record<string, unknown>>): string {
   const text = JSON.stringify(sorted(tool), null, 2)

@@ -70,7 +70,7 @@ export class StdioTransport implements Transport {
   #child: ChildProcess | null = null
   #isApart = false
   #isClosed = false
-  /** Who descended from the server when it was told to end. */
+  /** The descendants of the server when it was told to end. */
   #kin: readonly Kin[] = []
   #gone: Promise<void> = Promise.resolve()
   #stderr = ''
@@ -174,12 +174,12 @@ export class StdioTransport implements Transport {
       this.#remember()
       return send(-pid, signal)
     }
-    // The last word to whoever listens inside; or the end of the first process, after which bubblewrap goes too.
+    // The last message to the listener inside; or the end of the first process, after which bubblewrap goes too.
     if (signal === 'SIGTERM') this.#child?.stdio[3]?.destroy()
     else send(childrenOf(pid)[0] ?? -pid, signal)
   }
 
-  /** As long as it lives it is known who descends from it. */
+  /** As long as it lives its descendants are known. */
   #remember(): void {
     const pid = this.#child?.pid
     if (pid === undefined || this.#isApart) return
@@ -191,7 +191,7 @@ export class StdioTransport implements Transport {
     const { exitCode, signalCode, stdio } = this.#child as ChildProcess
     const signal = signalCode ?? (this.#isApart ? signalOf(exitCode ?? 0) : null)
     this.#ending ||= signal === null ? `It ended with code ${exitCode}.` : `It was ended by ${signal}.`
-    // Bubblewrap goes after all the others, unless it was killed itself: then whoever listens inside ends them.
+    // Bubblewrap goes after all the others, unless it was killed itself: then the listener inside ends them.
     if (this.#isApart) stdio[3]?.destroy()
     else {
       // The waiting shell is of its group, so the group's number is still its own.
@@ -199,7 +199,7 @@ export class StdioTransport implements Transport {
       for (const { pid, born } of this.#kin) if (bornAt(pid) === born) send(pid, 'SIGKILL')
       for (const stray of marked(this.#mark)) send(stray, 'SIGKILL')
     }
-    // What it said last is read, unless somebody who got away holds the pipe open.
+    // What it said last is read, unless a process that got away holds the pipe open.
     await new Promise<void>((resolve) => {
       const cancel = this.#clock.timer(DRAIN_MS, resolve)
       this.#child?.once('close', () => {
@@ -253,7 +253,7 @@ function messageOf(line: string): JSONRPCMessage | null {
   try {
     const value = JSON.parse(line) as unknown
     const isMessage = typeof value === 'object' && value !== null && 'jsonrpc' in value && value.jsonrpc === '2.0'
-    // Sound: whoever gets it looks closely at what kind of message it is.
+    // Sound: the receiver checks what kind of message it is.
     return isMessage ? (value as JSONRPCMessage) : null
   } catch {
     return null

@@ -1,7 +1,7 @@
 // Making a stranger's text fit to be read: nothing invisible, nothing endless, no secrets of ours. It does not judge what it says.
 import { clip } from '../core/bound.ts'
 
-/** Tag characters, which spell words that nobody sees, and marks that turn the direction of reading. */
+/** Tag characters, which spell invisible words, and marks that turn the direction of reading. */
 const HIDDEN = /[\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/gu
 /** All that, whatever else has no width, and control characters but for line ends and tabs. */
 const UNSEEN = /(?![\t\n])[\p{Default_Ignorable_Code_Point}\p{Cc}\u2028\u2029]/gu

@@ -35,7 +35,7 @@ function wordAt(command: string, start: number): { readonly text: string; readon
     if (char === "'" || char === '"') {
       const end = command.indexOf(char, at + 1)
       const inner = end < 0 ? null : command.slice(at + 1, end)
-      // Within double quotes a shell still expands; a quoted line break is nobody's plain word.
+      // Within double quotes a shell still expands; a quoted line break is not a plain word.
       if (inner === null || inner.includes('\n') || (char === '"' && /[$`\\!]/.test(inner))) return null
       text += inner
       at = end + 1

@@ -7,7 +7,7 @@ import { judge, type Rule } from './policy.ts'
 export type Before = Frozen<{
   /** Asked each time: a yes to another call never covers it. */
   each?: true
-  /** Somebody's yes for this run covers it, given with that call. */
+  /** A yes for this run, given with that call, covers it. */
   covered?: Frozen<{ call: CallKey; by: string }>
   /** The same call was denied in this run. */
   denied?: true

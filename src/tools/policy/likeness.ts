@@ -1,5 +1,5 @@
 // When two calls do the same, however they are spelled: for knowing a call again that a person denied. Pure. In doubt they do the
-// same: that costs one more question, while a miss would run what somebody refused.
+// same: that costs one more question, while a miss would run what a person refused.
 import { hash } from 'node:crypto'
 import { posix } from 'node:path'
 import type { Json } from '../../kernel/content.ts'

@@ -1,4 +1,4 @@
-// The policy: may this call run, must somebody be asked, or is it denied? Pure. It is looked at once, when a call is
+// The policy: may this call run, must a person be asked, or is it denied? Pure. It is looked at once, when a call is
 // admitted, and its verdict is recorded with the reply. It only judges; the sandbox and the path guard are the boundary.
 import type { EffectClass, Frozen, Gate, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
@@ -33,7 +33,7 @@ export type Rule = Frozen<{
 
 export type Policy = Frozen<{
   rules: readonly Rule[]
-  /** What a question does where nobody can be asked: wait (the default), or count as a no. */
+  /** What a question does where no person can be asked: wait (the default), or count as a no. */
   onAsk?: 'park' | 'deny'
   /** How many calls that change something may start in an hour, over all sessions of this agent in the store. */
   actionsPerHour?: number
@@ -79,7 +79,7 @@ export function judge(policy: Policy, action: Action): Judgement {
   }
   let doubt = false
   for (const effect of ['deny', 'ask', 'allow'] as const) {
-    // What may be denied is never allowed by a rule: somebody is asked.
+    // What may be denied is never allowed by a rule: a person is asked.
     if (effect === 'allow' && doubt) return asked(policy, { effect: 'ask' }, action)
     for (const rule of policy.rules) {
       const match = rule.effect === effect ? matches(rule, action, policy.base) : 'no'
@@ -228,7 +228,7 @@ function exactText(exact: Json | undefined): readonly string[] {
   return fields.length > 0 ? [...fields, 'and nothing else'] : ['no arguments']
 }
 
-/** A policy from a file or from code. What is not understood is refused: a rule that silently does nothing protects nobody. */
+/** A policy from a file or from code. What is not understood is refused: a rule that silently does nothing protects nothing. */
 export function parsePolicy(value: unknown): Policy {
   checkPolicy(value)
   const policy = value as Policy

@@ -24,7 +24,7 @@ const DEPTH_MAX = 64
 export const VALUES_MAX = 100_000
 
 /**
- * The same value if there is nothing to repair, or if any field is unknown: then nobody knows what was meant, and nothing is
+ * The same value if there is nothing to repair, or if any field is unknown: then it is not clear what was meant, and nothing is
  * touched. Idempotent. A field appears only under its own name or an alias of it, and a value only from the value that was there.
  */
 export function repair(parameters: Json, args: Json, aliases = ALIASES, conflicts: Conflict[] = []): Json {

@@ -1,5 +1,5 @@
 // The `bash` tool: one shell command in the workspace, run as confined.ts runs everything. A command that fails is a result, not a
-// failure. The sandbox is the boundary; how risky a command looks only decides whether somebody is asked first.
+// failure. The sandbox is the boundary; how risky a command looks only decides whether a person is asked first.
 import {
   approvalOfGround,
   CONFINED_OPTIONS,
@@ -30,7 +30,7 @@ export type BashArgs = {
 export type BashOptions = ConfinedOptions & {
   /** `relaxed` does not ask for commands that only look risky. Default `strict`. Both refuse what is never right. */
   readonly risk?: 'strict' | 'relaxed'
-  /** Called for each line as it comes, up to a number of lines per call. For people who watch; never for the record. */
+  /** Called for each line as it comes, up to a number of lines per call. For watching; never for the record. */
   readonly onLine?: (event: BashLine) => void
 }
 
@@ -91,7 +91,7 @@ async function execute(args: BashArgs, context: ToolContext, ground: Settled): P
   const shell = findShell()
   const lines = onLine
     ? new Lines((stream, line) => {
-        // Before the cut: half of a secret is found by nobody.
+        // Before the cut: half of a secret is not recognized.
         const shown = context.redact(line).slice(0, LINE_CHARACTERS_MAX)
         onLine({ ...named(context), stream, line: shown })
       })
@@ -130,7 +130,7 @@ function named({ session, call }: ToolContext): Pick<BashLine, 'type' | 'session
   return { type: 'bash_stdout_line', session, call }
 }
 
-/** Lines for whoever watches: bounded in length and number, since a command may print without end. */
+/** Lines for watching: bounded in length and number, since a command may print without end. */
 class Lines {
   readonly #emit: (stream: Stream, line: string) => void
   readonly #streams = {

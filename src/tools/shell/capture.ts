@@ -5,7 +5,7 @@ import { isAscii } from 'node:buffer'
 export type CaptureLimits = {
   /** Head and tail together never have more bytes than this. */
   readonly previewBytesMax: number
-  /** The first bytes kept whole for whoever wants to read on; what comes after them is only counted. */
+  /** The first bytes kept whole for later reading; what comes after them is only counted. */
   readonly wholeBytesMax: number
 }
 

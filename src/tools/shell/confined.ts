@@ -19,7 +19,7 @@ export type ConfinedOptions = {
   readonly workspace: string
   /** Default: what `findSandbox` finds. */
   readonly sandbox?: Sandbox
-  /** Is there a person who can be asked? Without a sandbox nothing is run if not. Default: standard input is a terminal. */
+  /** Can a person be asked? Without a sandbox nothing is run if not. Default: standard input is a terminal. */
   readonly attended?: boolean
   /** Relative to the workspace; default: what `lookAround` finds. */
   readonly protectedPaths?: readonly string[]
@@ -118,18 +118,18 @@ export function placeOf({
 }
 
 /**
- * What a call needs because of where it runs, whatever it does. Without a sandbox no rule waves it through, and where nobody can be
+ * What a call needs because of where it runs, whatever it does. Without a sandbox no rule waves it through, and where no person can be
  * asked it is refused. In a workspace that is too large to be checked afterwards a person must allow it.
  */
 export function approvalOfGround(ground: Ground): Approval {
   const { sandbox, attended, last, workspace, foldersMax } = ground
   if (sandbox.type === 'none') return attended ? 'always' : 'never'
   if (!last.look.partly) return 'auto'
-  // Looked at once more: somebody may have tidied up.
+  // Looked at once more: it may have been tidied up since.
   return look(ground, realpathSync(workspace), { now: 0, foldersMax }).partly ? 'always' : 'auto'
 }
 
-/** For a description: loud, so that neither the model nor whoever reads its tools can miss it. Null if there is a sandbox. */
+/** For a description: loud, so that neither the model nor a reader of its tools can miss it. Null if there is a sandbox. */
 export function warning({ sandbox, attended }: Ground): string | null {
   if (sandbox.type !== 'none') return null
   const then = attended ? 'a person is asked for every call' : 'nobody can be asked here: every call is refused'
@@ -168,7 +168,7 @@ function ran(
   return { end: { ...end, how }, left, confined, network: !confined || errand.network }
 }
 
-/** Without a sandbox nobody looks at what a command leaves: each one was allowed. */
+/** Without a sandbox, what a command leaves is not looked at: each command was allowed. */
 type Prepared = { readonly order: ChildOrder; readonly before: Before | null }
 
 async function prepare(errand: Errand, ground: Ground, context: ToolContext): Promise<Prepared> {
@@ -333,7 +333,7 @@ function linesIn({ whole, head }: Captured): number {
   return text === '' ? 0 : text.split('\n').length
 }
 
-/** Both ends were cut before anything was redacted: half of a secret is found by nobody. */
+/** Both ends were cut before anything was redacted: half of a secret is not recognized. */
 function endsOf(
   { head, tail, whole, lostBytes }: Captured,
   redact: ToolContext['redact'],

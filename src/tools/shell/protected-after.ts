@@ -1,5 +1,5 @@
 // What a command left at protected places. Mounts close only what exists, so whatever was missing is looked for again after the call.
-// What nobody allowed is renamed, so that nothing obeys it. Renamed, and not removed: it may be somebody's work that was moved there.
+// What was not allowed is renamed, so that nothing obeys it. Renamed, and not removed: it may be a file of the user that was moved.
 import { constants, lstatSync, readdirSync, readlinkSync, realpathSync, renameSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { firstLink, isWithin } from './sandbox.ts'
@@ -40,7 +40,7 @@ export function aftermath(before: Before, after: Look, allowed: boolean): Afterm
   const links = turned.map(([path]) => path)
   const loose = [...new Set([...links, ...made, ...ordered.map(([path]) => absolute(path)), ...told])]
   if (allowed) {
-    // Of a workspace that was only looked at in part nobody can say what is new.
+    // In a workspace that was only looked at in part it is unknown what is new.
     return { changed: look.partly ? told : loose, setAside: [], unchecked: look.partly ? [] : unseen.map(absolute) }
   }
   const fresh = new Set(unseen.map((path) => newest(look, path)).toSorted())

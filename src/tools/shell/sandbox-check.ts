@@ -33,7 +33,7 @@ export async function tryWalls(bwrap: string, clock: Clock): Promise<Verdict> {
   const reason = await breach(bwrap, features, clock)
   if (reason === null) return { type: 'sound', features }
   if (!features.disableUserns) return { type: 'unsound', reason }
-  // Some containers let nobody forbid nested user namespaces. The other walls stand without it.
+  // In some containers nested user namespaces cannot be forbidden. The other walls stand without it.
   const weaker = { ...features, disableUserns: false }
   return (await breach(bwrap, weaker, clock)) === null
     ? { type: 'sound', features: weaker }

@@ -10,7 +10,7 @@ import { FILTER_FD, GO, READY } from './spawn.ts'
 
 export type Sandbox =
   | { readonly type: 'bwrap'; readonly path: string }
-  /** Nothing confines a command here: whoever runs one must be asked each time. */
+  /** Nothing confines a command here: a person must be asked each time. */
   | { readonly type: 'none'; readonly reason: string }
 
 /** What this bubblewrap can do; found out by running it. */
@@ -72,7 +72,7 @@ export function findSandbox(
   return path === null ? { type: 'none', reason: 'bubblewrap (bwrap) is not installed' } : { type: 'bwrap', path }
 }
 
-/** A program on PATH that nobody could have put into the workspace. */
+/** A program on PATH that is not in the workspace. */
 export function findProgram(
   name: string,
   workspace: string,
@@ -108,7 +108,7 @@ export type Walls = {
   readonly args: readonly string[]
   /** What bubblewrap reads from descriptor 4: the system calls that are refused. Null on a processor it is not written for. */
   readonly filter: Uint8Array | null
-  /** Links on the way to protected places: they cannot be mounted over. Whoever runs a command compares them after it. */
+  /** Links on the way to protected places: they cannot be mounted over. They are compared after the command. */
   readonly links: readonly string[]
 }
 
@@ -143,7 +143,7 @@ export function raiseWalls(confinement: Confinement, features: SandboxFeatures):
     shown.filter((path) => !isWithin(workspace, path)).map(bind('--ro-bind')),
     masked.filter((path) => !isAround(path) && !isOver(path)).map(mask),
     [...NEEDED, ...(network ? resolverFile() : [])].filter(existsSync).map(bind('--ro-bind')),
-    // Nothing was said about their size, and they lie in memory: nobody writes there.
+    // Nothing was said about their size, and they lie in memory: they are read-only.
     ['/dev', ...masked.filter((path) => path !== workspace && isFolder(path))].map((path) => ['--remount-ro', path]),
     ['--chdir', workspace],
   ].flat(3)
@@ -153,7 +153,7 @@ export function raiseWalls(confinement: Confinement, features: SandboxFeatures):
 /**
  * The command under the namespace's first process, which talks with the harness on descriptor 3 (see spawn.ts): it starts the
  * command when told to, and ends, and with it all others, when told to or when the harness is gone. Nothing inside can kill it.
- * It makes no core files, which may go to a program of the host, and closes what whoever started the harness left open.
+ * It makes no core files, which may go to a program of the host, and closes files that were open when the harness started.
  * When memory runs out, the kernel takes the command before anybody else.
  */
 export function heldBack(argv: readonly string[], limits: Limits = LIMITS): readonly string[] {
@@ -177,7 +177,7 @@ export function heldBack(argv: readonly string[], limits: Limits = LIMITS): read
 }
 
 /**
- * Until the harness says the code back, or is gone. A command may kill the shell that was to say it, and that nobody would hear: so
+ * Until the harness says the code back, or is gone. A command may kill the shell that was to say it, which would go unnoticed: so
  * now and then it looks whether that one lives. What was said last is read also when it does not.
  */
 const LISTENING = `
@@ -188,7 +188,7 @@ const LISTENING = `
     done`
 
 /**
- * Hard limits: without a capability nobody raises them. One that already is lower stays. Not the address space, of which node and
+ * Hard limits: without a capability they cannot be raised. One that already is lower stays. Not the address space, of which node and
  * java reserve far more than they use, but private memory that can be written. Linux counts no processes of root.
  */
 function limited({ processesMax, memoryBytesMax, fileBytesMax }: Limits, bash: boolean): string {

@@ -38,7 +38,7 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
 /** x32 programs call the kernel of x86-64 by other numbers. There are none of ours, and every number would need a second line. */
 const X32 = 0x40000000
 const CLONE_NEWUSER = 0x10000000
-/** Both put characters into the input of a terminal, as if somebody had typed them. */
+/** Both put characters into the input of a terminal, as if they had been typed. */
 const [TIOCSTI, TIOCLINUX] = [0x5412, 0x541c]
 const [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, NETLINK_ROUTE] = [1, 2, 10, 16, 0]
 const [SOCK_STREAM, SOCK_SEQPACKET, SOCK_TYPE_MASK] = [1, 5, 0xf]
@@ -65,7 +65,7 @@ function program({ audit, numbers }: Architecture, localSockets: boolean): reado
     ...when(JUMP_AT_LEAST, X32, [KILL]),
     ...when(JUMP_EQUAL, numbers.ioctl, ioctl),
     ...when(JUMP_EQUAL, numbers.clone, namespaces),
-    // Its flags lie in memory, where a filter cannot look. Whoever hears that it does not exist uses `clone`.
+    // Its flags lie in memory, where a filter cannot look. A program that is told that it does not exist uses `clone`.
     ...when(JUMP_EQUAL, numbers.clone3, [fail(ENOSYS)]),
     ...when(JUMP_EQUAL, numbers.socket, sockets(localSockets ? [AF_UNIX, AF_INET, AF_INET6] : [AF_INET, AF_INET6])),
     ...when(JUMP_EQUAL, numbers.socketpair, localSockets ? sockets([AF_UNIX]) : pairs),

@@ -49,7 +49,7 @@ export const FILTER_FD = 4
 
 /** Between SIGTERM and SIGKILL. */
 const TERM_MS = 300
-/** How long to wait for the dead: after a stop, since somebody waits for the answer; and after an exit. */
+/** How long to wait for the dead: after a stop, because a caller waits for the answer; and after an exit. */
 const STOPPED_MS = 800
 const EXITED_MS = 5_000
 /** For the last output of what has died. */
@@ -121,7 +121,7 @@ class Child {
     this.#process = child
     this.#listen('stdout', child.stdout)
     this.#listen('stderr', child.stderr)
-    // Whoever is gone hears nothing, and that is no error of ours.
+    // A process that is gone gets no signal, and that is no error.
     const lifeline = child.stdio[3]?.on('error', () => {})
     const reader = child.stdio[FILTER_FD]?.on('error', () => {}) as Writable | undefined
     reader?.end(filter)
@@ -141,7 +141,7 @@ class Child {
     })
   }
 
-  /** What the first process of the namespace says. Nobody else in there can. */
+  /** What the first process of the namespace says. No other process in it can. */
   #answer(lifeline: Writable, text: string): void {
     for (const line of text.split('\n')) {
       if (line === READY && !this.#stop) {
@@ -202,7 +202,7 @@ class Child {
       send(first, 'SIGKILL')
       await this.#sleep(NAMESPACE_POLL_MS)
     }
-    // Who left the group may hold the pipes open for ever. In a namespace nobody can: there the end of a stream is sure.
+    // A process that left the group may hold the pipes open for ever. In a namespace none can: there the end of a stream is sure.
     const drainMs = namespaced && !this.#stop ? EXITED_MS : DRAIN_MS
     const streams = [this.#process?.stdout, this.#process?.stderr]
     await Promise.race([Promise.all(streams.map(ended)), this.#sleep(drainMs)])
@@ -263,7 +263,7 @@ export function childrenOf(pid: number): readonly number[] {
   }
 }
 
-/** Whoever is gone already needs no signal. */
+/** A process that is gone needs no signal. */
 export function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

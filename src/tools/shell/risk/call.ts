@@ -78,7 +78,7 @@ function unwrapped(words: readonly Word[], { findings, script }: Case): readonly
     for (const word of inner.scripts) runText(word, name, { findings, script })
     for (const { text } of inner.assigned) judgeAssignment((text.match(/^\w+/) ?? [''])[0], findings)
     at = inner.at
-    // What it reads becomes arguments nobody sees here.
+    // What it reads becomes arguments that cannot be seen here.
     if (name === 'xargs' || name === 'parallel') added.push(plainWord('\0'))
     if (name !== 'watch' && name !== 'parallel') continue
     for (const word of [joined(words.slice(at)), ...words.slice(at)]) runText(word, name, { findings, script })

@@ -21,7 +21,7 @@ export class Findings {
     if ((this.#reasons.get(text) ?? -1) < rank) this.#reasons.set(text, rank)
   }
 
-  /** The reasons that made the level what it is; lesser ones would only distract whoever decides. */
+  /** The reasons that made the level what it is; lesser ones would only distract. */
   risk(): Risk {
     const reasons = [...this.#reasons].filter(([, rank]) => rank === this.#rank).map(([reason]) => reason)
     return { level: ORDER[this.#rank] ?? 'needs_approval', reasons: reasons.slice(0, REASONS_MAX) }

@@ -35,7 +35,7 @@ export async function parseBash(text: string): Promise<Syntax | null> {
   try {
     return read(parser, text)
   } catch (error) {
-    // A trap in WebAssembly leaves its memory in a state nobody knows: the next command gets a new parser.
+    // A trap in WebAssembly leaves its memory in an unknown state: the next command gets a new parser.
     loading.parser = null
     throw error
   }

@@ -98,10 +98,10 @@ const READERS: ReadonlyMap<string, Reads> = new Map([
   ['git', git],
 ])
 
-/** Where the system keeps its programs: `./ls` is somebody's file. */
+/** Where the system keeps its programs: `./ls` is a file of the workspace. */
 const SYSTEM_FOLDER = /^(?:\/usr)?\/s?bin\//
 
-/** The name of a program of the system, however it is spelt; null for somebody's own file. */
+/** The name of a program of the system, however it is spelt; null for any other file. */
 export function systemName(program: string): string | null {
   const name = program.replace(SYSTEM_FOLDER, '')
   return name.includes('/') ? null : name

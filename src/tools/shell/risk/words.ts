@@ -133,7 +133,7 @@ export function ansi(raw: string): string {
   return raw.replace(escape, (...found: (string | undefined)[]) => {
     const [whole = '', hex, short, long, octal, control, letter] = found
     const code = octal === undefined ? Number.parseInt(hex ?? short ?? long ?? '', 16) : Number.parseInt(octal, 8) % 256
-    // Bash ends the string at a NUL, and nobody writes one or a control character to be understood.
+    // Bash ends the string at a NUL, and no honest command holds one or a control character.
     if (control !== undefined || code === 0 || code > 0x10ffff) return UNKNOWN
     if (!Number.isNaN(code)) return String.fromCodePoint(code)
     return letter === undefined ? whole : (ESCAPES[letter] ?? (/["'?\\]/.test(letter) ? letter : `\\${letter}`))
