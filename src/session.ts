@@ -6,12 +6,12 @@ import type { Call } from './kernel/ledger.ts'
 import type { Page, Receipt } from './kernel/ports.ts'
 import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
-import { isBroke } from './riders/children/children.ts'
 import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './sessions/command.ts'
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
-import { BUDGET, headOf, heldText, isStopped, pendingOf } from './riders/children/tree.ts'
+import { headOf, heldText, pendingOf } from './riders/children/tree.ts'
 import { Feed, type StreamEvent } from './sessions/stream.ts'
 import { sentBefore } from './sessions/log-follower.ts'
+import { BUDGET, isBroke, isStopped } from './view/calls.ts'
 import { readTranscript } from './view/history.ts'
 import type { Input } from './sessions/input.ts'
 import { readOrigin } from './sessions/origin.ts'
@@ -469,7 +469,7 @@ export class SessionHandle {
   async #open(callId: CallKey, state: 'asked' | 'outside', what: string): Promise<Call> {
     const session = await headOf(this.#services.store, this.id)
     if (session.held) throw new Fault('session_held', heldText(this.id))
-    if (await isStopped(this.#services.store, session)) {
+    if (await isStopped(session, (id) => headOf(this.#services.store, id))) {
       const text = `Call ${callId} was stopped: its run was interrupted. Nothing waits for ${what}.`
       throw new Fault('decision_stale', text)
     }

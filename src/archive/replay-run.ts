@@ -14,6 +14,7 @@ import { compareRuns, isLoss, renamed, type Rerun } from './replay-compare.ts'
 import { isInbox } from './replay-decide.ts'
 import { readLog } from './replay.ts'
 import { sleep } from '../engine/sleep.ts'
+import { CallLog } from '../view/calls.ts'
 
 type Result = Extract<Event, { type: 'agent.tool_result' }>
 
@@ -192,8 +193,7 @@ class Tape {
   readonly #events: readonly Event[]
   readonly #answers: readonly Answer[]
   readonly #inbox: readonly InboxEvent[]
-  readonly #results: ReadonlyMap<CallKey, Result>
-  readonly #tools: ReadonlyMap<CallKey, string>
+  readonly #calls = new CallLog()
   #taken = 0
   #sent = 0
 
@@ -202,12 +202,7 @@ class Tape {
     this.#events = events
     this.#answers = answersIn(events)
     this.#inbox = events.filter(isInbox).filter((event) => !byItself(event))
-    this.#results = new Map(events.flatMap((e) => (e.type === 'agent.tool_result' ? [[e.call, e] as const] : [])))
-    this.#tools = new Map(
-      events.flatMap((e) =>
-        e.type === 'agent.message' ? e.calls.map(({ tool }, i) => [callKey(e.seq, i), tool] as const) : [],
-      ),
-    )
+    for (const event of events) this.#calls.take(event)
   }
 
   get replies(): number {
@@ -216,14 +211,9 @@ class Tape {
 
   /** The calls that made a child. */
   get born(): readonly CallKey[] {
-    const handed = new Set(this.#events.flatMap((e) => (e.type === 'agent.custom_tool_use' ? [e.call] : [])))
-    return this.#events.flatMap((e) => {
-      if (e.type !== 'agent.message') return []
-      const keys = e.calls.map((call, i) => {
-        const { child, answers } = outsideOf(call) ?? {}
-        return child !== undefined && !answers ? callKey(e.seq, i) : ''
-      })
-      return keys.filter((key) => handed.has(key))
+    return this.#calls.all.flatMap(({ key, proposal, intent }) => {
+      const { child, answers } = outsideOf(proposal) ?? {}
+      return intent?.type === 'agent.custom_tool_use' && child !== undefined && !answers ? [key] : []
     })
   }
 
@@ -243,8 +233,8 @@ class Tape {
   }
 
   result(tool: string, key: CallKey): Result | null {
-    const old = this.recorded(key)
-    return this.#tools.get(old) === tool ? (this.#results.get(old) ?? null) : null
+    const call = this.#calls.at(this.recorded(key))
+    return call?.proposal.tool === tool ? call.result : null
   }
 
   /** What people said together, before anything came of it. */

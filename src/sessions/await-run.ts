@@ -1,7 +1,7 @@
 // Whoever waits for a session: follows its log until the run it asked for has settled, or until the session and its children rest
 // for somebody else, and tells what came of it. It drives through the worker and decides nothing.
 import type { Event } from '../kernel/event.ts'
-import { isBroke } from '../riders/children/children.ts'
+import { isBroke } from '../view/calls.ts'
 import { heldText, pendingOf, settle } from '../riders/children/tree.ts'
 import { LogFollower } from './log-follower.ts'
 import { Collector, type Result } from './result.ts'

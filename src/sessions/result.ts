@@ -1,35 +1,13 @@
 // What became of one run, collected from its events. It reads the log and adds nothing to it.
 import type { BlobRef, CallKey, CallStatus, FailedReason, Frozen, Json, Outcome, Part } from '../kernel/content.ts'
-import { callKey, type Event } from '../kernel/event.ts'
+import type { Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
 import type { Store } from '../kernel/ports.ts'
-import { open, take } from '../kernel/fold.ts'
-import { EMPTY } from '../kernel/session.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
-import type { Before } from '../tools/policy/covered.ts'
+import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall, type Pending } from '../view/calls.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
-
-export type Pending = Frozen<
-  {
-    callId: CallKey
-    tool: string
-    args: Json
-    /** `approval`: use `decide`. `answer`: use `answer`. */
-    needs: 'approval' | 'answer'
-    digest?: string
-    expiresAt?: number | null
-    /** For an approval: what kind it is, how many people it needs, of which roles, and who said yes so far. */
-    class?: string
-    n?: number
-    roles?: readonly string[]
-    votes?: readonly string[]
-    /** The session that waits, and the sessions from the top down to it: this one, or children below it. */
-    sessionId: string
-    path: readonly string[]
-  } & Before
->
 
 /** One call of the run and what became of it. */
 export type CallRecord = Frozen<{
@@ -43,8 +21,8 @@ export type CallRecord = Frozen<{
   chars: number
   /** `kind` is what the tool itself called it. */
   failure?: ClassifiedFailure & { readonly kind?: FailureKind }
-  /** The decision, once there is one. `voters` are all whose yes or no counted, where more than one yes was needed. */
-  approved?: Frozen<{ allow: boolean; by: string; why?: string; voters?: readonly string[] }>
+  /** The decision, once there is one. */
+  approved?: Decided
 }>
 
 /** The ends that must never be taken for one another. */
@@ -388,57 +366,22 @@ function shownOrder(events: readonly Event[]): readonly number[] {
 }
 
 function callsOf(events: readonly Event[]): readonly CallRecord[] {
-  const records = new Map<CallKey, { -readonly [K in keyof CallRecord]: CallRecord[K] }>()
-  const answers = new Map<number, string>()
-  for (const event of events) {
-    if (event.type === 'agent.message' && event.verdict.type === 'continue') {
-      event.calls.forEach(({ tool, args }, index) => {
-        const callId = callKey(event.seq, index)
-        records.set(callId, { callId, tool, args, status: null, content: '', chars: 0 })
-      })
-    } else if (event.type === 'user.custom_tool_result') answers.set(event.seq, event.content)
-    else if (event.type === 'agent.tool_result') {
-      const record = records.get(event.call)
-      if (!record) continue
-      record.status = event.status
-      record.content = event.from === undefined ? event.content : (answers.get(event.from) ?? '')
-      record.chars = typeof record.content === 'string' ? record.content.length : record.content.bytes
-      const failure = classify({ ...event, content: record.content })
-      if (failure) record.failure = event.failure ? { ...failure, kind: event.failure.kind } : failure
-    }
-  }
-  for (const [call, approved] of decisionsIn(events)) {
-    const record = records.get(call)
-    if (record) record.approved = approved
-  }
-  return [...records.values()]
+  const log = new CallLog()
+  for (const event of events) log.take(event)
+  const decisions = decisionsIn(events)
+  const calls = log.all.filter(({ reply }) => reply.verdict.type === 'continue')
+  return calls.map((call) => recordOf(call, decisions.get(call.key)?.decided ?? null))
 }
 
-type Approved = NonNullable<CallRecord['approved']>
-
-/** How calls were decided. Which words counted is the fold's to say: some came too late, twice, or for another action. */
-function decisionsIn(events: readonly Event[]): ReadonlyMap<CallKey, Approved> {
-  const decisions = new Map<CallKey, Approved>()
-  if (!events.some(({ type }) => type === 'user.tool_confirmation')) return decisions
-  const session = open(EMPTY)
-  const find = (key: CallKey) => session.run?.turn?.open.find((call) => call.key === key)
-  for (const event of events) {
-    const before = event.type === 'user.tool_confirmation' ? find(event.call) : undefined
-    // The run alone is folded: what lies before it and between is not there.
-    session.seq = event.seq - 1
-    take(session, event)
-    // What was decided elsewhere, or before it was asked again, is no decision here.
-    if (event.type === 'session.imported') decisions.clear()
-    else if (event.type === 'call.reviewed') decisions.delete(event.call)
-    if (event.type !== 'user.tool_confirmation' || before?.state.type !== 'asked') continue
-    const after = find(event.call)
-    if (!after || after.state.type === 'asked') continue
-    const { allow, by, why } = event
-    const { gate } = before.proposal
-    const voters = gate?.type === 'ask' && gate.n > 1 ? { voters: [...before.state.votes, by] } : {}
-    decisions.set(event.call, { allow, by, ...(why === undefined ? {} : { why }), ...voters })
-  }
-  return decisions
+function recordOf(call: LoggedCall, approved: Decided | null): CallRecord {
+  const { key: callId, proposal, result } = call
+  const { tool, args } = proposal
+  const content = contentOf(call)
+  const chars = typeof content === 'string' ? content.length : content.bytes
+  const record = { callId, tool, args, status: result?.status ?? null, content, chars }
+  const failure = result && classify({ ...result, content })
+  const kind = result?.failure ? { kind: result.failure.kind } : {}
+  return { ...record, ...(failure ? { failure: { ...failure, ...kind } } : {}), ...(approved ? { approved } : {}) }
 }
 
 function textOf(parts: readonly Part[]): string {

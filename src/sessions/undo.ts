@@ -1,7 +1,7 @@
 // Undo: takes back what the calls of one run changed, newest first, by asking the tools that made them. It finds out what there
 // is to take back from the log; it does not decide how.
-import type { CallKey, Frozen, Outside } from '../kernel/content.ts'
-import { callKey, type Event } from '../kernel/event.ts'
+import type { CallKey, Frozen } from '../kernel/content.ts'
+import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import { childId } from '../stores/plan/id.ts'
@@ -10,6 +10,7 @@ import { isMetadata, type Metadata } from '../tools/core/output.ts'
 import type { Tool, Undone } from '../tools/core/tool.ts'
 import { ToolRunContext } from '../effects/contexts.ts'
 import type { Services } from '../engine/wiring.ts'
+import { CallLog } from '../view/calls.ts'
 
 const PAGE = 1_000
 
@@ -78,27 +79,21 @@ function asBefore(undone: readonly UndoneCall[]): readonly UndoneCall[] {
 /** The results that say what they did, in the order they came, and those of the children after them. */
 async function madeIn(services: Services, span: Span): Promise<readonly Made[]> {
   const { session, run } = span
-  const tools = new Map<CallKey, string>()
-  const outside = new Map<CallKey, Outside | undefined>()
+  const calls = new CallLog()
   const children = new Map<string, Span>()
   const made: Made[] = []
   let { since } = span
   for (const event of await eventsOf(services, session, run)) {
     if (event.seq === run) since = event.at
-    if (event.type === 'agent.message')
-      for (const [index, call] of event.calls.entries()) {
-        const key = callKey(event.seq, index)
-        tools.set(key, call.tool)
-        outside.set(key, outsideOf(call))
-      }
-    if (event.type === 'call.reviewed') outside.set(event.call, outsideOf(event))
-    if (event.seq <= span.after) continue
+    const [call] = calls.take(event)
+    if (!call || event.seq <= span.after) continue
     if (event.type === 'agent.custom_tool_use') {
-      const { child, answers } = outside.get(event.call) ?? {}
+      const { child, answers } = outsideOf(call.terms) ?? {}
       const id = answers?.session ?? childId(session, event.call)
       if (child !== undefined) children.set(id, { session: id, agent: child, run: null, since, after: 0 })
     }
-    if (event.type === 'agent.tool_result' && event.at >= since) made.push(...madeBy(event, span, tools))
+    if (event.type === 'agent.tool_result' && event.at >= since && isMetadata(event.metadata))
+      made.push({ span, call: call.key, tool: call.proposal.tool, metadata: event.metadata, at: event.at })
   }
   for (const child of children.values()) made.push(...(await madeIn(services, child)))
   return made
@@ -114,16 +109,6 @@ async function eventsOf({ store }: Services, session: string, run: number | null
     if (end >= 0 || events.length < PAGE) return found
     after += PAGE
   }
-}
-
-function madeBy(
-  event: Extract<Event, { type: 'agent.tool_result' }>,
-  span: Span,
-  tools: ReadonlyMap<CallKey, string>,
-): readonly Made[] {
-  const { call, metadata, at } = event
-  const tool = tools.get(call)
-  return tool !== undefined && isMetadata(metadata) ? [{ span, call, tool, metadata, at }] : []
 }
 
 /** What the model is told at its next request: what it believed to be there may be gone. */

@@ -3,7 +3,7 @@ import type { CallKey } from '../kernel/content.ts'
 import { anything, type Checks, count, flag, needed, optionsOf, text } from '../options.ts'
 import { SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
-import type { Pending } from './result.ts'
+import type { Pending } from '../view/calls.ts'
 
 export type RunOptions = Pick<SendOptions, 'patienceMs'> & {
   /** The result also has each reply of the model, as the log has it. */

@@ -1,16 +1,16 @@
 // Spans in the making: what the events of one run add to them. It decides what a span says; project.ts decides which.
-import type { BlobRef, CallKey, Mutable, Outcome, Part, Proposal, Usage } from '../kernel/content.ts'
+import type { CallKey, Mutable, Outcome, Part, Usage } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import { argumentsText, bounded, inputMessages, outputMessage, resultText } from './content.ts'
 import { CONTENT, ERROR_TYPE, GEN_AI, PROVIDERS, TERRET } from './names.ts'
-import { type Capture, childIdOf, type Exception, type Span } from './span.ts'
+import { CallLog, contentOf, type LoggedCall } from '../view/calls.ts'
+import { callSpanIdOf, type Capture, childIdOf, type Exception, type Span } from './span.ts'
 
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 type Writable = Record<string, string | number | boolean>
 
 export type Draft = Omit<Mutable<Span>, 'attributes' | 'exceptions'> & { attributes: Writable; exceptions: Exception[] }
-export type CallDraft = { readonly span: Draft; readonly proposal: Proposal; starts: number }
 
 export type RunDraft = {
   readonly seq: number
@@ -21,8 +21,8 @@ export type RunDraft = {
   readonly span: Draft
   /** Its model calls and tool calls, in the order they began. */
   readonly drafts: Draft[]
-  readonly proposals: Map<CallKey, Proposal>
-  readonly calls: Map<CallKey, CallDraft>
+  readonly calls: CallLog
+  readonly callSpans: Map<CallKey, Draft>
   readonly epochs: Set<number>
   model: Draft | null
   requests: number
@@ -58,7 +58,7 @@ export function openRun(
   const ids = { traceId, spanId, parentId }
   const span: Draft = { ...newDraft(ids, `invoke_agent ${agent}`, e.at), attributes }
   const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, known: true }
-  const lists = { drafts: [], proposals: new Map(), calls: new Map(), epochs: new Set<number>() }
+  const lists = { drafts: [], calls: new CallLog(), callSpans: new Map(), epochs: new Set<number>() }
   return { seq: e.seq, traceId, session, agent, capture, span, ...lists, model: null, requests: 0, cost: 0, usage }
 }
 
@@ -104,17 +104,12 @@ export function failed(run: RunDraft, e: Of<'model.failed'>): void {
   run.model = null
 }
 
-/** Null for a call that nobody proposed. Starting again is a second start of the same span. */
-export function openCall(run: RunDraft, key: CallKey, spanId: string, at: number, starts = 1): CallDraft | null {
-  const known = run.calls.get(key)
-  if (known) {
-    known.starts += 1
-    return known
-  }
-  const proposal = run.proposals.get(key)
-  if (!proposal) return null
+/** One span, however often it is started. */
+export function openCall(run: RunDraft, { key, proposal }: LoggedCall, at: number): Draft {
+  const known = run.callSpans.get(key)
+  if (known) return known
   const tool = label(proposal.tool)
-  const span = newDraft(below(run, spanId), `execute_tool ${tool}`, at)
+  const span = newDraft(below(run, callSpanIdOf(run.session, key)), `execute_tool ${tool}`, at)
   span.attributes = { [GEN_AI.operation]: 'execute_tool', [GEN_AI.toolName]: tool, [GEN_AI.toolType]: 'function' }
   span.attributes[GEN_AI.toolCallId] = label(proposal.id)
   Object.assign(span.attributes, inRun(run), { [TERRET.call]: key, [TERRET.callEffect]: proposal.effect })
@@ -122,26 +117,23 @@ export function openCall(run: RunDraft, key: CallKey, spanId: string, at: number
   if (child !== undefined) span.attributes[TERRET.childSession] = childIdOf(run.session, key)
   if (answers) span.attributes[TERRET.childSession] = answers.session
   if (run.capture === 'content') span.attributes[CONTENT.toolArguments] = argumentsText(proposal.args)
-  const call = { span, proposal, starts }
-  run.calls.set(key, call)
+  run.callSpans.set(key, span)
   run.drafts.push(span)
-  return call
+  return span
 }
 
-export function closeCall(
-  run: RunDraft,
-  { span, proposal, starts }: CallDraft,
-  e: Of<'agent.tool_result'>,
-  content: string | BlobRef,
-): void {
+/** A call that never ran has no length: it came about and was over with its result. */
+export function closeCall(run: RunDraft, call: LoggedCall, e: Of<'agent.tool_result'>): void {
+  const span = openCall(run, call, e.at)
+  const content = contentOf(call)
   span.endedAt = e.at
   span.attributes[TERRET.callStatus] = e.status
-  span.attributes[TERRET.callStarts] = starts
+  span.attributes[TERRET.callStarts] = call.starts
   if (typeof content !== 'string') span.attributes[TERRET.resultHash] = content.hash
   const type = e.failure?.kind ?? e.status
   const size = typeof content === 'string' ? `${content.length} chars` : `${content.bytes} bytes`
   const how = e.status === 'ok' ? `ok (${size})` : `failed (${type})`
-  span.attributes[TERRET.summary] = `${label(proposal.tool)}: ${how}`
+  span.attributes[TERRET.summary] = `${label(call.proposal.tool)}: ${how}`
   if (e.status !== 'ok') wrong(run, span, { at: e.at, type, message: e.failure?.message ?? '' })
   const text = run.capture === 'content' ? resultText(content) : null
   if (text !== null) span.attributes[CONTENT.toolResult] = text

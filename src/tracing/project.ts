@@ -1,6 +1,6 @@
 // The projection: from the logs of a session and its children to spans. Pure, so the same logs give the same bytes, at any
 // time and anywhere. It knows no store and no sink.
-import { callKey, type Event } from '../kernel/event.ts'
+import type { Event } from '../kernel/event.ts'
 import { optionsOf } from '../options.ts'
 import { saidBy } from './content.ts'
 import * as draft from './draft.ts'
@@ -61,14 +61,13 @@ type Walk = {
   readonly runs: RunDraft[]
   /** Calls that were given to somebody outside, perhaps to a child, and the trace they are in. */
   readonly handed: Map<string, string>
-  readonly answers: Map<number, string>
   /** What was said and no request has shown yet. Kept only if content is captured. */
   readonly unshown: Map<number, NonNullable<ReturnType<typeof saidBy>>>
 }
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
 function newWalk({ session }: SessionLog, above: Above | null, capture: Capture): Walk {
-  const kept = { handed: new Map(), answers: new Map(), unshown: new Map() }
+  const kept = { handed: new Map(), unshown: new Map() }
   return { session, above, capture, created: null, run: null, runs: [], ...kept }
 }
 
@@ -93,24 +92,23 @@ function begin(walk: Walk, e: Of<'run.started'>): void {
 
 function within(walk: Walk, run: RunDraft, e: Event): void {
   if (e.epoch > 0) run.epochs.add(e.epoch)
+  const [call] = run.calls.take(e)
   switch (e.type) {
     case 'model.started':
       return ask(walk, run, e)
     case 'agent.message':
-      draft.replied(run, e)
-      return e.calls.forEach((proposal, i) => run.proposals.set(callKey(e.seq, i), proposal))
+      return draft.replied(run, e)
     case 'model.failed':
       return draft.failed(run, e)
     case 'agent.tool_use':
-      return void draft.openCall(run, e.call, callSpanIdOf(walk.session, e.call), e.at)
     case 'agent.custom_tool_use':
-      walk.handed.set(e.call, run.traceId)
-      return void draft.openCall(run, e.call, callSpanIdOf(walk.session, e.call), e.at)
-    case 'user.custom_tool_result':
-      return void walk.answers.set(e.seq, e.content)
+      if (e.type === 'agent.custom_tool_use') walk.handed.set(e.call, run.traceId)
+      if (call) draft.openCall(run, call, e.at)
+      return
     case 'agent.tool_result':
       run.cost += e.cost ?? 0
-      return result(walk, run, e)
+      if (call) draft.closeCall(run, call, e)
+      return
     case 'context.compacted':
       run.cost += e.cost ?? 0
       return
@@ -130,14 +128,6 @@ function ask(walk: Walk, run: RunDraft, e: Of<'model.started'>): void {
     return said ? [said] : []
   })
   draft.openModel(run, e, spanIdOf(walk.session, e.seq), shown)
-}
-
-/** A call that never ran has no length: it came about and was over with its result. */
-function result(walk: Walk, run: RunDraft, e: Of<'agent.tool_result'>): void {
-  const call = run.calls.get(e.call) ?? draft.openCall(run, e.call, callSpanIdOf(walk.session, e.call), e.at, 0)
-  if (!call) return
-  const content = e.from === undefined ? e.content : (walk.answers.get(e.from) ?? e.content)
-  draft.closeCall(run, call, e, content)
 }
 
 function createdOf(log: SessionLog): Of<'session.created'> | null {

@@ -105,7 +105,7 @@ describe('the calls of a session', () => {
       content: 'x',
       failure: { kind: 'Failed', message: 'it no longer fits' },
     } as const
-    calls.finish({ ...envelope, type: 'agent.tool_result', seq: 5, session: 's', call: '1.0', ...outcome })
+    calls.take({ ...ended(5, '1.0', outcome), session: 's', source: { parent: null } })
     expect(calls.done(paint, 79)).toEqual(['  ✗ subagent look · error: it no longer fits #1'])
     const [first] = calls.all
     expect(first && doneRows(first, paint, 79)).toHaveLength(1)

@@ -105,7 +105,7 @@ describe.skipIf(noTmux || noBubblewrap)('what was stopped', { timeout: 120_000 }
     await seen.until('part 3')
     seen.keys('C-c')
     await seen.until(
-      /✗ bash .* stopped, output cut · 3 lines #1\n {4}│ part 1\n {4}│ part 2\n {4}│ part 3\n[\s\S]*\n›$/,
+      /✗ bash .* stopped, output cut · 3 lines #1\n {4}│ part 1\n {4}│ part 2\n {4}│ part 3\n[\s\S]*Stopped\.[\s\S]*\n›$/,
     )
     seen.enter('And now?')
     await seen.until(/I go on\.[\s\S]*tokens\n\n›$/)

@@ -20,7 +20,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   models: ['kernel', 'options'],
   stores: ['kernel', 'options'],
   context: ['kernel', 'options'],
-  tracing: ['kernel', 'options'],
+  tracing: ['kernel', 'options', 'view'],
   // The machine's clock, which only the stores and the runtime may touch.
   testing: ['kernel', 'options', 'stores'],
   engine: [...below, ...runtime],

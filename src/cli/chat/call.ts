@@ -1,12 +1,12 @@
 // The calls of a session, each folded to one line: what it is about, and what came of it. `/calls` lists them and `/show` unfolds
 // one. It keeps no more of a result than its event has.
-import type { StreamEvent } from '../../index.ts'
 import type { BashLine } from '../../tools/index.ts'
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
 import { oneLine, safeJson } from '../present/clean.ts'
 import { clipped, type Paint, widthOf } from '../present/text.ts'
-import { type Outcome, outcomeOf, outcomeText, tailOf } from '../present/outcome.ts'
+import { type Outcome, outcomeOf, outcomeText, tailOf, type ToolResult } from '../present/outcome.ts'
 import { drawnPreview, quoted, type Room, type Row, type Shown } from '../present/preview.ts'
+import { CallLog, contentOf, type LoggedCall } from '../../view/calls.ts'
 
 export type Folded = {
   /** Counted from 1 in the session; calls of a child count below the call it works for, as 3.1. This is what `/show` takes. */
@@ -24,73 +24,58 @@ export type Folded = {
   below: number
 }
 
-type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
-type Proposed = Pick<Of<'agent.message'>, 'session' | 'seq' | 'calls'> & {
+/** An event, the session it is of, and the call that session works for. */
+type Heard = Event & {
+  readonly session: string
   readonly source: { readonly parent: { readonly session: string; readonly call: string } | null }
 }
 
 export class Calls {
   readonly all: Folded[] = []
-  readonly #byKey = new Map<string, Folded>()
+  readonly #logs = new Map<string, CallLog>()
+  readonly #folded = new Map<LoggedCall, Folded>()
   #count = 0
   /** Those whose line is not written yet, in the order of the model. */
   #open: Folded[] = []
 
   /** Those of a log that were made before this chat. Nothing is written of those that are done. */
-  recall(session: string, events: readonly Event[], parent: Proposed['source']['parent'] = null): void {
-    for (const event of events) {
-      if (event.type === 'agent.message') this.propose({ ...event, session, source: { parent } })
-      else if (event.type === 'agent.tool_use' || event.type === 'agent.custom_tool_use')
-        this.start({ ...event, session })
-      else if (event.type === 'agent.tool_result') this.finish({ ...event, session })
-      else if (event.type === 'user.custom_tool_result') this.answer({ ...event, session })
-    }
+  recall(session: string, events: readonly Event[], parent: Heard['source']['parent'] = null): void {
+    for (const event of events) this.take({ ...event, session, source: { parent } })
     this.#open = this.#open.filter(isOpen)
   }
 
   at(session: string, key: string): Folded | undefined {
-    return this.#byKey.get(`${session} ${key}`)
+    const call = this.#logs.get(session)?.at(key)
+    return call && this.#folded.get(call)
   }
 
-  propose({ session, seq, calls, source: { parent } }: Proposed): void {
-    const above = parent ? this.at(parent.session, parent.call) : undefined
-    for (const [index, { tool, args }] of calls.entries()) {
-      const number = above ? `${above.number}.${(above.below += 1)}` : String((this.#count += 1))
-      const fresh = { status: 'waits', content: '', outcome: null, line: '', below: 0 } as const
-      const call: Folded = { number, tool, args, depth: parent ? 1 : 0, ...fresh }
-      this.all.push(call)
-      this.#byKey.set(`${session} ${seq}.${index}`, call)
-      this.#open.push(call)
+  /** `isDecidedHere`: the person who refused it here knows why. */
+  take(event: Heard, isDecidedHere = false): void {
+    const { session, source } = event
+    const log = this.#logs.get(session) ?? new CallLog()
+    this.#logs.set(session, log)
+    for (const call of log.take(event)) {
+      const found = this.#folded.get(call)
+      if (!found) this.#propose(call, source)
+      else if (event.type === 'agent.tool_result') finish(found, call, event, isDecidedHere)
+      else if (call.intent && !call.result) found.status = 'runs'
     }
   }
 
-  start({ session, call }: Pick<Of<'agent.tool_use'>, 'session' | 'call'>): void {
-    const found = this.at(session, call)
-    if (found) found.status = 'runs'
+  #propose(call: LoggedCall, { parent }: Heard['source']): void {
+    const above = parent ? this.at(parent.session, parent.call) : undefined
+    const number = above ? `${above.number}.${(above.below += 1)}` : String((this.#count += 1))
+    const fresh = { status: 'waits', content: '', outcome: null, line: '', below: 0 } as const
+    const { tool, args } = call.proposal
+    const folded: Folded = { number, tool, args, depth: parent ? 1 : 0, ...fresh }
+    this.all.push(folded)
+    this.#folded.set(call, folded)
+    this.#open.push(folded)
   }
 
   hear({ session, call, line }: BashLine): void {
     const found = this.at(session, call)
     if (found && line.trim() !== '') found.line = line
-  }
-
-  /** Whoever refused it here knows why. */
-  finish(event: Omit<Of<'agent.tool_result'>, 'sequence' | 'source'>, isDecidedHere = false): void {
-    const found = this.at(event.session, event.call)
-    if (!found) return
-    found.status = event.status
-    if (event.from === undefined) found.content = event.content
-    const { failure: _told, ...untold } = event
-    found.outcome = outcomeOf({
-      ...(isDecidedHere && event.status === 'denied' ? untold : event),
-      content: found.content,
-    })
-  }
-
-  /** Somebody outside has said it; its result repeats that. */
-  answer({ session, call, content }: Pick<Of<'user.custom_tool_result'>, 'session' | 'call' | 'content'>): void {
-    const found = this.at(session, call)
-    if (found) found.content = content
   }
 
   /** The rows that can be written: a call's come after those before it. */
@@ -109,6 +94,14 @@ export class Calls {
   get line(): string {
     return this.#open.findLast(({ status, line }) => status === 'runs' && line !== '')?.line ?? ''
   }
+}
+
+function finish(found: Folded, call: LoggedCall, event: ToolResult, isDecidedHere: boolean): void {
+  found.status = event.status
+  found.content = contentOf(call)
+  const { failure: _told, ...untold } = event
+  const { content } = found
+  found.outcome = outcomeOf({ ...(isDecidedHere && event.status === 'denied' ? untold : event), content })
 }
 
 function isOpen({ status }: Folded): boolean {

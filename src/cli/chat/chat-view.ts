@@ -93,9 +93,8 @@ export class ChatView {
 
   /** Of children only what they do. */
   #seeChild(event: StreamEvent): void {
-    if (event.type === 'agent.message') this.calls.propose(event)
-    else if (event.type === 'agent.tool_use') this.calls.start(event)
-    else if (event.type === 'agent.tool_result') this.calls.finish(event)
+    if (event.type === 'agent.message' || event.type === 'agent.tool_use' || event.type === 'agent.tool_result')
+      this.calls.take(event)
     this.#flush()
   }
 
@@ -137,9 +136,9 @@ export class ChatView {
       case 'agent.tool_use':
       case 'agent.custom_tool_use':
         this.#doing = 'working'
-        return this.calls.start(event)
+        return this.calls.take(event)
       case 'agent.tool_result':
-        this.calls.finish(event, this.decided.has(event.call))
+        this.calls.take(event, this.decided.has(event.call))
         return this.#flush()
       default:
         return this.#seeRest(event)
@@ -164,7 +163,7 @@ export class ChatView {
           `${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`,
         )
       case 'user.custom_tool_result':
-        return this.calls.answer(event)
+        return this.calls.take(event)
       case 'note.added':
         return this.#aside(`note: ${oneLine(event.text, 400)}`)
       case 'context.compacted':
@@ -206,7 +205,7 @@ export class ChatView {
     this.#said = ''
     this.#tokens += (event.usage?.inputTokens ?? 0) + (event.usage?.outputTokens ?? 0)
     this.#cost += event.cost ?? 0
-    this.calls.propose(event)
+    this.calls.take(event)
   }
 
   /** An answer that was stopped: what the log has of it, and that there is no more. */

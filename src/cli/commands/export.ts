@@ -12,6 +12,7 @@ import { readPlace, type Place, sessionOf } from '../state/place.ts'
 import { codeOf, isErrno } from '../state/plain-file.ts'
 import { printJson, printRaw, warn } from '../present/print.ts'
 import { isPlanned } from '../state/workflows.ts'
+import { CallLog } from '../../view/calls.ts'
 import { summaryOf, workflowIn } from './inspect.ts'
 
 const FORMATS = ['jsonl', 'md', 'json', 'folder'] as const
@@ -49,20 +50,23 @@ async function textOf({ store }: Place, session: string, format: 'jsonl' | 'md' 
 
 /** What was said and done, in order. Texts stand in fences that they cannot close. */
 function pageOf(session: string, events: readonly Event[]): string {
-  const names = new Map<string, string>()
+  const log = new CallLog()
   const parts = events.flatMap((event): readonly string[] => {
+    const about = log.take(event)
     if (event.type === 'user.message') return [`## ${event.by ?? 'User'}`, said(event.parts)]
     if (event.type === 'agent.message') {
-      const calls = event.calls.map(({ tool, args }, index) => {
-        names.set(`${event.seq}.${index}`, tool)
-        return `**${clean(tool)}** (call ${event.seq}.${index})\n\n${fenced(JSON.stringify(args, null, 2))}`
+      const calls = about.map(({ key, proposal: { tool, args } }) => {
+        return `**${clean(tool)}** (call ${key})\n\n${fenced(JSON.stringify(args, null, 2))}`
       })
       return ['## Agent', said(event.parts), ...calls]
     }
     if (event.type === 'agent.tool_result') {
       const outcome = outcomeOf(event)
       const end = outcome.command ? outcomeText(outcome) : event.status
-      return [`**${clean(names.get(event.call) ?? '')}** (call ${event.call}): ${end}`, ...resultTexts(event, outcome)]
+      return [
+        `**${clean(about[0]?.proposal.tool ?? '')}** (call ${event.call}): ${end}`,
+        ...resultTexts(event, outcome),
+      ]
     }
     if (event.type === 'model.failed' && isStopped(event) && event.partial?.trim())
       return ['## Agent', spoken(event.partial), `*${CUT}*`]

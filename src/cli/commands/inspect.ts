@@ -7,12 +7,13 @@ import { counted, pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { folderOf } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
-import { allEvents, decisionsIn, eventsOf, foldAll, pendingIn } from '../state/log.ts'
+import { allEvents, eventsOf, foldAll, pendingIn } from '../state/log.ts'
 import { outageLine } from '../present/outage.ts'
 import { CUT, isStopped, outcomeOf } from '../present/outcome.ts'
 import { readPlace, sessionOf } from '../state/place.ts'
 import { print, printJson, printSaid, seatOf } from '../present/print.ts'
 import { isPlanned, stateIn, stopsOf } from '../state/workflows.ts'
+import { CallLog, decisionsIn } from '../../view/calls.ts'
 import { stateOf, taskOf, troubleText } from './list.ts'
 
 export function inspect(call: Call): Promise<number> {
@@ -23,7 +24,9 @@ export function inspect(call: Call): Promise<number> {
     const pending = await pendingIn(place.store, card.root)
     const folder = folderOf(place.home, session)
     const summary = summaryOf(events)
-    const decisions = decisionsIn(events)
+    const decisions = [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
+      return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by) }
+    })
     const tree = await treeOf(place.store, card, summary)
     const task = await taskOf(place.store, session)
     const workflow = isPlanned(card.agent) ? await workflowIn(events) : null
@@ -139,7 +142,7 @@ type Settled = Extract<Event, { type: 'run.settled' }>['outcome']
 export function summaryOf(events: readonly Event[]) {
   const types: Record<string, number> = {}
   const tools: Record<string, Record<string, number>> = {}
-  const names = new Map<string, string>()
+  const log = new CallLog()
   const sum = { created: null as number | null, runs: 0, requests: 0, calls: 0, inputTokens: 0, outputTokens: 0 }
   let text = ''
   /** The text is that of an answer that was stopped. */
@@ -147,6 +150,7 @@ export function summaryOf(events: readonly Event[]) {
   let last: Settled | null = null
   for (const event of events) {
     types[event.type] = (types[event.type] ?? 0) + 1
+    const [call] = log.take(event)
     sum.created ??= event.at
     if ('usage' in event) addTokens(sum, event.usage)
     if (event.type === 'run.started') sum.runs += 1
@@ -154,14 +158,13 @@ export function summaryOf(events: readonly Event[]) {
     else if (event.type === 'agent.message') {
       sum.requests += 1
       sum.calls += event.calls.length
-      event.calls.forEach(({ tool }, index) => names.set(`${event.seq}.${index}`, tool))
       const said = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
       if (said.trim() !== '') {
         text = said
         cut = false
       }
     } else if (event.type === 'agent.tool_result') {
-      const ends = (tools[names.get(event.call) ?? '?'] ??= {})
+      const ends = (tools[call?.proposal.tool ?? '?'] ??= {})
       const end = endOf(event)
       ends[end] = (ends[end] ?? 0) + 1
     } else if (event.type === 'model.failed' && isStopped(event) && event.partial?.trim()) {

@@ -12,6 +12,7 @@ import { clip, readOn } from '../../tools/core/bound.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
 import { cardOf } from '../../engine/card.ts'
 import { textBlob } from '../../engine/wiring.ts'
+import { isBroke } from '../../view/calls.ts'
 
 export type Send = Frozen<{ session: string; event: InboxBody }>
 /** What a commit must also write for the children of a session. */
@@ -242,12 +243,6 @@ function isChild(proposal: Call['proposal']): boolean {
 function permanent({ outcome, barred }: End): { readonly permanent?: true } {
   const refused = outcome.type === 'failed' && outcome.reason === 'provider_error' && barred
   return refused ? { permanent: true } : {}
-}
-
-type Broke = Extract<Outcome, { type: 'limit' }>
-
-export function isBroke(outcome: Outcome | null): outcome is Broke {
-  return outcome?.type === 'limit' && outcome.limit === 'usd'
 }
 
 function reasonOf(outcome: Outcome): { readonly reason: string; readonly cause: string } {

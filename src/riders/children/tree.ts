@@ -1,15 +1,15 @@
 // A session and the children below it, seen from outside: driven until they rest, what they wait for, and what a child still owes
 // its parent. Read from logs; what a session does is decided by the kernel alone.
 import { Fault } from '../../kernel/failure.ts'
-import type { Call } from '../../kernel/ledger.ts'
 import type { Here } from '../../kernel/limits.ts'
 import { next, type Waiting } from '../../kernel/next.ts'
 import type { Store } from '../../kernel/ports.ts'
 import type { Session } from '../../kernel/session.ts'
 import { SessionCache } from '../../engine/session-cache.ts'
-import { answered, awaits, childOf, type End, type Family, isBroke, questionIn, type Send } from './children.ts'
-import { Collector, type Pending } from '../../sessions/result.ts'
+import { answered, awaits, childOf, type End, type Family, questionIn, type Send } from './children.ts'
+import { Collector } from '../../sessions/result.ts'
 import { saidBefore } from '../../tools/policy/covered.ts'
+import { ownPending, type Pending, waitsOf } from '../../view/calls.ts'
 
 type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
 type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
@@ -56,11 +56,6 @@ function restOf(children: readonly Rested[], own: Rested): Rested {
   return first ?? children[0] ?? own
 }
 
-/** What is answered from outside, by a child or by somebody else. */
-function waitsOf({ run }: Session): readonly Call[] {
-  return (run?.turn?.open ?? []).filter(({ state }) => state.type === 'outside')
-}
-
 function childrenOf(id: string, session: Session): readonly string[] {
   return waitsOf(session).flatMap((call) => childOf(id, call) ?? [])
 }
@@ -72,44 +67,12 @@ export async function pendingOf(store: Store, id: string, above: readonly string
   // An interrupt ends all of it, also before the worker has seen it.
   if (session.stop > 0) return []
   const below = await Promise.all(childrenOf(id, session).map((child) => pendingOf(store, child, path)))
-  return [...ownPending(session, path), ...below.flat()]
-}
-
-/** Was it interrupted, or a session above that waits for it? Then nothing of it can be decided any more. */
-export async function isStopped(store: Store, { stop, parent }: Session): Promise<boolean> {
-  if (stop > 0 || parent === null) return stop > 0
-  const above = await headOf(store, parent.session)
-  return waitsOf(above).some(({ key }) => key === parent.call) && isStopped(store, above)
+  return [...ownPending(session, path, saidBefore), ...below.flat()]
 }
 
 /** What is said of a session that came from a file, until a person lets it go on. */
 export function heldText(id: string): string {
   return `Session ${id} was imported and is held. Look at what it would do, then let it go on: \`terret resume ${id}\`, or steer([{ type: 'resume' }]). What is open in it is asked about then.`
-}
-
-/** What `decide` takes for a session that ended at its budget. */
-export const BUDGET = 'budget'
-
-function ownPending(session: Session, path: readonly string[]): readonly Pending[] {
-  const id = path.at(-1) ?? ''
-  const { run, inputs, last } = session
-  if (run === null && inputs.length === 0 && isBroke(last)) {
-    const { account, short } = last
-    const args = { ...(account === undefined ? {} : { account }), ...short }
-    return [{ callId: BUDGET, tool: BUDGET, args, needs: 'approval', sessionId: id, path }]
-  }
-  // What came from elsewhere is asked about anew, when it goes on.
-  const open = run?.foreign ? [] : (run?.turn?.open ?? [])
-  return open.flatMap((call): readonly Pending[] => {
-    const { tool, args, gate, digest } = call.proposal
-    const common = { callId: call.key, tool, args, sessionId: id, path }
-    if (call.state.type === 'outside') return childOf(id, call) === null ? [{ ...common, needs: 'answer' }] : []
-    if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
-    const { expiresAt, class: kind, n, roles } = gate
-    const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes }
-    const before = saidBefore(call, run?.said)
-    return [{ ...common, needs: 'approval', ...asked, ...before, ...(digest === undefined ? {} : { digest }) }]
-  })
 }
 
 /** The question that a child of this session waits with, and which agent it is; null if it is no child or waits for nothing. */

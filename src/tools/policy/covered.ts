@@ -1,17 +1,9 @@
 // What people said before in this run, as it matters for an open question. Pure: it reads the folded session. The fold makes sure
 // that a yes counts only where this says so.
-import type { CallKey, Frozen, Json } from '../../kernel/content.ts'
+import type { Json } from '../../kernel/content.ts'
 import { type Call, coverersOf, type Said, UNSAID } from '../../kernel/ledger.ts'
+import type { Before } from '../../view/calls.ts'
 import { judge, type Rule } from './policy.ts'
-
-export type Before = Frozen<{
-  /** Asked each time: a yes to another call never covers it. */
-  each?: true
-  /** A yes for this run, given with that call, covers it. */
-  covered?: Frozen<{ call: CallKey; by: string }>
-  /** The same call was denied in this run. */
-  denied?: true
-}>
 
 export function saidBefore(call: Call, said: Said = UNSAID): Before {
   const { gate, tool, args, same, digest = '' } = call.proposal

@@ -1,0 +1,187 @@
+// The calls of a session as its log has them: each proposal with its intents, its decision, its answer and its result, and what
+// still waits for somebody. Pure. It shows what happened; what happens next is decided by the kernel alone.
+import type { BlobRef, CallKey, Frozen, Json, Outcome, Proposal, Terms } from '../kernel/content.ts'
+import { callKey, type Event } from '../kernel/event.ts'
+import { open, take } from '../kernel/fold.ts'
+import { type Call, outsideOf, type Said } from '../kernel/ledger.ts'
+import { EMPTY, type Session } from '../kernel/session.ts'
+
+type Of<T extends Event['type']> = Extract<Event, { type: T }>
+
+/** One call, and the events about it so far. */
+export type LoggedCall = {
+  readonly key: CallKey
+  readonly reply: Of<'agent.message'>
+  readonly proposal: Proposal
+  /** Those of the proposal, or of its last review. */
+  terms: Pick<Terms, 'gate'>
+  /** The first of its intents, and how many there were: more than one after a worker was lost. */
+  intent: Of<'agent.tool_use' | 'agent.custom_tool_use'> | null
+  starts: number
+  result: Of<'agent.tool_result'> | null
+  /** The answer from outside that its result repeats. */
+  answer: Of<'user.custom_tool_result'> | null
+}
+
+export class CallLog {
+  readonly #calls = new Map<CallKey, LoggedCall>()
+  readonly #answers = new Map<number, Of<'user.custom_tool_result'>>()
+
+  /** In the order they were proposed. */
+  get all(): readonly LoggedCall[] {
+    return [...this.#calls.values()]
+  }
+
+  at(key: CallKey): LoggedCall | undefined {
+    return this.#calls.get(key)
+  }
+
+  /** Takes the next event. Returns the calls it proposes, or the known call it is about. */
+  take(e: Event): readonly LoggedCall[] {
+    if (e.type === 'agent.message') return e.calls.map((proposal, index) => this.#propose(e, proposal, index))
+    const call = 'call' in e ? this.#calls.get(e.call) : undefined
+    if (!call) return []
+    if (e.type === 'agent.tool_use' || e.type === 'agent.custom_tool_use') {
+      call.intent ??= e
+      call.starts += 1
+    } else if (e.type === 'call.reviewed') call.terms = e
+    else if (e.type === 'user.custom_tool_result') this.#answers.set(e.seq, e)
+    else if (e.type === 'agent.tool_result') {
+      call.result = e
+      call.answer = this.#answers.get(e.from ?? 0) ?? null
+      this.#answers.delete(e.from ?? 0)
+    }
+    return [call]
+  }
+
+  #propose(reply: Of<'agent.message'>, proposal: Proposal, index: number): LoggedCall {
+    const key = callKey(reply.seq, index)
+    const call = { key, reply, proposal, terms: proposal, intent: null, starts: 0, result: null, answer: null }
+    this.#calls.set(key, call)
+    return call
+  }
+}
+
+export function contentOf({ answer, result }: Pick<LoggedCall, 'answer' | 'result'>): string | BlobRef {
+  return answer?.content ?? result?.content ?? ''
+}
+
+/** `voters` are all whose yes or no counted, where more than one yes was needed. */
+export type Decided = Frozen<{ allow: boolean; by: string; why?: string; voters?: readonly string[] }>
+
+export type CallDecision = {
+  readonly tool: string
+  /** Every confirmation that counted, in order: also votes for a call that is not decided yet. */
+  readonly counted: Of<'user.tool_confirmation'>[]
+  /** Null while it is open, and after it was asked anew. */
+  decided: Decided | null
+}
+
+/** How calls were decided, in order. The fold says which confirmations count: some come too late, twice, or for another action. */
+export function decisionsIn(events: readonly Event[]): ReadonlyMap<CallKey, CallDecision> {
+  const decisions = new Map<CallKey, CallDecision>()
+  if (!events.some(({ type }) => type === 'user.tool_confirmation')) return decisions
+  const session = open(EMPTY)
+  const find = (key: CallKey) => session.run?.turn?.open.find((call) => call.key === key)
+  for (const event of events) {
+    const before = event.type === 'user.tool_confirmation' ? find(event.call) : undefined
+    // These may be the events of one run: what lies before it and between is not there.
+    session.seq = event.seq - 1
+    take(session, event)
+    // What was decided elsewhere, or before it was asked anew, is no decision here.
+    if (event.type === 'session.imported') for (const decision of decisions.values()) decision.decided = null
+    const reviewed = event.type === 'call.reviewed' ? decisions.get(event.call) : undefined
+    if (reviewed) reviewed.decided = null
+    if (event.type !== 'user.tool_confirmation' || before?.state.type !== 'asked') continue
+    const after = find(event.call)
+    if (after?.state === before.state) continue
+    const { gate, tool } = before.proposal
+    const decision = decisions.get(event.call) ?? { tool, counted: [], decided: null }
+    decisions.set(event.call, decision)
+    decision.counted.push(event)
+    if (after?.state.type === 'asked') continue
+    const { allow, by, why } = event
+    const voters = gate?.type === 'ask' && gate.n > 1 ? { voters: [...before.state.votes, by] } : {}
+    decision.decided = { allow, by, ...(why === undefined ? {} : { why }), ...voters }
+  }
+  return decisions
+}
+
+export type Pending = Frozen<
+  {
+    callId: CallKey
+    tool: string
+    args: Json
+    /** `approval`: use `decide`. `answer`: use `answer`. */
+    needs: 'approval' | 'answer'
+    digest?: string
+    expiresAt?: number | null
+    /** For an approval: what kind it is, how many people it needs, of which roles, and who said yes so far. */
+    class?: string
+    n?: number
+    roles?: readonly string[]
+    votes?: readonly string[]
+    /** The session that waits, and the sessions from the top down to it: this one, or children below it. */
+    sessionId: string
+    path: readonly string[]
+  } & Before
+>
+
+/** What people said before in this run about a call that is asked about. */
+export type Before = Frozen<{
+  /** Asked each time: a yes to another call never covers it. */
+  each?: true
+  /** A yes for this run, given with that call, covers it. */
+  covered?: Frozen<{ call: CallKey; by: string }>
+  /** The same call was denied in this run. */
+  denied?: true
+}>
+
+/** What `decide` takes for a session that ended at its budget. */
+export const BUDGET = 'budget'
+
+export function isBroke(outcome: Outcome | null): outcome is Extract<Outcome, { type: 'limit' }> {
+  return outcome?.type === 'limit' && outcome.limit === 'usd'
+}
+
+/** What a session itself waits for. `path` ends with it. What a rule of an earlier yes covers is for `saidBefore` to judge. */
+export function ownPending(
+  { run, inputs, last }: Session,
+  path: readonly string[],
+  saidBefore: (call: Call, said?: Said) => Before,
+): readonly Pending[] {
+  const where = { sessionId: path.at(-1) ?? '', path }
+  if (run === null && inputs.length === 0 && isBroke(last)) {
+    const { account, short } = last
+    const args = { ...(account === undefined ? {} : { account }), ...short }
+    return [{ callId: BUDGET, tool: BUDGET, args, needs: 'approval', ...where }]
+  }
+  // What came from elsewhere is asked about anew, when it goes on.
+  const calls = run?.foreign ? [] : (run?.turn?.open ?? [])
+  return calls.flatMap((call): readonly Pending[] => {
+    const { tool, args, gate, digest } = call.proposal
+    const common = { callId: call.key, tool, args, ...where }
+    if (call.state.type === 'outside')
+      return outsideOf(call.proposal)?.child === undefined ? [{ ...common, needs: 'answer' }] : []
+    if (call.state.type !== 'asked' || gate?.type !== 'ask') return []
+    const { expiresAt, class: kind, n, roles } = gate
+    const asked = { expiresAt, class: kind, n, roles, votes: call.state.votes }
+    const before = saidBefore(call, run?.said)
+    return [{ ...common, needs: 'approval', ...asked, ...before, ...(digest === undefined ? {} : { digest }) }]
+  })
+}
+
+/** The calls that are answered from outside, by a child or by somebody else. */
+export function waitsOf({ run }: Session): readonly Call[] {
+  return (run?.turn?.open ?? []).filter(({ state }) => state.type === 'outside')
+}
+
+/** Was it interrupted, or a session above that waits for it? Then nothing of it can be decided any more. */
+export async function isStopped(
+  { stop, parent }: Session,
+  headOf: (session: string) => Promise<Session>,
+): Promise<boolean> {
+  if (stop > 0 || parent === null) return stop > 0
+  const above = await headOf(parent.session)
+  return waitsOf(above).some(({ key }) => key === parent.call) && isStopped(above, headOf)
+}
