@@ -7,7 +7,7 @@ import { defineConfig, type Plugin } from 'rolldown'
 // biome-ignore format: a list
 const bundled = [
   'ajv', 'ajv-formats', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'require-from-string',
-  'yaml', 'turndown', '@mixmark-io/domino', 'web-tree-sitter', '@vscode/tree-sitter-wasm',
+  'yaml', 'entities', 'web-tree-sitter', '@vscode/tree-sitter-wasm',
 ]
 const wasm = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm']
 

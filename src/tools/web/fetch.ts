@@ -1,5 +1,5 @@
 // The tool `web_fetch`: one page of the web, as text for the model. It is there only if it is added. Where it may go is
-// address.ts's, how it gets there fetch-get.ts's, and what becomes of HTML fetch-markdown.ts's.
+// address.ts's, how it gets there get.ts's, and what becomes of HTML markdown.ts's.
 import { Fault } from '../../kernel/failure.ts'
 import { anything, callable, type Checks, filled, listOf, optionsOf } from '../../options.ts'
 import { type AddressRules, hostMatcher, hostOf, readUrl, type Resolve, systemResolve } from './address.ts'
