@@ -40,7 +40,7 @@ const reachable: Plugin = {
 /** Left alone, the bundler makes a chunk of every set of files that two entries share, and there would be twenty to load. */
 const groups = [
   // With what every command of the command line needs: `terret --help` must not load the rest.
-  { name: 'kernel', test: /\/src\/(kernel\/|options\.|view\/lookalike\.)/ },
+  { name: 'kernel', test: /\/src\/(kernel\/|options\.|view\/(json|lookalike|text)\.)/ },
   { name: 'stores', test: /\/src\/stores\// },
   { name: 'core', test: (id: string) => atOnce.has(id) },
 ]

@@ -10,6 +10,7 @@ import type { Before } from '../tools/policy/covered.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
+import { textOf } from '../view/text.ts'
 
 export type Pending = Frozen<
   {
@@ -439,10 +440,6 @@ function decisionsIn(events: readonly Event[]): ReadonlyMap<CallKey, Approved> {
     decisions.set(event.call, { allow, by, ...(why === undefined ? {} : { why }), ...voters })
   }
   return decisions
-}
-
-function textOf(parts: readonly Part[]): string {
-  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
 /** The last thing said by the model, in these messages or in what is just being written. Who only calls tools says nothing. */

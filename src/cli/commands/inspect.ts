@@ -14,6 +14,7 @@ import { readPlace, sessionOf } from '../state/place.ts'
 import { print, printJson, printSaid, seatOf } from '../present/print.ts'
 import { isPlanned, stateIn, stopsOf } from '../state/workflows.ts'
 import { stateOf, taskOf, troubleText } from './list.ts'
+import { textOf } from '../../view/text.ts'
 
 export function inspect(call: Call): Promise<number> {
   return readPlace(async (place) => {
@@ -155,7 +156,7 @@ export function summaryOf(events: readonly Event[]) {
       sum.requests += 1
       sum.calls += event.calls.length
       event.calls.forEach(({ tool }, index) => names.set(`${event.seq}.${index}`, tool))
-      const said = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+      const said = textOf(event.parts)
       if (said.trim() !== '') {
         text = said
         cut = false

@@ -4,6 +4,7 @@ import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import { Fault } from '../../kernel/failure.ts'
 import { ToolFailure } from '../core/output.ts'
+import { shortened } from '../../view/text.ts'
 
 /** `private` can be allowed for a named host. `forbidden` never: metadata services, link-local, multicast, reserved, no address. */
 export type AddressKind = 'public' | 'private' | 'forbidden'
@@ -62,7 +63,10 @@ export function readUrl(text: string, from?: URL): URL {
   if (url === null)
     throw new ToolFailure('InvalidInput', 'This is not a URL. Give a whole one, such as https://example.org/page.')
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new ToolFailure('InvalidInput', `Only http and https can be fetched, not ${shown(url.protocol)}`)
+    throw new ToolFailure(
+      'InvalidInput',
+      `Only http and https can be fetched, not ${shortened(url.protocol, HOST_CHARS_SHOWN_MAX)}`,
+    )
   }
   if (url.username !== '' || url.password !== '') {
     throw new ToolFailure(
@@ -90,7 +94,10 @@ export async function addressesOf(url: URL, rules: AddressRules): Promise<readon
     const kind = kindOf(address)
     if (kind === 'public' || (kind === 'private' && known)) continue
     // Not the address itself: what names stand for inside is nothing to learn here.
-    throw new ToolFailure('Denied', `${shown(host)} is not at a public address, so it is not fetched.`)
+    throw new ToolFailure(
+      'Denied',
+      `${shortened(host, HOST_CHARS_SHOWN_MAX)} is not at a public address, so it is not fetched.`,
+    )
   }
   return addresses
 }
@@ -138,9 +145,12 @@ async function resolved(host: string, resolve: Resolve): Promise<readonly string
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null
     if (code !== 'ENOTFOUND')
-      throw new ToolFailure('Unavailable', `${shown(host)} could not be looked up. Try again later.`)
+      throw new ToolFailure(
+        'Unavailable',
+        `${shortened(host, HOST_CHARS_SHOWN_MAX)} could not be looked up. Try again later.`,
+      )
   }
-  throw new ToolFailure('NotFound', `There is no host ${shown(host)}.`)
+  throw new ToolFailure('NotFound', `There is no host ${shortened(host, HOST_CHARS_SHOWN_MAX)}.`)
 }
 
 function canonical(host: string): string | null {
@@ -149,10 +159,6 @@ function canonical(host: string): string | null {
   const bare = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
   if (/\]?:\d*$/.test(bare) || !URL.canParse(`http://${bare}`)) return null
   return hostOf(new URL(`http://${bare}`)).replace(/\.$/, '')
-}
-
-function shown(host: string): string {
-  return host.length <= HOST_CHARS_SHOWN_MAX ? host : `${host.slice(0, HOST_CHARS_SHOWN_MAX)}…`
 }
 
 function listOf(wanted: AddressKind): BlockList {

@@ -3,7 +3,7 @@ import type { Frozen, Json, Mutable, Part, Usage } from '../../../kernel/content
 import type { ModelFailure, Reply, ReplyCall } from '../../../kernel/ports.ts'
 import { failure } from '../../http/failures.ts'
 import type { Opaque, Target } from '../protocol.ts'
-import { isObject } from '../json.ts'
+import { isObject } from '../../../view/json.ts'
 
 export type Block = Frozen<{
   index: number
