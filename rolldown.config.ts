@@ -7,7 +7,7 @@ import { defineConfig, type Plugin } from 'rolldown'
 // biome-ignore format: a list
 const bundled = [
   'ajv', 'ajv-formats', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse', 'require-from-string',
-  'yaml', 'turndown', '@mixmark-io/domino', 'web-tree-sitter', '@vscode/tree-sitter-wasm',
+  'yaml', 'entities', 'web-tree-sitter', '@vscode/tree-sitter-wasm',
 ]
 const wasm = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-bash.wasm']
 
@@ -40,7 +40,7 @@ const reachable: Plugin = {
 /** Left alone, the bundler makes a chunk of every set of files that two entries share, and there would be twenty to load. */
 const groups = [
   // With what every command of the command line needs: `terret --help` must not load the rest.
-  { name: 'kernel', test: /\/src\/(kernel\/|options\.|view\/lookalike\.)/ },
+  { name: 'kernel', test: /\/src\/(kernel\/|options\.|view\/(json|lookalike|text)\.)/ },
   { name: 'stores', test: /\/src\/stores\// },
   { name: 'core', test: (id: string) => atOnce.has(id) },
 ]

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Prose, broken, clipped, clippedEnd, widthOf, wrapped } from '../src/cli/present/text.ts'
+import { Prose, broken, clippedToWidth, clippedEnd, widthOf, wrapped } from '../src/cli/present/text.ts'
 import { oneLine } from '../src/cli/present/clean.ts'
 import { looksLikeCall } from '../src/models/protocols/leaked.ts'
 import { readJson } from '../src/models/protocols/tolerant.ts'
@@ -188,7 +188,7 @@ describe('what is shown', () => {
     expect(widthOf(marks)).toBeGreaterThan(80)
     for (const rows of [broken(marks, 80), wrapped(`${marks}${' a'.repeat(500)}`, 80)])
       expect(Math.max(...rows.map((row) => row.length))).toBeLessThanOrEqual(80 * 16)
-    expect(clipped(marks, 80).length).toBeLessThanOrEqual(80 * 16)
+    expect(clippedToWidth(marks, 80).length).toBeLessThanOrEqual(80 * 16)
     expect(clippedEnd(marks, 80).length).toBeLessThanOrEqual(80 * 16 + 2)
     // What people write is measured as before.
     expect(widthOf('e\u0301te\u0301')).toBe(3)

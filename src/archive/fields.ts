@@ -2,6 +2,7 @@
 // to a type, so that the compiler says which field of an event has no check yet.
 import type { Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import { isObject } from '../view/json.ts'
 
 /** Throws when the value at this place is not a T. */
 export type Check<T> = ((value: unknown, at: string) => void) & { readonly of?: T }
@@ -121,6 +122,6 @@ function checkFields(
 }
 
 function record(value: unknown, at: string): Readonly<Record<string, unknown>> {
-  must(value !== null && typeof value === 'object' && !Array.isArray(value), at, 'an object')
+  must(isObject(value), at, 'an object')
   return value as Readonly<Record<string, unknown>>
 }

@@ -10,6 +10,7 @@ import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import { costOf, inTime, WITHHELD } from './outcomes.ts'
 import type { Tools } from './toolbox.ts'
 import type { Agent, Services } from '../engine/wiring.ts'
+import { shortened, textOf } from '../view/text.ts'
 
 export type Admitting = {
   readonly services: Services
@@ -64,7 +65,7 @@ async function answered(
   // With no request left it is the answer, whatever anybody wants.
   const last = requests + 1 >= limits.modelRequests
   if (last || agent.planner || !hooks?.has('continue_turn', agent.name)) return { calls: [], verdict }
-  const text = reply.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const text = textOf(reply.parts)
   const at = { session: cache.id, agent: agent.name, text }
   try {
     const asked = hooks.goesOn({ ...at, requests: requests + 1, requestsMax: limits.modelRequests })
@@ -133,7 +134,11 @@ async function placedChild({ services, agent, cache }: Admitting, call: Proposal
   if (typeof session === 'string' && session !== '') {
     const asked = await questionOf(services.store, cache.id, session)
     if (asked === null)
-      return refused(call, 'NotFound', `No subagent of yours waits for an answer in session "${clipped(session)}".`)
+      return refused(
+        call,
+        'NotFound',
+        `No subagent of yours waits for an answer in session "${shortened(session, 64)}".`,
+      )
     return gated(call, { type: 'outside', child: asked.agent, answers: { session, call: asked.call } })
   }
   const { depth = 0 } = cache.session.parent ?? {}
@@ -145,7 +150,7 @@ async function placedChild({ services, agent, cache }: Admitting, call: Proposal
   if (cache.id.length > PARENT_CHARS_MAX)
     return refused(call, 'Denied', 'The name of this session is too long for one below it. Do the task yourself.')
   if (outside?.child !== undefined && !agent.children.includes(outside.child)) {
-    const text = `There is no agent "${clipped(outside.child)}"; choose one of: ${agent.children.join(', ')}`
+    const text = `There is no agent "${shortened(outside.child, 64)}"; choose one of: ${agent.children.join(', ')}`
     return refused(call, 'NotFound', text, { error_type: 'UnknownSubAgent' })
   }
   return call
@@ -165,10 +170,6 @@ function answeredOnce(calls: readonly Proposal[]): readonly Proposal[] {
     answered.add(session)
     return call
   })
-}
-
-function clipped(text: string): string {
-  return text.length > 64 ? `${text.slice(0, 64)}…` : text
 }
 
 function gated(call: Proposal, outside: Extract<Gate, { type: 'outside' }>): Proposal {

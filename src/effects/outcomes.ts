@@ -19,6 +19,7 @@ import type { AbortReason, FlightContext, Landing } from '../engine/flights.ts'
 import type { LiveDelta } from '../live/live.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
 import { type FrozenRun, refOf, textBlob } from '../engine/wiring.ts'
+import { textOf } from '../view/text.ts'
 
 /** Longer texts live beside the log, by hash. */
 const INLINE_BYTES_MAX = 64 * 1024
@@ -151,7 +152,7 @@ export function stoppedReply(landing: Landing, why: StopReason): Landing {
   }
   if (said?.type !== 'agent.message') return landing
   const { usage, cost, assumed, route, parts } = said
-  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const text = textOf(parts)
   const failed: Mutable<Failed> = {
     ...stoppedCall(why),
     message: `The call was stopped: ${why}. Its answer came all the same, and none of its calls was run.`,
@@ -290,8 +291,7 @@ function isWhole(args: string): boolean {
 
 export function verdictOf(reply: Reply, frame: FrozenRun): Verdict {
   if (reply.calls.length > 0) return { type: 'continue' }
-  let text = ''
-  for (const part of reply.parts) if (part.type === 'text') text += part.text
+  const text = textOf(reply.parts)
   if (text.trim() === '') return emptied(reply)
   if (frame.tools.length === 0 || !looksLikeCall(text, [...frame.definitions.keys()])) return { type: 'final' }
   return LEAKED

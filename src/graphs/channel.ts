@@ -1,6 +1,6 @@
 // The channels of a graph's state: what a value is at first, and what becomes of it when nodes write. Pure; it knows no node.
 import type { Json } from '../kernel/content.ts'
-import { GraphError, textOf } from './error.ts'
+import { GraphError, errorText } from './error.ts'
 import { plainJson } from './plain.ts'
 
 /** Everything a graph knows: JSON by channel. */
@@ -104,7 +104,7 @@ function put({ channel, name, tasks }: Place, value: Json, update: Json): Json {
   try {
     return plainJson(channel.reduce(value, update) ?? null, `state.${name}`)
   } catch (error) {
-    throw new GraphError(`The reducer of "${name}" failed: ${textOf(error)}`, tasks)
+    throw new GraphError(`The reducer of "${name}" failed: ${errorText(error)}`, tasks)
   }
 }
 

@@ -4,8 +4,9 @@ import type { Frozen, Json } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { State } from './channel.ts'
 import { GraphError } from './error.ts'
-import { isRecord } from './plain.ts'
 import type { Item } from './step.ts'
+import { isObject } from '../view/json.ts'
+import { textOf } from '../view/text.ts'
 
 /** One node in the superstep, with its calls. `sent` are the arguments that a `send` brought. */
 export type Task = Frozen<{ node: string; sent?: { readonly [name: string]: Json }; items: readonly Item[] }>
@@ -56,8 +57,8 @@ export function readMessages(messages: readonly Message[]): Reading {
 
 export function pointOf(parts: Extract<Message, { role: 'assistant' }>['parts']): Point {
   try {
-    const point = JSON.parse(parts.map((part) => (part.type === 'text' ? part.text : '')).join('')) as Json
-    if (isRecord(point) && isRecord(point['state']) && Array.isArray(point['tasks'])) return point as unknown as Point
+    const point = JSON.parse(textOf(parts)) as Json
+    if (isObject(point) && isObject(point['state']) && Array.isArray(point['tasks'])) return point as unknown as Point
   } catch {
     // Said below: whatever it is, it is no checkpoint.
   }
@@ -69,7 +70,7 @@ function outcomeOf({ content, ...result }: Result): Outcome {
 }
 
 function textsOf(parts: Extract<Message, { role: 'user' }>['parts']): readonly string[] {
-  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const text = textOf(parts)
   return NOT_FOR_GRAPHS.test(text) ? [] : [text]
 }
 

@@ -11,7 +11,7 @@ export class GraphError extends Error {
 }
 
 /** Never empty: an error without a message is named by its class. */
-export function textOf(error: unknown): string {
+export function errorText(error: unknown): string {
   if (error instanceof Error) return `${error.name || 'Error'}: ${error.message || 'no message'}`
   return typeof error === 'string' && error !== '' ? error : 'something that is no Error was thrown'
 }

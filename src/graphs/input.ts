@@ -3,8 +3,9 @@
 import type { Json } from '../kernel/content.ts'
 import { merged, type State } from './channel.ts'
 import type { Graph } from './definition.ts'
-import { GraphError, textOf } from './error.ts'
-import { isRecord, plainJson } from './plain.ts'
+import { GraphError, errorText } from './error.ts'
+import { plainJson } from './plain.ts'
+import { isObject } from '../view/json.ts'
 
 export type Words = {
   /** Run again what failed. An edit means it too. */
@@ -49,7 +50,7 @@ function editOf(value: { readonly [key: string]: Json }): readonly State[] {
   if (odd.length > 0) throw new GraphError(`InvalidMessage: beside "retry" and "edit" there can be no "${odd[0]}".`)
   if (retry !== undefined && retry !== true) throw new GraphError('InvalidMessage: "retry" can only be true.')
   if (edit === undefined) return []
-  if (!isRecord(edit)) throw new GraphError('InvalidMessage: "edit" must be an object, by channel.')
+  if (!isObject(edit)) throw new GraphError('InvalidMessage: "edit" must be an object, by channel.')
   return [edit]
 }
 
@@ -60,9 +61,9 @@ function inputOf({ name, input, channels }: Graph, text: string): State {
   }
   try {
     const update = plainJson(input(text) ?? {}, 'the input')
-    if (isRecord(update)) return update
+    if (isObject(update)) return update
   } catch (error) {
-    throw new GraphError(`InvalidMessage: graph "${name}" cannot read this message: ${textOf(error)}`)
+    throw new GraphError(`InvalidMessage: graph "${name}" cannot read this message: ${errorText(error)}`)
   }
   throw new GraphError(`InvalidMessage: graph "${name}" cannot read this message.`)
 }
@@ -70,7 +71,7 @@ function inputOf({ name, input, channels }: Graph, text: string): State {
 function objectIn(text: string): { readonly [key: string]: Json } | null {
   try {
     const value = JSON.parse(text) as Json
-    return isRecord(value) ? value : null
+    return isObject(value) ? value : null
   } catch {
     return null
   }

@@ -19,10 +19,6 @@ export function plainJson(value: unknown, place: string, depth = 0): Json {
   return Object.fromEntries(entries.map(([key, item]) => [key, plainJson(item, `${place}.${key}`, depth + 1)]))
 }
 
-export function isRecord(value: unknown): value is { readonly [key: string]: Json } {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-}
-
 function nameOf(value: unknown): string {
   if (value === null || typeof value !== 'object') return `a ${typeof value}`
   return `a ${value.constructor?.name ?? 'strange object'}`

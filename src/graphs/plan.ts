@@ -6,13 +6,14 @@ import { canonicalJson } from '../tools/core/canonical.ts'
 import { INCOMPLETE } from '../riders/children/children.ts'
 import { initialState, reduced, type State, type Write } from './channel.ts'
 import type { Graph } from './definition.ts'
-import { GraphError, textOf } from './error.ts'
-import { isRecord, plainJson } from './plain.ts'
+import { GraphError, errorText } from './error.ts'
+import { plainJson } from './plain.ts'
 import { type Outcome, type Point, type Reading, readMessages, type Task } from './checkpoint.ts'
 import { checkGoto, type Left, routed } from './route.ts'
 import { standing } from './node-status.ts'
 import { encoded, isCommand, type Item, ownError, type Step, type Written, writtenOf } from './step.ts'
 import { heard, type Words, wordsOf } from './input.ts'
+import { isObject } from '../view/json.ts'
 
 export type Wanted = { readonly tool: string; readonly args: { readonly [name: string]: Json } }
 export type Planned = { readonly point: Point; readonly calls: readonly Wanted[] }
@@ -98,11 +99,11 @@ function argsOf({ node, sent }: Task, step: Step, state: State): readonly Given[
     return step.args(state).map((args) => {
       if (isCommand(args)) return { said: encoded(writtenOf(args)) }
       const plain = plainJson(args ?? {}, 'the arguments')
-      if (!isRecord(plain)) throw new TypeError('they must be an object')
+      if (!isObject(plain)) throw new TypeError('they must be an object')
       return { args: plain }
     })
   } catch (error) {
-    throw new GraphError(`The arguments of node "${node}" could not be read from the state: ${textOf(error)}`)
+    throw new GraphError(`The arguments of node "${node}" could not be read from the state: ${errorText(error)}`)
   }
 }
 
@@ -121,7 +122,7 @@ function writtenBy(graph: Graph, task: Task, state: State, t: number): Written {
   try {
     written = step.take(task.items, state)
   } catch (error) {
-    throw new GraphError(`Node "${task.node}" failed: ${textOf(error)}`, [t])
+    throw new GraphError(`Node "${task.node}" failed: ${errorText(error)}`, [t])
   }
   if (written.goto !== null) checkGoto(graph, task.node, written.goto, t)
   return written
@@ -148,7 +149,7 @@ function itemOf({ graph }: Machine, node: string, item: Item, { ok, status, cont
     try {
       return { tries, value: step.read(content) }
     } catch (error) {
-      return { tries, error: `its result cannot be read: ${textOf(error)}` }
+      return { tries, error: `its result cannot be read: ${errorText(error)}` }
     }
   }
   const own = ownError(content)
@@ -186,7 +187,7 @@ function reopened(graph: Graph, task: Task, { before, after, retry }: Change): T
 
 /** Nothing of what cannot be used is kept: the state is that of the last whole superstep, and what was done stays done. */
 function stopped(point: Point, error: unknown): Point {
-  const misstep = error instanceof GraphError ? error : new GraphError(textOf(error))
+  const misstep = error instanceof GraphError ? error : new GraphError(errorText(error))
   const failed = misstep.message.slice(0, REASON_CHARS_MAX)
   const tasks = point.tasks.map((task, t): Task => {
     if (!misstep.tasks.includes(t)) return task

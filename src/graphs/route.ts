@@ -3,7 +3,7 @@
 import type { Mutable } from '../kernel/content.ts'
 import type { State } from './channel.ts'
 import type { Edge, Graph } from './definition.ts'
-import { GraphError, textOf } from './error.ts'
+import { GraphError, errorText } from './error.ts'
 import type { Point, Task } from './checkpoint.ts'
 import { END, isSend, START, type Target, type Written } from './step.ts'
 
@@ -72,7 +72,7 @@ function chosen({ from, to, by }: Extract<Edge, { type: 'route' }>, state: State
   try {
     choice = by(state as never)
   } catch (error) {
-    throw new GraphError(`The route of "${from}" failed: ${textOf(error)}`)
+    throw new GraphError(`The route of "${from}" failed: ${errorText(error)}`)
   }
   const all = Array.isArray(choice) ? (choice as readonly Target[]) : [choice as Target]
   for (const target of all) {

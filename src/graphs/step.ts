@@ -6,8 +6,9 @@ import { anything, needed, optionsOf, record } from '../options.ts'
 import { output } from '../tools/core/output.ts'
 import { type Approval, defineTool, type StandardSchema, type Tool, type ToolContext } from '../tools/core/tool.ts'
 import type { State } from './channel.ts'
-import { textOf } from './error.ts'
-import { isRecord, plainJson } from './plain.ts'
+import { errorText } from './error.ts'
+import { plainJson } from './plain.ts'
+import { isObject } from '../view/json.ts'
 
 export const START = 'START'
 export const END = 'END'
@@ -85,7 +86,7 @@ export function send<const Name extends string>(node: Name, args: { readonly [na
 }
 
 export function isSend(target: unknown): target is Send {
-  return isRecord(target) && target['type'] === 'send' && typeof target['node'] === 'string' && isRecord(target['args'])
+  return isObject(target) && target['type'] === 'send' && typeof target['node'] === 'string' && isObject(target['args'])
 }
 
 export function isCommand(said: unknown): said is Command<unknown, string> {
@@ -96,7 +97,7 @@ export function isCommand(said: unknown): said is Command<unknown, string> {
 export function writtenOf(said: unknown): Written {
   const given = isCommand(said) ? said.update : said
   const update = plainJson(given ?? {}, 'the update')
-  if (!isRecord(update)) throw new TypeError('a node returns an update by channel, a command, or nothing')
+  if (!isObject(update)) throw new TypeError('a node returns an update by channel, a command, or nothing')
   if (!isCommand(said)) return { update, goto: null }
   return { update, goto: plainJson(said.goto, 'goto') as unknown as readonly Target[] }
 }
@@ -107,7 +108,7 @@ export function encoded({ update, goto }: Written): Json {
 }
 
 export function decoded(value: Json): Written {
-  if (!isRecord(value)) throw new TypeError('the result is no update')
+  if (!isObject(value)) throw new TypeError('the result is no update')
   const { [GOTO]: goto, ...update } = value
   return { update, goto: Array.isArray(goto) ? (goto as readonly Target[]) : null }
 }
@@ -153,14 +154,14 @@ async function said(work: Work, args: Record<string, Json>, context: ToolContext
 
 function failed(error: unknown) {
   const error_type = error instanceof Error ? error.name || 'Error' : 'Error'
-  return output({ ok: false, content: canonicalJson({ error: textOf(error) }), metadata: { error_type } })
+  return output({ ok: false, content: canonicalJson({ error: errorText(error) }), metadata: { error_type } })
 }
 
 /** Why a node failed, in its own words; null if it did not say so itself. */
 export function ownError(content: string): string | null {
   try {
     const value = JSON.parse(content) as Json
-    const error = isRecord(value) && Object.keys(value).length === 1 ? value['error'] : null
+    const error = isObject(value) && Object.keys(value).length === 1 ? value['error'] : null
     return typeof error === 'string' ? error : null
   } catch {
     return null

@@ -5,7 +5,7 @@ import type { LearningKind } from '../tools/core/directive.ts'
 import { visible } from '../view/invisible.ts'
 import type { Row } from './learnings.ts'
 import { relevance } from './relevance.ts'
-import { clipped } from './render.ts'
+import { clipped } from '../view/text.ts'
 
 /** `id` names the event that holds the learning, so whoever reads an answer can look it up. */
 export type Citation = Frozen<{

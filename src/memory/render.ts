@@ -3,6 +3,7 @@
 import { type Event, eventId } from '../kernel/event.ts'
 import type { Learning } from '../tools/core/directive.ts'
 import { type PendingWake, View } from './view.ts'
+import { clipped } from '../view/text.ts'
 
 export type RuntimeFile = 'checkpoint.json' | 'session-state.md' | 'working-buffer.md'
 
@@ -153,11 +154,6 @@ function quoted(text: string | undefined): string {
 
 function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
-}
-
-/** Never half of a character. */
-export function clipped(text: string, chars: number): string {
-  return text.length <= chars ? text : `${text.slice(0, chars - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
 
 function timeOf(at: number | null): string | null {

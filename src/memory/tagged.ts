@@ -7,6 +7,8 @@ import { isPriced, type Priced } from '../models/http/hosted.ts'
 import { resolveModel } from '../models/resolve.ts'
 import { readJson } from '../models/protocols/tolerant.ts'
 import { type Directive, directive, LOOP_DIRECTIVE } from '../tools/core/directive.ts'
+import { textOf } from '../view/text.ts'
+import { isObject } from '../view/json.ts'
 
 type Assistant = Extract<Message, { role: 'assistant' }>
 
@@ -56,7 +58,7 @@ function textsOf({ parts }: Pick<Assistant, 'parts'>, args: Json | undefined): r
 }
 
 function withCalls(reply: Reply, { tools, seq }: Request): Reply {
-  const text = reply.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const text = textOf(reply.parts)
   const block = blockIn(text, reply.finish === 'length')
   if (block === null) return reply
   const asked = block.toolRequest
@@ -87,8 +89,8 @@ export function blockIn(text: string, cut = false): Block | null {
   if (end < 0 && cut) return null
   const after = end < 0 ? '' : text.slice(end + CLOSING.length).replace(/^\s*```\s*$/, '')
   const value = readJson(text.slice(at + OPENING.length, end < 0 ? text.length : end))
-  if (after.trim() !== '' || value === null || typeof value !== 'object' || Array.isArray(value)) return null
-  const { tool_request, ...rest } = value as { readonly [key: string]: Json }
+  if (after.trim() !== '' || !isObject(value)) return null
+  const { tool_request, ...rest } = value
   const checked = directive.check(rest)
   const toolRequest = requestIn(tool_request)
   if (!('value' in checked) || toolRequest === undefined) return null

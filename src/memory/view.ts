@@ -75,7 +75,7 @@ export class View {
     if (event.epoch > 0) this.cursor.produced = event.seq
     switch (event.type) {
       case 'user.message':
-        return void this.#inputs.set(event.seq, textOf(event.parts))
+        return void this.#inputs.set(event.seq, textWithKinds(event.parts))
       case 'run.started':
         return this.#begin(event, wakes)
       case 'model.started':
@@ -120,7 +120,7 @@ export class View {
   }
 
   #reply(event: Extract<Event, { type: 'agent.message' }>): void {
-    const text = textOf(event.parts)
+    const text = textWithKinds(event.parts)
     if (text.trim() !== '') this.response = { seq: event.seq, text }
     this.counts.requests += 1
     this.counts.calls += event.calls.length
@@ -142,7 +142,7 @@ export class View {
   }
 }
 
-function textOf(parts: readonly Part[]): string {
+function textWithKinds(parts: readonly Part[]): string {
   return parts
     .map((part) => (part.type === 'text' ? part.text : part.type === 'reasoning' ? '' : `[${part.type}]`))
     .join('')

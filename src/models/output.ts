@@ -7,7 +7,8 @@ import { LEAKED, looksLikeCall } from './protocols/leaked.ts'
 import { isStrict, tightened } from './protocols/strict.ts'
 import { readJson } from './protocols/tolerant.ts'
 import { hasRootChoice } from './protocols/tool-schema.ts'
-import { isObject } from './protocols/json.ts'
+import { isObject } from '../view/json.ts'
+import { textOf } from '../view/text.ts'
 
 const MODES = ['text', 'native', 'tool', 'prompted', 'auto'] as const
 export type OutputMode = (typeof MODES)[number]
@@ -70,7 +71,7 @@ export function planOutput({ mode = 'auto', schema, validate }: OutputOptions, a
 
 /** What this reply means, where these are the run's tools. Calls of other tools are for the caller to dispatch when it says `continue`. */
 export async function judgeOutput(plan: OutputPlan, reply: Reply, tools: readonly string[] = []): Promise<Verdict> {
-  const text = reply.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('')
+  const text = textOf(reply.parts)
   if (plan.mode === 'tool') return judgeCalls(plan, reply, text)
   if (reply.calls.length > 0) return { type: 'continue' }
   if (text.trim() === '') return emptied(reply)

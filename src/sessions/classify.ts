@@ -46,7 +46,7 @@ function ofResult(result: CallResult): ClassifiedFailure | null {
   const exit = exitOf(result.metadata)
   // A command that failed has run, so its result is ok. Only what its end says for certain is a failure.
   if (status === 'ok') return exit && as(exit)
-  const text = textOf(result)
+  const text = errorText(result)
   if (status === 'denied') return ofDenial(text)
   if (status === 'aborted' || failure?.kind === 'Interrupted') return as('Unknown', STOPPED)
   if (status === 'unknown' || failure?.kind === 'Unknown') return as('Unknown', UNCLEAR)
@@ -180,7 +180,7 @@ function ofProvider(text: string): ClassifiedFailure {
   return ASKED_WRONG.test(text) ? as('Unknown', UNREADABLE) : as('ModelConnection')
 }
 
-function textOf({ failure, content }: CallResult): string {
+function errorText({ failure, content }: CallResult): string {
   const text = failure?.message ?? (typeof content === 'string' ? content : '')
   return text.length > TEXT_CHARS_MAX ? text.slice(0, TEXT_CHARS_MAX) : text
 }

@@ -8,6 +8,7 @@ import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall, type Pe
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
+import { textOf } from '../view/text.ts'
 
 /** One call of the run and what became of it. */
 export type CallRecord = Frozen<{
@@ -382,10 +383,6 @@ function recordOf(call: LoggedCall, approved: Decided | null): CallRecord {
   const failure = result && classify({ ...result, content })
   const kind = result?.failure ? { kind: result.failure.kind } : {}
   return { ...record, ...(failure ? { failure: { ...failure, ...kind } } : {}), ...(approved ? { approved } : {}) }
-}
-
-function textOf(parts: readonly Part[]): string {
-  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
 /** The last thing said by the model, in these messages or in what is just being written. Who only calls tools says nothing. */

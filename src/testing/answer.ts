@@ -1,7 +1,8 @@
 // What a reply of the script comes to, before any dialect: every id, piece and count is settled here, and none by chance.
 import type { Frozen, Usage } from '../kernel/content.ts'
-import { fieldsOf, textOf } from './json.ts'
+import { fieldsOf } from './json.ts'
 import type { ChaosRequest, ChaosSaid, Dialect, Mischief } from './script.ts'
+import { stringOf } from '../view/json.ts'
 
 export type AnswerCall = Frozen<{ id: string; tool: string; args: string; pieces: readonly string[] }>
 
@@ -43,7 +44,7 @@ export function answerOf(said: ChaosSaid, asked: ChaosRequest, n: number): Answe
   return {
     n,
     asked,
-    model: said.model ?? (textOf(fieldsOf(asked.body).model) || 'chaos'),
+    model: said.model ?? (stringOf(fieldsOf(asked.body).model) || 'chaos'),
     text,
     pieces: piecesOf(text, deltas),
     reasoning,

@@ -2,8 +2,9 @@
 // `reasoning_content` of DeepSeek and the `reasoning_details` of OpenRouter. What may be asked is in rules-chat.ts.
 import type { Json, Usage } from '../kernel/content.ts'
 import { type Answer, CREATED_SECONDS } from './answer.ts'
-import { type Fields, fieldsOf } from './json.ts'
+import { fieldsOf } from './json.ts'
 import { type Frame, OPENAI_TROUBLES, openaiError, type Voice } from './voice.ts'
+import type { JsonObject } from '../view/json.ts'
 
 export const chat: Voice = {
   whole: wholeOf,
@@ -33,11 +34,11 @@ function finishOf({ finish, text }: Answer): string {
   return text === '' ? 'content_filter' : 'stop'
 }
 
-function head({ n, model }: Answer): Fields {
+function head({ n, model }: Answer): JsonObject {
   return { id: `chatcmpl-chaos-${n}`, created: CREATED_SECONDS + n, model, system_fingerprint: 'fp_chaos' }
 }
 
-function usageFields(usage: Usage): Fields {
+function usageFields(usage: Usage): JsonObject {
   const { inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = usage
   return {
     prompt_tokens: inputTokens,
@@ -51,15 +52,15 @@ function usageFields(usage: Usage): Fields {
 type Reasoning = NonNullable<Answer['reasoning']>
 
 /** As OpenRouter has them: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens */
-function detailOf(text: string, signature: string | null): Fields {
+function detailOf(text: string, signature: string | null): JsonObject {
   return { type: 'reasoning.text', text, signature, id: 'reasoning-text-1', format: 'anthropic-claude-v1', index: 0 }
 }
 
-function reasoningFields({ text, signature, signed }: Reasoning): Fields {
+function reasoningFields({ text, signature, signed }: Reasoning): JsonObject {
   return signed ? { reasoning: text, reasoning_details: [detailOf(text, signature)] } : { reasoning_content: text }
 }
 
-function reasoningDeltas({ pieces, signature, signed }: Reasoning): readonly Fields[] {
+function reasoningDeltas({ pieces, signature, signed }: Reasoning): readonly JsonObject[] {
   if (!signed) return pieces.map((piece) => ({ reasoning_content: piece }))
   const grown = pieces.map((piece) => ({ reasoning: piece, reasoning_details: [detailOf(piece, null)] }))
   return [...grown, { reasoning_details: [detailOf('', signature)] }]
@@ -69,7 +70,7 @@ function wholeOf(answer: Answer): Json {
   const { text, finish, reasoning, calls, usage } = answer
   const refused = finish === 'refusal' && text !== ''
   const made = calls.map(({ id, tool, args }) => ({ id, type: 'function', function: { name: tool, arguments: args } }))
-  const message: Fields = {
+  const message: JsonObject = {
     role: 'assistant',
     content: refused || (text === '' && made.length > 0) ? null : text,
     refusal: refused ? text : null,
@@ -84,7 +85,7 @@ function wholeOf(answer: Answer): Json {
   }
 }
 
-function deltasOf({ reasoning, pieces, finish, calls }: Answer): readonly Fields[] {
+function deltasOf({ reasoning, pieces, finish, calls }: Answer): readonly JsonObject[] {
   const texts = pieces.map((piece) => (finish === 'refusal' ? { refusal: piece } : { content: piece }))
   const made = calls.flatMap(({ id, tool, pieces: parts }, index) => [
     { tool_calls: [{ index, id, type: 'function', function: { name: tool, arguments: '' } }] },
@@ -102,7 +103,7 @@ function framesOf(answer: Answer): readonly Frame[] {
     choices,
     ...(counted ? { usage } : {}),
   })
-  const choice = (delta: Fields, finish_reason: string | null): Json => ({
+  const choice = (delta: JsonObject, finish_reason: string | null): Json => ({
     index: 0,
     delta,
     logprobs: null,

@@ -1,8 +1,9 @@
 // What the server gave out and may see again: signatures, encrypted reasoning and stored responses. It is what lets a wrong
 // copy be told from a true one. It forgets nothing while the server runs.
 import type { Answer } from './answer.ts'
-import { fieldsOf, textOf } from './json.ts'
+import { fieldsOf } from './json.ts'
 import { itemsOf, responseId } from './responses.ts'
+import { stringOf } from '../view/json.ts'
 
 /** One item of a response, and its neighbours where they belong together. */
 export type IssuedItem = {
@@ -48,14 +49,14 @@ export class Ledger implements Issued {
     const items = itemsOf(answer).map(({ done }) => done)
     for (const [at, item] of items.entries()) {
       const [last, next] = [items[at - 1], items[at + 1]]
-      this.items.set(textOf(item.id), {
-        id: textOf(item.id),
-        type: textOf(item.type),
-        encrypted: textOf(item.encrypted_content),
-        call: textOf(item.call_id),
+      this.items.set(stringOf(item.id), {
+        id: stringOf(item.id),
+        type: stringOf(item.type),
+        encrypted: stringOf(item.encrypted_content),
+        call: stringOf(item.call_id),
         stored,
-        after: last?.type === 'reasoning' ? textOf(last.id) : null,
-        before: next === undefined ? null : { id: textOf(next.id), type: textOf(next.type) },
+        after: last?.type === 'reasoning' ? stringOf(last.id) : null,
+        before: next === undefined ? null : { id: stringOf(next.id), type: stringOf(next.type) },
       })
     }
     this.responses.set(responseId(answer), { stored, calls: answer.calls.map(({ id }) => id) })

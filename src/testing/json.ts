@@ -1,22 +1,9 @@
 // Reading a JSON value that somebody else wrote: what is not there or not of the kind asked for is empty. It checks nothing.
 import type { Json } from '../kernel/content.ts'
+import { isObject, type JsonObject } from '../view/json.ts'
 
-export type Fields = { readonly [name: string]: Json }
-
-export function isFields(value: unknown): value is Fields {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-}
-
-export function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {}
-}
-
-export function listOf(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? (value as readonly Json[]) : []
-}
-
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+export function fieldsOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {}
 }
 
 /** Null for what is no JSON. */

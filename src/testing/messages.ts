@@ -2,8 +2,9 @@
 // https://platform.claude.com/docs/en/api/errors. What may be asked is in rules-messages.ts.
 import type { Json, Usage } from '../kernel/content.ts'
 import type { Answer, AnswerReasoning } from './answer.ts'
-import { type Fields, parsed } from './json.ts'
+import { parsed } from './json.ts'
 import type { Frame, Refusal, Voice } from './voice.ts'
+import type { JsonObject } from '../view/json.ts'
 
 export const messages: Voice = {
   whole: (answer) => ({
@@ -57,16 +58,16 @@ const STOPS: Readonly<Record<string, string>> = {
   refusal: 'refusal',
 }
 
-function stopOf({ finish }: Answer): Fields {
+function stopOf({ finish }: Answer): JsonObject {
   return { stop_reason: STOPS[finish] ?? finish, stop_sequence: null }
 }
 
-function head({ n, model }: Answer): Fields {
+function head({ n, model }: Answer): JsonObject {
   return { id: `msg_chaos_${n}`, type: 'message', role: 'assistant', model }
 }
 
 /** Input tokens are those that were neither read from the cache nor written to it. */
-function usageFields({ inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0 }: Usage): Fields {
+function usageFields({ inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0 }: Usage): JsonObject {
   return {
     input_tokens: inputTokens - cachedTokens - cacheWriteTokens,
     cache_creation_input_tokens: cacheWriteTokens,
@@ -85,11 +86,11 @@ function contentOf({ reasoning, text, calls }: Answer): Json[] {
   return content
 }
 
-function thinkingBlock({ text, signature, redacted }: AnswerReasoning): Fields {
+function thinkingBlock({ text, signature, redacted }: AnswerReasoning): JsonObject {
   return redacted ? { type: 'redacted_thinking', data: signature } : { type: 'thinking', thinking: text, signature }
 }
 
-type Block = { readonly start: Fields; readonly deltas: readonly Fields[] }
+type Block = { readonly start: JsonObject; readonly deltas: readonly JsonObject[] }
 
 function blocksOf({ reasoning, pieces, calls }: Answer): readonly Block[] {
   const blocks: Block[] = []
@@ -132,7 +133,7 @@ function framesOf(answer: Answer): readonly Frame[] {
   return frames
 }
 
-function frame(event: Fields & { readonly type: string }, part?: 'text' | 'end'): Frame {
+function frame(event: JsonObject & { readonly type: string }, part?: 'text' | 'end'): Frame {
   const plain = { event: event.type, data: JSON.stringify(event) }
   return part === undefined ? plain : { ...plain, part }
 }

@@ -2,8 +2,9 @@
 // fields that its OpenAPI document requires. What may be asked is in rules-responses.ts.
 import type { Json, Usage } from '../kernel/content.ts'
 import { type Answer, CREATED_SECONDS } from './answer.ts'
-import { type Fields, fieldsOf, listOf, textOf } from './json.ts'
+import { fieldsOf } from './json.ts'
 import { type Frame, OPENAI_TROUBLES, openaiError, type Voice } from './voice.ts'
+import { type JsonObject, listOf, stringOf } from '../view/json.ts'
 
 export const responses: Voice = {
   whole: (answer) =>
@@ -52,7 +53,7 @@ function statusOf(answer: Answer): string {
   return finish === 'stop' || finish === 'calls' || finish === 'refusal' ? 'completed' : finish
 }
 
-function responseOf(answer: Answer, status: string, output: readonly Json[], usage: Usage | null): Fields {
+function responseOf(answer: Answer, status: string, output: readonly Json[], usage: Usage | null): JsonObject {
   const asked = fieldsOf(answer.asked.body)
   const reason = isFiltered(answer) ? 'content_filter' : 'max_output_tokens'
   return {
@@ -82,7 +83,7 @@ function responseOf(answer: Answer, status: string, output: readonly Json[], usa
   }
 }
 
-function usageFields(usage: Usage): Fields {
+function usageFields(usage: Usage): JsonObject {
   const { inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = usage
   return {
     input_tokens: inputTokens,
@@ -94,7 +95,7 @@ function usageFields(usage: Usage): Fields {
 }
 
 /** One item of the output: as it begins, what is said of it on the way, and as it is at the end. */
-type Item = { readonly added: Fields; readonly said: readonly Fields[]; readonly done: Fields }
+type Item = { readonly added: JsonObject; readonly said: readonly JsonObject[]; readonly done: JsonObject }
 
 export function itemsOf(answer: Answer): readonly Item[] {
   const items: Item[] = []
@@ -108,7 +109,7 @@ function reasoningItem({ n }: Answer, { text, pieces, encrypted }: NonNullable<A
   const id = `rs_chaos_${n}`
   const at = { item_id: id, summary_index: 0 }
   const part = { type: 'summary_text', text }
-  const said: Fields[] =
+  const said: JsonObject[] =
     text === ''
       ? []
       : [
@@ -127,15 +128,15 @@ function messageItem({ n, text, pieces, finish }: Answer): Item {
   const id = `msg_chaos_${n}`
   const at = { item_id: id, content_index: 0 }
   const refused = finish === 'refusal'
-  const partOf = (value: string): Fields =>
+  const partOf = (value: string): JsonObject =>
     refused ? { type: 'refusal', refusal: value } : { type: 'output_text', text: value, annotations: [], logprobs: [] }
   const deltas = pieces.map(
-    (delta): Fields =>
+    (delta): JsonObject =>
       refused
         ? { type: 'response.refusal.delta', ...at, delta }
         : { type: 'response.output_text.delta', ...at, delta, logprobs: [] },
   )
-  const end: Fields = refused
+  const end: JsonObject = refused
     ? { type: 'response.refusal.done', ...at, refusal: text }
     : { type: 'response.output_text.done', ...at, text, logprobs: [] }
   const item = { id, type: 'message', role: 'assistant' }
@@ -170,7 +171,7 @@ function framesOf(answer: Answer): readonly Frame[] {
   const items = itemsOf(answer)
   const early = usageTimes > 1 ? usage : null
   const begun = responseOf(answer, 'in_progress', [], null)
-  const events: Fields[] = [{ type: 'response.created', response: begun }]
+  const events: JsonObject[] = [{ type: 'response.created', response: begun }]
   for (let time = 0; time < Math.max(1, usageTimes - 1); time++) {
     events.push({ type: 'response.in_progress', response: responseOf(answer, 'in_progress', [], early) })
   }
@@ -188,8 +189,8 @@ function framesOf(answer: Answer): readonly Frame[] {
 const ENDS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete'])
 const TEXTS: ReadonlySet<unknown> = new Set(['response.output_text.delta', 'response.refusal.delta'])
 
-function frame(event: Fields): Frame {
-  const plain = { event: textOf(event.type), data: JSON.stringify(event) }
+function frame(event: JsonObject): Frame {
+  const plain = { event: stringOf(event.type), data: JSON.stringify(event) }
   if (ENDS.has(event.type)) return { ...plain, part: 'end' }
   return TEXTS.has(event.type) ? { ...plain, part: 'text' } : plain
 }

@@ -1,11 +1,12 @@
 // What a rule of a provider is, and what the rules of several dialects check alike: names and strict schemas.
 import type { Frozen, Json } from '../kernel/content.ts'
 import type { Issued } from './issued.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from './json.ts'
+import { fieldsOf } from './json.ts'
 import type { Dialect } from './script.ts'
 import type { Refusal } from './voice.ts'
+import { isObject, type JsonObject, listOf, stringOf } from '../view/json.ts'
 
-export type Asked = Frozen<{ headers: Readonly<Record<string, string>>; body: Fields; issued: Issued }>
+export type Asked = Frozen<{ headers: Readonly<Record<string, string>>; body: JsonObject; issued: Issued }>
 
 export type ProviderRule = Frozen<{
   /** The dialect and the number in it, such as `chat-3`. */
@@ -72,11 +73,11 @@ const UNSUPPORTED = ['allOf', 'not', 'dependentRequired', 'dependentSchemas', 'i
 export function unstrict(schema: Json | undefined): string | null {
   const root = fieldsOf(schema)
   if (root.type !== 'object')
-    return `schema must be a JSON Schema of 'type: "object"', got 'type: "${textOf(root.type) || 'None'}"'.`
+    return `schema must be a JSON Schema of 'type: "object"', got 'type: "${stringOf(root.type) || 'None'}"'.`
   return unstrictNode(root, [])
 }
 
-function unstrictNode(node: Fields, path: readonly string[]): string | null {
+function unstrictNode(node: JsonObject, path: readonly string[]): string | null {
   const context = `In context=(${path.map((step) => `'${step}'`).join(', ')})`
   const banned = UNSUPPORTED.find((keyword) => keyword in node)
   if (banned !== undefined) return `${context}, '${banned}' is not permitted.`
@@ -102,10 +103,10 @@ function unstrictNode(node: Fields, path: readonly string[]): string | null {
   return null
 }
 
-function childrenOf(node: Fields, properties: Fields): readonly (readonly [Fields, readonly string[]])[] {
-  const children: (readonly [Fields, readonly string[]])[] = []
+function childrenOf(node: JsonObject, properties: JsonObject): readonly (readonly [JsonObject, readonly string[]])[] {
+  const children: (readonly [JsonObject, readonly string[]])[] = []
   const add = (value: Json | undefined, ...steps: readonly string[]): void => {
-    if (isFields(value)) children.push([value, steps])
+    if (isObject(value)) children.push([value, steps])
   }
   for (const [name, value] of Object.entries(properties)) add(value, 'properties', name)
   for (const [name, value] of Object.entries(fieldsOf(node.$defs))) add(value, '$defs', name)

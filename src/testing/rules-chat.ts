@@ -1,8 +1,9 @@
 // What Chat Completions refuses, as data: OpenAI's own rules, and one that its lookalikes have (arguments must parse), because
 // a conversation goes to any of them.
-import { type Fields, fieldsOf, listOf, parsed, textOf } from './json.ts'
+import { fieldsOf, parsed } from './json.ts'
 import { badRoot, badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
 import type { Refusal } from './voice.ts'
+import { type JsonObject, listOf, stringOf } from '../view/json.ts'
 
 const API = 'https://platform.openai.com/docs/api-reference/chat/create'
 const STRICT = 'https://developers.openai.com/api/docs/guides/structured-outputs'
@@ -25,8 +26,8 @@ const conversation: readonly ProviderRule[] = [
     source: API,
     check: ({ body }) =>
       first(messagesIn(body), ({ role }, at) => {
-        if (ROLES.includes(textOf(role))) return null
-        const message = `Invalid value: '${textOf(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`
+        if (ROLES.includes(stringOf(role))) return null
+        const message = `Invalid value: '${stringOf(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`
         return { message, param: `messages[${at}].role`, code: 'invalid_value' }
       }),
   },
@@ -37,7 +38,7 @@ const conversation: readonly ProviderRule[] = [
     source: API,
     check: ({ body }) =>
       first(messagesIn(body), ({ role, content, tool_calls: calls, refusal }, at) => {
-        const free = role === 'assistant' && (listOf(calls).length > 0 || textOf(refusal) !== '')
+        const free = role === 'assistant' && (listOf(calls).length > 0 || stringOf(refusal) !== '')
         if (free || (content !== null && content !== undefined)) return null
         const message = "Invalid value for 'content': expected a string, got null."
         return { message, param: `messages.[${at}].content` }
@@ -52,7 +53,7 @@ const conversation: readonly ProviderRule[] = [
       first(messagesIn(body), ({ role, content }, at) => {
         const shows = listOf(content).some((part) => fieldsOf(part).type === 'image_url')
         if (role === 'user' || !shows) return null
-        const why = `but this message with role '${textOf(role)}' contains an image URL.`
+        const why = `but this message with role '${stringOf(role)}' contains an image URL.`
         const message = `Invalid 'messages[${at}]'. Image URLs are only allowed for messages with role 'user', ${why}`
         return { message, param: `messages[${at}]`, code: 'invalid_value' }
       }),
@@ -79,7 +80,7 @@ const calls: readonly ProviderRule[] = [
       first(messagesIn(body), (message, at) => {
         const answered = answersAfter(body, at)
         const missing = callsIn(message)
-          .map(({ id }) => textOf(id))
+          .map(({ id }) => stringOf(id))
           .filter((id) => !answered.includes(id))
         if (missing.length === 0) return null
         const wrong = "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
@@ -96,7 +97,7 @@ const calls: readonly ProviderRule[] = [
     source: 'https://github.com/simonw/llm/issues/937',
     check: ({ body }) =>
       first(messagesIn(body), ({ role, tool_call_id: id }, at) => {
-        if (role !== 'tool' || callsBefore(body, at).includes(textOf(id))) return null
+        if (role !== 'tool' || callsBefore(body, at).includes(stringOf(id))) return null
         const wrong = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
         return { message: `Invalid parameter: ${wrong}`, param: `messages.[${at}].role` }
       }),
@@ -126,7 +127,7 @@ const calls: readonly ProviderRule[] = [
     source: 'https://github.com/vllm-project/vllm/issues/43995',
     check: ({ body }) =>
       inCalls(body, (call, at) => {
-        const given = textOf(fieldsOf(call.function).arguments)
+        const given = stringOf(fieldsOf(call.function).arguments)
         return parsed(given) === null ? { message: `Expecting value in '${at}.function.arguments'` } : null
       }),
   },
@@ -138,7 +139,7 @@ const calls: readonly ProviderRule[] = [
     check: ({ body }) =>
       inCalls(body, (call, at) => {
         const param = `${at}.id`
-        const id = textOf(call.id)
+        const id = stringOf(call.id)
         const missing = {
           message: `Missing required parameter: '${param}'.`,
           param,
@@ -154,7 +155,7 @@ const calls: readonly ProviderRule[] = [
     source: 'https://github.com/agno-agi/agno/issues/5116',
     check: ({ body }) =>
       first(messagesIn(body), (message, at) => {
-        const calls = callsIn(message).map(({ id }) => textOf(id))
+        const calls = callsIn(message).map(({ id }) => stringOf(id))
         const twice = repeated(calls) ?? (calls.length > 0 ? repeated(answersAfter(body, at)) : undefined)
         if (twice === undefined) return null
         const wrong = `Duplicate value for 'tool_call_id' of '${twice}', in messages[${at}].`
@@ -177,7 +178,7 @@ const tools: readonly ProviderRule[] = [
     rule: 'The name of a function is made of letters, digits, _ and -, at most 64 of them.',
     source: API,
     check: ({ body }) =>
-      first(functionsIn(body), ({ name }, at) => badName(`tools[${at}].function.name`, textOf(name), 64)),
+      first(functionsIn(body), ({ name }, at) => badName(`tools[${at}].function.name`, stringOf(name), 64)),
   },
   {
     id: 'chat-14',
@@ -188,7 +189,7 @@ const tools: readonly ProviderRule[] = [
       first(functionsIn(body), ({ name, strict, parameters }, at) => {
         const why = strict === true ? unstrict(parameters) : null
         if (why === null) return null
-        const message = `Invalid schema for function '${textOf(name)}': ${why}`
+        const message = `Invalid schema for function '${stringOf(name)}': ${why}`
         return { message, param: `tools[${at}].function.parameters`, code: 'invalid_function_parameters' }
       }),
   },
@@ -198,13 +199,13 @@ const tools: readonly ProviderRule[] = [
     rule: 'tool_choice and parallel_tool_calls are only given with tools, and a tool that must be used is one of them.',
     source: API,
     check: ({ body }) => {
-      const names = functionsIn(body).map(({ name }) => textOf(name))
+      const names = functionsIn(body).map(({ name }) => stringOf(name))
       const param = ['tool_choice', 'parallel_tool_calls'].find((field) => field in body)
       if (param !== undefined && names.length === 0) {
         const why = `'${param}' is only allowed when 'tools' are specified.`
         return { message: `Invalid value for '${param}': ${why}`, param }
       }
-      const wanted = textOf(fieldsOf(fieldsOf(body.tool_choice).function).name)
+      const wanted = stringOf(fieldsOf(fieldsOf(body.tool_choice).function).name)
       if (wanted === '' || names.includes(wanted)) return null
       return { message: "Tool choice 'function' not found in 'tools' parameter.", param: 'tool_choice' }
     },
@@ -234,7 +235,7 @@ const options: readonly ProviderRule[] = [
         const message = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
         return { message, code: 'invalid_parameter_combination' }
       }
-      if (!REASONING.test(textOf(body.model))) return null
+      if (!REASONING.test(stringOf(body.model))) return null
       const message =
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
       return { message, param: 'max_tokens', code: 'unsupported_parameter' }
@@ -249,10 +250,10 @@ const options: readonly ProviderRule[] = [
       const format = fieldsOf(body.response_format)
       if (format.type !== 'json_schema') return null
       const { name, strict, schema } = fieldsOf(format.json_schema)
-      const named = badName('response_format.json_schema.name', textOf(name), 64)
+      const named = badName('response_format.json_schema.name', stringOf(name), 64)
       const why = strict === true ? unstrict(schema) : null
       if (named !== null || why === null) return named
-      return { message: `Invalid schema for response_format '${textOf(name)}': ${why}`, param: 'response_format' }
+      return { message: `Invalid schema for response_format '${stringOf(name)}': ${why}`, param: 'response_format' }
     },
   },
   {
@@ -275,39 +276,39 @@ const options: readonly ProviderRule[] = [
     source: 'https://github.com/nspady/google-calendar-mcp/issues/39',
     check: ({ body }) =>
       first(functionsIn(body), ({ name, parameters }, at) =>
-        badRoot(`tools[${at}].function.parameters`, textOf(name), parameters),
+        badRoot(`tools[${at}].function.parameters`, stringOf(name), parameters),
       ),
   },
 ]
 
 export const chatRules: readonly ProviderRule[] = [...conversation, ...calls, ...tools, ...options]
 
-function messagesIn(body: Fields): readonly Fields[] {
+function messagesIn(body: JsonObject): readonly JsonObject[] {
   return listOf(body.messages).map(fieldsOf)
 }
 
-function callsIn(message: Fields | undefined): readonly Fields[] {
+function callsIn(message: JsonObject | undefined): readonly JsonObject[] {
   return listOf(message?.tool_calls).map(fieldsOf)
 }
 
-function functionsIn(body: Fields): readonly Fields[] {
+function functionsIn(body: JsonObject): readonly JsonObject[] {
   return listOf(body.tools).map((tool) => fieldsOf(fieldsOf(tool).function))
 }
 
 /** What the tool messages right after this one answer. */
-function answersAfter(body: Fields, at: number): readonly string[] {
+function answersAfter(body: JsonObject, at: number): readonly string[] {
   const rest = messagesIn(body).slice(at + 1)
   const end = rest.findIndex(({ role }) => role !== 'tool')
-  return (end < 0 ? rest : rest.slice(0, end)).map(({ tool_call_id: id }) => textOf(id))
+  return (end < 0 ? rest : rest.slice(0, end)).map(({ tool_call_id: id }) => stringOf(id))
 }
 
 /** The calls that a tool message here can answer: those of the last message before it that is no tool's. */
-function callsBefore(body: Fields, at: number): readonly string[] {
+function callsBefore(body: JsonObject, at: number): readonly string[] {
   const before = messagesIn(body).slice(0, at)
-  return callsIn(before.findLast(({ role }) => role !== 'tool')).map(({ id }) => textOf(id))
+  return callsIn(before.findLast(({ role }) => role !== 'tool')).map(({ id }) => stringOf(id))
 }
 
-function inCalls(body: Fields, look: (call: Fields, at: string) => Refusal | null): Refusal | null {
+function inCalls(body: JsonObject, look: (call: JsonObject, at: string) => Refusal | null): Refusal | null {
   return first(messagesIn(body), (message, at) =>
     first(callsIn(message), (call, place) => look(call, `messages[${at}].tool_calls[${place}]`)),
   )

@@ -1,7 +1,8 @@
 // What Anthropic Messages refuses, as data. Rules that models differ in are only here where all of them agree.
 import { type Block, blocksIn, inBlocks, loopBegins, toolsIn, turnsIn } from './rules-messages-read.ts'
-import { fieldsOf, isFields, listOf, textOf } from './json.ts'
+import { fieldsOf } from './json.ts'
 import { first, type ProviderRule, repeated, rootChoice } from './rule.ts'
+import { isObject, listOf, stringOf } from '../view/json.ts'
 
 const API = 'https://platform.claude.com/docs/en/api/messages'
 const TOOLS = 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls'
@@ -43,7 +44,7 @@ const shape: readonly ProviderRule[] = [
       const role = list.map((entry) => fieldsOf(entry).role).find((found) => found !== 'user' && found !== 'assistant')
       if (role === undefined) return null
       return {
-        message: `messages: Unexpected role "${textOf(role)}". The Messages API accepts a top-level \`system\` parameter, not "system" as an input message role.`,
+        message: `messages: Unexpected role "${stringOf(role)}". The Messages API accepts a top-level \`system\` parameter, not "system" as an input message role.`,
       }
     },
   },
@@ -77,7 +78,7 @@ const shape: readonly ProviderRule[] = [
     check: ({ body }) => {
       const texts = inBlocksAll(body)
         .filter((block) => block.type === 'text')
-        .map((block) => textOf(block.text))
+        .map((block) => stringOf(block.text))
       if (texts.includes('')) return { message: 'messages: text content blocks must be non-empty' }
       const blank = texts.some((text) => text.trim() === '')
       return blank ? { message: 'messages: text content blocks must contain non-whitespace text' } : null
@@ -90,7 +91,7 @@ const shape: readonly ProviderRule[] = [
     source: 'https://github.com/crewAIInc/crewAI/pull/4620',
     check: ({ body }) => {
       const turn = turnsIn(body).at(-1)
-      const text = textOf(turn?.blocks.at(-1)?.text)
+      const text = stringOf(turn?.blocks.at(-1)?.text)
       const wrong = turn?.role === 'assistant' && text !== text.trimEnd()
       return wrong ? { message: 'messages: final assistant content cannot end with trailing whitespace' } : null
     },
@@ -103,7 +104,7 @@ const shape: readonly ProviderRule[] = [
     check: ({ body }) =>
       inBlocks(body, (block, at) => {
         const source = fieldsOf(block.source)
-        if (block.type !== 'image' || source.type !== 'base64' || IMAGES.includes(textOf(source.media_type)))
+        if (block.type !== 'image' || source.type !== 'base64' || IMAGES.includes(stringOf(source.media_type)))
           return null
         const wrong = "Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'"
         return { message: `${at}.image.source.base64.media_type: ${wrong}` }
@@ -116,7 +117,7 @@ const shape: readonly ProviderRule[] = [
     source: CACHING,
     check: ({ body }) => {
       const marked = [...listOf(body.tools), ...listOf(body.system), ...inBlocksAll(body), body]
-      const found = marked.filter((block) => isFields(fieldsOf(block).cache_control)).length
+      const found = marked.filter((block) => isObject(fieldsOf(block).cache_control)).length
       if (found <= 4) return null
       return { message: `A maximum of 4 blocks with cache_control may be provided. Found ${found}.` }
     },
@@ -129,7 +130,7 @@ const shape: readonly ProviderRule[] = [
     check: ({ body }) =>
       inBlocks(body, (block, at) => {
         const wrong = isThinking(block) && 'cache_control' in block
-        return wrong ? { message: `${at}.${textOf(block.type)}.cache_control: Extra inputs are not permitted` } : null
+        return wrong ? { message: `${at}.${stringOf(block.type)}.cache_control: Extra inputs are not permitted` } : null
       }),
   },
 ]
@@ -189,7 +190,7 @@ const calls: readonly ProviderRule[] = [
       return first(turns, ({ at, blocks }, index) => {
         const known = idsIn(turns[index - 1]?.blocks ?? [])
         return first(blocks, (block, place) => {
-          const id = textOf(block.tool_use_id)
+          const id = stringOf(block.tool_use_id)
           if (block.type !== 'tool_result' || known.includes(id)) return null
           const why = 'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.'
           return {
@@ -217,7 +218,7 @@ const calls: readonly ProviderRule[] = [
     check: ({ body }) =>
       first(turnsIn(body), ({ at, blocks }) => {
         const results = blocks.filter((block) => block.type === 'tool_result')
-        const twice = repeated(results.map((block) => textOf(block.tool_use_id)))
+        const twice = repeated(results.map((block) => stringOf(block.tool_use_id)))
         if (twice === undefined) return null
         const wrong = 'each tool_use must have a single result. Found multiple `tool_result` blocks with id:'
         return { message: `messages.${at}: ${wrong} ${twice}` }
@@ -230,7 +231,7 @@ const calls: readonly ProviderRule[] = [
     source: API,
     check: ({ body }) =>
       inBlocks(body, (block, at) => {
-        if (block.type !== 'tool_use' || isFields(block.input)) return null
+        if (block.type !== 'tool_use' || isObject(block.input)) return null
         return { message: `${at}.tool_use.input: Input should be a valid dictionary` }
       }),
   },
@@ -241,7 +242,7 @@ const calls: readonly ProviderRule[] = [
     source: 'https://github.com/HKUDS/nanobot/pull/4356',
     check: ({ body }) =>
       inBlocks(body, (block, at) => {
-        if (block.type !== 'tool_use' || /^[a-zA-Z0-9_-]+$/.test(textOf(block.id))) return null
+        if (block.type !== 'tool_use' || /^[a-zA-Z0-9_-]+$/.test(stringOf(block.id))) return null
         return { message: `${at}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'` }
       }),
   },
@@ -255,7 +256,7 @@ const tools: readonly ProviderRule[] = [
     source: DEFINE,
     check: ({ body }) =>
       first(toolsIn(body), ({ name }, at) => {
-        if (NAMES.test(textOf(name))) return null
+        if (NAMES.test(stringOf(name))) return null
         return { message: `tools.${at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'` }
       }),
   },
@@ -265,7 +266,7 @@ const tools: readonly ProviderRule[] = [
     rule: 'No two tools have the same name.',
     source: 'https://github.com/tailcallhq/forgecode/issues/892',
     check: ({ body }) =>
-      repeated(toolsIn(body).map(({ name }) => textOf(name))) === undefined
+      repeated(toolsIn(body).map(({ name }) => stringOf(name))) === undefined
         ? null
         : { message: 'tools: Tool names must be unique.' },
   },
@@ -288,11 +289,11 @@ const tools: readonly ProviderRule[] = [
     source: DEFINE,
     check: ({ body }) => {
       const { type, name } = fieldsOf(body.tool_choice)
-      const names = toolsIn(body).map((tool) => textOf(tool.name))
+      const names = toolsIn(body).map((tool) => stringOf(tool.name))
       if (type === undefined) return null
       if (names.length === 0) return { message: 'tool_choice: tool_choice may only be specified while providing tools' }
-      const wrong = type === 'tool' && !names.includes(textOf(name))
-      return wrong ? { message: `Tool '${textOf(name)}' not found in provided tools` } : null
+      const wrong = type === 'tool' && !names.includes(stringOf(name))
+      return wrong ? { message: `Tool '${stringOf(name)}' not found in provided tools` } : null
     },
   },
 ]
@@ -353,9 +354,9 @@ const thinking: readonly ProviderRule[] = [
       inBlocks(body, (block, at) => {
         if (!isThinking(block)) return null
         const redacted = block.type === 'redacted_thinking'
-        const texts = issued.signatures.get(textOf(redacted ? block.data : block.signature))
-        if (texts?.has(redacted ? '' : textOf(block.thinking))) return null
-        return { message: `${at}: Invalid \`${redacted ? 'data' : 'signature'}\` in \`${textOf(block.type)}\` block` }
+        const texts = issued.signatures.get(stringOf(redacted ? block.data : block.signature))
+        if (texts?.has(redacted ? '' : stringOf(block.thinking))) return null
+        return { message: `${at}: Invalid \`${redacted ? 'data' : 'signature'}\` in \`${stringOf(block.type)}\` block` }
       }),
   },
   {
@@ -369,7 +370,7 @@ const thinking: readonly ProviderRule[] = [
       if (begin === null || block === undefined || isThinking(block)) return null
       return {
         message:
-          `messages.${begin.at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${textOf(block.type)}\`. ` +
+          `messages.${begin.at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${stringOf(block.type)}\`. ` +
           'When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).',
       }
     },
@@ -398,7 +399,7 @@ const bounds: readonly ProviderRule[] = [
     source: 'https://github.com/anthropics/claude-code/issues/10612',
     check: ({ body }) =>
       inBlocks(body, (block, at) => {
-        const { length } = textOf(fieldsOf(block.source).data)
+        const { length } = stringOf(fieldsOf(block.source).data)
         if (block.type !== 'image' || length <= IMAGE_CHARS_MAX) return null
         const wrong = `image exceeds 5 MB maximum: ${length} bytes > ${IMAGE_CHARS_MAX} bytes`
         return { message: `${at}.image.source.base64: ${wrong}` }
@@ -413,7 +414,7 @@ function isThinking(block: Block): boolean {
 }
 
 function idsIn(blocks: readonly Block[]): readonly string[] {
-  return blocks.filter((block) => block.type === 'tool_use').map((block) => textOf(block.id))
+  return blocks.filter((block) => block.type === 'tool_use').map((block) => stringOf(block.id))
 }
 
 function lacking(at: number, ids: readonly string[]): string {
@@ -424,7 +425,7 @@ function lacking(at: number, ids: readonly string[]): string {
 function unanswered(body: Block, answers: (blocks: readonly Block[]) => readonly Block[]): { message: string } | null {
   const turns = turnsIn(body)
   for (const [index, { at, blocks }] of turns.entries()) {
-    const given = answers(turns[index + 1]?.blocks ?? []).map((block) => textOf(block.tool_use_id))
+    const given = answers(turns[index + 1]?.blocks ?? []).map((block) => stringOf(block.tool_use_id))
     const missing = idsIn(blocks).filter((id) => !given.includes(id))
     if (missing.length > 0) return { message: lacking(at, missing) }
   }

@@ -1,7 +1,8 @@
 // What OpenAI Responses refuses, as data. What was stored or signed is looked up in what this server gave out.
 import type { Issued } from './issued.ts'
-import { type Fields, fieldsOf, listOf, textOf } from './json.ts'
+import { fieldsOf } from './json.ts'
 import { badRoot, badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
+import { type JsonObject, listOf, stringOf } from '../view/json.ts'
 
 const API = 'https://platform.openai.com/docs/api-reference/responses/create'
 const STRICT = 'https://developers.openai.com/api/docs/guides/structured-outputs'
@@ -42,7 +43,7 @@ const input: readonly ProviderRule[] = [
     source: API,
     check: ({ body }) => {
       if (Array.isArray(body.input)) return body.input.length > 0 ? null : emptyArray('input')
-      if (textOf(body.input) !== '') return null
+      if (stringOf(body.input) !== '') return null
       const param = 'input'
       return { message: `Missing required parameter: '${param}'.`, param, code: 'missing_required_parameter' }
     },
@@ -55,7 +56,7 @@ const input: readonly ProviderRule[] = [
     check: ({ body }) =>
       first(itemsIn(body), ({ role, content }, at) =>
         first(listOf(content), (part, place) => {
-          const type = textOf(fieldsOf(part).type)
+          const type = stringOf(fieldsOf(part).type)
           const wrong = role === 'assistant' ? type.startsWith('input_') : type === 'output_text'
           if (!wrong) return null
           const may =
@@ -71,7 +72,7 @@ const input: readonly ProviderRule[] = [
     rule: 'No item is given twice.',
     source: 'https://github.com/vercel/ai/issues/7883',
     check: ({ body }) => {
-      const ids = itemsIn(body).map(({ id }) => textOf(id))
+      const ids = itemsIn(body).map(({ id }) => stringOf(id))
       const twice = repeated(ids.filter((id) => id !== ''))
       if (twice === undefined) return null
       const message = `Duplicate item found with id ${twice}. Remove duplicate items from your input and try again.`
@@ -89,8 +90,8 @@ const calls: readonly ProviderRule[] = [
     source: 'https://github.com/smg-project/smg/pull/916',
     check: ({ body, issued }) => {
       const id = body.previous_response_id
-      if (id === undefined || id === null || issued.responses.get(textOf(id))?.stored) return null
-      const message = `Previous response with id '${textOf(id)}' not found.`
+      if (id === undefined || id === null || issued.responses.get(stringOf(id))?.stored) return null
+      const message = `Previous response with id '${stringOf(id)}' not found.`
       return { message, param: 'previous_response_id', code: 'previous_response_not_found' }
     },
   },
@@ -100,12 +101,12 @@ const calls: readonly ProviderRule[] = [
     rule: 'The output of a function answers a call in the input or in the response that it follows.',
     source: 'https://github.com/microsoft/vscode/issues/320060',
     check: ({ body, issued }) => {
-      const chained = issued.responses.get(textOf(body.previous_response_id))?.calls ?? []
+      const chained = issued.responses.get(stringOf(body.previous_response_id))?.calls ?? []
       const items = meantIn(body, issued)
       return first(items, ({ type, call_id: id }, at) => {
         const known = [...chained, ...callIds(items.slice(0, at))]
-        if (type !== 'function_call_output' || known.includes(textOf(id))) return null
-        return { message: `No tool call found for function call output with call_id ${textOf(id)}.`, param: 'input' }
+        if (type !== 'function_call_output' || known.includes(stringOf(id))) return null
+        return { message: `No tool call found for function call output with call_id ${stringOf(id)}.`, param: 'input' }
       })
     },
   },
@@ -115,9 +116,9 @@ const calls: readonly ProviderRule[] = [
     rule: 'Every call, also one of the response that this one follows, has an output.',
     source: 'https://github.com/openai/openai-agents-python/issues/673',
     check: ({ body, issued }) => {
-      const chained = issued.responses.get(textOf(body.previous_response_id))?.calls ?? []
+      const chained = issued.responses.get(stringOf(body.previous_response_id))?.calls ?? []
       const outputs = itemsIn(body).filter(({ type }) => type === 'function_call_output')
-      const answered = outputs.map(({ call_id: id }) => textOf(id))
+      const answered = outputs.map(({ call_id: id }) => stringOf(id))
       const missing = [...chained, ...callIds(meantIn(body, issued))].find((id) => !answered.includes(id))
       return missing === undefined
         ? null
@@ -134,7 +135,7 @@ const calls: readonly ProviderRule[] = [
         const param = `input[${at}].call_id`
         if (type !== 'function_call' && type !== 'function_call_output') return null
         const message = `Invalid '${param}': empty string. Expected a string with minimum length 1, but got an empty string instead.`
-        return textOf(given) === '' ? { message, param, code: 'empty_string' } : tooLong(param, textOf(given), 64)
+        return stringOf(given) === '' ? { message, param, code: 'empty_string' } : tooLong(param, stringOf(given), 64)
       }),
   },
   {
@@ -160,11 +161,11 @@ const memory: readonly ProviderRule[] = [
     source: 'https://github.com/vercel/ai/issues/7543',
     check: ({ body, issued }) =>
       first(itemsIn(body), ({ type, id, encrypted_content: encrypted }) => {
-        const named = type === 'item_reference' || (type === 'reasoning' && textOf(encrypted) === '')
-        if (!named || issued.items.get(textOf(id))?.stored) return null
+        const named = type === 'item_reference' || (type === 'reasoning' && stringOf(encrypted) === '')
+        if (!named || issued.items.get(stringOf(id))?.stored) return null
         const why = 'Items are not persisted when `store` is set to false.'
         const how = 'Try again with `store` set to true, or remove this item from your input.'
-        return { status: 404, message: `Item with id '${textOf(id)}' not found. ${why} ${how}`, param: 'input' }
+        return { status: 404, message: `Item with id '${stringOf(id)}' not found. ${why} ${how}`, param: 'input' }
       }),
   },
   {
@@ -174,14 +175,14 @@ const memory: readonly ProviderRule[] = [
     source: 'https://github.com/openai/codex/issues/8119',
     check: ({ body, issued }) =>
       first(itemsIn(body), ({ type, id, encrypted_content: given }) => {
-        if (type !== 'reasoning' || textOf(given) === '') return null
-        const encrypted = textOf(given)
-        if (issued.items.get(textOf(id))?.encrypted === encrypted) return null
+        if (type !== 'reasoning' || stringOf(given) === '') return null
+        const encrypted = stringOf(given)
+        if (issued.items.get(stringOf(id))?.encrypted === encrypted) return null
         const moved = [...issued.items.values()].some((item) => item.encrypted === encrypted)
         const why = moved
           ? 'Encrypted content item_id did not match the target item id.'
           : 'Encrypted content could not be decrypted or parsed.'
-        const message = `The encrypted content for item ${textOf(id)} could not be verified. Reason: ${why}`
+        const message = `The encrypted content for item ${stringOf(id)} could not be verified. Reason: ${why}`
         return { message, code: 'invalid_encrypted_content' }
       }),
   },
@@ -193,11 +194,11 @@ const memory: readonly ProviderRule[] = [
     check: ({ body, issued }) => {
       const items = meantIn(body, issued)
       return first(items, ({ type, id }, at) => {
-        const wanted = issued.items.get(textOf(id))?.before
+        const wanted = issued.items.get(stringOf(id))?.before
         const next = items[at + 1]
         const fits = next !== undefined && isSaid(next) && (!wanted || isThat(next, wanted))
         if (type !== 'reasoning' || fits) return null
-        const message = `Item '${textOf(id)}' of type 'reasoning' was provided without its required following item.`
+        const message = `Item '${stringOf(id)}' of type 'reasoning' was provided without its required following item.`
         return { message, param: 'input' }
       })
     },
@@ -208,11 +209,11 @@ const memory: readonly ProviderRule[] = [
     rule: 'An item that came with reasoning keeps it, unless it comes back without its id.',
     source: 'https://github.com/continuedev/continue/issues/11994',
     check: ({ body, issued }) => {
-      const ids = itemsIn(body).map((item) => textOf(item.id))
+      const ids = itemsIn(body).map((item) => stringOf(item.id))
       return first(itemsIn(body), ({ id, type }) => {
-        const after = issued.items.get(textOf(id))?.after ?? null
+        const after = issued.items.get(stringOf(id))?.after ?? null
         if (after === null || ids.includes(after)) return null
-        const wrong = `Item '${textOf(id)}' of type '${textOf(type)}' was provided without its required 'reasoning' item`
+        const wrong = `Item '${stringOf(id)}' of type '${stringOf(type)}' was provided without its required 'reasoning' item`
         return { message: `${wrong}: '${after}'.`, param: 'input' }
       })
     },
@@ -225,7 +226,7 @@ const options: readonly ProviderRule[] = [
     dialect: 'responses',
     rule: 'The name of a function stands in the tool itself and is made of letters, digits, _ and -, at most 128 of them.',
     source: 'https://github.com/openai/openai-openapi/blob/main/openapi.yaml',
-    check: ({ body }) => first(toolsIn(body), ({ name }, at) => badName(`tools[${at}].name`, textOf(name), 128)),
+    check: ({ body }) => first(toolsIn(body), ({ name }, at) => badName(`tools[${at}].name`, stringOf(name), 128)),
   },
   {
     id: 'responses-15',
@@ -236,7 +237,7 @@ const options: readonly ProviderRule[] = [
       first(toolsIn(body), ({ name, strict, parameters }, at) => {
         const why = strict === true ? unstrict(parameters) : null
         if (why === null) return null
-        const message = `Invalid schema for function '${textOf(name)}': ${why}`
+        const message = `Invalid schema for function '${stringOf(name)}': ${why}`
         return { message, param: `tools[${at}].parameters`, code: 'invalid_function_parameters' }
       }),
   },
@@ -259,10 +260,10 @@ const options: readonly ProviderRule[] = [
     check: ({ body }) => {
       const { type, name, strict, schema } = fieldsOf(fieldsOf(body.text).format)
       if (type !== 'json_schema') return null
-      const named = badName('text.format.name', textOf(name), 64)
+      const named = badName('text.format.name', stringOf(name), 64)
       const why = strict === true ? unstrict(schema) : null
       if (named !== null || why === null) return named
-      const message = `Invalid schema for response_format '${textOf(name)}': ${why}`
+      const message = `Invalid schema for response_format '${stringOf(name)}': ${why}`
       return { message, param: 'text.format.schema', code: 'invalid_json_schema' }
     },
   },
@@ -286,8 +287,8 @@ const options: readonly ProviderRule[] = [
     source: API,
     check: ({ body }) =>
       first(listOf(body.include), (name, at) => {
-        if (INCLUDES.includes(textOf(name))) return null
-        const message = `Invalid value: '${textOf(name)}'. Supported values are: ${INCLUDES.map((each) => `'${each}'`).join(', ')}.`
+        if (INCLUDES.includes(stringOf(name))) return null
+        const message = `Invalid value: '${stringOf(name)}'. Supported values are: ${INCLUDES.map((each) => `'${each}'`).join(', ')}.`
         return { message, param: `include[${at}]`, code: 'invalid_value' }
       }),
   },
@@ -309,42 +310,44 @@ const options: readonly ProviderRule[] = [
     rule: 'The parameters of a tool have no oneOf, anyOf, allOf, enum or not at their top.',
     source: 'https://github.com/langchain-ai/langchainjs/issues/9804',
     check: ({ body }) =>
-      first(toolsIn(body), ({ name, parameters }, at) => badRoot(`tools[${at}].parameters`, textOf(name), parameters)),
+      first(toolsIn(body), ({ name, parameters }, at) =>
+        badRoot(`tools[${at}].parameters`, stringOf(name), parameters),
+      ),
   },
 ]
 
 export const responsesRules: readonly ProviderRule[] = [...input, ...calls, ...memory, ...options]
 
-function itemsIn(body: Fields): readonly Fields[] {
+function itemsIn(body: JsonObject): readonly JsonObject[] {
   return listOf(body.input).map(fieldsOf)
 }
 
 /** What is only named stands for what it names. */
-function meantIn(body: Fields, { items }: Issued): readonly Fields[] {
+function meantIn(body: JsonObject, { items }: Issued): readonly JsonObject[] {
   return itemsIn(body).map((item) => {
-    const named = item.type === 'item_reference' ? items.get(textOf(item.id)) : undefined
+    const named = item.type === 'item_reference' ? items.get(stringOf(item.id)) : undefined
     if (named === undefined) return item
     const { id, type, call } = named
     return { id, type, call_id: call, ...(type === 'message' ? { role: 'assistant' } : {}) }
   })
 }
 
-function toolsIn(body: Fields): readonly Fields[] {
+function toolsIn(body: JsonObject): readonly JsonObject[] {
   return listOf(body.tools)
     .map(fieldsOf)
     .filter(({ type }) => type === 'function')
 }
 
-function callIds(items: readonly Fields[]): readonly string[] {
-  return items.filter(({ type }) => type === 'function_call').map(({ call_id: id }) => textOf(id))
+function callIds(items: readonly JsonObject[]): readonly string[] {
+  return items.filter(({ type }) => type === 'function_call').map(({ call_id: id }) => stringOf(id))
 }
 
 /** Something that a model says. */
-function isSaid({ type, role }: Fields): boolean {
+function isSaid({ type, role }: JsonObject): boolean {
   return type === undefined || type === 'message' ? role === 'assistant' : type !== 'function_call_output'
 }
 
 /** An item that comes back without its id is known by its type alone. */
-function isThat(item: Fields, wanted: { readonly id: string; readonly type: string }): boolean {
-  return (textOf(item.type) || 'message') === wanted.type && (item.id === undefined || item.id === wanted.id)
+function isThat(item: JsonObject, wanted: { readonly id: string; readonly type: string }): boolean {
+  return (stringOf(item.type) || 'message') === wanted.type && (item.id === undefined || item.id === wanted.id)
 }

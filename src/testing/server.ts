@@ -10,7 +10,7 @@ import { systemClock } from '../stores/plan/clock.ts'
 import { answerOf } from './answer.ts'
 import { chat } from './chat.ts'
 import { Ledger } from './issued.ts'
-import { fieldsOf, isFields, parsed } from './json.ts'
+import { fieldsOf, parsed } from './json.ts'
 import { messages } from './messages.ts'
 import { responses } from './responses.ts'
 import { broken } from './rules.ts'
@@ -27,6 +27,7 @@ import {
 import { type Head, pause, send } from './sending.ts'
 import { streamed } from './stream.ts'
 import type { Refusal, Voice } from './voice.ts'
+import { isObject } from '../view/json.ts'
 
 export type ChaosOptions = Frozen<{
   script: ChaosScript
@@ -131,7 +132,7 @@ class Desk {
 
   #refused(request: ChaosRequest): { readonly rule?: string; readonly refusal: Refusal } | null {
     const { dialect, headers, body } = request
-    if (!isFields(body)) return { refusal: { message: 'We could not parse the JSON body of your request.' } }
+    if (!isObject(body)) return { refusal: { message: 'We could not parse the JSON body of your request.' } }
     const found = this.#strict ? broken(dialect, { headers, body, issued: this.#issued }) : null
     return found === null ? null : { rule: found.rule.id, refusal: found.refusal }
   }

@@ -9,7 +9,7 @@ import {
   type Line,
   lineOf,
   press,
-  textOf,
+  lineText,
 } from '../../src/cli/chat/edit-line.ts'
 
 const KNOWN: Known = {
@@ -41,7 +41,7 @@ function typed(text: string, from: Line = EMPTY_LINE): { line: Line; deeds: read
 /** The text with a bar where the cursor is. */
 function seen(text: string): string {
   const { line } = typed(text)
-  return `${textOf({ ...line, cells: line.cells.slice(0, line.at) })}|${textOf({ ...line, cells: line.cells.slice(line.at) })}`
+  return `${lineText({ ...line, cells: line.cells.slice(0, line.at) })}|${lineText({ ...line, cells: line.cells.slice(line.at) })}`
 }
 
 describe('the edited line', () => {
@@ -69,34 +69,34 @@ describe('the edited line', () => {
       deeds: [{ type: 'entered', text: 'hello', shown: 'hello' }],
     })
     expect(typed('<C-d>').deeds).toEqual([{ type: 'end' }])
-    expect(textOf(typed('ab<Left><C-d>').line)).toBe('a')
+    expect(lineText(typed('ab<Left><C-d>').line)).toBe('a')
     expect(typed('ab<C-c>').deeds).toEqual([{ type: 'interrupt' }])
   })
 
   it('B-TALK-14: the arrows go back and forth in what was said before, and the draft comes back', () => {
-    expect(textOf(typed('draft<Up>').line)).toBe('second')
-    expect(textOf(typed('draft<Up><Up><Up>').line)).toBe('first')
-    expect(textOf(typed('draft<Up><Up><Down>').line)).toBe('second')
-    expect(textOf(typed('draft<Up><Up><Down><Down><Down>').line)).toBe('draft')
+    expect(lineText(typed('draft<Up>').line)).toBe('second')
+    expect(lineText(typed('draft<Up><Up><Up>').line)).toBe('first')
+    expect(lineText(typed('draft<Up><Up><Down>').line)).toBe('second')
+    expect(lineText(typed('draft<Up><Up><Down><Down><Down>').line)).toBe('draft')
   })
 
   it('B-TALK-15: Tab completes a command, and shows the choices where there are several', () => {
-    expect(textOf(typed('/h<Tab>').line)).toBe('/help ')
+    expect(lineText(typed('/h<Tab>').line)).toBe('/help ')
     expect(typed('/s<Tab>').deeds).toEqual([{ type: 'choices', names: ['/show', '/session'] }])
-    expect(textOf(typed('say /h<Tab>').line)).toBe('say /h')
+    expect(lineText(typed('say /h<Tab>').line)).toBe('say /h')
   })
 
   it('B-TALK-12: a paste of several lines is one piece, sends nothing, and is taken back as one', () => {
     const pasted = typed('see <Paste-start>one\r\ntwo\rthree\n<Paste-end>!')
     expect(pasted.deeds).toEqual([])
-    expect(textOf(pasted.line)).toBe('see one\ntwo\nthree\n!')
+    expect(lineText(pasted.line)).toBe('see one\ntwo\nthree\n!')
     expect(drawLine(PROMPT, pasted.line, 80).rows).toEqual(['› see [pasted 3 lines]!'])
-    expect(textOf(typed('<Backspace><Backspace>', pasted.line).line)).toBe('see ')
+    expect(lineText(typed('<Backspace><Backspace>', pasted.line).line)).toBe('see ')
   })
 
   it('B-TALK-12: a paste of one line is typed, and keys in it are only text', () => {
     const { line, deeds } = typed('<Paste-start>a<C-c>b\u0007<Paste-end>')
-    expect([textOf(line), deeds]).toEqual(['a\u001bb\u0007', []])
+    expect([lineText(line), deeds]).toEqual(['a\u001bb\u0007', []])
     expect(drawLine(PROMPT, line, 80).rows).toEqual(['› a\\u{1b}b\\u{7}'])
   })
 

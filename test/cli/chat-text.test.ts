@@ -1,6 +1,15 @@
 // Text on its way to a chat's screen: cleaned in pieces, measured, broken into rows.
 import { describe, expect, it } from 'vitest'
-import { broken, Cleaner, clipped, paintsOf, Prose, spoken, widthOf, wrapped } from '../../src/cli/present/text.ts'
+import {
+  broken,
+  Cleaner,
+  clippedToWidth,
+  paintsOf,
+  Prose,
+  spoken,
+  widthOf,
+  wrapped,
+} from '../../src/cli/present/text.ts'
 
 const EVIL = [
   'before \u001b[2J\u001b[H after',
@@ -49,7 +58,7 @@ describe('rows', () => {
   it('B-TALK-18: wide letters take two columns, marks and colours none', () => {
     expect(['abc', '日本', 'e\u0301', '👍', ''].map(widthOf)).toEqual([3, 4, 1, 2, 0])
     expect(widthOf(paintsOf(true).red('ab'))).toBe(2)
-    expect(clipped('日本語です', 6)).toBe('日本…')
+    expect(clippedToWidth('日本語です', 6)).toBe('日本…')
     expect(broken('日本語', 3)).toEqual(['日', '本', '語'])
   })
 

@@ -36,6 +36,38 @@ describe('a page', () => {
     expect(json).toMatchObject({ format: 'text', content: '{"a": "<b>"}' })
   })
 
+  it('B-FETCH-2: is markdown that means what the page shows', async () => {
+    const cases = [
+      // Marks are what the page marks, and nothing that only looks like one.
+      [
+        '<p>1. a<br>- b<br># c *d* [e] snake_case __f__',
+        '1\\. a  \n\\- b  \n\\# c \\*d\\* \\[e\\] snake_case \\_\\_f\\_\\_',
+      ],
+      ['<b> a <i>b</b> c</i><b></b> d', '**a _b_** _c_ d'],
+      ['<h2>a<br>b</h2>c<br><br>d', '## a b\n\nc\n\nd'],
+      // Nothing in code is a mark, and code may hold what marks it.
+      ['<code>a_b <a href="http://x.test/">c</a>`</code>', '`a_b` [`c`](http://x.test/)`` ` ``'],
+      ['<pre>\n  a\n\n```</pre>', '````\n  a\n\n```\n````'],
+      [
+        '<a href="http://x.test/?a=1&amp;b&copy=(2)"><h3>a</h3><p>b</a>c',
+        '### [a](http://x.test/?a=1&b&copy=%282%29)\n\n[b](http://x.test/?a=1&b&copy=%282%29)c',
+      ],
+      // Lists and quotes within each other.
+      [
+        '<ol><li>a<p>b<pre>c\n\nd</pre><li><li>e<ul><li>f</ul></ol>g',
+        '1.  a\n\n    b\n\n    ```\n    c\n\n    d\n    ```\n3.  e\n    -   f\n\ng',
+      ],
+      [
+        '<blockquote>a<p>b<ul><li>c<blockquote>d</blockquote></ul></blockquote><blockquote>e',
+        '> a\n>\n> b\n>\n> -   c\n>\n>     > d\n\n> e',
+      ],
+    ] as const
+    for (const [body, expected] of cases) expect((await shown(html(body))).content).toBe(expected)
+    const long = `<p>${'a&amp;b '.repeat(40_000)}`
+    const { content } = await shown(html(long), { max_length: 200_000 })
+    expect(content).toBe('a&b '.repeat(40_000).trim())
+  })
+
   it('B-FETCH-3: is asked for, unless its host is listed; the approval can be set for all', () => {
     const approval = (url: string, options: WebFetchOptions) => webFetchTool(options).approval({ url })
     const hosts = ['docs.example.org', '*.example.com']

@@ -3,10 +3,11 @@
 import type { BashLine } from '../../tools/index.ts'
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
 import { oneLine, safeJson } from '../present/clean.ts'
-import { clipped, type Paint, widthOf } from '../present/text.ts'
+import { clippedToWidth, type Paint, widthOf } from '../present/text.ts'
 import { type Outcome, outcomeOf, outcomeText, tailOf, type ToolResult } from '../present/outcome.ts'
 import { drawnPreview, quoted, type Room, type Row, type Shown } from '../present/preview.ts'
 import { CallLog, contentOf, type LoggedCall } from '../../view/calls.ts'
+import { isObject } from '../../view/json.ts'
 
 export type Folded = {
   /** Counted from 1 in the session; calls of a child count below the call it works for, as 3.1. This is what `/show` takes. */
@@ -128,10 +129,10 @@ export function foldedLine(call: Folded, { paint, width, mark }: Drawing): strin
   const room = Math.max(10, width - indent.length - 2 - number.length)
   const about = aboutOf(call)
   const end = outcome ? outcomeText(outcome) : ''
-  if (end === '') return `${indent}${colour(sign)} ${clipped(about, room)}${paint.dim(number)}`
+  if (end === '') return `${indent}${colour(sign)} ${clippedToWidth(about, room)}${paint.dim(number)}`
   // What came of it is seen, however long the call is.
-  const ended = clipped(end, Math.max(room - widthOf(about) - 3, Math.floor(room * END_SHARE)))
-  const asked = clipped(about, room - widthOf(ended) - 3)
+  const ended = clippedToWidth(end, Math.max(room - widthOf(about) - 3, Math.floor(room * END_SHARE)))
+  const asked = clippedToWidth(about, room - widthOf(ended) - 3)
   const said = outcome?.good ? ended : paint.red(ended)
   return `${indent}${colour(sign)} ${asked} · ${said}${paint.dim(number)}`
 }
@@ -141,13 +142,12 @@ const TELLING = ['command', 'pattern', 'query', 'url', 'question', 'path', 'name
 
 export function aboutOf({ tool, args }: { readonly tool: string; readonly args: Json }): string {
   const name = oneLine(tool)
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return `${name} ${oneLine(safeJson(args))}`
-  const fields = args as { readonly [key: string]: Json }
-  const paths = Array.isArray(fields['edits']) ? fields['edits'].flatMap(pathIn) : []
+  if (!isObject(args)) return `${name} ${oneLine(safeJson(args))}`
+  const paths = Array.isArray(args['edits']) ? args['edits'].flatMap(pathIn) : []
   if (paths.length > 0) return `${name} ${[...new Set(paths)].map((path) => oneLine(path)).join(', ')}`
-  const telling = TELLING.find((field) => typeof fields[field] === 'string')
-  if (telling === undefined) return Object.keys(fields).length === 0 ? name : `${name} ${oneLine(safeJson(args))}`
-  const value = oneLine(fields[telling] as string)
+  const telling = TELLING.find((field) => typeof args[field] === 'string')
+  if (telling === undefined) return Object.keys(args).length === 0 ? name : `${name} ${oneLine(safeJson(args))}`
+  const value = oneLine(args[telling] as string)
   return telling === 'path' || telling === 'url' || telling === 'command' ? `${name} ${value}` : `${name} "${value}"`
 }
 
@@ -170,7 +170,7 @@ export function unfolded({ number, tool, args, status, outcome }: Folded, texts:
     ...quoted(text.trimEnd() === '' ? '(nothing)' : text.trimEnd(), each),
   }))
   const rows = [
-    own(clipped(`#${number} ${oneLine(tool)} · ${end === '' ? 'ok' : end}`, room.columns)),
+    own(clippedToWidth(`#${number} ${oneLine(tool)} · ${end === '' ? 'ok' : end}`, room.columns)),
     ...asked.rows,
     ...parts.flatMap((part) => [own(part.name), ...part.rows]),
   ]

@@ -4,11 +4,12 @@ import type { Part, Result, StreamEvent } from '../../index.ts'
 import type { Calls } from './call.ts'
 import type { Terminal } from './terminal-input.ts'
 import type { Moving } from './screen.ts'
-import { clipped, fitted, spoken, wrapped } from '../present/text.ts'
+import { clippedToWidth, fitted, spoken, wrapped } from '../present/text.ts'
 import { clean, oneLine } from '../present/clean.ts'
 import { budgetText, UNWHOLE } from '../present/ending.ts'
 import { CUT, isStopped } from '../present/outcome.ts'
 import { outageText } from '../present/outage.ts'
+import { textOf } from '../../view/text.ts'
 
 type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
 
@@ -194,7 +195,7 @@ export class ChatView {
 
   /** What the log has is what was said. Pieces may have been lost on their way, or never came. */
   #reply(event: Of<'agent.message'>): void {
-    const text = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    const text = textOf(event.parts)
     if (this.#thought === '')
       this.#thought = event.parts.map((part) => (part.type === 'reasoning' ? part.text : '')).join(' ')
     this.#fold()
@@ -229,7 +230,7 @@ export class ChatView {
     if (text === '' || this.#folded) return
     this.#folded = true
     const { paint, columns } = this.#terminal
-    this.#terminal.say('call', paint.dim(clipped(`  ∴ ${text}`, columns)))
+    this.#terminal.say('call', paint.dim(clippedToWidth(`  ∴ ${text}`, columns)))
   }
 
   #flush(): void {
@@ -243,12 +244,14 @@ export class ChatView {
     const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
     const calls = this.calls.moving(paint, columns, mark)
     const { line } = this.calls
-    const queued = [...this.queued.values()].map((text) => paint.dim(clipped(`  queued: ${oneLine(text)}`, columns)))
+    const queued = [...this.queued.values()].map((text) =>
+      paint.dim(clippedToWidth(`  queued: ${oneLine(text)}`, columns)),
+    )
     const shown = [
-      ...(thought === '' ? [] : [paint.dim(clipped(`  ∴ ${thought}`, columns))]),
+      ...(thought === '' ? [] : [paint.dim(clippedToWidth(`  ∴ ${thought}`, columns))]),
       ...calls.slice(0, CALLS_MAX),
       ...(calls.length > CALLS_MAX ? [paint.dim(`  … and ${calls.length - CALLS_MAX} more`)] : []),
-      ...(line === '' ? [] : [paint.dim(clipped(`    ${oneLine(line, 2_000)}`, columns))]),
+      ...(line === '' ? [] : [paint.dim(clippedToWidth(`    ${oneLine(line, 2_000)}`, columns))]),
       ...queued,
     ]
     const status = [
@@ -256,7 +259,7 @@ export class ChatView {
       ...spentWords(this.#tokens, this.#cost),
       ...(this.#isStopping ? [] : ['Ctrl-C stops']),
     ].join(' · ')
-    return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(clipped(status, columns - 2))}` }
+    return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(clippedToWidth(status, columns - 2))}` }
   }
 
   #warn(text: string): void {

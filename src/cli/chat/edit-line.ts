@@ -40,7 +40,7 @@ export type Known = {
 
 export const EMPTY_LINE: Line = { cells: [], at: 0, back: 0, draft: [], paste: null }
 
-export function textOf({ cells }: Line): string {
+export function lineText({ cells }: Line): string {
   return cells.map(({ text }) => text).join('')
 }
 
@@ -128,11 +128,11 @@ function enter(line: Line): readonly [Line, Deed | null] {
     return [{ ...line, cells, at: cells.length }, null]
   }
   const shown = line.cells.map((cell) => cell.shown).join('')
-  return [EMPTY_LINE, { type: 'entered', text: textOf(line), shown }]
+  return [EMPTY_LINE, { type: 'entered', text: lineText(line), shown }]
 }
 
 function completed(line: Line, { complete }: Known): readonly [Line, Deed | null] {
-  const text = textOf(line)
+  const text = lineText(line)
   const names = complete(text)
   const [first] = names
   if (first === undefined || line.at < line.cells.length) return [line, null]

@@ -28,7 +28,7 @@ export function exportTo(call: Call): Promise<number> {
     const { session } = await sessionOf(place, call.words[0] ?? '')
     if (format === 'folder') await writeFolder(place, session, out ?? '')
     else {
-      const text = await textOf(place, session, format)
+      const text = await exportText(place, session, format)
       if (out === undefined) printRaw(format === 'md' ? clean(text.trimEnd()) : text.trimEnd())
       else writeNew(out, text)
     }
@@ -38,7 +38,7 @@ export function exportTo(call: Call): Promise<number> {
   })
 }
 
-async function textOf({ store }: Place, session: string, format: 'jsonl' | 'md' | 'json'): Promise<string> {
+async function exportText({ store }: Place, session: string, format: 'jsonl' | 'md' | 'json'): Promise<string> {
   if (format === 'json') {
     const { exportSession } = await import('../../replay.ts')
     return `${safeJson(await exportSession(store, session))}\n`

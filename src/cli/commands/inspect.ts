@@ -15,6 +15,7 @@ import { print, printJson, printSaid, seatOf } from '../present/print.ts'
 import { isPlanned, stateIn, stopsOf } from '../state/workflows.ts'
 import { CallLog, decisionsIn } from '../../view/calls.ts'
 import { stateOf, taskOf, troubleText } from './list.ts'
+import { textOf } from '../../view/text.ts'
 
 export function inspect(call: Call): Promise<number> {
   return readPlace(async (place) => {
@@ -158,7 +159,7 @@ export function summaryOf(events: readonly Event[]) {
     else if (event.type === 'agent.message') {
       sum.requests += 1
       sum.calls += event.calls.length
-      const said = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+      const said = textOf(event.parts)
       if (said.trim() !== '') {
         text = said
         cut = false

@@ -6,7 +6,7 @@ import { Calls, doneRows, type Folded } from '../chat/call.ts'
 import { completions } from '../chat/slash-commands.ts'
 import { type History, openHistory } from '../chat/history.ts'
 import { openTerminal, type Terminal } from '../chat/terminal-input.ts'
-import { clipped, fitted } from '../present/text.ts'
+import { clippedToWidth, fitted } from '../present/text.ts'
 import { type ChatView, messageText } from '../chat/chat-view.ts'
 import { clean, oneLine } from '../present/clean.ts'
 import { counted } from '../present/ending.ts'
@@ -125,7 +125,7 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
   const { terminal, models, setup } = options
   const { paint, columns } = terminal
   const names = models.map((name) => oneLine(name)).join(', ')
-  const where = clipped(`${names} · mode ${setup.mode} · ${clean(setup.folder)}`, columns - 7)
+  const where = clippedToWidth(`${names} · mode ${setup.mode} · ${clean(setup.folder)}`, columns - 7)
   terminal.say('note', `${paint.bold('terret')} ${paint.dim(where)}`)
   for (const note of setup.notes) view.note(clean(note))
   view.note('/help shows what there is. Ctrl-D leaves.')

@@ -4,7 +4,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Call } from '../args.ts'
 import { oneLine, safeJson } from '../present/clean.ts'
-import { isFields, type McpEntry, parseFields, readSettings } from '../state/config.ts'
+import { type McpEntry, parseFields, readSettings } from '../state/config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/folder.ts'
 import { homeOf, makeHome, realFolder, replaceFile } from '../state/home.ts'
@@ -12,6 +12,7 @@ import { codeOf, readPlain } from '../state/plain-file.ts'
 import { print, printJson, printQuoted, typed } from '../present/print.ts'
 import { look, serverNamed, serverOf, toolsText, type Tried, tried } from '../state/servers.ts'
 import { setupFor } from '../state/setup.ts'
+import { isObject } from '../../view/json.ts'
 
 export async function mcp(call: Call): Promise<number> {
   const [verb, name, ...command] = call.words
@@ -144,7 +145,7 @@ async function check(name: string, { url, command, args }: McpEntry): Promise<vo
 /** Every other field stays as it stands there. */
 function write(file: string, name: string, entry: McpEntry | null): void {
   const fields = existsSync(file) ? parseFields(file, readPlain(file) ?? '{}') : {}
-  const servers = isFields(fields['mcp']) ? fields['mcp'] : {}
+  const servers = isObject(fields['mcp']) ? fields['mcp'] : {}
   const { [name]: _gone, ...others } = servers
   const next = { ...fields, mcp: entry ? { ...others, [name]: entry } : others }
   try {

@@ -1,8 +1,9 @@
 // What came of a call, as people read it: whether it went well, why not, and how much it gave. A command that ran and ended with
 // another code than 0 is a result for the log and the model; for a person it failed. Results may come from files: fields are checked.
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
-import { clipped } from './text.ts'
+import { clippedToWidth } from './text.ts'
 import { oneLine, shownLine } from './clean.ts'
+import { isObject } from '../../view/json.ts'
 
 export type ToolResult = Pick<
   Extract<Event, { type: 'agent.tool_result' }>,
@@ -50,7 +51,7 @@ function statusText(status: CallStatus, why: string): string {
 type Fields = { readonly [key: string]: Json }
 
 function fieldsOf(value: unknown): Fields | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+  return isObject(value) ? value : null
 }
 
 /** Null unless it has the fields that `bash` and `skill_run` give. */
@@ -137,7 +138,7 @@ export function tailOf({ good, command }: Outcome, columns: number, indent = '  
   const errors = lastLines(command.stderr.text, Math.max(TAIL_ERRORS_MAX, most - command.stdout.lines))
   const rest = lastLines(command.stdout.text, most - errors.length)
   const shown = [...rest, ...errors].map((line) => {
-    return `${indent}│ ${clipped(shownLine(line.slice(0, LINE_CHARS_MAX)), columns - indent.length - 2)}`
+    return `${indent}│ ${clippedToWidth(shownLine(line.slice(0, LINE_CHARS_MAX)), columns - indent.length - 2)}`
   })
   const hidden = all - shown.length
   return hidden > 0 && shown.length > 0 ? [`${indent}┊ ${linesText(hidden)} before these`, ...shown] : shown

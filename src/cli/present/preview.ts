@@ -5,6 +5,7 @@ import type { Pending } from '../../index.ts'
 import type { FileChange, Preview } from '../../tools/files/preview.ts'
 import { broken, type Paint, widthOf } from './text.ts'
 import { endShown, exposedLine, oneLine, safeJson, shownLine } from './clean.ts'
+import { isObject } from '../../view/json.ts'
 
 /** Before a line of text, before the rest of it, and before a remark of ours between its lines. */
 const MARGIN = '  │ '
@@ -79,7 +80,7 @@ const TONES = { ' ': 'same', '+': 'added', '-': 'removed', '\\': 'added' } as co
 
 /** Arguments as people read them: short ones on a line, texts in full below their name. */
 function argRows(args: unknown, { columns }: Room): readonly Row[] {
-  const isPlain = typeof args !== 'object' || args === null || Array.isArray(args)
+  const isPlain = !isObject(args)
   return Object.entries(isPlain ? { arguments: args } : args).flatMap(([name, value]: [string, unknown]) => {
     const key = oneLine(name, 60)
     const row = (text: string): Row => rowOf(`${MARGIN}${text}`, 'text', key, columns)

@@ -89,7 +89,7 @@ function columnsOf(character: string): number {
 }
 
 /** Its beginning, at most so wide. For text without colours. */
-export function clipped(text: string, width: number): string {
+export function clippedToWidth(text: string, width: number): string {
   const seen = text.slice(0, Math.max(1, width) * UNITS_PER_COLUMN + 1)
   if (seen === text && widthOf(text) <= width) return text
   const [head = ''] = broken(seen, Math.max(1, width - 1))

@@ -2,11 +2,12 @@
 // now. Everything that models, tools and files say is cleaned first. It shows; it decides nothing.
 import type { Json, StreamEvent } from '../../index.ts'
 import type { BashLine } from '../../tools/index.ts'
-import { Cleaner, clipped, clippedEnd, fitted, saidText, widthOf } from './text.ts'
+import { Cleaner, clippedToWidth, clippedEnd, fitted, saidText, widthOf } from './text.ts'
 import { oneLine, safeJson } from './clean.ts'
 import { outageText } from './outage.ts'
 import { CUT, isStopped, outcomeOf, outcomeText, tailOf } from './outcome.ts'
 import { failureOf, isPlanned, stateOfReply } from '../state/workflows.ts'
+import { textOf } from '../../view/text.ts'
 
 export interface View {
   /** Whether it wants what the model says while it says it. */
@@ -122,7 +123,7 @@ class Lines {
 
   /** What it does, and the end of what it says, in so many columns. */
   line(width: number): string {
-    const head = clipped(oneLine(this.#now, 400), width)
+    const head = clippedToWidth(oneLine(this.#now, 400), width)
     if (!this.#isSaying) return head
     return `${head} ${clippedEnd(oneLine(this.#said, Number.POSITIVE_INFINITY), width - widthOf(head) - 1)}`
   }
@@ -220,7 +221,7 @@ class Lines {
     this.#tokens += (event.usage?.inputTokens ?? 0) + (event.usage?.outputTokens ?? 0)
     this.#cost += event.cost ?? 0
     if (event.verdict.type !== 'continue') return null
-    const said = event.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    const said = textOf(event.parts)
     const calls = event.calls.map(({ tool, args }, index) => {
       this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
       return `→ ${oneLine(tool)} ${callText(args)}`

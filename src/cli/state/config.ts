@@ -4,6 +4,7 @@ import { dirname, isAbsolute, resolve } from 'node:path'
 import { nearest } from '../../options.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { readPlain } from './plain-file.ts'
+import { isObject } from '../../view/json.ts'
 
 export const MODES = ['plan', 'ask', 'auto'] as const
 export type Mode = (typeof MODES)[number]
@@ -76,7 +77,7 @@ export function parseFields(file: string, text: string): Readonly<Record<string,
     const why = error instanceof Error ? error.message : String(error)
     throw new Refusal(EXIT.config, `${file} is no valid JSON: ${why}. Correct it.`)
   }
-  if (!isFields(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object.`)
+  if (!isObject(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object.`)
   return value
 }
 
@@ -116,7 +117,7 @@ function oneOf<T extends string>(...words: readonly T[]): Check<T> {
 
 const table = <T>(check: Check<T>): Check<Readonly<Record<string, T>>> => {
   return (value, where) => {
-    if (!isFields(value)) throw bad(where, 'must be an object')
+    if (!isObject(value)) throw bad(where, 'must be an object')
     return Object.fromEntries(
       Object.entries(value).map(([name, item]) => [name, check(item, { ...where, field: `${where.field}.${name}` })]),
     )
@@ -125,7 +126,7 @@ const table = <T>(check: Check<T>): Check<Readonly<Record<string, T>>> => {
 
 function object<T extends object>(checks: { readonly [K in keyof T]-?: Check<NonNullable<T[K]>> }): Check<T> {
   return (value, where) => {
-    if (!isFields(value)) throw bad(where, 'must be an object')
+    if (!isObject(value)) throw bad(where, 'must be an object')
     const entries = Object.entries(value).map(([name, item]) => {
       const inner = { ...where, field: `${where.field}.${name}` }
       const check = Object.hasOwn(checks, name) ? (checks[name as keyof T] as Check<unknown>) : undefined
@@ -219,8 +220,4 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
   tracing: object<TracingEntry>({ local: flag, otlp: text, content: flag }),
   memory: flag,
   endpoints: table(endpoint),
-}
-
-export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -19,10 +19,10 @@ export function recordFolder({ folders }: Home, started: Started): void {
 
 /** In the order they were started. */
 export function startedSessions({ folders }: Pick<Home, 'folders'>): readonly Started[] {
-  return textOf(folders).split('\n').flatMap(startedIn)
+  return fileText(folders).split('\n').flatMap(startedIn)
 }
 
-function textOf(file: string): string {
+function fileText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
@@ -67,7 +67,7 @@ function startedIn(line: string): readonly Started[] {
 
 /** The folders of these, from a file that may have many more. */
 export function foldersOf({ folders }: Home, sessions: ReadonlySet<string>): ReadonlyMap<string, string> {
-  const lines = textOf(folders).split('\n')
+  const lines = fileText(folders).split('\n')
   // An id stands between the third and the fourth quote, if it has no quote of its own. Only lines that are asked for are parsed.
   const odd = [...sessions].some((session) => JSON.stringify(session) !== `"${session}"`)
   const known = lines.filter((line) => odd || sessions.has(line.split('"', 4)[3] ?? '')).flatMap(startedIn)

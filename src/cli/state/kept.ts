@@ -1,10 +1,10 @@
 // Rules that a person kept when they were asked: "always". By the folder they hold in, in the user's own data folder and never in a
 // workspace. Each allows one exact action; what a rule denies or asks about stays so.
 import type { Rule } from '../../index.ts'
-import { isFields } from './config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { type Home, makeHome, replaceFile } from './home.ts'
 import { BYTES_MAX, readPlain } from './plain-file.ts'
+import { isObject } from '../../view/json.ts'
 
 export type Kept = { readonly rule: Rule; readonly by: string; readonly at: string }
 type Folders = Readonly<Record<string, readonly Kept[]>>
@@ -44,13 +44,13 @@ function foldersOf({ rules }: Home): Folders {
   if (text === null) return {}
   try {
     const { version, folders } = JSON.parse(text) as { readonly version: unknown; readonly folders: unknown }
-    if (version === 1 && isFields(folders) && Object.values(folders).every(isKeptList)) return folders as Folders
+    if (version === 1 && isObject(folders) && Object.values(folders).every(isKeptList)) return folders as Folders
   } catch {}
   throw new Refusal(EXIT.config, `${rules} cannot be read. Repair it, or remove it to keep rules anew.`)
 }
 
 function isKeptList(value: unknown): boolean {
-  return Array.isArray(value) && value.every((each) => isFields(each) && isFields(each['rule']) && isText(each['by']))
+  return Array.isArray(value) && value.every((each) => isObject(each) && isObject(each['rule']) && isText(each['by']))
 }
 
 function isText(value: unknown): boolean {

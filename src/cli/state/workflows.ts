@@ -4,6 +4,7 @@ import type { HarnessOptions } from '../../index.ts'
 import type { Event } from '../../kernel/index.ts'
 import type { Graph, ReportState } from '../../graphs/index.ts'
 import { oneLine } from '../present/clean.ts'
+import { textOf } from '../../view/text.ts'
 
 export type Workflow = 'report' | 'report_with_model'
 
@@ -109,7 +110,7 @@ export function stateOfReply({
   parts,
 }: Pick<Extract<Event, { type: 'agent.message' }>, 'parts'>): Partial<ReportState> | null {
   try {
-    const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    const text = textOf(parts)
     const { state } = JSON.parse(text) as { readonly state?: Partial<ReportState> }
     return state ?? null
   } catch {

@@ -19,14 +19,14 @@ const CLASSES: Readonly<Record<string, ProviderFailureClass>> = {
 
 /** Thrown by the client: before the answer, or while it was read. */
 export function brokenBy(error: unknown): ModelFailure {
-  if (!isObject(error)) return failure('other', `The client threw ${String(error)}.`)
+  if (!isObjectOrList(error)) return failure('other', `The client threw ${String(error)}.`)
   const said = wordsOf(error)
   const known = CLASSES[String(error['name'])]
   if (known) return failure(known, said)
   const { statusCode: status, responseBody: body, isRetryable } = error
   if (typeof status === 'number') {
     const told = typeof body === 'string' ? troubleIn(body) : { message: '' }
-    const headers = isObject(error['responseHeaders']) ? (error['responseHeaders'] as Record<string, string>) : {}
+    const headers = isObjectOrList(error['responseHeaders']) ? (error['responseHeaders'] as Record<string, string>) : {}
     return failureOf({ status, ...told, message: told.message || said, ...retryAfter(headers) })
   }
   const lost = isRetryable === true || /fetch failed|terminated|ECONN|ENOTFOUND|ETIMEDOUT|socket|network/i.test(said)
@@ -35,7 +35,7 @@ export function brokenBy(error: unknown): ModelFailure {
 
 /** Sent in a stream that had begun: what it cannot name is the provider's own trouble. */
 export function failureIn(error: unknown): ModelFailure {
-  const isPlain = isObject(error) && !(error instanceof Error)
+  const isPlain = isObjectOrList(error) && !(error instanceof Error)
   const told = isPlain ? failureOf(troubleIn(JSON.stringify(error))) : null
   const found = told ?? (typeof error === 'string' ? failureOf({ message: error }) : brokenBy(error))
   return found.class === 'other' ? failure('server', found.message) : found
@@ -44,10 +44,10 @@ export function failureIn(error: unknown): ModelFailure {
 function wordsOf(error: { readonly [key: string]: unknown }): string {
   const { message, name, cause } = error
   const words = (typeof message === 'string' && message) || (typeof name === 'string' && name) || 'The call failed.'
-  const why = isObject(cause) && typeof cause['message'] === 'string' ? cause['message'] : ''
+  const why = isObjectOrList(cause) && typeof cause['message'] === 'string' ? cause['message'] : ''
   return why === '' || words.includes(why) ? words : `${words} (${why})`
 }
 
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+function isObjectOrList(value: unknown): value is { readonly [key: string]: unknown } {
   return value !== null && typeof value === 'object'
 }

@@ -3,7 +3,7 @@
 import type { LanguageModelV3, SharedV3ProviderMetadata } from '@ai-sdk/provider'
 import type { Json, Part } from '../../kernel/content.ts'
 import type { Opaque } from '../protocols/protocol.ts'
-import { isObject } from '../protocols/json.ts'
+import { isObject } from '../../view/json.ts'
 
 export type Origin = Pick<LanguageModelV3, 'provider' | 'modelId'>
 

@@ -10,6 +10,7 @@ import type { Delta, ModelFailure, Reply, ReplyCall } from '../../kernel/ports.t
 import { failureIn } from './failure.ts'
 import { marked, type Origin } from './marks.ts'
 import { failure } from '../http/failures.ts'
+import { isObject } from '../../view/json.ts'
 
 /** One part or call of the reply, in the order of their start. */
 type Slot = {
@@ -209,10 +210,6 @@ function costOf({ usage, providerMetadata = {} }: Finish): number | null {
   const told = [usage.raw, ...Object.values(providerMetadata).map((of) => of['usage'])]
   const cost = told.map((each) => (isObject(each) ? each['cost'] : undefined)).find((each) => typeof each === 'number')
   return typeof cost === 'number' && cost > 0 && Number.isFinite(cost) ? Math.ceil(cost * 1_000_000) : null
-}
-
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 /** The provider's own object may change after us; what is kept may not. */

@@ -86,9 +86,9 @@ export function troubleIn(body: string): Pick<Trouble, 'code' | 'message'> {
   try {
     const parsed: unknown = JSON.parse(body)
     const outer = Array.isArray(parsed) ? (parsed[0] as unknown) : parsed
-    const error = isRecord(outer) ? (outer['error'] ?? outer) : outer
+    const error = isObjectOrList(outer) ? (outer['error'] ?? outer) : outer
     if (typeof error === 'string') return { message: error }
-    if (isRecord(error)) {
+    if (isObjectOrList(error)) {
       const code = [error['code'], error['type'], error['status']].find((value) => typeof value === 'string')
       const message = error['message'] ?? error['detail']
       return {
@@ -113,6 +113,6 @@ export function retryAfter(headers: Readonly<Record<string, string>>): { readonl
   return wait >= 0 ? { retryAfterMs: Math.min(wait, RETRY_MS_MAX) } : {}
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+function isObjectOrList(value: unknown): value is Readonly<Record<string, unknown>> {
   return value !== null && typeof value === 'object'
 }

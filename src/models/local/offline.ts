@@ -8,7 +8,8 @@ import { FINAL_RESULT, PROMPTED } from '../output.ts'
 import { FREE } from '../price.ts'
 import { sound, type Turn } from '../protocols/sound.ts'
 import { readJson } from '../protocols/tolerant.ts'
-import { isObject } from '../protocols/json.ts'
+import { isObject } from '../../view/json.ts'
+import { shortened } from '../../view/text.ts'
 
 const NAME = 'offline'
 /** How every answer begins. */
@@ -47,7 +48,7 @@ const RULES: readonly Rule[] = [useTool, giveValue, tellResults, tellInput]
 function answerTo(request: Request): Answer {
   const { turns } = sound(request.messages)
   const last = turns.at(-1)
-  const said = turns.filter((turn) => turn.type === 'user').map((turn) => textOf(turn.parts))
+  const said = turns.filter((turn) => turn.type === 'user').map((turn) => paragraphsOf(turn.parts))
   const text = said.findLast((each) => !each.startsWith('<harness_notice')) ?? ''
   const asked: Asked = { request, text, results: last?.type === 'assistant' ? last.results : null }
   for (const rule of RULES) {
@@ -139,7 +140,7 @@ function giveValue({ request: { output, instructions } }: Asked): Answer | null 
 function tellResults({ results }: Asked): Answer | null {
   if (results === null || results.length === 0) return null
   const told = results.map(({ tool, ok, content }) => {
-    return `${tool} ${ok ? 'gave' : 'failed'}:\n\`\`\`\n${clipped(content)}\n\`\`\``
+    return `${tool} ${ok ? 'gave' : 'failed'}:\n\`\`\`\n${shortened(content, SHOWN_CHARS_MAX)}\n\`\`\``
   })
   return { text: `${SAYS} It did what it was told.\n${told.join('\n')}\nThat is all it can say about it.` }
 }
@@ -149,7 +150,7 @@ function tellInput({ text, request }: Asked): Answer {
   const [sentence = ''] = /^[^]*?[.!?](?=\s|$)/.exec(text.trim()) ?? [text.trim()]
   const names = request.tools.map(({ name }) => name).filter((name) => name !== FINAL_RESULT)
   const how = names.length > 0 ? `\nTools: ${names.join(', ')}. Say "use TOOL with {…}" to have one called.` : ''
-  return { text: `${SAYS}\nWords: ${words}. First sentence: "${clipped(sentence)}"${how}` }
+  return { text: `${SAYS}\nWords: ${words}. First sentence: "${shortened(sentence, SHOWN_CHARS_MAX)}"${how}` }
 }
 
 function spoken({ text, call }: Answer, { seq }: Request, context: CallContext): Reply {
@@ -164,10 +165,6 @@ function spoken({ text, call }: Answer, { seq }: Request, context: CallContext):
   return { type: 'reply', parts: [{ type: 'text', text }], calls, finish, usage: null, cost: 0, route: NAME }
 }
 
-function textOf(parts: readonly Part[]): string {
+function paragraphsOf(parts: readonly Part[]): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n')
-}
-
-function clipped(text: string): string {
-  return text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}…` : text
 }

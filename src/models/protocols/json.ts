@@ -10,10 +10,6 @@ export function json(value: Json): string {
   return text.includes('\\ud') ? JSON.stringify(value, whole) : text
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, Json>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function whole(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.replace(HALF_PAIR, '\ufffd') : value
 }

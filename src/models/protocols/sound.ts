@@ -3,6 +3,7 @@
 // Pure, and the same for the same start of a log.
 import type { CallStatus, CallKey, Json, Part } from '../../kernel/content.ts'
 import type { Message, ShownCall } from '../../kernel/transcript.ts'
+import { isObject } from '../../view/json.ts'
 
 type Fields = { readonly [key: string]: Json }
 /** `raw` are the same arguments as the model itself wrote them. */
@@ -150,7 +151,7 @@ function contentOf(result: Tool | undefined): string {
 function callOf({ key, id: given, tool: name, args: written, raw }: ShownCall, seq: number, ledger: Ledger): SoundCall {
   const id = idOf(given, key, seq, ledger)
   const tool = WORD.test(name) ? name : cleaned(name)
-  const args = isFields(written) ? written : written === null ? {} : { arguments: written }
+  const args = isObject(written) ? written : written === null ? {} : { arguments: written }
   if (tool !== name) ledger.mended.push({ seq, what: 'odd_name', call: key })
   if (args !== written) ledger.mended.push({ seq, what: 'odd_arguments', call: key })
   return args === written && raw !== undefined ? { id, tool, args, raw } : { id, tool, args }
@@ -185,10 +186,6 @@ function ownId(key: CallKey, tries: number, idPattern: RegExp): string {
 
 function base36(value = 0, length: number): string {
   return value.toString(36).padStart(length, '0')
-}
-
-function isFields(value: Json): value is Fields {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 function isSomething(part: Part): boolean {

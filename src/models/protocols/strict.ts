@@ -1,8 +1,8 @@
 // May a provider be told to keep to this schema to the letter? Only if every object in it requires all its properties and
 // forbids others, and it uses nothing that OpenAI's strict mode refuses. A refused schema costs the whole request.
 import type { Json } from '../../kernel/content.ts'
-import { isObject } from './json.ts'
 import { hasRootChoice } from './tool-schema.ts'
+import { isObject } from '../../view/json.ts'
 
 /** https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas, and what explains a schema. */
 // biome-ignore format: a list of words

@@ -20,7 +20,7 @@ export function readJson(said: string, cut = false): Json | undefined {
   const last = pairs.slice(-SPANS_MAX).reverse()
   const spans = last.map(([start, end]) => trimmed.slice(start, end + 1))
   const fence = lastFence(trimmed)
-  const texts = [trimmed, ...(fence === null ? [] : [fence]), ...spans.filter(isObject), ...spans]
+  const texts = [trimmed, ...(fence === null ? [] : [fence]), ...spans.filter(opensObject), ...spans]
   for (const text of texts) {
     const value = parsed(text)
     if (value !== undefined) return value
@@ -34,7 +34,7 @@ export function readJson(said: string, cut = false): Json | undefined {
   return parsed(withoutTrailingCommas(closed(trimmed, open)))
 }
 
-function isObject(text: string): boolean {
+function opensObject(text: string): boolean {
   return text.startsWith('{')
 }
 

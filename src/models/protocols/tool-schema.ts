@@ -1,7 +1,7 @@
 // The schema of a tool as providers take it: an object with properties, and no choice at its root. A tool whose input is a
 // union is shown as one object with the fields of all its branches; its own schema still checks what comes. Pure.
 import type { Json } from '../../kernel/content.ts'
-import { isObject } from './json.ts'
+import { isObject } from '../../view/json.ts'
 
 type Fields = { readonly [key: string]: Json }
 /** By name, in the order they were found: what each branch says of it. */

@@ -4,6 +4,7 @@ import type { BlobRef, CallStatus, EffectClass, Gate, Json } from '../../kernel/
 import type { Failure } from '../../kernel/failure.ts'
 import { canonicalJson } from '../../tools/core/canonical.ts'
 import { type ClassifiedFailure, classify } from '../../sessions/classify.ts'
+import { stringOf } from '../../view/json.ts'
 
 /** What one call came to. Sealed, `print` stands for the arguments, and a hash for a long output. */
 export type CallOutcome = {
@@ -47,7 +48,7 @@ export function isTransient(attempt: CallOutcome): boolean {
 }
 
 function classified({ status, failure, metadata, output }: CallOutcome): ClassifiedFailure | null {
-  const result = { type: 'agent.tool_result', status, content: textOf(output) } as const
+  const result = { type: 'agent.tool_result', status, content: stringOf(output) } as const
   return classify({ ...result, ...(failure ? { failure } : {}), ...(metadata === undefined ? {} : { metadata }) })
 }
 
@@ -115,12 +116,8 @@ function hashOf(output: CallOutcome['output']): string {
   return typeof output === 'string' ? hash('sha256', output) : output.hash
 }
 
-function textOf(output: CallOutcome['output']): string {
-  return typeof output === 'string' ? output : ''
-}
-
 export function errorOf({ output, failure }: CallOutcome): string {
-  return textOf(output) || (failure?.message ?? '')
+  return stringOf(output) || (failure?.message ?? '')
 }
 
 function lineOf(text: string): string {

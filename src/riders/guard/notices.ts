@@ -3,6 +3,7 @@
 // read as the harness's own.
 import type { Allow } from '../../kernel/content.ts'
 import type { Run } from '../../kernel/session.ts'
+import { shortened } from '../../view/text.ts'
 
 export type Answering = { readonly writers: ReadonlySet<string>; readonly finalResult: boolean }
 
@@ -89,19 +90,17 @@ function repeats(what: Repeated, count: number): string {
 export function haltText(what: Repeated, count: number, error: string | null): string {
   return error === null
     ? `Stopping: ${repeats(what, count)}`
-    : `Stopping: ${repeats(what, count)} Last error: ${cut(error)}`
+    : `Stopping: ${repeats(what, count)} Last error: ${reasonOf(error)}`
 }
 
 export function rejectedText(tool: string, error: string): string {
-  return `Stopping: ${named(tool)} was not allowed, and was called again with the same arguments. Reason: ${cut(error)}`
+  return `Stopping: ${named(tool)} was not allowed, and was called again with the same arguments. Reason: ${reasonOf(error)}`
 }
 
 export function permanentText(tool: string, error: string): string {
-  return `Stopping: ${named(tool)} cannot work here, and trying again would not help. Reason: ${cut(error)}`
+  return `Stopping: ${named(tool)} cannot work here, and trying again would not help. Reason: ${reasonOf(error)}`
 }
 
-/** Never between the two halves of one character. */
-function cut(error: string): string {
-  if (error.length <= ERROR_CHARS_MAX) return error || 'none was given.'
-  return `${error.slice(0, ERROR_CHARS_MAX).replace(/[\uD800-\uDBFF]$/, '')}…`
+function reasonOf(error: string): string {
+  return shortened(error, ERROR_CHARS_MAX) || 'none was given.'
 }

@@ -6,6 +6,7 @@ import type { Clock, Model, ModelFailure, Reply, Request } from '../../kernel/po
 import { clip } from '../core/bound.ts'
 import { ToolFailure } from '../core/output.ts'
 import type { StandardSchema, ToolContext } from '../core/tool.ts'
+import { textOf } from '../../view/text.ts'
 
 export type Entry = {
   readonly index: number
@@ -71,7 +72,7 @@ type Read = Pick<Entry, 'ok' | 'result' | 'truncated' | 'error'>
 /** Text, or what the schema makes of it. Anything else is no answer. */
 async function readingOf(reply: Reply, output: StandardSchema | null): Promise<Read> {
   if (reply.calls.length > 0) return { ok: false, error: 'The model asked for a tool, and there is none here.' }
-  const text = reply.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const text = textOf(reply.parts)
   if (reply.finish === 'refusal')
     return { ok: false, error: clip(`The model refused: ${text || 'no reason'}`, ERROR_CHARS_MAX) }
   if (text.trim() === '') return { ok: false, error: 'The model answered nothing.' }

@@ -7,14 +7,15 @@ import type { Failure } from '../../kernel/failure.ts'
 import { outsideOf as outsideIn } from '../../kernel/ledger.ts'
 import type { ReplyCall } from '../../kernel/ports.ts'
 import { canonicalJson, sorted } from './canonical.ts'
-import { bounded, clipped, invalidText } from './invalid.ts'
+import { bounded, invalidText } from './invalid.ts'
 import { likenessOf } from '../policy/likeness.ts'
 import { isSuspect, normalised, parse, readingOf } from '../repair/reading.ts'
 import { isTooMuch, VALUES_MAX } from '../repair/repair.ts'
 import { plainCopy, firstNonJson, TOO_DEEP } from './plain.ts'
 import { judge, type Policy } from '../policy/policy.ts'
-import { isObject, type JsonObject } from '../repair/shape.ts'
 import type { Approval, Tool } from './tool.ts'
+import { isObject, type JsonObject } from '../../view/json.ts'
+import { clipped } from '../../view/text.ts'
 
 /** Longer arguments of a refused call are not kept. */
 const REFUSED_CHARS_MAX = 2048

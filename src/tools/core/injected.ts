@@ -1,8 +1,8 @@
 // Arguments that the host supplies: taken out of what the model is told and of what it sends, and put back for the handler. They
 // are in no event, so they cannot be read; an approval is bound to a hash of them.
 import type { Json } from '../../kernel/content.ts'
-import { isObject } from '../repair/shape.ts'
 import type { StandardSchema, Validation } from './standard.ts'
+import { isObject } from '../../view/json.ts'
 
 type Values = { readonly [name: string]: Json | (() => Json) }
 

@@ -2,8 +2,10 @@
 // Names, types, lengths and short previews only: content is never repeated.
 import type { Json } from '../../kernel/content.ts'
 import type { Reading } from '../repair/reading.ts'
-import { isObject, type JsonObject, objectShape, type Shape, shapesOf } from '../repair/shape.ts'
+import { objectShape, type Shape, shapesOf } from '../repair/shape.ts'
 import type { Tool } from './tool.ts'
+import { isObject, type JsonObject } from '../../view/json.ts'
+import { clipped } from '../../view/text.ts'
 
 type Issue = { readonly message: string; readonly path?: readonly unknown[] | undefined }
 
@@ -28,11 +30,6 @@ export function bounded(text: string): string {
   if (text.length * 3 <= TEXT_BYTES_MAX || Buffer.byteLength(text) <= TEXT_BYTES_MAX) return text
   const cut = Buffer.from(text).subarray(0, TEXT_BYTES_MAX - 3)
   return `${cut.toString().replace(/\uFFFD+$/, '')}…`
-}
-
-export function clipped(text: string, max: number): string {
-  if (text.length <= max) return text
-  return `${text.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
 
 function problemOf({ closed, written }: Reading): string {

@@ -4,6 +4,7 @@ import type { OwnerBody } from '../../kernel/event.ts'
 import type { FailureKind } from '../../kernel/failure.ts'
 import { flag, listOf, needed, optionsOf, record, text } from '../../options.ts'
 import { firstNonJson, TOO_DEEP } from './plain.ts'
+import { isObject } from '../../view/json.ts'
 
 /** What a call adds to its session beside its result, in the same commit: a later look at it, or something learned. */
 export type Follow =
@@ -101,7 +102,7 @@ function isOutput(value: unknown): value is Output {
 }
 
 function sorted(_key: string, value: unknown): unknown {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value
+  if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 

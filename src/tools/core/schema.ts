@@ -2,6 +2,7 @@
 // Not a schema library for users: their tools bring zod, valibot or any other that speaks Standard Schema.
 import type { Frozen, Json } from '../../kernel/content.ts'
 import type { StandardSchema } from './tool.ts'
+import { isObject } from '../../view/json.ts'
 
 type Issue = { readonly message: string; readonly path: readonly (string | number)[] }
 type Checked<T> = { readonly value: T; readonly issues?: undefined } | { readonly issues: readonly Issue[] }
@@ -36,7 +37,7 @@ export function object<F extends Fields>(fields: F, description?: string): Objec
 }
 
 function checkObject<T>(fields: Fields, value: unknown): Checked<T> {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return wrong('an object', value)
+  if (!isObject(value)) return wrong('an object', value)
   const given = value as Readonly<Record<string, unknown>>
   const issues: Issue[] = []
   const checked: Record<string, unknown> = {}

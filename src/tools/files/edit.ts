@@ -13,7 +13,7 @@ import { renamed } from '../repair/repair.ts'
 import { flag, type Infer, integer, list, object, optional, text } from '../core/schema.ts'
 import { defineTool, type Tool, type ToolContext } from '../core/tool.ts'
 import { changeIn, undoChanges } from './undo.ts'
-import { isObject } from '../repair/shape.ts'
+import { isObject } from '../../view/json.ts'
 
 const one = object({
   path: text('The file, from the workspace root or absolute.', { min: 1 }),

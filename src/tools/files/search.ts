@@ -137,7 +137,7 @@ class Findings {
     if (message.type === 'begin') {
       this.more = this.files.length === this.#filesMax
       if (this.more) return false
-      const path = this.#pathOf(textOf(message.data.path))
+      const path = this.#pathOf(lineText(message.data.path))
       this.files.push({ path, lines: [], matches: 0, more: false })
     }
     if (message.type === 'match' || message.type === 'context') this.#row(message.type, message.data)
@@ -173,13 +173,13 @@ class Findings {
   }
 }
 
-function textOf(value: Bytes): string {
+function lineText(value: Bytes): string {
   return 'text' in value ? value.text : Buffer.from(value.bytes, 'base64').toString()
 }
 
 /** A long line is cut so that its first match can be seen. */
 function excerpt({ lines, submatches }: Row, redact: ToolContext['redact']): string {
-  const whole = textOf(lines).replace(/\r?\n$/, '')
+  const whole = lineText(lines).replace(/\r?\n$/, '')
   // Before the cut: half of a secret is not recognized.
   const line = redact(whole)
   if (line.length <= LINE_CHARS_MAX) return line

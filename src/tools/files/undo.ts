@@ -6,6 +6,7 @@ import { look, remove, replace } from './disk.ts'
 import { ToolFailure } from '../core/output.ts'
 import { exclusive, type Guard, locate } from './paths.ts'
 import type { ToolContext, Undone } from '../core/tool.ts'
+import { isObject } from '../../view/json.ts'
 
 /** What a change leaves in its result's metadata, so that it can be taken back. */
 export type Change = {
@@ -62,7 +63,7 @@ async function kept({ replaced, before }: Change, context: ToolContext): Promise
 
 /** The change in a result's metadata, if there is one. */
 export function changeIn(value: Json | undefined): readonly Change[] {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return []
+  if (!isObject(value)) return []
   const { path, hash: after, before = null, replaced = null } = value as Readonly<Record<string, Json>>
   if (typeof path !== 'string' || typeof after !== 'string' || after === before) return []
   if ((before !== null && typeof before !== 'string') || (replaced !== null && typeof replaced !== 'string')) return []

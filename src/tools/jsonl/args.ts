@@ -2,7 +2,7 @@
 import type { Json } from '../../kernel/content.ts'
 import { COMPARED_AS, OPERATORS } from './filter.ts'
 import { type Field, flag, type Infer, integer, list, object, optional, text } from '../core/schema.ts'
-import { isObject } from '../repair/shape.ts'
+import { isObject } from '../../view/json.ts'
 
 const where = object({
   field: text('Field path: a.b, a[0], a[-1] or a["any key"].', { min: 1 }),

@@ -93,17 +93,17 @@ function testOf(name: string, where: Where): Test {
 }
 
 function plainTest(name: string, op: Where['op'], value: string): (found: Value) => boolean {
-  if (op === 'contains') return (found) => textOf(found).includes(value)
+  if (op === 'contains') return (found) => filterText(found).includes(value)
   if (op === 'regex') {
     const find = finderOf(name, value, '')
-    return (found) => find([textOf(found)])[0] !== -1
+    return (found) => find([filterText(found)])[0] !== -1
   }
   const equal = equalTo(value)
   return op === 'eq' ? equal : (found) => !equal(found)
 }
 
 /** What an untyped filter sees: a string as it is, anything else as JSON. */
-export function textOf(value: Value): string {
+export function filterText(value: Value): string {
   return typeof value === 'string' ? value : writeJson(value)
 }
 
@@ -112,7 +112,7 @@ function equalTo(value: string): (found: Value) => boolean {
   const target = exactOf(value)
   return (found) => {
     const number = target !== null && isNumeral(found) ? exactOf(found.text) : null
-    return target !== null && number !== null ? compareExact(number, target) === 0 : textOf(found) === value
+    return target !== null && number !== null ? compareExact(number, target) === 0 : filterText(found) === value
   }
 }
 

@@ -2,7 +2,7 @@
 import { count, filled, optionsOf } from '../../options.ts'
 import { bound, clip, CONTENT_CHARS_MAX } from '../core/bound.ts'
 import { type Args, input, writtenValues } from './args.ts'
-import { at, compileWhere, type Filter, judge, type Path, pathOf, textOf } from './filter.ts'
+import { at, compileWhere, type Filter, judge, type Path, pathOf, filterText } from './filter.ts'
 import { watcher } from './regex.ts'
 import { readJson, type Value, writeJson } from './reader.ts'
 import { scan, type Scanned } from './scan.ts'
@@ -205,6 +205,6 @@ function rendered(number: number, row: Value, { fields, searches, redact }: Comp
 
 /** What fits stays as it is; what does not becomes the beginning of its text. */
 function cut(value: Value, charsMax: number, redact: ToolContext['redact']): Value {
-  const whole = textOf(value)
+  const whole = filterText(value)
   return charsMax === 0 || whole.length <= charsMax ? value : `${clip(redact(whole), charsMax)}…`
 }

@@ -1,6 +1,6 @@
 // Arguments that a tool wants repeated as HTTP headers, which the newest revision allows: is its wish one that may be granted?
 // The SDK sends them. A tool whose wish breaks the rules must not be offered.
-import { isRecord } from './pins.ts'
+import { isObject } from '../../view/json.ts'
 
 const KEY = 'x-mcp-header'
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -11,7 +11,7 @@ export function checkHeaders(schema: unknown): void {
   const names = new Set<string>()
   const visit = (value: unknown, isProperty: boolean): void => {
     if (Array.isArray(value)) for (const item of value) visit(item, false)
-    if (!isRecord(value)) return
+    if (!isObject(value)) return
     if (Object.hasOwn(value, KEY)) {
       const name = value[KEY]
       if (!isProperty || typeof name !== 'string' || !TOKEN.test(name) || !TYPES.includes(value['type']))
@@ -20,7 +20,7 @@ export function checkHeaders(schema: unknown): void {
       names.add(name.toLowerCase())
     }
     for (const [key, item] of Object.entries(value)) {
-      if (key !== 'properties' || !isRecord(item)) visit(item, false)
+      if (key !== 'properties' || !isObject(item)) visit(item, false)
       else for (const property of Object.values(item)) visit(property, isProperty)
     }
   }

@@ -7,9 +7,9 @@ import { comesBack, said, Unreachable } from './failure.ts'
 import { Gate } from './gate.ts'
 import { httpTransport, type Sdk } from './http.ts'
 import type { McpOptions, Settings } from './options.ts'
-import { isRecord } from './pins.ts'
 import { StdioTransport } from './stdio.ts'
 import { allowedEnvironment } from '../shell/sandbox.ts'
+import { isObject } from '../../view/json.ts'
 
 export type RawTool = Readonly<Record<string, unknown>>
 export type CallResult = Awaited<ReturnType<Client['callTool']>>
@@ -210,9 +210,9 @@ const ANYTHING = {
 }
 
 function pageOf(result: unknown): { readonly tools: readonly RawTool[]; readonly next: string | undefined } {
-  if (!isRecord(result) || !Array.isArray(result['tools'])) throw new Error('Its list of tools is not a list.')
+  if (!isObject(result) || !Array.isArray(result['tools'])) throw new Error('Its list of tools is not a list.')
   const next = result['nextCursor']
-  return { tools: result['tools'].filter(isRecord), next: typeof next === 'string' ? next : undefined }
+  return { tools: result['tools'].filter(isObject), next: typeof next === 'string' ? next : undefined }
 }
 
 type Limit = { readonly clock: Clock; readonly ms: number; readonly signal: AbortSignal }

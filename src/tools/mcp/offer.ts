@@ -6,9 +6,10 @@ import { compile, type JsonSchema } from '../core/json-schema.ts'
 import { checkHeaders } from './headers.ts'
 import type { RawTool } from './link.ts'
 import { offeredName, type Settings } from './options.ts'
-import { definitionOf, INSTRUCTIONS, isRecord, type Pinned } from './pins.ts'
+import { definitionOf, INSTRUCTIONS, type Pinned } from './pins.ts'
 import { isHiding, shown, visible } from './text.ts'
 import { defineTool, type Tool, type ToolContext } from '../core/tool.ts'
+import { isObject } from '../../view/json.ts'
 
 /** One call of one tool, as the run that makes it knows the tool. */
 export type Run = {
@@ -134,7 +135,7 @@ export class Offers {
     const { options, connectMs, callMs, place } = this.#settings
     const offered = offeredName(options.name, name)
     const inputSchema = cleaned(raw['inputSchema'] ?? { type: 'object' }, '')
-    if (!isRecord(inputSchema)) throw new Error('its input schema is not an object')
+    if (!isObject(inputSchema)) throw new Error('its input schema is not an object')
     checkHeaders(inputSchema)
     await compile(inputSchema, offered)
     const effect = this.#effect(name, raw['annotations'])
@@ -152,7 +153,7 @@ export class Offers {
       // The call itself is bounded by callMs; it may have to connect first.
       timeoutMs: connectMs + callMs,
       execute: (args: Json, context) => {
-        return this.#run({ tool: name, definition, effect, inputSchema, args: isRecord(args) ? args : {}, context })
+        return this.#run({ tool: name, definition, effect, inputSchema, args: isObject(args) ? args : {}, context })
       },
     })
   }
@@ -162,7 +163,7 @@ export class Offers {
     const { effects = {}, trustAnnotations = false } = this.#settings.options
     const named = Object.hasOwn(effects, name) ? effects[name] : undefined
     if (named !== undefined) return named
-    if (!trustAnnotations || !isRecord(annotations)) return 'once'
+    if (!trustAnnotations || !isObject(annotations)) return 'once'
     if (annotations['readOnlyHint'] === true) return 'read'
     return annotations['idempotentHint'] === true ? 'idempotent' : 'once'
   }
@@ -185,7 +186,7 @@ function cleaned(value: unknown, key: string): unknown {
     return value
   }
   if (Array.isArray(value)) return value.map((item) => cleaned(item, ''))
-  if (!isRecord(value)) return value
+  if (!isObject(value)) return value
   const entries = Object.entries(value).map(([name, item]): [string, unknown] => {
     if (isHiding(name)) throw new Error('its input schema hides characters')
     return [name, cleaned(item, name)]

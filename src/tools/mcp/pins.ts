@@ -6,6 +6,7 @@ import type { Frozen } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { diff } from '../../view/diff.ts'
 import { shown } from './text.ts'
+import { isObject } from '../../view/json.ts'
 
 /** `place` is a hash, since a command line can hold secrets. `tools` holds each definition as canonical text, by name. */
 export type Pin = Frozen<{ place: string; tools: Readonly<Record<string, string>> }>
@@ -59,7 +60,7 @@ function readPins(path: string): Saved {
   }
   try {
     const { version, servers } = JSON.parse(text) as { readonly version: unknown; readonly servers: unknown }
-    if (version === 1 && isRecord(servers) && Object.values(servers).every(isPin)) {
+    if (version === 1 && isObject(servers) && Object.values(servers).every(isPin)) {
       return Object.assign(bare<Pin>(), servers as Saved)
     }
   } catch {}
@@ -80,12 +81,8 @@ function replace(path: string, servers: Saved): void {
 }
 
 function isPin(value: unknown): value is Pin {
-  if (!isRecord(value) || typeof value['place'] !== 'string' || !isRecord(value['tools'])) return false
+  if (!isObject(value) || typeof value['place'] !== 'string' || !isObject(value['tools'])) return false
   return Object.values(value['tools']).every((text) => typeof text === 'string')
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Names come from strangers, and `__proto__` is one. */
@@ -105,7 +102,7 @@ export function definitionOf(tool: Readonly<Record<string, unknown>>): string {
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
-  if (!isRecord(value)) return value
+  if (!isObject(value)) return value
   const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return Object.assign(bare(), Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)])))
 }

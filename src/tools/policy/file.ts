@@ -3,12 +3,13 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Fault } from '../../kernel/failure.ts'
 import { parsePolicy, type Policy } from './policy.ts'
+import { isObject } from '../../view/json.ts'
 
 /** Relative `writeRoots` and `base` start from the folder of the file; without `base`, so do relative paths of calls. */
 export function loadPolicy(file: string): Policy {
   const folder = dirname(resolve(file))
   const value = readJson(file)
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return parsePolicy(value)
+  if (!isObject(value)) return parsePolicy(value)
   const { writeRoots, base, ...rest } = value as Record<string, unknown>
   if (writeRoots === undefined && base === undefined) return parsePolicy(rest)
   const whole = (path: unknown): unknown => (typeof path === 'string' ? resolve(folder, path) : path)

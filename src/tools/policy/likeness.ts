@@ -13,7 +13,8 @@ export function likenessOf(tool: string, args: Json, base = ''): string {
 
 /** Without blanks that matter little, detours in paths, and fields that hold nothing. */
 function plain(value: Json, field: string, base: string): Json | undefined {
-  if (typeof value === 'string') return namesPath(field) ? pathOf(value.trim(), base) : textOf(value, base) || undefined
+  if (typeof value === 'string')
+    return namesPath(field) ? pathOf(value.trim(), base) : plainWords(value, base) || undefined
   if (Array.isArray(value)) return value.map((item: Json) => plain(item, field, base) ?? null)
   if (value === null || value === false) return undefined
   if (typeof value !== 'object') return value
@@ -22,7 +23,7 @@ function plain(value: Json, field: string, base: string): Json | undefined {
 }
 
 /** Word by word: in a command any of them may be a path. */
-function textOf(text: string, base: string): string {
+function plainWords(text: string, base: string): string {
   const words = text.normalize('NFC').trim().split(/\s+/)
   return words.map((word) => (/[/.]/.test(word) ? pathOf(word, base) : word)).join(' ')
 }

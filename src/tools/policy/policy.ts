@@ -8,6 +8,7 @@ import type { Approval } from '../core/tool.ts'
 import { pathsIn, placesIn } from './paths.ts'
 import { matchesPath, matchesPathAnywhere, matchesText } from './pattern.ts'
 import { type Match, matchesWords, mayRun, plainWords, readCommand } from './command-pattern.ts'
+import { isObject } from '../../view/json.ts'
 
 /** Every condition that is given must hold. A rule without any matches every call. */
 export type Rule = Frozen<{
@@ -288,10 +289,6 @@ function checkRule(rule: Rule, name: string): void {
   if (idle !== undefined) throw bad(`${name}: "${idle}" is for a rule that asks, and this one does not`)
 }
 
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== ''
 }
@@ -302,7 +299,7 @@ function isTexts(value: unknown): value is readonly string[] {
 
 /** None at all would match every call. */
 function isPatterns(value: unknown): boolean {
-  if (!isFields(value)) return false
+  if (!isObject(value)) return false
   const patterns = Object.values(value)
   return patterns.length > 0 && patterns.every((pattern) => typeof pattern === 'string')
 }

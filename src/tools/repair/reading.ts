@@ -2,9 +2,10 @@
 // accepts is the call; none is accepted here.
 import type { Json } from '../../kernel/content.ts'
 import { ALIASES, type Conflict, decode, decodeInner, isTooMuch, LINKED, repair } from './repair.ts'
-import { isObject, type JsonObject, objectShape, type Shape, shapesOf } from './shape.ts'
+import { objectShape, type Shape, shapesOf } from './shape.ts'
 import type { Tool } from '../core/tool.ts'
 import { type Closed, close } from './truncated.ts'
+import { isObject, type JsonObject } from '../../view/json.ts'
 
 /** Where models put the arguments when they echo the request instead of answering it, and what may stand beside them. */
 const WRAPPERS = new Set(['properties', 'arguments', 'args', 'parameters', 'params', 'param', 'input'])

@@ -2,7 +2,8 @@
 // over a copy. It does not decide: admission validates what comes out and keeps it only if it is completely clean.
 import type { Json } from '../../kernel/content.ts'
 import { canonicalJson } from '../core/canonical.ts'
-import { accepts, isObject, type JsonObject, objectShape, type Shape, shapesOf, typeOf } from './shape.ts'
+import { accepts, objectShape, type Shape, shapesOf, typeOf } from './shape.ts'
+import { isObject, type JsonObject } from '../../view/json.ts'
 
 /** Other names of fields: `{ file_path: 'path' }`. A tool declares its own. */
 export type Aliases = ReadonlyMap<string, string>

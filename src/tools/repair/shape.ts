@@ -1,8 +1,7 @@
 // A tool's JSON Schema as repair needs it: which types a value may have, which fields, which items. Not a validator: whatever
 // is built on it is checked by the tool's own schema afterwards, so a schema we do not understand only means less repair.
 import type { Frozen, Json } from '../../kernel/content.ts'
-
-export type JsonObject = { readonly [key: string]: Json }
+import { isObject, type JsonObject } from '../../view/json.ts'
 
 /** One alternative of a schema. `fields` is null where none are declared; `rest` is what undeclared fields must be. */
 export type Shape = Frozen<{
@@ -16,10 +15,6 @@ export type Shape = Frozen<{
 const REFERENCES_MAX = 16
 /** A schema can say in a few lines what has billions of alternatives. */
 const PARTS_MAX = 256
-
-export function isObject(value: unknown): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-}
 
 /** Once per schema: it is asked for every item of a list. By root, which references begin at. */
 const known = new WeakMap<object, WeakMap<object, readonly Shape[] | null>>()

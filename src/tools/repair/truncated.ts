@@ -1,6 +1,6 @@
 // Argument text that is not JSON because it ends early or ends badly. It is closed, never completed: nothing that was not written
 // is put in, except the closing brackets and the rest of a `true`, `false` or `null` that can be nothing else.
-import { type JsonObject, isObject } from './shape.ts'
+import { isObject, type JsonObject } from '../../view/json.ts'
 
 /**
  * What the missing part was worth:

@@ -208,9 +208,9 @@ type Repository = {
 
 function repositoryAt(workspace: string, folder: string, indexes: readonly string[]): Repository {
   const whole = join(workspace, folder)
-  const config = textOf(join(whole, 'config'))
+  const config = fileText(join(whole, 'config'))
   const worktree = /^[ \t]*worktree[ \t]*=(.+)$/im.exec(config)?.[1]?.trim() || undefined
-  const link = textOf(join(whole, 'gitdir')).trim()
+  const link = fileText(join(whole, 'gitdir')).trim()
   const root = resolve(whole, worktree ?? (link === '' ? '..' : dirname(link)))
   const within = (path: string): readonly string[] => wayTo(workspace, path)
   const hashBytes = /^[ \t]*objectformat[ \t]*=\s*sha256/im.test(config) ? 32 : 20
@@ -247,7 +247,7 @@ function ordersIn(todo: string): readonly string[] {
   return lines.map((line) => line.trim()).filter((line) => /^(exec|x)(\s|$)/.test(line))
 }
 
-function textOf(file: string): string {
+function fileText(file: string): string {
   return bytesOf(file)?.toString('utf8') ?? ''
 }
 

@@ -6,6 +6,7 @@ import type { Frozen } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { contains, type Guard, guard } from '../files/paths.ts'
 import { oneLine } from './text.ts'
+import { isObject } from '../../view/json.ts'
 
 export type Skill = Frozen<{
   name: string
@@ -118,7 +119,7 @@ async function frontOf(path: string): Promise<Front> {
   } catch (error) {
     throw bad(error instanceof Error ? (error.message.split('\n')[0] ?? '').replace(/:$/, '') : 'it is no YAML')
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be "name: …" lines')
+  if (!isObject(value)) throw bad('it must be "name: …" lines')
   const [name, description] = ['name', 'description'].map((key) => {
     const said = (value as Readonly<Record<string, unknown>>)[key] ?? ''
     if (typeof said !== 'string') throw bad(`"${key}" must be text`)

@@ -1,9 +1,10 @@
 // Which places of the network a tool may go to: one reading of a URL, which addresses are public, and names resolved to addresses
 // that are checked before anything connects. It connects to nothing itself.
 import { lookup } from 'node:dns/promises'
-import { isIP, isIPv4 } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 import { Fault } from '../../kernel/failure.ts'
 import { ToolFailure } from '../core/output.ts'
+import { shortened } from '../../view/text.ts'
 
 /** `private` can be allowed for a named host. `forbidden` never: metadata services, link-local, multicast, reserved, no address. */
 export type AddressKind = 'public' | 'private' | 'forbidden'
@@ -22,10 +23,11 @@ const HOST_CHARS_SHOWN_MAX = 100
 
 // biome-ignore format: a table
 const V4: readonly (readonly [network: string, bits: number, kind: AddressKind])[] = [
-  // Metadata services of clouds that are within other ranges, or look public.
-  ['100.100.100.200', 32, 'forbidden'], ['168.63.129.16', 32, 'forbidden'],
+  ['0.0.0.0', 0, 'public'],
   ['10.0.0.0', 8, 'private'], ['172.16.0.0', 12, 'private'], ['192.168.0.0', 16, 'private'],
   ['127.0.0.0', 8, 'private'], ['100.64.0.0', 10, 'private'],
+  // Metadata services of clouds that are within other ranges, or look public.
+  ['100.100.100.200', 32, 'forbidden'], ['168.63.129.16', 32, 'forbidden'],
   ['0.0.0.0', 8, 'forbidden'], ['169.254.0.0', 16, 'forbidden'], ['192.0.0.0', 24, 'forbidden'],
   ['192.0.2.0', 24, 'forbidden'], ['192.88.99.0', 24, 'forbidden'], ['198.18.0.0', 15, 'forbidden'],
   ['198.51.100.0', 24, 'forbidden'], ['203.0.113.0', 24, 'forbidden'], ['224.0.0.0', 3, 'forbidden'],
@@ -33,26 +35,26 @@ const V4: readonly (readonly [network: string, bits: number, kind: AddressKind])
 
 // biome-ignore format: a table
 const V6: readonly (readonly [network: string, bits: number, kind: AddressKind])[] = [
-  ['::1', 128, 'private'],
+  // Only what is given out for the internet.
+  ['2000::', 3, 'public'],
+  ['::1', 128, 'private'], ['fc00::', 7, 'private'],
   // Metadata services of clouds.
   ['fd00:ec2::', 32, 'forbidden'], ['fd20:ce::', 32, 'forbidden'],
-  ['fc00::', 7, 'private'],
   // Teredo and the other protocols, documentation, 6to4.
   ['2001::', 23, 'forbidden'], ['2001:db8::', 32, 'forbidden'], ['2002::', 16, 'forbidden'], ['3fff::', 20, 'forbidden'],
-  // Of the rest, only what is given out for the internet.
-  ['2000::', 3, 'public'],
 ]
 /** Networks whose last 32 bits are an IPv4 address that is what is really meant: mapped ones, and translation for IPv6-only nets. */
-const CARRIERS = ['::ffff:0:0', '64:ff9b::'].map((network) => bitsOf6(network) >> 32n)
+const CARRIERS = ['::ffff:', '64:ff9b::']
 
-const RANGES4 = V4.map(([network, bits, kind]) => range(bitsOf4(network), 32 - bits, kind))
-const RANGES6 = V6.map(([network, bits, kind]) => range(bitsOf6(network), 128 - bits, kind))
+/** In the order they are asked: what is forbidden lies within the others. */
+const KINDS: readonly AddressKind[] = ['forbidden', 'private', 'public']
+const LISTS = KINDS.map((kind) => ({ kind, list: listOf(kind) }))
 
 export function kindOf(address: string): AddressKind {
   const version = isIP(address)
   // An address of one interface only (`%eth0`) is never one of the internet.
   if (version === 0 || address.includes('%')) return 'forbidden'
-  return version === 4 ? kindOf4(bitsOf4(address)) : kindOf6(bitsOf6(address))
+  return LISTS.find(({ list }) => list.check(address, version === 4 ? 'ipv4' : 'ipv6'))?.kind ?? 'forbidden'
 }
 
 /** One reading for all: what is checked is the very object that is used. The fragment and a last dot of the host are gone. */
@@ -61,7 +63,10 @@ export function readUrl(text: string, from?: URL): URL {
   if (url === null)
     throw new ToolFailure('InvalidInput', 'This is not a URL. Give a whole one, such as https://example.org/page.')
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new ToolFailure('InvalidInput', `Only http and https can be fetched, not ${shown(url.protocol)}`)
+    throw new ToolFailure(
+      'InvalidInput',
+      `Only http and https can be fetched, not ${shortened(url.protocol, HOST_CHARS_SHOWN_MAX)}`,
+    )
   }
   if (url.username !== '' || url.password !== '') {
     throw new ToolFailure(
@@ -89,7 +94,10 @@ export async function addressesOf(url: URL, rules: AddressRules): Promise<readon
     const kind = kindOf(address)
     if (kind === 'public' || (kind === 'private' && known)) continue
     // Not the address itself: what names stand for inside is nothing to learn here.
-    throw new ToolFailure('Denied', `${shown(host)} is not at a public address, so it is not fetched.`)
+    throw new ToolFailure(
+      'Denied',
+      `${shortened(host, HOST_CHARS_SHOWN_MAX)} is not at a public address, so it is not fetched.`,
+    )
   }
   return addresses
 }
@@ -137,9 +145,12 @@ async function resolved(host: string, resolve: Resolve): Promise<readonly string
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null
     if (code !== 'ENOTFOUND')
-      throw new ToolFailure('Unavailable', `${shown(host)} could not be looked up. Try again later.`)
+      throw new ToolFailure(
+        'Unavailable',
+        `${shortened(host, HOST_CHARS_SHOWN_MAX)} could not be looked up. Try again later.`,
+      )
   }
-  throw new ToolFailure('NotFound', `There is no host ${shown(host)}.`)
+  throw new ToolFailure('NotFound', `There is no host ${shortened(host, HOST_CHARS_SHOWN_MAX)}.`)
 }
 
 function canonical(host: string): string | null {
@@ -150,45 +161,13 @@ function canonical(host: string): string | null {
   return hostOf(new URL(`http://${bare}`)).replace(/\.$/, '')
 }
 
-function shown(host: string): string {
-  return host.length <= HOST_CHARS_SHOWN_MAX ? host : `${host.slice(0, HOST_CHARS_SHOWN_MAX)}…`
-}
-
-type Range = { readonly prefix: bigint; readonly shift: bigint; readonly kind: AddressKind }
-
-function range(bits: bigint, shift: number, kind: AddressKind): Range {
-  return { prefix: bits >> BigInt(shift), shift: BigInt(shift), kind }
-}
-
-/** The first range that holds it. */
-function within(ranges: readonly Range[], bits: bigint): AddressKind | null {
-  return ranges.find(({ prefix, shift }) => bits >> shift === prefix)?.kind ?? null
-}
-
-function kindOf4(bits: bigint): AddressKind {
-  return within(RANGES4, bits) ?? 'public'
-}
-
-function kindOf6(bits: bigint): AddressKind {
-  if (CARRIERS.includes(bits >> 32n)) return kindOf4(bits & 0xffff_ffffn)
-  return within(RANGES6, bits) ?? 'forbidden'
-}
-
-function bitsOf4(address: string): bigint {
-  return address.split('.').reduce((bits, part) => (bits << 8n) | BigInt(part), 0n)
-}
-
-/** Of any way to write it that `isIP` accepts. */
-function bitsOf6(address: string): bigint {
-  const tail = address.slice(address.lastIndexOf(':') + 1)
-  const dotted = isIPv4(tail) ? bitsOf4(tail) : null
-  const written =
-    dotted === null
-      ? address
-      : `${address.slice(0, -tail.length)}${(dotted >> 16n).toString(16)}:${(dotted & 0xffffn).toString(16)}`
-  const [head = '', rest] = written.split('::')
-  const groups = (part: string): readonly string[] => (part === '' ? [] : part.split(':'))
-  const [before, after] = [groups(head), groups(rest ?? '')]
-  const zeros = rest === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => '0')
-  return [...before, ...zeros, ...after].reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n)
+function listOf(wanted: AddressKind): BlockList {
+  const list = new BlockList()
+  for (const [network, bits, kind] of V4) {
+    if (kind !== wanted) continue
+    list.addSubnet(network, bits, 'ipv4')
+    for (const carrier of CARRIERS) list.addSubnet(carrier + network, 96 + bits, 'ipv6')
+  }
+  for (const [network, bits, kind] of V6) if (kind === wanted) list.addSubnet(network, bits, 'ipv6')
+  return list
 }

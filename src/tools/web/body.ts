@@ -30,7 +30,7 @@ export async function bodyOf(response: IncomingMessage): Promise<Buffer> {
 }
 
 /** Decodes by the mark at its beginning, else by what the header says, else by what the page says of itself, else as UTF-8. */
-export function textOf(body: Buffer, contentType: string): string {
+export function bodyText(body: Buffer, contentType: string): string {
   const said = /charset\s*=\s*["']?([\w:.-]{1,40})/i
   const own = said.exec(body.toString('latin1', 0, CHARSET_BYTES))?.[1]
   const text = decoded(body, markOf(body) ?? said.exec(contentType)?.[1] ?? own ?? 'utf-8')

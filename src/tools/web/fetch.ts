@@ -1,10 +1,10 @@
 // The tool `web_fetch`: one page of the web, as text for the model. It is there only if it is added. Where it may go is
-// address.ts's, how it gets there fetch-get.ts's, and what becomes of HTML fetch-markdown.ts's.
+// address.ts's, how it gets there get.ts's, and what becomes of HTML markdown.ts's.
 import { Fault } from '../../kernel/failure.ts'
 import { anything, callable, type Checks, filled, listOf, optionsOf } from '../../options.ts'
 import { type AddressRules, hostMatcher, hostOf, readUrl, type Resolve, systemResolve } from './address.ts'
 import { bound, clip } from '../core/bound.ts'
-import { isHtml, textOf } from './body.ts'
+import { isHtml, bodyText } from './body.ts'
 import { get, type Journey } from './get.ts'
 import { convert } from './markdown.ts'
 import { visible } from '../../view/invisible.ts'
@@ -106,7 +106,7 @@ async function execute(args: Args, context: ToolContext, settled: Settled): Prom
     const mayFollow = (to: URL): boolean => sameSite(start, to) || settled.approvalOf(to.href) === 'auto'
     const journey: Journey = { rules: settled, ca: settled.ca, mayFollow, signal }
     const { url: last, status, contentType, body } = await get(start, journey)
-    const source = textOf(body, contentType)
+    const source = bodyText(body, contentType)
     const html = isHtml(contentType, source)
     const format = html ? wanted : 'text'
     const made = html && format !== 'html' ? await convert(source, { format, from: last, signal }) : source

@@ -1,7 +1,7 @@
-// HTML to markdown or to text, by `turndown`, which is loaded by the first page that needs it. It is recursive and never pauses, so it
-// only ever gets small pieces of what tidy.ts made; between them others get their turn, and it can be stopped.
-import { Tidy } from './tidy.ts'
+// HTML to Markdown or to text, token by token, with a turn for others on long pages. Character references are the package
+// `entities`'s, which is loaded by the first page that needs it.
 import { tokensOf } from './tokens.ts'
+import { Writer } from './writer.ts'
 
 export type Conversion = {
   readonly format: 'markdown' | 'text'
@@ -10,61 +10,34 @@ export type Conversion = {
   readonly signal: AbortSignal
 }
 
-/** What is used of an element of a page. */
-type Element = { readonly getAttribute: (name: string) => string | null }
-
-const TOKENS_AT_A_TIME = 5_000
+/** Characters read between two turns; a tag counts as some of them. */
+const CHARS_AT_A_TIME = 200_000
+const TAG_CHARS = 40
 const LINK_CHARS_MAX = 2_000
 
 export async function convert(html: string, { format, from, signal }: Conversion): Promise<string> {
-  const { default: Turndown } = await import('turndown')
-  const service = new Turndown({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-', hr: '---' })
-  if (format === 'text') service.escape = (text) => text
-  service.addRule('link', { filter: 'a', replacement: (content, node) => link(content, node as Element, from) })
-  service.addRule('image', { filter: 'img', replacement: (_, node) => image(node as Element, from) })
-  const tidy = new Tidy(format === 'text')
-  const parts: string[] = []
-  const take = async (): Promise<void> => {
-    const { pieces } = tidy
-    tidy.pieces = []
-    for (const piece of pieces) {
-      parts.push(service.turndown(piece))
-      await turn(signal)
-    }
+  const { decodeHTML, decodeHTMLAttribute } = await import('entities/decode')
+  const writer = new Writer({
+    plain: format === 'text',
+    decodeText: decodeHTML,
+    decodeValue: decodeHTMLAttribute,
+    addressOf: (written) => webAddress(written, from),
+  })
+  let chars = 0
+  for (const token of tokensOf(html.replace(/\r\n?/g, '\n'))) {
+    writer.push(token)
+    chars += token.type === 'text' ? token.text.length : TAG_CHARS
+    if (chars < CHARS_AT_A_TIME) continue
+    chars = 0
+    await new Promise((resolve) => setImmediate(resolve))
+    signal.throwIfAborted()
   }
-  let count = 0
-  for (const token of tokensOf(html)) {
-    tidy.push(token)
-    count += 1
-    if (tidy.pieces.length > 0) await take()
-    else if (count % TOKENS_AT_A_TIME === 0) await turn(signal)
-  }
-  tidy.finish()
-  await take()
-  return parts.filter((part) => part !== '').join('\n\n')
-}
-
-async function turn(signal: AbortSignal): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve))
-  signal.throwIfAborted()
-}
-
-function link(content: string, node: Element, from: URL): string {
-  const lines = content.split('\n').map((line) => line.trim())
-  const words = lines.filter((line) => line !== '').join(' ')
-  const to = webAddress(node.getAttribute('href'), from)
-  return to === null || words === '' ? content : `[${words}](${to})`
-}
-
-function image(node: Element, from: URL): string {
-  const words = (node.getAttribute('alt') ?? '').replace(/[[\]\s]+/g, ' ').trim()
-  const at = webAddress(node.getAttribute('src'), from)
-  return at === null ? words : `![${words}](${at})`
+  return writer.finish()
 }
 
 /** A whole address that a next call could fetch; nothing that is code, data or of this page. */
-function webAddress(written: string | null, from: URL): string | null {
-  if (written === null || written.startsWith('#') || !URL.canParse(written, from.href)) return null
+function webAddress(written: string, from: URL): string | null {
+  if (written === '' || written.startsWith('#') || !URL.canParse(written, from.href)) return null
   const url = new URL(written, from.href)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return null
   const text = url.href.replaceAll('(', '%28').replaceAll(')', '%29')

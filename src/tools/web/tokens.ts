@@ -10,6 +10,8 @@ export type Token =
 /** Elements whose content is no markup. */
 const RAW = new Set(['script', 'style', 'textarea', 'title', 'xmp', 'iframe', 'noembed', 'noframes'])
 const ATTRIBUTES_CHARS_MAX = 8_192
+const TEXT_CHARS_MAX = 16_384
+const REFERENCE_CHARS_MAX = 40
 
 export function* tokensOf(html: string): Generator<Token> {
   const markup = /<(?=[A-Za-z/!?])/g
@@ -17,7 +19,7 @@ export function* tokensOf(html: string): Generator<Token> {
   while (at < html.length) {
     markup.lastIndex = at
     const start = markup.exec(html)?.index ?? html.length
-    if (start > at) yield { type: 'text', text: html.slice(at, start) }
+    yield* textIn(html, at, start)
     if (start === html.length) return
     const tag = tagAt(html, start)
     if (tag.token !== null) yield tag.token
@@ -26,7 +28,7 @@ export function* tokensOf(html: string): Generator<Token> {
     const close = new RegExp(`</${tag.token.name}(?=[\\s/>])`, 'gi')
     close.lastIndex = at
     const end = close.exec(html)?.index ?? html.length
-    if (end > at) yield { type: 'text', text: html.slice(at, end) }
+    yield* textIn(html, at, end)
     at = end
   }
 }
@@ -38,6 +40,17 @@ export function attributeIn(inside: string, wanted: string): string | null {
     if (name.toLowerCase() === wanted) return double ?? single ?? bare ?? ''
   }
   return null
+}
+
+/** In parts that are not long, and none ends within a character reference. */
+function* textIn(html: string, from: number, to: number): Generator<Token> {
+  for (let at = from; at < to; ) {
+    const end = Math.min(at + TEXT_CHARS_MAX, to)
+    const reference = end < to ? html.slice(end - REFERENCE_CHARS_MAX, end).lastIndexOf('&') : -1
+    const cut = reference < 0 ? end : end - REFERENCE_CHARS_MAX + reference
+    yield { type: 'text', text: html.slice(at, cut) }
+    at = cut
+  }
 }
 
 type Tag = { readonly token: Token | null; readonly end: number }

@@ -3,7 +3,7 @@
 import { askedText, isQuote, labelOf, NOTHING, row, SECTIONS } from './draft.ts'
 import type { Fact, Source } from './facts.ts'
 import type { Plan } from './plan.ts'
-import { collapsed, clipped, told } from './text.ts'
+import { collapsed, clippedTrimmed, told } from './text.ts'
 
 export type Finding = {
   readonly type: 'section' | 'quote' | 'citation' | 'source' | 'reviewer'
@@ -70,15 +70,15 @@ function bodyOf({ draft, plan }: Checked): readonly string[] {
 
 function headFindings({ plan }: Checked, line: string): readonly Finding[] {
   if (plan.questions.some(({ text }) => line.trimEnd() === `## ${text}`)) return []
-  return [{ type: 'section', text: `This heading is no question: ${clipped(line, 120)}` }]
+  return [{ type: 'section', text: `This heading is no question: ${clippedTrimmed(line, 120)}` }]
 }
 
 function quoteFindings({ facts }: Checked, line: string): readonly Finding[] {
   const [, quote = '', file = '', at = ''] = QUOTE_LINE.exec(line) ?? []
-  if (quote === '') return [{ type: 'quote', text: `A quote has no source: ${clipped(line, 120)}` }]
+  if (quote === '') return [{ type: 'quote', text: `A quote has no source: ${clippedTrimmed(line, 120)}` }]
   const fact = facts.find((each) => each.file === file && each.line === Number(at) && each.quote === collapsed(quote))
   if (fact) return []
-  const text = `This quote does not stand in ${file} at line ${at}: ${clipped(quote, 120)}`
+  const text = `This quote does not stand in ${file} at line ${at}: ${clippedTrimmed(quote, 120)}`
   return [{ type: 'quote', text, file, line: Number(at) }]
 }
 
@@ -88,7 +88,9 @@ function proseFindings(checked: Checked, block: string): readonly Finding[] {
   const cited = [...block.matchAll(CITATION)].map(([, file = '', line = '']) => ({ file, line: Number(line) }))
   const unknown = cited.filter(({ file, line }) => !facts.some((fact) => fact.file === file && fact.line === line))
   const uncited =
-    cited.length === 0 ? [{ type: 'citation', text: `This cites no source: ${clipped(block, 120)}` } as const] : []
+    cited.length === 0
+      ? [{ type: 'citation', text: `This cites no source: ${clippedTrimmed(block, 120)}` } as const]
+      : []
   return [
     ...uncited,
     ...unknown.map(({ file, line }): Finding => {
@@ -103,7 +105,7 @@ function madeUp({ facts }: Checked, block: string): readonly Finding[] {
   const said = [...block.matchAll(/[“"]([^“”"]+)[”"]/gu)].map(([, text = '']) => collapsed(text))
   return said
     .filter((text) => text.length >= QUOTED_CHARS_MIN && !facts.some(({ quote }) => told(quote).includes(told(text))))
-    .map((text) => ({ type: 'quote', text: `No source says: ${clipped(text, 120)}` }))
+    .map((text) => ({ type: 'quote', text: `No source says: ${clippedTrimmed(text, 120)}` }))
 }
 
 /** Each source that is quoted is listed with the hash of what was read. */

@@ -3,7 +3,7 @@
 import type { Fact, Source } from './facts.ts'
 import type { Plan } from './plan.ts'
 import type { LeftOut } from './sources.ts'
-import { clipped, collapsed, told } from './text.ts'
+import { clippedTrimmed, collapsed, told } from './text.ts'
 
 /** What became of the search beside its sources. */
 export type Searched = {
@@ -96,7 +96,7 @@ export function askedText({ questions }: Plan): string {
 
 /** The first letter is a capital, and a list after a colon stays one. */
 function titled(topic: string): string {
-  const line = clipped(collapsed(topic), 120)
+  const line = clippedTrimmed(collapsed(topic), 120)
   return line.slice(0, 1).toUpperCase() + line.slice(1)
 }
 

@@ -8,7 +8,7 @@ import { look, replace } from '../../tools/files/disk.ts'
 import { ToolFailure } from '../../tools/core/output.ts'
 import { contains, type Guard, guard, isErrno, locate, type Place } from '../../tools/files/paths.ts'
 import type { ToolContext } from '../../tools/core/tool.ts'
-import { clipped } from './text.ts'
+import { clippedTrimmed } from './text.ts'
 import { type Ground, placeOf, trouble } from './sources.ts'
 
 /** What a person is asked to allow: these bytes, at this path, in the place of what is there. */
@@ -38,7 +38,7 @@ export async function propose(ground: Ground, out: string, text: string): Promis
     await access(await nearest(path), constants.W_OK)
     const bytes = Buffer.from(text)
     const before = seen?.bytes.toString() ?? ''
-    const change = seen && before !== text ? { diff: clipped(diff(path, before, text), DIFF_CHARS_MAX) } : {}
+    const change = seen && before !== text ? { diff: clippedTrimmed(diff(path, before, text), DIFF_CHARS_MAX) } : {}
     return { path, bytes: bytes.length, sha256: hash('sha256', bytes), replaces: seen?.hash ?? null, ...change }
   } catch (error) {
     throw unwritable(path, error)

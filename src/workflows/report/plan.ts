@@ -1,6 +1,6 @@
 // What the report workflow looks for: questions, and the words that would answer them. Pure; one way by fixed rules, and one that
 // reads what a model planned.
-import { clipped, collapsed, stemsIn, termsIn, told } from './text.ts'
+import { clippedTrimmed, collapsed, stemsIn, termsIn, told } from './text.ts'
 
 /** `any`: its terms are words for the same thing, so each of them is an answer. */
 export type Question = { readonly text: string; readonly terms: readonly string[]; readonly any?: true }
@@ -15,7 +15,7 @@ const QUESTION_CHARS_MAX = 200
  * its words.
  */
 export function planOf(topic: string): Plan {
-  const whole = clipped(collapsed(topic), QUESTION_CHARS_MAX)
+  const whole = clippedTrimmed(collapsed(topic), QUESTION_CHARS_MAX)
   const parts = partsOf(whole)
   if (parts.length > 1) return { questions: parts.slice(0, QUESTIONS_MAX).map(aboutIt) }
   const terms = termsIn(whole)

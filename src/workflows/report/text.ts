@@ -44,10 +44,10 @@ export function standsIn(text: string, quote: string, line: number): boolean {
 /** The first line that says anything, without what Markdown puts before a heading. */
 export function titleOf(text: string): string {
   const line = text.split('\n').find((each) => /[\p{L}\p{N}]/u.test(each)) ?? ''
-  return clipped(collapsed(line).replace(/^#+\s*/, ''), 80)
+  return clippedTrimmed(collapsed(line).replace(/^#+\s*/, ''), 80)
 }
 
-export function clipped(text: string, charsMax: number): string {
+export function clippedTrimmed(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1).trimEnd()}…`
 }
 

@@ -1,6 +1,6 @@
 // Chunks that differ in nothing but their text. Nearly all of a long reply are such, and reading only the text of one costs a
 // third of reading it whole. What a chunk means is stream.ts; this only says where the text of the next one stands.
-import { isFields } from './json.ts'
+import { isObject } from '../../../view/json.ts'
 
 /** Whatever JSON text stands between the two, the chunk is the same but for this one value. */
 export type Alike = { readonly before: string; readonly after: string }
@@ -21,7 +21,7 @@ function contentIn(data: string): unknown {
   try {
     const { choices } = JSON.parse(data) as { readonly choices: readonly { readonly delta: unknown }[] }
     const delta = choices[0]?.delta
-    return isFields(delta) ? delta['content'] : null
+    return isObject(delta) ? delta['content'] : null
   } catch {
     return null
   }

@@ -1,7 +1,7 @@
 // Pieces of calls, put together. Hosts agree on little here: the index may be missing or always 0, the id may be repeated,
 // missing or new, and a call may come whole. The rules for what belongs together are in `ownerOf`.
 import type { Json } from '../../../kernel/content.ts'
-import { type Fields, isFields, textOf } from './json.ts'
+import { type JsonObject, isObject, stringOf } from '../../../view/json.ts'
 
 export type CallState = {
   readonly index: number | null
@@ -20,22 +20,22 @@ export type Piece = Omit<CallState, 'part'>
 export const CALLS_MAX = 256
 
 export function pieceOf(entry: unknown): Piece | null {
-  if (!isFields(entry) || !isFields(entry['function'])) return null
+  if (!isObject(entry) || !isObject(entry['function'])) return null
   const { index, extra_content: extra, function: called } = entry
-  const id = textOf(entry['id'])
+  const id = stringOf(entry['id'])
   return {
     index: typeof index === 'number' && Number.isSafeInteger(index) ? index : null,
     // Mistral's own word for no id.
     id: id === 'null' ? '' : id,
-    tool: textOf(called['name']),
+    tool: stringOf(called['name']),
     args: argsOf(called['arguments']),
     extra: extra ?? undefined,
   }
 }
 
 /** The old form has one call, without an index or an id. */
-export function oldPieceOf(call: Fields): Piece {
-  return { index: -1, id: '', tool: textOf(call['name']), args: argsOf(call['arguments']), extra: undefined }
+export function oldPieceOf(call: JsonObject): Piece {
+  return { index: -1, id: '', tool: stringOf(call['name']), args: argsOf(call['arguments']), extra: undefined }
 }
 
 /** Where the call that this piece belongs to stands; -1 for a call that begins here. */
@@ -72,5 +72,5 @@ export function isWhole(args: string): boolean {
 
 /** Some hosts send the arguments as the object itself. */
 function argsOf(value: unknown): string {
-  return isFields(value) ? JSON.stringify(value) : textOf(value)
+  return isObject(value) ? JSON.stringify(value) : stringOf(value)
 }

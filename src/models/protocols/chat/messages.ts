@@ -4,9 +4,9 @@ import type { Json, Part } from '../../../kernel/content.ts'
 import type { Message } from '../../../kernel/transcript.ts'
 import type { Target } from '../protocol.ts'
 import type { SoundCall, Turn } from '../sound.ts'
-import { type Fields, isFields } from './json.ts'
 import { json } from '../json.ts'
 import { mediaOf } from '../media.ts'
+import { type JsonObject, isObject } from '../../../view/json.ts'
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
 type Data = Extract<Part, { type: 'data' }>
@@ -181,8 +181,8 @@ function sorted({ of, parts }: Assistant, sending: Sending) {
 }
 
 /** What this endpoint wrote itself. */
-function ownData({ opaque }: Reasoning, endpoint: string): { readonly at: number; readonly data: Fields } | null {
-  if (!isFields(opaque) || opaque['by'] !== endpoint || !isFields(opaque['data'])) return null
+function ownData({ opaque }: Reasoning, endpoint: string): { readonly at: number; readonly data: JsonObject } | null {
+  if (!isObject(opaque) || opaque['by'] !== endpoint || !isObject(opaque['data'])) return null
   return { at: typeof opaque['at'] === 'number' ? opaque['at'] : 0, data: opaque['data'] }
 }
 

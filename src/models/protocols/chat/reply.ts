@@ -6,7 +6,7 @@ import type { Opaque } from '../protocol.ts'
 import { isWhole } from './calls.ts'
 import { isSigned } from './details.ts'
 import type { ChatState } from './state.ts'
-import { type Fields, isFields, textOf } from './json.ts'
+import { type JsonObject, isObject, stringOf } from '../../../view/json.ts'
 
 export function resultOf(state: ChatState): Reply | ModelFailure {
   const { failed, broken, stopped, done, usage, cost } = state
@@ -84,21 +84,21 @@ function withPartial(failed: ModelFailure, { text, calls }: ChatState): ModelFai
 }
 
 /** An error inside a stream that began well: as an object, as a sentence, or as the chunk itself. */
-export function troubleOf(chunk: Fields, event: string): ModelFailure | null {
+export function troubleOf(chunk: JsonObject, event: string): ModelFailure | null {
   const { error } = chunk
-  if (isFields(error)) return troubled(error)
+  if (isObject(error)) return troubled(error)
   if (typeof error === 'string' && error !== '') return failure('server', error)
   return event === 'error' || chunk['object'] === 'error' ? troubled(chunk) : null
 }
 
-function troubled(error: Fields): ModelFailure {
+function troubled(error: JsonObject): ModelFailure {
   const { metadata } = error
   const number = Number(error['code'] ?? error['status_code'])
   const status = Number.isInteger(number) && number >= 400 && number < 600 ? { status: number } : {}
-  const word = [isFields(metadata) ? metadata['error_type'] : null, error['code'], error['type']].find(
+  const word = [isObject(metadata) ? metadata['error_type'] : null, error['code'], error['type']].find(
     (value): value is string => typeof value === 'string' && value !== '' && Number.isNaN(Number(value)),
   )
-  const message = textOf(error['message']) || 'The provider reported an error without a message.'
+  const message = stringOf(error['message']) || 'The provider reported an error without a message.'
   const failed = failureOf({ ...status, ...(word === undefined ? {} : { code: word }), message })
   // It had begun to answer, so what it cannot name is its own trouble.
   return failed.class === 'other' ? failure('server', failed.message) : failed

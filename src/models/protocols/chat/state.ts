@@ -4,7 +4,7 @@ import type { ModelFailure } from '../../../kernel/ports.ts'
 import type { Target } from '../protocol.ts'
 import type { Alike } from './alike.ts'
 import type { CallState } from './calls.ts'
-import type { Fields } from './json.ts'
+import type { JsonObject } from '../../../view/json.ts'
 
 export type ChatState = {
   readonly by: string
@@ -18,7 +18,7 @@ export type ChatState = {
   readonly reasoningPart: number
   /** How many calls had begun before the reasoning. */
   readonly reasoningAt: number
-  readonly details: readonly Fields[]
+  readonly details: readonly JsonObject[]
   readonly calls: readonly CallState[]
   readonly refused: boolean
   /** The host's own word for why it stopped; null while it goes on. */

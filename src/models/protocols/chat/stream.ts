@@ -10,7 +10,7 @@ import { DETAILS_MAX, detailsIn, detailText, withDetail } from './details.ts'
 import { resultOf, troubleOf, weightOf } from './reply.ts'
 import { begin, type ChatState, draftOf } from './state.ts'
 import { costOf, usageIn, usageOf } from './usage.ts'
-import { type Fields, isFields, listOf, textOf } from './json.ts'
+import { type JsonObject, isObject, listOf, stringOf } from '../../../view/json.ts'
 
 type Draft = Mutable<ChatState>
 type Step = readonly [ChatState, readonly Delta[]]
@@ -32,7 +32,7 @@ function stepWhole(state: ChatState, { event, data }: WireEvent): Step {
   } catch {
     return [{ ...state, broken: true }, NOTHING]
   }
-  if (!isFields(chunk)) return [state, NOTHING]
+  if (!isObject(chunk)) return [state, NOTHING]
   const draft = draftOf(state)
   const deltas: Delta[] = []
   const choice = choiceIn(chunk['choices'])
@@ -73,23 +73,23 @@ export function whole(body: string, target: Target): Reply | ModelFailure {
 }
 
 /** Only the first choice: more are never asked for. */
-function choiceIn(choices: unknown): Fields | null {
+function choiceIn(choices: unknown): JsonObject | null {
   const choice: unknown = Array.isArray(choices) ? choices[0] : null
-  return isFields(choice) && (choice['index'] ?? 0) === 0 ? choice : null
+  return isObject(choice) && (choice['index'] ?? 0) === 0 ? choice : null
 }
 
-function take(draft: Draft, choice: Fields, deltas: Delta[]): void {
+function take(draft: Draft, choice: JsonObject, deltas: Delta[]): void {
   const delta = choice['delta'] ?? choice['message']
-  if (isFields(delta)) takeDelta(draft, delta, deltas)
+  if (isObject(delta)) takeDelta(draft, delta, deltas)
   const reason = choice['finish_reason']
   if (typeof reason !== 'string' || reason === '') return
   // Some hosts say it twice, and not the same: what went wrong counts.
   if (draft.stopped === null || weightOf(reason) > weightOf(draft.stopped)) draft.stopped = reason
 }
 
-function takeDelta(draft: Draft, delta: Fields, deltas: Delta[]): void {
+function takeDelta(draft: Draft, delta: JsonObject, deltas: Delta[]): void {
   const { content, refusal, tool_calls: calls, function_call: old } = delta
-  const thought = takeDetails(draft, delta) || textOf(delta['reasoning_content']) || textOf(delta['reasoning'])
+  const thought = takeDetails(draft, delta) || stringOf(delta['reasoning_content']) || stringOf(delta['reasoning'])
   if (thought !== '') think(draft, thought, deltas)
   if (typeof content === 'string') say(draft, content, deltas)
   else if (Array.isArray(content)) takeParts(draft, content, deltas)
@@ -103,7 +103,7 @@ function takeDelta(draft: Draft, delta: Fields, deltas: Delta[]): void {
       if (piece !== null) takeCall(draft, piece, deltas)
     }
   }
-  if (isFields(old)) takeCall(draft, oldPieceOf(old), deltas)
+  if (isObject(old)) takeCall(draft, oldPieceOf(old), deltas)
 }
 
 function say(draft: Draft, text: string, deltas: Delta[]): void {
@@ -128,16 +128,16 @@ function startThinking(draft: Draft): void {
 /** Mistral's content: texts and thoughts side by side. */
 function takeParts(draft: Draft, parts: readonly unknown[], deltas: Delta[]): void {
   for (const part of parts) {
-    if (!isFields(part)) continue
-    if (part['type'] === 'text') say(draft, textOf(part['text']), deltas)
+    if (!isObject(part)) continue
+    if (part['type'] === 'text') say(draft, stringOf(part['text']), deltas)
     if (part['type'] !== 'thinking') continue
-    const thought = listOf(part['thinking']).map((inner) => (isFields(inner) ? textOf(inner['text']) : ''))
+    const thought = listOf(part['thinking']).map((inner) => (isObject(inner) ? stringOf(inner['text']) : ''))
     if (thought.some((text) => text !== '')) think(draft, thought.join(''), deltas)
   }
 }
 
 /** What is in them to read. The same text also stands in `reasoning`, which is then not read. */
-function takeDetails(draft: Draft, delta: Fields): string {
+function takeDetails(draft: Draft, delta: JsonObject): string {
   const given = delta['reasoning_details']
   if (given === undefined || given === null) return ''
   let text = ''

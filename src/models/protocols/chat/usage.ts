@@ -1,18 +1,18 @@
 // What a reply used and cost, out of the shapes hosts tell it in. A number that cannot be is no number: then nothing is said.
 import type { Mutable, Usage } from '../../../kernel/content.ts'
-import { type Fields, isFields } from './json.ts'
+import { type JsonObject, isObject } from '../../../view/json.ts'
 
 /** At the chunk's top, inside `x_groq` (Groq), or on the choice (Moonshot). Undefined: this chunk says nothing of it. */
-export function usageIn(chunk: Fields, choice: Fields | null): Fields | undefined {
-  if (isFields(chunk['usage'])) return chunk['usage']
+export function usageIn(chunk: JsonObject, choice: JsonObject | null): JsonObject | undefined {
+  if (isObject(chunk['usage'])) return chunk['usage']
   const groq = chunk['x_groq']
-  if (isFields(groq) && isFields(groq['usage'])) return groq['usage']
-  return choice !== null && isFields(choice['usage']) ? choice['usage'] : undefined
+  if (isObject(groq) && isObject(groq['usage'])) return groq['usage']
+  return choice !== null && isObject(choice['usage']) ? choice['usage'] : undefined
 }
 
-export function usageOf(told: Fields): Usage | null {
-  const prompt = isFields(told['prompt_tokens_details']) ? told['prompt_tokens_details'] : {}
-  const completion = isFields(told['completion_tokens_details']) ? told['completion_tokens_details'] : {}
+export function usageOf(told: JsonObject): Usage | null {
+  const prompt = isObject(told['prompt_tokens_details']) ? told['prompt_tokens_details'] : {}
+  const completion = isObject(told['completion_tokens_details']) ? told['completion_tokens_details'] : {}
   const input = count(told['prompt_tokens'])
   const written = count(prompt['cache_write_tokens'])
   const output = count(told['completion_tokens'])
@@ -36,13 +36,13 @@ export function usageOf(told: Fields): Usage | null {
 }
 
 /** Millionths of a dollar, as far as the host itself says what it charged: OpenRouter in dollars, xAI in ticks. */
-export function costOf(told: Fields): number | undefined {
+export function costOf(told: JsonObject): number | undefined {
   const ticks = told['cost_in_usd_ticks']
   if (isAmount(ticks)) return millionths(ticks / 10_000)
   const { cost, cost_details: details } = told
   if (!isAmount(cost)) return undefined
   // With a key of one's own at the provider behind OpenRouter, `cost` is only OpenRouter's fee.
-  const behind = told['is_byok'] === true && isFields(details) ? details['upstream_inference_cost'] : 0
+  const behind = told['is_byok'] === true && isObject(details) ? details['upstream_inference_cost'] : 0
   return millionths((cost + (isAmount(behind) ? behind : 0)) * 1_000_000)
 }
 

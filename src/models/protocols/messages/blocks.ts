@@ -4,8 +4,9 @@ import type { BlobRef, Frozen, Part } from '../../../kernel/content.ts'
 import type { Message } from '../../../kernel/transcript.ts'
 import type { Target } from '../protocol.ts'
 import type { SoundCall, SoundResult, Turn } from '../sound.ts'
-import { isObject, json } from '../json.ts'
+import { json } from '../json.ts'
 import { mediaOf } from '../media.ts'
+import { isObject } from '../../../view/json.ts'
 
 /** What the bytes of a turn depend on, besides the turn itself. */
 export type Reader = Frozen<{

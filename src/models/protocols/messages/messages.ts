@@ -4,9 +4,9 @@ import type { Json } from '../../../kernel/content.ts'
 import { failure } from '../../http/failures.ts'
 import type { Protocol } from '../protocol.ts'
 import { encode } from './encode.ts'
-import { isObject } from '../json.ts'
 import { counted, nothingHeard, replyOf } from './reply.ts'
 import { begun, failureIn, type State, settled, step } from './stream.ts'
+import { isObject } from '../../../view/json.ts'
 
 export const messages: Protocol<State> = {
   name: 'messages',

@@ -3,7 +3,7 @@ import type { Frozen, Json, Mutable, Part, Usage } from '../../../kernel/content
 import type { ModelFailure, Reply, ReplyCall } from '../../../kernel/ports.ts'
 import { failure } from '../../http/failures.ts'
 import type { Opaque, Target } from '../protocol.ts'
-import { isObject } from '../json.ts'
+import { isObject, stringOf } from '../../../view/json.ts'
 
 export type Block = Frozen<{
   index: number
@@ -115,10 +115,6 @@ function callOf({ given, text }: Block): ReplyCall {
   // Some hosts give the arguments with the start of the block and stream nothing.
   const whole = isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : ''
   return { id: stringOf(id), tool: stringOf(name), args: text === '' ? whole : text }
-}
-
-function stringOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
 }
 
 export function counted(counts: Counts, usage: Json | undefined): Counts {

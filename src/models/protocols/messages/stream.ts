@@ -4,8 +4,8 @@ import type { Json } from '../../../kernel/content.ts'
 import type { Delta } from '../../../kernel/ports.ts'
 import { failureOf } from '../../http/failures.ts'
 import type { WireEvent } from '../protocol.ts'
-import { isObject } from '../json.ts'
 import { type Block, counted, type Heard } from './reply.ts'
+import { isObject } from '../../../view/json.ts'
 
 /** `text` is what the block that is being said holds so far. */
 export type State = { readonly heard: Heard; readonly text: string }

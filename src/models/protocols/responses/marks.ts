@@ -2,7 +2,7 @@
 // was, and which response the provider stored. Sent back only to the endpoint it came from.
 import type { Json, Part } from '../../../kernel/content.ts'
 import type { Opaque } from '../protocol.ts'
-import { isObject } from '../json.ts'
+import { isObject } from '../../../view/json.ts'
 
 /** Where a reply came from, and whether the provider was asked to store it. */
 export type Origin = { readonly by: string; readonly model: string; readonly chain: boolean }

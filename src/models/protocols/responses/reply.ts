@@ -5,8 +5,9 @@ import type { ModelFailure, Reply, ReplyCall } from '../../../kernel/ports.ts'
 import { failure } from '../../http/failures.ts'
 import type { Target } from '../protocol.ts'
 import { itemPart, messagePart, type Origin, responsePart } from './marks.ts'
-import { begin, type End, isItem, settled, type Slot, type State, textOf } from './state.ts'
+import { begin, type End, settled, type Slot, type State } from './state.ts'
 import { over } from './stream.ts'
+import { isObject, stringOf } from '../../../view/json.ts'
 
 export function finish(state: State): Reply | ModelFailure {
   const slots = settled(state)
@@ -29,10 +30,10 @@ export function whole(body: string, target: Target): Reply | ModelFailure {
   } catch {
     return failure('network', 'The answer was damaged on its way: it is not JSON.')
   }
-  if (!isItem(said)) return failure('network', 'The answer was damaged on its way: it is not an object.')
+  if (!isObject(said)) return failure('network', 'The answer was damaged on its way: it is not an object.')
   const hasOutput = Array.isArray(said['output'])
-  if (!hasOutput && isItem(said['error'])) return finish(over(begin(target), said, 'failed')[0])
-  const status = textOf(said['status'])
+  if (!hasOutput && isObject(said['error'])) return finish(over(begin(target), said, 'failed')[0])
+  const status = stringOf(said['status'])
   if (!hasOutput || status === 'in_progress' || status === 'queued') {
     return failure('network', 'The answer came before the reply was complete.')
   }
@@ -70,13 +71,13 @@ function callOf({ call, tool, text }: Slot): ReplyCall {
 
 function textParts({ text, item }: Slot, origin: Origin, at: number): readonly Part[] {
   if (text === '') return []
-  const phase = textOf(item?.['phase']) || null
+  const phase = stringOf(item?.['phase']) || null
   const said: Part = { type: 'text', text }
   return phase === null && at === 0 ? [said] : [messagePart(origin, at, phase), said]
 }
 
 /** Without its encrypted content an item cannot go back: nobody stored it. */
 function reasoningParts({ text, item }: Slot, origin: Origin, at: number): readonly Part[] {
-  if (item && textOf(item['encrypted_content']) !== '') return [itemPart(origin, at, text, item)]
+  if (item && stringOf(item['encrypted_content']) !== '') return [itemPart(origin, at, text, item)]
   return text === '' ? [] : [{ type: 'reasoning', text }]
 }

@@ -4,6 +4,7 @@ import type { Json } from '../../../kernel/content.ts'
 import type { Delta, ModelFailure, Reply } from '../../../kernel/ports.ts'
 import type { Target } from '../protocol.ts'
 import type { Origin } from './marks.ts'
+import { stringOf } from '../../../view/json.ts'
 
 /** One message, reasoning item or function call. All other items are somebody else's and leave no trace. */
 export type Slot = {
@@ -82,8 +83,8 @@ export function opened(state: State, given: Pick<Slot, 'type' | 'index' | 'id'>,
     ...given,
     part: state.slots.length,
     text: '',
-    tool: textOf(item['name']),
-    call: textOf(item['call_id']),
+    tool: stringOf(item['name']),
+    call: stringOf(item['call_id']),
     whole: false,
     refused: false,
     item: null,
@@ -111,12 +112,4 @@ export function withLive(state: State, live: string, section: number): State {
 
 export function deltaOf({ type, part }: Slot, text: string): Delta {
   return { kind: type === 'message' ? 'text' : type === 'call' ? 'arguments' : 'reasoning', part, text }
-}
-
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-export function isItem(value: unknown): value is Item {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

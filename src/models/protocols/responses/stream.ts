@@ -6,18 +6,17 @@ import type { WireEvent } from '../protocol.ts'
 import {
   completed,
   deltaOf,
-  isItem,
   type Item,
   opened,
   quiet,
   type Slot,
   type State,
   type Stepped,
-  textOf,
   turnTo,
   withLive,
 } from './state.ts'
 import { costOf, usageOf } from './usage.ts'
+import { isObject, stringOf } from '../../../view/json.ts'
 
 export function step(state: State, { event, data }: WireEvent): Stepped {
   if (state.end !== null || data === '' || data === '[DONE]') return quiet(state)
@@ -27,7 +26,7 @@ export function step(state: State, { event, data }: WireEvent): Stepped {
   } catch {
     return quiet({ ...state, broken: true })
   }
-  return isItem(said) ? take(state, said, typeof said['type'] === 'string' ? said['type'] : event) : quiet(state)
+  return isObject(said) ? take(state, said, typeof said['type'] === 'string' ? said['type'] : event) : quiet(state)
 }
 
 function take(state: State, said: Item, type: string): Stepped {
@@ -54,12 +53,12 @@ function take(state: State, said: Item, type: string): Stepped {
     case 'response.completed':
     case 'response.incomplete':
     case 'response.failed':
-      return isItem(said['response']) ? over(state, said['response'], type.slice('response.'.length)) : quiet(state)
+      return isObject(said['response']) ? over(state, said['response'], type.slice('response.'.length)) : quiet(state)
     case 'error':
       return quiet(failed(state, said['error'] ?? said))
     default:
       // Some hosts say what went wrong without saying that it is an error.
-      return isItem(said['error']) ? quiet(failed(state, said['error'])) : quiet(state)
+      return isObject(said['error']) ? quiet(failed(state, said['error'])) : quiet(state)
   }
 }
 
@@ -71,7 +70,7 @@ function append(state: State, said: Item, type: Slot['type']): Stepped {
   if (at < 0) {
     // Arguments of a call nobody announced belong to no tool.
     if (type === 'call' || isTaken(state, said)) return quiet(state)
-    now = opened(state, { type, index: placeOf(state, said), id: textOf(said['item_id']) }, {})
+    now = opened(state, { type, index: placeOf(state, said), id: stringOf(said['item_id']) }, {})
     at = now.at
   } else {
     now = turnTo(state, at)
@@ -123,46 +122,46 @@ const TYPES: Readonly<Record<string, Slot['type']>> = {
 }
 
 function typeOf(item: Item): Slot['type'] | null {
-  const type = textOf(item['type'])
+  const type = stringOf(item['type'])
   return Object.hasOwn(TYPES, type) ? (TYPES[type] as Slot['type']) : null
 }
 
 function started(state: State, said: Item): State {
   const { item } = said
-  const type = isItem(item) ? typeOf(item) : null
-  if (!isItem(item) || type === null || isTaken(state, said)) return state
-  return opened(state, { type, index: placeOf(state, said), id: textOf(item['id']) }, item)
+  const type = isObject(item) ? typeOf(item) : null
+  if (!isObject(item) || type === null || isTaken(state, said)) return state
+  return opened(state, { type, index: placeOf(state, said), id: stringOf(item['id']) }, item)
 }
 
 function finished(state: State, said: Item): Stepped {
   const { item } = said
-  if (!isItem(item)) return quiet(state)
+  if (!isObject(item)) return quiet(state)
   const type = typeOf(item)
   if (type === null) return quiet(state)
   const at = indexOf(state, { ...said, item_id: item['id'] ?? null }, type)
   if (at >= 0) return shown(turnTo(state, at), item)
   // It was begun as something else.
   if (isTaken(state, said)) return quiet({ ...state, broken: true })
-  return shown(opened(state, { type, index: placeOf(state, said), id: textOf(item['id']) }, item), item)
+  return shown(opened(state, { type, index: placeOf(state, said), id: stringOf(item['id']) }, item), item)
 }
 
 /** The slot being written is this item. */
 function shown(state: State, item: Item): Stepped {
   const slot = state.slots[state.at]
   if (slot === undefined) return quiet(state)
-  const contradicts = slot.type === 'call' && slot.whole && !agrees(textOf(item['arguments']), state.live)
+  const contradicts = slot.type === 'call' && slot.whole && !agrees(stringOf(item['arguments']), state.live)
   if (contradicts) return quiet({ ...state, broken: true })
   if (slot.item !== null) return quiet(state)
   const change = { item, whole: item['status'] !== 'incomplete' }
   if (slot.type === 'call') {
     const whole = change.whole && (slot.whole || typeof item['arguments'] === 'string')
-    const tool = textOf(item['name']) || slot.tool
-    const call = textOf(item['call_id']) || slot.call
-    return completed(state, textOf(item['arguments']), { item, whole, tool, call })
+    const tool = stringOf(item['name']) || slot.tool
+    const call = stringOf(item['call_id']) || slot.call
+    return completed(state, stringOf(item['arguments']), { item, whole, tool, call })
   }
   if (slot.type === 'reasoning') return completed(state, thoughtIn(item), change)
   const content = itemsIn(item['content'])
-  const text = content.map((part) => textOf(part['text']) || textOf(part['refusal'])).join('')
+  const text = content.map((part) => stringOf(part['text']) || stringOf(part['refusal'])).join('')
   return completed(state, text, { ...change, refused: content.some((part) => part['type'] === 'refusal') })
 }
 
@@ -177,22 +176,22 @@ function agrees(left: string, right: string): boolean {
 }
 
 function thoughtIn(item: Item): string {
-  const sections = [...itemsIn(item['summary']), ...itemsIn(item['content'])].map((part) => textOf(part['text']))
+  const sections = [...itemsIn(item['summary']), ...itemsIn(item['content'])].map((part) => stringOf(part['text']))
   return sections.filter((text) => text !== '').join('\n\n')
 }
 
 function itemsIn(value: Json | undefined): readonly Item[] {
-  return Array.isArray(value) ? value.filter(isItem) : []
+  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 function named(state: State, response: Json | undefined): State {
-  const id = isItem(response) ? textOf(response['id']) : ''
+  const id = isObject(response) ? stringOf(response['id']) : ''
   return id === '' || id === state.response ? state : { ...state, response: id }
 }
 
 /** The provider's own end. `told` is what the event is called; the response itself knows better. */
 export function over(state: State, response: Item, told: string): Stepped {
-  const status = textOf(response['status'])
+  const status = stringOf(response['status'])
   const how = ['completed', 'incomplete', 'failed', 'cancelled'].includes(status) ? status : told
   const now = named(state, response)
   if (how === 'failed') return quiet(failed(now, response['error'] ?? { message: 'The response failed.' }))
@@ -201,7 +200,7 @@ export function over(state: State, response: Item, told: string): Stepped {
   }
   const [filled, deltas] = fill(now, itemsIn(response['output']))
   const { incomplete_details: details, usage } = response
-  const filtered = isItem(details) && details['reason'] === 'content_filter'
+  const filtered = isObject(details) && details['reason'] === 'content_filter'
   const why = how === 'completed' ? 'completed' : filtered ? 'refusal' : 'length'
   const end = { type: 'over', why, usage: usageOf(usage), cost: costOf(usage) } as const
   return [{ ...filled, end }, deltas]
@@ -213,7 +212,7 @@ function fill(state: State, output: readonly Item[]): Stepped {
   const deltas: Stepped[1][number][] = []
   let now = state
   output.forEach((item, index) => {
-    const [id, type] = [textOf(item['id']), typeOf(item)]
+    const [id, type] = [stringOf(item['id']), typeOf(item)]
     const same = now.slots.find((slot) => id !== '' && slot.id === id && slot.type === type)
     const there = now.slots.find((slot) => slot.index === index)
     // Hosts that leave items out of the whole answer count differently in it.
@@ -231,8 +230,8 @@ function failed(state: State, error: Json): State {
 }
 
 function troubleOf(error: Json): Trouble {
-  if (!isItem(error)) return { message: textOf(error) || 'The provider gave an error without a word about it.' }
-  const code = textOf(error['code']) || textOf(error['type'])
-  const message = textOf(error['message']) || 'The provider gave an error without a word about it.'
+  if (!isObject(error)) return { message: stringOf(error) || 'The provider gave an error without a word about it.' }
+  const code = stringOf(error['code']) || stringOf(error['type'])
+  const message = stringOf(error['message']) || 'The provider gave an error without a word about it.'
   return code === '' || code === 'error' ? { message } : { code, message }
 }

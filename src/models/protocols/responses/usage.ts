@@ -1,17 +1,17 @@
 // Tokens and money as the Responses API counts them, made plain. Input already includes what came from a cache, output what was
 // spent on reasoning.
 import type { Json, Mutable, Usage } from '../../../kernel/content.ts'
-import { isItem } from './state.ts'
+import { isObject } from '../../../view/json.ts'
 
 /** Null if it was not told, or if any number of it cannot be true. */
 export function usageOf(usage: Json | undefined): Usage | null {
-  if (!isItem(usage)) return null
+  if (!isObject(usage)) return null
   const { input_tokens: input, output_tokens: output } = usage
   if (!isCount(input) || !isCount(output)) return null
   const told: Mutable<Usage> = { inputTokens: input, outputTokens: output }
   for (const [group, name, field] of DETAILS) {
     const details = usage[group]
-    const count = isItem(details) ? (details[name] ?? null) : null
+    const count = isObject(details) ? (details[name] ?? null) : null
     if (count === null) continue
     if (!isCount(count)) return null
     told[field] = count
@@ -27,7 +27,7 @@ const DETAILS = [
 
 /** Hosts that tell their own price do so in dollars. In millionths, rounded up: money is counted in integers. */
 export function costOf(usage: Json | undefined): number | null {
-  const cost = isItem(usage) ? usage['cost'] : null
+  const cost = isObject(usage) ? usage['cost'] : null
   if (typeof cost !== 'number' || !(cost >= 0)) return null
   // 0.00014 dollars are 140 millionths, and not 140.00000000000003.
   const millionths = Math.ceil(Number((cost * 1e6).toPrecision(12)))

@@ -1,4 +1,5 @@
 // How risky a command is, as one of four levels, and how findings add up. What is risky is not known here.
+import { shortened } from '../../../view/text.ts'
 
 /** From harmless to forbidden. `bounded_write` is what a sandbox bounds; the two after it are what it does not. */
 export type Level = 'safe_read' | 'bounded_write' | 'needs_approval' | 'blocked'
@@ -17,7 +18,7 @@ export class Findings {
   note(level: Level, reason: string): void {
     const rank = ORDER.indexOf(level)
     this.#rank = Math.max(this.#rank, rank)
-    const text = reason.length > REASON_CHARACTERS_MAX ? `${reason.slice(0, REASON_CHARACTERS_MAX)}…` : reason
+    const text = shortened(reason, REASON_CHARACTERS_MAX)
     if ((this.#reasons.get(text) ?? -1) < rank) this.#reasons.set(text, rank)
   }
 

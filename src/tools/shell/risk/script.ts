@@ -46,14 +46,14 @@ function judgeNode(node: SyntaxNode, reading: Reading): void {
       judgeCall({ words: extraWords(node.children, reading.text), stdin: () => stdinOf(node, reading) }, reading)
       return
     case 'variable_assignment':
-      judgeAssignment((textOf(node, reading).match(/^\w+/) ?? [''])[0], findings)
+      judgeAssignment((nodeText(node, reading).match(/^\w+/) ?? [''])[0], findings)
       return
     case 'declaration_command':
     case 'unset_command':
       findings.note('bounded_write', 'It changes variables.')
       return
     case 'for_statement':
-      if (/^\w+\s+[A-Z_]+\b/.test(textOf(node, reading)))
+      if (/^\w+\s+[A-Z_]+\b/.test(nodeText(node, reading)))
         findings.note('bounded_write', 'A loop sets a variable in capitals.')
       return
     case 'file_redirect':
@@ -68,7 +68,7 @@ function judgeNode(node: SyntaxNode, reading: Reading): void {
       return
     case 'test_command':
     case 'arithmetic_expansion':
-      judgeSubscript(textOf(node, reading), findings)
+      judgeSubscript(nodeText(node, reading), findings)
       return
     case '&':
       if (node.parent?.type !== 'binary_expression')
@@ -89,7 +89,7 @@ function judgeSubscript(text: string, findings: Findings): void {
 function endsWhereBashDoes(redirect: SyntaxNode, reading: Reading): boolean {
   const part = (type: string): string => {
     const node = redirect.children.find((child) => child.type === type)
-    return node ? textOf(node, reading) : ''
+    return node ? nodeText(node, reading) : ''
   }
   const end = part('heredoc_start').replace(/["']|\\([^])/g, (_, escaped: string | undefined) => escaped ?? '')
   const strips = redirect.children[0]?.type === '<<-'
@@ -98,7 +98,7 @@ function endsWhereBashDoes(redirect: SyntaxNode, reading: Reading): boolean {
   return part('heredoc_end').trim() === end && !lines.slice(0, -1).some(isEnd)
 }
 
-function textOf(node: SyntaxNode, { text }: Syntax): string {
+function nodeText(node: SyntaxNode, { text }: Syntax): string {
   return text.slice(node.start, node.end)
 }
 
@@ -140,7 +140,7 @@ function judgeRedirect(redirect: SyntaxNode, { findings, text }: Reading): void 
 /** A function whose body pipes it into itself: each call makes two more. */
 function multiplies(definition: SyntaxNode, reading: Reading): boolean {
   const named = definition.children.find(({ type }) => type === 'word')
-  const name = named ? textOf(named, reading) : ''
+  const name = named ? nodeText(named, reading) : ''
   const calls = (node: SyntaxNode): boolean =>
     descendants(node, reading).some(
       (child) => child.type === 'command_name' && wordsIn([child], reading.text)[0]?.text === name,
@@ -205,7 +205,7 @@ function hear(stage: SyntaxNode, reading: Reading): void {
   const { script, text, heard } = reading
   for (const node of descendants(stage, reading, heard)) {
     heard.add(node)
-    if (node.type === 'heredoc_body') script(textOf(node, reading))
+    if (node.type === 'heredoc_body') script(nodeText(node, reading))
     if (node.type === 'herestring_redirect') {
       for (const word of wordsIn(node.children, text)) script(word.text.replaceAll('\0', ' '))
     }

@@ -1,0 +1,336 @@
+// The tokens of a stranger's HTML written down as Markdown or as plain text, in one pass: what is not shown is left out, and each
+// block is written when it ends. There is no tree, so nesting costs nothing, and what is kept of it is bounded.
+import { attributeIn, type Token } from './tokens.ts'
+
+export type Writing = {
+  /** Nothing but text: no links, no images, no marks except those of list items. */
+  readonly plain: boolean
+  /** Character references replaced, in text and in values of attributes. */
+  readonly decodeText: (text: string) => string
+  readonly decodeValue: (value: string) => string
+  /** What a link or an image goes to, as it is written down; null for what is none. */
+  readonly addressOf: (written: string) => string | null
+}
+
+/** Elements whose content is not for reading. */
+// biome-ignore format: a list
+const DROPPED = new Set([
+  'script', 'style', 'template', 'svg', 'math', 'iframe', 'object', 'canvas', 'noembed', 'noframes', 'select', 'textarea',
+  'audio', 'video',
+])
+// biome-ignore format: a list
+const VOID = new Set(['area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input', 'link', 'meta', 'source', 'track', 'wbr'])
+/** A line of its own, and nothing more. */
+// biome-ignore format: a list
+const BLOCKS = new Set([
+  'address', 'article', 'aside', 'body', 'caption', 'center', 'dd', 'details', 'dialog', 'dir', 'div', 'dl', 'dt', 'fieldset',
+  'figcaption', 'figure', 'footer', 'form', 'header', 'hgroup', 'legend', 'main', 'menu', 'nav', 'p', 'section', 'summary',
+  'table', 'tbody', 'tfoot', 'thead', 'title', 'tr', 'xmp',
+])
+const HEADING = /^h[1-6]$/
+/** Elements within a line, and the mark around them. The marks of links and of code depend on what is inside. */
+const INLINE: ReadonlyMap<string, string> = new Map([
+  ['a', 'a'],
+  ['b', '**'],
+  ['strong', '**'],
+  ['i', '_'],
+  ['em', '_'],
+  ['code', 'code'],
+  ['kbd', 'code'],
+  ['samp', 'code'],
+])
+const HIDING_STYLE =
+  /display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d]*[1-9])/i
+/** What would be read as a mark: anywhere, and only at the beginning of a line. Within a word `_` is none. */
+const MARKS = /[\\*`[\]]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu
+const MARKS_AT_START = /^(?:[->]|\+(?= )|=+|#{1,6}(?= )|~~~)/
+const NUMBER_AT_START = /^(\d+)(?=\. )/
+
+const DEPTH_MAX = 12
+
+type Opening = Extract<Token, { readonly type: 'open' }>
+type Container = {
+  readonly name: 'ul' | 'ol' | 'li' | 'blockquote'
+  /** What every line in it begins with, with all around it; and what itself begins with. */
+  readonly pad: string
+  readonly mark: string
+  isBegun: boolean
+  items: number
+}
+/** It is open once something was written in it; what is open when a block ends is opened again in the next. */
+type Inline = { readonly kind: string; readonly to: string | null; isOpen: boolean }
+
+export class Writer {
+  readonly #as: Writing
+  readonly #out: string[] = []
+  /** The block that is being written: what it is, what is in it, and the blank or line end that comes if more does. */
+  #block = 'p'
+  #parts: string[] = []
+  #blank: '' | ' ' | '\n' = ''
+  #codeFrom = 0
+  #containers: readonly Container[] = []
+  /** Those of the block that was written last. */
+  #last: readonly Container[] = []
+  /** Containers that were too deep to be entered. */
+  #ignored = 0
+  /** Code is always the last of them: no other mark means anything in it. */
+  #inlines: Inline[] = []
+  #dropping: { readonly name: string; depth: number } | null = null
+
+  constructor(writing: Writing) {
+    this.#as = writing
+  }
+
+  push(token: Token): void {
+    if (this.#dropping !== null && !endsDropped(token, this.#dropping.name)) return this.#drop(token, this.#dropping)
+    this.#dropping = null
+    if (token.type === 'text') this.#text(this.#as.decodeText(token.text))
+    else if (token.type === 'open') this.#start(token)
+    else this.#end(token.name)
+  }
+
+  finish(): string {
+    this.#next('p')
+    return this.#out.join('')
+  }
+
+  #drop(token: Token, dropping: { readonly name: string; depth: number }): void {
+    if (token.type === 'text' || token.name !== dropping.name || isEmpty(token)) return
+    dropping.depth += token.type === 'open' ? 1 : -1
+    if (dropping.depth === 0) this.#dropping = null
+  }
+
+  #start(token: Opening): void {
+    const { name, inside } = token
+    if (VOID.has(name)) return this.#void(name, inside)
+    if (DROPPED.has(name) || isHidden(inside)) {
+      // A paragraph that is not shown still ends the one before it.
+      if (BLOCKS.has(name)) this.#next(this.#block)
+      if (!isEmpty(token)) this.#dropping = { name, depth: 1 }
+      return
+    }
+    if (this.#block === 'pre') return this.#lineInPre(name)
+    const inline = INLINE.get(name)
+    if (inline !== undefined) this.#startInline(inline, inside)
+    else if (name === 'td' || name === 'th') this.#cell()
+    else if (HEADING.test(name) || name === 'pre') this.#next(name)
+    else if (BLOCKS.has(name)) this.#next('p')
+    else if (name === 'ul' || name === 'ol') this.#enter(name, '')
+    else if (name === 'blockquote') this.#enter(name, this.#as.plain ? '' : '> ')
+    else if (name === 'li') this.#item()
+  }
+
+  #end(name: string): void {
+    if (this.#block === 'pre' && name !== 'pre') return this.#lineInPre(name)
+    const inline = INLINE.get(name)
+    if (inline !== undefined) this.#endInline(inline)
+    else if (HEADING.test(name) || name === 'pre' || BLOCKS.has(name)) this.#next('p')
+    else if (name === 'ul' || name === 'ol' || name === 'blockquote' || name === 'li') this.#leave(name)
+  }
+
+  #void(name: string, inside: string): void {
+    if (name === 'br') return this.#lineEnd()
+    if (this.#as.plain || this.#block === 'pre') return
+    if (name === 'hr') {
+      this.#next('p')
+      this.#write('---')
+    } else if (name === 'img' && !isHidden(inside)) {
+      const words = this.#value(inside, 'alt')
+        .replace(/[[\]\s]+/g, ' ')
+        .trim()
+      const at = this.#as.addressOf(this.#value(inside, 'src'))
+      if (words !== '') this.#say(at === null ? words : `![${words}](${at})`)
+    }
+  }
+
+  #text(text: string): void {
+    // As browsers do: the line end right after the tag is none.
+    if (this.#block === 'pre') return void this.#parts.push(this.#parts.length === 0 ? text.replace(/^\n/, '') : text)
+    const words = text.replace(/[ \t\n\f]+/g, ' ')
+    const [from, to] = [words.startsWith(' ') ? 1 : 0, words.endsWith(' ') ? words.length - 1 : words.length]
+    if (from === 1) this.#blank ||= ' '
+    if (from >= to) return
+    this.#say(this.#escaped(words.slice(from, to)))
+    if (to < words.length) this.#blank = ' '
+  }
+
+  #escaped(text: string): string {
+    if (this.#as.plain || this.#inlines.at(-1)?.kind === 'code') return text
+    const marked = text.replace(MARKS, '\\$&')
+    if (this.#parts.length > 0 && this.#blank !== '\n') return marked
+    return marked.replace(MARKS_AT_START, '\\$&').replace(NUMBER_AT_START, '$1\\')
+  }
+
+  /** Into the line, after the blank before it and the marks it stands in. */
+  #say(text: string): void {
+    if (this.#parts.length > 0) this.#parts.push(this.#blank === '\n' && !this.#as.plain ? '  \n' : this.#blank)
+    this.#blank = ''
+    for (const inline of this.#inlines) {
+      if (inline.isOpen) continue
+      inline.isOpen = true
+      if (inline.kind === 'code') this.#codeFrom = this.#parts.length
+      else this.#parts.push(inline.kind === 'a' ? (inline.to === null ? '' : '[') : inline.kind)
+    }
+    this.#parts.push(text)
+  }
+
+  #lineEnd(): void {
+    if (this.#block === 'pre') this.#parts.push('\n')
+    // Two of them are how many pages write paragraphs.
+    else if (this.#blank === '\n') this.#next(this.#block)
+    else if (this.#parts.length > 0) this.#blank = this.#isOneLine ? ' ' : '\n'
+  }
+
+  /** Headings, links and code end with their line. */
+  get #isOneLine(): boolean {
+    return this.#block !== 'p' || this.#inlines.some(({ kind }) => kind === 'a' || kind === 'code')
+  }
+
+  #lineInPre(name: string): void {
+    if (BLOCKS.has(name) && this.#parts.at(-1)?.endsWith('\n') === false) this.#parts.push('\n')
+  }
+
+  #cell(): void {
+    if (this.#parts.length === 0) return
+    for (const inline of this.#inlines.toReversed()) this.#close(inline)
+    this.#parts.push(' |')
+    this.#blank = ' '
+  }
+
+  /** Ends the block, and what comes now is in one of this kind. */
+  #next(block: string): void {
+    for (const inline of this.#inlines.toReversed()) this.#close(inline)
+    const text = this.#parts.join('')
+    if (text.trim() !== '') this.#write(this.#blockOf(text))
+    this.#parts = []
+    this.#blank = ''
+    this.#block = block
+  }
+
+  #blockOf(text: string): string {
+    if (this.#block === 'pre') {
+      const fence = '`'.repeat(Math.max(3, longestRun(text) + 1))
+      return this.#as.plain ? text.trimEnd() : `${fence}\n${text.trimEnd()}\n${fence}`
+    }
+    return `${this.#block === 'p' || this.#as.plain ? '' : `${'#'.repeat(Number(this.#block[1]))} `}${text.trim()}`
+  }
+
+  /** A block, below the last one. Between items of a list, and between an item and a list in it, no line is left empty. */
+  #write(block: string): void {
+    const here = this.#containers
+    const shared = here.findIndex((container, i) => container !== this.#last[i])
+    const around = here.at(shared < 0 ? -1 : shared - 1)
+    const isTight = shared > 0 && isOfList(around) && isOfList(here[shared]) && !this.#as.plain
+    const gap = shared === 0 ? '' : (around?.pad.trimEnd() ?? '')
+    if (this.#out.length > 0) this.#out.push(isTight ? '\n' : `\n${gap}\n`)
+    const pad = here.at(-1)?.pad ?? ''
+    // Those whose first line this is are the innermost ones.
+    const begun = here.findLast(({ isBegun }) => isBegun)
+    this.#out.push(begun?.pad ?? '')
+    for (const container of here) {
+      if (!container.isBegun) this.#out.push(container.mark)
+      container.isBegun = true
+    }
+    this.#out.push(block.replace(/\n(?=(\n?))/g, (_, empty) => `\n${empty === '' ? pad : pad.trimEnd()}`))
+    this.#last = here
+  }
+
+  #startInline(kind: string, inside: string): void {
+    if (this.#as.plain) return
+    this.#endInline(kind)
+    const to = kind === 'a' ? this.#as.addressOf(this.#value(inside, 'href')) : null
+    const code = this.#inlines.at(-1)
+    if (kind !== 'code' && code?.kind === 'code') {
+      this.#close(code)
+      this.#inlines.splice(-1, 0, { kind, to, isOpen: false })
+    } else this.#inlines.push({ kind, to, isOpen: false })
+  }
+
+  #endInline(kind: string): void {
+    const at = this.#inlines.findIndex((one) => one.kind === kind)
+    if (at < 0) return
+    for (const inline of this.#inlines.slice(at).toReversed()) this.#close(inline)
+    this.#inlines.splice(at, 1)
+  }
+
+  #close(inline: Inline): void {
+    if (!inline.isOpen) return
+    inline.isOpen = false
+    if (inline.kind === 'code') this.#parts.push(codeOf(this.#parts.splice(this.#codeFrom).join('')))
+    else if (inline.kind !== 'a') this.#parts.push(inline.kind)
+    else if (inline.to !== null) this.#parts.push(`](${inline.to})`)
+  }
+
+  #enter(name: Container['name'], mark: string): void {
+    this.#next('p')
+    if (this.#containers.length >= DEPTH_MAX) {
+      this.#ignored += 1
+      return
+    }
+    const pad = this.#as.plain ? '' : name === 'blockquote' ? mark : ' '.repeat(mark.length)
+    const around = this.#containers.at(-1)?.pad ?? ''
+    this.#containers = [...this.#containers, { name, pad: around + pad, mark, isBegun: false, items: 0 }]
+  }
+
+  #item(): void {
+    this.#next('p')
+    if (this.#ignored > 0) return
+    const list = this.#containers.findLastIndex(({ name }) => name !== 'li')
+    const found = this.#containers[list]
+    if (found === undefined || found.name === 'blockquote') this.#enter('ul', '')
+    else this.#containers = this.#containers.slice(0, list + 1)
+    const parent = this.#containers.at(-1)
+    if (parent === undefined || parent.name === 'blockquote') return
+    parent.items += 1
+    this.#enter('li', this.#as.plain ? '- ' : parent.name === 'ol' ? `${parent.items}.  ` : '-   ')
+  }
+
+  #leave(name: Container['name']): void {
+    this.#next('p')
+    if (this.#ignored > 0) {
+      // Of what was too deep only the lists are counted: items were never entered.
+      if (name !== 'li') this.#ignored -= 1
+      return
+    }
+    const at = this.#containers.findLastIndex((one) => one.name === name)
+    if (at >= 0) this.#containers = this.#containers.slice(0, at)
+  }
+
+  #value(inside: string, name: string): string {
+    return this.#as.decodeValue(attributeIn(inside, name) ?? '')
+  }
+}
+
+/** Only drawings and formulas can end where they begin. */
+function isEmpty(token: Token): boolean {
+  return token.type === 'open' && (token.name === 'svg' || token.name === 'math') && token.inside.endsWith('/')
+}
+
+/** A paragraph within a paragraph is the next one. */
+function endsDropped(token: Token, dropped: string): boolean {
+  return token.type === 'open' && token.name === 'p' && dropped === 'p'
+}
+
+function isOfList(container: Container | undefined): boolean {
+  return container !== undefined && container.name !== 'blockquote'
+}
+
+function codeOf(text: string): string {
+  const fence = '`'.repeat(longestRun(text) + 1)
+  const space = text.startsWith('`') || text.endsWith('`') ? ' ' : ''
+  return `${fence}${space}${text}${space}${fence}`
+}
+
+/** Of backticks. */
+function longestRun(text: string): number {
+  let longest = 0
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
+  return longest
+}
+
+function isHidden(inside: string): boolean {
+  if (!/hidden|style/i.test(inside)) return false
+  if (attributeIn(inside, 'hidden') !== null) return true
+  if (attributeIn(inside, 'aria-hidden')?.trim().toLowerCase() === 'true') return true
+  return HIDING_STYLE.test(attributeIn(inside, 'style') ?? '')
+}

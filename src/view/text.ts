@@ -1,0 +1,17 @@
+// Texts as they are shown: what the parts of a message say, and long ones made short. Widths on a terminal are the command line's.
+import type { Part } from '../kernel/content.ts'
+
+/** What they say, without reasoning, pictures and files. */
+export function textOf(parts: readonly Part[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+/** At most `chars` characters, the mark of the cut among them. */
+export function clipped(text: string, chars: number): string {
+  return text.length <= chars ? text : shortened(text, chars - 1)
+}
+
+/** The first `chars` characters, and a mark if there are more. Never half of a character. */
+export function shortened(text: string, chars: number): string {
+  return text.length <= chars ? text : `${text.slice(0, chars).replace(/[\uD800-\uDBFF]$/, '')}…`
+}
