@@ -1,4 +1,5 @@
 // How the tests run. Not what they check: the suites are in test/, and test/tidy.test.ts checks the house itself.
+// `npm test` runs all but test/**/*.long.test.ts: those are `npm run test:long` (vitest.long.config.ts), which .ci/run runs too.
 import { defineConfig } from 'vitest/config'
 
 // The CI runs the store suite under a second Node. A wrong one must fail there, not pass unseen.
@@ -11,6 +12,7 @@ if (expected !== undefined) {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: ['test/**/*.long.test.ts'],
     environment: 'node',
     // Separate processes: tests open files, spawn children and send signals.
     pool: 'forks',

@@ -1,5 +1,5 @@
-// The hostile model suite, row by row of the threat table: with its defence each case holds, and without it each is broken.
-// `npm run attacks` plays the same and counts. What needs bubblewrap or root and has none is a named skip.
+// The hostile model suite, one case of each row of the threat table: with its defence it holds, and without it it is broken.
+// `npm run attacks` plays all cases of all rows, and .ci/run runs that. What needs bubblewrap or root and has none is a named skip.
 import { afterAll, describe, expect, it } from 'vitest'
 import { missing, playAll } from './attacks/case.ts'
 import { ROWS } from './attacks/rows.ts'
@@ -61,15 +61,9 @@ describe('the attacks', () => {
   for (const row of ROWS) {
     const { cases } = row
     const sentence = SENTENCES.find((one) => rowOf(one) === row.row) ?? ''
-    const playable = cases.filter((one) => missing(one) === null)
-    const left = cases.length - playable.length
-    it.skipIf(playable.length === 0)(
-      `${sentence}${left > 0 ? ` (${left} cases cannot be played here)` : ''}`,
-      async () => {
-        const verdicts = await playAll(row, playable)
-        expect(verdicts.filter(({ held, broken }) => !held || !broken)).toEqual([])
-      },
-      120_000,
-    )
+    const playable = cases.filter((one) => missing(one) === null).slice(0, 1)
+    it.skipIf(playable.length === 0)(`${sentence}`, async () => {
+      expect(await playAll(row, playable)).toMatchObject([{ held: true, broken: true }])
+    })
   }
 })

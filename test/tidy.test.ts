@@ -274,6 +274,11 @@ describe('the language', () => {
 })
 
 describe('tests', () => {
+  it('that `npm test` leaves out are run by .ci/run', () => {
+    const commands = readText('.ci/run').split('\n')
+    expect(commands).toEqual(expect.arrayContaining(['npm test', 'npm run test:long', 'npm run attacks']))
+  })
+
   it('are neither focused nor skipped', () => {
     expect(focusedOrSkippedTests(within('test/'))).toEqual([])
     expect(focusedOrSkippedTests([parse('test/a.test.ts', "it.only('x', f)")])).toHaveLength(1)

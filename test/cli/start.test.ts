@@ -132,7 +132,7 @@ describe('terret start', () => {
       ],
       { main: MAIN, cwd: repository },
     ).ended
-    expect(inside.err).toMatch(/Allow it: {3}node \.build\/src\/cli\/main\.js approve [0-9a-f]{8} --resume\n/)
+    expect(inside.err).toMatch(/Allow it: {3}node dist\/cli\/main\.js approve [0-9a-f]{8} --resume\n/)
   })
 
   it('B-CLI-125: inspect tells how the nodes went, what was made and the state apart; the log is history, and a folder has all of it', async () => {

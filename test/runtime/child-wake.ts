@@ -1,4 +1,4 @@
-// A worker process for wake-process.test.ts: it drives what is due in a file. A session that is told to note notes its name once,
+// A worker process for wake-process.long.test.ts: it drives what is due in a file. A session that is told to note notes its name once,
 // one that is told to kill kills the process before anything of its run is written, one that is told to die does so in a tool
 // that it calls again and again, one that is told to be slow takes its time, and one that meets a busy provider waits.
 import { appendFileSync } from 'node:fs'

@@ -213,7 +213,7 @@ describe('a healthy SQLite file', () => {
   it('B-STORE-78: importing the store loads no SQLite, and making one touches no disk', async () => {
     const script = `
       const before = new Set(process.moduleLoadList)
-      const { sqlite } = await import(${JSON.stringify(new URL('../../.build/src/stores/sqlite.js', import.meta.url).href)})
+      const { sqlite } = await import(${JSON.stringify(new URL('../../.build/src/stores/sqlite/sqlite.js', import.meta.url).href)})
       sqlite('/proc/nowhere/at/all.db')
       const { createRequire } = await import('node:module')
       const loaded = Object.keys(createRequire('/x')('node:module')._cache ?? {})

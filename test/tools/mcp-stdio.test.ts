@@ -123,12 +123,11 @@ describe('the process', () => {
     const mark = `brood-${process.pid}-orphan`
     bench.lists(['breed'], { mark, deaf: true, strangers })
     // The same transport in a process of its own, which is then killed without a chance to do anything.
+    const built = (path: string): string => JSON.stringify(new URL(`../../.build/${path}`, import.meta.url).href)
     const script = `
-      import { createServer } from 'vite'
+      import { call } from ${built('test/tools/mcp-bench.js')}
+      import { mcpServer } from ${built('src/tools/mcp/mcp.js')}
       ${how === '' ? '' : 'process.getuid = () => 1000'}
-      const vite = await createServer({ configFile: false, logLevel: 'silent', server: { middlewareMode: true, hmr: false, ws: false }, optimizeDeps: { noDiscovery: true } })
-      const { McpBench, call } = await vite.ssrLoadModule('/test/tools/mcp-bench.ts')
-      const { mcpServer } = await vite.ssrLoadModule('/src/tools/mcp.ts')
       const server = mcpServer({ name: 'odd', command: process.execPath, args: [${JSON.stringify(join(import.meta.dirname, 'mcp-servers', 'odd.mjs'))}, ${JSON.stringify(bench.folder)}] })
       await call(server, 'odd__breed')
       process.send('born')`

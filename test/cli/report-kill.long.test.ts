@@ -20,7 +20,7 @@ const LEASE_MS = 10_000
 
 it('B-REPORT-50: killed at any node or at the gate, approved by a second process and finished by a third, a report is right, each effect happens once, and the history is whole (S3-8)', async () => {
   console.log(
-    `report kills: seed ${seed}; again with TERRET_KILL_SEED=${seed} npx vitest run test/cli/report-kill.test.ts`,
+    `report kills: seed ${seed}; again with TERRET_KILL_SEED=${seed} npm run test:long -- test/cli/report-kill`,
   )
   const stage = openStage()
   const chance = new Chance(seed)

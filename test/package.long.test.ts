@@ -1,0 +1,151 @@
+// The package as a stranger gets it: packed, installed in an empty folder, and run as the README says.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { VERSION } from '../src/index.ts'
+
+const root = resolve(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'terret-package-'))
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly devDependencies: Record<string, string>
+}
+
+/** The first TypeScript block under a heading, as plain JavaScript: examples that are run use no type syntax. */
+function exampleOf(heading: string, file = 'README.md'): string {
+  const text = readFileSync(join(root, file), 'utf8')
+  const block = /```ts\n([\s\S]*?)```/.exec(text.slice(text.indexOf(heading)))
+  if (!block?.[1]) throw new Error(`${file} has no example under "${heading}"`)
+  return block[1]
+}
+
+function run(
+  file: string,
+  args: readonly string[] = [],
+): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
+  return spawnSync(process.execPath, [file, ...args], { cwd: folder, encoding: 'utf8', timeout: 30_000 })
+}
+
+describe('the package', () => {
+  beforeAll(() => {
+    const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+    const tarball = join(folder, packed.trim().split('\n').at(-1) ?? '')
+    writeFileSync(join(folder, 'package.json'), '{ "name": "stranger", "private": true, "type": "module" }\n')
+    execFileSync(
+      'npm',
+      ['install', '--silent', '--no-audit', '--no-fund', tarball, `zod@${manifest.devDependencies.zod}`],
+      { cwd: folder, stdio: 'pipe' },
+    )
+  }, 120_000)
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('B-PACK-1: installed in an empty folder, it runs the README example as written', () => {
+    writeFileSync(join(folder, 'example.mjs'), exampleOf('## First example'))
+    expect(run('example.mjs')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('completed It is 4 °C and raining in Oslo.') as string,
+      stderr: '',
+    })
+  })
+
+  it('B-PACK-8: the programs of the quickstart and of the guide on limits run as written', () => {
+    writeFileSync(join(folder, 'agent.mjs'), exampleOf('# Quickstart', 'docs/guide/quickstart.md'))
+    expect(run('agent.mjs').stdout).toContain("requires_action publish { page: 'news.html' }")
+    expect(run('agent.mjs').stdout).toContain('completed The news are online.')
+    writeFileSync(join(folder, 'limits.mjs'), exampleOf('# Limits', 'docs/guide/limits.md'))
+    expect(run('limits.mjs').stdout).toBe('completed 5 look look look report\n')
+  })
+
+  it('B-PACK-2: it keeps sessions in an SQLite file, and another process reads them', () => {
+    const write = `import { Harness, scripted, sqlite } from 'terret'
+const store = sqlite('kept.db'); const harness = new Harness({ model: scripted(['kept']), store })
+console.log((await harness.run('keep this')).sessionId); await harness.close(); await store.close()`
+    const read = `import { sqlite } from 'terret/sqlite'
+const store = sqlite('kept.db'); console.log((await store.read(process.argv[2], 0)).events.at(-1).type); await store.close()`
+    writeFileSync(join(folder, 'write.mjs'), write)
+    writeFileSync(join(folder, 'read.mjs'), read)
+    const session = run('write.mjs').stdout.trim()
+    expect(run('read.mjs', [session])).toMatchObject({ status: 0, stdout: 'run.settled\n' })
+  })
+
+  it('B-PACK-3: the kernel alone folds a log without touching Node', () => {
+    writeFileSync(
+      join(folder, 'kernel.mjs'),
+      `import { EMPTY, fold, next } from 'terret/kernel'
+const s = fold(EMPTY, { seq: 1, at: 0, epoch: 0, type: 'session.created', agent: 'a', planner: 'model' })
+console.log(next(s, { now: 0, epoch: 0 }).waiting)`,
+    )
+    expect(run('kernel.mjs')).toMatchObject({ status: 0, stdout: 'input\n' })
+  })
+
+  it('B-PACK-4: the terret command helps, runs its demo without a terminal, and says what to do about a wrong word', () => {
+    const command = join('node_modules', 'terret', 'dist', 'cli', 'main.js')
+    expect(run(command, ['--help'])).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('Usage: terret <command>') as string,
+    })
+    expect(run(command, ['--version'])).toMatchObject({ status: 0, stdout: `${VERSION}\n` })
+    expect(run(command, ['demo'])).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('completed: ') as string,
+    })
+    expect(run(command, ['frob'])).toMatchObject({
+      status: 2,
+      stderr: 'terret: There is no command "frob". Run `terret --help` to see what there is.\n',
+    })
+    expect(run(command, ['--frob'])).toMatchObject({ status: 2 })
+  })
+})
+
+describe('the examples', () => {
+  const examples: readonly (readonly [string, string])[] = [
+    ['01-hello', 'completed: It is 4 °C and raining in Oslo.'],
+    ['02-approval', 'completed: The news are online.'],
+    ['03-files', 'The meeting is on Tuesday.\nSigned.'],
+    ['04-mcp', 'The sum of 19 and 23 is 42.'],
+    ['05-models', 'completed {"city":"Oslo","celsius":4} $0.0195\nlimit usd 1 request was made'],
+    ['06-hooks', 'audit: end_turn, 1 held back'],
+    ['07-sessions', 'refused: session_busy\nrequires_action (paused): measure ok'],
+    ['08-streaming', 'a late reader: 10 events, 1 of them before the question\nleft early: interrupted'],
+    ['09-tracing', 'The log gives the same 9 spans again.'],
+    ['10-subagents', 'completed: I found this. One page says of Oslo: 4 °C and rain. I found this. Volume 26'],
+    ['11-wake', 'worker: 1 looked at\nThe bread is out of the oven.'],
+    ['12-memory', 'second: Switch the VPN on first.\nthe same bytes again: true'],
+  ]
+
+  it('B-PACK-6: every example is in the list of those that are run here', () => {
+    const files = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts'))
+    expect(files.map((name) => name.replace('.ts', '')).sort()).toEqual(examples.map(([name]) => name))
+  })
+
+  it('B-PACK-9: npm start with nobody there shows each step, stops with the exact bytes and exit code 0, and the command it prints writes them', () => {
+    const report = join(folder, 'report.md')
+    const env = { ...process.env, TERRET_HOME: join(folder, 'data'), XDG_CONFIG_HOME: join(folder, 'config') }
+    const options = { cwd: root, env, encoding: 'utf8', input: '', timeout: 60_000 } as const
+    const { status, stderr } = spawnSync('npm', ['start', '--silent', '--', '--out', report], options)
+    expect({ status, stderr }).toMatchObject({ status: 0 })
+    for (const name of ['plan', 'search', 'extract', 'draft', 'review', 'propose'])
+      expect(stderr).toMatch(new RegExp(`^✓ ${name} `, 'm'))
+    const shown = [...stderr.matchAll(/^ {2}│ │ ?(.*)$/gm)].map(([, line]) => line).join('\n')
+    expect(existsSync(report)).toBe(false)
+    const [, command = ''] = /^ *Allow it: +(.*)$/m.exec(stderr) ?? []
+    expect(spawnSync('sh', ['-c', command], options)).toMatchObject({ status: 0 })
+    expect(readFileSync(report, 'utf8').trimEnd()).toBe(shown.trimEnd())
+  })
+
+  it.each(examples)('B-PACK-7: example %s runs to its end without a terminal', (name, said) => {
+    const file = join(root, '.build', 'examples', `${name}.js`)
+    const { status, stdout, stderr } = spawnSync(process.execPath, [file], {
+      cwd: root,
+      encoding: 'utf8',
+      input: '',
+      timeout: 30_000,
+    })
+    expect({ status, stderr, said: stdout.includes(said) ? said : stdout }).toEqual({ status: 0, stderr: '', said })
+  })
+})
