@@ -27,7 +27,7 @@ const checkExport = optionsOf<ExportOptions>('exportSession', { partial: flag })
 const checkOptions = optionsOf<ImportOptions>('importSession', { id: text })
 
 /**
- * Refused for what could not be imported: a child, or a session that waits for one. With `partial` that is left to whoever imports.
+ * Refused for what could not be imported: a child, or a session that waits for one. With `partial` the import decides.
  */
 export async function exportSession(store: Store, session: string, options: ExportOptions = {}): Promise<Portable> {
   checkExport(options)
@@ -84,7 +84,7 @@ function restoration(
   return { session, lane: 'owner', epoch: 0, expectedSeq: 0, events: [], history, card, blobs }
 }
 
-/** A copy that nobody else holds, of the right shape and with the right checksum. */
+/** A copy of its own, of the right shape and with the right checksum. */
 function copied(value: unknown): Portable {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(value) ?? 'null')
@@ -94,7 +94,7 @@ function copied(value: unknown): Portable {
     return copy as Portable
   } catch (error) {
     if (error instanceof Fault) throw error
-    // Circles, numbers that JSON does not have, and what is nested so deeply that nobody can walk it.
+    // Circles, numbers that JSON does not have, and what is nested too deeply to be walked.
     throw invalid(`it is no JSON (${error instanceof Error ? error.message : String(error)}).`)
   }
 }
@@ -169,7 +169,7 @@ async function referred(
   return found
 }
 
-/** The log it was forked from is only read here: nobody goes on with it. */
+/** The log it was forked from is only read here, and never continued. */
 function closed({ session, events }: PortableLog): PortableLog {
   const state: Session = events.reduce(fold, EMPTY)
   return { session, events: [...events, after(state, { type: 'session.closed' }, state.at)] }

@@ -55,7 +55,7 @@ export function renamed<T>(value: T, names: ReadonlyMap<string, string>): T {
   return JSON.parse(JSON.stringify(value).replace(any, (name) => others.get(name) ?? name)) as T
 }
 
-/** A call of the model that was lost with its worker, or stopped with its process: nobody outside asked for that. */
+/** A call of the model that was lost with its worker, or stopped with its process: no input asked for that. */
 export function isLoss(event: Event, events: readonly Event[]): boolean {
   if (event.type !== 'model.failed') return false
   if (event.class === 'lost') return true

@@ -42,7 +42,7 @@ export function redecide(events: readonly Event[], decide: typeof next = next): 
   return differences.filter(({ seq }) => seq > arrivedAt(events))
 }
 
-/** What stands before an import was decided in another store, or written by whoever made the file. */
+/** What stands before an import was decided in another store, or written by the maker of the file. */
 function arrivedAt(events: readonly Event[]): number {
   return events.findLast((event) => event.type === 'session.imported')?.seq ?? 0
 }

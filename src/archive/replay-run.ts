@@ -165,7 +165,7 @@ class Tapes {
     for (const other of this.#tapes.values()) {
       if (other === tape || (other.next?.at ?? at) >= at) continue
       await other.sendUpTo((event) => event.at < at)
-      // It may rest until a child has answered: somebody must look at it.
+      // It may rest until a child has answered: it must be looked at.
       this.#session?.run().catch(() => {})
     }
   }

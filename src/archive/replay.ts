@@ -12,7 +12,7 @@ import { damaged } from '../view/history.ts'
 export type Refolded = {
   readonly session: string
   readonly events: number
-  /** A snapshot of an older fold is not compared: nobody reads it. */
+  /** A snapshot of an older fold is not compared: it is not read. */
   readonly snapshot: 'none' | 'old' | 'compared'
   /** The state at the end of the log, as canonical JSON. */
   readonly state: string

@@ -69,7 +69,7 @@ export function bytesOf(hashed: string, { data }: PortableBlob): Uint8Array {
 
 /**
  * What was asked is what is in the log: an approval is for one tool as defined then, with exactly these arguments. So arguments
- * that were exchanged do not pass, whoever made the checksum.
+ * that were exchanged do not pass, even with a valid checksum.
  */
 function checkDigests({ session, events }: PortableLog, blobs: Blobs): void {
   let tools: ReadonlyMap<string, string> = new Map()

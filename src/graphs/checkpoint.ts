@@ -20,7 +20,7 @@ export type Point = Frozen<{
   tasks: readonly Task[]
   /** Which item of which task each call of the reply is. */
   calls?: readonly (readonly [number, number])[]
-  /** Who has arrived where somebody is still waited for. */
+  /** Which branches have arrived at a join that still waits for others. */
   arrived?: Readonly<Record<string, readonly string[]>>
   /** How often each node has run since the last message. */
   visits?: Readonly<Record<string, number>>

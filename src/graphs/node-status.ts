@@ -1,5 +1,5 @@
 // How a node stands: which of its calls are still wanted, whether it is done, and whether it has failed. One call is the simplest
-// case of many. Where only so many are needed, they are called in waves, so that what was called does not depend on who was faster.
+// case of many. Where only so many are needed, they are called in waves, so that what was called does not depend on speed.
 import type { Item, MapPolicy } from './step.ts'
 
 export type Standing =
@@ -17,7 +17,7 @@ export function standing(policy: MapPolicy | null, items: readonly Item[], width
   return untilQuorum(policy.quorum, items, open, width)
 }
 
-/** The first error in the order of the input: whoever stands before it has a word first, and nobody after it is called. */
+/** The first error in the order of the input: items before it are called first, and none after it. */
 function untilError(items: readonly Item[], open: readonly number[], width: number): Standing {
   const at = items.findIndex(({ error }) => error !== undefined)
   const first = at < 0 ? open : open.filter((i) => i < at)

@@ -1,4 +1,4 @@
-// The kinds of nodes, typed by the state of their graph: code that runs, a question to somebody outside, a child session, and the
+// The kinds of nodes, typed by the state of their graph: code that runs, a question to a person or a program, a child session, and the
 // same work on many items.
 import type { Json } from '../kernel/content.ts'
 import {
@@ -50,7 +50,7 @@ type Described<Name extends string> = {
   readonly retries?: number
 }
 type Guarded<Args> = Pick<Ways, 'effect' | 'timeoutMs' | 'secrets' | 'sequential'> & {
-  /** Must somebody say yes before it runs? They see the arguments, and those are what runs. */
+  /** Must a person approve before it runs? They see the arguments, and those are what runs. */
   readonly approval?: Approval | ((args: Args) => Approval | Promise<Approval>)
 }
 

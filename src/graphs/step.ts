@@ -30,7 +30,7 @@ export type MapPolicy = 'collect-all' | 'fail-fast' | 'best-effort' | { readonly
 /** One call of a node. It has a value when it succeeded, an error when it will not be tried again, and is open with neither. */
 export type Item = { readonly tries: number; readonly value?: Json; readonly error?: string }
 
-/** For drawing: who must say yes before it runs. */
+/** For drawing: whose approval it needs before it runs. */
 export type GateKind = Approval | 'by_arguments'
 
 export type Step = {

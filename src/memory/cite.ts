@@ -7,7 +7,7 @@ import type { Row } from './learnings.ts'
 import { relevance } from './relevance.ts'
 import { clipped } from '../view/text.ts'
 
-/** `id` names the event that holds the learning, so whoever reads an answer can look it up. */
+/** `id` names the event that holds the learning, so that a reader of the answer can look it up. */
 export type Citation = Frozen<{
   id: string
   kind: LearningKind

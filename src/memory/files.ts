@@ -1,4 +1,4 @@
-// The runtime files on disk: written when a session rests, each whole or not at all. Nobody reads them back: delete them, wake
+// The runtime files on disk: written when a session rests, each whole or not at all. They are not read back: delete them, wake
 // the session, and they are there again.
 import { hash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -84,7 +84,7 @@ export function runtimeFolder(session: string, dir: string): string {
 
 const NAME_BYTES_MAX = 200
 
-/** Whoever opens a session may give it any name. As a folder it has one of its own, below `dir` and nowhere else. */
+/** A session may have any name. As a folder it has one of its own, below `dir` and nowhere else. */
 export function folderName(session: string): string {
   const name = encodeURIComponent(Buffer.from(session).toString()).replace(/^\.+/, (dots) => '%2E'.repeat(dots.length))
   return name.length <= NAME_BYTES_MAX ? name : `${name.slice(0, 100)}-${hash('sha256', session)}`

@@ -226,7 +226,7 @@ function ask(db: Database, sql: string): unknown {
   return Object.values(db.prepare(sql).get() as Readonly<Record<string, unknown>>)[0]
 }
 
-/** A damaged file is put aside, under one name: whoever wants to look at it can, and it does not pile up. */
+/** A damaged file is put aside, under one name: it can be looked at, and does not pile up. */
 export function putAside(file: string): void {
   for (const part of [`${file}-wal`, `${file}-shm`]) rmSync(part, { force: true })
   try {

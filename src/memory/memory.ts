@@ -188,7 +188,7 @@ export class Memory {
     }
   }
 
-  /** Opened once, by whoever comes first. A failed opening is tried again by the next call. */
+  /** Opened once, by the first call. A failed opening is tried again by the next call. */
   #opened(open: () => Promise<Learnings>): Promise<Learnings> {
     if (this.#closed) return Promise.reject(new Fault('store_closed', 'This memory is closed.'))
     if (this.#opening) return this.#opening
@@ -317,7 +317,7 @@ function learnedOf({ kind, title, detail, session, seq, at, promote }: Row): Lea
   return { id: eventId(session, seq), kind, title, detail, at, promote: promote === 1 }
 }
 
-/** Whoever calls this is alone with the file. */
+/** The caller is alone with the file. */
 function addTo(file: string, wanted: readonly Learned[]): readonly Learned[] {
   const text = read(file)
   // Whole lines, without the mark that one of ours ends with: the beginning of another learning is not this one.

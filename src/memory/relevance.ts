@@ -1,4 +1,4 @@
-// How near a learning is to what somebody asks: the share of words they have in common, from 0 to 1. Pure, and bounded by what
+// How near a learning is to a question: the share of words they have in common, from 0 to 1. Pure, and bounded by what
 // it is given. It says the same for one learning as for a million, which a rank of a search index does not.
 
 /** More words than this are an essay: its first ones say what it is about. */

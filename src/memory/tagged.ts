@@ -25,7 +25,7 @@ export function taggedDirective(given: string | Model): Model {
 
 async function callTagged(model: Model, request: Request, context: CallContext): Promise<Reply | ModelFailure> {
   const others = request.tools.filter((tool) => tool.name !== LOOP_DIRECTIVE)
-  // Nobody would take the call.
+  // No tool would take the call.
   if (others.length === request.tools.length) return model.call(request, context)
   const said = answered(request.messages)
   if (said !== null) return { type: 'reply', parts: said, calls: [], finish: 'stop', usage: null }
@@ -35,7 +35,7 @@ async function callTagged(model: Model, request: Request, context: CallContext):
   return reply.type === 'reply' ? withCalls(reply, request) : reply
 }
 
-/** After the directive's result nothing is left to say but what was said with it, unless somebody else spoke since. */
+/** After the directive's result nothing is left to say but what was said with it, unless a message came since. */
 function answered(messages: readonly Message[]): readonly Part[] | null {
   const at = messages.findLastIndex(({ role }) => role === 'assistant')
   const last = messages[at]
@@ -50,7 +50,7 @@ function isNotice(message: Message): boolean {
   return first?.type === 'text' && first.text.startsWith('<harness_notice kind="')
 }
 
-/** Who only wrote the block has said what its summary says. */
+/** A reply that is only the block says what its summary says. */
 function textsOf({ parts }: Pick<Assistant, 'parts'>, args: Json | undefined): readonly Part[] {
   const texts = parts.filter((part) => part.type === 'text')
   if (texts.some(({ text }) => text.trim() !== '')) return texts

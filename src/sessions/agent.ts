@@ -1,4 +1,4 @@
-// Agents as the host describes them, made into what the runtime uses: a model, tools, limits, and who may be started as a child.
+// Agents as the host describes them, made into what the runtime uses: a model, tools, limits, and which agents may be started as children.
 import type { Json, Limits } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Clock, Model } from '../kernel/ports.ts'

@@ -64,7 +64,7 @@ const checkFields = optionsOf<ApprovalDecision & Partial<Pending>>('decide', {
   usd: anything,
 })
 
-/** Whoever is not checked by a compiler may say "no" in a word that counts as yes, or leave out who they are. */
+/** A caller without a type checker may pass a text that counts as yes, or leave out the name. */
 export function checkDecision(decision: ApprovalDecision): void {
   const { allow, by, scope, under, remember } = (decision ?? {}) as Partial<ApprovalDecision>
   if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'Say true or false: allow.')
@@ -116,7 +116,7 @@ export function confirmationOf(decision: ApprovalDecision, call: Call, now: numb
   }
   return {
     type: 'user.tool_confirmation',
-    // One id for all who may decide alone: of two at the same moment the store takes the first, and the second hears it.
+    // One id for every decision by a single person: of two at the same moment the store takes the first and refuses the second.
     // One that repeats a wider yes may come too late for it, and must not take the place of a person's.
     // Of several people each has their own, and names that look alike are one person.
     id: ownId(

@@ -1,5 +1,5 @@
-// Whoever waits for a session: follows its log until the run it asked for has settled, or until the session and its children rest
-// for somebody else, and tells what came of it. It drives through the worker and decides nothing.
+// Waiting for a session: follows its log until the run that was asked for has settled, or until the session and its children wait
+// for something outside, and returns the result. It drives through the worker and decides nothing.
 import type { Event } from '../kernel/event.ts'
 import { isBroke } from '../view/calls.ts'
 import { heldText, pendingOf, settle } from '../riders/children/tree.ts'
@@ -9,7 +9,7 @@ import { sleep } from '../engine/sleep.ts'
 import type { Looked, Reader, Worker } from '../engine/worker.ts'
 import type { Services } from '../engine/wiring.ts'
 
-/** A session, and who drives it. */
+/** A session, and the worker that drives it. */
 export type Place = { readonly id: string; readonly services: Services; readonly worker: Worker }
 
 export type Followed = {
@@ -19,9 +19,9 @@ export type Followed = {
   readonly raw?: boolean
   /** Also wait for a try that is far off. Without it, a wait longer than the worker's `lingerMs` and its jitter is `sleeping`. */
   readonly patient?: boolean
-  /** Who else sees the events, and what they must still do at their end. */
+  /** Other readers of the events, and what they must still do at the end. */
   readonly see?: { readonly event: (event: Event) => void; readonly end: () => Promise<void> }
-  /** Nobody waits for the result any more. */
+  /** The result is not waited for any more. */
   readonly gone?: AbortSignal
 }
 
@@ -58,7 +58,7 @@ export async function follow(place: Place, reader: Reader, followed: Followed): 
       await follower.catchUp()
       const retryMs = collector.outcome ? null : retryWait(looked, place, followed)
       const over = (looked.type === 'rested' && retryMs === null) || looked.type === 'stopped' || gone?.aborted
-      // Whoever drives it may be about to begin a newer run than the last that was seen.
+      // Its driver may be about to begin a newer run than the last that was seen.
       if (over || (collector.outcome && (input !== null || (await store.card(id))?.due === null))) {
         const result = await resultOf(place, collector, looked)
         await see?.end()

@@ -100,20 +100,20 @@ function exitOf(metadata: Json | undefined): FailureClass | null {
   return code === 127 ? 'MissingApp' : code === 126 ? 'MissingPermission' : null
 }
 
-/** Nobody decided, a person decided, or a rule or a hook did. A person's reason may say anything, so it is not read. */
+/** It expired, a person decided, or a rule or a hook did. A person's reason may say anything, so it is not read. */
 function ofDenial(text: string): ClassifiedFailure {
   if (text.startsWith('Tool call was rejected by a human')) return as('Denied')
   return as(/\bapproval\b.{0,80}\b(?:expired|expiry|ttl)\b/i.test(text) ? 'ApprovalExpired' : 'BlockedByPolicy')
 }
 
-/** Who refused: a rule of ours says so, else it may be the system or somebody else's service. */
+/** What refused: a rule of ours says so, else it may be the system or another service. */
 function refusalIn(text: string): FailureClass {
   if (POLICY.test(text)) return 'BlockedByPolicy'
   if (SYSTEM.test(text)) return 'MissingPermission'
   return CREDENTIALS.test(text) || REFUSED.test(text) ? 'BadCredentials' : 'BlockedByPolicy'
 }
 
-/** The order matters: a time-out is one whatever else it says, and a 403 of somebody else's is about credentials. */
+/** The order matters: a time-out is one whatever else it says, and a 403 of another service is about credentials. */
 function classIn(text: string, failure?: Failure): FailureClass {
   if (LATE.test(text)) return 'Timeout'
   if (POLICY.test(text)) return 'BlockedByPolicy'

@@ -47,7 +47,7 @@ type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
 export function messageOf(input: Input, options: SendOptions, random: Random): Said<MessageBody> {
   const { when = 'next', id = random.id(), by, patienceMs } = options
-  // Whoever is not checked by a compiler may ask for a time that there is not, and it would stand in the log for ever.
+  // A caller without a type checker may pass a value that does not exist, and it would stay in the log.
   if (!['next', 'after', 'now', 'idle'].includes(when))
     throw new Fault('invalid_input', `A message cannot come ${shown(when)}: say next, after, now or idle.`)
   checkCallersId(id)
@@ -66,7 +66,7 @@ export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {
   return { event: { type: 'user.interrupt', id: random.id(), mode }, blobs: [] }
 }
 
-/** In order. Who cancels means all of it, wherever it stands among the others. */
+/** In order. A cancel ends all of it, wherever it stands among the others. */
 export function commandsOf(commands: readonly Command[], random: Random): readonly Said[] {
   if (!(commands?.length > 0)) throw new Fault('invalid_input', 'There is nothing to say: give at least one command.')
   const said = commands.map((command) => commandOf(command, random))
@@ -74,7 +74,7 @@ export function commandsOf(commands: readonly Command[], random: Random): readon
   return cancels ? said.filter((_, i) => commands[i]?.type === 'cancel') : said
 }
 
-/** Who steers speaks to a session that works: a message that asks to come alone cannot be meant. */
+/** Steering needs a session that works: a message that must open its own run contradicts it. */
 function steeringTime(when: SendOptions['when'] = 'next'): 'next' | 'after' | 'now' {
   if (when !== 'idle') return when
   throw new Fault('invalid_input', 'A message that steers comes next, after or now. Use send or run for idle.')

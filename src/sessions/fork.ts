@@ -55,7 +55,7 @@ function takenAlong(id: string, log: readonly Event[], turn: Turn | null, index:
   return result ? [told(result, key, log)] : []
 }
 
-/** A question that somebody outside has already; a child is another matter: it works for the other session. */
+/** A question that was already handed out; a child is another matter: it works for the other session. */
 function isWithPerson({ state, proposal }: Call): boolean {
   return state.type === 'outside' && proposal.gate?.type === 'outside' && outsideOf(proposal)?.child === undefined
 }

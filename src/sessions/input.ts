@@ -32,7 +32,7 @@ const FILES_BYTES_MAX = 128 * 1024 * 1024
 
 export function readInput(input: Input): { readonly parts: readonly Part[]; readonly blobs: readonly Blob[] } {
   if (typeof input === 'string') return { parts: [{ type: 'text', text: input }], blobs: [] }
-  // Whoever is not checked by a compiler may hand over anything.
+  // A caller without a type checker may pass anything.
   if (input === null || typeof input !== 'object')
     throw new Fault('invalid_input', 'There is no message. Give a text, a list of parts or an object.')
   if (!isParts(input)) return { parts: [{ type: 'text', text: JSON.stringify(input) }], blobs: [] }

@@ -64,7 +64,7 @@ export class LogFollower {
         }
       }
     } finally {
-      // In the same breath as the last look at `stale`: whoever comes a moment later starts another reading.
+      // In the same tick as the last look at `stale`: a later call starts another reading.
       this.#reading = null
     }
   }

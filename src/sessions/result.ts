@@ -114,7 +114,7 @@ export class Collector {
   /** It is the run that is asked for. */
   #ours: boolean
   #text = ''
-  /** What was said last, if a reply said nothing since: who only calls tools says nothing. */
+  /** What was said last, if no reply said anything since: a reply with calls only says nothing. */
   #said = ''
   #output: Json = null
   #finish: Response['finish']
@@ -201,14 +201,14 @@ export class Collector {
     return unseen.length > 0 ? Math.min(...unseen) - 1 : null
   }
 
-  /** `calls` and `messages` are worked out when somebody looks: most look at neither. */
+  /** `calls` and `messages` are computed when they are read: most callers read neither. */
   result(pending: readonly Pending[], waiting: Rest): Result {
     const events = this.#own()
     return lazily(this.#ended(events, pending, waiting), events)
   }
 
   #ended(events: readonly Event[], pending: readonly Pending[], waiting: Rest): Told<Result> {
-    // Who asks for the last run hears that what came after it is held.
+    // The result of the last run says that what came after it is held.
     const outcome = this.#input === null && waiting.waiting === 'resume' ? null : this.outcome
     const common = this.#common(events, pending, outcome, waiting.waiting)
     if (!outcome) return unsettled(common, waiting, events)
@@ -287,14 +287,14 @@ export class Collector {
   }
 }
 
-/** A result without what is worked out when somebody looks. */
+/** A result without what is computed when it is read. */
 type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages'> : never
 
 const EVENTS = Symbol('events')
 type Lazy = { readonly [EVENTS]: readonly Event[] }
 
 /**
- * Own and enumerable, so that whoever copies or prints the result has them too. The getters are the same for all results: one
+ * Own and enumerable, so that a copy or a print of the result has them too. The getters are the same for all results: one
  * made for each would live in the shape of its object, where only a major collection finds it, and hold the whole run until then.
  */
 const CALLS = lookedAt('calls', callsOf)
@@ -385,7 +385,7 @@ function recordOf(call: LoggedCall, approved: Decided | null): CallRecord {
   return { ...record, ...(failure ? { failure: { ...failure, ...kind } } : {}), ...(approved ? { approved } : {}) }
 }
 
-/** The last thing said by the model, in these messages or in what is just being written. Who only calls tools says nothing. */
+/** The last thing said by the model, in these messages or in what is just being written. A reply with calls only says nothing. */
 export function spokenIn(messages: readonly Message[], events: readonly Event[]): string {
   const spoken = (parts: readonly Part[]): boolean => textOf(parts).trim() !== ''
   const last = events.findLast((event) => event.type === 'agent.message' && spoken(event.parts))

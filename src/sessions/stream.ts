@@ -68,7 +68,7 @@ export class Feed {
     this.#options = options
   }
 
-  /** Takes the events of the session that the stream is of, from whoever follows it. Those up to `after` are not shown. */
+  /** Takes the events of the session that the stream is of, from its follower. Those up to `after` are not shown. */
   root(session: string, { agent, after, parent, places }: Root): (event: Event) => void {
     this.#places = places
     const source = { agent, run: null, parent: parent && parentOf(parent) }
@@ -87,7 +87,7 @@ export class Feed {
     this.close()
   }
 
-  /** Nobody reads any more, or there is nothing more to read. */
+  /** There is no reader any more, or nothing more to read. */
   close(): void {
     this.#closed = true
     for (const leave of this.#leave.splice(0)) leave()
@@ -177,7 +177,7 @@ export class Feed {
   }
 }
 
-/** On a child's own stream nobody has seen its parent's run. */
+/** A child's own stream has not shown its parent's run. */
 function parentOf({ session, call }: NonNullable<Root['parent']>): NonNullable<Source['parent']> {
   return { session, call, run: null }
 }

@@ -65,7 +65,7 @@ export async function undoRun(
   return asBefore([...undone].flatMap(([{ call }, results]) => results.map((each) => ({ ...each, call }))))
 }
 
-/** The newest comes first. What is again as it was before its oldest change was taken back, whoever did it. */
+/** The newest comes first. What is again as it was before its oldest change was taken back, in whatever way. */
 function asBefore(undone: readonly UndoneCall[]): readonly UndoneCall[] {
   const back = new Map<string, Undone['result']>()
   const told = undone.toReversed().map((each): UndoneCall => {

@@ -34,7 +34,7 @@ export type Answer = {
 export type ForkOptions = { readonly at?: number; readonly id?: string }
 
 export const RUN_OPTIONS: Checks<RunOptions> = { raw: flag, patienceMs: count() }
-// The place `after` is checked by whoever reads from there.
+// `after` is checked where the log is read.
 export const STREAM_OPTIONS: Checks<StreamOptions> = {
   ...RUN_OPTIONS,
   after: anything,

@@ -56,7 +56,7 @@ export class ExportQueue {
     return { sink: this.#options.sink.name, ...this.#counts }
   }
 
-  /** Takes note and returns: the work begins after whoever called has gone on. */
+  /** Takes note and returns: the work begins after the caller has gone on. */
   push(job: Job): void {
     const queue = CHILD.test(job.session) ? this.#children : this.#roots
     if (this.#closed) return this.#drop(1, 'The tracer is closed.')
@@ -194,7 +194,7 @@ export class ExportQueue {
     try {
       onDrop({ sink: sink.name, dropped, failed, message: message || 'More traces were lost since the last report.' })
     } catch {
-      // Whoever listens must not stop what is left to export.
+      // A listener that throws must not stop the rest of the export.
     }
   }
 }

@@ -88,7 +88,7 @@ function groupedByTrace(spans: readonly Span[]): ReadonlyMap<string, readonly Sp
   return groups
 }
 
-/** A folder that somebody else prepared could be read by them. */
+/** A folder that another user prepared could be read by them. */
 async function ownFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 })
   const found = await lstat(path)
@@ -131,7 +131,7 @@ async function keepText(folder: string, hashed: string, text: string): Promise<v
   await rename(beside, path)
 }
 
-/** Never through a link, and never into a pipe that somebody waits at. */
+/** Never through a link, and never into a pipe. */
 async function openOwn(path: string, flags: number): Promise<FileHandle> {
   const file = await open(path, flags | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0), 0o600)
   const found = await file.stat()

@@ -13,7 +13,7 @@ export const GEN_AI = {
   finishReasons: 'gen_ai.response.finish_reasons',
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
-  /** Not in the conventions, and read by many who show traces. */
+  /** Not in the conventions, and read by many trace viewers. */
   totalTokens: 'gen_ai.usage.total_tokens',
   cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
   cacheWriteTokens: 'gen_ai.usage.cache_creation.input_tokens',
@@ -38,7 +38,7 @@ export const ERROR_TYPE = 'error.type'
 export const TERRET = {
   run: 'terret.run',
   outcome: 'terret.outcome',
-  /** How many attempts (holds of the lease) the run took: more than one after a crash, or after waiting for somebody. */
+  /** How many attempts (holds of the lease) the run took: more than one after a crash, or after waiting for a person. */
   attempts: 'terret.attempts',
   modelRequests: 'terret.model_requests',
   costUsd: 'terret.cost_usd',

@@ -9,7 +9,7 @@ import { type Capture, captureCheck, type ExportContext, type Sink } from './spa
 export type OtlpOptions = {
   /** Address of the collector; `/v1/traces` is added. Default: the variables of OpenTelemetry, then `http://localhost:4318`. */
   readonly endpoint?: string
-  /** On top of those in `OTEL_EXPORTER_OTLP_HEADERS`. Here belongs the key of whoever keeps the traces. */
+  /** On top of those in `OTEL_EXPORTER_OTLP_HEADERS`. Put the key of the trace store here. */
   readonly headers?: Readonly<Record<string, string>>
   readonly capture?: Capture
   /** For one request. Default: 10,000. */
@@ -117,7 +117,7 @@ function rejectedIn(body: string): number {
   }
 }
 
-/** So that not everybody who was sent away comes back at once. From the trace's id: it is as good as chance. */
+/** So that clients that were sent away do not come back at once. From the trace's id: it is as good as chance. */
 function jitterOf(traceId: string): number {
   return 0.5 + (Number.parseInt(traceId.slice(0, 4), 16) || 0) / 0x1_ffff
 }

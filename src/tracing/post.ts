@@ -15,13 +15,13 @@ export type Door = { readonly request: typeof request; readonly agent: Agent }
 /** More of an answer is not read. */
 const ANSWER_BYTES_MAX = 65_536
 
-/** Not by `import`, which would load it for everybody who never sends a trace. */
+/** Not by `import`, which would load it for programs that never send a trace. */
 export function openDoor(protocol: string): Door {
   const http = process.getBuiltinModule(protocol === 'http:' ? 'node:http' : 'node:https')
   return { request: http.request, agent: new http.Agent({ keepAlive: true }) }
 }
 
-/** Rejects when there is no answer. Redirects are answers: nothing is sent to a place that nobody named. */
+/** Rejects when there is no answer. Redirects are answers: nothing is sent to an address that was not configured. */
 export function post(door: Door, { url, headers, body, signal }: Parcel): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = door.request(url, { method: 'POST', headers, agent: door.agent, signal })

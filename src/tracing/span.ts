@@ -28,7 +28,7 @@ export type ExportContext = Frozen<{
   /** Texts that spans name by hash: instructions and toolsets. Empty unless the sink captures content. */
   texts: ReadonlyMap<string, string>
   clock: Clock
-  /** Aborted when nobody waits for this export any more. */
+  /** Aborted when this export is not waited for any more. */
   signal: AbortSignal
 }>
 

@@ -1,5 +1,5 @@
 // The tracer: a consumer of the log that turns runs into traces after they have settled. It adds nothing to the log, and
-// nobody waits for it. What it loses it counts; the log loses nothing, so every trace can be made again with `spansOf`.
+// it is not waited for. What it loses it counts; the log loses nothing, so every trace can be made again with `spansOf`.
 import type { Clock, Store } from '../kernel/ports.ts'
 import { callable, type Checks, clockCheck, count, given, having, listOf, needed, optionsOf } from '../options.ts'
 import { type DropReport, ExportQueue, type LaneStats } from './export-queue.ts'

@@ -93,7 +93,7 @@ it.each(['die', 'half', 'silent', 'nonsense'])(
     const one = start(bench.server({ approval: 'auto', callMs: 300 }), script)
     const { calls } = await one.run('go')
     expect(calls).toMatchObject([{ status: 'unknown', failure: { class: 'Unknown', kind: 'Unknown' } }])
-    expect(told).toMatch(/may have .*"failed":"unknown"/)
+    expect(told).toMatch(/may have .*"status":"unknown"/)
   },
 )
 

@@ -32,12 +32,12 @@ export function childOf(session: string, { key, proposal }: Call): string | null
   return answers?.session ?? (child === undefined ? null : childId(session, key))
 }
 
-/** The call with which a session asks somebody who is no child of its own. */
+/** The call with which a session asks something outside that is not its own child. */
 export function questionIn({ run }: Session): Call | undefined {
   return run?.turn?.open.find(({ state, proposal }) => state.type === 'outside' && !isChild(proposal))
 }
 
-/** A call was handed out: to a new child, or to one that waits for an answer. Nothing if it is somebody else's. */
+/** A call was handed out: to a new child, or to one that waits for an answer. Nothing if it is answered by a person or a program. */
 export function handed(
   family: Family,
   { id, session }: Pick<SessionCache, 'id' | 'session'>,
@@ -199,7 +199,7 @@ function toldOf({ id, end, text, parent, common, kept }: Telling): Told {
   return { ok: true, content, metadata: { ...common, status: 'completed', ...structured } }
 }
 
-/** A child that asks somebody outside: its parent's call gets the question, and the parent may go on. */
+/** A child that asks a question: its parent's call gets the question, and the parent may go on. */
 export function awaits(family: Family, { id, session }: Whose, decision: Decision): void {
   const { parent, agent } = session
   if (!parent || parent.parks || decision.type !== 'rest' || decision.waiting !== 'answer') return

@@ -13,7 +13,7 @@ import { ownPending, type Pending, waitsOf } from '../../view/calls.ts'
 
 type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
 type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
-/** Whoever looks at a session when asked: the worker. */
+/** Looks at a session when asked: the worker. */
 type Driver = { wake(session: string): Promise<Looked> }
 
 /** Drives a session until it rests, and so do its children: a parent that waits for one rests only if that one does. */
@@ -37,7 +37,7 @@ export async function settle(worker: Driver, store: Store, id: string): Promise<
   }
 }
 
-/** How a session stands, for whoever drives nothing: work that is open is somebody else's, and so is a retry that comes soon. */
+/** The state of a session for a harness that drives nothing: open work, and a retry that comes soon, are another worker's. */
 export async function seenAt(heads: Heads, id: string, here: Pick<Here, 'now'>, lingerMs: number): Promise<Looked> {
   const session = await heads.of(id)
   const { now } = here
@@ -48,7 +48,7 @@ export async function seenAt(heads: Heads, id: string, here: Pick<Here, 'now'>, 
   return { type: 'rested', waiting, until }
 }
 
-/** Nobody needs to do anything for children that only wait for their time, or for being resumed: so does their parent. */
+/** Children that only wait for their time, or to be resumed, need nothing: their parent waits too. */
 function restOf(children: readonly Rested[], own: Rested): Rested {
   if (children.some(({ waiting }) => waiting !== 'retry' && waiting !== 'resume')) return own
   const sleeping = children.filter(({ waiting }) => waiting === 'retry')
@@ -127,7 +127,7 @@ async function lastEnd(
 
 const HEADS_KEPT = 32
 
-/** Sessions as their logs are now, for whoever looks at the same ones again and again: only what is new is read. */
+/** Sessions as their logs are now, for repeated looks at the same ones: only what is new is read. */
 export class Heads {
   readonly #store: Store
   readonly #caches = new Map<string, SessionCache>()

@@ -29,7 +29,7 @@ export function isPermanent({ metadata, gate }: CallOutcome): boolean {
   return outside?.type === 'outside' && outside.child !== undefined
 }
 
-/** A rule, a hook or a person said no. That nobody decided in time is no such word, and what a tool itself denies may change. */
+/** A rule, a hook or a person said no. An expired question is no denial, and what a tool itself denies may change. */
 export function isRejected(attempt: CallOutcome): boolean {
   const { status, failure, gate } = attempt
   if (status === 'denied') return classified(attempt)?.class !== 'ApprovalExpired'

@@ -67,7 +67,7 @@ const WAITING_WHOLE = 8
 export class Progress {
   readonly #halts: Required<BreakerOptions>
   #turns = 0
-  /** The last turn, until it is counted, and turns before it that nobody asked about. */
+  /** The last turn, until it is counted, and turns before it that were not yet counted. */
   #open: Turn | null = null
   readonly #waiting: Turn[] = []
   #answers: Map<number, Of<'user.custom_tool_result'>> | null = null
@@ -102,7 +102,7 @@ export class Progress {
       for (let i = 0; i < calls.length; i++) attempts.push(null)
       this.#open = { n: this.#turns, calls, attempts, nudged: false }
     } else if (verdict.type === 'final') {
-      // It answered, and somebody asked for more.
+      // It answered, and a message asked for more.
       this.#waiting.length = 0
       this.#succeeded()
       this.#varied()

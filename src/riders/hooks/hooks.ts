@@ -43,7 +43,7 @@ export type HookEvents = {
     readonly tools: readonly string[]
     readonly durationMs: number
   }
-  /** Somebody looked at the session, and there is nothing to do now; also when there was nothing before. */
+  /** The session was looked at, and there is nothing to do now; also when there was nothing before. */
   readonly session_rest: At & { readonly waiting: Waiting }
 }
 
@@ -98,7 +98,7 @@ export class HookFailed extends Error {
   }
 }
 
-/** A hook that only watches a run must not keep whoever waits for its answer. */
+/** A hook that only watches a run must not delay the callers that wait for its answer. */
 const WATCH_MS = 30_000
 
 export class Hooks {
@@ -125,7 +125,7 @@ export class Hooks {
 
   /**
    * Why it must not happen, or null. The first that says no is the last that is asked; whatever is said is a no.
-   * Nobody is asked any more once it is not `wanted`: somebody else may have the word by then.
+   * No further hook is asked once it is not `wanted`: another worker may have the session by then.
    */
   async held(
     type: 'before_tool_call' | 'before_subagent_run',
@@ -189,7 +189,7 @@ export class Hooks {
     event: HookEvents[T],
   ): Promise<void> {
     const strict = this.#strict && type === 'run_start'
-    // Nobody waits for what comes after the answer.
+    // What comes after the answer is not waited for.
     const waited = type !== 'post_run'
     for (const hook of this.#of(type, event.agent)) await this.#ask(hook, structuredClone(event), { strict, waited })
   }

@@ -1,4 +1,4 @@
-// Who watches what runs come to: hooks that may only look, and the tracer. A consumer of the log: it is told after the commit,
+// The observers of runs: hooks that may only look, and the tracer. A consumer of the log: it is told after the commit,
 // at most once, and nothing it does changes a run.
 import type { Limits } from '../../kernel/content.ts'
 import type { Event, OwnerEvent } from '../../kernel/event.ts'
@@ -136,7 +136,7 @@ function lineOf({ tool, status, chars, failure }: CallRecord): string {
   return `${tool}: ${status === 'ok' ? `ok (${chars} chars)` : `failed (${failure?.class ?? status ?? 'open'})`}`
 }
 
-/** The run that this event settled, as its log has it: from the input that opened it, as whoever sent that sees it. */
+/** The run that this event settled, as its log has it: from the input that opened it, as its sender sees it. */
 async function readRun(store: Store, session: string, from: number, end: Ended['event']): Promise<Read> {
   const [start] = (await store.read(session, from - 1, 1)).events
   const began = start?.type === 'run.started' ? start : null

@@ -18,7 +18,7 @@ export function holdsUnder(session: string, call: CallKey): string {
   return `${session}:${call}/`
 }
 
-/** Whoever knows what the tools of a session may spend. */
+/** Knows what the tools of a session may spend. */
 export type Purses = { allowance(cache: SessionCache): Promise<SpendingLimits> }
 
 /** The result of a call that asked models says what they came to. What is still held for one is not waited for. */

@@ -59,7 +59,7 @@ function isFree(event: OwnerEvent): boolean {
   return event.type !== 'model.started' || !event.held
 }
 
-/** What becomes of a hold. Null: the provider did nothing for it. What nobody told is counted as what was held. */
+/** What becomes of a hold. Null: the provider did nothing for it. Usage that was not reported counts as what was held. */
 export function closing(key: string, held: number, spent: Pick<Spent, 'cost' | 'assumed'> | null): Charge {
   if (spent === null) return { type: 'free', key }
   if (spent.cost !== undefined && !spent.assumed) return { type: 'settle', key, amount: spent.cost }

@@ -1,4 +1,4 @@
-// What a model call may cost at most, and who pays: the amount that is held before it, and the accounts with their limits.
+// What a model call may cost at most, and the accounts that pay: the amount that is held before it, and the accounts with their limits.
 // It moves no money; the charges stand in the commit that causes them (charges.ts).
 import type { Account, Shortage } from '../../kernel/content.ts'
 import type { Fault } from '../../kernel/failure.ts'
@@ -103,7 +103,7 @@ function raisedBy(account: string): string {
 
 export const BUDGETS: Checks<Budget> = { runUsd: usd, sessionUsd: usd, treeUsd: usd, dayUsd: usd }
 
-/** Who pays for this session: its root's agent. A child has no day of its own. */
+/** The agent whose budget pays for this session: its root's. A child has no day of its own. */
 export async function rootAgentOf({ agent, parent }: Session, store: Pick<Store, 'card'>): Promise<string> {
   return parent === null ? agent : ((await store.card(parent.root))?.agent ?? agent)
 }
@@ -120,7 +120,7 @@ export function shortageOf({ detail }: Fault): Shortage | undefined {
   return Number.isFinite(limit + spent + held + needed) ? { limit, spent, held, needed } : undefined
 }
 
-/** Somebody allows more: for the run that follows and the session, and, where it is `shared`, for its tree and this day. */
+/** More was allowed: for the run that follows and the session, and, where it is `shared`, for its tree and this day. */
 export function raiseOf(agent: string, payer: Payer, amount: number, shared: boolean): readonly Charge[] {
   const { run, session, tree, day } = accountsOf(agent, payer)
   const accounts = (shared ? [run, session, tree, day] : [run, session]).map(raisedBy)
@@ -132,7 +132,7 @@ export function raiseOf(agent: string, payer: Payer, amount: number, shared: boo
   ]
 }
 
-/** Has somebody allowed more since this run ended? */
+/** Was more allowed since this run ended? */
 export async function wasRaised(agent: string, payer: Payer, store: Pick<Store, 'account'>): Promise<boolean> {
   return ((await store.account(raisedBy(accountsOf(agent, payer).run)))?.spent ?? 0) > 0
 }

@@ -1,4 +1,4 @@
-// What a model call used where nobody says so: an estimate from the characters that were sent and that came back. It holds nothing
+// What a model call used where the provider does not report it: an estimate from the characters that were sent and that came back. It holds nothing
 // and moves no money.
 import type { Usage } from '../../kernel/content.ts'
 import type { Model, Reply, Request } from '../../kernel/ports.ts'
@@ -22,7 +22,7 @@ export async function costed(model: Model, request: Request, reply: Reply): Prom
   return { ...reply, ...(await assumedFor(model, request, said)) }
 }
 
-/** What a call came to of whose answer so many characters came. Without a price only the fact that nobody knows. */
+/** Estimated usage from the number of characters received. Without a price only the fact that it is unknown. */
 export async function assumedFor(model: Model, request: Request, saidChars: number): Promise<Spent> {
   if (!isPriced(model)) return { assumed: true }
   const inputTokens = Math.ceil(charsIn(request) / CHARS_A_TOKEN)
