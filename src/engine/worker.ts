@@ -292,7 +292,12 @@ export class Worker {
       if (attempt) attempt.epoch = claim.epoch
       this.#renew(begun + this.#options.leaseMs)
       this.#beat()
-      if (attempt && (await this.#leaves(session, claim, attempt))) return LEFT_ALONE
+      if (attempt && (await this.#leaves(session, claim, attempt))) {
+        if (!attempt.again || this.#closing) return LEFT_ALONE
+        // A caller asked for it while it was being given back: for a caller it is driven.
+        attempt.again = false
+        continue
+      }
       const ended = await this.#drive(session, claim, stopSignal)
       if (ended.type === 'rested') this.#rested(session, ended)
       await this.#services.observer?.told(session)

@@ -1,6 +1,6 @@
 // Sessions whose attempts fail: how long they are left alone, when for good, what is seen of it, and what ends it.
 import { describe, expect, it, vi } from 'vitest'
-import { Fault, memory, scripted, type Store } from '../../src/index.ts'
+import { Fault, type Harness, memory, scripted, type Store } from '../../src/index.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
 import { make, STORAGES, storeOf, tool, typesIn, calls } from './scene.ts'
 import { asleep, changed, HandClock, poisoned, quiet, say } from './wake-stage.ts'
@@ -265,4 +265,22 @@ describe('a heartbeat', () => {
       expect(await inner.due(9)).toEqual(['s'])
     },
   )
+})
+
+it('B-WAKE-32: is driven for a caller that asks while a look gives it back because its last worker was lost', async () => {
+  const store = memory()
+  await asleep(store, 's', [])
+  await say(store, 's', 'hello')
+  await store.claim('s', 'lost', 1)
+  const asked: Promise<unknown>[] = []
+  const release: Store['release'] = async (...args) => {
+    asked.push(harness.wake('s'))
+    return store.release(...args)
+  }
+  const harness: Harness = make(DONE, { store: changed(store, () => ({ release })) })
+  await new Promise((resolve) => void setTimeout(resolve, 5))
+  await harness.look('s', false)
+  expect(asked).toHaveLength(1)
+  expect(await asked[0]).toMatchObject({ type: 'rested', waiting: 'input' })
+  expect(await store.card('s')).toMatchObject({ outcome: 'completed' })
 })
