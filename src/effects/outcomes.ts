@@ -67,7 +67,7 @@ export function stoppedResult({ events: [stopped] }: Landing, { events: [said], 
 }
 
 /** What a call says that took too long. */
-export function timedOut(timeoutMs: number): string {
+function timedOut(timeoutMs: number): string {
   return `Timed out after ${timeoutMs} ms.`
 }
 
