@@ -70,10 +70,10 @@ describe('a run that cannot begin', () => {
   it.each(STORAGES)(
     'B-OUTAGE-21: on %s leaves a wake pending, tries it with growing waits, and the wake is neither lost nor tried hot (AC-112, TRAP-23, TRAP-24)',
     async (storage) => {
-      const clock = hasty(200)
+      const clock = hasty(40)
       const store = storeOf(storage, clock)
       const { source, asked } = away(6)
-      // The clock is 200 times as fast: a lease of seconds would end while a busy machine does something else.
+      // The clock is 40 times as fast: leases and waits for the file would end too soon on a busy machine if it were faster.
       const worker = { lingerMs: 100, leaseMs: 3_600_000 }
       const harness = harnessOf({ model: answering(), tools: [source], store, clock, worker })
       await asleep(store, 's', [{ due: clock.now() }])
