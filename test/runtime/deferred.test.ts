@@ -77,7 +77,7 @@ describe('a run that cannot begin', () => {
       const worker = { lingerMs: 100, leaseMs: 3_600_000 }
       const harness = harnessOf({ model: answering(), tools: [source], store, clock, worker })
       await asleep(store, 's', [{ due: clock.now() }])
-      await harness.work({ idleMs: 60_000 })
+      await harness.work({ idleMs: 150_000 })
       expect(await store.card('s')).toMatchObject({ outcome: 'completed', wakes: 0 })
       expect(asked).toHaveLength(7)
       const events = await eventsOf(store, 's')
