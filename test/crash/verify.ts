@@ -107,7 +107,7 @@ async function checkDerived(store: Store, card: Card, events: readonly Event[]):
   return wrong
 }
 
-/** Every reply at its cost, also one that was stopped, and every call that nobody told the cost of at its full hold. */
+/** Every reply at its cost, also one that was stopped, and every call of unreported cost at its full hold. */
 function costOf(events: readonly Event[]): { readonly spent: number; readonly assumed: number } {
   let spent = 0
   let assumed = 0

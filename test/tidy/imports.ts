@@ -13,7 +13,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   // The one check of what a host hands over: every area has options of its own.
   options: ['kernel'],
-  // Pure projections, and texts as people see them: whoever shows something may use them, a page in a browser too.
+  // Pure projections, and texts as people see them: usable by everything that shows a session, also by a page in a browser.
   view: ['kernel'],
   live: ['kernel'],
   tools: ['kernel', 'options', 'view'],

@@ -57,7 +57,7 @@ async function pendingOf(store: Store, session: string): Promise<readonly Pendin
   const pending = ownPending(head, pathOf(session), saidBefore)
   const { parent } = head
   if (parent === null || pending[0]?.callId !== BUDGET) return pending
-  // What its parent no longer waits for waits for nobody.
+  // If its parent no longer waits for it, nothing of it is pending.
   const above = await headOf(store, parent.session)
   return waitsOf(above).some(({ key }) => key === parent.call) ? pending : []
 }

@@ -41,7 +41,7 @@ const INLINE: ReadonlyMap<string, string> = new Map([
 ])
 const HIDING_STYLE =
   /display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d]*[1-9])/i
-/** What would be read as a mark: anywhere, and only at the beginning of a line. Within a word `_` is none. */
+/** Characters that Markdown would read as markup: anywhere, or only at the beginning of a line. `_` within a word is plain text. */
 const MARKS = /[\\*`[\]]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu
 const MARKS_AT_START = /^(?:[->]|\+(?= )|=+|#{1,6}(?= )|~~~)/
 const NUMBER_AT_START = /^(\d+)(?=\. )/
