@@ -171,7 +171,8 @@ describe('a run that cannot begin', () => {
   it('B-OUTAGE-26: a run that goes on after a restart waits for its tools too, before its model is asked', async () => {
     const clock = hasty(200)
     const store = storeOf('memory', clock)
-    const first = harnessOf({ model: scripted([{ error: 'server' }]), store, clock, worker: { lingerMs: 0 } })
+    // On a busy machine the first wait may be over before the run is put off: then the model is asked again.
+    const first = harnessOf({ model: scripted(() => ({ error: 'server' })), store, clock, worker: { lingerMs: 0 } })
     const { sessionId, status } = await first.run('Hello.')
     expect(status).toBe('sleeping')
     await first.close()
@@ -179,9 +180,10 @@ describe('a run that cannot begin', () => {
     const next = harnessOf({ model: answering(), tools: [source], store, clock })
     await next.work({ idleMs: 600_000 })
     expect(await store.card(sessionId)).toMatchObject({ outcome: 'completed' })
-    expect(ofType(await eventsOf(store, sessionId), 'model.failed')).toMatchObject([
-      { class: 'server' },
-      ...[1, 2, 3].map(() => ({ class: 'other', retryable: true })),
-    ])
+    const failed = ofType(await eventsOf(store, sessionId), 'model.failed')
+    expect(failed[0]).toMatchObject({ class: 'server' })
+    expect(failed.filter((e) => e.class !== 'server')).toMatchObject(
+      [1, 2, 3].map(() => ({ class: 'other', retryable: true })),
+    )
   })
 })
