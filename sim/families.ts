@@ -13,6 +13,8 @@ type Kin = {
   stopped: number
   reached: number
   settled: number
+  /** A person said no in its last run, to it or to a child of its own. */
+  no: boolean
   /** Its last run ended because money was missing. */
   broke: boolean
   /** How deep its children may be, by its last run. */
@@ -29,6 +31,7 @@ function newKin(): Kin {
     stopped: 0,
     reached: 0,
     settled: 0,
+    no: false,
     broke: false,
     depthMax: 0,
   }
@@ -41,6 +44,7 @@ export class Families {
   take(session: string, w: Watched, e: Event, fail: Fail): void {
     const kin = this.#kin.get(session) ?? newKin()
     this.#kin.set(session, kin)
+    if (w.run) kin.no = w.run.denied.size > 0
     if (RELEVANT.has(e.type)) this.#commit.push({ session, e })
     if (e.type === 'session.created') kin.parent = e.parent ?? null
     else if (e.type === 'agent.message') kin.said = textOf(e)
@@ -95,7 +99,7 @@ export class Families {
   }
 
   #ended(commit: readonly Entry[], session: string, e: Of<'run.settled'>, fail: Fail): void {
-    const { parent, said } = this.#kin.get(session) ?? {}
+    const { parent, said, no = false } = this.#kin.get(session) ?? {}
     if (!parent || said === undefined) return
     const id = `terret:child:${session}:${e.seq}`
     const [answer, ...more] = of(commit, parent.session, 'user.custom_tool_result').filter((a) => a.id === id)
@@ -104,6 +108,7 @@ export class Families {
       return
     }
     if (!answer || more.length > 0) return fail('C5 a child ended, and its parent was not told exactly once')
+    if ((answer.denied ?? false) !== no) fail('C11 a parent is not told whether somebody said no to its child')
     if (answer.call !== parent.call) fail(`C6 a child answers call ${answer.call}, and ${parent.call} waits for it`)
     const done = e.outcome.type === 'completed'
     if (answer.ok !== done) fail(`C7 a child that ${done ? 'completed' : 'did not complete'} says the opposite`)

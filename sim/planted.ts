@@ -71,6 +71,12 @@ export const FAULTS: readonly Planted[] = [
     replace: 'run.said = { yes: said.yes, denied:',
   },
   {
+    name: 'a no to a child is not told to its parent',
+    file: 'src/riders/children/children.ts',
+    find: '...(end.denied ? { denied: true } : {}),',
+    replace: '',
+  },
+  {
     name: 'a decision counts under a yes that was never for the run',
     file: 'src/kernel/ledger.ts',
     find: '!coverersOf(call, said).some((yes) => yes.call === e.under)) return',

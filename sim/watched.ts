@@ -133,6 +133,10 @@ export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
 /** The first answer after the hand-over stands. */
 export function answered(w: Watched, e: Of<'user.custom_tool_result'>): void {
   const call = w.calls.get(e.call)
+  if (e.denied) {
+    w.run?.wide.clear()
+    w.run?.denied.add(e.call)
+  }
   if (call && call.handed > 0 && call.answer === 0 && call.result === 0) call.answer = e.seq
 }
 

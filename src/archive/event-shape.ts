@@ -258,6 +258,7 @@ const event: Check<Event> = variants<Event>({
     by: optional(text),
     metadata: optional(json),
     parent: optional(callName),
+    denied: optional(yes),
   },
   'user.interrupt': {
     ...stamp,

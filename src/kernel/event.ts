@@ -17,8 +17,8 @@ export type InboxBody = Frozen<
 type Sender = { by?: string; patienceMs?: number }
 /** `scope: 'run'`: the rule in `remember` may allow later calls of this run. Those name this call: they are `under` it. */
 type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey }
-/** `parent` is the call of the parent session that waits for this one from now on. */
-type Answerer = { by?: string; metadata?: Json; parent?: CallKey }
+/** `parent`: the call of the parent session that waits for this one from now on. `denied`: a person said no to the child, or below it. */
+type Answerer = { by?: string; metadata?: Json; parent?: CallKey; denied?: true }
 
 export type OwnerBody = Frozen<
   | ({ type: 'session.created'; agent: string; planner: string } & Frozen<Origin>)

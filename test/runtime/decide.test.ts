@@ -132,3 +132,30 @@ describe('a call that is not allowed', () => {
     expect(read).toEqual(['denied'])
   })
 })
+
+describe('a yes for the run, and a child that is asked about', () => {
+  it.each([
+    ['a no', false, 1],
+    ['a yes', true, 1],
+    ['a no two levels down', false, 2],
+  ] as const)('B-APPROVE-18: %s to the child decides whether the yes still counts', async (_, allow, depth) => {
+    const child = depth === 1 ? [use('publish'), 'dug'] : [ask('hole'), 'dug']
+    const scripts = {
+      root: [use('publish'), ask('dig'), use('publish'), 'done'],
+      dig: child,
+      hole: [use('publish'), 'deep'],
+    }
+    const { harness } = family(scripts, { tools: [asking] })
+    const first = await harness.run('Go.')
+    const session = harness.session(first.sessionId)
+    const wide = { allow: true, by: 'ana', scope: 'run', remember: { effect: 'allow' } } as const
+    await session.decide({ ...first.pending[0]!, ...wide })
+    const second = await session.run()
+    expect(second.pending).toMatchObject([{ path: { length: depth + 1 } }])
+    await session.decide({ ...second.pending[0]!, allow, by: 'ana' })
+    const third = await session.run()
+    expect(third.pending).toMatchObject([{ sessionId: session.id, tool: 'publish' }])
+    expect('covered' in third.pending[0]!).toBe(allow)
+    await harness.close()
+  })
+})

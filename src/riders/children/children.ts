@@ -132,6 +132,8 @@ export type End = {
   readonly barred: boolean
   /** The last reply was cut at its longest. */
   readonly cut: boolean
+  /** A person denied one of its calls, or one of a child of its own. */
+  readonly denied: boolean
   /** seq of the run's start, and of its end. A run that was held back before it began has only an end. */
   readonly began: number
   readonly seq: number
@@ -145,7 +147,8 @@ export function endOf({ run, seq }: Session, outcome: Outcome, events: readonly 
   const barred = failed?.type === 'model.failed' && failed.class === 'auth'
   const reply = events.findLast((event) => event.type === 'agent.message')
   const cut = reply?.type === 'agent.message' && reply.finish === 'length' && output === undefined
-  return { outcome, output, requests, toolCalls, barred, cut, began: run?.seq ?? seq + 1, seq: seq + 1 }
+  const denied = (run?.said?.denied.length ?? 0) > 0
+  return { outcome, output, requests, toolCalls, barred, cut, denied, began: run?.seq ?? seq + 1, seq: seq + 1 }
 }
 
 type Whose = { readonly id: string; readonly session: Session }
@@ -165,6 +168,7 @@ export function answered(family: Family, { id, session }: Whose, end: End, text:
     call: parent.call,
     by: `session:${id}`,
     ...toldOf({ id, end, text, parent, common, kept }),
+    ...(end.denied ? { denied: true } : {}),
   }
   family.sends.push({ session: parent.session, event })
   return kept

@@ -121,8 +121,9 @@ async function lastEnd(
   const { text, usage } = result
   const output = result.status === 'completed' && result.output !== text ? result.output : undefined
   const cut = result.stopReason === 'max_tokens' && output === undefined
+  const denied = result.calls.some(({ status }) => status === 'denied')
   const counts = { requests: usage.modelRequests, toolCalls: usage.toolCalls }
-  return { end: { outcome, output, ...counts, barred: false, cut, began, seq }, text }
+  return { end: { outcome, output, ...counts, barred: false, cut, denied, began, seq }, text }
 }
 
 const HEADS_KEPT = 32
