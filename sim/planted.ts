@@ -67,8 +67,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a no does not end a yes for the run',
     file: 'src/kernel/ledger.ts',
-    find: 'run.said = { yes: [], denied:',
-    replace: 'run.said = { yes: said.yes, denied:',
+    find: 'run.said = { yes: [], denied: [...said.denied,',
+    replace: 'run.said = { yes: said.yes, denied: [...said.denied,',
   },
   {
     name: 'a no to a child is not told to its parent',
