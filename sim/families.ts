@@ -8,10 +8,11 @@ type Kin = {
   parent: Parent | null
   /** What its model said last. */
   said: string
-  /** seq of the last interrupt by its parent, of the last by anybody, of its parent's last answer, and of the end of its last run. */
+  /** seq of the last interrupt by its parent, of the last by anybody, of its parent's last answer, and of the start and end of its last run. */
   dismissed: number
   stopped: number
   reached: number
+  began: number
   settled: number
   /** A person said no in its last run, to it or to a child of its own. */
   no: boolean
@@ -30,6 +31,7 @@ function newKin(): Kin {
     dismissed: 0,
     stopped: 0,
     reached: 0,
+    began: 0,
     settled: 0,
     no: false,
     broke: false,
@@ -49,6 +51,8 @@ export class Families {
     if (e.type === 'session.created') kin.parent = e.parent ?? null
     else if (e.type === 'agent.message') kin.said = textOf(e)
     else if (e.type === 'run.settled') {
+      // A run that ended before it began: nobody was asked.
+      if (kin.began < kin.settled) kin.no = false
       kin.settled = e.seq
       kin.broke = e.outcome.type === 'limit' && e.outcome.limit === 'usd'
     } else if (e.type === 'run.started') this.#begun(kin, e, fail)
@@ -63,6 +67,7 @@ export class Families {
   }
 
   #begun(kin: Kin, e: Of<'run.started'>, fail: Fail): void {
+    kin.began = e.seq
     kin.depthMax = e.limits.depth ?? 0
     if (kin.dismissed > 0 && (e.inputs.length === 0 || e.inputs.some((seq) => seq < kin.dismissed)))
       fail('C10 a child works on after its parent let it go')

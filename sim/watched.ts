@@ -124,7 +124,7 @@ export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
   const { same = '', place = '' } = call.proposal
   if (e.allow && e.under !== undefined && (each || wide.get(e.under) !== place || denied.has(same))) return
   call.decision = e.allow
-  if (e.allow && e.scope === 'run') wide.set(e.call, place)
+  if (e.allow && e.scope === 'run' && !each) wide.set(e.call, place)
   if (e.allow) return
   wide.clear()
   denied.add(same)
