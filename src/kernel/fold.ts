@@ -54,7 +54,7 @@ function apply(s: OpenSession, e: Event): void {
       if (s.run?.turn && !s.run.foreign) decide(s.run.turn, e, s.run)
       return
     case 'user.custom_tool_result':
-      if (s.run?.turn) answer(s.run.turn, e, s.run)
+      if (s.run) answer(s.run.turn, e, s.run)
       if (s.parent && e.parent !== undefined) s.parent = { ...s.parent, call: e.parent }
       return
     case 'user.interrupt':

@@ -105,8 +105,9 @@ function likeness({ same, digest = '' }: Proposal): string {
 }
 
 /** A late or second answer is evidence in the log and changes nothing, but for a no that a child heard: that ends wider yeses here too. */
-export function answer(turn: OpenTurn, e: Answer, run: { said?: Said }): void {
+export function answer(turn: OpenTurn | null, e: Answer, run: { said?: Said }): void {
   if (e.denied) run.said = { yes: [], denied: [...(run.said ?? UNSAID).denied, e.call] }
+  if (!turn) return
   const i = turn.open.findIndex((c) => c.key === e.call)
   const call = turn.open[i]
   if (call?.state.type === 'outside') move(turn, i, { type: 'answered', seq: e.seq, ok: e.ok })
