@@ -2,12 +2,10 @@
 // first, and lets it go on later; or forks one. What was decided in the one session must decide nothing in the other.
 import { hash } from 'node:crypto'
 import type { Mutable, Proposal } from '../src/kernel/content.ts'
-import type { InboxBody, OwnerBody, OwnerEvent } from '../src/kernel/event.ts'
+import type { InboxBody, OwnerBody } from '../src/kernel/event.ts'
 import { Fault } from '../src/kernel/failure.ts'
-import { fold } from '../src/kernel/fold.ts'
-import { next } from '../src/kernel/next.ts'
-import { EMPTY, type Session } from '../src/kernel/session.ts'
-import { cardOf } from '../src/engine/card.ts'
+import { EMPTY } from '../src/kernel/session.ts'
+import { ownerWrite } from '../src/engine/card.ts'
 import { forkedAt } from '../src/sessions/fork.ts'
 import { exportSession, importSession, type Portable } from '../src/archive/portable.ts'
 import { canonicalJson } from '../src/tools/core/canonical.ts'
@@ -90,11 +88,7 @@ export class Elsewhere {
     const taken = await forkedAt(store, from, seq)
     const fork = { session: from, seq: taken.seq }
     const bodies: readonly OwnerBody[] = [{ type: 'session.created', agent, planner: 'model', fork }, ...taken.events]
-    const at = scheduler.now()
-    const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))
-    const after: Session = events.reduce(fold, EMPTY)
-    const card = cardOf(id, after, next(after, { now: at, epoch: 0 }))
-    await store.commit([{ session: id, lane: 'owner', epoch: 0, expectedSeq: 0, events, card }])
+    await store.commit([ownerWrite(id, EMPTY, bodies, { now: scheduler.now(), epoch: 0 })])
     this.tally.forks += 1
   }
 }

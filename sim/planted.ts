@@ -151,8 +151,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'a child is not made in the commit that hands its call over',
     file: 'src/engine/commit.ts',
-    find: 'family.births.length > 0 ? [write, ...family.births] : [write]',
-    replace: '[write]',
+    find: 'writes: [write, ...births]',
+    replace: 'writes: [write]',
   },
   {
     name: 'the id of a child does not follow from its call',
@@ -169,8 +169,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'the answer of a child is lost',
     file: 'src/engine/commit.ts',
-    find: 'if (family.sends.length > 0 && events.length > 0) write.sends',
-    replace: 'if (family.sends.length > 1 && events.length > 0) write.sends',
+    find: 'if (sends.length > 0 && write.events.length > 0) write.sends',
+    replace: 'if (sends.length > 1 && write.events.length > 0) write.sends',
   },
   {
     name: 'a child answers the call that asked it first, not the one that waits',
@@ -180,9 +180,9 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a child that was answered too late owes its parent nothing',
-    file: 'src/engine/drive.ts',
-    find: 'if (cache.session.parent) plan =',
-    replace: 'if (plan.at < 0) plan =',
+    file: 'src/riders/children/children.ts',
+    find: 'cache.session.parent ? indebted',
+    replace: 'plan.at < 0 ? indebted',
   },
   {
     name: 'two calls answer one question of a child',
@@ -192,19 +192,19 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a child is not told that nobody waits for it any more',
-    file: 'src/engine/commit.ts',
+    file: 'src/riders/children/children.ts',
     find: "if (call?.state.type === 'outside') dismissed(",
     replace: "if (call?.state.type === 'running') dismissed(",
   },
   {
     name: 'a call that a hook holds back runs',
-    file: 'src/effects/perform.ts',
+    file: 'src/effects/run-call.ts',
     find: 'if (tool !== null) return { events: [heldBack(key, tool, false)] }',
     replace: "if (tool === '') return { events: [heldBack(key, tool, false)] }",
   },
   {
     name: 'what a hook said is not written down, and it is asked again',
-    file: 'src/effects/perform.ts',
+    file: 'src/effects/run-call.ts',
     find: 'return dropped || flight.reason !== null ? { events: [] } : { events: [intentOf(call)] }',
     replace: 'return { events: [] }',
   },
@@ -228,7 +228,7 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a result that its hook never saw is shown',
-    file: 'src/effects/perform.ts',
+    file: 'src/effects/run-call.ts',
     find: 'return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })',
     replace: 'return resultOf(call, done, context.kept, { redactor, context })',
   },

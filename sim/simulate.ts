@@ -1,9 +1,8 @@
 // One seed, from nothing to rest: real kernel, real driver, real worker, real memory store; simulated everything else.
 // Two phases: safety (faults on), then liveness (faults off: everything must settle).
-import { cardOf } from '../src/engine/card.ts'
-import type { OwnerBody, OwnerEvent } from '../src/kernel/event.ts'
+import { ownerWrite } from '../src/engine/card.ts'
 import { fold } from '../src/kernel/fold.ts'
-import { next } from '../src/kernel/next.ts'
+import type { OwnerBody } from '../src/kernel/event.ts'
 import type { Store } from '../src/kernel/ports.ts'
 import { EMPTY, type Session } from '../src/kernel/session.ts'
 import { LocalLive } from '../src/live/live.ts'
@@ -24,6 +23,10 @@ import { Redactor } from '../src/riders/redact/redact.ts'
 // Loaded here, as the runtime loads them when they are first needed: a seed must not depend on the seeds that ran before it.
 import '../src/effects/model-failure.ts'
 import '../src/effects/review.ts'
+import '../src/riders/children/children.ts'
+import '../src/riders/money/allowance.ts'
+import '../src/riders/money/budgeted-model.ts'
+import '../src/riders/money/charges.ts'
 
 const FAULTY_MS = 1_500
 const PATIENCE_MS = 60_000
@@ -217,12 +220,9 @@ class Simulation {
         { type: 'wake.scheduled', due: due + 50, reason: 'again', key: 'w' },
       )
     }
-    const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))
-    const state: Session = events.reduce(fold, EMPTY)
-    const card = cardOf(session, state, next(state, { now: at, epoch: 0 }))
     const limit = this.#cast.allowances.get(session) ?? null
     const charges = [{ type: 'limit', account: `session:${session}`, limit } as const]
-    const write = { session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card, charges } as const
+    const write = { ...ownerWrite(session, EMPTY, bodies, { now: at, epoch: 0 }), charges }
     await this.#walls.by(aheadMs, () => this.#store.commit([write]))
   }
 

@@ -3,7 +3,7 @@
 import type { Json } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
-import { isChildKey } from '../riders/children/children.ts'
+import { isChildKey } from '../stores/plan/id.ts'
 
 export type Rerun = {
   readonly events: readonly Event[]

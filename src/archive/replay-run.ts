@@ -9,7 +9,7 @@ import type { CallContext, Model, ModelFailure, Reply, Store } from '../kernel/p
 import { listOf, oneOf, optionsOf, orFunction } from '../options.ts'
 import { type Metadata, ModelRetry, output, ToolFailure } from '../tools/core/output.ts'
 import { type Tool, toolCheck, type ToolContext } from '../tools/core/tool.ts'
-import { isChildKey, isParentKey } from '../riders/children/children.ts'
+import { isChildKey, isParentKey } from '../stores/plan/id.ts'
 import { compareRuns, isLoss, renamed, type Rerun } from './replay-compare.ts'
 import { isInbox } from './replay-decide.ts'
 import { readLog } from './replay.ts'

@@ -4,7 +4,9 @@ import type { Blob, CallContext, Clock, Delta } from '../kernel/ports.ts'
 import { ToolFailure } from '../tools/core/output.ts'
 import type { ToolContext } from '../tools/core/tool.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { BudgetedModel, type Purses } from '../riders/money/budgeted-model.ts'
+import type { Allowances } from '../riders/money/allowance.ts'
+import type { BudgetedModel } from '../riders/money/budgeted-model.ts'
+import type { Spent } from '../riders/money/usage-estimate.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import { shownText } from './outcomes.ts'
 import { markOf, type Stream } from '../riders/redact/redact.ts'
@@ -98,13 +100,15 @@ export class ToolRunContext implements ToolContext {
   readonly approved: boolean
   /** What the handler put beside the log: it lands with the result. */
   kept: readonly Blob[] = NONE
-  /** Opened by the first request to a model; null while there was none. */
-  door: BudgetedModel | null = null
+  /** The handler asked a model, or may have. */
+  asked = false
   /** The tools of the run. */
   tools: Tools | null = null
   readonly clock: Clock
   #cache: SessionCache | null = null
-  #purses: Purses | null = null
+  #allowances: (() => Promise<Allowances>) | null = null
+  #paid: Promise<BudgetedModel> | null = null
+  #model: BudgetedModel | null = null
   readonly #services: Services
   readonly #flight: FlightContext
   readonly #secrets: readonly string[]
@@ -127,9 +131,14 @@ export class ToolRunContext implements ToolContext {
   }
 
   /** The account for what the handler asks of models. Without it none can be asked. */
-  paidBy(cache: SessionCache, purses: Purses): void {
+  paidBy(cache: SessionCache, allowances: () => Promise<Allowances>): void {
     this.#cache = cache
-    this.#purses = purses
+    this.#allowances = allowances
+  }
+
+  /** What its requests came to so far; null if none was made. */
+  get spent(): Spent | null {
+    return this.#model?.spent ?? null
   }
 
   get key(): string {
@@ -162,11 +171,18 @@ export class ToolRunContext implements ToolContext {
   }
 
   get askModel(): ToolContext['askModel'] {
-    if (this.#cache === null || this.#purses === null)
+    const [cache, allowances] = [this.#cache, this.#allowances]
+    if (cache === null || allowances === null)
       throw new ToolFailure('Unavailable', 'No model can be asked here: this is outside of a run.')
-    const parts = { services: this.#services, cache: this.#cache, flight: this.#flight }
-    this.door ??= new BudgetedModel(parts, this.call, this.#purses)
-    return this.door.ask
+    this.asked = true
+    return async (model, request) => (await (this.#paid ??= this.#openModel(cache, allowances))).ask(model, request)
+  }
+
+  async #openModel(cache: SessionCache, allowances: () => Promise<Allowances>): Promise<BudgetedModel> {
+    const { BudgetedModel } = await import('../riders/money/budgeted-model.ts')
+    const parts = { services: this.#services, cache, flight: this.#flight }
+    this.#model = new BudgetedModel(parts, this.call, await allowances())
+    return this.#model
   }
 
   get secret(): ToolContext['secret'] {

@@ -18,7 +18,8 @@ import type { Done } from '../tools/core/run.ts'
 import type { AbortReason, FlightContext, Landing } from '../engine/flights.ts'
 import type { LiveDelta } from '../live/live.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
-import { type FrozenRun, refOf, textBlob } from '../engine/wiring.ts'
+import { refOf, textBlob } from '../engine/wiring.ts'
+import type { FrozenRun } from './frozen-run.ts'
 import { textOf } from '../view/text.ts'
 
 /** Longer texts live beside the log, by hash. */

@@ -5,7 +5,7 @@ import type { Event } from '../kernel/event.ts'
 import type { Store } from '../kernel/ports.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Price } from '../models/price.ts'
-import type { FrozenRun, Frames } from '../engine/wiring.ts'
+import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
 
 /** What a request began with. */
 export type Sent = {
@@ -27,7 +27,7 @@ export type Miss = {
 const PAGE = 200
 
 /** What the last answered request began with, as the log tells it: for a process that did not ask it itself. */
-export async function recalled(store: Store, id: string, upTo: number, frames: Frames): Promise<Sent | null> {
+export async function recalled(store: Store, id: string, upTo: number, frames: FrozenRuns): Promise<Sent | null> {
   let reply: Extract<Event, { type: 'agent.message' }> | null = null
   let barred: boolean | null = null
   for (let end = upTo; end > 0; end -= PAGE) {
@@ -36,7 +36,7 @@ export async function recalled(store: Store, id: string, upTo: number, frames: F
       if (event.type === 'agent.message') reply ??= event
       if (event.type === 'model.started' && reply !== null) barred ??= event.allow === 'none'
       if (event.type !== 'run.started' || reply === null) continue
-      const frame = await frames.of(event.toolset, event.instructions)
+      const frame = await frames.read(event.toolset, event.instructions)
       return { frame, messages: [], route: reply.route, inputTokens: reply.usage?.inputTokens ?? 0, barred }
     }
   }

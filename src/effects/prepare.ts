@@ -12,7 +12,8 @@ import { inTime, messageIn, PREPARE_MS, TOO_LONG } from './outcomes.ts'
 import { originText, readOrigin } from '../sessions/origin.ts'
 import { backoffMs, isPassing } from '../engine/backoff.ts'
 import type { Tools } from './toolbox.ts'
-import { type Agent, textBlob, toolsetBlob, type Services } from '../engine/wiring.ts'
+import { type Agent, textBlob, type Services } from '../engine/wiring.ts'
+import { toolsetBlob } from './frozen-run.ts'
 
 type Prepare = Extract<Effect, { type: 'prepare' }>
 

@@ -1,9 +1,32 @@
-// The card of a session, derived: the one row that indexes read. It can be made again from the log at any time.
+// What an owner's write has besides the facts: the stamp of each event, and the card of the session, the one row that indexes read.
+// Both are derived: the card can be made again from the log at any time.
 import type { CallKey, Mutable } from '../kernel/content.ts'
+import { timesOf } from '../kernel/clock.ts'
+import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
+import { open, take } from '../kernel/fold.ts'
 import type { Call } from '../kernel/ledger.ts'
-import type { Decision } from '../kernel/next.ts'
-import type { Card, Status } from '../kernel/ports.ts'
+import type { Here } from '../kernel/limits.ts'
+import { type Decision, next } from '../kernel/next.ts'
+import type { Card, OwnerWrite, Status } from '../kernel/ports.ts'
 import type { Session } from '../kernel/session.ts'
+
+/** These events on top of a session, with the card it has then. For what is written outside of any attempt. */
+export function ownerWrite(id: string, before: Session, bodies: readonly OwnerBody[], here: Here): OwnerWrite {
+  const after = open(before)
+  const events = bodies.map((body) => {
+    const event = stamped(after, here, body)
+    take(after, event)
+    return event
+  })
+  const card = cardOf(id, after, next(after, here))
+  return { session: id, lane: 'owner', epoch: here.epoch, expectedSeq: before.seq, events, card }
+}
+
+/** The usual case is written out: it is made for every event, and a spread of two parts costs a microsecond. */
+export function stamped({ seq, at }: Session, { now, epoch }: Here, body: OwnerBody): OwnerEvent {
+  if (now < at) return { seq: seq + 1, ...timesOf(at, now), epoch, ...body }
+  return { seq: seq + 1, at: now, epoch, ...body }
+}
 
 export function cardOf(session: string, s: Session, decision: Decision): Card {
   const open = s.run?.turn?.open ?? []

@@ -1,28 +1,21 @@
 // One commit of an attempt, drafted: what landed, what `next` records on top, and the card, charges and snapshot beside it.
 // Nothing is written here; the driver (drive.ts) commits the draft or drops it.
 import type { Account, Mutable, Shortage } from '../kernel/content.ts'
-import { timesOf } from '../kernel/clock.ts'
 import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
-import { take } from '../kernel/fold.ts'
+import { type OpenSession, take } from '../kernel/fold.ts'
 import type { Call } from '../kernel/ledger.ts'
 import { type Here, stopping, unwanted } from '../kernel/limits.ts'
 import { type Decision, type Effect, next } from '../kernel/next.ts'
 import { settlement } from '../kernel/result.ts'
 import type { Blob, Charge, Clock, OwnerWrite, Store, Write } from '../kernel/ports.ts'
-import { FOLD_VERSION, type Session } from '../kernel/session.ts'
-import type { SessionCache } from './session-cache.ts'
-import { cardOf } from './card.ts'
-import { chargesOf } from '../riders/money/charges.ts'
-import { answered, awaits, dismissed, type End, endOf, type Family, handed } from '../riders/children/children.ts'
-import { type FlightOptions, type Flights, hasIntent, type Landing } from './flights.ts'
-import type { Traits } from '../riders/guard/guard.ts'
-import { holdsUnder } from '../riders/money/budgeted-model.ts'
-import { charsOf } from '../view/history.ts'
+import { FOLD_VERSION, type Run, type Session } from '../kernel/session.ts'
+import type { End, Family } from '../riders/children/children.ts'
 import { stoppedReply } from '../effects/outcomes.ts'
-import { spokenIn } from '../sessions/result.ts'
-import type { SpendingLimits } from '../riders/money/spending-limits.ts'
-import type { Redactor } from '../riders/redact/redact.ts'
+import { cardOf, stamped } from './card.ts'
+import { type Flight, type FlightOptions, type Flights, hasIntent, type Landing } from './flights.ts'
+import type { Rider, Word } from './rider.ts'
+import type { SessionCache } from './session-cache.ts'
 
 export type Job = {
   readonly cache: SessionCache
@@ -32,14 +25,8 @@ export type Job = {
   readonly store: Store
   readonly clock: Clock
   readonly flights: FlightOptions
-  readonly spending: SpendingLimits
-  readonly redactor: Redactor
-  /** What the guard must know of the tools. Null: no language model is guarded here. */
-  readonly traits: (() => Traits) | null
-  /** What answers the turns of an agent's sessions. */
-  readonly plannerOf: (agent: string) => string
-  /** The tool with which an agent reads kept texts. */
-  readonly readerOf: (agent: string) => string | undefined
+  /** What joins each commit, in the order in which they speak. */
+  readonly riders: readonly Rider[]
   /** These events are on disk, and these other sessions have something to look at. */
   readonly committed: (plan: CommitPlan) => void
   /** A commit succeeded that was begun at this time: the lease was ours then. */
@@ -75,83 +62,113 @@ export type CommitPlan = {
   readonly at: number
 }
 
-/** Takes the events into the cached session, in place: when the commit fails the cache is read anew. */
-export function planCommit(job: Job, flights: Flights, stopSignal: StopSignal, broke: Broke | null): CommitPlan {
-  const { cache, epoch, redactor } = job
-  const { session: s, guard } = cache
-  if (s.epoch > epoch) throw new Fault('lease_lost', `Session ${cache.id} is driven by a newer attempt.`)
-  const begun = job.clock.now()
-  const here = { now: cache.now(), epoch }
-  const expectedSeq = s.seq
-  const first = s.epoch < epoch
-  const spender = { id: cache.id, root: s.parent?.root ?? cache.id, run: s.began, open: s.run?.model ?? null }
-  const events: OwnerEvent[] = []
-  const blobs: Blob[] = []
-  const spent: Charge[] = []
-  const family: Family = { sends: [], births: [] }
-  let end: End | null = null
-  const add = (body: OwnerBody): void => {
-    const call = isGivenUp(body, first) ? openCall(s, body.call) : undefined
-    if (call?.state.type === 'outside') dismissed(family, cache.id, call)
-    else if (call?.state.type === 'running') spent.push({ type: 'lost', key: holdsUnder(cache.id, call.key) })
-    const clean = redactor.idle ? body : redactor.body(body)
-    // As the log will have it: what a child tells its parent holds no more than that.
-    if (clean.type === 'run.settled') end = endOf(s, clean.outcome, events)
-    const held =
-      body.type === 'model.started' ? job.spending.hold(() => charsAfter(cache, events), body.boost === true) : null
-    const event = stamped(s, here, clean)
-    if (held !== null) Object.assign(event, { held })
-    take(s, event)
-    guard.take(event)
-    events.push(event)
-    if (event.type === 'agent.custom_tool_use') {
-      const call = openCall(s, event.call)
-      if (call) handed(family, cache, call, { at: here.now, plannerOf: job.plannerOf, readerOf: job.readerOf })
-    }
+/** One commit while it is put together. A class with one shape: two are made in every turn, and most have nothing beside events. */
+export class Commit {
+  readonly job: Job
+  readonly session: OpenSession
+  readonly here: Here
+  /** Nothing was written by this attempt before. */
+  readonly first: boolean
+  /** Before its events: the last run that began, and the model call that was open. */
+  readonly began: number
+  readonly model: Run['model']
+  readonly events: OwnerEvent[] = []
+  blobs: Blob[] | null = null
+  charges: readonly Charge[] | null = null
+  /** What goes to the inboxes of other sessions, and the sessions it makes. */
+  family: Family | null = null
+  /** The run that it settles, by the seq of its start. */
+  ended: number | null = null
+  /** How that run ended, as its parent is told. */
+  end: End | null = null
+  /** A request is made. */
+  asks = false
+
+  constructor(job: Job, here: Here) {
+    const { session } = job.cache
+    this.job = job
+    this.session = session
+    this.here = here
+    this.first = session.epoch < here.epoch
+    this.began = session.began
+    this.model = session.run?.model ?? null
   }
-  const landed = flights.landed()
-  for (const { effect, landing } of landed) {
-    assert(landing, 'a flight landed without a landing')
-    const written = writtenOf(effect, landing, s, here)
-    for (const body of written.events) add(bounded(s, body))
-    if (written.blobs) blobs.push(...written.blobs)
-    if (written.charges) spent.push(...written.charges)
+
+  add(body: OwnerBody): void {
+    const { session, here } = this
+    const { riders } = this.job
+    let clean = body
+    for (let i = 0; i < riders.length; i++) clean = riders[i]?.rewrite?.(this, clean) ?? clean
+    for (let i = 0; i < riders.length; i++) riders[i]?.before?.(this, clean)
+    if (clean.type === 'run.settled') this.ended = session.run?.seq ?? session.seq + 1
+    const event = stamped(session, here, clean)
+    take(session, event)
+    if (event.type === 'model.started') this.asks = true
+    this.events.push(event)
+    for (let i = 0; i < riders.length; i++) riders[i]?.after?.(this, event)
   }
-  let decision = next(s, here)
-  while (decision.type === 'record' && stopSignal.reason === null) {
-    advance(job, decision.events, broke, add)
-    decision = next(s, here)
+
+  charge(charges: readonly Charge[]): void {
+    if (charges.length > 0) this.charges = this.charges ? [...this.charges, ...charges] : charges
   }
-  if (end !== null) blobs.push(...answered(family, cache, end, spokenIn(cache.shown?.messages ?? [], events)))
-  else if (s.parent !== null) awaits(family, cache, decision)
-  const over = stopSignal.reason === 'stopped' && flights.size === landed.length
-  const write: Mutable<OwnerWrite> = {
-    session: cache.id,
-    lane: 'owner',
-    epoch,
-    expectedSeq,
-    events,
-    card: cardOf(cache.id, s, byTheStore(job, decision)),
+
+  keep(blobs: readonly Blob[]): void {
+    if (blobs.length > 0) this.blobs = this.blobs ? [...this.blobs, ...blobs] : [...blobs]
   }
-  const charges = chargesOf(spender, events, job.spending)
-  if (charges.length + spent.length > 0) write.charges = [...charges, ...spent]
-  if (blobs.length > 0) write.blobs = blobs
-  if (family.sends.length > 0 && events.length > 0) write.sends = family.sends
-  if (over || (decision.type === 'rest' && leaves(job, decision))) write.release = true
-  if (getsOn(job.attempt, events)) write.gained = true
-  if (s.seq - cache.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY))
-    write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: JSON.stringify(s) }
-  const writes = family.births.length > 0 ? [write, ...family.births] : [write]
-  const woken = family.births.length + family.sends.length > 0 ? namesOf(family) : NOBODY
-  const ended = end === null ? null : beganOf(end)
-  return { events, decision, landed: landed.length, write, writes, woken, ended, broke, at: begun }
+
+  /** What this commit also writes for other sessions. */
+  get kin(): Family {
+    this.family ??= { sends: [], births: [] }
+    return this.family
+  }
 }
 
-/** The usual case is written out: it is made for every event, and a spread of two parts costs a microsecond. */
-function stamped({ seq, at }: Session, { now, epoch }: Here, body: OwnerBody): OwnerEvent {
-  if (now < at) return { seq: seq + 1, ...timesOf(at, now), epoch, ...body }
-  return { seq: seq + 1, at: now, epoch, ...body }
+/** Takes the events into the cached session, in place: when the commit fails the cache is read anew. */
+export function planCommit(job: Job, flights: Flights, stopSignal: StopSignal, broke: Broke | null): CommitPlan {
+  const { cache, epoch, riders } = job
+  const { session: s } = cache
+  if (s.epoch > epoch) throw new Fault('lease_lost', `Session ${cache.id} is driven by a newer attempt.`)
+  const at = job.clock.now()
+  const here = { now: cache.now(), epoch }
+  const expectedSeq = s.seq
+  const commit = new Commit(job, here)
+  const landed = flights.landed()
+  for (let i = 0; i < landed.length; i++) gather(commit, landed[i] as Flight)
+  let decision = next(s, here)
+  while (decision.type === 'record' && stopSignal.reason === null) {
+    advance(commit, decision.events, broke)
+    decision = next(s, here)
+  }
+  for (let i = 0; i < riders.length; i++) riders[i]?.finish?.(commit, decision)
+  const { events } = commit
+  const card = cardOf(cache.id, s, byTheStore(job, decision))
+  const write: Mutable<OwnerWrite> = { session: cache.id, lane: 'owner', epoch, expectedSeq, events, card }
+  const over = stopSignal.reason === 'stopped' && flights.size === landed.length
+  if (over || (decision.type === 'rest' && leaves(job, decision))) write.release = true
+  if (commit.asks && getsOn(job.attempt)) write.gained = true
+  if (s.seq - cache.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY))
+    write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: JSON.stringify(s) }
+  if (commit.blobs) write.blobs = commit.blobs
+  if (commit.charges) write.charges = commit.charges
+  const { writes, woken } = commit.family ? related(write, commit.family) : { writes: [write], woken: NOBODY }
+  return { events, decision, landed: landed.length, write, writes, woken, ended: commit.ended, broke, at }
 }
+
+function gather(commit: Commit, { effect, landing }: Flight): void {
+  assert(landing, 'a flight landed without a landing')
+  const { events, blobs, charges } = writtenOf(effect, landing, commit.session, commit.here)
+  for (let i = 0; i < events.length; i++) commit.add(bounded(commit.session, events[i] as OwnerBody))
+  if (blobs) commit.keep(blobs)
+  if (charges) commit.charge(charges)
+}
+
+/** With what goes to other sessions, and which of them have something to look at then. */
+function related(write: Mutable<OwnerWrite>, { sends, births }: Family): Pick<CommitPlan, 'writes' | 'woken'> {
+  if (sends.length > 0 && write.events.length > 0) write.sends = sends
+  return { writes: [write, ...births], woken: [...births, ...sends].map(({ session }) => session) }
+}
+
+const NOBODY: readonly string[] = []
 
 /** How many wakes may wait in one session. One more is not kept, and the model is told. */
 const WAKES_MAX = 100
@@ -163,46 +180,40 @@ function bounded({ wakes }: Session, body: OwnerBody): OwnerBody {
 }
 
 /** A turn begins that is not the first of its attempt: the one before is whole. */
-function getsOn(attempt: Job['attempt'], events: readonly OwnerEvent[]): boolean {
-  if (!events.some(({ type }) => type === 'model.started')) return false
+function getsOn(attempt: Job['attempt']): boolean {
   const before = attempt.turned
   attempt.turned = true
   return before
 }
 
-const NOBODY: readonly string[] = []
-
-function namesOf({ births, sends }: Family): readonly string[] {
-  return [...births, ...sends].map(({ session }) => session)
-}
-
-/** `end` is set within a closure, where the compiler does not look: handed over, it has its type again. */
-function beganOf({ began }: End): number {
-  return began
-}
-
 /** What `next` records, unless it is a request that must not be made, or before which something must be said. */
-function advance(job: Job, events: readonly OwnerBody[], broke: Broke | null, add: (body: OwnerBody) => void): void {
-  const { cache } = job
+function advance(commit: Commit, events: readonly OwnerBody[], broke: Broke | null): void {
+  const { session } = commit
   // A request, and the end of a run, are always the last thing recorded.
   const last = events[events.length - 1]
   const asks = last?.type === 'model.started'
-  if (asks && broke) return add(settlement(cache.session, { type: 'limit', limit: 'usd', ...broke }))
+  if (asks && broke) return commit.add(settlement(session, { type: 'limit', limit: 'usd', ...broke }))
   // A run that got nowhere and is out of requests says why it got nowhere.
-  const word =
-    asks || (last && isCapped(last)) ? job.traits && cache.guard.beforeRequest(cache.session, job.traits()) : null
+  const word = asks || (last && isCapped(last)) ? wordBefore(commit) : null
   if (word?.type === 'settle' && (asks || word.outcome.type === 'halted'))
-    return add(settlement(cache.session, word.outcome))
-  if (asks && word?.type === 'note') return add({ type: 'note.added', kind: word.kind, text: word.text })
-  const allow = asks && job.traits ? cache.guard.allow(cache.session, job.traits()) : 'all'
-  for (const body of events) add(allow !== 'all' && body.type === 'model.started' ? { ...body, allow } : body)
+    return commit.add(settlement(session, word.outcome))
+  if (asks && word?.type === 'note') return commit.add({ type: 'note.added', kind: word.kind, text: word.text })
+  for (let i = 0; i < events.length; i++) commit.add(events[i] as OwnerBody)
+}
+
+function wordBefore(commit: Commit): Word | null {
+  for (const rider of commit.job.riders) {
+    const word = rider.beforeRequest?.(commit) ?? null
+    if (word !== null) return word
+  }
+  return null
 }
 
 function isCapped(body: OwnerBody): boolean {
   return body.type === 'run.settled' && body.outcome.type === 'limit' && body.outcome.limit === 'model_requests'
 }
 
-function openCall(s: Session, key: string): Call | undefined {
+export function openCall(s: Session, key: string): Call | undefined {
   return s.run?.turn?.open.find((call) => call.key === key)
 }
 
@@ -212,15 +223,10 @@ type Closed = Extract<OwnerBody, { type: 'agent.tool_use' | 'agent.tool_result' 
  * A call that is begun again, or closed by something else than its own flight: what runs when an attempt writes `first` is lost.
  * The lost attempt may have asked models, and cannot report what that cost.
  */
-function isGivenUp(body: OwnerBody, first: boolean): body is Closed {
+export function isGivenUp(body: OwnerBody, first: boolean): body is Closed {
   if (body.type === 'agent.tool_use') return first
   if (body.type !== 'agent.tool_result') return false
   return first || body.status === 'aborted' || body.status === 'timeout' || body.status === 'unknown'
-}
-
-/** What the request will carry, with what this very commit adds. */
-function charsAfter(cache: SessionCache, events: readonly OwnerEvent[]): number {
-  return events.reduce((sum, event) => sum + charsOf(event), cache.chars)
 }
 
 /** A short wait for a provider is sat out; everything else gives the session back. */

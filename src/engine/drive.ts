@@ -4,10 +4,8 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Decision, Waiting } from '../kernel/next.ts'
 import { Bell } from './bell.ts'
-import { type Broke, byTheStore, planCommit, type Job, type StopSignal, leaves, type CommitPlan } from './commit.ts'
-import { owed } from '../riders/children/tree.ts'
+import { type Broke, byTheStore, planCommit, type Job, type StopSignal, leaves } from './commit.ts'
 import { Flights } from './flights.ts'
-import { emptyAccount, shortageOf } from '../riders/money/spending-limits.ts'
 import { sleep } from './sleep.ts'
 
 export type Ended =
@@ -60,7 +58,7 @@ async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promis
   for (let giveUpAt = 0; ; ) {
     if (plan.events.length === 0 && !plan.write.release) break
     try {
-      if (cache.session.parent) plan = await indebted(job, plan)
+      for (const rider of job.riders) plan = (await rider.complete?.(plan)) ?? plan
       await store.commit(plan.writes)
       job.renewed(plan.at)
       for (const event of plan.events) cache.keep(event)
@@ -73,7 +71,7 @@ async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promis
       giveUpAt ||= plan.at + job.patienceMs
       if (code === 'conflict' || (code === 'over_budget' && !plan.broke)) {
         // The uncommitted is dropped, the log is read again, and all is decided anew. What landed stays in hand.
-        const broke = code === 'over_budget' && !(await flights.recounted()) ? brokeBy(error) : null
+        const broke = code === 'over_budget' && !(await flights.recounted()) ? await brokeBy(error) : null
         await cache.open()
         plan = planCommit(job, flights, stopSignal, broke)
       } else if (
@@ -89,21 +87,7 @@ async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promis
   return plan.decision
 }
 
-function brokeBy(error: Fault): Broke {
-  const account = emptyAccount(error)
-  const short = shortageOf(error)
-  return { ...(account === undefined ? {} : { account }), ...(short === undefined ? {} : { short }) }
-}
-
-/**
- * A child with nothing to do may owe its parent a word all the same. It is in the commit that gives the session back: after that
- * no worker looks at it any more.
- */
-async function indebted({ cache, store }: Job, plan: CommitPlan): Promise<CommitPlan> {
-  const { events, write, decision, woken } = plan
-  if (events.length > 0 || !write.release || decision.type !== 'rest') return plan
-  const send = await owed(store, cache, decision.waiting)
-  if (send === null) return plan
-  const paid = { ...write, sends: [send] }
-  return { ...plan, write: paid, writes: [paid], woken: [...woken, send.session] }
+async function brokeBy(error: Fault): Promise<Broke> {
+  const charges = await import('../riders/money/charges.ts')
+  return charges.brokeBy(error)
 }

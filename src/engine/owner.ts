@@ -1,13 +1,10 @@
 // Writing as a session's owner outside of any run: what creates it, and what is done to it while no worker drives it.
 // What happens within a run is the driver's (drive.ts).
-import { timesOf } from '../kernel/clock.ts'
-import type { InboxBody, OwnerBody, OwnerEvent } from '../kernel/event.ts'
+import type { InboxBody, OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import { fold } from '../kernel/fold.ts'
-import { next } from '../kernel/next.ts'
 import type { Blob, Charge, OwnerWrite, Receipt, Store } from '../kernel/ports.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
-import { cardOf } from './card.ts'
+import { ownerWrite } from './card.ts'
 import { headOf } from '../riders/children/tree.ts'
 import type { Origin } from '../sessions/origin.ts'
 import { sleep } from './sleep.ts'
@@ -43,11 +40,8 @@ export async function asOwner<T>(
       const session = await headOf(store, id)
       const { value, events, sends = [], charges = [], blobs = [] } = await act(session)
       if (events.length + sends.length === 0) return { value, sent: null }
-      const times = timesOf(session.at, store.now())
-      const stamped = events.map((body, i): OwnerEvent => {
-        return { seq: session.seq + 1 + i, ...times, epoch, ...redactor.body(body) }
-      })
-      const write = { ...ownerWrite(store, id, session, { events: stamped, epoch }), charges }
+      const clean = events.map((body) => redactor.body(body))
+      const write = { ...ownerWrite(id, session, clean, { now: store.now(), epoch }), charges }
       const inbox = { session: id, lane: 'inbox', events: sends.map((body) => redactor.body(body)), blobs } as const
       const receipts = await committed(store, sends.length > 0 ? [write, inbox] : [write])
       if (receipts) return { value, sent: receipts[1] ?? null }
@@ -98,19 +92,7 @@ export function creation(
 ): OwnerWrite {
   const { store, redactor } = services
   const planner = plannerName(services, origin.agent)
-  const at = store.now()
   const bodies: readonly OwnerBody[] = [{ type: 'session.created', planner, ...origin }, ...events]
-  const stamped = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...redactor.body(body) }))
-  return { ...ownerWrite(store, id, EMPTY, { events: stamped, epoch: 0 }), blobs }
-}
-
-function ownerWrite(
-  store: Store,
-  id: string,
-  before: Session,
-  { events, epoch }: { readonly events: readonly OwnerEvent[]; readonly epoch: number },
-): OwnerWrite {
-  const after = events.reduce(fold, before)
-  const card = cardOf(id, after, next(after, { now: store.now(), epoch }))
-  return { session: id, lane: 'owner', epoch, expectedSeq: before.seq, events, card }
+  const clean = bodies.map((body) => redactor.body(body))
+  return { ...ownerWrite(id, EMPTY, clean, { now: store.now(), epoch: 0 }), blobs }
 }

@@ -9,7 +9,7 @@ import type { Transcript } from '../kernel/transcript.ts'
 import type { Guard } from '../riders/guard/guard.ts'
 import { charsOf, damaged, readTranscript } from '../view/history.ts'
 import type { Sent } from '../effects/prefix.ts'
-import type { FrozenRun } from './wiring.ts'
+import type { FrozenRun } from '../effects/frozen-run.ts'
 
 /** Small enough that a page's events die young: parsed events that survive cost more than reading them. */
 const PAGE = 1_000

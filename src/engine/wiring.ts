@@ -74,15 +74,6 @@ export function plannerName(services: Pick<Services, 'agent'>, agent: string): s
   return services.agent(agent).planner?.name ?? 'model'
 }
 
-/** What a run froze: the instructions, and per tool what the model was told and which definition it had. */
-export type FrozenRun = {
-  readonly instructions: string
-  readonly tools: readonly ToolSchema[]
-  readonly definitions: ReadonlyMap<string, string>
-}
-
-type FrozenTool = ToolSchema & { readonly definition: string }
-
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
@@ -92,56 +83,6 @@ export function textBlob(text: string, media: string): Blob {
 
 export function bytesBlob(data: Uint8Array, media: string): Blob {
   return { hash: hash('sha256', data), media, data }
-}
-
-export function toolsetBlob(tools: Tools, redactor: Redactor): Blob {
-  const frozen = [...tools.values()].map(
-    (tool): FrozenTool => ({
-      name: tool.name,
-      description: tool.description,
-      parameters: tool.parameters,
-      definition: tool.definition,
-    }),
-  )
-  return textBlob(JSON.stringify(redactor.values(frozen)), 'application/json')
-}
-
-/** Frames by hash, read once: a resumed run shows the model what it froze, not what the code says today. */
-export class Frames {
-  readonly #store: Store
-  readonly #frames = new Map<string, Promise<FrozenRun>>()
-
-  constructor(store: Store) {
-    this.#store = store
-  }
-
-  of(toolset: string, instructions: string): Promise<FrozenRun> {
-    const key = `${toolset}:${instructions}`
-    const known = this.#frames.get(key)
-    if (known) return known
-    const loading = this.#load(toolset, instructions)
-    this.#frames.set(key, loading)
-    loading.catch(() => this.#frames.delete(key))
-    return loading
-  }
-
-  async #load(toolset: string, instructions: string): Promise<FrozenRun> {
-    const frozen = JSON.parse(await this.#text(toolset)) as readonly FrozenTool[]
-    const tools = frozen.map(
-      ({ name, description, parameters }): { name: string; description: string; parameters: Json } => {
-        return { name, description, parameters }
-      },
-    )
-    const definitions = new Map(frozen.map((tool) => [tool.name, tool.definition]))
-    return { instructions: await this.#text(instructions), tools, definitions }
-  }
-
-  async #text(hashed: string): Promise<string> {
-    const blob = await this.#store.blob(hashed)
-    if (!blob)
-      throw new Fault('store_damaged', `A stored part of this run is missing (${hashed}). Restore a backup to go on.`)
-    return decoder.decode(blob.data)
-  }
 }
 
 export function refOf({ hash: hashed, media, data }: Blob): BlobRef {

@@ -22,13 +22,13 @@ import type { Job, StopSignal, CommitPlan } from './commit.ts'
 import { drive, type Ended } from './drive.ts'
 import { Heads, seenAt } from '../riders/children/tree.ts'
 import type { Abandon, FlightOptions, Landing } from './flights.ts'
-import { Guard, type Traits } from '../riders/guard/guard.ts'
+import { Guard } from '../riders/guard/guard.ts'
+import { ridersFor } from '../riders/riders.ts'
 import { abandon, deadlineOf, lateResult, shownText, TOO_LONG } from '../effects/outcomes.ts'
 import { checkWork, DueLoop, type LookResult, type Worked, type WorkOptions } from './due-loop.ts'
 import { Performer } from '../effects/perform.ts'
 import { isElsewhere, lostTrouble, troubleOf } from './backoff.ts'
-import { readerIn } from '../effects/toolbox.ts'
-import { plannerName, type Services } from './wiring.ts'
+import type { Services } from './wiring.ts'
 
 export type WorkerOptions = {
   readonly id: string
@@ -338,22 +338,16 @@ export class Worker {
       }
       const flights = { perform, fail, abandon: giveUp, deadlineOf, graceMs, held, late }
       const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
-      const spending = await this.#performer.spending(cache)
-      // A child must be able to say what it said last, whatever ends it.
-      if (cache.session.parent) await cache.transcript()
+      const riders = await ridersFor(this.#services, this.#performer, cache)
       const { id } = cache
       const { agent } = cache.session
-      const plannerOf = (name: string): string => plannerName(this.#services, name)
-      const guarded = agent !== '' && this.#services.agent(agent).planner === null
-      const traits = guarded ? (): Traits => this.#performer.traits(agent) : null
       const committed = (plan: CommitPlan): void => {
         wrote ||= plan.events.length > 0
         this.#committed(id, agent, plan)
       }
       const attempt = { turned: false }
-      const readerOf = (name: string): string | undefined => readerIn(this.#services.agent(name).tools.seen)
-      const around = { attempt, traits, plannerOf, readerOf, committed, renewed, lapsed, lingerMs, patienceMs }
-      const job: Job = { cache, epoch, store, clock, flights, spending, redactor, ...around }
+      const around = { attempt, committed, renewed, lapsed, lingerMs, patienceMs }
+      const job: Job = { cache, epoch, store, clock, flights, riders, ...around }
       const ended = await drive(job, stopSignal)
       // Only a clean rest leaves the cache as the log is; anything else may have taken what was never committed.
       if (ended.type !== 'rested') this.#caches.delete(session)

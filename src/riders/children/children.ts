@@ -1,18 +1,21 @@
-// Children: sessions that a call of another session opened. A child is made in the commit that hands its call over, and answers in
+// Children: sessions that a call of another session opened, and what joins the commits of both. A child is made in the commit that hands its call over, and answers in
 // the commit that settles its run; so none is lost, none is made twice, and the parent gets one result.
 import type { Frozen, Json, Outcome } from '../../kernel/content.ts'
-import type { InboxBody, OwnerEvent, Parent } from '../../kernel/event.ts'
-import { fold } from '../../kernel/fold.ts'
+import type { InboxBody, OwnerBody, OwnerEvent, Parent } from '../../kernel/event.ts'
 import { type Call, outsideOf } from '../../kernel/ledger.ts'
-import { type Decision, next } from '../../kernel/next.ts'
-import type { Blob, InboxWrite, OwnerWrite } from '../../kernel/ports.ts'
+import type { Decision, Waiting } from '../../kernel/next.ts'
+import type { Blob, InboxWrite, OwnerWrite, Store } from '../../kernel/ports.ts'
 import { EMPTY, type Session } from '../../kernel/session.ts'
 import { childId, ownId } from '../../stores/plan/id.ts'
 import { clip, readOn } from '../../tools/core/bound.ts'
+import { type CommitPlan, isGivenUp, openCall } from '../../engine/commit.ts'
+import type { Rider } from '../../engine/rider.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
-import { cardOf } from '../../engine/card.ts'
+import { ownerWrite } from '../../engine/card.ts'
 import { textBlob } from '../../engine/wiring.ts'
-import { isBroke } from '../../view/calls.ts'
+import { Collector, spokenIn } from '../../sessions/result.ts'
+import { isBroke, waitsOf } from '../../view/calls.ts'
+import { childOf, headOf, questionIn } from './tree.ts'
 
 export type Send = Frozen<{ session: string; event: InboxBody }>
 /** What a commit must also write for the children of a session. */
@@ -26,24 +29,46 @@ const ANSWER_CHARS_MAX = 32_000
 const WHOLE_CHARS_MAX = 200_000
 const NOT_WHOLE = '\n[cut: the model stopped at the limit of one answer, and this is not all of it]'
 
-/** The child that works on a call of this session, if one does. */
-export function childOf(session: string, { key, proposal }: Call): string | null {
-  const { child, answers } = outsideOf(proposal) ?? {}
-  return answers?.session ?? (child === undefined ? null : childId(session, key))
+/** Joins the commits of a session that has a parent or children. */
+export function childrenRider(cache: SessionCache, store: Store, known: Agents): Rider {
+  const { id } = cache
+  return {
+    before(commit, body) {
+      const { session, first } = commit
+      const call = isGivenUp(body, first) ? openCall(session, body.call) : undefined
+      if (call?.state.type === 'outside') dismissed(commit.kin, id, call)
+      // As the log will have it: what a child tells its parent holds no more than that.
+      if (body.type === 'run.settled') commit.end = endOf(session, body.outcome, commit.events)
+    },
+    after({ session, here, kin }, event) {
+      const call = event.type === 'agent.custom_tool_use' ? openCall(session, event.call) : undefined
+      if (call) handed(kin, { id, session }, call, { at: here.now, ...known })
+    },
+    finish(commit, decision) {
+      const { session, end, events } = commit
+      if (end !== null)
+        commit.keep(answered(commit.kin, { id, session }, end, spokenIn(cache.shown?.messages ?? [], events)))
+      else if (session.parent !== null) awaits(commit.kin, { id, session }, decision)
+    },
+    complete: (plan) => (cache.session.parent ? indebted(cache, store, plan) : null),
+  }
 }
 
-/** The call with which a session asks something outside that is not its own child. */
-export function questionIn({ run }: Session): Call | undefined {
-  return run?.turn?.open.find(({ state, proposal }) => state.type === 'outside' && !isChild(proposal))
+/**
+ * A child with nothing to do may owe its parent a word all the same. It is in the commit that gives the session back: after that
+ * no worker looks at it any more.
+ */
+async function indebted(cache: SessionCache, store: Store, plan: CommitPlan): Promise<CommitPlan> {
+  const { events, write, decision, woken } = plan
+  if (events.length > 0 || !write.release || decision.type !== 'rest') return plan
+  const send = await owed(store, cache, decision.waiting)
+  if (send === null) return plan
+  const paid = { ...write, sends: [send] }
+  return { ...plan, write: paid, writes: [paid], woken: [...woken, send.session] }
 }
 
 /** A call was handed out: to a new child, or to one that waits for an answer. Nothing if it is answered by a person or a program. */
-export function handed(
-  family: Family,
-  { id, session }: Pick<SessionCache, 'id' | 'session'>,
-  call: Call,
-  known: Known,
-): void {
+function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'session'>, call: Call, known: Known): void {
   const { child, answers } = outsideOf(call.proposal) ?? {}
   const task = taskOf(call)
   if (answers) {
@@ -61,12 +86,12 @@ export function handed(
   } else if (child !== undefined) family.births.push(...birth({ id, session, call, child, task, ...known }))
 }
 
-/** What a birth must know of the agents. */
-type Known = {
-  readonly at: number
+/** What a birth must know of the agents: what answers their turns, and the tool with which they read kept texts. */
+export type Agents = {
   readonly plannerOf: (agent: string) => string
   readonly readerOf: (agent: string) => string | undefined
 }
+type Known = Agents & { readonly at: number }
 
 type Born = Known & {
   readonly id: string
@@ -93,14 +118,12 @@ function birth({
   const reads = reader === undefined || parks.parks ? {} : { reader }
   const parent = { session: id, call: call.key, root, depth: depth + 1, ...parks, ...reads }
   const planner = plannerOf(child)
-  const created: OwnerEvent = { seq: 1, at, epoch: 0, type: 'session.created', agent: child, planner, parent }
-  const after = fold(EMPTY, created)
+  const created: OwnerBody = { type: 'session.created', agent: child, planner, parent }
   const born = childId(id, call.key)
-  const card = cardOf(born, after, next(after, { now: at, epoch: 0 }))
   const parts = [{ type: 'text', text: task }] as const
   const message: InboxBody = { type: 'user.message', id: ownId('task'), parts, when: 'next', by: `session:${id}` }
   return [
-    { session: born, lane: 'owner', epoch: 0, expectedSeq: 0, events: [created], card },
+    ownerWrite(born, EMPTY, [created], { now: at, epoch: 0 }),
     { session: born, lane: 'inbox', events: [message] },
   ]
 }
@@ -111,7 +134,7 @@ function taskOf({ proposal }: Call): string {
 }
 
 /** A call that a child works on was closed: the child is told to stop. */
-export function dismissed(family: Family, id: string, call: Call): void {
+function dismissed(family: Family, id: string, call: Call): void {
   const to = childOf(id, call)
   if (to === null) return
   const event = { type: 'user.interrupt', id: ownId('parent', call.key), mode: 'stop' } as const
@@ -140,7 +163,7 @@ export type End = {
 }
 
 /** The end of the open run, right before it is taken, with what the same commit took before it. */
-export function endOf({ run, seq }: Session, outcome: Outcome, events: readonly OwnerEvent[]): End {
+function endOf({ run, seq }: Session, outcome: Outcome, events: readonly OwnerEvent[]): End {
   const { requests = 0, toolCalls = 0, turn = null } = run ?? {}
   const output = turn?.verdict.type === 'final' ? turn.verdict.output : undefined
   const failed = events.findLast((event) => event.type === 'model.failed')
@@ -157,7 +180,7 @@ type Whose = { readonly id: string; readonly session: Session }
  * A child's run ended: its parent's call gets its one result. Where only money is missing there is none yet: people are asked at the
  * top, and what they allow lets the child go on. Returns what must be kept beside the log.
  */
-export function answered(family: Family, { id, session }: Whose, end: End, text: string): readonly Blob[] {
+function answered(family: Family, { id, session }: Whose, end: End, text: string): readonly Blob[] {
   const { parent, agent } = session
   if (!parent || isBroke(end.outcome)) return []
   const common = { agent, session: id, model_requests: end.requests, tool_calls: end.toolCalls }
@@ -204,7 +227,7 @@ function toldOf({ id, end, text, parent, common, kept }: Telling): Told {
 }
 
 /** A child that asks a question: its parent's call gets the question, and the parent may go on. */
-export function awaits(family: Family, { id, session }: Whose, decision: Decision): void {
+function awaits(family: Family, { id, session }: Whose, decision: Decision): void {
   const { parent, agent } = session
   if (!parent || parent.parks || decision.type !== 'rest' || decision.waiting !== 'answer') return
   const asked = questionIn(session)
@@ -225,22 +248,6 @@ export function awaits(family: Family, { id, session }: Whose, decision: Decisio
     metadata: { agent, session: id, status: 'awaiting', call: asked.key, question: what },
   }
   family.sends.push({ session: parent.session, event })
-}
-
-/** Was this answer given by a child? */
-export function isChildKey(id: string): boolean {
-  // Older logs have it without the mark of the harness.
-  return id.startsWith(ownId('child', '')) || id.startsWith('child:')
-}
-
-/** Did a parent say this to its child? */
-export function isParentKey(id: string): boolean {
-  return id.startsWith(ownId('parent', '')) || id.startsWith('parent:')
-}
-
-function isChild(proposal: Call['proposal']): boolean {
-  const outside = outsideOf(proposal)
-  return outside?.child !== undefined || outside?.answers !== undefined
 }
 
 /** Trying the same again cannot help: no access. Only the harness itself says so. */
@@ -274,4 +281,42 @@ function shortened(text: string, id: string, reader: string | undefined, kept: B
   kept.push(whole)
   const note = `the whole answer has ${text.length} characters and is in session ${id}; ${readOn(whole.hash, reader)}`
   return `${clip(text, most)}\n[cut: ${note}]`
+}
+
+/**
+ * What a child owes its parent, when a look at it found nothing to do. The parent's answer to its question may have come after
+ * somebody else's: then no end of a run and no new question is left that would answer the parent's call.
+ */
+async function owed(store: Store, { id, session }: SessionCache, waiting: Waiting): Promise<Send | null> {
+  const { parent } = session
+  if (!parent) return null
+  const above = await headOf(store, parent.session)
+  const call = waitsOf(above).find((open) => childOf(parent.session, open) === id)
+  if (!call) return null
+  const family: Family = { sends: [], births: [] }
+  const whose = { id, session: { ...session, parent: { ...parent, call: call.key } } }
+  if (session.run) awaits(family, whose, { type: 'rest', waiting, until: null })
+  else if (session.last) {
+    const { end, text } = await lastEnd(store, id, session, session.last)
+    answered(family, whose, end, text)
+  }
+  return family.sends[0] ?? null
+}
+
+/** How the last run of a session ended, read again. */
+async function lastEnd(
+  store: Store,
+  id: string,
+  { began, seq }: Session,
+  outcome: End['outcome'],
+): Promise<{ readonly end: End; readonly text: string }> {
+  const collector = new Collector(id, null)
+  for (const event of (await store.read(id, Math.max(0, began - 1))).events) collector.take(event)
+  const result = collector.result([], { waiting: 'nothing', until: null })
+  const { text, usage } = result
+  const output = result.status === 'completed' && result.output !== text ? result.output : undefined
+  const cut = result.stopReason === 'max_tokens' && output === undefined
+  const denied = result.calls.some(({ status }) => status === 'denied')
+  const counts = { requests: usage.modelRequests, toolCalls: usage.toolCalls }
+  return { end: { outcome, output, ...counts, barred: false, cut, denied, began, seq }, text }
 }

@@ -1,13 +1,13 @@
-// A session and the children below it, seen from outside: driven until they rest, what they wait for, and what a child still owes
-// its parent. Read from logs; what a session does is decided by the kernel alone.
+// A session and the children below it, seen from outside: driven until they rest, and what they wait for. Read from logs; what a
+// session does is decided by the kernel alone, and what its commits write for others is children.ts.
 import { Fault } from '../../kernel/failure.ts'
 import type { Here } from '../../kernel/limits.ts'
 import { next, type Waiting } from '../../kernel/next.ts'
 import type { Store } from '../../kernel/ports.ts'
 import type { Session } from '../../kernel/session.ts'
 import { SessionCache } from '../../engine/session-cache.ts'
-import { answered, awaits, childOf, type End, type Family, questionIn, type Send } from './children.ts'
-import { Collector } from '../../sessions/result.ts'
+import { outsideOf, type Call } from '../../kernel/ledger.ts'
+import { childId } from '../../stores/plan/id.ts'
 import { saidBefore } from '../../tools/policy/covered.ts'
 import { ownPending, type Pending, waitsOf } from '../../view/calls.ts'
 
@@ -56,6 +56,28 @@ function restOf(children: readonly Rested[], own: Rested): Rested {
   return first ?? children[0] ?? own
 }
 
+/** The child that works on a call of this session, if one does. */
+export function childOf(session: string, { key, proposal }: Call): string | null {
+  const { child, answers } = outsideOf(proposal) ?? {}
+  return answers?.session ?? (child === undefined ? null : childId(session, key))
+}
+
+/** The call with which a session asks something outside that is not its own child. */
+export function questionIn({ run }: Session): Call | undefined {
+  return run?.turn?.open.find(({ state, proposal }) => state.type === 'outside' && !isForChild(proposal))
+}
+
+function isForChild(proposal: Call['proposal']): boolean {
+  const outside = outsideOf(proposal)
+  return outside?.child !== undefined || outside?.answers !== undefined
+}
+
+/** A session whose commits may write to others: it has a parent, its agent may start children, or a child works for it already. */
+export function hasFamily({ parent, run }: Session, { children }: { readonly children: readonly string[] }): boolean {
+  if (parent !== null || children.length > 0) return true
+  return run?.turn?.open.some(({ proposal }) => isForChild(proposal)) === true
+}
+
 function childrenOf(id: string, session: Session): readonly string[] {
   return waitsOf(session).flatMap((call) => childOf(id, call) ?? [])
 }
@@ -86,44 +108,6 @@ export async function questionOf(
   const session = await headOf(store, child)
   const asked = questionIn(session)
   return session.parent?.session === id && asked ? { agent: session.agent, call: asked.key } : null
-}
-
-/**
- * What a child owes its parent, when a look at it found nothing to do. The parent's answer to its question may have come after
- * somebody else's: then no end of a run and no new question is left that would answer the parent's call.
- */
-export async function owed(store: Store, { id, session }: SessionCache, waiting: Waiting): Promise<Send | null> {
-  const { parent } = session
-  if (!parent) return null
-  const above = await headOf(store, parent.session)
-  const call = waitsOf(above).find((open) => childOf(parent.session, open) === id)
-  if (!call) return null
-  const family: Family = { sends: [], births: [] }
-  const whose = { id, session: { ...session, parent: { ...parent, call: call.key } } }
-  if (session.run) awaits(family, whose, { type: 'rest', waiting, until: null })
-  else if (session.last) {
-    const { end, text } = await lastEnd(store, id, session, session.last)
-    answered(family, whose, end, text)
-  }
-  return family.sends[0] ?? null
-}
-
-/** How the last run of a session ended, read again. */
-async function lastEnd(
-  store: Store,
-  id: string,
-  { began, seq }: Session,
-  outcome: End['outcome'],
-): Promise<{ readonly end: End; readonly text: string }> {
-  const collector = new Collector(id, null)
-  for (const event of (await store.read(id, Math.max(0, began - 1))).events) collector.take(event)
-  const result = collector.result([], { waiting: 'nothing', until: null })
-  const { text, usage } = result
-  const output = result.status === 'completed' && result.output !== text ? result.output : undefined
-  const cut = result.stopReason === 'max_tokens' && output === undefined
-  const denied = result.calls.some(({ status }) => status === 'denied')
-  const counts = { requests: usage.modelRequests, toolCalls: usage.toolCalls }
-  return { end: { outcome, output, ...counts, barred: false, cut, denied, began, seq }, text }
 }
 
 const HEADS_KEPT = 32
@@ -166,4 +150,9 @@ export async function headOf(store: Store, id: string): Promise<Session> {
   await cache.open()
   if (cache.session.seq === 0) throw missing(id)
   return cache.session
+}
+
+/** The agent whose budget pays for this session: its root's. A child has no day of its own. */
+export async function rootAgentOf({ agent, parent }: Session, store: Pick<Store, 'card'>): Promise<string> {
+  return parent === null ? agent : ((await store.card(parent.root))?.agent ?? agent)
 }

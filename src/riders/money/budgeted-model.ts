@@ -5,21 +5,14 @@ import { Fault } from '../../kernel/failure.ts'
 import type { Charge, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
 import { failure } from '../../models/http/failures.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
-import { closing } from './charges.ts'
+import type { Allowances } from './allowance.ts'
+import { closing, holdsUnder } from './charges.ts'
 import type { FlightContext, Landing } from '../../engine/flights.ts'
 import { costOf } from '../../effects/outcomes.ts'
 import { emptyAccount, holdOf, type SpendingLimits, rateOf } from './spending-limits.ts'
 import { sleep } from '../../engine/sleep.ts'
 import { assumedFor, charsIn, costed, type Spent } from './usage-estimate.ts'
 import type { Services } from '../../engine/wiring.ts'
-
-/** How the keys of all holds begin that requests of this call opened. */
-export function holdsUnder(session: string, call: CallKey): string {
-  return `${session}:${call}/`
-}
-
-/** Knows what the tools of a session may spend. */
-export type Purses = { allowance(cache: SessionCache): Promise<SpendingLimits> }
 
 /** The result of a call that asked models says what they came to. What is still held for one is not waited for. */
 export function paidFor({ events, ...rest }: Landing, session: string, call: CallKey, spent: Spent | null): Landing {
@@ -34,7 +27,7 @@ export class BudgetedModel {
   readonly #cache: SessionCache
   readonly #under: string
   readonly #flight: FlightContext
-  readonly #purses: Purses
+  readonly #allowances: Allowances
   #spending: Promise<SpendingLimits> | null = null
   #tries = 0
 
@@ -45,17 +38,17 @@ export class BudgetedModel {
       flight,
     }: { readonly services: Services; readonly cache: SessionCache; readonly flight: FlightContext },
     call: CallKey,
-    purses: Purses,
+    allowances: Allowances,
   ) {
     this.#services = services
     this.#cache = cache
     this.#flight = flight
     this.#under = holdsUnder(cache.id, call)
-    this.#purses = purses
+    this.#allowances = allowances
   }
 
   readonly ask = async (model: Model, request: Request): Promise<Reply | ModelFailure> => {
-    const spending = await (this.#spending ??= this.#purses.allowance(this.#cache))
+    const spending = await (this.#spending ??= this.#allowances.allowance(this.#cache))
     this.#tries += 1
     // The epoch keeps it apart from what an attempt before this one asked.
     const key = `${this.#under}${this.#cache.epoch}.${this.#tries}`

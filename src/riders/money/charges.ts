@@ -1,15 +1,58 @@
 // Money beside the events: which holds a commit opens and closes. A call that was lost or stopped is settled at its full hold, and
 // marked assumed.
 import { clockOf } from '../../kernel/clock.ts'
+import type { CallKey, Limits } from '../../kernel/content.ts'
 import { eventId, type OwnerEvent } from '../../kernel/event.ts'
+import type { Fault } from '../../kernel/failure.ts'
 import type { Charge } from '../../kernel/ports.ts'
-import type { Run } from '../../kernel/session.ts'
-import type { SpendingLimits } from './spending-limits.ts'
+import type { Run, Session } from '../../kernel/session.ts'
+import { type Broke, isGivenUp, openCall } from '../../engine/commit.ts'
+import type { Rider } from '../../engine/rider.ts'
+import type { SessionCache } from '../../engine/session-cache.ts'
+import { charsOf } from '../../view/history.ts'
+import { emptyAccount, shortageOf, type SpendingLimits } from './spending-limits.ts'
 import type { Spent } from './usage-estimate.ts'
 
-const NONE: readonly Charge[] = []
+/** Joins the commits of a session that may spend money: what a request holds, and what becomes of what was held. */
+export function moneyRider(cache: SessionCache, spending: SpendingLimits): Rider {
+  const { id } = cache
+  return {
+    rewrite({ events }, body) {
+      if (body.type !== 'model.started') return body
+      const held = spending.hold(() => charsAfter(cache, events), body.boost === true)
+      return held === null ? body : { ...body, held }
+    },
+    before(commit, body) {
+      const call = isGivenUp(body, commit.first) ? openCall(commit.session, body.call) : undefined
+      if (call?.state.type === 'running') commit.charge([{ type: 'lost', key: holdsUnder(id, call.key) }])
+    },
+    finish(commit) {
+      const { session, began: run, model: open, events, charges } = commit
+      const spender = { id, root: session.parent?.root ?? id, run, open }
+      const own = chargesOf(spender, events, spending)
+      if (own.length > 0) commit.charges = charges ? [...own, ...charges] : own
+    },
+  }
+}
 
-export type Spending = {
+/** What the request will carry, with what this very commit adds. */
+function charsAfter(cache: SessionCache, events: readonly OwnerEvent[]): number {
+  return events.reduce((sum, event) => sum + charsOf(event), cache.chars)
+}
+
+/** Why a request did not fit, as the store says when it refuses a commit. */
+export function brokeBy(error: Fault): Broke {
+  const account = emptyAccount(error)
+  const short = shortageOf(error)
+  return { ...(account === undefined ? {} : { account }), ...(short === undefined ? {} : { short }) }
+}
+
+/** How the keys of all holds begin that requests of this call opened. */
+export function holdsUnder(session: string, call: CallKey): string {
+  return `${session}:${call}/`
+}
+
+type Spending = {
   readonly id: string
   readonly root: string
   /** The last run that began before these events, and the model call that was open. */
@@ -22,7 +65,6 @@ export function chargesOf(
   events: readonly OwnerEvent[],
   spending: SpendingLimits,
 ): readonly Charge[] {
-  if (!spending.bounded && !before?.held && events.every(isFree)) return NONE
   const charges: Charge[] = []
   let open = before
   let payer = { session: id, root, run, at: 0 }
@@ -52,11 +94,6 @@ export function chargesOf(
     }
   }
   return charges
-}
-
-function isFree(event: OwnerEvent): boolean {
-  if (event.type === 'run.started' || event.type === 'run.reviewed') return false
-  return event.type !== 'model.started' || !event.held
 }
 
 /** What becomes of a hold. Null: the provider did nothing for it. Usage that was not reported counts as what was held. */

@@ -103,11 +103,6 @@ function raisedBy(account: string): string {
 
 export const BUDGETS: Checks<Budget> = { runUsd: usd, sessionUsd: usd, treeUsd: usd, dayUsd: usd }
 
-/** The agent whose budget pays for this session: its root's. A child has no day of its own. */
-export async function rootAgentOf({ agent, parent }: Session, store: Pick<Store, 'card'>): Promise<string> {
-  return parent === null ? agent : ((await store.card(parent.root))?.agent ?? agent)
-}
-
 /** Which account does not cover it, as the store says when it refuses a hold. */
 export function emptyAccount({ detail }: Fault): Account | undefined {
   return (['run', 'session', 'tree', 'day'] as const).find((account) => detail.startsWith(`${account}:`))

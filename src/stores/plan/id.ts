@@ -53,3 +53,14 @@ export function compareIds(a: string, b: string): number {
 function rank(unit: number): number {
   return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit
 }
+
+/** Was this answer given by a child? */
+export function isChildKey(id: string): boolean {
+  // Older logs have it without the mark of the harness.
+  return id.startsWith(ownId('child', '')) || id.startsWith('child:')
+}
+
+/** Did a parent say this to its child? */
+export function isParentKey(id: string): boolean {
+  return id.startsWith(ownId('parent', '')) || id.startsWith('parent:')
+}

@@ -1,0 +1,177 @@
+// The second effect: ask the model, and admit what it says. Its reply, the verdict on it and the terms of its calls land as one event.
+import type { Allow, Json } from '../kernel/content.ts'
+import { eventId } from '../kernel/event.ts'
+import { assert } from '../kernel/failure.ts'
+import type { Effect } from '../kernel/next.ts'
+import type { Charge, ModelFailure, Reply } from '../kernel/ports.ts'
+import { project } from './request.ts'
+import { isPriced, type Priced } from '../models/http/hosted.ts'
+import { judgeOutput } from '../models/output.ts'
+import { admit, type Asking } from '../tools/core/admit.ts'
+import { hourAccount, hourCharges, withinBudget } from '../tools/core/budget.ts'
+import { isPassing } from '../engine/backoff.ts'
+import type { FlightContext, Landing } from '../engine/flights.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
+import { type Agent, resolved, type Services } from '../engine/wiring.ts'
+import { rootAgentOf } from '../riders/children/tree.ts'
+import { costed } from '../riders/money/usage-estimate.ts'
+import { type Admitting, admitted } from './admit-reply.ts'
+import { ModelContext } from './contexts.ts'
+import type { FrozenRuns } from './frozen-run.ts'
+import type { FailedCall } from './model-failure.ts'
+import { type Message, messageIn, messageOf, stoppedCall, uncut, verdictOf } from './outcomes.ts'
+import { missed, missOf, recalled, type Sent } from './prefix.ts'
+
+const NONE_DENIED: readonly string[] = []
+
+export class ModelCaller {
+  readonly #services: Services
+  readonly #frozen: FrozenRuns
+
+  constructor(services: Services, frozen: FrozenRuns) {
+    this.#services = services
+    this.#frozen = frozen
+  }
+
+  async call(cache: SessionCache, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
+    const agent = this.#services.agent(cache.session.agent)
+    const frame = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
+    const transcript = cache.shown ?? (await cache.transcript())
+    assert(cache.started, 'a model call without model.started')
+    let request = project(cache.id, frame, transcript, cache.started)
+    if (transcript.hasBlobs) request = { ...request, messages: await resolved(this.#services.store, request.messages) }
+    if (agent.output?.asked) request = { ...request, output: agent.output.asked }
+    // Reading took time. If the call is no longer the open one, the model must not be asked.
+    if (!flight.clear() || cache.session.run?.model?.seq !== effect.seq) {
+      return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
+    }
+    const modelContext = new ModelContext(this.#services, cache.id, effect.seq, flight)
+    // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
+    if ('type' in tools) return this.#failed(cache, tools, { request, flight, context: modelContext })
+    const { model } = agent
+    let said: Reply | ModelFailure
+    try {
+      said = await model.call(request, modelContext)
+    } catch (error) {
+      said = { type: 'failure', class: 'other', message: messageIn(error), retryable: false }
+    }
+    const shown = modelContext.finish(said.type === 'failure' && said.partial === undefined)
+    if (shown !== undefined && said.type === 'failure') said = { ...said, partial: shown }
+    if (said.type === 'failure') return this.#failed(cache, said, { request, flight, context: modelContext })
+    const untold = said.cost === undefined && (said.usage !== null || isPriced(model))
+    const answer = untold ? await costed(model, request, said) : said
+    const { messages } = transcript
+    const miss = isPriced(model)
+      ? await this.#missed(cache, { frame, messages, answer, model, allow: request.allow })
+      : undefined
+    const offered = this.#frozen.offered(frame, tools)
+    const proposed = admit(answer.calls, offered, askingFor(this.#services, agent, cache))
+    const read = proposed instanceof Promise ? await proposed : proposed
+    const whole =
+      answer.finish === 'length' ? read.map((call, i) => uncut(call, answer.calls[i]?.args ?? '', answer.usage)) : read
+    const { planner, output } = agent
+    const judged = planner
+      ? planner.verdict(answer)
+      : output
+        ? await judgeOutput(output, answer, [...frame.definitions.keys()])
+        : verdictOf(answer, frame)
+    const admitting: Admitting = {
+      services: this.#services,
+      agent,
+      cache,
+      tools: offered,
+      allow: request.allow,
+      flight,
+    }
+    const settled = admitted(admitting, whole, judged, answer)
+    const { calls, verdict, nudge } = settled instanceof Promise ? await settled : settled
+    const { actionsPerHour, asksPerHour } = agent.policy
+    const message = messageOf(answer, calls, verdict, miss)
+    if (nudge !== undefined) return { events: [message, { type: 'note.added', kind: 'nudge', text: nudge }] }
+    if ((actionsPerHour === undefined && asksPerHour === undefined) || calls.length === 0) return { events: [message] }
+    return this.#budgeted(message, agent, cache, effect.seq)
+  }
+
+  /** Did this request begin with the bytes of the one before? Only models that are paid for have a cache worth watching. */
+  async #missed(
+    cache: SessionCache,
+    {
+      frame,
+      messages,
+      answer,
+      model,
+      allow,
+    }: Pick<Sent, 'frame' | 'messages'> & { readonly answer: Reply; readonly model: Priced; readonly allow: Allow },
+  ): Promise<Json | undefined> {
+    const { route, usage } = answer
+    // The reply before may have come in another process.
+    const spoke = messages.some((message) => message.role === 'assistant')
+    const sent =
+      cache.sent ?? (spoke ? await recalled(this.#services.store, cache.id, cache.session.seq, this.#frozen) : null)
+    // A copy: a compaction changes the list itself.
+    const barred = model.choiceCached ? allow === 'none' : null
+    const now = { frame, messages: messages.slice(), route, barred }
+    cache.sent = { ...now, inputTokens: usage?.inputTokens ?? 0 }
+    const miss = sent && missOf(sent, now)
+    return miss ? missed(miss, sent, (await model.profile()).price) : undefined
+  }
+
+  /** What acts, and what is asked, is counted in the same commit as the reply that wants it. A child counts as its root does. */
+  async #budgeted(message: Message, { policy }: Agent, cache: SessionCache, seq: number): Promise<Landing> {
+    const { store } = this.#services
+    const agent = await rootAgentOf(cache.session, store)
+    const now = store.now()
+    const budgets = (['asks', 'actions'] as const).flatMap((of) => {
+      const perHour = of === 'asks' ? policy.asksPerHour : policy.actionsPerHour
+      const place = { account: hourAccount(of, agent, now), key: `${eventId(cache.id, seq)}:${of}` }
+      return perHour === undefined ? [] : [{ of, perHour, ...place }]
+    })
+    const count = async (before: number): Promise<Landing | null> => {
+      let { calls } = message
+      const charges: Charge[] = []
+      let spent = 0
+      for (const { of, perHour, account, key } of budgets) {
+        const used = (await store.account(account))?.spent ?? 0
+        const within = withinBudget(of, calls, perHour - used, perHour)
+        calls = within.calls
+        spent += within.spent
+        if (within.spent > 0) charges.push(...hourCharges(account, perHour, key, within.spent))
+      }
+      // What was counted stays so: an account that is in the way now is another one.
+      if (spent >= before) return null
+      return { events: [{ ...message, calls }], ...(spent > 0 ? { charges, recount: () => count(spent) } : {}) }
+    }
+    return (await count(Number.POSITIVE_INFINITY)) ?? { events: [message] }
+  }
+
+  /** Most turns never need it, so it is loaded by the first that does. */
+  async #failed(cache: SessionCache, failure: ModelFailure, during: FailedCall): Promise<Landing> {
+    const { failedCall } = await import('./model-failure.ts')
+    return { events: [await failedCall(this.#services, cache, failure, during)] }
+  }
+}
+
+/** Expiry is seen by the attempt and by the store: a question must be open for both. */
+export function askingFor(
+  { store, redactor }: Services,
+  { approvalMs, policy, environment, model }: Agent,
+  cache: SessionCache,
+): Asking {
+  const verbatim = isPriced(model) && model.verbatim === true
+  return {
+    now: Math.max(store.now(), cache.now()),
+    approvalMs,
+    policy,
+    environment,
+    redactor,
+    verbatim,
+    denied: cache.session.run?.said?.denied ?? NONE_DENIED,
+  }
+}
+
+/** What a run needs is away: the request waits for it as for a provider. */
+function awayOf(error: unknown): ModelFailure {
+  if (!isPassing(error)) throw error
+  return { type: 'failure', class: 'other', message: messageIn(error), retryable: true }
+}

@@ -1,0 +1,90 @@
+// What a run froze when it began: its instructions, and per tool what the model was told and which definition it had. A resumed run
+// shows the model what it froze, not what the code says today. How a run freezes it is prepare.ts.
+import type { Json } from '../kernel/content.ts'
+import { assert, Fault } from '../kernel/failure.ts'
+import type { Blob, Store, ToolSchema } from '../kernel/ports.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
+import { findText, textBlob } from '../engine/wiring.ts'
+import type { Redactor } from '../riders/redact/redact.ts'
+import type { Tools } from './toolbox.ts'
+
+export type FrozenRun = {
+  readonly instructions: string
+  readonly tools: readonly ToolSchema[]
+  readonly definitions: ReadonlyMap<string, string>
+}
+
+type FrozenTool = ToolSchema & { readonly definition: string }
+
+export function toolsetBlob(tools: Tools, redactor: Redactor): Blob {
+  const frozen = [...tools.values()].map(
+    (tool): FrozenTool => ({
+      name: tool.name,
+      description: tool.description,
+      parameters: tool.parameters,
+      definition: tool.definition,
+    }),
+  )
+  return textBlob(JSON.stringify(redactor.values(frozen)), 'application/json')
+}
+
+/** The frozen runs of one worker, read once. */
+export class FrozenRuns {
+  readonly #store: Store
+  readonly #byHash = new Map<string, Promise<FrozenRun>>()
+  readonly #offers = new WeakMap<FrozenRun, { readonly of: Tools; readonly offered: Tools }>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** That of the open run, if it was read already. */
+  known(cache: SessionCache): FrozenRun | null {
+    return cache.frame !== null && cache.frame.run === cache.session.run?.seq ? cache.frame.frame : null
+  }
+
+  async of(cache: SessionCache): Promise<FrozenRun> {
+    const { run } = cache.session
+    assert(run, 'an effect outside of a run')
+    const frame = await this.read(run.toolset, run.instructions)
+    cache.frame = { run: run.seq, frame }
+    return frame
+  }
+
+  read(toolset: string, instructions: string): Promise<FrozenRun> {
+    const key = `${toolset}:${instructions}`
+    const known = this.#byHash.get(key)
+    if (known) return known
+    const loading = this.#load(toolset, instructions)
+    this.#byHash.set(key, loading)
+    loading.catch(() => this.#byHash.delete(key))
+    return loading
+  }
+
+  /** A tool that came while the run was open is unknown to it. */
+  offered(frame: FrozenRun, tools: Tools): Tools {
+    const known = this.#offers.get(frame)
+    if (known?.of === tools) return known.offered
+    const offered = new Map([...tools].filter(([name]) => frame.definitions.has(name)))
+    this.#offers.set(frame, { of: tools, offered })
+    return offered
+  }
+
+  async #load(toolset: string, instructions: string): Promise<FrozenRun> {
+    const frozen = JSON.parse(await this.#text(toolset)) as readonly FrozenTool[]
+    const tools = frozen.map(
+      ({ name, description, parameters }): { name: string; description: string; parameters: Json } => {
+        return { name, description, parameters }
+      },
+    )
+    const definitions = new Map(frozen.map((tool) => [tool.name, tool.definition]))
+    return { instructions: await this.#text(instructions), tools, definitions }
+  }
+
+  async #text(hashed: string): Promise<string> {
+    const text = await findText(this.#store, hashed)
+    if (text === null)
+      throw new Fault('store_damaged', `A stored part of this run is missing (${hashed}). Restore a backup to go on.`)
+    return text
+  }
+}

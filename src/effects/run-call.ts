@@ -1,0 +1,168 @@
+// The third effect: run a call. Asked first whether it may start (`clear`), then run, or asked what became of it after its worker was
+// lost (`reconcile`). What goes wrong is part of the landing.
+import type { Proposal } from '../kernel/content.ts'
+import type { OwnerBody } from '../kernel/event.ts'
+import { type Call, intentOf, outsideOf } from '../kernel/ledger.ts'
+import type { Effect } from '../kernel/next.ts'
+import { refused, unknown } from '../kernel/result.ts'
+import { digestOf, placeOf } from '../tools/core/admit.ts'
+import { judge } from '../tools/policy/policy.ts'
+import { type Done, execute, reconcile } from '../tools/core/run.ts'
+import type { FlightContext, Landing } from '../engine/flights.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
+import type { Agent, Services } from '../engine/wiring.ts'
+import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
+import type { Allowances } from '../riders/money/allowance.ts'
+import type { Admitting } from './admit-reply.ts'
+import { askingFor } from './call-model.ts'
+import { cloneJson } from './clone-json.ts'
+import { ToolRunContext } from './contexts.ts'
+import type { FrozenRuns } from './frozen-run.ts'
+import { abandon, heldBack, inTime, resultOf, stoppedResult, WITHHELD } from './outcomes.ts'
+
+type Run = Extract<Effect, { type: 'run' }>
+
+export class CallRunner {
+  readonly #services: Services
+  readonly #frozen: FrozenRuns
+  readonly #allowances: () => Promise<Allowances>
+
+  constructor(services: Services, frozen: FrozenRuns, allowances: () => Promise<Allowances>) {
+    this.#services = services
+    this.#frozen = frozen
+    this.#allowances = allowances
+  }
+
+  /** The last word before a call starts: it lands as the call's intent, or as a denial, and so it is asked for once. */
+  async clear(cache: SessionCache, effect: Run, flight: FlightContext): Promise<Landing> {
+    const { call } = effect
+    const { hooks, agent: agentOf } = this.#services
+    const { key, proposal } = call
+    const agent = agentOf(cache.session.agent)
+    const denied = this.#secondLook(agent, proposal)
+    if (denied !== null) return { events: [refused(key, 'denied', denied)] }
+    if (proposal.digest !== undefined) {
+      const again = await this.#elsewhere(cache, agent, call, flight)
+      if (again) return again
+    }
+    const child = outsideOf(proposal)?.child
+    const at = { session: cache.id, agent: agent.name, call: key, tool: proposal.tool, args: cloneJson(proposal.args) }
+    let dropped = false
+    // Once it was not ours it stays so, lest a hook be passed over.
+    const wanted = (): boolean => {
+      dropped ||= !flight.clear()
+      return !dropped
+    }
+    try {
+      const tool = (await hooks?.held('before_tool_call', at, wanted)) ?? null
+      if (tool !== null) return { events: [heldBack(key, tool, false)] }
+      const run = child === undefined ? null : await hooks?.held('before_subagent_run', { ...at, child }, wanted)
+      if (typeof run === 'string') return { events: [heldBack(key, run, true)] }
+    } catch (error) {
+      if (!(error instanceof HookFailed)) throw error
+      return { events: [{ ...refused(key, 'error', error.message), ends: error.message }] }
+    }
+    // Asked for longer than it may be, and let go at last: it would be asked again and again.
+    if (flight.reason === 'timeout') return abandon(effect, flight.reason, false)
+    // The word is kept also where the lease is in doubt: it starts nothing, and the commit finds out.
+    return dropped || flight.reason !== null ? { events: [] } : { events: [intentOf(call)] }
+  }
+
+  /** It was approved for another place than it would act in now: that was no yes to this, so it is asked again. */
+  async #elsewhere(cache: SessionCache, agent: Agent, call: Call, flight: FlightContext): Promise<Landing | null> {
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
+    const { tool: name, place, sequential = false } = call.proposal
+    const tool = tools.get(name)
+    if (!tool || placeOf(tool, agent.environment) === place) return null
+    const { reviewCall } = await import('./review.ts')
+    const admitting: Admitting = { services: this.#services, agent, cache, tools, allow: 'all', flight }
+    return { events: [await reviewCall(admitting, askingFor(this.#services, agent, cache), call, sequential)] }
+  }
+
+  /** The policy as it is now may say more no's than when the call was admitted, and nothing else. */
+  #secondLook({ policy, environment }: Agent, { tool, args, effect, gate }: Proposal): string | null {
+    const action = { tool, args, effect, approval: 'auto', ...(environment === null ? {} : { environment }) } as const
+    // A person has said yes: that no person can be asked here is no reason any more.
+    const judged = judge(gate?.type === 'ask' ? { ...policy, onAsk: 'park' } : policy, action)
+    return judged.type === 'deny' ? judged.reason : null
+  }
+
+  async run(cache: SessionCache, effect: Run, flight: FlightContext): Promise<Landing> {
+    const { call, mode } = effect
+    const agent = this.#services.agent(cache.session.agent)
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
+    const tool = tools.get(call.proposal.tool)
+    const frame = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
+    if (!tool || frame.definitions.get(tool.name) !== tool.definition) {
+      const what = tool ? 'has changed' : 'is no longer there'
+      return {
+        events: [refused(call.key, 'error', `ToolChanged: tool "${call.proposal.tool}" ${what} since this run began.`)],
+      }
+    }
+    const { digest, args: approved, place } = call.proposal
+    if (digest !== undefined) {
+      const moved = placeOf(tool, agent.environment) !== place
+      const wrong = moved ? 'the place it would act in is not the one' : 'its arguments are not those'
+      if (moved || digest !== digestOf(tool, approved, place))
+        return { events: [refused(call.key, 'error', `Not run: ${wrong} that ${moved ? 'was' : 'were'} approved.`)] }
+    }
+    if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
+    const context = new ToolRunContext(this.#services, cache.id, call, flight, tool.secrets)
+    context.paidBy(cache, this.#allowances)
+    context.tools = this.#frozen.offered(frame, tools)
+    const args = cloneJson(approved)
+    const leave = this.#services.watchdog?.enter({ tool: tool.name, call: call.key, session: cache.id })
+    const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
+    leave?.()
+    const settled = this.#done(cache, effect, { done, context, flight })
+    const landing = settled instanceof Promise ? await settled : settled
+    // The attempt that is asked about may have asked models too.
+    if (!context.asked && mode === 'execute') return landing
+    const { paidFor } = await import('../riders/money/budgeted-model.ts')
+    return paidFor(landing, cache.id, call.key, context.spent)
+  }
+
+  /** What came of a call that ran. A promise only if hooks have a say on it. */
+  #done(cache: SessionCache, effect: Run, ran: Ran): Landing | Promise<Landing> {
+    const { done, context, flight } = ran
+    const { call } = effect
+    if (done.type === 'undecided') return { events: [unknown(call.key)] }
+    const { hooks, redactor } = this.#services
+    const hooked = hooks?.has('after_tool_call', this.#services.agent(cache.session.agent).name, call.proposal.tool)
+    if (done.type === 'failed' && flight.reason !== null) {
+      const stopped = abandon(effect, flight.reason, true)
+      // A tool that says what it had done when it was stopped is quoted, unless a hook must see that first.
+      const quoted = done.kind === 'Interrupted' && !hooked
+      return quoted ? stoppedResult(stopped, resultOf(call, done, context.kept, { redactor, context })) : stopped
+    }
+    if (!hooks || !hooked) return resultOf(call, done, context.kept, { redactor, context })
+    if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })
+    return this.#seen(cache, call, { done, context, flight }, hooks)
+  }
+
+  /** After the hooks that see a result before anybody else does. */
+  async #seen(cache: SessionCache, call: Call, { done, context, flight }: Ran<Ended>, hooks: Hooks): Promise<Landing> {
+    const { redactor, agent } = this.#services
+    const withheld = { ...done, output: WITHHELD }
+    const { tool, args } = call.proposal
+    const at = { session: cache.id, agent: agent(cache.session.agent).name, call: call.key, tool, args }
+    try {
+      const said = await inTime(hooks.rewritten(at, done.output), flight, WITHHELD)
+      // A hook has its say on the result. What the call adds beside it stands, unless its result is withheld.
+      const { follows } = done.output
+      const output = follows && said !== WITHHELD ? { ...said, follows } : said
+      return resultOf(call, { ...done, output }, context.kept, { redactor, context })
+    } catch (error) {
+      if (!(error instanceof HookFailed)) throw error
+      const { events } = resultOf(call, withheld, [], { redactor, context })
+      return { events: events.map((event) => ({ ...event, ends: error.message }) as OwnerBody) }
+    }
+  }
+}
+
+type Ended = Exclude<Done, { type: 'undecided' }>
+type Ran<As extends Done = Done> = {
+  readonly done: As
+  readonly context: ToolRunContext
+  readonly flight: FlightContext
+}

@@ -1,0 +1,59 @@
+// What the sessions of one worker and their tools may spend, found out only where there is a budget. What moves the money is
+// charges.ts and budgeted-model.ts.
+import type { SessionCache } from '../../engine/session-cache.ts'
+import type { Agent, Services } from '../../engine/wiring.ts'
+import type { FrozenRun, FrozenRuns } from '../../effects/frozen-run.ts'
+import type { Tools } from '../../effects/toolbox.ts'
+import { rootAgentOf } from '../children/tree.ts'
+import { type Rate, rateOf, SpendingLimits } from './spending-limits.ts'
+
+const UNPRICED = new SpendingLimits('', {}, null)
+
+export class Allowances {
+  readonly #services: Services
+  readonly #frozen: FrozenRuns
+  readonly #rates = new WeakMap<Agent, Rate>()
+  readonly #told = new WeakMap<object, number>()
+
+  constructor(services: Services, frozen: FrozenRuns) {
+    this.#services = services
+    this.#frozen = frozen
+  }
+
+  /** What calls of this session's model may cost. Planning costs nothing. */
+  async spending(cache: SessionCache): Promise<SpendingLimits> {
+    const { agent } = cache.session
+    return agent === '' || this.#services.agent(agent).planner ? UNPRICED : this.allowance(cache)
+  }
+
+  /** What its tools may spend. Only with a budget does anything have to be found out for it. */
+  async allowance(cache: SessionCache): Promise<SpendingLimits> {
+    const agent = this.#services.agent(cache.session.agent)
+    if (agent.budget === null) return UNPRICED
+    await cache.count()
+    const rate = this.#rates.get(agent) ?? (await rateOf(agent.model))
+    this.#rates.set(agent, rate)
+    const { session } = cache
+    if (session.run && !this.#frozen.known(cache)) await this.#frozen.of(cache)
+    const payer = await rootAgentOf(session, this.#services.store)
+    return new SpendingLimits(payer, agent.budget, { ...rate, baseChars: () => this.#baseChars(cache, agent) })
+  }
+
+  /** What stands before the conversation: as the run froze it, or as the run that begins just now will. */
+  #baseChars(cache: SessionCache, agent: Agent): number {
+    const told = this.#frozen.known(cache) ?? agent.tools.seen
+    if (told === null) return agent.instructions.length
+    const known = this.#told.get(told) ?? baseOf(told, agent)
+    this.#told.set(told, known)
+    return known
+  }
+}
+
+function baseOf(told: FrozenRun | Tools, { instructions, output }: Agent): number {
+  const asked = output?.asked ? JSON.stringify(output.asked.schema).length : 0
+  if ('definitions' in told) return asked + told.instructions.length + JSON.stringify(told.tools).length
+  const tools = [...told.values()].map(({ name, description, parameters, instructions: said }) => {
+    return name.length + description.length + JSON.stringify(parameters).length + said.length
+  })
+  return tools.reduce((sum, chars) => sum + chars, asked + instructions.length)
+}

@@ -1,0 +1,44 @@
+// The riders of one attempt, in the order in which they speak: guard, redaction, money, children. What a session does not need is
+// neither in its list nor loaded.
+import type { Limits } from '../kernel/content.ts'
+import type { Session } from '../kernel/session.ts'
+import type { Rider } from '../engine/rider.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
+import { plannerName, type Services } from '../engine/wiring.ts'
+import type { Performer } from '../effects/perform.ts'
+import { readerIn } from '../effects/toolbox.ts'
+import { hasFamily } from './children/tree.ts'
+import { guardRider, traitsOf } from './guard/guard.ts'
+
+export async function ridersFor(
+  services: Services,
+  performer: Performer,
+  cache: SessionCache,
+): Promise<readonly Rider[]> {
+  const { redactor, store } = services
+  const { session } = cache
+  const agent = session.agent === '' ? null : services.agent(session.agent)
+  const riders: Rider[] = []
+  // Notices, breakers and limits of tokens are for language models alone.
+  if (agent?.planner === null) riders.push(guardRider(cache, () => traitsOf(agent)))
+  if (!redactor.idle) riders.push({ rewrite: (_commit, body) => redactor.body(body) })
+  if (agent !== null && (agent.budget !== null || mayMove(session, agent.limits))) {
+    const [{ moneyRider }, allowances] = await Promise.all([import('./money/charges.ts'), performer.allowances()])
+    riders.push(moneyRider(cache, await allowances.spending(cache)))
+  }
+  if (agent !== null && hasFamily(session, agent)) {
+    const { childrenRider } = await import('./children/children.ts')
+    const plannerOf = (name: string): string => plannerName(services, name)
+    const readerOf = (name: string): string | undefined => readerIn(services.agent(name).tools.seen)
+    riders.push(childrenRider(cache, store, { plannerOf, readerOf }))
+    // A child must be able to say what it said last, whatever ends it.
+    if (session.parent) await cache.transcript()
+  }
+  return riders
+}
+
+/** Money moves in a session without a budget too, if somebody held some: in a call that is open, or for each request. */
+function mayMove({ run }: Session, { hold }: Pick<Limits, 'hold'>): boolean {
+  const open = run?.turn?.open.some(({ state }) => state.type === 'running')
+  return hold > 0 || open === true || (run !== null && (run.limits.hold > 0 || (run.model?.held ?? 0) > 0))
+}
