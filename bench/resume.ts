@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Harness, scripted } from '../src/index.ts'
 import { next } from '../src/kernel/next.ts'
 import { SessionCache } from '../src/engine/session-cache.ts'
+import { Guard } from '../src/riders/guard/guard.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { checkpoint, openBare, warmDriver } from './bare.ts'
 import { type Case, cpuMs, type Family } from './family.ts'
@@ -50,7 +51,7 @@ function book(file: string): Case {
     warmDriver()
     const begun = cpuMs()
     const store = sqlite(join(folder, file))
-    const read = new SessionCache(ID, store)
+    const read = new SessionCache(ID, store, () => new Guard({}))
     await read.open()
     const decision = next(read.session, { now: store.now(), epoch: read.session.epoch + 1 })
     const { messages } = await read.transcript()

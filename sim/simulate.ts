@@ -1,10 +1,11 @@
 // One seed, from nothing to rest: real kernel, real driver, real worker, real memory store; simulated everything else.
 // Two phases: safety (faults on), then liveness (faults off: everything must settle).
 import { ownerWrite } from '../src/engine/card.ts'
+import { readSnapshot } from '../src/engine/session-cache.ts'
 import { fold } from '../src/kernel/fold.ts'
 import type { OwnerBody } from '../src/kernel/event.ts'
 import type { Store } from '../src/kernel/ports.ts'
-import { EMPTY, type Session } from '../src/kernel/session.ts'
+import { EMPTY } from '../src/kernel/session.ts'
 import { LocalLive } from '../src/live/live.ts'
 import { Observer } from '../src/riders/hooks/observer.ts'
 import { Worker } from '../src/engine/worker.ts'
@@ -315,7 +316,7 @@ class Simulation {
       if (whole !== JSON.stringify(live)) this.#errors.push(`A2 ${session}: refolding the log gives another session`)
       const snapshot = await this.#store.snapshot(session)
       if (snapshot) {
-        const tail = events.slice(snapshot.seq).reduce(fold, JSON.parse(snapshot.body) as Session)
+        const tail = events.slice(snapshot.seq).reduce(fold, readSnapshot(snapshot.body).session)
         if (JSON.stringify(tail) !== whole)
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }

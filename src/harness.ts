@@ -1,7 +1,6 @@
 // The harness: wires agents, tools, models and a store into sessions one can talk to. The verbs live on SessionHandle
 // (session.ts); what happens to a session is decided by the kernel alone.
-import { graphAgents } from './graphs/agent.ts'
-import { type Graph, graphCheck } from './graphs/definition.ts'
+import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
 import { Fault } from './kernel/failure.ts'
 import type { Card, CardFilter, Clock, Model, Random, Removal, Status, Store } from './kernel/ports.ts'
 import { isPriced } from './models/http/hosted.ts'

@@ -5,6 +5,7 @@ import type { Event } from '../kernel/event.ts'
 import { fold, open, type OpenSession, take } from '../kernel/fold.ts'
 import type { Store } from '../kernel/ports.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
+import { readSnapshot } from '../engine/session-cache.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { firstGap, type Gap } from '../engine/gap.ts'
 import { damaged } from '../view/history.ts'
@@ -33,7 +34,7 @@ const PAGE = 1_000
 export async function refold(store: Log, session: string, folding: Folding = { fold, take }): Promise<Refolded> {
   const stored = await store.snapshot(session)
   const snapshot = stored === null ? 'none' : stored.version === FOLD_VERSION ? 'compared' : 'old'
-  const from = snapshot === 'compared' && stored ? (JSON.parse(stored.body) as Session) : null
+  const from = snapshot === 'compared' && stored ? readSnapshot(stored.body).session : null
   const folds = new Folds(folding, from)
   for await (const event of logOf(store, session)) {
     const difference = folds.take(event)

@@ -31,8 +31,10 @@ export type Job = {
   readonly committed: (plan: CommitPlan) => void
   /** A commit succeeded that was begun at this time: the lease was ours then. */
   readonly renewed: (at: number) => void
-  /** The lease has ended by the clock, and another worker may have the session by now. */
-  readonly lapsed: () => boolean
+  /** Is the lease surely ours at this time of the clock? */
+  readonly held: (at: number) => boolean
+  /** It has ended, and another worker may have the session by now. */
+  readonly lapsed: (at: number) => boolean
   /** Stay for a wait as short as this instead of giving the session back. */
   readonly lingerMs: number
   /** How long to keep trying when the disk is full or the store is busy. */
@@ -129,7 +131,7 @@ export function planCommit(job: Job, flights: Flights, stopSignal: StopSignal, b
   const { session: s } = cache
   if (s.epoch > epoch) throw new Fault('lease_lost', `Session ${cache.id} is driven by a newer attempt.`)
   const at = job.clock.now()
-  const here = { now: cache.now(), epoch }
+  const here = { now: at + cache.aheadMs, epoch }
   const expectedSeq = s.seq
   const commit = new Commit(job, here)
   const landed = flights.landed()
@@ -147,7 +149,7 @@ export function planCommit(job: Job, flights: Flights, stopSignal: StopSignal, b
   if (over || (decision.type === 'rest' && leaves(job, decision))) write.release = true
   if (commit.asks && getsOn(job.attempt)) write.gained = true
   if (s.seq - cache.snapshotSeq >= (write.release ? SNAPSHOT_EVERY / 10 : SNAPSHOT_EVERY))
-    write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: JSON.stringify(s) }
+    write.snapshot = { seq: s.seq, version: FOLD_VERSION, body: cache.snapshot() }
   if (commit.blobs) write.blobs = commit.blobs
   if (commit.charges) write.charges = commit.charges
   const { writes, woken } = commit.family ? related(write, commit.family) : { writes: [write], woken: NOBODY }

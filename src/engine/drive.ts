@@ -32,14 +32,17 @@ export async function drive(job: Job, stopSignal: StopSignal): Promise<Ended> {
       }
       if (stopSignal.reason === 'stopped') flights.abortAll('interrupted', cache.now())
       const decision = await write(job, flights, stopSignal)
-      if (stopSignal.reason === 'lost' || job.lapsed()) return { type: 'lost' }
+      // One look at the clock for all of this pass: it is the attempt's, and a pass takes no time.
+      const at = job.clock.now()
+      if (stopSignal.reason === 'lost' || job.lapsed(at)) return { type: 'lost' }
       if (stopSignal.reason === 'stopped' && flights.size === 0) return { type: 'stopped' }
       if (decision.type === 'rest' && leaves(job, decision)) return { ...byTheStore(job, decision), type: 'rested' }
-      const now = cache.now()
-      if (stopSignal.reason === null && decision.type === 'perform') flights.reconcile(decision, now)
+      const now = at + cache.aheadMs
+      const held = job.held(at)
+      if (stopSignal.reason === null && decision.type === 'perform') flights.reconcile(decision, now, held)
       const until = decision.type === 'record' ? null : decision.until
-      const at = Math.min(flights.tick(now), until ?? Number.POSITIVE_INFINITY)
-      await bell.wait(job.clock.now() + at - now)
+      const next = Math.min(flights.tick(now, held), until ?? Number.POSITIVE_INFINITY)
+      await bell.wait(next - cache.aheadMs)
     }
   } catch (error) {
     if (error instanceof Fault && error.code === 'lease_lost') return { type: 'lost' }

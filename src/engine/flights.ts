@@ -98,14 +98,13 @@ export class Flights {
   }
 
   /** Start what is wanted and not in flight; abort what is in flight and not wanted. */
-  reconcile(decision: Extract<Decision, { type: 'perform' }>, now: number): void {
+  reconcile(decision: Extract<Decision, { type: 'perform' }>, now: number, held: boolean): void {
     const { effects, stop, reason } = decision
     for (const effect of stop) this.#stop(effect, reason ?? 'interrupted', now)
     for (const [key, flight] of this.#open) {
       if (!hasIntent(flight.effect) && !effects.some((e) => e.key === key)) this.#drop(flight, now)
     }
     // While the lease is in doubt, what has no intent would land at once with nothing, again and again.
-    const held = this.#options.held()
     for (const effect of effects)
       if (!this.#open.has(effect.key) && (held || hasIntent(effect))) this.#start(effect, now)
   }
@@ -133,8 +132,8 @@ export class Flights {
   }
 
   /** Abort what is late; give up what ignored its abort. Returns when to look again. */
-  tick(now: number): number {
-    let next = this.#options.held() ? Number.POSITIVE_INFINITY : now + IN_DOUBT_MS
+  tick(now: number, held: boolean): number {
+    let next = held ? Number.POSITIVE_INFINITY : now + IN_DOUBT_MS
     for (const flight of this.#open.values()) {
       if (flight.landing) continue
       if (now >= flight.dueAt) {

@@ -6,7 +6,7 @@ import { type OpenSession, open, take } from '../kernel/fold.ts'
 import type { Store } from '../kernel/ports.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
-import type { Guard } from '../riders/guard/guard.ts'
+import type { Guard, SavedGuard } from '../riders/guard/guard.ts'
 import { charsOf, damaged, readTranscript } from '../view/history.ts'
 import type { Sent } from '../effects/prefix.ts'
 import type { FrozenRun } from '../effects/frozen-run.ts'
@@ -22,6 +22,8 @@ export class SessionCache {
   session: OpenSession = open(EMPTY)
   /** The time of the attempt that drives it. A reader goes by the store's clock. */
   now: () => number
+  /** How far that time is ahead of the clock of this process. */
+  aheadMs = 0
   /** Of the last lease under which it was read. */
   epoch = 0
   /** seq of the newest stored snapshot. */
@@ -64,10 +66,11 @@ export class SessionCache {
     const snapshot = await this.#store.snapshot(this.id)
     this.#guard = this.#newGuard?.() ?? null
     if (snapshot?.version === FOLD_VERSION) {
-      this.session = open(JSON.parse(snapshot.body) as Session)
+      const { session, guard } = readSnapshot(snapshot.body)
+      this.session = open(session)
       this.snapshotSeq = snapshot.seq
       this.#kept = null
-      await this.#brief()
+      if (guard) this.#guard?.restore(guard)
     } else {
       this.session = open(EMPTY)
       this.#kept = this.#transcript || !this.#keeps ? null : []
@@ -88,16 +91,14 @@ export class SessionCache {
     }
   }
 
-  /** The open run as far as the snapshot covers it, for the guard: it is no part of the snapshot. */
-  async #brief(): Promise<void> {
-    const { run, began, seq } = this.session
-    for (let at = began - 1; this.#guard !== null && run !== null && at < seq; ) {
-      const { events } = await this.#store.read(this.id, at, Math.min(PAGE, seq - at))
-      for (const event of events) this.#guard.take(event)
-      const last = events.at(-1)
-      if (last === undefined) return
-      at = last.seq
-    }
+  /** All that this process knows of the session, for the next one: the folded session, and what the guard counted. */
+  snapshot(): string {
+    return JSON.stringify(this.#guard ? { ...this.session, guard: this.#guard.save() } : this.session)
+  }
+
+  /** No language model drives it, so nothing has to be watched. */
+  unguard(): void {
+    this.#guard = null
   }
 
   /** The transcript, if it was read already. */
@@ -134,4 +135,10 @@ export class SessionCache {
     this.#kept.push(event)
     if (this.#kept.length > KEPT_MAX) this.#kept = null
   }
+}
+
+/** What `snapshot` wrote. */
+export function readSnapshot(body: string): { readonly session: Session; readonly guard: SavedGuard | null } {
+  const { guard = null, ...session } = JSON.parse(body) as Session & { readonly guard?: SavedGuard }
+  return { session, guard }
 }

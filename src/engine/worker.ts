@@ -327,8 +327,8 @@ export class Worker {
     let wrote = false
     try {
       cache = await this.#open(session, epoch)
-      const held = (): boolean => clock.now() < this.#until
-      const lapsed = (): boolean => !held() && !this.#full
+      const held = (at: number): boolean => at < this.#until
+      const lapsed = (at: number): boolean => !held(at) && !this.#full
       const { perform, fail } = this.#performer.for(cache)
       const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
       const giveUp: Abandon = (effect, reason, started) => {
@@ -336,7 +336,7 @@ export class Worker {
         const shown = effect.type === 'call' ? shownText(this.#services.live.said(session), effect.seq) : undefined
         return abandon(effect, reason, started, shown)
       }
-      const flights = { perform, fail, abandon: giveUp, deadlineOf, graceMs, held, late }
+      const flights = { perform, fail, abandon: giveUp, deadlineOf, graceMs, held: () => held(clock.now()), late }
       const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
       const riders = await ridersFor(this.#services, this.#performer, cache)
       const { id } = cache
@@ -346,7 +346,7 @@ export class Worker {
         this.#committed(id, agent, plan)
       }
       const attempt = { turned: false }
-      const around = { attempt, committed, renewed, lapsed, lingerMs, patienceMs }
+      const around = { attempt, committed, renewed, held, lapsed, lingerMs, patienceMs }
       const job: Job = { cache, epoch, store, clock, flights, riders, ...around }
       const ended = await drive(job, stopSignal)
       // Only a clean rest leaves the cache as the log is; anything else may have taken what was never committed.
@@ -403,8 +403,9 @@ export class Worker {
     const cache = known ?? new SessionCache(session, store, () => new Guard({ breaker }))
     cache.epoch = epoch
     // From here on time only goes forward, also when the machine's clock is set.
-    const [time, begun] = [store.now(), clock.now()]
-    cache.now = () => time + clock.now() - begun
+    const aheadMs = store.now() - clock.now()
+    cache.aheadMs = aheadMs
+    cache.now = () => clock.now() + aheadMs
     await (known ? cache.catchUp() : cache.open())
     this.#caches.set(session, cache)
     return cache

@@ -1,7 +1,6 @@
 // A graph as an agent: its model is the planner, its tools are the nodes. Everything else (admission, intents, approvals, recovery,
 // children, forks) is what every agent has.
 import type { Outcome } from '../kernel/content.ts'
-import { Fault } from '../kernel/failure.ts'
 import type { Reply, Request } from '../kernel/ports.ts'
 import type { Shared } from '../sessions/agent.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
@@ -17,27 +16,7 @@ import { pointOf } from './checkpoint.ts'
 /** A graph goes further in one run than a model should. */
 const TURNS_MAX = 1_000
 
-/** The agents of these graphs, beside the others of a harness. */
-export function graphAgents(
-  graphs: readonly Graph[],
-  shared: Shared,
-  others: ReadonlyMap<string, Agent>,
-): ReadonlyMap<string, Agent> {
-  const agents = new Map(others)
-  for (const graph of graphs) {
-    if (agents.has(graph.name))
-      throw new Fault('invalid_config', `There is an agent "${graph.name}" already. Give the graph another name.`)
-    agents.set(graph.name, graphAgent(graph, shared))
-  }
-  for (const { name, children } of agents.values()) {
-    const missing = children.find((child) => !agents.has(child))
-    if (missing !== undefined)
-      throw new Fault('invalid_config', `Graph "${name}" starts agent "${missing}", which this harness does not have.`)
-  }
-  return agents
-}
-
-function graphAgent(graph: Graph, shared: Shared): Agent {
+export function graphAgent(graph: Graph, shared: Shared): Agent {
   const { name, nodes } = graph
   const limits = limitsOf({ modelRequests: TURNS_MAX, ...graph.limits })
   const tools = new Map([...nodes].map(([node, step]) => [node, step.tool(node)]))

@@ -15,7 +15,8 @@ import {
   text,
   within,
 } from '../options.ts'
-import type { Edge, Graph } from './definition.ts'
+import { graphAgent } from './agent.ts'
+import { AS_AGENT, type Edge, type Graph } from './definition.ts'
 import {
   type AgentNodeOptions,
   agentNode,
@@ -109,7 +110,8 @@ function graphOf<C extends Channels, Name extends string>(channels: C, options: 
       )
   const { name, description = '', nodes, edges, limits = {}, visitsMax = null, input = null } = options
   const steps = new Map(Object.entries<Step>(nodes))
-  const graph = { name, description, channels, nodes: steps, edges: edges.map(edgeOf), limits, visitsMax, input }
+  const own = { name, description, channels, nodes: steps, edges: edges.map(edgeOf), limits, visitsMax, input }
+  const graph: Graph = { ...own, [AS_AGENT]: (shared) => graphAgent(graph, shared) }
   checkGraph(graph)
   return graph
 }

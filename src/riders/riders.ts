@@ -21,6 +21,7 @@ export async function ridersFor(
   const riders: Rider[] = []
   // Notices, breakers and limits of tokens are for language models alone.
   if (agent?.planner === null) riders.push(guardRider(cache, () => traitsOf(agent)))
+  else cache.unguard()
   if (!redactor.idle) riders.push({ rewrite: (_commit, body) => redactor.body(body) })
   if (agent !== null && (agent.budget !== null || mayMove(session, agent.limits))) {
     const [{ moneyRider }, allowances] = await Promise.all([import('./money/charges.ts'), performer.allowances()])

@@ -6,6 +6,7 @@ import { cardOf } from '../../src/engine/card.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { next } from '../../src/kernel/next.ts'
 import type { Store } from '../../src/kernel/ports.ts'
+import { readSnapshot } from '../../src/engine/session-cache.ts'
 import { FOLD_VERSION, type Session } from '../../src/kernel/session.ts'
 import { checkEffects, type EffectReport } from './effect-check.ts'
 import { digestOf, type ErrorLine, type JournalLine, type OracleLine } from './evidence.ts'
@@ -95,7 +96,7 @@ async function checkDerived(store: Store, card: Card, events: readonly Event[]):
   const rebuilt = cardOf(card.session, end, next(end, { now: store.now(), epoch: end.epoch }))
   if (!isDeepStrictEqual(rebuilt, card))
     wrong.push(`its card is ${JSON.stringify(card)}, not ${JSON.stringify(rebuilt)}`)
-  if (snapshot?.version === FOLD_VERSION && !isDeepStrictEqual(JSON.parse(snapshot.body), at)) {
+  if (snapshot?.version === FOLD_VERSION && !isDeepStrictEqual(readSnapshot(snapshot.body).session, at)) {
     wrong.push(`its snapshot of event ${snapshot.seq} is not what the log folds to`)
   }
   const account = await store.account(`session:${card.session}`)

@@ -4,7 +4,7 @@ import type { Event, OwnerBody } from '../../src/kernel/event.ts'
 import type { Decision } from '../../src/kernel/next.ts'
 import { settlement } from '../../src/kernel/result.ts'
 import type { Word } from '../../src/engine/rider.ts'
-import { type BreakerOptions, Guard, type Traits } from '../../src/riders/guard/guard.ts'
+import { type BreakerOptions, Guard, type SavedGuard, type Traits } from '../../src/riders/guard/guard.ts'
 import { call, Logbook } from '../kernel/logbook.ts'
 
 const PLAIN: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
@@ -24,6 +24,8 @@ export class Guarded {
   guard: Guard
   /** What becomes of a note on its way to the log. */
   redact = (text: string): string => text
+  /** At every look another process takes over, with what a snapshot kept. */
+  saves = false
   #fed = 0
 
   constructor({ limits = {}, breaker = {}, traits = {} }: Options = {}) {
@@ -39,6 +41,7 @@ export class Guarded {
   settle(): Decision {
     for (;;) {
       this.#feed()
+      if (this.saves) this.#takeOver()
       const decision = this.log.next()
       if (decision.type !== 'record') return decision
       const asks = decision.events.some((body) => body.type === 'model.started')
@@ -69,6 +72,12 @@ export class Guarded {
     this.guard = new Guard({ breaker: this.breaker })
     this.#fed = 0
     this.#feed()
+  }
+
+  #takeOver(): void {
+    const saved = JSON.parse(JSON.stringify(this.guard.save())) as SavedGuard
+    this.guard = new Guard({ breaker: this.breaker })
+    this.guard.restore(saved)
   }
 
   get notes(): readonly Said[] {

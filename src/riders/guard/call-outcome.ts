@@ -11,12 +11,12 @@ export type CallOutcome = {
   readonly tool: string
   readonly effect: EffectClass
   readonly gate: Gate | undefined
-  args: Json
-  print: string | null
+  readonly args: Json
+  readonly print: string | null
   readonly status: CallStatus
   readonly failure: Failure | undefined
   readonly metadata: Json | undefined
-  output: string | BlobRef | { readonly hash: string }
+  readonly output: string | BlobRef | { readonly hash: string }
 }
 
 const OUTPUT_KEPT_CHARS = 256
@@ -66,14 +66,13 @@ export function isSameOutput(a: CallOutcome, b: CallOutcome): boolean {
   return hashOf(a.output) === hashOf(b.output)
 }
 
-/** Comparing stops at the first difference, so it is cheaper than a hash of each. */
+/** Comparing stops at the first difference, so it is cheaper than a hash of each. A hash is not kept: it is for sealed ones alone. */
 function isSameArgs(a: CallOutcome, b: CallOutcome): boolean {
   return a.print === null && b.print === null ? isSameJson(a.args, b.args) : printOf(a) === printOf(b)
 }
 
-function printOf(attempt: CallOutcome): string {
-  attempt.print ??= fingerprint(attempt.args)
-  return attempt.print
+function printOf({ print, args }: CallOutcome): string {
+  return print ?? fingerprint(args)
 }
 
 /** Equal arguments have equal fingerprints, whatever the order of their keys. */
@@ -103,13 +102,11 @@ export function isSameJson(a: Json, b: Json): boolean {
 }
 type Keyed = { readonly [key: string]: Json | undefined }
 
-/** Nothing large is held for it any more; it still compares as before. */
-export function seal(attempt: CallOutcome): void {
-  printOf(attempt)
-  attempt.args = null
+/** Holds nothing large, and compares as before. */
+export function sealed(attempt: CallOutcome): CallOutcome {
   const { status, output } = attempt
   const long = status === 'ok' && typeof output === 'string' && output.length > OUTPUT_KEPT_CHARS
-  if (long) attempt.output = { hash: hashOf(output) }
+  return { ...attempt, args: null, print: printOf(attempt), output: long ? { hash: hashOf(output) } : output }
 }
 
 function hashOf(output: CallOutcome['output']): string {

@@ -8,7 +8,7 @@ import type { SessionCache } from '../../engine/session-cache.ts'
 import type { Agent } from '../../engine/wiring.ts'
 import type { Tools } from '../../effects/toolbox.ts'
 import { limitNotices } from './notices.ts'
-import { type BreakerOptions, Progress } from './progress.ts'
+import { type BreakerOptions, Progress, type SavedProgress } from './progress.ts'
 
 export type { BreakerOptions } from './progress.ts'
 
@@ -55,6 +55,13 @@ export function traitsOf({ tools, output }: Agent): Traits {
 /** With fewer requests than this there is none to spare for an answer without tools. */
 const WITHDRAWS_FROM = 3
 
+export type SavedGuard = {
+  readonly tokens: number
+  readonly told: readonly string[]
+  readonly offered: string | null
+  readonly progress: SavedProgress | null
+}
+
 export class Guard {
   readonly #progress: Progress | null
   /** Of this run: input and output together. */
@@ -66,6 +73,19 @@ export class Guard {
 
   constructor({ breaker = {} }: { readonly breaker?: BreakerOptions | false }) {
     this.#progress = breaker === false ? null : new Progress(breaker)
+  }
+
+  /** What it knows of the open run, as plain JSON. */
+  save(): SavedGuard {
+    return { tokens: this.#tokens, told: this.#told, offered: this.#offered, progress: this.#progress?.save() ?? null }
+  }
+
+  /** Goes on where another one was saved. Breakers that were switched on since then begin to count here. */
+  restore({ tokens, told, offered, progress }: SavedGuard): void {
+    this.#tokens = tokens
+    this.#told = [...told]
+    this.#offered = offered
+    if (progress) this.#progress?.restore(progress)
   }
 
   /** Every event of the session in order, also those of earlier runs: it starts anew with each run. */

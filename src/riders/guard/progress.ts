@@ -3,7 +3,7 @@
 import type { Proposal } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { count, given, optionsOf } from '../../options.ts'
-import { type CallOutcome, errorOf, isPermanent, isRejected, isTransient, seal } from './call-outcome.ts'
+import { type CallOutcome, errorOf, isPermanent, isRejected, isTransient, sealed } from './call-outcome.ts'
 import { isSameCall, isSameFailure, isSameOutput } from './call-outcome.ts'
 import { haltText, nudgeText, permanentText, rejectedText, type Repeated } from './notices.ts'
 
@@ -55,10 +55,26 @@ type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
 type Turn = {
   readonly n: number
+  /** Needed until they have their results. */
   readonly calls: readonly Proposal[]
   readonly attempts: (CallOutcome | null)[]
   /** The model was nudged after it. */
   nudged: boolean
+}
+
+type Answer = Of<'user.custom_tool_result'>
+
+/** All that was counted, as plain JSON, with nothing large in it. */
+export type SavedProgress = {
+  readonly turns: number
+  readonly open: Turn | null
+  readonly waiting: readonly Turn[]
+  readonly answers: readonly Answer[]
+  readonly streaks: readonly Streak[]
+  readonly failed: CallOutcome | null
+  readonly failedIn: number
+  readonly before: Turn | null
+  readonly permanent: CallOutcome | null
 }
 
 /** More turns than this wait only after a restart: then what they hold is made small. */
@@ -70,7 +86,7 @@ export class Progress {
   /** The last turn, until it is counted, and turns before it that were not yet counted. */
   #open: Turn | null = null
   readonly #waiting: Turn[] = []
-  #answers: Map<number, Of<'user.custom_tool_result'>> | null = null
+  #answers: Map<number, Answer> | null = null
   readonly #same = new Streak()
   readonly #hard = new Streak()
   readonly #any = new Streak()
@@ -83,6 +99,36 @@ export class Progress {
 
   constructor(options: BreakerOptions) {
     this.#halts = thresholds(options)
+  }
+
+  save(): SavedProgress {
+    const small = (turn: Turn | null): Turn | null => turn && { ...sealedTurn(turn), calls: [] }
+    const [failed, permanent] = [this.#failed, this.#permanent]
+    return {
+      turns: this.#turns,
+      open: this.#open && sealedTurn(this.#open),
+      waiting: this.#waiting.flatMap((turn) => small(turn) ?? []),
+      answers: [...(this.#answers?.values() ?? [])],
+      streaks: [this.#same, this.#hard, this.#any, this.#calls, this.#outputs],
+      failed: failed && sealed(failed),
+      failedIn: this.#failedIn,
+      before: small(this.#before),
+      permanent: permanent && sealed(permanent),
+    }
+  }
+
+  /** Goes on where another one was saved. */
+  restore(saved: SavedProgress): void {
+    this.#turns = saved.turns
+    this.#open = saved.open
+    this.#waiting.push(...saved.waiting)
+    this.#answers = saved.answers.length > 0 ? new Map(saved.answers.map((answer) => [answer.seq, answer])) : null
+    const streaks = [this.#same, this.#hard, this.#any, this.#calls, this.#outputs]
+    streaks.forEach((streak, i) => Object.assign(streak, saved.streaks[i]))
+    this.#failed = saved.failed
+    this.#failedIn = saved.failedIn
+    this.#before = saved.before
+    this.#permanent = saved.permanent
   }
 
   reset(): void {
@@ -151,11 +197,8 @@ export class Progress {
 
   #wait(): void {
     if (!this.#open) return
-    this.#waiting.push(this.#open)
-    const { attempts } = this.#open
+    this.#waiting.push(this.#waiting.length < WAITING_WHOLE ? this.#open : sealedTurn(this.#open))
     this.#open = null
-    if (this.#waiting.length <= WAITING_WHOLE) return
-    for (const attempt of attempts) if (attempt) seal(attempt)
   }
 
   #count(turn: Turn, pollers: ReadonlySet<string>): void {
@@ -259,6 +302,10 @@ export class Progress {
     if (this.#outputs.count > 1) counted.push([OUTPUTS, this.#outputs, sameOutput])
     return counted
   }
+}
+
+function sealedTurn(turn: Turn): Turn {
+  return { ...turn, attempts: turn.attempts.map((attempt) => attempt && sealed(attempt)) }
 }
 
 type Counted = readonly [what: Repeated, streak: Streak, halt: number]

@@ -1,6 +1,13 @@
 // Checksums: of a log, a CRC32 that runs on from event to event, and of single rows. They find damage, and are no protection against
 // forgery.
-import { crc32 } from 'node:zlib'
+type Zlib = typeof import('node:zlib')
+let zlib: Zlib | null = null
+
+/** Loaded by the first store that writes to a disk: with it come all of Node's streams. */
+export const crc32: Zlib['crc32'] = (data, value) => {
+  zlib ??= process.getBuiltinModule('node:zlib')
+  return zlib.crc32(data, value)
+}
 
 /** What an empty log starts with: an event cannot be moved to another session unseen. */
 export function seedOf(session: string): number {

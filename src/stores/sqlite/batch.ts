@@ -1,10 +1,9 @@
 // What one transaction of an SQLite store will write: the present seen through the changes already decided, then all rows at once.
 // It decides nothing about admission (plan.ts does) and knows nothing about transactions (writer.ts does).
-import { crc32 } from 'node:zlib'
 import { assert, Fault } from '../../kernel/failure.ts'
 import type { AccountRow, Claim, Receipt, Removal, Write } from '../../kernel/ports.ts'
 import type { AccountChanges, Hold } from '../plan/charges.ts'
-import { addSum, isSound, rowSum, seedOf } from '../plan/checksum.ts'
+import { crc32, addSum, isSound, rowSum, seedOf } from '../plan/checksum.ts'
 import { checkId } from '../plan/id.ts'
 import {
   CLOCK_SLACK_MS,

@@ -1,12 +1,11 @@
 // Reads an SQLite store: logs, verified against their checksums in large pieces, and the rows that indexes serve.
 // It writes nothing, and an event that fails its checksum never leaves it.
-import { crc32 } from 'node:zlib'
 import type { Card } from '../../kernel/ports.ts'
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { AccountRow, Blob, Page, Snapshot, Store } from '../../kernel/ports.ts'
 import { upcast } from '../../kernel/upcast.ts'
-import { addSum, isSound, seedOf } from '../plan/checksum.ts'
+import { crc32, addSum, isSound, seedOf } from '../plan/checksum.ts'
 import { CLOCK_SLACK_MS, type Trouble } from '../plan/plan.ts'
 import { primaryCode } from './fault.ts'
 import { DAMAGED, damageOf, type StoredRow } from './rows.ts'
