@@ -3,18 +3,22 @@
 //   --json            one object a line instead of the table
 //   --only A,B        figures by name, or all of a family: `loop` is loop, loop.cold and loop.growth
 //   --repetitions N   instead of each family's own number
+//   --peers           beside what others publish, which is installed for it (peers.ts)
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { families } from './families.ts'
+import { peers } from './peers.ts'
 import type { Family, Figure } from './family.ts'
 import { measure, runCase } from './measure.ts'
 import { headLine, jsonLine, machineLine, tableLine } from './report.ts'
 
 const script = fileURLToPath(import.meta.url)
 
-async function bench(json: boolean, only: readonly string[], repetitions: number | null): Promise<void> {
+type Asked = { readonly json: boolean; readonly only: readonly string[]; readonly repetitions: number | null }
+
+async function bench(all: readonly Family[], { json, only, repetitions }: Asked): Promise<void> {
   const wanted = (figure: Figure): boolean => only.length === 0 || only.some((name) => matches(figure, name))
-  const known = families.flatMap((family) => family.figures)
+  const known = all.flatMap((family) => family.figures)
   const strange = only.find((name) => !known.some((figure) => matches(figure, name)))
   if (strange !== undefined) {
     process.exitCode = 2
@@ -23,7 +27,7 @@ async function bench(json: boolean, only: readonly string[], repetitions: number
   }
   if (json) console.error(machineLine())
   else console.log(`${machineLine()}\n\n${headLine()}`)
-  for (const family of families) {
+  for (const family of all) {
     const figures = family.figures.filter(wanted)
     if (figures.length > 0) await show(family, figures, { json, repetitions })
   }
@@ -55,13 +59,15 @@ const { values, positionals } = parseArgs({
     json: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true, default: [] },
     repetitions: { type: 'string' },
+    peers: { type: 'boolean', default: false },
     case: { type: 'string' },
   },
   allowPositionals: true,
 })
 
-if (values.case !== undefined) await runCase(families, values.case, positionals[0] ?? '')
+if (values.case !== undefined) await runCase([...families, peers], values.case, positionals[0] ?? '')
 else {
   const only = values.only.flatMap((names) => names.split(',')).filter((name) => name !== '')
-  await bench(values.json, only, values.repetitions === undefined ? null : Number(values.repetitions))
+  const repetitions = values.repetitions === undefined ? null : Number(values.repetitions)
+  await bench(values.peers ? [peers] : families, { json: values.json, only, repetitions })
 }

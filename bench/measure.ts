@@ -46,7 +46,8 @@ export async function measure({ family, figures, repetitions, script }: Plan): P
     const median: Median = (key) => medianOf(repeated.flatMap((sample) => sample[key] ?? []))
     return figures.map((figure) => measured(figure, median))
   } catch (error) {
-    if (!family.mayFail) throw error
+    // Only trouble with packages: what is wrong with the bench itself must be seen.
+    if (!family.mayFail || !/npm (error|ERR!)/.test(String(error))) throw error
     return figures.map((figure) => skipped(figure, error))
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -178,12 +178,16 @@ export class Collector {
     const from = this.#late ? 0 : this.#before()
     if (from === null) return this
     const whole = new Collector(this.#sessionId, this.#input, this.#raw)
-    for (let after = from; after < this.#last; ) {
-      const { events } = await store.read(this.#sessionId, after, Math.min(PAGE, this.#last - after))
+    const seen = [...this.#events, ...this.#queued].sort((a, b) => a.seq - b.seq)
+    // Of a run that was open before, only its end was looked at.
+    const end = this.#late ? this.#last : (seen[0]?.seq ?? this.#last + 1) - 1
+    for (let after = from; after < end; ) {
+      const { events } = await store.read(this.#sessionId, after, Math.min(PAGE, end - after))
       for (const event of events) whole.take(event)
       if (events.length === 0) break
       after += events.length
     }
+    if (!this.#late) for (const event of seen) whole.take(event)
     return whole
   }
 
