@@ -403,9 +403,9 @@ export const FAULTS: readonly Planted[] = [
   },
   {
     name: "deadlines go by the machine's clock",
-    file: 'src/engine/worker.ts',
-    find: 'cache.now = () => time + clock.now() - begun',
-    replace: 'cache.now = () => store.now() + 0 * (time + begun)',
+    file: 'src/engine/commit.ts',
+    find: 'const here = { now: at + cache.aheadMs, epoch }',
+    replace: 'const here = { now: job.store.now(), epoch }',
   },
   {
     name: 'active time is counted by the order of the log instead of the clock',

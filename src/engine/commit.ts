@@ -14,6 +14,7 @@ import type { End, Family } from '../riders/children/children.ts'
 import { stoppedReply } from '../effects/outcomes.ts'
 import { cardOf, stamped } from './card.ts'
 import { type Flight, type FlightOptions, type Flights, hasIntent, type Landing } from './flights.ts'
+import type { Leases } from './leases.ts'
 import type { Rider, Word } from './rider.ts'
 import type { SessionCache } from './session-cache.ts'
 
@@ -31,10 +32,8 @@ export type Job = {
   readonly committed: (plan: CommitPlan) => void
   /** A commit succeeded that was begun at this time: the lease was ours then. */
   readonly renewed: (at: number) => void
-  /** Is the lease surely ours at this time of the clock? */
-  readonly held: (at: number) => boolean
-  /** It has ended, and another worker may have the session by now. */
-  readonly lapsed: (at: number) => boolean
+  /** Whether the session is still ours. */
+  readonly leases: Pick<Leases, 'held' | 'lapsed'>
   /** Stay for a wait as short as this instead of giving the session back. */
   readonly lingerMs: number
   /** How long to keep trying when the disk is full or the store is busy. */

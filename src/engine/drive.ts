@@ -34,11 +34,11 @@ export async function drive(job: Job, stopSignal: StopSignal): Promise<Ended> {
       const decision = await write(job, flights, stopSignal)
       // One look at the clock for all of this pass: it is the attempt's, and a pass takes no time.
       const at = job.clock.now()
-      if (stopSignal.reason === 'lost' || job.lapsed(at)) return { type: 'lost' }
+      if (stopSignal.reason === 'lost' || job.leases.lapsed(at)) return { type: 'lost' }
       if (stopSignal.reason === 'stopped' && flights.size === 0) return { type: 'stopped' }
       if (decision.type === 'rest' && leaves(job, decision)) return { ...byTheStore(job, decision), type: 'rested' }
       const now = at + cache.aheadMs
-      const held = job.held(at)
+      const held = job.leases.held(at)
       if (stopSignal.reason === null && decision.type === 'perform') flights.reconcile(decision, now, held)
       const until = decision.type === 'record' ? null : decision.until
       const next = Math.min(flights.tick(now, held), until ?? Number.POSITIVE_INFINITY)

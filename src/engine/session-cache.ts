@@ -6,9 +6,11 @@ import { type OpenSession, open, take } from '../kernel/fold.ts'
 import type { Store } from '../kernel/ports.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
-import type { Guard, SavedGuard } from '../riders/guard/guard.ts'
+import { Guard, type SavedGuard } from '../riders/guard/guard.ts'
 import { charsOf, damaged, readTranscript } from '../view/history.ts'
 import type { Sent } from '../effects/prefix.ts'
+import { lifeOf } from '../stores/plan/plan.ts'
+import type { Services } from './wiring.ts'
 import type { FrozenRun } from '../effects/frozen-run.ts'
 
 /** Small enough that a page's events die young: parsed events that survive cost more than reading them. */
@@ -141,4 +143,43 @@ export class SessionCache {
 export function readSnapshot(body: string): { readonly session: Session; readonly guard: SavedGuard | null } {
   const { guard = null, ...session } = JSON.parse(body) as Session & { readonly guard?: SavedGuard }
   return { session, guard }
+}
+
+const CACHES_KEPT = 32
+
+/** The sessions that a worker has driven last. */
+export class SessionCaches {
+  readonly #services: Services
+  readonly #caches = new Map<string, SessionCache>()
+
+  constructor(services: Services) {
+    this.#services = services
+  }
+
+  /**
+   * What this process has read before is only brought up to date: the log never changes behind it. But its session may have
+   * been removed, and its id used again: then it is of another one.
+   */
+  async open(session: string, epoch: number): Promise<SessionCache> {
+    const kept = this.#caches.get(session)
+    const known = kept && lifeOf(kept.epoch) === lifeOf(epoch) ? kept : null
+    this.#caches.delete(session)
+    const { store, clock, breaker } = this.#services
+    const cache = known ?? new SessionCache(session, store, () => new Guard({ breaker }))
+    cache.epoch = epoch
+    // From here on time only goes forward, also when the machine's clock is set.
+    const aheadMs = store.now() - clock.now()
+    cache.aheadMs = aheadMs
+    cache.now = () => clock.now() + aheadMs
+    await (known ? cache.catchUp() : cache.open())
+    this.#caches.set(session, cache)
+    const [oldest] = this.#caches.keys()
+    if (this.#caches.size > CACHES_KEPT && oldest !== undefined) this.#caches.delete(oldest)
+    return cache
+  }
+
+  /** It may have taken what was never committed. */
+  drop(session: string): void {
+    this.#caches.delete(session)
+  }
 }

@@ -16,13 +16,13 @@ import {
   optionsOf,
   wait,
 } from '../options.ts'
-import { lifeOf } from '../stores/plan/plan.ts'
-import { SessionCache } from './session-cache.ts'
+import { SessionCaches } from './session-cache.ts'
+import { Leases } from './leases.ts'
+import { Sleepers } from './sleep.ts'
 import type { Job, StopSignal, CommitPlan } from './commit.ts'
 import { drive, type Ended } from './drive.ts'
 import { Heads, seenAt } from '../riders/children/tree.ts'
 import type { Abandon, FlightOptions, Landing } from './flights.ts'
-import { Guard } from '../riders/guard/guard.ts'
 import { ridersFor } from '../riders/riders.ts'
 import { abandon, deadlineOf, lateResult, shownText, TOO_LONG } from '../effects/outcomes.ts'
 import { checkWork, DueLoop, type LookResult, type Worked, type WorkOptions } from './due-loop.ts'
@@ -99,7 +99,6 @@ const DEFAULTS = {
   width: 64,
   attemptsMax: 5,
 }
-const BOOKS_KEPT = 32
 const LEFT_ALONE: Looked = { type: 'rested', waiting: 'nothing', until: null }
 
 export class Worker {
@@ -109,17 +108,12 @@ export class Worker {
   readonly #options: Required<Omit<WorkerOptions, 'id' | 'onError'>> & Pick<WorkerOptions, 'onError'>
   readonly #performer: Performer
   readonly #attempts = new Map<string, Attempt>()
-  readonly #caches = new Map<string, SessionCache>()
+  readonly #caches: SessionCaches
   readonly #readers = new Set<Reader>()
   #lastLeft = (): void => {}
-  /** Those it drove that wait for a provider longer than it lingers, and until when, by this process's clock. */
-  readonly #sleeping = new Map<string, number>()
-  #alarm: { readonly at: number; readonly cancel: () => void } | null = null
-  #until = 0
-  #cancelBeat: (() => void) | null = null
-  #extending = false
-  /** The last heartbeat found the disk full: no other worker can claim anything then, so what waits for room is not given up. */
-  #full = false
+  /** Those it drove that wait for a provider longer than it lingers. */
+  readonly #sleepers: Sleepers
+  readonly #leases: Leases
   #closing = false
   #dueLoop: DueLoop | null = null
 
@@ -130,6 +124,11 @@ export class Worker {
     this.#performer = new Performer(services)
     this.heads = new Heads(services.store)
     this.#options = { ...DEFAULTS, alarm: services.clock, ...given(options) }
+    const { store, clock } = services
+    const { alarm, leaseMs } = this.#options
+    this.#caches = new SessionCaches(services)
+    this.#leases = new Leases({ worker: options.id, leaseMs, store, clock, driven: this.#attempts })
+    this.#sleepers = new Sleepers(clock, alarm, (session) => void this.look(session, false))
   }
 
   get drives(): boolean {
@@ -221,8 +220,8 @@ export class Worker {
       stopSignal.ring()
     }
     await Promise.allSettled([...this.#attempts.values()].map((attempt) => attempt.ended))
-    this.#cancelBeat?.()
-    this.#alarm?.cancel()
+    this.#leases.stop()
+    this.#sleepers.stop()
     await patrolled
     for (const reader of this.#readers) reader.wake()
     if (this.#readers.size === 0) return
@@ -246,38 +245,15 @@ export class Worker {
   #rested(session: string, { waiting, until }: Extract<Ended, { type: 'rested' }>): void {
     this.#services.observer?.rested(session, waiting)
     const { clock, store } = this.#services
-    if (waiting === 'retry' && until !== null) this.#sleep(session, clock.now() + until - store.now())
-    else this.#sleeping.delete(session)
-  }
-
-  /** One timer for all that sleep. */
-  #sleep(session: string, until: number): void {
-    this.#sleeping.set(session, until)
-    if (this.#alarm && this.#alarm.at <= until) return
-    this.#alarm?.cancel()
-    const wait = Math.max(0, until - this.#services.clock.now())
-    this.#alarm = { at: until, cancel: this.#options.alarm.timer(wait, () => this.#rise()) }
-  }
-
-  /** Whose time has come goes on; the others sleep on. */
-  #rise(): void {
-    this.#alarm = null
-    const now = this.#services.clock.now()
-    const all = [...this.#sleeping]
-    this.#sleeping.clear()
-    for (const [session, until] of all) {
-      if (until > now) this.#sleep(session, until)
-      else void this.look(session, false)
-    }
+    if (waiting === 'retry' && until !== null) this.#sleepers.add(session, clock.now() + until - store.now())
+    else this.#sleepers.delete(session)
   }
 
   /** A worker that drives nothing has no heartbeat, and keeps no process alive. */
   #left(session: string): void {
     this.#attempts.delete(session)
     this.#dueLoop?.ring()
-    if (this.#attempts.size > 0) return
-    this.#cancelBeat?.()
-    this.#cancelBeat = null
+    if (this.#attempts.size === 0) this.#leases.stop()
   }
 
   async #attempt(session: string, stopSignal: StopSignal): Promise<Looked> {
@@ -290,8 +266,8 @@ export class Worker {
       if (!claim) return { type: 'contended' }
       const attempt = this.#attempts.get(session)
       if (attempt) attempt.epoch = claim.epoch
-      this.#renew(begun + this.#options.leaseMs)
-      this.#beat()
+      this.#leases.renew(begun + this.#options.leaseMs)
+      this.#leases.beat()
       if (attempt && (await this.#leaves(session, claim, attempt))) {
         if (!attempt.again || this.#closing) return LEFT_ALONE
         // A caller asked for it while it was being given back: for a caller it is driven.
@@ -323,12 +299,10 @@ export class Worker {
     const { store, clock, redactor } = this.#services
     const { graceMs, lingerMs, patienceMs, leaseMs } = this.#options
     const { epoch } = claim
-    let cache: SessionCache | null = null
     let wrote = false
     try {
-      cache = await this.#open(session, epoch)
-      const held = (at: number): boolean => at < this.#until
-      const lapsed = (at: number): boolean => !held(at) && !this.#full
+      const cache = await this.#caches.open(session, epoch)
+      const leases = this.#leases
       const { perform, fail } = this.#performer.for(cache)
       const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
       const giveUp: Abandon = (effect, reason, started) => {
@@ -336,8 +310,16 @@ export class Worker {
         const shown = effect.type === 'call' ? shownText(this.#services.live.said(session), effect.seq) : undefined
         return abandon(effect, reason, started, shown)
       }
-      const flights = { perform, fail, abandon: giveUp, deadlineOf, graceMs, held: () => held(clock.now()), late }
-      const renewed = (at: number): void => this.#renew(at + (leaseMs * 2) / 3)
+      const flights = {
+        perform,
+        fail,
+        abandon: giveUp,
+        deadlineOf,
+        graceMs,
+        held: () => leases.held(clock.now()),
+        late,
+      }
+      const renewed = (at: number): void => leases.renew(at + (leaseMs * 2) / 3)
       const riders = await ridersFor(this.#services, this.#performer, cache)
       const { id } = cache
       const { agent } = cache.session
@@ -346,18 +328,16 @@ export class Worker {
         this.#committed(id, agent, plan)
       }
       const attempt = { turned: false }
-      const around = { attempt, committed, renewed, held, lapsed, lingerMs, patienceMs }
+      const around = { attempt, committed, renewed, leases, lingerMs, patienceMs }
       const job: Job = { cache, epoch, store, clock, flights, riders, ...around }
       const ended = await drive(job, stopSignal)
       // Only a clean rest leaves the cache as the log is; anything else may have taken what was never committed.
-      if (ended.type !== 'rested') this.#caches.delete(session)
+      if (ended.type !== 'rested') this.#caches.drop(session)
       return ended
     } catch (error) {
-      this.#caches.delete(session)
+      this.#caches.drop(session)
       await this.#fail(session, claim, error, wrote)
       throw error
-    } finally {
-      if (cache && this.#caches.size > BOOKS_KEPT) this.#caches.delete(this.#caches.keys().next().value ?? session)
     }
   }
 
@@ -389,71 +369,5 @@ export class Worker {
   #committed(session: string, agent: string, { events, ended, woken }: CommitPlan): void {
     this.#services.observer?.committed(session, agent, ended, events)
     for (const other of woken) this.wake(other).catch((error) => this.#options.onError?.(other, error))
-  }
-
-  /**
-   * What this process has read before is only brought up to date: the log never changes behind it. But its session may have
-   * been removed, and its id used again: then it is of another one.
-   */
-  async #open(session: string, epoch: number): Promise<SessionCache> {
-    const kept = this.#caches.get(session)
-    const known = kept && lifeOf(kept.epoch) === lifeOf(epoch) ? kept : null
-    this.#caches.delete(session)
-    const { store, clock, breaker } = this.#services
-    const cache = known ?? new SessionCache(session, store, () => new Guard({ breaker }))
-    cache.epoch = epoch
-    // From here on time only goes forward, also when the machine's clock is set.
-    const aheadMs = store.now() - clock.now()
-    cache.aheadMs = aheadMs
-    cache.now = () => clock.now() + aheadMs
-    await (known ? cache.catchUp() : cache.open())
-    this.#caches.set(session, cache)
-    return cache
-  }
-
-  #renew(until: number): void {
-    this.#until = Math.max(this.#until, until)
-  }
-
-  /** One heartbeat for all sessions of this worker, and none while it drives nothing. */
-  #beat(): void {
-    if (this.#cancelBeat) return
-    this.#cancelBeat = this.#services.clock.timer(this.#options.leaseMs / 3, () => {
-      this.#cancelBeat = null
-      if (this.#attempts.size === 0) return
-      // A heartbeat that does not come through must not be waited for: the lease ends by the clock.
-      if (this.#services.clock.now() >= this.#until && !this.#full) this.#lose(() => true)
-      else this.#extend()
-      this.#beat()
-    })
-  }
-
-  #extend(): void {
-    if (this.#extending) return
-    this.#extending = true
-    const { store, clock } = this.#services
-    const begun = clock.now()
-    store
-      .extend(this.id, this.#options.leaseMs)
-      .then((held) => {
-        this.#full = false
-        this.#renew(begun + this.#options.leaseMs)
-        this.#lose((session, epoch) => epoch !== 0 && held.get(session) !== epoch)
-      })
-      .catch((error: unknown) => {
-        // The lease ends by the clock if no heartbeat comes through.
-        this.#full = error instanceof Fault && error.code === 'disk_full'
-      })
-      .finally(() => {
-        this.#extending = false
-      })
-  }
-
-  #lose(lost: (session: string, epoch: number) => boolean): void {
-    for (const [session, { stopSignal, epoch }] of this.#attempts) {
-      if (!lost(session, epoch)) continue
-      stopSignal.reason ??= 'lost'
-      stopSignal.ring()
-    }
   }
 }

@@ -1,0 +1,90 @@
+// The leases of one worker: one heartbeat for all sessions it drives, and none while it drives nothing. What a lease is, and when it has
+// ended, is decided by the store; here is only how long this worker may still believe that it holds them.
+import { Fault } from '../kernel/failure.ts'
+import type { Clock, Store } from '../kernel/ports.ts'
+import type { StopSignal } from './commit.ts'
+
+/** A session that is driven. */
+type Driven = { readonly stopSignal: StopSignal; readonly epoch: number }
+
+export type LeaseOptions = {
+  readonly worker: string
+  readonly leaseMs: number
+  readonly store: Store
+  readonly clock: Clock
+  readonly driven: ReadonlyMap<string, Driven>
+}
+
+export class Leases {
+  readonly #options: LeaseOptions
+  #until = 0
+  #cancel: (() => void) | null = null
+  #extending = false
+  /** The last heartbeat found the disk full: no other worker can claim anything then, so what waits for room is not given up. */
+  #full = false
+
+  constructor(options: LeaseOptions) {
+    this.#options = options
+  }
+
+  /** Are they surely ours at this time of the clock? */
+  held(at: number): boolean {
+    return at < this.#until
+  }
+
+  /** They have ended, and another worker may have the sessions by now. */
+  lapsed(at: number): boolean {
+    return !this.held(at) && !this.#full
+  }
+
+  renew(until: number): void {
+    this.#until = Math.max(this.#until, until)
+  }
+
+  beat(): void {
+    if (this.#cancel) return
+    const { clock, leaseMs, driven } = this.#options
+    this.#cancel = clock.timer(leaseMs / 3, () => {
+      this.#cancel = null
+      if (driven.size === 0) return
+      // A heartbeat that does not come through must not be waited for: the lease ends by the clock.
+      if (this.lapsed(clock.now())) this.#lose(() => true)
+      else this.#extend()
+      this.beat()
+    })
+  }
+
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = null
+  }
+
+  #extend(): void {
+    if (this.#extending) return
+    this.#extending = true
+    const { store, clock, worker, leaseMs } = this.#options
+    const begun = clock.now()
+    store
+      .extend(worker, leaseMs)
+      .then((held) => {
+        this.#full = false
+        this.renew(begun + leaseMs)
+        this.#lose((session, epoch) => epoch !== 0 && held.get(session) !== epoch)
+      })
+      .catch((error: unknown) => {
+        // The lease ends by the clock if no heartbeat comes through.
+        this.#full = error instanceof Fault && error.code === 'disk_full'
+      })
+      .finally(() => {
+        this.#extending = false
+      })
+  }
+
+  #lose(lost: (session: string, epoch: number) => boolean): void {
+    for (const [session, { stopSignal, epoch }] of this.#options.driven) {
+      if (!lost(session, epoch)) continue
+      stopSignal.reason ??= 'lost'
+      stopSignal.ring()
+    }
+  }
+}
