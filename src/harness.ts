@@ -1,5 +1,5 @@
-// The harness: wires agents, tools, models and a store into sessions one can talk to. The verbs live on SessionHandle
-// (session.ts); what happens to a session is decided by the kernel alone.
+// The harness: wires agents, tools, models and a store into sessions one can talk to. The verbs are those of
+// sessions/verbs.ts; what happens to a session is decided by the kernel alone.
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
 import { Fault } from './kernel/failure.ts'
 import type { Card, CardFilter, Clock, Model, Random, Removal, Status, Store } from './kernel/ports.ts'
@@ -30,7 +30,7 @@ import { LocalLive } from './live/live.ts'
 import { SocketLive } from './live/socket.ts'
 import { Observer, type RunTracer } from './riders/hooks/observer.ts'
 import { systemClock, systemRandom } from './engine/platform.ts'
-import { ORIGIN_OPTIONS, type OriginOptions, originOf } from './sessions/origin.ts'
+import { ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
 import type { Beginning } from './engine/owner.ts'
 import type { Worked, WorkOptions } from './engine/due-loop.ts'
 import { type Budget, BUDGETS } from './riders/money/spending-limits.ts'
@@ -40,7 +40,8 @@ import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
 import type { Agent, Services } from './engine/wiring.ts'
 import { RUN_OPTIONS, type RunOptions, STREAM_OPTIONS, type StreamOptions } from './sessions/verb-options.ts'
-import { checkSession, type RunStream, SessionHandle } from './session.ts'
+import type { AgentChoice, OpenOptions, RemoveOptions, RunStream, Session, Sessions } from './sessions/verbs.ts'
+import { checkSession, SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
 import { memory } from './stores/memory/memory.ts'
 import { type TreeCard, withTreeCost } from './stores/plan/tree-cost.ts'
@@ -90,11 +91,6 @@ export type HarnessOptions = AgentOptions & {
   readonly random?: Random
 }
 
-export type OpenOptions = AgentChoice & OriginOptions & { readonly id?: string }
-
-/** Which agent's session it is. Default: the harness's own. */
-export type AgentChoice = { readonly agent?: string }
-
 /** A path is what is often given instead. */
 const storeCheck: Check = (value, name, of) => {
   if (typeof value === 'string') return `is a text. Write store: sqlite(${JSON.stringify(value)})`
@@ -135,10 +131,9 @@ const checkFilter = optionsOf<Partial<CardFilter>>('list', {
   newest: flag,
   limit: count(),
 })
-type RemoveOptions = { readonly by?: string }
 const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
 
-export class Harness {
+export class Harness implements Sessions {
   readonly #services: Services
   readonly #worker: Worker
   readonly #ownsStore: boolean
@@ -184,11 +179,10 @@ export class Harness {
     })
   }
 
-  /** A new session, on disk when this resolves. */
-  async open(options: OpenOptions = {}): Promise<SessionHandle> {
+  async open(options: OpenOptions = {}): Promise<Session> {
     checkOpen(options)
     const { id = this.#services.random.id(), agent = AGENT } = options
-    const handle = this.session(id)
+    const handle = this.#session(id)
     const { origin, blobs } = originOf(options)
     await handle.create({ ...this.#beginning(agent), ...origin, blobs })
     return handle
@@ -200,41 +194,34 @@ export class Harness {
     return environment === null ? { agent } : { agent, environment }
   }
 
-  /** The session with this id. Nothing is read or written until a verb is used. */
-  session(id: string): SessionHandle {
+  session(id: string): Session {
+    return this.#session(id)
+  }
+
+  #session(id: string): SessionHandle {
     this.#check()
     checkSession(id)
     return new SessionHandle(id, this.#services, this.#worker)
   }
 
-  /** One input in a new session, to its end. */
   async run(input: Input, options: RunOptions & AgentChoice = {}): Promise<Result> {
     checkRun(options)
-    const session = this.session(this.#services.random.id())
+    const session = this.#session(this.#services.random.id())
     return session.begin(this.#beginning(options.agent), input, options)
   }
 
-  /** The same, as it happens. */
   stream(input: Input, options: StreamOptions & AgentChoice = {}): RunStream {
     checkStream(options)
-    const session = this.session(this.#services.random.id())
+    const session = this.#session(this.#services.random.id())
     return session.streamFrom(options, () => session.createWith(this.#beginning(options.agent), input, options))
   }
 
-  /**
-   * Sessions of the store, by their cards, with what each cost with its children: all of them, unless `limit` says how many. The
-   * next page comes `after` the last id.
-   */
   async list(filter: Partial<CardFilter> = {}): Promise<readonly TreeCard[]> {
     this.#check()
     checkFilter(filter)
     return withTreeCost(this.#services.store, await listed(this.#services.store, filter))
   }
 
-  /**
-   * Forgets a session for good, with its children: its log, its files and what was held for it. Refused while it is driven
-   * (`session_busy`), and while a fork reads its log (`conflict`). The store notes `by` whom.
-   */
   async remove(session: string, options: RemoveOptions = {}): Promise<readonly Removal[]> {
     this.#check()
     checkSession(session)
@@ -242,7 +229,6 @@ export class Harness {
     return this.#services.store.remove(session, options.by ?? 'the host')
   }
 
-  /** Looks at a session and drives it until it rests: the only way work is begun. With nothing to do it leaves no trace. */
   async wake(session: string): Promise<Looked> {
     this.#check()
     checkSession(session)

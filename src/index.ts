@@ -1,9 +1,10 @@
 // The public names of terret, and nothing else.
-export { Harness, type HarnessOptions, type OpenOptions } from './harness.ts'
+export { Harness, type HarnessOptions } from './harness.ts'
 export type { BlobRef, EffectClass, Json, Limits, Outcome, Part, Usage } from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, type Failure, type FailureKind, Fault, type FaultCode } from './kernel/failure.ts'
-export type { Clock, Delta, Model, ModelFailure, Random, Removal, Reply, Request, Store } from './kernel/ports.ts'
+export type { Clock, Delta, Model, ModelFailure, Random, Reply, Request } from './kernel/ports.ts'
+export type { CardFilter, Page, Removal, Store } from './kernel/ports.ts'
 export type { Live, LiveDelta } from './live/live.ts'
 export type { Message } from './kernel/transcript.ts'
 export { type Examination, examine, examineLog, type Finding } from './models/protocols/doctor.ts'
@@ -24,16 +25,20 @@ export { type CallRecord, type Completed, orThrow, type Result, RunFailed } from
 export type { Pending } from './view/calls.ts'
 export type { Attachment } from './sessions/origin.ts'
 export { DueLoop, type DueLoopOptions, type LookResult, type Worked, type WorkOptions } from './engine/due-loop.ts'
-export { Worker, type WorkerOptions } from './engine/worker.ts'
+export type { Looked, WorkerOptions } from './engine/worker.ts'
 export type {
-  Command,
-  ApprovalDecision,
+  AgentChoice,
+  OpenOptions,
+  RemoveOptions,
   RunStream,
-  SendOptions,
   SentReceipt,
-  SessionHandle,
-} from './session.ts'
-export type { RunOptions, StreamOptions } from './sessions/verb-options.ts'
+  Session,
+  Session as SessionHandle,
+  Sessions,
+} from './sessions/verbs.ts'
+export type { ApprovalDecision } from './sessions/approval-decision.ts'
+export type { Command, SendOptions } from './sessions/command.ts'
+export type { Answer, ForkOptions, RunOptions, StreamOptions } from './sessions/verb-options.ts'
 export type { TreeCard } from './stores/plan/tree-cost.ts'
 export { memory, type MemoryOptions } from './stores/memory/memory.ts'
 export { type Mark, sqlite, type SqliteFile } from './stores/sqlite/sqlite.ts'

@@ -1,4 +1,4 @@
-// One session, as a caller holds it: the verbs. Each verb either appends to the inbox or reads; the worker does the rest.
+// The verbs of a session in this process. What each promises is said in sessions/verbs.ts; callers know no more than that.
 import type { CallKey } from './kernel/content.ts'
 import { eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
@@ -9,7 +9,7 @@ import type { Message } from './kernel/transcript.ts'
 import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './sessions/command.ts'
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
 import { headOf, heldText, pendingOf } from './riders/children/tree.ts'
-import { Feed, type StreamEvent } from './sessions/stream.ts'
+import { Feed } from './sessions/stream.ts'
 import { sentBefore } from './sessions/log-follower.ts'
 import { BUDGET, isBroke, isStopped } from './view/calls.ts'
 import { readTranscript } from './view/history.ts'
@@ -19,7 +19,7 @@ import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts
 import { rootAgentOf } from './riders/children/tree.ts'
 import { raiseOf, wasRaised } from './riders/money/spending-limits.ts'
 import { attended, follow, type Followed, type Place, whenBegun } from './sessions/await-run.ts'
-import { type Completed, orThrow, type Result } from './sessions/result.ts'
+import { orThrow, type Result } from './sessions/result.ts'
 import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts'
 import {
   type Answer,
@@ -32,29 +32,15 @@ import {
   type RunOptions,
   type StreamOptions,
 } from './sessions/verb-options.ts'
+import type { RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.ts'
 import type { Reader, Worker } from './engine/worker.ts'
 import type { Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
 
-export type { Command, SendOptions } from './sessions/command.ts'
-export type { ApprovalDecision } from './sessions/approval-decision.ts'
-
-export type SentReceipt = {
-  readonly eventId: string
-  readonly seq: number
-  readonly duplicate: boolean
-  /** The session waits for a person: the message is kept and comes after the decision. */
-  readonly queued: boolean
-}
 /** A caller that says how patient it is also waits that long for the result. */
 function followedBy({ raw = false, patienceMs }: RunOptions): Pick<Followed, 'raw' | 'patient'> {
   return { raw, patient: patienceMs !== undefined }
-}
-export type RunStream = AsyncIterable<StreamEvent> & {
-  readonly result: Promise<Result>
-  /** The result of a run that completed; rejects with `RunFailed` for any other end. */
-  orThrow(): Promise<Completed>
 }
 
 /** How many messages may wait in one session. */
@@ -65,7 +51,7 @@ export function checkSession(id: unknown): void {
     throw new Fault('invalid_input', 'A session id must be a text that is not empty.')
 }
 
-export class SessionHandle {
+export class SessionHandle implements Verbs {
   readonly id: string
   readonly #services: Services
   readonly #worker: Worker
@@ -76,7 +62,6 @@ export class SessionHandle {
     this.#worker = worker
   }
 
-  /** Admits a message durably. It resolves when the message is on disk; the work goes on by itself. */
   async send(input: Input, options: SendOptions = {}): Promise<SentReceipt> {
     checkSend(options)
     const receipt = await this.#enter(input, options)
@@ -84,7 +69,6 @@ export class SessionHandle {
     return receipt
   }
 
-  /** Several words at once, in order. One that is not valid leaves none of them said. */
   async steer(commands: readonly Command[]): Promise<void> {
     this.#check()
     const { store, random, redactor } = this.#services
@@ -149,7 +133,6 @@ export class SessionHandle {
     return { eventId: eventId(this.id, seq), seq, duplicate, queued: false }
   }
 
-  /** Sends and drives until that run settles or waits for a person. With nothing to send: the last run, driven to rest. */
   async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
     this.#check()
     checkRunOf(options)
@@ -169,7 +152,6 @@ export class SessionHandle {
     return this.streamFrom(options, async () => (await this.#enter(input, options)).seq)
   }
 
-  /** The whole conversation: what the model was shown, and what it will be shown next. */
   async messages(): Promise<readonly Message[]> {
     const { store } = this.#services
     const session = await headOf(store, this.id)
@@ -181,7 +163,6 @@ export class SessionHandle {
     return transcript.messages
   }
 
-  /** Allow or deny one pending call. The first decision stands. */
   async decide(decision: ApprovalDecision): Promise<SentReceipt> {
     checkDecision(decision)
     const other = await this.#other(decision)
@@ -245,7 +226,6 @@ export class SessionHandle {
     return { eventId: eventId(this.id, seq), seq, duplicate: false, queued: false }
   }
 
-  /** Answer one call that is owned outside. The first answer stands. */
   async answer(answer: Answer): Promise<SentReceipt> {
     const { callId, content, ok = true, by } = answer ?? ({} as Partial<Answer>)
     if (typeof ok !== 'boolean' || typeof content !== 'string')
@@ -267,10 +247,6 @@ export class SessionHandle {
     return receipt
   }
 
-  /**
-   * Takes back what the calls of a run changed, newest first: the last run, or the one whose `run.started` has this seq.
-   * What was changed since is left alone. The model is told at its next request.
-   */
   async undo(run?: number): Promise<readonly UndoneCall[]> {
     let undone: readonly UndoneCall[] | null = null
     const { value } = await this.#asOwner(async (session) => {
@@ -290,11 +266,7 @@ export class SessionHandle {
     return value
   }
 
-  /**
-   * A new session that goes on from here, or from an earlier event of this one. Nothing here changes: the new session reads this
-   * log up to that event. Only a reply whose calls are open there is taken along: each of them is asked about again.
-   */
-  async fork(options: ForkOptions = {}): Promise<SessionHandle> {
+  async fork(options: ForkOptions = {}): Promise<Verbs> {
     this.#check()
     checkFork(options)
     const { seq, agent } = await headOf(this.#services.store, this.id)
@@ -311,12 +283,10 @@ export class SessionHandle {
     return forked
   }
 
-  /** The log itself, from `after` on. */
   read(after = 0, limit?: number): Promise<Page> {
     return this.#services.store.read(this.id, after, limit)
   }
 
-  /** Nothing more will be accepted. What runs is interrupted first. */
   async close(): Promise<void> {
     await this.interrupt()
     await this.#worker.wake(this.id)

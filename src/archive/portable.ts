@@ -13,13 +13,13 @@ import { checkRootId } from '../stores/plan/id.ts'
 import type { Restoration } from '../stores/plan/plan.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { cardOf } from '../engine/card.ts'
-import { invalid } from './fields.ts'
-import { type Portable, type PortableBlob, type PortableLog, portable } from './event-shape.ts'
+import type { Portable, PortableBlob, PortableLog } from './portable-file.ts'
+import { checkPortable, invalid } from './schema-check.ts'
 import { bytesOf, mentionsIn, needs, soundLog } from './sound.ts'
 import { flag, optionsOf, text } from '../options.ts'
 import { readLog } from './replay.ts'
 
-export type { Portable } from './event-shape.ts'
+export type { Portable } from './portable-file.ts'
 
 type ImportOptions = { readonly id?: string }
 type ExportOptions = { readonly partial?: boolean }
@@ -88,7 +88,7 @@ function restoration(
 function copied(value: unknown): Portable {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(value) ?? 'null')
-    portable(copy, '')
+    checkPortable(copy)
     const { checksum, ...rest } = copy as Portable
     if (checksum !== checksumOf(rest)) throw invalid('it was changed or damaged: its checksum does not match.')
     return copy as Portable

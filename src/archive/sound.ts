@@ -1,13 +1,13 @@
 // Whether the events of an exported session are a log that a store could have written, and whether nothing of it was exchanged.
-// The shape of each event was checked before (shape.ts). Everything here refuses with one sentence and changes nothing.
+// The shape of each event was checked before (schema-check.ts). Everything here refuses with one sentence and changes nothing.
 import { hash } from 'node:crypto'
 import type { Event } from '../kernel/event.ts'
 import { Bug } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
 import { digestOf } from '../tools/core/admit.ts'
-import { invalid } from './fields.ts'
-import type { PortableBlob, PortableLog } from './event-shape.ts'
+import type { PortableBlob, PortableLog } from './portable-file.ts'
+import { invalid } from './schema-check.ts'
 import { isInbox } from './replay-decide.ts'
 
 export type Blobs = Readonly<Record<string, PortableBlob>>

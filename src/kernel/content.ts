@@ -1,5 +1,5 @@
 // The words events are made of: parts, gates, proposals, verdicts, limits, outcomes. Types only; what happens to them is event.ts.
-import type { Failure } from './failure.ts'
+// The schema that files are checked by is made of these types and those of event.ts: `npm run events`, after a change.
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
@@ -9,8 +9,19 @@ export type Frozen<T> = { readonly [K in keyof T]: T[K] }
 /** Every field writable, for the one owner that builds or changes it in place. */
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
+/** A text that is not empty. @minLength 1 */
+export type Name = string
+/** A SHA-256 in hexadecimal. @pattern ^[0-9a-f]{64}$ */
+export type Hash = string
+/** A whole number. @asType integer @maximum 9007199254740991 */
+export type Whole = number
+/** A moment in time. In ms since 1970, up to where calendars end: a later one would stop the session's clock. @maximum 8.64e15 */
+export type Moment = number
+/** The key of a call. `<seq of its agent.message>.<index>` never moves, so it is its idempotency key. @pattern ^[1-9]\d*\.\d+$ */
+export type CallKey = string
+
 /** Large payloads live outside the log, by hash. */
-export type BlobRef = Frozen<{ type: 'blob'; hash: string; bytes: number; media: string; name?: string }>
+export type BlobRef = Frozen<{ type: 'blob'; hash: Hash; bytes: Whole; media: string; name?: string }>
 
 export type Part =
   | Frozen<{ type: 'text'; text: string }>
@@ -23,12 +34,9 @@ export type Part =
 /** How often may a call run? `once` is the default: at most once, and `unknown` after a crash in the window. */
 export type EffectClass = 'read' | 'idempotent' | 'once'
 
-/** `<seq of the proposing agent.message>.<index>`: it never moves, so it is also the idempotency key. */
-export type CallKey = string
-
 /** Why a call does not simply run. */
 export type Gate = Frozen<
-  | ({ type: 'ask'; class: string; n: number; roles: readonly string[]; expiresAt: number | null } & Frozen<Asked>)
+  | ({ type: 'ask'; class: string; n: Whole; roles: readonly string[]; expiresAt: Moment | null } & Frozen<Asked>)
   /** `status`: a rule said no. Without it the call itself is wrong. */
   | { type: 'refuse'; failure: Failure; status?: 'denied'; retryKind?: string; metadata?: Json; ends?: string }
   | Outside
@@ -36,7 +44,7 @@ export type Gate = Frozen<
 /** `each`: no decision about another call counts for this one. */
 type Asked = { outside?: Outside; each?: true }
 /** Answered from outside: a host tool, a person, or a child: a new one of this agent, or one whose question this answers. */
-export type Outside = Frozen<{ type: 'outside'; child?: string; answers?: Frozen<{ session: string; call: CallKey }> }>
+export type Outside = Frozen<{ type: 'outside'; child?: Name; answers?: Frozen<{ session: Name; call: CallKey }> }>
 
 /** One call as admitted: what is stored, shown, approved and executed are these same bytes. `raw` is the model's own spelling. */
 export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: string } & Terms>
@@ -45,10 +53,10 @@ export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: stri
 // biome-ignore format: related fields share a line
 export type Terms = Frozen<{
   /** `digest` is of what is asked, and `place` of where it would act: an approval is for both. */
-  gate?: Gate; digest?: string; place?: string
+  gate?: Gate; digest?: Hash; place?: Hash
   /** Equal for calls that do the same, however they are spelled. Only for calls that were asked about. */
-  same?: string
-  effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: number; blocks?: true
+  same?: Hash
+  effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: Whole; blocks?: true
   /** A hook, or the policy as it is then, must allow it right before it starts. */
   clear?: true
 }>
@@ -57,7 +65,7 @@ export type Terms = Frozen<{
 export type Verdict = Frozen<
   | { type: 'final'; output?: Json }
   | { type: 'continue' }
-  | { type: 'retry_tool_output'; call: number; text: string }
+  | { type: 'retry_tool_output'; call: Whole; text: string }
   | { type: 'retry_user_message'; text: string }
   | { type: 'stop'; reason: string; as?: Outcome }
   | { type: 'unexpected'; reason: string }
@@ -93,6 +101,12 @@ export type Account = 'run' | 'session' | 'tree' | 'day'
 type Unpaid = { account?: Account; short?: Shortage }
 /** In millionths of a dollar. `held` is set aside for calls at work; `needed` is the most that the next call may cost. */
 export type Shortage = Frozen<{ limit: number; spent: number; held: number; needed: number }>
+
+/** Data for the model and for people: short, bounded, actionable. It never ends a run by itself. */
+export type Failure = Frozen<{ kind: FailureKind; message: string; recoverable?: boolean }>
+export type FailureKind =
+  | ('InvalidInput' | 'NotFound' | 'Denied' | 'Timeout' | 'NonZeroExit')
+  | ('Unavailable' | 'Interrupted' | 'Unknown' | 'Failed')
 
 export type CallStatus = 'ok' | 'error' | 'denied' | 'aborted' | 'timeout' | 'unknown'
 

@@ -2,16 +2,16 @@
 // A session is an append-only log of these. A new type needs a decision record. Two lanes:
 // - inbox events may be appended by anyone, at any time, and must be harmless in any interleaving;
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
-import type { Failure } from './failure.ts'
-import type { Allow, BlobRef, CallKey, CallStatus, Frozen, Json, Limits, NoteKind } from './content.ts'
-import type { ModelFailureClass, Outcome, Part, Proposal, Terms, Usage, Verdict } from './content.ts'
+import type { CallKey, Frozen, Hash, Json, Moment, Name, Whole } from './content.ts'
+import type { Allow, BlobRef, CallStatus, Failure, Limits, ModelFailureClass, NoteKind, Outcome } from './content.ts'
+import type { Part, Proposal, Terms, Usage, Verdict } from './content.ts'
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
-  | ({ type: 'user.message'; id: string; parts: readonly Part[]; when: 'next' | 'after' | 'now' } & Frozen<Sender>)
-  | ({ type: 'user.tool_confirmation'; id: string; call: CallKey; digest: string; allow: boolean } & Frozen<Decider>)
-  | ({ type: 'user.custom_tool_result'; id: string; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
-  | { type: 'user.interrupt'; id: string; mode: 'stop' | 'pause' | 'resume'; run?: number }
+  | ({ type: 'user.message'; id: Name; parts: readonly Part[]; when: 'next' | 'after' | 'now' } & Frozen<Sender>)
+  | ({ type: 'user.tool_confirmation'; id: Name; call: CallKey; digest: string; allow: boolean } & Frozen<Decider>)
+  | ({ type: 'user.custom_tool_result'; id: Name; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
+  | { type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume'; run?: Whole }
 >
 /** `patienceMs` is for the run that this message opens, instead of the agent's own. */
 type Sender = { by?: string; patienceMs?: number }
@@ -21,57 +21,49 @@ type Decider = { by: string; role?: string; why?: string; remember?: Json; scope
 type Answerer = { by?: string; metadata?: Json; parent?: CallKey; denied?: true }
 
 export type OwnerBody = Frozen<
-  | ({ type: 'session.created'; agent: string; planner: string } & Frozen<Origin>)
-  | ({ type: 'run.started'; inputs: readonly number[]; wakes: readonly string[]; limits: Limits } & Frozen<Begun>)
+  | ({ type: 'session.created'; agent: Name; planner: string } & Frozen<Origin>)
+  | ({ type: 'run.started'; inputs: readonly Whole[]; wakes: readonly string[]; limits: Limits } & Frozen<Begun>)
   /** `shows` are the seqs this request shows for the first time, in order: this is promotion. */
-  | { type: 'model.started'; shows: readonly number[]; allow?: Allow; held?: number; boost?: true }
+  | { type: 'model.started'; shows: readonly Whole[]; allow?: Allow; held?: number; boost?: true }
   | ({ type: 'agent.message'; parts: readonly Part[]; calls: readonly Proposal[]; verdict: Verdict } & Frozen<Paid>)
   | ({ type: 'model.failed'; class: ModelFailureClass; message: string; retryable: boolean } & Frozen<Again>)
   | { type: 'agent.tool_use'; call: CallKey }
   | { type: 'agent.custom_tool_use'; call: CallKey }
   | ({ type: 'agent.tool_result'; call: CallKey; status: CallStatus; content: string | BlobRef } & Frozen<Evidence>)
-  | { type: 'context.compacted'; cut?: number; summary?: string; cleared?: number; cost?: number }
+  | { type: 'context.compacted'; cut?: Whole; summary?: string; cleared?: Whole; cost?: number }
   | { type: 'note.added'; kind: NoteKind; text: string }
-  | { type: 'wake.scheduled'; due: number; reason: string; key: string; urgent?: true }
+  | { type: 'wake.scheduled'; due: Moment; reason: string; key: string; urgent?: true }
   /** A run could not begin because something was away: what would open it stays pending. `waitedMs` is all that took so far. */
-  | { type: 'run.deferred'; message: string; retryAt: number; waitedMs: number }
-  | { type: 'run.settled'; outcome: Outcome; inputs?: readonly number[]; wakes?: readonly string[] }
+  | { type: 'run.deferred'; message: string; retryAt: Moment; waitedMs: number }
+  | { type: 'run.settled'; outcome: Outcome; inputs?: readonly Whole[]; wakes?: readonly string[] }
   | { type: 'session.closed' }
   /** It came out of a file, where it was called `from`. What stands before this is history: nothing is done on its word. */
-  | { type: 'session.imported'; from: string }
+  | { type: 'session.imported'; from: Name }
   /** What an open run froze elsewhere is replaced by what holds here and now. */
   | ({ type: 'run.reviewed'; limits: Limits } & Frozen<Setup>)
   /** An open call gets its terms anew. What was decided about it before does not count any more. */
   | ({ type: 'call.reviewed'; call: CallKey } & Terms)
 >
 type Origin = { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork }
-/** `root` is the session at the top, `depth` how far this is below it. One that `parks` hears ends, and no questions. */
-export type Parent = Frozen<{ session: string; call: CallKey; root: string; depth: number; parks?: true } & Reading>
-/** The tool of the parent that reads kept texts: a long answer is kept, and names it for reading on. */
-type Reading = { reader?: string }
-type Fork = Frozen<{ session: string; seq: number }>
+/** `root` is `depth` levels up. One that `parks` hears ends, and no questions. `reader`: the parent's tool that reads long, kept answers. */
+export type Parent = Frozen<{ session: Name; call: CallKey; root: Name; depth: Whole; parks?: true; reader?: Name }>
+type Fork = Frozen<{ session: Name; seq: Whole }>
 /** `foreign`: a fork took it along from the session it came from. */
 type Begun = Setup & { foreign?: true }
 /** The frozen toolset, instructions and policy, by hash; the code that ran; tools that are missing, in sentences for people. */
-export type Setup = {
-  toolset: string
-  instructions: string
-  policy?: string
-  code?: string
-  warnings?: readonly string[]
-}
+export type Setup = { toolset: Hash; instructions: Hash; policy?: Hash; code?: string; warnings?: readonly string[] }
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
 /** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */
 type Spent = { usage?: Usage; cost?: number; assumed?: true }
-type Again = Spent & { route?: string; retryAt?: number; partial?: string; unasked?: true }
+type Again = Spent & { route?: string; retryAt?: Moment; partial?: string; unasked?: true }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks; `ends` says why the run must end. */
-type Evidence = Spent & { from?: number; failure?: Failure; retryKind?: string; metadata?: Json; ends?: string }
+type Evidence = Spent & { from?: Whole; failure?: Failure; retryKind?: string; metadata?: Json; ends?: string }
 
 export type EventBody = InboxBody | OwnerBody
 
 /** `at` never goes back: `wall` is what a clock said that was behind it. `epoch` is the writer's lease, or 0 for the inbox. */
-export type Envelope = Frozen<{ seq: number; at: number; wall?: number; epoch: number }>
+export type Envelope = Frozen<{ seq: Whole; at: Moment; wall?: Moment; epoch: Whole }>
 export type InboxEvent = Envelope & InboxBody
 export type OwnerEvent = Envelope & OwnerBody
 export type Event = InboxEvent | OwnerEvent

@@ -1,11 +1,6 @@
 // The three shapes of going wrong: Failure (data the model sees), Fault (operational, for the caller), Bug (a failed assertion).
 
-/** Data for the model and for people: short, bounded, actionable. It never ends a run by itself. */
-export type Failure = { readonly kind: FailureKind; readonly message: string; readonly recoverable?: boolean }
-
-export type FailureKind =
-  | ('InvalidInput' | 'NotFound' | 'Denied' | 'Timeout' | 'NonZeroExit')
-  | ('Unavailable' | 'Interrupted' | 'Unknown' | 'Failed')
+export type { Failure, FailureKind } from './content.ts'
 
 /** Closed on purpose: callers switch on it. */
 export type FaultCode =

@@ -1,6 +1,7 @@
 // The SQLite store keeps the contract, and what it alone promises of a healthy file: durability, group commit, one driver.
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
+import { SQL } from '../../src/stores/sqlite/schema.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { addSum, seedOf } from '../../src/stores/plan/checksum.ts'
 import {
@@ -178,6 +179,27 @@ describe('a healthy SQLite file', () => {
     }
   })
 
+  it('B-STORE-164: the newest sessions come out of an index, in a file of the fourth schema too; those of one status out of another', async () => {
+    const file = makeFile()
+    const first = sqlite(file)
+    for (const id of ['a', 'b', 'c']) await create(first, id)
+    await first.close()
+    meddle(file, (db) => db.exec('DROP INDEX heads_at; UPDATE meta SET version = 4'))
+    const store = open(file)
+    expect(await store.list({ newest: true, limit: 2 })).toHaveLength(2)
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 5 })
+    const planOf = (sql: string) =>
+      meddle(file, (db) => (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as Step[]).map(({ detail }) => detail))
+    const newest = planOf(SQL.listNewest)
+    expect(newest).toContain('SCAN h USING COVERING INDEX heads_at')
+    // Only sessions of the same millisecond are put in order, and at the end those that were found.
+    expect(newest).toContain('USE TEMP B-TREE FOR LAST TERM OF ORDER BY')
+    expect(newest.filter((step) => step.startsWith('SCAN '))).toHaveLength(1)
+    const ofStatus = planOf(SQL.listNewestStatus)
+    expect(ofStatus).toContain('SEARCH s USING INDEX sessions_status (status=?)')
+    expect(ofStatus.filter((step) => step.startsWith('SCAN '))).toEqual([])
+  })
+
   it('B-STORE-88: a file of the first schema is brought up to date when it is opened, with all that is due in it', async () => {
     const file = makeFile()
     const clock = new StillClock()
@@ -196,7 +218,7 @@ describe('a healthy SQLite file', () => {
       for (const column of ['urgent', 'tries', 'trouble', 'sum', 'card_sum'])
         db.exec(`ALTER TABLE sessions DROP COLUMN ${column}`)
       for (const table of ['heads', 'accounts', 'holds']) db.exec(`ALTER TABLE ${table} DROP COLUMN sum`)
-      db.exec(`DROP TABLE removals; DROP TABLE forks; DROP INDEX blob_refs_session; DROP TRIGGER events_stay;
+      db.exec(`DROP INDEX heads_at; DROP TABLE removals; DROP TABLE forks; DROP INDEX blob_refs_session; DROP TRIGGER events_stay;
         ALTER TABLE holds DROP COLUMN session;
         CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END`)
       db.exec('UPDATE meta SET version = 1')
@@ -204,7 +226,7 @@ describe('a healthy SQLite file', () => {
     const store = open(file, { clock })
     expect(await store.due(9)).toEqual(['sent', 'begun', 'wake'])
     expect(await store.claim('sent', 'w1', 9)).toMatchObject({ failed: 0 })
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 4 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 5 })
     // Others opened it before, and go on.
     const other = open(file, { clock })
     expect(await other.card('wake')).toMatchObject({ status: 'rescheduling' })

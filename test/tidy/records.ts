@@ -1,63 +1,7 @@
 // Rules that tie written things together: event types, golden logs, behaviour ids, links, and what may not be named.
 // It reads text and syntax only. What the words mean is for the tests that cite them.
 import { posix } from 'node:path'
-import {
-  type Node,
-  nameOf,
-  nodeAt,
-  nodesAt,
-  type SourceFile,
-  type TextFile,
-  type Violation,
-  violation,
-  walk,
-} from './source.ts'
-
-/** The `type` of every member of the EventBody union, wherever in the kernel its parts are declared. */
-export function eventTypes(kernel: readonly SourceFile[]): readonly string[] {
-  const declared = new Map<string, Node>()
-  for (const file of kernel) {
-    walk(file.program, (node) => {
-      const body = nodeAt(node, node.type === 'TSInterfaceDeclaration' ? 'body' : 'typeAnnotation')
-      const name = nameOf(nodeAt(node, 'id'))
-      const declares = node.type === 'TSInterfaceDeclaration' || node.type === 'TSTypeAliasDeclaration'
-      if (declares && name !== null && body !== null) declared.set(name, body)
-    })
-  }
-  const body = declared.get('EventBody')
-  return body === undefined ? [] : [...new Set(discriminantsIn(body, declared))].toSorted()
-}
-
-/** Follows unions, intersections, wrappers and names, and stops at the first object: inner objects have types too. */
-function discriminantsIn(node: Node, declared: ReadonlyMap<string, Node>): readonly string[] {
-  const follow = (nodes: readonly Node[]) => nodes.flatMap((inner) => discriminantsIn(inner, declared))
-  switch (node.type) {
-    case 'TSUnionType':
-    case 'TSIntersectionType':
-      return follow(nodesAt(node, 'types'))
-    case 'TSParenthesizedType':
-      return follow([nodeAt(node, 'typeAnnotation')].filter((inner) => inner !== null))
-    case 'TSTypeReference': {
-      const named = declared.get(nameOf(nodeAt(node, 'typeName')) ?? '')
-      const wrapped = nodesAt(nodeAt(node, 'typeArguments') ?? node, 'params')
-      return follow(named === undefined ? wrapped : [named, ...wrapped])
-    }
-    case 'TSTypeLiteral':
-      return nodesAt(node, 'members').flatMap(discriminantOf)
-    case 'TSInterfaceBody':
-      return nodesAt(node, 'body').flatMap(discriminantOf)
-    default:
-      return []
-  }
-}
-
-function discriminantOf(member: Node): readonly string[] {
-  if (nameOf(nodeAt(member, 'key')) !== 'type') return []
-  const annotation = nodeAt(member, 'typeAnnotation')
-  const literal = annotation && nodeAt(annotation, 'typeAnnotation')
-  const value = literal && nameOf(nodeAt(literal, 'literal'))
-  return value === null ? [] : [value]
-}
+import { nameOf, nodeAt, type SourceFile, type TextFile, type Violation, violation, walk } from './source.ts'
 
 export function unfoldedEvents(types: readonly string[], fold: SourceFile): readonly Violation[] {
   const cases = new Set<string | null>()

@@ -156,7 +156,7 @@ export function readCard(sql: Statements, session: string): Card | null {
 export function readList(sql: Statements, filter: Parameters<Store['list']>[0]): readonly Card[] {
   const { status, root, after = '', limit, newest } = filter
   const rows = (): unknown[] => {
-    if (newest) return sql.listNewest.all(status ?? null, limit)
+    if (newest) return status === undefined ? sql.listNewest.all(limit) : sql.listNewestStatus.all(status, limit)
     if (status === undefined)
       return root === undefined ? sql.list.all(after, limit) : sql.listRoot.all(after, root, limit)
     return root === undefined ? sql.listStatus.all(after, status, limit) : sql.listBoth.all(after, status, root, limit)

@@ -2,7 +2,7 @@
 import type { Database, Statement } from './driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 4
+export const SCHEMA_VERSION = 5
 
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
@@ -29,6 +29,9 @@ const FORKS = `
   CREATE TABLE forks (session INTEGER PRIMARY KEY, origin TEXT NOT NULL) STRICT;
   CREATE INDEX forks_origin ON forks (origin);
 `
+
+/** For the newest sessions: they are listed without looking at all the others. */
+const NEWNESS = 'CREATE INDEX heads_at ON heads (at);'
 
 const REFERRED = 'CREATE INDEX blob_refs_session ON blob_refs (session);'
 
@@ -72,7 +75,7 @@ export const SCHEMA = `
   CREATE TABLE snapshots (
     session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL
   ) STRICT;
-  ${REMOVALS}${FORKS}${REFERRED}
+  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}
 `
 
 /** From the schema before it to each schema, by number. */
@@ -110,13 +113,18 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
     ALTER TABLE accounts ADD COLUMN sum INTEGER;
     ALTER TABLE holds ADD COLUMN sum INTEGER;
   `,
+  5: NEWNESS,
 }
 
 const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.sum, s.card,
   s.card_sum AS cardSum, h.seq, h.at, h.pos, h.tail, h.sum AS headSum FROM sessions s JOIN heads h ON h.n = s.n`
 
-/** Only of those that are wanted more is read than the head. */
-const NEWEST = `SELECT n FROM heads JOIN sessions USING (n) WHERE root = id AND status = coalesce(?, status)
+/**
+ * Only of those that are wanted more is read than the head. CROSS: in the order of the index of times, and no further than the limit;
+ * of one status, which few have, those and no others.
+ */
+const NEWEST = 'SELECT h.n FROM heads h CROSS JOIN sessions s ON s.n = h.n WHERE root = id ORDER BY at DESC, id LIMIT ?'
+const NEWEST_STATUS = `SELECT h.n FROM sessions s CROSS JOIN heads h ON h.n = s.n WHERE status = ? AND root = id
   ORDER BY at DESC, id LIMIT ?`
 /** Of blobs: those that only this session refers to. */
 const ORPHANED = `hash IN (SELECT hash FROM blob_refs WHERE session = ?1)
@@ -125,7 +133,7 @@ const ORPHANED = `hash IN (SELECT hash FROM blob_refs WHERE session = ?1)
 /** When a worker should look, and how earlier looks went. */
 const TURN = 'due = ?, urgent = ?, tries = ?, trouble = ?, sum = ?'
 
-const SQL = {
+export const SQL = {
   // Transactions.
   begin: 'BEGIN IMMEDIATE',
   beginRead: 'BEGIN',
@@ -188,6 +196,7 @@ const SQL = {
   listRoot: `${CARD} WHERE s.id > ? AND s.root = ? ORDER BY s.id LIMIT ?`,
   listBoth: `${CARD} WHERE s.id > ? AND s.status = ? AND s.root = ? ORDER BY s.id LIMIT ?`,
   listNewest: `${CARD} WHERE s.n IN (${NEWEST}) ORDER BY h.at DESC, s.id`,
+  listNewestStatus: `${CARD} WHERE s.n IN (${NEWEST_STATUS}) ORDER BY h.at DESC, s.id`,
   // Money.
   account: 'SELECT cap, held, spent, assumed, sum FROM accounts WHERE id = ?',
   keepAccount: `INSERT INTO accounts (id, cap, held, spent, assumed, sum) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id)

@@ -1,0 +1,97 @@
+// What one can do with a session, and with sessions, wherever they are: the verbs as interfaces. In this process `Harness` and
+// session.ts have them; a client of a server can have the same. No verb takes or gives what could not be sent over a wire, but for
+// streams, which can be followed over one.
+import type { CardFilter, Page, Removal } from '../kernel/ports.ts'
+import type { Message } from '../kernel/transcript.ts'
+import type { Looked } from '../engine/worker.ts'
+import type { TreeCard } from '../stores/plan/tree-cost.ts'
+import type { ApprovalDecision } from './approval-decision.ts'
+import type { Command, SendOptions } from './command.ts'
+import type { Input } from './input.ts'
+import type { OriginOptions } from './origin.ts'
+import type { Completed, Result } from './result.ts'
+import type { StreamEvent } from './stream.ts'
+import type { UndoneCall } from './undo.ts'
+import type { Answer, ForkOptions, RunOptions, StreamOptions } from './verb-options.ts'
+
+/** The sessions of one store. */
+export interface Sessions {
+  /** A new session, on disk when this resolves. */
+  open(options?: OpenOptions): Promise<Session>
+  /** The session with this id. Nothing is read or written until a verb is used. */
+  session(id: string): Session
+  /** One input in a new session, to its end. */
+  run(input: Input, options?: RunOptions & AgentChoice): Promise<Result>
+  /** The same, as it happens. */
+  stream(input: Input, options?: StreamOptions & AgentChoice): RunStream
+  /**
+   * Sessions of the store, by their cards, with what each cost with its children: all of them, unless `limit` says how many. The
+   * next page comes `after` the last id.
+   */
+  list(filter?: Partial<CardFilter>): Promise<readonly TreeCard[]>
+  /**
+   * Forgets a session for good, with its children: its log, its files and what was held for it. Refused while it is driven
+   * (`session_busy`), and while a fork reads its log (`conflict`). The store notes `by` whom.
+   */
+  remove(session: string, options?: RemoveOptions): Promise<readonly Removal[]>
+  /** Looks at a session and drives it until it rests: the only way work is begun. With nothing to do it leaves no trace. */
+  wake(session: string): Promise<Looked>
+  /** Sessions themselves stay as they are. */
+  close(): Promise<void>
+}
+
+/** One session. Each verb either appends to its inbox or reads; a worker does the rest. */
+export interface Session {
+  readonly id: string
+  /** Admits a message durably. It resolves when the message is on disk; the work goes on by itself. */
+  send(input: Input, options?: SendOptions): Promise<SentReceipt>
+  /** Several words at once, in order. One that is not valid leaves none of them said. */
+  steer(commands: readonly Command[]): Promise<void>
+  /** Sends and drives until that run settles or waits for a person. With nothing to send: the last run, driven to rest. */
+  run(input?: Input, options?: SendOptions & RunOptions): Promise<Result>
+  /** The same, as it happens. */
+  stream(input?: Input, options?: StreamOptions & SendOptions): RunStream
+  /** The whole conversation: what the model was shown, and what it will be shown next. */
+  messages(): Promise<readonly Message[]>
+  /** Allow or deny one pending call. The first decision stands. */
+  decide(decision: ApprovalDecision): Promise<SentReceipt>
+  /** Answer one call that is owned outside. The first answer stands. */
+  answer(answer: Answer): Promise<SentReceipt>
+  /** Stops the session, or pauses it. What waited to be read is not answered after a stop. */
+  interrupt(mode?: 'stop' | 'pause'): Promise<SentReceipt>
+  /**
+   * Takes back what the calls of a run changed, newest first: the last run, or the one whose `run.started` has this seq.
+   * What was changed since is left alone. The model is told at its next request.
+   */
+  undo(run?: number): Promise<readonly UndoneCall[]>
+  /**
+   * A new session that goes on from here, or from an earlier event of this one. Nothing here changes: the new session reads this
+   * log up to that event. Only a reply whose calls are open there is taken along: each of them is asked about again.
+   */
+  fork(options?: ForkOptions): Promise<Session>
+  /** The log itself, from `after` on. */
+  read(after?: number, limit?: number): Promise<Page>
+  /** Nothing more will be accepted. What runs is interrupted first. */
+  close(): Promise<void>
+}
+
+export type SentReceipt = {
+  readonly eventId: string
+  readonly seq: number
+  readonly duplicate: boolean
+  /** The session waits for a person: the message is kept and comes after the decision. */
+  readonly queued: boolean
+}
+
+export type RunStream = AsyncIterable<StreamEvent> & {
+  readonly result: Promise<Result>
+  /** The result of a run that completed; rejects with `RunFailed` for any other end. */
+  orThrow(): Promise<Completed>
+}
+
+export type OpenOptions = AgentChoice & OriginOptions & { readonly id?: string }
+
+/** Which agent's session it is. Default: the harness's own. */
+export type AgentChoice = { readonly agent?: string }
+
+export type RemoveOptions = { readonly by?: string }

@@ -1,0 +1,124 @@
+// The verbs are interfaces: something that is no harness can have them too. Here a client that hands everything on as JSON texts, as
+// one over HTTP will. What each verb does is tested elsewhere.
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import {
+  defineTool,
+  Harness,
+  type RunStream,
+  type Script,
+  scripted,
+  type Session,
+  type Sessions,
+} from '../../src/index.ts'
+
+const pay = defineTool({
+  name: 'pay',
+  description: 'pays',
+  input: z.object({ amount: z.number() }),
+  approval: 'ask',
+  execute: async ({ amount }) => `paid ${amount}`,
+})
+const SCRIPT: Script = [{ calls: [{ tool: 'pay', args: { amount: 5 } }] }, 'Paid.', 'Again.', 'Forked.']
+
+describe('the verbs', () => {
+  it('B-VERB-23: a client that can send only JSON has them all, and its callers see no difference', async () => {
+    const harness = new Harness({ model: scripted(SCRIPT), tools: [pay] })
+    const near = await tell(harness)
+    await harness.close()
+    const behind = new Harness({ model: scripted(SCRIPT), tools: [pay] })
+    const far = await tell(clientOf(behind))
+    await behind.close()
+    expect(far).toEqual(near)
+    expect(near).toMatchObject({ waits: 'requires_action', paid: 'Paid.', streamed: 'Again.', forked: 'Forked.' })
+  })
+
+  it('B-VERB-24: no class of a session is a public name: sessions come from the verbs', async () => {
+    const names = Object.keys(await import('../../src/index.ts'))
+    expect(names).toContain('Harness')
+    for (const hidden of ['Session', 'Sessions', 'SessionHandle', 'Worker']) expect(names).not.toContain(hidden)
+  })
+})
+
+/** The same story, whoever has the verbs. */
+async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
+  const session = await sessions.open({ id: 's' })
+  const asked = await session.run('Pay 5.')
+  const [pending] = asked.pending
+  if (!pending) throw new Error('nothing is asked')
+  await session.decide({ ...pending, allow: true, by: 'me' })
+  const paid = await sessions.session('s').run()
+  const types: string[] = []
+  const stream = session.stream('And again.')
+  for await (const event of stream) if (event.type !== 'delta') types.push(event.type)
+  const streamed = await stream.orThrow()
+  const fork = await session.fork({ id: 'f' })
+  const forked = await fork.run('Elsewhere.')
+  await fork.send('More.', { when: 'after' })
+  await fork.interrupt()
+  await fork.close()
+  const messages = await session.messages()
+  const log = await session.read(2, 3)
+  const listed = await sessions.list({ newest: true })
+  await sessions.wake('s')
+  const removed = await sessions.remove('f', { by: 'me' })
+  return {
+    waits: asked.status,
+    paid: paid.text,
+    streamed: streamed.text,
+    forked: forked.text,
+    types,
+    said: messages.map(({ role }) => role),
+    log: log.events.map(({ type }) => type),
+    listed: listed.map((card) => card.session).toSorted(),
+    removed: removed.map((removal) => removal.session),
+  }
+}
+
+/** Everything goes over as a text and comes back as one. */
+function clientOf(sessions: Sessions): Sessions {
+  return overWire(sessions, {
+    open: async (options) => sessionClient(sessions, (await sessions.open(sent(options))).id),
+    session: (id) => sessionClient(sessions, id),
+    stream: (input, options) => streamClient(sessions.stream(sent(input), sent(options))),
+  })
+}
+
+function sessionClient(sessions: Sessions, id: string): Session {
+  const session = sessions.session(id)
+  return overWire(session, {
+    id,
+    stream: (input, options) => streamClient(session.stream(sent(input), sent(options))),
+    fork: async (options) => sessionClient(sessions, (await session.fork(sent(options))).id),
+  })
+}
+
+function streamClient(stream: RunStream): RunStream {
+  const result = async () => sent(await stream.result)
+  return {
+    get result() {
+      return result()
+    },
+    orThrow: async () => sent(await stream.orThrow()),
+    async *[Symbol.asyncIterator]() {
+      for await (const event of stream) yield sent(event)
+    },
+  }
+}
+
+/** Each verb, with its arguments and its answer sent over. What answers with a session or a stream is its own. */
+function overWire<T extends object>(far: T, own: Partial<T>): T {
+  return new Proxy(own as T, {
+    get: (_, verb) => {
+      if (verb in own || !(verb in far)) return Reflect.get(own, verb) as unknown
+      return async (...given: readonly unknown[]) => {
+        const act = Reflect.get(far, verb) as (...sent: readonly unknown[]) => Promise<unknown>
+        return sent(await act.apply(far, given.map(sent)))
+      }
+    },
+  })
+}
+
+function sent<T>(value: T): T {
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T)
+}
