@@ -2,7 +2,7 @@
 // classes: two versions of the package may be installed.
 import type { ProviderFailureClass } from '../../kernel/content.ts'
 import type { ModelFailure } from '../../kernel/ports.ts'
-import { failure, failureOf, retryAfter, troubleIn } from '../http/failures.ts'
+import { failure, failureOf, isObjectOrList, retryAfter, troubleIn } from '../http/failures.ts'
 
 const CLASSES: Readonly<Record<string, ProviderFailureClass>> = {
   AI_LoadAPIKeyError: 'auth',
@@ -46,8 +46,4 @@ function wordsOf(error: { readonly [key: string]: unknown }): string {
   const words = (typeof message === 'string' && message) || (typeof name === 'string' && name) || 'The call failed.'
   const why = isObjectOrList(cause) && typeof cause['message'] === 'string' ? cause['message'] : ''
   return why === '' || words.includes(why) ? words : `${words} (${why})`
-}
-
-function isObjectOrList(value: unknown): value is { readonly [key: string]: unknown } {
-  return value !== null && typeof value === 'object'
 }

@@ -14,9 +14,10 @@ import type { Request, ToolSchema } from '../../kernel/ports.ts'
 import { familyOf, markOf, type Origin } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
 import type { PriceTable } from '../price.ts'
+import { unseen } from '../protocols/media.ts'
 import { idPatterns, type SoundCall, sound, type Turn } from '../protocols/sound.ts'
 import { isStrict } from '../protocols/strict.ts'
-import { toolSchema } from '../protocols/tool-schema.ts'
+import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
 
 /** What is absent is left to the provider. */
 export type AiSdkSettings = {
@@ -59,8 +60,6 @@ export function optionsFor(
   }
 }
 
-const OUTPUT_TOOL = 'Gives the final answer. Call it once, alone, when the work is done.'
-
 function toolsOf({ tools, output }: Request, family: string): LanguageModelV3FunctionTool[] {
   const all: ToolSchema[] = [...tools]
   if (output?.mode === 'tool') all.push({ name: output.name, description: OUTPUT_TOOL, parameters: output.schema })
@@ -102,9 +101,7 @@ function userPart(part: Part, files: boolean): readonly (LanguageModelV3TextPart
   if (part.type !== 'data') return []
   const { media, data, name } = part
   if (files) return [{ type: 'file', mediaType: media, data, ...(name === undefined ? {} : { filename: name }) }]
-  const bytes = Buffer.byteLength(data, 'base64')
-  const text = `[file ${name ?? 'without a name'} (${media}, ${bytes} bytes) cannot be shown to this model]`
-  return [{ type: 'text', text }]
+  return [{ type: 'text', text: unseen(part) }]
 }
 
 /** In the order it came, as far as the marks tell; else texts before calls. What another provider thought is told as text. */

@@ -86,3 +86,10 @@ const DEFAULTS = { protocol: 'chat', keys: [], keyHeader: 'authorization', quirk
 export const endpoints: Readonly<Record<string, Endpoint>> = Object.fromEntries(
   Object.entries<Entry>(entries).map(([name, entry]) => [name, { name, ...DEFAULTS, ...entry }]),
 )
+
+const SECRET_HEADER = /auth|key|token|secret|cookie/i
+
+/** The secret in a header: the last word, as in `Bearer abc`. Null if the header holds none. */
+export function secretIn(name: string, value: string): string | null {
+  return SECRET_HEADER.test(name) ? (value.trim().split(/\s+/).at(-1) ?? '') : null
+}

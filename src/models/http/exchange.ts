@@ -1,6 +1,7 @@
 // One request to one provider and what it came to: exactly one Reply or ModelFailure, never a throw, never later than its
 // deadlines, whatever the other side or the client in between does. Nothing is retried here.
 import type { CallContext, Clock, Delta, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import { secretIn } from './endpoints.ts'
 import { failure, failureOf, retryAfter, troubleIn } from './failures.ts'
 import { frame, type Framing, UNFRAMED } from './framing.ts'
 import type { Protocol, Target, WireEvent } from '../protocols/protocol.ts'
@@ -186,7 +187,7 @@ class Answer<State> {
 
   result(): Reply | ModelFailure {
     if (this.#streams) return this.#told(this.#protocol.finish(this.#state))
-    const body = new TextDecoder().decode(joined(this.#chunks))
+    const body = new TextDecoder().decode(Buffer.concat(this.#chunks))
     if (this.#status === 200) return this.#told(this.#protocol.whole(body, this.#target))
     if (this.#status >= 300 && this.#status < 400) {
       const where = hostOf(this.#headers['location'])
@@ -233,23 +234,16 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-const SECRET_HEADER = /auth|key|token|secret|cookie/i
-
 /** Some hosts repeat the key in what they say about it. */
 function withoutKeys(text: string, headers: Exchange<unknown>['headers']): string {
   return Object.entries(headers).reduce((said, [name, value]) => {
-    // Of `Bearer abc` it is the last word that must not be seen.
-    const secret = SECRET_HEADER.test(name) ? value.trim().split(/\s+/).at(-1) : undefined
+    const secret = secretIn(name, value)
     return secret ? said.replaceAll(secret, '[key]') : said
   }, text)
 }
 
 function isPing({ event, data }: WireEvent): boolean {
   return event === 'ping' || data === ''
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  return Buffer.concat(chunks)
 }
 
 function hostOf(location: string | undefined): string {

@@ -113,6 +113,6 @@ export function retryAfter(headers: Readonly<Record<string, string>>): { readonl
   return wait >= 0 ? { retryAfterMs: Math.min(wait, RETRY_MS_MAX) } : {}
 }
 
-function isObjectOrList(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObjectOrList(value: unknown): value is Readonly<Record<string, unknown>> {
   return value !== null && typeof value === 'object'
 }

@@ -1,8 +1,8 @@
 // A model behind an address: an endpoint of the table, a protocol, a key and a transport, as one Model. What a call came to is
 // exchange.ts; this is who is asked, and what it costs.
 import type { CallContext, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
-import type { Endpoint } from './endpoints.ts'
-import type { Deadlines, Exchange } from './exchange.ts'
+import { type Endpoint, secretIn } from './endpoints.ts'
+import type { Deadlines, Exchange, exchange } from './exchange.ts'
 import { failure } from './failures.ts'
 import { Limiter } from './limiter.ts'
 import {
@@ -23,9 +23,7 @@ import {
 import type { Able } from '../output.ts'
 import { checkPrices, checkTokens, FREE, priceIn, type PriceTable, type Profile, profileOf } from '../price.ts'
 import type { Effort, Protocol, Settings, Target } from '../protocols/protocol.ts'
-import { thinkingOf } from '../protocols/messages/thinking.ts'
-import { withoutRefused } from './refused.ts'
-import type * as Wire from './wire.ts'
+import { thinkingOf } from '../protocols/thinking.ts'
 
 /** A model whose price, size and abilities are known, as far as anybody knows them. */
 export interface Priced extends Model {
@@ -78,7 +76,7 @@ export const HOSTED_OPTIONS: Checks<HostedOptions> = {
 }
 
 /** What the first call loads and puts together, and all later ones use. */
-type Client = { readonly exchange: typeof Wire.exchange; readonly order: Exchange<unknown> }
+type Client = { readonly exchange: typeof exchange; readonly order: Exchange<unknown> }
 
 /** How many tokens an answer may have where nobody said. */
 export const OUTPUT_TOKENS = 8_192
@@ -138,11 +136,11 @@ export class HostedModel implements Priced {
     }
     const held = await this.#limiter.pass(name, context)
     if (held) return held
-    const { exchange, order } = (this.#client ??= await this.#open())
+    const { exchange: send, order } = (this.#client ??= await this.#open())
     const sealedAfter = this.#sealed.get(request.session)
     let target = sealedAfter === undefined ? order.target : { ...order.target, sealedAfter }
     for (;;) {
-      const answer = await exchange(target === order.target ? order : { ...order, target }, request, context)
+      const answer = await send(target === order.target ? order : { ...order, target }, request, context)
       if (answer.type === 'reply') return this.#costed(answer)
       this.#limiter.told(answer, context)
       // Part of the request was refused, and it can do without: it is made again at once.
@@ -151,7 +149,7 @@ export class HostedModel implements Priced {
       target = rest
       // What was refused once is not sent again: a seal in its session, a summary in all of them.
       if (target.sealedAfter !== undefined) this.#sealed.set(request.session, target.sealedAfter)
-      this.#client = { exchange, order: { ...order, target: { ...order.target, quirks: target.quirks } } }
+      this.#client = { exchange: send, order: { ...order, target: { ...order.target, quirks: target.quirks } } }
     }
   }
 
@@ -171,7 +169,11 @@ export class HostedModel implements Priced {
   }
 
   async #open(): Promise<Client> {
-    const [protocol, wire] = await Promise.all([this.#load(), import('./wire.ts')])
+    const [protocol, { DEADLINES, exchange, OWN_DEADLINES }, { fetchTransport, httpTransport }] = await Promise.all([
+      this.#load(),
+      import('./exchange.ts'),
+      import('./transport.ts'),
+    ])
     const { fetch: send, baseUrl, deadlines } = this.#options
     const { keyHeader, headers, keys } = this.#endpoint
     const auth =
@@ -181,10 +183,10 @@ export class HostedModel implements Priced {
       target: this.#target,
       url: (baseUrl ?? this.#endpoint.baseUrl).replace(/\/+$/, ''),
       headers: { ...headers, ...auth, ...this.#options.headers },
-      transport: send ? wire.fetchTransport(send) : wire.httpTransport,
-      deadlines: { ...(keys.length === 0 ? wire.OWN_DEADLINES : wire.DEADLINES), ...given(deadlines ?? {}) },
+      transport: send ? fetchTransport(send) : httpTransport,
+      deadlines: { ...(keys.length === 0 ? OWN_DEADLINES : DEADLINES), ...given(deadlines ?? {}) },
     }
-    return { exchange: wire.exchange, order }
+    return { exchange, order }
   }
 
   /** What the provider charged, if it says so; else what its prices say. */
@@ -212,14 +214,12 @@ function thinkingTokens(reasoning: Settings['reasoning'] = 'off'): number {
 }
 
 function headerSecrets(endpoint: Endpoint, more: HostedOptions['headers'] = {}): Readonly<Record<string, string>> {
-  const secret = Object.entries({ ...endpoint.headers, ...more }).filter(([name]) => SECRET_HEADER.test(name))
-  // Of `Bearer abc` it is the last word that must not be seen.
-  return Object.fromEntries(
-    secret.map(([name, value]) => [nameOf(endpoint, name), value.trim().split(/\s+/).at(-1) ?? '']),
-  )
+  const found = Object.entries({ ...endpoint.headers, ...more }).flatMap(([name, value]) => {
+    const secret = secretIn(name, value)
+    return secret === null ? [] : [[nameOf(endpoint, name), secret] as const]
+  })
+  return Object.fromEntries(found)
 }
-
-const SECRET_HEADER = /auth|key|token|secret|cookie/i
 
 /** A name that a mark of the redactor can hold. */
 function nameOf({ name }: Endpoint, what: string): string {
@@ -246,4 +246,34 @@ function nativeOf({ protocol, quirks }: Endpoint): Able['native'] {
 
 export function isPriced(model: Model): model is Priced {
   return 'profile' in model
+}
+
+// What a provider refused in a request and the request can do without: the same target, without it. Pure; each thing is left
+// out once, so that nobody is asked for ever.
+
+/** A conversation the provider no longer has. */
+const FORGOTTEN = /previous_response_not_found/
+/** A signature or a seal it no longer takes: its key changed, or the model behind the name did. */
+const SEALED = new RegExp(
+  [
+    'invalid_encrypted_content|encrypted content .{0,80}could not be',
+    'invalid .{0,20}in .?(redacted_)?thinking.? block',
+    'thinking.? blocks .{0,80}cannot be modified',
+  ].join('|'),
+  'i',
+)
+/** Only organisations that OpenAI has verified may read a summary of what was thought. */
+const SUMMARY = /reasoning\.summary|verified to generate reasoning summaries/i
+
+/** Null: there is nothing to leave out, and the refusal stands. */
+function withoutRefused(answer: ModelFailure, target: Target, request: Request): Target | null {
+  if (answer.class !== 'bad_request') return null
+  const { message } = answer
+  const { settings, quirks, unlinked, sealedAfter = 0 } = target
+  if (settings.chain === true && !unlinked && FORGOTTEN.test(message)) return { ...target, unlinked: true }
+  if (!quirks.lacks?.includes('summary') && SUMMARY.test(message)) {
+    return { ...target, quirks: { ...quirks, lacks: [...(quirks.lacks ?? []), 'summary'] } }
+  }
+  const last = request.messages.at(-1)?.seq ?? 0
+  return last > sealedAfter && SEALED.test(message) ? { ...target, sealedAfter: last } : null
 }

@@ -3,6 +3,7 @@
 import type { Json, Part, Usage } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../../kernel/ports.ts'
+import { failure } from '../http/failures.ts'
 import { anything, filled, listOf, ms, needed, oneOf, optionsOf, text, within } from '../../options.ts'
 
 export type ScriptedCall = { readonly tool: string; readonly args?: Json; readonly id?: string }
@@ -100,8 +101,7 @@ export function scripted(script: Script, name = 'scripted'): Model {
         if (onAbort === 'stop' && !('error' in step)) return failure('other', 'aborted')
       }
       if (!('error' in step)) return say(step, request, context)
-      const failed = failure(step.error, step.message ?? `scripted ${step.error}`)
-      return step.retryAfterMs === undefined ? failed : { ...failed, retryAfterMs: step.retryAfterMs }
+      return failure(step.error, step.message ?? `scripted ${step.error}`, step.retryAfterMs)
     },
   }
 }
@@ -123,12 +123,6 @@ function say(step: Said, request: Request, context: CallContext): Reply {
   const finish = step.finish ?? (calls.length > 0 ? 'calls' : 'stop')
   const reply = { type: 'reply', parts, calls: asked, finish, usage: step.usage ?? null } as const
   return step.cost === undefined ? reply : { ...reply, cost: step.cost }
-}
-
-const RETRYABLE: ReadonlySet<ModelFailure['class']> = new Set(['rate_limit', 'server', 'network', 'timeout'])
-
-function failure(kind: ModelFailure['class'], message: string): ModelFailure {
-  return { type: 'failure', class: kind, message, retryable: RETRYABLE.has(kind) }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -13,3 +13,15 @@ export function json(value: Json): string {
 function whole(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.replace(HALF_PAIR, '\ufffd') : value
 }
+
+/** A JSON object of fields that are JSON already. The caller's own fields come last and replace others of the same name. */
+export function bodyOf(fields: Map<string, string>, own: Readonly<Record<string, Json>> = {}): string {
+  for (const [name, value] of Object.entries(own)) {
+    fields.delete(name)
+    fields.set(name, json(value))
+  }
+  // Not join: it would copy the whole history once more.
+  let body = ''
+  for (const [name, text] of fields) body += `${body === '' ? '{' : ','}${json(name)}:${text}`
+  return `${body}}`
+}

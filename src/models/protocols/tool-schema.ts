@@ -17,6 +17,9 @@ const DEPTH_MAX = 8
 /** https://github.com/anthropics/claude-code/issues/10606: `oneOf`, `allOf`, `anyOf`, `enum` and `not` are refused at the top. */
 const ROOT_REFUSED = [...CHOICES, 'enum', 'const', 'not'] as const
 
+/** The description of the tool that takes the final answer. */
+export const OUTPUT_TOOL = 'Gives the final answer. Call it once, alone, when the work is done.'
+
 export function toolSchema(parameters: Json): Json {
   const given: Fields = isObject(parameters) ? parameters : {}
   if (!hasRootChoice(given)) {
