@@ -1,12 +1,12 @@
-// JSON for every provider: half of a surrogate pair makes the whole body invalid for some parsers, so it becomes U+FFFD.
-// Signed blocks are not written by this, they go back as they came.
+// JSON for requests. Half a surrogate pair makes the body invalid for some parsers, so it becomes U+FFFD. Signed blocks must go
+// back unchanged and do not use this.
 import type { Json } from '../../kernel/content.ts'
 
 const HALF_PAIR = /\p{Surrogate}/gu
 
 export function json(value: Json): string {
   const text = JSON.stringify(value)
-  // JSON.stringify escapes half pairs and nothing else this way, so most values are written once and never searched again.
+  // JSON.stringify escapes only half pairs as \ud…, so most values need no second pass.
   return text.includes('\\ud') ? JSON.stringify(value, whole) : text
 }
 
