@@ -1,4 +1,4 @@
-// From words to a call: which command, its words and its flags. What is not understood is said in one line, with a suggestion.
+// Parses arguments into a call: command, words and flags. An unknown one is an error of one line, with a suggestion.
 import { parseArgs } from 'node:util'
 import { nearest } from '../options.ts'
 import { EXIT, Refusal } from './exit.ts'
@@ -6,7 +6,7 @@ import { type Entry, TABLE } from './table.ts'
 
 type Value = string | boolean | readonly (string | boolean)[] | undefined
 
-/** One call of one command, as its file gets it. */
+/** The parsed arguments of a command. */
 export type Call = {
   readonly words: readonly string[]
   text(flag: string): string | undefined

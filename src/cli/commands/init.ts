@@ -1,4 +1,4 @@
-// `terret init`: writes a user configuration, once, and says where the key goes.
+// `terret init`: writes a user configuration once, and prints where the key goes.
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Call } from '../args.ts'

@@ -1,5 +1,5 @@
-// `terret memory`: the runtime files of a session, and what the agent of this folder learned: shown, searched, kept, forgotten.
-// The files are made from the log; whoever changes them changes nothing but what is shown here.
+// `terret memory`: shows the runtime files of a session, and shows, searches, promotes and removes the learnings of this folder. The
+// files are made from the log; changing them changes only what is shown here.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Event } from '../../kernel/index.ts'
@@ -99,7 +99,7 @@ async function rebuild(place: Place, call: Call, name: string): Promise<number> 
 
 type Act = Remembered & { readonly call: Call; readonly given: string; readonly top: number | undefined }
 
-/** Somebody waits for the answer, and it is not a run that would go on without it. */
+/** A person waits for the answer, so it may take longer than in a run. */
 const SEARCH_MS = 30_000
 const LEAST_SCORE = 0.01
 
@@ -147,13 +147,13 @@ function headOf({ id, kind, title, at }: Pick<Learned, 'id' | 'kind' | 'title' |
   return `${shortName(id)}  ${kind.padEnd(10)}  ${new Date(at).toISOString().slice(0, 10)}  ${oneLine(title)}`
 }
 
-/** `session:seq`, with the session as people type it. */
+/** `session:seq`, with a short session id. */
 function shortName(id: string): string {
   const at = id.lastIndexOf(':')
   return `${shortId(id.slice(0, at))}${id.slice(at)}`
 }
 
-/** The one that a whole id means, or one whose session is shortened. */
+/** The learning with this id, in full or with a short session id. */
 function learningOf(all: readonly Learned[], name: string): Learned {
   const cut = name.lastIndexOf(':')
   const [start, end] = [name.slice(0, cut), name.slice(cut)]

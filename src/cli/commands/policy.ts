@@ -1,4 +1,4 @@
-// `terret policy`: what may run here, what is asked and what is denied; and what would become of one call.
+// `terret policy`: the rules that apply here, and the verdict on one call.
 import { describeRule, judge, type Tool } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
 import { approvalOf, toolNamed } from '../state/agent.ts'
