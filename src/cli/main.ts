@@ -49,7 +49,9 @@ const COMMANDS: Commands = {
 // A reader that stops early, such as `head`, is not an error.
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   if (code === 'EPIPE') process.exit(EXIT.ok)
-  warn(`terret: What was to be printed could not be written (${code ?? message}). What is there is not all of it.`)
+  warn(
+    `terret: The output could not be written (${code ?? message}), so it is incomplete. Free space, or write to another place.`,
+  )
   process.exit(EXIT.store)
 })
 // A closed stderr must not stop a run.

@@ -7,7 +7,7 @@ import type { Moving } from './screen.ts'
 import { clippedToWidth, fitted, spoken, wrapped } from '../present/text.ts'
 import { clean, oneLine } from '../present/clean.ts'
 import { budgetText, UNWHOLE } from '../present/ending.ts'
-import { CUT, isStopped } from '../present/outcome.ts'
+import { decisionText, CUT, isStopped } from '../present/outcome.ts'
 import { outageText } from '../present/outage.ts'
 import { textOf } from '../../view/text.ts'
 
@@ -159,9 +159,7 @@ export class ChatView {
         return this.#warn(outageText(event) ?? '')
       case 'user.tool_confirmation':
         if (this.decided.has(event.call)) return
-        return this.#aside(
-          `${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`,
-        )
+        return this.#aside(decisionText(event))
       case 'user.custom_tool_result':
         return this.calls.take(event)
       case 'note.added':

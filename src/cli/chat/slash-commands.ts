@@ -165,7 +165,7 @@ async function decide(chat: Talk, words: readonly string[], allow: boolean): Pro
   const why = words.slice(named ? 1 : 0).join(' ')
   if (!named && (found.length > 1 || (allow && why !== ''))) {
     const names = found.map(({ callId, tool }) => `${callId} (${oneLine(tool)})`)
-    throw new Refusal(EXIT.usage, `Name the call: ${names.join(', ')}`)
+    throw new Refusal(EXIT.usage, `Several calls wait. Name one of them: ${names.join(', ')}`)
   }
   const meant = named ?? first
   if (meant.needs === 'answer' || (allow && isBudget(meant)) || !chat.isShown(meant)) {
@@ -211,8 +211,9 @@ const MODES = {
 async function mode(chat: Talk, [wanted]: readonly string[]): Promise<void> {
   const now = chat.options.setup.mode
   if (wanted === undefined) return chat.view.note(`  ${now}: ${MODES[now]} · change it with /mode plan, ask or auto`)
-  if (!Object.hasOwn(MODES, wanted)) throw new Refusal(EXIT.usage, 'A mode is plan, ask or auto.')
-  if ((await waiting(chat)).length > 0) throw new Refusal(EXIT.conflict, 'Decide what waits first: /pending')
+  if (!Object.hasOwn(MODES, wanted)) throw new Refusal(EXIT.usage, 'Unknown mode. Choose plan, ask or auto.')
+  if ((await waiting(chat)).length > 0)
+    throw new Refusal(EXIT.conflict, 'A call waits for a decision. Decide it first: /pending')
   chat.wish = { type: 'mode', mode: wanted }
 }
 
@@ -233,7 +234,7 @@ function session({ session: handle, wayBack, options: { setup }, view }: Talk): 
 
 async function exportTo({ session: handle, view }: Talk, [out]: readonly string[]): Promise<void> {
   if (!handle) return view.note('There is nothing to write yet.')
-  if (out === undefined) throw new Refusal(EXIT.usage, 'Say where to: /export chat.md')
+  if (out === undefined) throw new Refusal(EXIT.usage, 'The file name is missing. Usage: /export chat.md')
   const format = /\.(md|jsonl|json)$/.exec(out)?.[1] ?? 'folder'
   const { exportTo: write } = await import('../commands/export.ts')
   await write(callOf([handle.id], { format, out }))

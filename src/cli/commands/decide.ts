@@ -89,7 +89,7 @@ async function ruleFor(place: Place, call: Call, { root }: Card, pending: Pendin
   const setup = await setupFor(place.home, workplaceOf(place, root), wishesOf(call))
   const rule = pending && (await rememberable(setup, pending))
   if (rule) return { setup, rule }
-  const why = 'This is asked each time, whatever is kept. Approve it without --always.'
+  const why = 'This call is asked about each time, so a saved rule would have no effect. Approve it without --always.'
   throw new Refusal(EXIT.usage, why)
 }
 

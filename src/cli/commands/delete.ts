@@ -35,7 +35,7 @@ async function isMeant(place: Place, call: Call, card: Card): Promise<boolean> {
   const sure = call.is('yes')
   if (!sure && (call.is('json') || !isAttended())) {
     const what = `Session ${shortId(session)} has ${countOf(card.seq, 'event')}, and is gone for good when it is removed.`
-    throw new Refusal(EXIT.usage, `${what} Say that you mean it: terret delete ${shortId(session)} --yes`)
+    throw new Refusal(EXIT.usage, `${what} Confirm with: terret delete ${shortId(session)} --yes`)
   }
   if (!call.is('json')) for (const line of await lossOf(place, card)) warn(line)
   if (sure) return true

@@ -23,7 +23,7 @@ export function exportTo(call: Call): Promise<number> {
   if (!format) throw new Refusal(EXIT.usage, `--format must be one of: ${FORMATS.join(', ')}, not "${given}".`)
   const out = call.text('out')
   if (format === 'folder' && out === undefined)
-    throw new Refusal(EXIT.usage, 'Say where to: --format folder --out PATH')
+    throw new Refusal(EXIT.usage, '--out is missing. Usage: --format folder --out PATH')
   return readPlace(async (place) => {
     const { session } = await sessionOf(place, call.words[0] ?? '')
     if (format === 'folder') await writeFolder(place, session, out ?? '')
@@ -183,6 +183,6 @@ function makeNew(folder: string): void {
 
 function unwritable(path: string, error: unknown): Refusal {
   if (isErrno(error, 'EEXIST'))
-    return new Refusal(EXIT.conflict, `${path} is there already. Name another place, or remove it.`)
-  return new Refusal(EXIT.usage, `${path} cannot be written (${codeOf(error)}). Name a place that can.`)
+    return new Refusal(EXIT.conflict, `${path} exists already. Name another place, or remove it.`)
+  return new Refusal(EXIT.usage, `${path} cannot be written (${codeOf(error)}). Name another place.`)
 }

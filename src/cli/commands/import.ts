@@ -33,12 +33,12 @@ function read(file: string): unknown {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new Refusal(EXIT.missing, `${file} cannot be read (${codeOf(error)}).`)
+    throw new Refusal(EXIT.missing, `${file} cannot be read (${codeOf(error)}). Check the path and its permissions.`)
   }
   try {
     return JSON.parse(text)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new Refusal(EXIT.usage, `${file} is no valid JSON: ${why}. Export it again with --format json.`)
+    throw new Refusal(EXIT.usage, `${file} is not valid JSON: ${why}. Export it again with --format json.`)
   }
 }

@@ -22,9 +22,12 @@ import { workflowOf } from '../state/workflows.ts'
 export function interactive(call: Call): Promise<number> {
   const [name] = call.words
   if (call.is('json') || process.stdin.isTTY !== true || process.stdout.isTTY !== true)
-    throw new Refusal(EXIT.usage, 'A chat needs a terminal. In a script, say: terret run TASK')
+    throw new Refusal(EXIT.usage, 'A chat needs a terminal. In a script, use: terret run TASK')
   if (name !== undefined && call.is('continue'))
-    throw new Refusal(EXIT.usage, 'Name a session, or say --continue for the last one of this folder, not both.')
+    throw new Refusal(
+      EXIT.usage,
+      'A session and --continue exclude each other. Name a session, or use --continue for the last one of this folder.',
+    )
   const wanted = call.is('continue') ? 'latest' : name
   return inPlace(async (place) => {
     const card = wanted === undefined ? null : await sessionOf(place, wanted)
@@ -37,7 +40,7 @@ export function interactive(call: Call): Promise<number> {
     if (card && workflowOf(card.agent) !== null)
       throw new Refusal(
         EXIT.usage,
-        `Session ${shortId(card.session)} is a report, and no chat. Go on with: ${typed(`resume ${shortId(card.session)}`)}`,
+        `Session ${shortId(card.session)} is a report, not a chat. Go on with: ${typed(`resume ${shortId(card.session)}`)}`,
       )
     return held(place, card, call)
   })

@@ -23,7 +23,8 @@ export async function mcp(call: Call): Promise<number> {
   if (name === undefined || (verb !== 'add' && verb !== 'remove'))
     throw new Refusal(EXIT.usage, 'Usage: terret mcp add NAME -- COMMAND…, list, approve NAME, or remove NAME')
   const known = Object.hasOwn(servers, name)
-  if (verb === 'remove' && !known) throw new Refusal(EXIT.missing, `There is no MCP server "${name}".`)
+  if (verb === 'remove' && !known)
+    throw new Refusal(EXIT.missing, `There is no MCP server "${name}". \`terret mcp list\` shows them.`)
   if (verb === 'add' && known)
     throw new Refusal(EXIT.conflict, `There is an MCP server "${name}" already. Remove it first.`)
   const entry = verb === 'add' ? entryOf(call, name, command) : null
@@ -123,7 +124,10 @@ function entryOf(call: Call, name: string, [command, ...args]: readonly string[]
   const some = <T extends object>(field: string, value: T): object =>
     Object.keys(value).length > 0 ? { [field]: value } : {}
   if ((url === undefined) === (command === undefined))
-    throw new Refusal(EXIT.usage, `Say how to reach it: terret mcp add ${name} -- COMMAND…, or --url URL`)
+    throw new Refusal(
+      EXIT.usage,
+      `The command or address of the server is missing. Usage: terret mcp add ${name} -- COMMAND…, or --url URL`,
+    )
   const required = call.is('required') ? { required: true } : {}
   if (url !== undefined) return { url, ...some('headers', headers), ...required }
   return { command: command ?? '', ...(args.length > 0 ? { args } : {}), ...some('env', env), ...required }

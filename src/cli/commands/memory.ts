@@ -21,7 +21,7 @@ export function memory(call: Call): Promise<number> {
   if (given.length + call.words.length > 1)
     throw new Refusal(
       EXIT.usage,
-      `Say one thing at a time: an ID, or one of ${VERBS.map((each) => `--${each}`).join(', ')}.`,
+      `Only one of these at a time: an ID, or one of ${VERBS.map((each) => `--${each}`).join(', ')}.`,
     )
   if (call.text('top') !== undefined && verb !== 'query')
     throw new Refusal(EXIT.usage, '--top goes with --query: terret memory --query TEXT --top N')
@@ -105,11 +105,11 @@ const LEAST_SCORE = 0.01
 
 const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<number>>> = {
   query: async ({ memory: learnings, call, given, top: limit = 5 }) => {
-    if (given.trim() === '') throw new Refusal(EXIT.usage, 'Say what to look for: terret memory --query TEXT')
+    if (given.trim() === '') throw new Refusal(EXIT.usage, 'The query is empty. Usage: terret memory --query TEXT')
     const wide = { limit, minScore: LEAST_SCORE, charsMax: Number.POSITIVE_INFINITY, timeoutMs: SEARCH_MS }
     const found = await learnings.recall(AGENT, given, wide)
     if (call.is('json')) for (const one of found) printJson(one)
-    else if (found.length === 0) warn('Nothing that was learned in this folder is about that.')
+    else if (found.length === 0) warn('No learning of this folder matches.')
     else
       for (const { id, kind, title, score, at, snippet } of found) {
         print(`${score.toFixed(2)}  ${headOf({ id, kind, title, at })}\n      ${oneLine(snippet, 400)}`)

@@ -25,7 +25,10 @@ const STATUSES = ['idle', 'terminated'] as const
 export async function prune(call: Call): Promise<number> {
   const days = call.count('older', 0)
   if (days === undefined)
-    throw new Refusal(EXIT.usage, 'Say how old a session must be: terret prune --older DAYS (--dry-run only looks).')
+    throw new Refusal(
+      EXIT.usage,
+      'The age is missing. Usage: terret prune --older DAYS (--dry-run only shows the sessions)',
+    )
   const status = STATUSES.find((each) => each === call.text('status'))
   if (call.text('status') !== undefined && !status)
     throw new Refusal(EXIT.usage, `--status must be one of: ${STATUSES.join(', ')}. Others are never pruned.`)
@@ -155,10 +158,7 @@ async function isMeant(call: Call, families: readonly Family[], days: number): P
   const events = families.reduce((sum, family) => sum + family.events, 0)
   const what = `${countOf(families.length, 'session')} older than ${countOf(days, 'day')}, with ${countOf(events, 'event')}`
   if (call.is('json') || !isAttended())
-    throw new Refusal(
-      EXIT.usage,
-      `This removes ${what}, for good. Say that you mean it with --yes, or look with --dry-run.`,
-    )
+    throw new Refusal(EXIT.usage, `This removes ${what}, for good. Confirm with --yes, or look with --dry-run.`)
   warn(`This removes ${what}. \`--dry-run\` shows them.`)
   return /^y(es)?$/i.test((await ask('Remove them for good? [y/N] '))?.trim() ?? '')
 }

@@ -19,7 +19,7 @@ export function start(call: Call): Promise<number> {
   const topic = call.words.join(' ').trim()
   const documents = call.text('documents')
   if (topic === '' || documents === undefined)
-    throw new Refusal(EXIT.usage, 'Say what about, and from which documents: terret start TOPIC --documents DIR')
+    throw new Refusal(EXIT.usage, 'The topic or the documents are missing. Usage: terret start TOPIC --documents DIR')
   // A missing folder is an error before anything begins.
   realFolder(documents)
   return inPlace((place) =>
@@ -51,7 +51,7 @@ function workflowFor(models: readonly string[]): Workflow {
   const offline = models.filter((name) => name === 'offline' || name.startsWith('offline:'))
   if (offline.length === 0) return 'report_with_model'
   if (offline.length === models.length) return 'report'
-  throw new Refusal(EXIT.usage, 'The offline stand-in cannot be mixed with other models here. Name one or the other.')
+  throw new Refusal(EXIT.usage, 'The offline model cannot be combined with other models here. Name one or the other.')
 }
 
 /** Relative to the session's folder if it is inside, so that the folder may move. */

@@ -160,3 +160,8 @@ export const CUT = 'The answer was cut here: it was stopped before its end.'
 export function isStopped({ class: kind }: { readonly class: string }): boolean {
   return kind === 'interrupted' || kind === 'superseded'
 }
+
+/** Who decided a call, and why. */
+export function decisionText({ allow, by, why }: Extract<Event, { type: 'user.tool_confirmation' }>): string {
+  return `${allow ? 'allowed' : 'refused'} by ${oneLine(by)}${why ? `: ${oneLine(why)}` : ''}`
+}

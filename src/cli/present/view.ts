@@ -5,7 +5,7 @@ import type { BashLine } from '../../tools/index.ts'
 import { Cleaner, clippedToWidth, clippedEnd, fitted, saidText, widthOf } from './text.ts'
 import { oneLine, safeJson } from './clean.ts'
 import { outageText } from './outage.ts'
-import { CUT, isStopped, outcomeOf, outcomeText, tailOf } from './outcome.ts'
+import { decisionText, CUT, isStopped, outcomeOf, outcomeText, tailOf } from './outcome.ts'
 import { failureOf, isPlanned, stateOfReply } from '../state/workflows.ts'
 import { textOf } from '../../view/text.ts'
 
@@ -171,7 +171,7 @@ class Lines {
         this.told = event.message
         return `  ! ${outageText(event) ?? ''}`
       case 'user.tool_confirmation':
-        return `  ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
+        return `  ${decisionText(event)}`
       case 'wake.scheduled':
         return `  it wants to go on at ${new Date(event.due).toISOString()}: ${oneLine(event.reason)}`
       case 'note.added':

@@ -175,7 +175,7 @@ export async function toolNamed(setup: Setup, name: string): Promise<Tool> {
   const found = tools.find((tool) => tool.name === name)
   if (found) return found
   const names = tools.map((tool) => tool.name).join(', ')
-  throw new Refusal(EXIT.missing, `There is no tool "${name}" here. There are: ${names}.`)
+  throw new Refusal(EXIT.missing, `There is no tool "${name}" here. Choose one of: ${names}.`)
 }
 
 /** The same, or null. */
@@ -194,7 +194,7 @@ export async function approvalOf(tool: Tool, args: Json): Promise<Approval> {
   const checked = await tool.validate(args)
   if (!checked.issues) return tool.approval(checked.value as Json)
   const why = checked.issues.map((issue) => issueText(issue)).join('; ')
-  throw new Refusal(EXIT.usage, `These are no arguments for ${tool.name}: ${why}.`)
+  throw new Refusal(EXIT.usage, `Invalid arguments for ${tool.name}: ${why}.`)
 }
 
 type Issue = NonNullable<Awaited<ReturnType<Tool['validate']>>['issues']>[number]

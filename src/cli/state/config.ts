@@ -75,9 +75,9 @@ export function parseFields(file: string, text: string): Readonly<Record<string,
     value = JSON.parse(text)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new Refusal(EXIT.config, `${file} is no valid JSON: ${why}. Correct it.`)
+    throw new Refusal(EXIT.config, `${file} is not valid JSON: ${why}. Correct it.`)
   }
-  if (!isObject(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object.`)
+  if (!isObject(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object. Correct it.`)
   return value
 }
 

@@ -39,7 +39,10 @@ export type Home = {
 export function homeOf(env: Environment = process.env, platform = process.platform): Home {
   const given = env['TERRET_HOME']
   if (given && !isAbsolute(given)) {
-    throw new Refusal(EXIT.config, `TERRET_HOME is "${given}", which is no absolute path. Set it to one, or unset it.`)
+    throw new Refusal(
+      EXIT.config,
+      `TERRET_HOME is "${given}", which is not an absolute path. Set it to one, or unset it.`,
+    )
   }
   const { data: folder, config } = ownPlaces(env, platform)
   return {
@@ -64,7 +67,7 @@ export function makeHome(home: Home): void {
     if ((statSync(folder).mode & 0o077) === 0) return
     // Do not change the permissions of an existing folder that was named by mistake.
     const ours = existsSync(join(folder, 'terret.db')) || readdirSync(folder).length === 0
-    if (!ours) throw new Refusal(EXIT.store, `${folder} holds other things that others may read. ${OWN_FOLDER}`)
+    if (!ours) throw new Refusal(EXIT.store, `${folder} holds other files that other users can read. ${OWN_FOLDER}`)
     chmodSync(folder, 0o700)
   } catch (error) {
     if (error instanceof Refusal) throw error
@@ -110,5 +113,5 @@ export function realFolder(path: string): string {
     const real = realpathSync.native(path)
     if (statSync(real).isDirectory()) return real
   } catch {}
-  throw new Refusal(EXIT.missing, `There is no folder ${path}.`)
+  throw new Refusal(EXIT.missing, `There is no folder ${path}. Check the path.`)
 }

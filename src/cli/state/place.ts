@@ -69,7 +69,7 @@ export function hasStore(home: Home = homeOf()): boolean {
 /** The session with this id, this unique prefix of an id, or the newest for `latest`. */
 export async function sessionOf(place: Place, name: string): Promise<Card> {
   if (name === 'latest') return latestOf(place)
-  if (name.trim() === '') throw new Refusal(EXIT.usage, 'The id of a session must not be empty.')
+  if (name.trim() === '') throw new Refusal(EXIT.usage, 'The session id is empty. `terret list` shows the sessions.')
   const exact = await place.store.card(name)
   if (exact) return exact
   const found = await beginningWith(place.store, name)
@@ -109,7 +109,10 @@ async function latestOf({ home, folder, store }: Place): Promise<Card> {
 export function workplaceOf({ home }: Place, session: string): string {
   const folder = folderOf(home, session)
   if (folder === null)
-    throw new Refusal(EXIT.config, `Session ${session} was not started by this command, so its folder is not known.`)
+    throw new Refusal(
+      EXIT.config,
+      `Session ${session} was not started by this command, so its folder is unknown. Run it with the program that started it.`,
+    )
   return realFolder(folder)
 }
 

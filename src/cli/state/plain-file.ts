@@ -29,9 +29,10 @@ function contentOf(path: string, real: string): string {
   }
   try {
     const found = fstatSync(file)
-    if (!found.isFile()) throw new Refusal(EXIT.config, `${path} is no regular file. Remove it, or put a file there.`)
+    if (!found.isFile())
+      throw new Refusal(EXIT.config, `${path} is not a regular file. Remove it, or put a file there.`)
     if (found.size > BYTES_MAX)
-      throw new Refusal(EXIT.config, `${path} has ${found.size} bytes; at most ${BYTES_MAX} are read.`)
+      throw new Refusal(EXIT.config, `${path} has ${found.size} bytes; at most ${BYTES_MAX} are read. Make it shorter.`)
     // Drop a byte order mark, which some editors write.
     return readFileSync(file, 'utf8').replace(/^\ufeff/, '')
   } finally {

@@ -31,7 +31,7 @@ export async function serversFor(setup: Setup): Promise<Servers> {
 export function serverNamed(setup: Setup, name: string): Promise<McpServer> {
   const servers = setup.settings.mcp ?? {}
   const entry = Object.hasOwn(servers, name) ? servers[name] : undefined
-  if (!entry) throw new Refusal(EXIT.missing, `There is no MCP server "${name}".`)
+  if (!entry) throw new Refusal(EXIT.missing, `There is no MCP server "${name}". \`terret mcp list\` shows them.`)
   return serverOf(setup, name, entry)
 }
 
@@ -49,7 +49,10 @@ function placed(entry: McpEntry, shared: Shared, env: Environment): McpOptions {
   const valueOf = (_: string, variable: string): string => {
     const value = env[variable]
     if (value !== undefined) return value
-    throw new Refusal(EXIT.config, `MCP server "${shared.name}" needs the variable ${variable}, which is not set.`)
+    throw new Refusal(
+      EXIT.config,
+      `MCP server "${shared.name}" needs the variable ${variable}, which is not set. Set it.`,
+    )
   }
   const fill = (record: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
     Object.fromEntries(Object.entries(record).map(([key, text]) => [key, text.replace(/\$\{(\w+)\}/g, valueOf)]))

@@ -115,7 +115,7 @@ function modeOf(wish: string | undefined, configured: Mode = 'ask', own?: Mode):
 /** `--environment` wins over the user's configuration. */
 function placeOf({ environment }: Wishes): Pick<Settings, 'environment'> {
   if (environment === undefined) return {}
-  if (environment.trim() === '') throw new Refusal(EXIT.usage, '--environment must not be empty.')
+  if (environment.trim() === '') throw new Refusal(EXIT.usage, '--environment is empty. Give a name.')
   return { environment }
 }
 
@@ -128,7 +128,11 @@ async function policyOf(
     throw new Refusal(EXIT.usage, `--on-ask must be park or deny, not "${onAsk}".`)
   const { loadPolicy } = await import('../../index.ts')
   const load = (file: string, within?: string): Policy => {
-    if (readPlain(file, within) === null) throw new Refusal(EXIT.config, `There is no policy file ${file}.`)
+    if (readPlain(file, within) === null)
+      throw new Refusal(
+        EXIT.config,
+        `There is no policy file ${file}. Correct "policy" in the configuration, or create the file.`,
+      )
     return loadPolicy(file)
   }
   const written: Policy = user.policy === undefined ? { rules: [] } : load(user.policy)

@@ -14,10 +14,7 @@ export function seenIn({ seen }: Home): Mark | null {
     if (typeof store === 'string' && [removals, pos, sum].every(Number.isSafeInteger))
       return { store, removals, pos, sum } as Mark
   } catch {}
-  throw new Refusal(
-    EXIT.store,
-    `${seen} cannot be read, so nobody can tell whether the database is the right one. ${ACCEPT}`,
-  )
+  throw new Refusal(EXIT.store, `${seen} cannot be read, so the database cannot be verified. ${ACCEPT}`)
 }
 
 const ACCEPT = 'To accept what is there: terret doctor --accept-store'
