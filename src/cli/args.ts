@@ -1,4 +1,4 @@
-// From words to a call: which command, its words and its flags. What is not understood is said in one line, with a suggestion.
+// Parses arguments into a call: command, words and flags. An unknown one is an error of one line, with a suggestion.
 import { parseArgs } from 'node:util'
 import { nearest } from '../options.ts'
 import { EXIT, Refusal } from './exit.ts'
@@ -6,7 +6,7 @@ import { type Entry, TABLE } from './table.ts'
 
 type Value = string | boolean | readonly (string | boolean)[] | undefined
 
-/** One call of one command, as its file gets it. */
+/** The parsed arguments of a command. */
 export type Call = {
   readonly words: readonly string[]
   text(flag: string): string | undefined
@@ -23,7 +23,7 @@ export function readCall(command: string, args: readonly string[]): Call {
   const help = values['help'] === true
   const { least, most, words } = entry
   if (!help && (positionals.length < least || positionals.length > most))
-    throw new Refusal(EXIT.usage, `Say it like this: terret ${command} ${words}`.trimEnd())
+    throw new Refusal(EXIT.usage, `Wrong number of arguments. Usage: terret ${command} ${words}`.trimEnd())
   return {
     words: positionals,
     text: (flag) => (typeof values[flag] === 'string' ? values[flag] : undefined),
@@ -48,7 +48,7 @@ function parsed(command: string, { flags }: Entry, args: readonly string[]): Par
     const unknown = /^Unknown option '(-{1,2}[^'\s]*)/.exec(text)?.[1]
     const dashed = /^Option '(--?[\w-]+)' argument is ambiguous/.exec(text)?.[1]
     if (dashed !== undefined)
-      throw new Refusal(EXIT.usage, `What follows ${dashed} begins with "-". Such a value is given as --NAME=VALUE.`)
+      throw new Refusal(EXIT.usage, `The value of ${dashed} begins with "-". Write such a value as --NAME=VALUE.`)
     if (unknown === undefined) throw new Refusal(EXIT.usage, `${(text.split('\n')[0] ?? text).split('. ')[0]}.`)
     const near = nearest(unknown.replace(/^-+/, ''), Object.keys(flags))
     const hint = near === null ? `Run \`terret ${command} --help\` to see what there is.` : `Did you mean --${near}?`

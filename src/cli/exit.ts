@@ -1,5 +1,5 @@
-// How a command ends: the exit codes, and the one error a command throws on purpose. What is said is said by main.ts.
-// It imports nothing, so that `terret --help` loads almost nothing.
+// The exit codes, and the one error a command throws on purpose. main.ts prints it. It imports nothing, so that `terret --help` loads
+// almost nothing.
 
 export const EXIT = {
   ok: 0,
@@ -30,7 +30,7 @@ export const EXIT_TEXT: Readonly<Record<number, string>> = {
   10: 'it goes on later by itself, when a worker looks',
 }
 
-/** One line that says what to do, and the exit code. */
+/** One line with what to do, and the exit code. */
 export class Refusal extends Error {
   readonly exit: number
   constructor(exit: number, message: string) {
@@ -65,7 +65,7 @@ const FAULTS: Readonly<Record<string, number>> = {
   session_damaged: EXIT.store,
 }
 
-/** What to say about an error, and how to end. A Fault is known by its name: its class is not loaded for this. */
+/** The text and exit code of an error. A Fault is recognised by its name, since its class is not loaded here. */
 export function endOf(error: unknown): { readonly exit: number; readonly text: string } {
   if (error instanceof Refusal) return { exit: error.exit, text: error.message }
   if (!(error instanceof Error)) return { exit: EXIT.failed, text: String(error) }

@@ -1,12 +1,11 @@
 #!/usr/bin/env node
-// The `terret` command. A thin shell over the library: it reads words, loads the one command that is meant, and sets the exit
-// code. Commands are files of their own and are loaded when they are used.
+// The `terret` command: reads the arguments, loads one command, sets the exit code. Each command is a file of its own, loaded when
+// it is used.
 import { type Call, readCall, unknownCommand } from './args.ts'
-import { endOf, EXIT, Refusal } from './exit.ts'
+import { endOf, EXIT, Refusal, EXIT_TEXT } from './exit.ts'
 import { clean, joined } from './present/clean.ts'
-import { helpOn, overview } from './present/help.ts'
 import { print, printJson, warn } from './present/print.ts'
-import { TABLE } from './table.ts'
+import { TABLE, type Entry } from './table.ts'
 
 type Command = (call: Call) => Promise<number>
 type Commands = Readonly<Record<string, () => Promise<Command>>>
@@ -47,13 +46,15 @@ const COMMANDS: Commands = {
   help: async () => async (call) => help(call.words[0]),
 }
 
-// Who reads no more, such as `head`, is no error.
+// A reader that stops early, such as `head`, is not an error.
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   if (code === 'EPIPE') process.exit(EXIT.ok)
-  warn(`terret: What was to be printed could not be written (${code ?? message}). What is there is not all of it.`)
+  warn(
+    `terret: The output could not be written (${code ?? message}), so it is incomplete. Free space, or write to another place.`,
+  )
   process.exit(EXIT.store)
 })
-// How it goes may be told to nobody: that stops no run.
+// A closed stderr must not stop a run.
 process.stderr.on('error', () => {})
 process.exitCode = await main(process.argv.slice(2))
 
@@ -87,4 +88,35 @@ async function version(call: Call): Promise<number> {
   if (call.is('json')) printJson({ version: VERSION })
   else print(VERSION)
   return EXIT.ok
+}
+
+// The texts of `terret help`, made from the table. Without the version, which would load the library.
+
+function overview(): string {
+  const commands = Object.entries(TABLE).map(([name, { words, says }]) => row(`${name} ${words}`, says))
+  const codes = Object.entries(EXIT_TEXT).map(([code, text]) => row(code, text, 6))
+  return `terret · a durable agent harness
+
+Usage: terret <command> [words] [flags]
+
+Commands:
+${commands.join('\n')}
+
+A session's ID may be shortened as long as it is unique, or be "latest".
+\`terret help COMMAND\` shows its flags. Most commands take --json.
+
+Exit codes:
+${codes.join('\n')}`
+}
+
+function helpOn(name: string, { words, says, flags }: Entry): string {
+  const rows = Object.entries(flags).map(([flag, { short, takes, says: text }]) => {
+    return row(`${short ? `-${short}, ` : '    '}--${flag}${takes ? ` ${takes}` : ''}`, text)
+  })
+  return `terret ${name}: ${says}\n\nUsage: terret ${name} ${words}\n\nFlags:\n${rows.join('\n')}`
+}
+
+function row(left: string, right: string, width = 26): string {
+  const name = `  ${left}`.trimEnd()
+  return name.length < width ? `${name.padEnd(width)}${right}` : `${name}\n${' '.repeat(width)}${right}`
 }

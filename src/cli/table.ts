@@ -1,10 +1,9 @@
-// What the command line understands, as data: commands, the words they take, and their flags. Help, parsing, suggestions and
-// completion read this one table. It imports nothing but types and does nothing.
+// The commands, their arguments and flags, as data. Help, parsing, suggestions and completion read this table.
 
 export type Flag = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
-  /** What its value is called. */
+  /** The name of its value. */
   readonly takes?: string
   readonly says: string
   readonly multiple?: true
@@ -13,7 +12,7 @@ export type Flag = {
 export type Entry = {
   /** The words it takes, as shown in its usage. */
   readonly words: string
-  /** How few and how many words. */
+  /** The fewest and most words. */
   readonly least: number
   readonly most: number
   readonly says: string

@@ -1,5 +1,5 @@
-// Structured output: how an answer of a given shape is asked for, and what a reply means for it. Pure, except that the schema
-// is the user's. The parse is tolerant, the check is strict, and what does not pass is never made up.
+// Structured output: how an answer of a given schema is requested, and how a reply is judged. Parsing is tolerant, validation is
+// strict, and a value that does not pass is never made up. Pure, except for the user's `validate`.
 import type { Json, Verdict } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { OutputSchema, Reply } from '../kernel/ports.ts'
@@ -17,27 +17,27 @@ type Checked =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
 
-/** What a final answer must be. `validate` is the user's schema. */
+/** The required shape of a final answer. `validate` is the user's schema. */
 export type OutputOptions = {
   readonly mode?: OutputMode
   readonly schema: Json
   readonly validate: (value: unknown) => Checked | Promise<Checked>
 }
 
-/** How the harness asks for it, settled for one model. */
+/** How the harness asks one model for it. */
 export type OutputPlan = {
   readonly mode: 'native' | 'tool' | 'prompted'
-  /** What the request carries; null for `prompted`, which only has words. */
+  /** The schema sent with the request; null for `prompted`, which uses instructions only. */
   readonly asked: OutputSchema | null
   readonly instructions: string
   readonly check: (value: Json) => Promise<{ readonly output: Json } | { readonly problem: string }>
 }
 
 export const FINAL_RESULT = 'final_result'
-/** What stands before the schema where it is asked for in words. */
+/** The text before the schema in instructions. */
 export const PROMPTED = 'Answer with nothing but JSON of this schema:'
 
-/** What a model can do, as far as it matters here. */
+/** The abilities of a model that matter here. */
 export type Able = {
   readonly name: string
   readonly native: 'default' | 'possible' | 'no'
@@ -59,7 +59,7 @@ export function planOutput({ mode = 'auto', schema, validate }: OutputOptions, a
       const checked = await validate(wrapped ? unwrap(value) : value)
       return checked.issues ? { problem: problemOf(checked.issues) } : { output: asJson(checked.value) }
     } catch (error) {
-      // The reply was paid for and is kept: a check that breaks is not the end of it.
+      // The reply was paid for: a validator that throws must not lose it.
       return { problem: `- <root>: the check failed: ${error instanceof Error ? error.message : String(error)}` }
     }
   }
@@ -69,13 +69,13 @@ export function planOutput({ mode = 'auto', schema, validate }: OutputOptions, a
   return { mode: settled, asked, instructions, check }
 }
 
-/** What this reply means, where these are the run's tools. Calls of other tools are for the caller to dispatch when it says `continue`. */
+/** Judges a reply. `tools` are the names of the run's tools; on `continue` the caller runs their calls. */
 export async function judgeOutput(plan: OutputPlan, reply: Reply, tools: readonly string[] = []): Promise<Verdict> {
   const text = textOf(reply.parts)
   if (plan.mode === 'tool') return judgeCalls(plan, reply, text)
   if (reply.calls.length > 0) return { type: 'continue' }
   if (text.trim() === '') return emptied(reply)
-  // A call may look like an answer of the schema.
+  // A leaked call may also fit the schema.
   if (tools.length > 0 && looksLikeCall(text, tools)) return LEAKED
   const value = readJson(text, reply.finish === 'length')
   if (value === undefined) return { type: 'retry_user_message', text: `${unread(reply)} Answer with the JSON alone.` }
@@ -107,7 +107,7 @@ async function judgeCalls(plan: OutputPlan, reply: Reply, text: string): Promise
     : { type: 'retry_tool_output', call: 0, text: wrong(checked.problem) }
 }
 
-/** What a reply means that says nothing and calls nothing. One that was cut may be asked for again, with more room. */
+/** Judges a reply without text and calls. One that was cut off is requested again with more tokens. */
 export function emptied({ finish }: Reply): Verdict {
   if (finish !== 'refusal') return finish === 'length' ? { type: 'empty', boost: true } : { type: 'empty' }
   const reason = 'The model refused to answer, and did not say why.'
@@ -144,7 +144,7 @@ function isObjectSchema(schema: Json): boolean {
   return isObject(schema) && schema['type'] === 'object' && !hasRootChoice(schema)
 }
 
-/** Providers want an object at the root; definitions stay at the root, where references look for them. */
+/** Providers require an object at the root. Definitions stay at the root, where references look for them. */
 function wrap(schema: Json): Json {
   const { $defs, definitions, $schema: _, ...inner } = (schema ?? {}) as Readonly<Record<string, Json>>
   const moved = { ...($defs === undefined ? {} : { $defs }), ...(definitions === undefined ? {} : { definitions }) }
@@ -155,13 +155,13 @@ function wrap(schema: Json): Json {
   }) as Json
 }
 
-/** A model that forgets the wrapping has still answered. */
+/** Also accepts an answer without the wrapper. */
 function unwrap(value: Json): Json {
   const isWrapped = isObject(value) && 'value' in value && Object.keys(value).length === 1
   return isWrapped ? (value as { readonly value: Json }).value : value
 }
 
-/** What a schema made of the answer, as the log keeps it. */
+/** The validated value as JSON for the log. */
 function asJson(value: unknown): Json {
   return JSON.parse(JSON.stringify(value) ?? 'null') as Json
 }

@@ -1,25 +1,25 @@
-// What a model costs and how much it takes: from a maintained package's offline data, with the user's own table over it.
-// Nothing is fetched. Amounts are millionths of a dollar, so dollars a million tokens are amounts a token.
+// Prices and context sizes of models, from the offline data of a maintained package, overridden by the user's own table. Nothing is
+// fetched. Amounts are millionths of a dollar, so dollars per million tokens equal amounts per token.
 import type { Frozen, Usage } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { anything, needed, optionsOf, shown, tableOf, within } from '../options.ts'
 
-/** Dollars a million tokens. */
+/** Dollars per million tokens. */
 export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number }>
 
-/** What the user knows better: `provider:model`, or `provider:*`. */
+/** The user's own prices, by `provider:model` or `provider:*`. */
 export type PriceTable = Readonly<Record<string, Price & { readonly contextTokens?: number }>>
 
 export type Profile = Frozen<{
-  /** The dearest price that may be asked: for holding money, before it is known which tier a call falls in. */
+  /** The highest price of all tiers, used to reserve money before the tier of a call is known. */
   price: Price
-  /** False: nobody knows this model, and the price is a cautious guess. */
+  /** False: the model is unknown, and the price is a cautious guess. */
   known: boolean
   contextTokens: number
   cost: (usage: Usage) => number
 }>
 
-/** For a model nobody knows. Never nothing: a budget that counts nothing bounds nothing. */
+/** The price of an unknown model. Never 0: a budget that counts nothing limits nothing. */
 export const CAUTIOUS: Price = { input: 3, output: 15, cached: 0.3 }
 const CONTEXT_TOKENS = 128_000
 
@@ -52,7 +52,7 @@ const checkTable = optionsOf<{ readonly prices?: PriceTable }>('the model', {
   ),
 })
 
-/** A price that is no number bounds nothing, so a table that has one is refused. */
+/** A price that is not a number would limit nothing, so such a table is refused. */
 export function checkPrices(table: PriceTable = {}): void {
   checkTable({ prices: table })
   for (const [name, price] of Object.entries(table)) {
@@ -69,7 +69,7 @@ export function checkPrices(table: PriceTable = {}): void {
   }
 }
 
-/** A count of tokens that is left out is the default. */
+/** An omitted count means the default. */
 export function checkTokens(what: string, tokens: number | undefined): void {
   if (tokens === undefined || (Number.isSafeInteger(tokens) && tokens > 0)) return
   throw new Fault('invalid_config', `${what} must be a whole number of tokens from 1 on, not ${shown(tokens)}.`)
@@ -79,7 +79,7 @@ export function priceIn(table: PriceTable, provider: string, model: string): Pri
   return table[`${provider}:${model}`] ?? table[`${provider}:*`]
 }
 
-/** Nobody knows what it costs. */
+/** The profile of an unknown model. */
 export const UNKNOWN: Profile = {
   price: CAUTIOUS,
   known: false,
@@ -87,7 +87,7 @@ export const UNKNOWN: Profile = {
   cost: (usage) => costOf(CAUTIOUS, usage),
 }
 
-/** Nothing is paid to a server of one's own. */
+/** The profile of a local server. */
 export const FREE: Profile = {
   price: { input: 0, output: 0 },
   known: true,
@@ -101,7 +101,7 @@ async function lookUp(provider: string, model: string): Promise<Profile | null> 
     try {
       return calcPrice(usage, model, { providerId: provider })
     } catch {
-      // A combination of counts the package has no price for.
+      // The package has no price for this combination of counts.
       return null
     }
   }
@@ -109,7 +109,7 @@ async function lookUp(provider: string, model: string): Promise<Profile | null> 
   if (!found) return null
   const contextTokens = found.model.context_window ?? CONTEXT_TOKENS
   const { input_mtok: input, output_mtok: output } = found.model_price
-  // An entry without prices says nothing of them, unless the name does.
+  // An entry without prices is unknown, unless its name says it is free.
   if (input === undefined && output === undefined)
     return { ...(model.endsWith(':free') ? FREE : UNKNOWN), contextTokens }
   const price = dearest(found.model_price)

@@ -1,5 +1,5 @@
-// From `provider:model` to a Model. Naming one opens nothing: its protocol and its client are loaded with the first call, because
-// no program speaks all of them, and some speak none.
+// From `provider:model` to a Model. Naming a model loads nothing: its protocol and HTTP client are loaded by the first call, since
+// no program uses all of them.
 import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../kernel/ports.ts'
 import { type Checks, filled, listOf, needed, oneOf, optionsOf, record, tableOf, text, within } from '../options.ts'
@@ -8,7 +8,7 @@ import { HOSTED_OPTIONS, HostedModel, type HostedOptions, type Priced } from './
 import { offline } from './local/offline.ts'
 import type { Protocol } from './protocols/protocol.ts'
 
-/** Sound, though states are unknown here: each protocol only ever gets back those it made itself. */
+/** `unknown` states are safe: each protocol only gets back states it made itself. */
 const loaders: Readonly<Record<Endpoint['protocol'], () => Promise<Protocol<unknown>>>> = {
   chat: async () => (await import('./protocols/chat/chat.ts')).chat,
   messages: async () => (await import('./protocols/messages/messages.ts')).messages,
@@ -53,7 +53,7 @@ export function model(name: string, options: ModelOptions = {}): Priced {
   return new HostedModel(known, id, loaders[known.protocol], options)
 }
 
-/** Said here, since the first call comes later and to somebody else. */
+/** Checked early, since the first call may come much later. */
 function checkAddress(url: string): void {
   if (/^https?:\/\//.test(url) && URL.canParse(url)) return
   const bare = url.replace(/^\w*:?\/\//, '')
@@ -65,7 +65,7 @@ function checkAddress(url: string): void {
 
 export function resolveModel(given: string | Model): Model {
   if (typeof given === 'string') return model(given)
-  // Whoever is not checked by a compiler may leave it out.
+  // JavaScript callers may leave it out.
   if (typeof given?.call === 'function') return given
   throw new Fault('invalid_config', 'There is no model. Name one, such as openai:gpt-5.1, or hand one over: model.')
 }

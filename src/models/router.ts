@@ -53,9 +53,9 @@ class Chain implements Priced {
       if (!fits(model, request)) continue
       const answer = await model.call(request, new Through(context, emit))
       if (answer.type === 'reply') return { ...answer, route: answer.route ?? model.name }
-      // After output the session makes the request anew, and what is wrong with the request is wrong everywhere.
+      // After output the session makes a new request, and a bad request is bad everywhere.
       if (spoke || answer.partial !== undefined || context.signal.aborted || !mayFallBack(answer)) return answer
-      // Whoever may be asked again later counts for more than the last of the chain, and who was asked for more than who was not.
+      // A retryable failure is more useful than the last one of the chain, and a failure of a call than one without a call.
       if (!kept.retryable || (kept.unasked && answer.retryable)) kept = answer
     }
     return kept
@@ -129,7 +129,7 @@ function weakest(natives: readonly Able['native'][]): Able['native'] {
 
 export type Workload = 'chat' | 'reasoning' | 'agentic' | 'coding' | 'burst' | 'summarization' | 'vision'
 
-/** Who stands in for whom when a workload has no model of its own. */
+/** The workload whose model is used if a workload has none. */
 const NEIGHBOUR: Readonly<Record<Workload, Workload | null>> = {
   chat: 'burst',
   burst: 'chat',

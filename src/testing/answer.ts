@@ -1,4 +1,4 @@
-// What a reply of the script comes to, before any dialect: every id, piece and count is settled here, and none by chance.
+// A reply of the script before its dialect: ids, pieces and counts, all deterministic.
 import type { Frozen, Usage } from '../kernel/content.ts'
 import { fieldsOf } from './json.ts'
 import type { ChaosRequest, ChaosSaid, Dialect, Mischief } from './script.ts'
@@ -17,7 +17,7 @@ export type AnswerReasoning = Frozen<{
 }>
 
 export type Answer = Frozen<{
-  /** How many replies were given before: part of every id. */
+  /** The number of earlier replies: part of every id. */
   n: number
   asked: ChaosRequest
   model: string
@@ -25,7 +25,7 @@ export type Answer = Frozen<{
   pieces: readonly string[]
   reasoning: AnswerReasoning | null
   calls: readonly AnswerCall[]
-  /** Known words are translated by the dialect; others are sent as they are. */
+  /** Known words are translated by the dialect; others are sent unchanged. */
   finish: string
   usage: Usage | null
   usageTimes: number
@@ -33,7 +33,7 @@ export type Answer = Frozen<{
 
 const CALL_PREFIX: Readonly<Record<Dialect, string>> = { messages: 'toolu', responses: 'call', chat: 'call' }
 
-/** When all of this happened. A clock would make two runs differ. */
+/** A fixed time: a clock would make two runs differ. */
 export const CREATED_SECONDS = 1_750_000_000
 
 export function answerOf(said: ChaosSaid, asked: ChaosRequest, n: number): Answer {
@@ -105,7 +105,7 @@ function tokens(chars: number): number {
   return Math.ceil(chars / TOKEN_CHARS)
 }
 
-/** Characters stay whole; what their bytes are torn into is the sender's. */
+/** Splits between characters; sending.ts splits bytes. */
 function piecesOf(text: string, count: number): readonly string[] {
   const characters = Array.from(text)
   const size = Math.max(1, Math.ceil(characters.length / Math.max(1, count)))

@@ -1,5 +1,5 @@
-// Chat Completions, spoken: the chunks of https://developers.openai.com/api/docs/api-reference/chat-streaming, with the
-// `reasoning_content` of DeepSeek and the `reasoning_details` of OpenRouter. What may be asked is in rules-chat.ts.
+// Chat Completions answers: the chunks of https://developers.openai.com/api/docs/api-reference/chat-streaming, with the
+// `reasoning_content` of DeepSeek and the `reasoning_details` of OpenRouter. Requests are checked in rules-chat.ts.
 import type { Json, Usage } from '../kernel/content.ts'
 import { type Answer, CREATED_SECONDS } from './answer.ts'
 import { fieldsOf } from './json.ts'
@@ -27,7 +27,7 @@ export const chat: Voice = {
   requestHeader: 'x-request-id',
 }
 
-/** A refusal without a word is the content filter's; one with words ends like any other text. */
+/** A refusal without text comes from the content filter; one with text ends like any other text. */
 function finishOf({ finish, text }: Answer): string {
   if (finish === 'calls') return 'tool_calls'
   if (finish !== 'refusal') return finish

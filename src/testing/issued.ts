@@ -1,5 +1,5 @@
-// What the server gave out and may see again: signatures, encrypted reasoning and stored responses. It is what lets a wrong
-// copy be told from a true one. It forgets nothing while the server runs.
+// The signatures, encrypted reasoning and stored responses this server sent, to recognise altered copies when they come back. Kept as
+// long as the server runs.
 import type { Answer } from './answer.ts'
 import { fieldsOf } from './json.ts'
 import { itemsOf, responseId } from './responses.ts'
@@ -13,9 +13,9 @@ export type IssuedItem = {
   /** Of a call, else empty. */
   readonly call: string
   readonly stored: boolean
-  /** The reasoning that stands right before it. */
+  /** The reasoning item right before it. */
   readonly after: string | null
-  /** The item that stands right after it. */
+  /** The item right after it. */
   readonly before: { readonly id: string; readonly type: string } | null
 }
 

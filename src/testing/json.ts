@@ -1,4 +1,4 @@
-// Reading a JSON value that somebody else wrote: what is not there or not of the kind asked for is empty. It checks nothing.
+// Reads untrusted JSON values: a missing value or one of another type is empty. It validates nothing.
 import type { Json } from '../kernel/content.ts'
 import { isObject, type JsonObject } from '../view/json.ts'
 
@@ -6,7 +6,7 @@ export function fieldsOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** Null for what is no JSON. */
+/** Null if it is not JSON. */
 export function parsed(text: string): { readonly value: Json } | null {
   try {
     return { value: JSON.parse(text) as Json }

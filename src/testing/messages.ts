@@ -1,5 +1,5 @@
-// Anthropic Messages, spoken: https://platform.claude.com/docs/en/build-with-claude/streaming and the errors of
-// https://platform.claude.com/docs/en/api/errors. What may be asked is in rules-messages.ts.
+// Anthropic Messages answers: https://platform.claude.com/docs/en/build-with-claude/streaming and the errors of
+// https://platform.claude.com/docs/en/api/errors. Requests are checked in rules-messages.ts.
 import type { Json, Usage } from '../kernel/content.ts'
 import type { Answer, AnswerReasoning } from './answer.ts'
 import { parsed } from './json.ts'
@@ -50,7 +50,7 @@ function errorType({ status = 400 }: Refusal): string {
   return ERROR_TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
 }
 
-/** What a reply ends with, by what it ended of. */
+/** The stop reason for each finish. */
 const STOPS: Readonly<Record<string, string>> = {
   stop: 'end_turn',
   length: 'max_tokens',
@@ -66,7 +66,7 @@ function head({ n, model }: Answer): JsonObject {
   return { id: `msg_chaos_${n}`, type: 'message', role: 'assistant', model }
 }
 
-/** Input tokens are those that were neither read from the cache nor written to it. */
+/** Input tokens exclude cache reads and writes. */
 function usageFields({ inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0 }: Usage): JsonObject {
   return {
     input_tokens: inputTokens - cachedTokens - cacheWriteTokens,

@@ -1,5 +1,5 @@
-// OpenAI Responses, spoken: the events of https://developers.openai.com/api/docs/api-reference/responses-streaming, with the
-// fields that its OpenAPI document requires. What may be asked is in rules-responses.ts.
+// OpenAI Responses answers: the events of https://developers.openai.com/api/docs/api-reference/responses-streaming, with the
+// fields that its OpenAPI document requires. Requests are checked in rules-responses.ts.
 import type { Json, Usage } from '../kernel/content.ts'
 import { type Answer, CREATED_SECONDS } from './answer.ts'
 import { fieldsOf } from './json.ts'
@@ -42,7 +42,7 @@ export function responseId({ n }: Pick<Answer, 'n'>): string {
   return `resp_chaos_${n}`
 }
 
-/** A refusal without a word is the content filter's. */
+/** A refusal without text comes from the content filter. */
 function isFiltered({ finish, text }: Answer): boolean {
   return finish === 'refusal' && text === ''
 }
@@ -94,7 +94,7 @@ function usageFields(usage: Usage): JsonObject {
   }
 }
 
-/** One item of the output: as it begins, what is said of it on the way, and as it is at the end. */
+/** One item of the output: its first form, its events, and its final form. */
 type Item = { readonly added: JsonObject; readonly said: readonly JsonObject[]; readonly done: JsonObject }
 
 export function itemsOf(answer: Answer): readonly Item[] {

@@ -1,4 +1,4 @@
-// What a rule of a provider is, and what the rules of several dialects check alike: names and strict schemas.
+// The type of a provider rule, and checks shared by several dialects: names and strict schemas.
 import type { Frozen, Json } from '../kernel/content.ts'
 import type { Issued } from './issued.ts'
 import { fieldsOf } from './json.ts'
@@ -14,9 +14,9 @@ export type ProviderRule = Frozen<{
   dialect: Dialect
   /** One sentence. */
   rule: string
-  /** Where the provider says so, or where its refusal is on record. */
+  /** The provider's documentation, or a report of its refusal. */
   source: string
-  /** Null if the request keeps the rule. */
+  /** Null if the request follows the rule. */
   check: (asked: Asked) => Refusal | null
 }>
 
@@ -31,7 +31,7 @@ export function first<T>(list: Iterable<T>, look: (entry: T, at: number) => Refu
   return null
 }
 
-/** The first value that was there before, or undefined. */
+/** The first repeated value, or undefined. */
 export function repeated(values: readonly string[]): string | undefined {
   return values.find((value, at) => values.indexOf(value) !== at)
 }
@@ -61,15 +61,15 @@ export function badRoot(param: string, name: string, schema: Json | undefined): 
   return { message: `Invalid schema for function '${name}': ${wrong}`, param, code: 'invalid_function_parameters' }
 }
 
-/** The choice at the top of a tool's schema, where no provider takes one. */
+/** A choice at the root of a tool's schema, which every provider refuses. */
 export function rootChoice(schema: Json | undefined): string | undefined {
   return ['oneOf', 'anyOf', 'allOf', 'enum', 'const', 'not'].find((keyword) => keyword in fieldsOf(schema))
 }
 
-/** OpenAI has no way to keep to these. */
+/** Not supported by OpenAI's strict mode. */
 const UNSUPPORTED = ['allOf', 'not', 'dependentRequired', 'dependentSchemas', 'if', 'then', 'else'] as const
 
-/** Why a schema is none that OpenAI can keep to strictly, as it says it; null if it is one. */
+/** OpenAI's message for a schema that cannot be strict; null if it can. */
 export function unstrict(schema: Json | undefined): string | null {
   const root = fieldsOf(schema)
   if (root.type !== 'object')

@@ -1,5 +1,5 @@
-// What Chat Completions refuses, as data: OpenAI's own rules, and one that its lookalikes have (arguments must parse), because
-// a conversation goes to any of them.
+// The published rules of Chat Completions, as data: OpenAI's own, and one of compatible hosts (arguments must parse), because a
+// conversation may go to any of them.
 import { fieldsOf, parsed } from './json.ts'
 import { badRoot, badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
 import type { Refusal } from './voice.ts'
@@ -8,7 +8,7 @@ import { type JsonObject, listOf, stringOf } from '../view/json.ts'
 const API = 'https://platform.openai.com/docs/api-reference/chat/create'
 const STRICT = 'https://developers.openai.com/api/docs/guides/structured-outputs'
 const ROLES = ['system', 'assistant', 'user', 'function', 'tool', 'developer']
-/** Models that count their reasoning into the output, and take no `max_tokens`. */
+/** Reasoning models, which refuse `max_tokens`. */
 const REASONING = /(^|\/)(o\d|gpt-5)/
 
 const conversation: readonly ProviderRule[] = [
@@ -295,14 +295,14 @@ function functionsIn(body: JsonObject): readonly JsonObject[] {
   return listOf(body.tools).map((tool) => fieldsOf(fieldsOf(tool).function))
 }
 
-/** What the tool messages right after this one answer. */
+/** The call ids that the following tool messages answer. */
 function answersAfter(body: JsonObject, at: number): readonly string[] {
   const rest = messagesIn(body).slice(at + 1)
   const end = rest.findIndex(({ role }) => role !== 'tool')
   return (end < 0 ? rest : rest.slice(0, end)).map(({ tool_call_id: id }) => stringOf(id))
 }
 
-/** The calls that a tool message here can answer: those of the last message before it that is no tool's. */
+/** The calls a tool message can answer: those of the last message before it that is not a tool message. */
 function callsBefore(body: JsonObject, at: number): readonly string[] {
   const before = messagesIn(body).slice(0, at)
   return callsIn(before.findLast(({ role }) => role !== 'tool')).map(({ id }) => stringOf(id))

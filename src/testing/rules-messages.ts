@@ -1,8 +1,8 @@
-// What Anthropic Messages refuses, as data. Rules that models differ in are only here where all of them agree.
-import { type Block, blocksIn, inBlocks, loopBegins, toolsIn, turnsIn } from './rules-messages-read.ts'
+// The published rules of Anthropic Messages, as data. Only rules on which all models agree.
 import { fieldsOf } from './json.ts'
 import { first, type ProviderRule, repeated, rootChoice } from './rule.ts'
-import { isObject, listOf, stringOf } from '../view/json.ts'
+import { isObject, listOf, stringOf, type JsonObject } from '../view/json.ts'
+import type { Refusal } from './voice.ts'
 
 const API = 'https://platform.claude.com/docs/en/api/messages'
 const TOOLS = 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls'
@@ -439,4 +439,51 @@ function inBlocksAll(body: Block): readonly Block[] {
 
 function nested(block: Block): readonly Block[] {
   return block.type === 'tool_result' ? listOf(block.content).map(fieldsOf) : []
+}
+
+// Reading a body for the rules: turns with their blocks, joined as the provider joins them.
+
+type Block = JsonObject
+
+/** `at` is the first of the messages that it is joined from. */
+type Turn = { readonly role: string; readonly at: number; readonly blocks: readonly Block[] }
+
+function blocksIn(message: unknown): readonly Block[] {
+  const { content } = fieldsOf(message)
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content).map(fieldsOf)
+}
+
+/** Messages of one role in a row are one turn. */
+function turnsIn(body: JsonObject): readonly Turn[] {
+  const turns: Turn[] = []
+  for (const [at, message] of listOf(body.messages).entries()) {
+    const role = stringOf(fieldsOf(message).role)
+    const last = turns.at(-1)
+    if (last?.role === role) turns[turns.length - 1] = { ...last, blocks: [...last.blocks, ...blocksIn(message)] }
+    else turns.push({ role, at, blocks: blocksIn(message) })
+  }
+  return turns
+}
+
+/** Visits every block, also inside results; `at` is the provider's path to it. */
+function inBlocks(body: JsonObject, look: (block: Block, at: string) => Refusal | null): Refusal | null {
+  return first(listOf(body.messages), (message, at) =>
+    first(blocksIn(message), (block, place) => {
+      const name = `messages.${at}.content.${place}`
+      const inner = block.type === 'tool_result' ? listOf(block.content).map(fieldsOf) : []
+      return look(block, name) ?? first(inner, (part, deep) => look(part, `${name}.tool_result.content.${deep}`))
+    }),
+  )
+}
+
+/** The assistant turn that began the calls in progress; null if there are none. */
+function loopBegins(body: JsonObject): Turn | null {
+  const turns = turnsIn(body)
+  let at = turns.length - 1
+  while (turns[at]?.role === 'user' && turns[at]?.blocks[0]?.type === 'tool_result') at -= 2
+  return at === turns.length - 1 ? null : (turns[at + 1] ?? null)
+}
+
+function toolsIn(body: JsonObject): readonly JsonObject[] {
+  return listOf(body.tools).map(fieldsOf)
 }

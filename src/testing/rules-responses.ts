@@ -1,4 +1,4 @@
-// What OpenAI Responses refuses, as data. What was stored or signed is looked up in what this server gave out.
+// The published rules of OpenAI Responses, as data. Stored and signed items are compared with what this server sent.
 import type { Issued } from './issued.ts'
 import { fieldsOf } from './json.ts'
 import { badRoot, badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
@@ -7,7 +7,7 @@ import { type JsonObject, listOf, stringOf } from '../view/json.ts'
 const API = 'https://platform.openai.com/docs/api-reference/responses/create'
 const STRICT = 'https://developers.openai.com/api/docs/guides/structured-outputs'
 
-/** What a request of Chat Completions has, and where it went. */
+/** Fields of Chat Completions and their new names. */
 const MOVED: Readonly<Record<string, string>> = {
   messages: 'input',
   max_tokens: 'max_output_tokens',
@@ -16,11 +16,15 @@ const MOVED: Readonly<Record<string, string>> = {
   reasoning_effort: 'reasoning.effort',
 }
 
-// biome-ignore format: a list of words
 const INCLUDES: readonly string[] = [
-  'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources',
-  'message.input_image.image_url', 'computer_call_output.output.image_url', 'code_interpreter_call.outputs',
-  'reasoning.encrypted_content', 'message.output_text.logprobs',
+  'file_search_call.results',
+  'web_search_call.results',
+  'web_search_call.action.sources',
+  'message.input_image.image_url',
+  'computer_call_output.output.image_url',
+  'code_interpreter_call.outputs',
+  'reasoning.encrypted_content',
+  'message.output_text.logprobs',
 ]
 
 const input: readonly ProviderRule[] = [
@@ -82,7 +86,7 @@ const input: readonly ProviderRule[] = [
 ]
 
 const calls: readonly ProviderRule[] = [
-  // First of these: who lost the chain must learn that, and not which call it cannot be matched to.
+  // First of these: a lost chain must be reported as such, not as an unmatched call.
   {
     id: 'responses-5',
     dialect: 'responses',
@@ -322,7 +326,7 @@ function itemsIn(body: JsonObject): readonly JsonObject[] {
   return listOf(body.input).map(fieldsOf)
 }
 
-/** What is only named stands for what it names. */
+/** Resolves item references. */
 function meantIn(body: JsonObject, { items }: Issued): readonly JsonObject[] {
   return itemsIn(body).map((item) => {
     const named = item.type === 'item_reference' ? items.get(stringOf(item.id)) : undefined
@@ -342,12 +346,12 @@ function callIds(items: readonly JsonObject[]): readonly string[] {
   return items.filter(({ type }) => type === 'function_call').map(({ call_id: id }) => stringOf(id))
 }
 
-/** Something that a model says. */
+/** An item written by the model. */
 function isSaid({ type, role }: JsonObject): boolean {
   return type === undefined || type === 'message' ? role === 'assistant' : type !== 'function_call_output'
 }
 
-/** An item that comes back without its id is known by its type alone. */
+/** An item without its id is known only by its type. */
 function isThat(item: JsonObject, wanted: { readonly id: string; readonly type: string }): boolean {
   return (stringOf(item.type) || 'message') === wanted.type && (item.id === undefined || item.id === wanted.id)
 }

@@ -1,5 +1,5 @@
-// What a chaos script is made of: what the model says, what the provider answers instead, and how the answer goes wrong on
-// its way. Types and small makers; how they become bytes is said elsewhere.
+// The parts of a chaos script: replies of the model, errors of the provider, and damage on the way. Types and small constructors; other
+// files make bytes of them.
 import type { Frozen, Json, Usage } from '../kernel/content.ts'
 import {
   anything,
@@ -18,24 +18,24 @@ import {
 
 export type Dialect = 'messages' | 'responses' | 'chat'
 
-/** `rawArgs` is sent as it is, also where it is no JSON. An id that is not given is made from the request's number. */
+/** `rawArgs` is sent unchanged, even if it is not JSON. A missing id is made from the number of the request. */
 export type ChaosCall = Frozen<{ tool: string; args?: Json; rawArgs?: string; id?: string }>
 
 /**
- * Messages signs its thinking (`signature`) or hides it (`redacted`), Responses encrypts it (`encrypted`). What is not given is
- * made up. Chat sends `reasoning_content`, or OpenRouter's `reasoning_details` once a signature is given.
+ * Messages signs its thinking (`signature`) or hides it (`redacted`), Responses encrypts it (`encrypted`). Missing values are
+ * generated. Chat sends `reasoning_content`, or OpenRouter's `reasoning_details` once a signature is given.
  */
 export type ChaosReasoning = string | Frozen<{ text: string; signature?: string; encrypted?: string; redacted?: true }>
 
-/** What the model says, encoded in the dialect it is asked in. */
+/** A reply of the model, encoded in the dialect of the request. */
 export type ChaosSaid = Frozen<{
   text?: string
   reasoning?: ChaosReasoning
   calls?: readonly ChaosCall[]
-  /** Made from the sizes of question and answer where it is not given. */
+  /** Default: computed from the sizes of request and reply. */
   usage?: Usage
   finish?: 'stop' | 'length' | 'refusal'
-  /** Into how many pieces the text, the reasoning and the arguments of each call are cut. Default 1. */
+  /** The number of pieces for the text, the reasoning and the arguments of each call. Default 1. */
   deltas?: number
   model?: string
   chaos?: Mischief
@@ -45,10 +45,10 @@ export type TroubleName =
   | ('overloaded' | 'rate_limited' | 'overflow' | 'unauthorized' | 'quota')
   | ('server_error' | 'bad_request' | 'not_found')
 
-/** The provider answers with trouble. A name stands for the status and the body that this provider has for it. */
+/** An error of the provider. A name stands for the status and body this provider uses for it. */
 export type ChaosTrouble = Frozen<{
   status: number | TroubleName
-  /** In the place of the provider's own. A string is sent as it is. */
+  /** Replaces the provider's body. A string is sent unchanged. */
   body?: Json
   /** Seconds, as the header `retry-after`. */
   retryAfter?: number
@@ -61,55 +61,55 @@ export type ChaosReply = string | ChaosSaid | ChaosTrouble
 
 /** Bytes are those of the body as sent. Nothing here depends on chance. */
 export type Mischief = Frozen<{
-  /** Says nothing more after so many bytes; with 0 not even the head is sent. Then it goes on, after `stallMs` or never. */
+  /** Stalls after so many bytes; with 0 even before the head. Goes on after `stallMs`, or never. */
   stallAfterBytes?: number
   stallMs?: number
   /** Destroys the socket after so many bytes; with 0 there is no answer at all. */
   cutAfterBytes?: number
   /** One byte at a time, with so much time between them. */
   dripMs?: number
-  /** Writes of so many bytes, whatever they tear apart. */
+  /** Writes of so many bytes, also in the middle of a character. */
   splitBytes?: number
   /** Flips all bits of this byte. */
   corruptAt?: number
   gzip?: true
 
-  /** Comments, pings and events that nobody knows, in between. */
+  /** Comments, pings and unknown events in between. */
   junk?: true
   /** The provider reports an error in the stream, after so many events. */
   errorAfter?: number
-  /** The stream ends as if it were whole, without the provider's own end. */
+  /** The stream ends normally, but without the provider's end event. */
   noEnd?: true
-  /** After the first event nothing but signs of life, every `dripMs` (default 20 ms), for ever. */
+  /** After the first event only pings, every `dripMs` (default 20 ms), for ever. */
   pingsOnly?: true
   /** The first piece of text again and again, for ever. */
   endless?: true
-  /** One line of so many bytes, in an event that nobody knows. */
+  /** One line of so many bytes, in an unknown event. */
   hugeLine?: number
   redirectTo?: string
 
-  /** Not said, nonsense (below zero, beyond what a number holds), or said three times in one stream. */
+  /** Missing, nonsense (negative, or too large for a number), or sent three times in one stream. */
   wrongUsage?: 'missing' | 'absurd' | 'triple'
   /** All calls of one reply have the id of the first. */
   duplicateIds?: true
   blankIds?: true
-  /** The finish that is reported in the place of the true one. A word of no dialect is sent as it is. */
+  /** Replaces the true finish reason. An unknown word is sent unchanged. */
   finish?: string
 }>
 
-/** What was received. The values of headers that hold keys are not kept. */
+/** A received request, without the values of headers that hold keys. */
 export type ChaosRequest = Frozen<{
   dialect: Dialect
   path: string
   headers: Readonly<Record<string, string>>
-  /** Null if it was no JSON. */
+  /** Null if it was not JSON. */
   body: Json
   at: number
-  /** The rule it broke, with `strict`. It was refused and took no reply of the script. */
+  /** With `strict`: the broken rule. The request was refused and used no reply of the script. */
   refused?: string
 }>
 
-/** In order, or by what is asked. A list that ran out and a function that throws answer 400, so that a test fails loudly. */
+/** Replies in order, or by a function of the request. A used-up list or a throwing function answers 400, so that the test fails. */
 export type ChaosScript =
   | readonly ChaosReply[]
   | ((request: ChaosRequest, n: number) => ChaosReply | Promise<ChaosReply>)
@@ -151,7 +151,7 @@ const trouble = within<ChaosTrouble>({
   headers: tableOf(text),
   chaos: mischief,
 })
-/** What a script answers with. */
+/** An answer of a script. */
 export const replyCheck: Check = (value, name, of) => {
   if (typeof value === 'string') return null
   return (value !== null && typeof value === 'object' && 'status' in value ? trouble : said)(value, name, of)
@@ -179,7 +179,7 @@ export function unauthorized(): ChaosTrouble {
   return { status: 'unauthorized' }
 }
 
-/** The money is used up: it does not get better by waiting. */
+/** The account is empty: waiting does not help. */
 export function quota(): ChaosTrouble {
   return { status: 'quota' }
 }

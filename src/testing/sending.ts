@@ -1,5 +1,5 @@
-// The bytes of one answer on their way to the client: held, torn, cut, spoilt or without end, as the script wants it. It knows
-// nothing of dialects. Every wait is by the clock that is handed in, and ends when the client or the server is gone.
+// Sends the bytes of one answer: stalled, split, cut, corrupted or endless, as the script wants. It knows nothing of dialects. Waits use
+// the given clock and end when the client or the server is gone.
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import type { Clock } from '../kernel/ports.ts'
@@ -7,7 +7,7 @@ import type { Mischief } from './script.ts'
 
 export type Head = { readonly status: number; readonly headers: Readonly<Record<string, string>> }
 
-/** Resolves when the answer is given as far as it will be. */
+/** Resolves when nothing more will be sent. */
 export async function send(
   out: ServerResponse,
   head: Head,
@@ -16,7 +16,7 @@ export async function send(
 ): Promise<void> {
   const line = new Line(out, mischief, clock)
   const coding = mischief.gzip ? { 'content-encoding': 'gzip' } : {}
-  // Nothing of it is on the wire before the first byte of the body.
+  // The head is sent with the first byte of the body.
   out.writeHead(head.status, { ...head.headers, ...coding })
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk)
@@ -64,7 +64,7 @@ class Line {
       at += piece.length
       this.#sent += piece.length
       if (dripMs !== undefined) await pause(this.#out, this.#clock, dripMs)
-      // The next write is another one, and not more of this one.
+      // The next write must not join this one.
       else if (splitBytes !== undefined) await new Promise((resolve) => setImmediate(resolve))
       if (this.#out.destroyed) return false
     }
@@ -79,7 +79,7 @@ class Line {
     })
   }
 
-  /** Stalls or cuts here if it is the place for it. */
+  /** Stalls or cuts if the position is reached. */
   async #hold(): Promise<boolean> {
     const { stallAfterBytes, stallMs, cutAfterBytes } = this.#mischief
     if (stallAfterBytes === this.#sent && !this.#stalled) {
@@ -96,7 +96,7 @@ class Line {
     return Math.min(dripMs === undefined ? Math.max(1, splitBytes) : 1, ...marks)
   }
 
-  /** Resolves when the bytes have left this process, so that what is cut after them does not take them along. */
+  /** Resolves when the bytes have left this process, so that a later cut does not lose them. */
   #write(bytes: Buffer): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {

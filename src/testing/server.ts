@@ -1,5 +1,5 @@
-// The chaos server: reads a request in one of three dialects, asks the script and answers. On node:http alone. What it says is
-// in messages.ts, responses.ts and chat.ts, how it goes wrong in stream.ts and sending.ts, and what it refuses in rules.ts.
+// The chaos server: reads a request in one of three dialects, asks the script and answers, on node:http alone. Answers are made in
+// messages.ts, responses.ts and chat.ts, sent and damaged in sending.ts, and requests are checked in rules.ts.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Frozen, Json } from '../kernel/content.ts'
@@ -7,7 +7,7 @@ import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../kernel/ports.ts'
 import { clockCheck, count, filled, flag, listOf, needed, optionsOf, orFunction } from '../options.ts'
 import { systemClock } from '../stores/plan/clock.ts'
-import { answerOf } from './answer.ts'
+import { answerOf, type Answer } from './answer.ts'
 import { chat } from './chat.ts'
 import { Ledger } from './issued.ts'
 import { fieldsOf, parsed } from './json.ts'
@@ -23,21 +23,21 @@ import {
   isTrouble,
   replyCheck,
   type TroubleName,
+  type Mischief,
 } from './script.ts'
 import { type Head, pause, send } from './sending.ts'
-import { streamed } from './stream.ts'
-import type { Refusal, Voice } from './voice.ts'
+import { type Refusal, type Voice, type Frame, framed } from './voice.ts'
 import { isObject } from '../view/json.ts'
 
 export type ChaosOptions = Frozen<{
   script: ChaosScript
-  /** Refuses what the provider's published rules refuse. */
+  /** Refuses requests that break the provider's published rules. */
   strict?: boolean
-  /** Default 0: any that is free. */
+  /** Default 0: any free port. */
   port?: number
-  /** Default 127.0.0.1: nobody else on the network reaches it. */
+  /** Default 127.0.0.1: not reachable from the network. */
   host?: string
-  /** Stalls and drips wait by it. Default: the machine's. */
+  /** The clock of stalls and drips. Default: the machine's. */
   clock?: Clock
 }>
 
@@ -50,9 +50,9 @@ const checkOptions = optionsOf<ChaosOptions>('startChaos', {
 })
 
 export interface Chaos {
-  /** Without a slash at the end. `/v1` and what follows it may be added by the client. */
+  /** Without a slash at the end. The client may add `/v1` and a path. */
   readonly url: string
-  /** All that was received on the three routes, in order. */
+  /** All requests of the three routes, in order. */
   readonly requests: readonly ChaosRequest[]
   /** Resolves when the port is free and every connection is closed. */
   close(): Promise<void>
@@ -180,7 +180,7 @@ class Desk {
       return !out.destroyed
     }
     const stream = streamed(voice, answer, mischief, rest)
-    // The time between two signs of life is not one between two bytes.
+    // The time between two pings is not the time between two bytes.
     const { dripMs: _dripMs, ...undripped } = mischief
     const going = mischief.pingsOnly ? { ...way, mischief: undripped } : way
     return send(out, head(200, 'text/event-stream; charset=utf-8', { 'cache-control': 'no-cache' }), stream, going)
@@ -222,4 +222,57 @@ function plain({ headers }: IncomingMessage): Readonly<Record<string, string>> {
     return [name, SECRET.test(name) ? '[not kept]' : text]
   })
   return Object.fromEntries(entries) as Record<string, string>
+}
+
+// The text of a stream in pieces: the events of the answer, with additions, omissions and repetitions of the script.
+
+const HUGE_PIECE_CHARS = 64 * 1024
+
+/** `rest` waits for the time between two pings; false when the client is gone. */
+async function* streamed(
+  voice: Voice,
+  answer: Answer,
+  mischief: Mischief,
+  rest: () => Promise<boolean>,
+): AsyncGenerator<string> {
+  const { noEnd, pingsOnly, endless, errorAfter, hugeLine, junk } = mischief
+  const frames = voice.frames(answer).filter((frame) => !(noEnd && frame.part === 'end'))
+  const said = frames.slice(0, lengthOf(frames, mischief))
+  for (const [at, frame] of said.entries()) {
+    yield framed(frame)
+    if (at === 0 && hugeLine !== undefined) yield* huge(voice, hugeLine)
+    if (junk) yield junkAfter(voice, at)
+  }
+  if (errorAfter !== undefined) yield framed(voice.failed(said.length))
+  if (pingsOnly) while (await rest()) yield voice.ping
+  const again = endless ? said.at(-1) : undefined
+  if (again !== undefined) for (;;) yield framed(again)
+}
+
+function lengthOf(frames: readonly Frame[], { pingsOnly, endless, errorAfter }: Mischief): number {
+  if (pingsOnly) return 1
+  if (errorAfter !== undefined) return errorAfter
+  const text = frames.findIndex(({ part }) => part === 'text')
+  // An answer without text repeats its last event.
+  return endless && text >= 0 ? text + 1 : frames.length
+}
+
+function* huge(voice: Voice, bytes: number): Generator<string> {
+  const mark = '\u0000'
+  const [before = '', after = ''] = framed(voice.unknown(mark)).split(JSON.stringify(mark).slice(1, -1))
+  yield before
+  for (let left = bytes; left > 0; left -= HUGE_PIECE_CHARS) yield 'x'.repeat(Math.min(left, HUGE_PIECE_CHARS))
+  yield after
+}
+
+/** A comment, a ping, an unknown event, unknown fields, an event without data. */
+function junkAfter(voice: Voice, at: number): string {
+  const kinds = [
+    ': chaos\n\n',
+    voice.ping,
+    framed(voice.unknown('')),
+    'id: 7\nretry: 10\nchaos: 1\n\n',
+    'event: chaos\n\n',
+  ]
+  return kinds[at % kinds.length] ?? ''
 }

@@ -1,12 +1,12 @@
-// What every dialect can do with an answer and with trouble. Types, and what the two dialects of OpenAI share.
+// The interface of a dialect: answers and errors as bytes. Types, and code shared by the two dialects of OpenAI.
 import type { Frozen, Json } from '../kernel/content.ts'
 import type { Answer } from './answer.ts'
 import type { TroubleName } from './script.ts'
 
-/** One event of a stream. `text` is the first piece of text, `end` what a provider ends with. */
+/** One event of a stream. `text` marks the first piece of text, `end` the provider's last event. */
 export type Frame = Frozen<{ event: string | null; data: string; part?: 'text' | 'end' }>
 
-/** Why a request is not answered, before it has the shape of a provider. */
+/** An error answer, before it has the shape of a provider. */
 export type Refusal = Frozen<{
   /** Default 400. */
   status?: number
@@ -19,9 +19,9 @@ export type Refusal = Frozen<{
 export type Voice = Frozen<{
   whole: (answer: Answer) => Json
   frames: (answer: Answer) => readonly Frame[]
-  /** A sign of life, as it stands in the stream. */
+  /** A ping, as written in the stream. */
   ping: string
-  /** An event that nobody knows. */
+  /** An unknown event. */
   unknown: (padding: string) => Frame
   /** An error in the stream, after so many events. */
   failed: (after: number) => Frame

@@ -112,14 +112,14 @@ describe('delete', () => {
     for (const [args, text] of [
       [
         ['delete', 's'],
-        'Session s has 1 event, and is gone for good when it is removed. Say that you mean it: terret delete s --yes',
+        'Session s has 1 event, and is gone for good when it is removed. Confirm with: terret delete s --yes',
       ],
       [['delete', 's', '--json'], 'terret delete s --yes'],
       [
         ['prune', '--older', '30'],
-        'This removes 1 session older than 30 days, with 1 event, for good. Say that you mean it with --yes',
+        'This removes 1 session older than 30 days, with 1 event, for good. Confirm with --yes',
       ],
-      [['prune', '--older', '30', '--json'], 'Say that you mean it with --yes'],
+      [['prune', '--older', '30', '--json'], 'Confirm with --yes'],
     ] as const) {
       const { code, out, err } = await stage.terret(...args)
       expect([code, out]).toEqual([2, ''])
@@ -260,10 +260,10 @@ describe('prune', () => {
   })
 
   it.each([
-    ['prune', 'Say how old a session must be: terret prune --older DAYS (--dry-run only looks).'],
+    ['prune', 'The age is missing. Usage: terret prune --older DAYS (--dry-run only shows the sessions)'],
     ['prune --older 1.5', '--older must be a whole number from 0 on, not "1.5".'],
     ['prune --older 1 --status running', '--status must be one of: idle, terminated. Others are never pruned.'],
-    ['delete', 'Say it like this: terret delete ID'],
+    ['delete', 'Wrong number of arguments. Usage: terret delete ID'],
   ])('B-CLI-114: `terret %s` is refused in one line, and nothing is made', async (line, text) => {
     const { code, out, err } = await stage.terret(...line.split(' '))
     expect({ code, out, err }).toEqual({ code: 2, out: '', err: `terret: ${text}\n` })

@@ -27,16 +27,16 @@ describe('the command line', () => {
     ['--frob', 'There is no flag --frob. Run `terret --help` to see what there is.'],
     ['run --modle x y', '`terret run` has no flag --modle. Did you mean --model?'],
     ['run --frobnicate', '`terret run` has no flag --frobnicate. Run `terret run --help` to see what there is.'],
-    ['run', 'Say what to do: terret run TASK'],
-    ['inspect', 'Say it like this: terret inspect ID'],
-    ['inspect a b', 'Say it like this: terret inspect ID'],
+    ['run', 'The task is missing. Usage: terret run TASK'],
+    ['inspect', 'Wrong number of arguments. Usage: terret inspect ID'],
+    ['inspect a b', 'Wrong number of arguments. Usage: terret inspect ID'],
     ['list --limit 0', '--limit must be a whole number from 1 on, not "0".'],
     ['list --status odd', '--status must be one of: idle, running, rescheduling, requires_action, terminated.'],
-    ['policy frob', 'Say it like this: terret policy test TOOL JSON, or: terret policy forget N'],
-    ['prune --older -1', 'What follows --older begins with "-". Such a value is given as --NAME=VALUE.'],
+    ['policy frob', 'Unknown subcommand. Usage: terret policy test TOOL JSON, or: terret policy forget N'],
+    ['prune --older -1', 'The value of --older begins with "-". Write such a value as --NAME=VALUE.'],
     ['prune --older=-1', '--older must be a whole number from 0 on, not "-1".'],
-    ['policy test write {}', 'These are no arguments for write: path: required; content: required.'],
-    ['completion tcsh', 'There is completion for bash, zsh, fish, and none for "tcsh".'],
+    ['policy test write {}', 'Invalid arguments for write: path: required; content: required.'],
+    ['completion tcsh', 'There is no completion for "tcsh". Choose one of: bash, zsh, fish.'],
     ['help frob', 'There is no command "frob". Run `terret --help` to see what there is.'],
   ])('B-CLI-70: `terret %s` is refused in one line, with exit code 2', async (line, text) => {
     const { code, out, err } = await stage.terret(...line.split(' '))
@@ -78,8 +78,8 @@ describe('the command line', () => {
 
 describe('configuration', () => {
   it.each([
-    ['{"model": ', /config\.json is no valid JSON: .*\. Correct it\.$/],
-    ['[]', /config\.json must hold one JSON object\.$/],
+    ['{"model": ', /config\.json is not valid JSON: .*\. Correct it\.$/],
+    ['[]', /config\.json must hold one JSON object\. Correct it\.$/],
     ['{"modle": "a:b"}', /config\.json: "modle" is not known\. Did you mean "model"\?$/],
     ['{"model": 5}', /config\.json: "model" must be a list of texts\.$/],
     ['{"mode": "yolo"}', /config\.json: "mode" must be plan, ask or auto\.$/],
@@ -94,7 +94,10 @@ describe('configuration', () => {
       '{"skills": "missing"}',
       /The folder .*missing is not there\. Create it, or name another one\. \(invalid_config\)$/,
     ],
-    ['{"policy": "missing.json"}', /There is no policy file .*missing\.json\.$/],
+    [
+      '{"policy": "missing.json"}',
+      /There is no policy file .*missing\.json\. Correct "policy" in the configuration, or create the file\.$/,
+    ],
     ['{"model": "nobody:x"}', /There is no provider "nobody"\. .*\(invalid_config\)$/],
   ])('B-CLI-74: %s is refused with the file and the field, and exit code 7', async (text, message) => {
     stage.write('config/terret/config.json', text)
@@ -166,7 +169,7 @@ describe('configuration', () => {
     [['--', './gone.sh'], 1, 'There is no program "./gone.sh" there.'],
     [['--', process.execPath, '-e', 'console.error("no package"); process.exit(1)'], 1, 'no package'],
     [['--url', 'http://127.0.0.1:1/mcp'], 1, 'was not added'],
-    [['--env', 'NOT_SET', ...every], 7, 'needs the variable NOT_SET, which is not set.'],
+    [['--env', 'NOT_SET', ...every], 7, 'needs the variable NOT_SET, which is not set. Set it.'],
   ])('B-CLI-191: what a server needs and is not there is said, and it is not added (%#)', async (how, code, text) => {
     stage.configure({ model: 'offline:any' })
     const added = await stage.terret('mcp', 'add', 'x', ...how)
@@ -260,7 +263,7 @@ describe('places', () => {
       ])
     }
     const relative = await stage.start(['list'], { env: { TERRET_HOME: 'here' } }).ended
-    expect([relative.code, relative.err]).toEqual([7, expect.stringContaining('which is no absolute path')])
+    expect([relative.code, relative.err]).toEqual([7, expect.stringContaining('which is not an absolute path')])
   })
 
   it('B-CLI-79: a damaged database is said, and left as it is', async () => {
@@ -300,7 +303,7 @@ describe('what cannot be written', () => {
       expect(shell('terret export latest > /dev/full')).toEqual({
         code: 8,
         out: '',
-        err: 'terret: What was to be printed could not be written (ENOSPC). What is there is not all of it.\n',
+        err: 'terret: The output could not be written (ENOSPC), so it is incomplete. Free space, or write to another place.\n',
       })
       shell('terret run --trust --model offline:any list the files 2>&1 | head -0')
       expect(await stage.json('inspect', 'latest')).toMatchObject({ outcome: 'completed', status: 'idle' })

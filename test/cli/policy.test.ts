@@ -130,7 +130,7 @@ describe('always', () => {
     await scriptedBy([fetching(`${URL_}asked`), 'Done.', fetching(URL_), 'Done.'], { ...TOOLS, policy })
     await stage.terret('run', 'Fetch.')
     const refused = await stage.terret('approve', 'latest', '--always')
-    expect([refused.code, lastLine(refused.err)]).toEqual([2, expect.stringContaining('asked each time')])
+    expect([refused.code, lastLine(refused.err)]).toEqual([2, expect.stringContaining('asked about each time')])
     expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(0)
     await stage.terret('run', 'Fetch.')
     expect((await stage.terret('approve', 'latest', '--always', '--resume')).code).toBe(0)

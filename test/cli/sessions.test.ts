@@ -396,7 +396,7 @@ describe('files to take along', () => {
     const text = readFileSync(file, 'utf8')
     writeFileSync(file, text.slice(0, -20))
     expect((await stage.terret('import', file, '--id', 'x')).err).toMatch(
-      /^terret: \S+ is no valid JSON: [^\n]+ Export it again with --format json\.\n$/,
+      /^terret: \S+ is not valid JSON: [^\n]+ Export it again with --format json\.\n$/,
     )
     writeFileSync(file, text.replace('One.', 'Two.'))
     expect((await stage.terret('import', file, '--id', 'x')).code).toBe(2)

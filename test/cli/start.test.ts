@@ -169,13 +169,13 @@ describe('terret start', () => {
       return `${code} ${lastLine(err)}`
     }
     expect(await wrong(TOPIC)).toBe(
-      '2 terret: Say what about, and from which documents: terret start TOPIC --documents DIR',
+      '2 terret: The topic or the documents are missing. Usage: terret start TOPIC --documents DIR',
     )
     expect(await wrong(TOPIC, '--documents', 'nowhere', '--model', 'offline:any')).toBe(
-      '6 terret: There is no folder nowhere.',
+      '6 terret: There is no folder nowhere. Check the path.',
     )
     expect(await wrong(TOPIC, '--documents', 'docs', '--model', 'offline:any', '--model', 'x:y')).toMatch(
-      /^2 .*cannot be mixed/,
+      /^2 .*cannot be combined/,
     )
     expect((await stage.terret('list', '--all')).out).toBe('')
     stage.configure({ model: 'offline:any' })
@@ -270,7 +270,7 @@ describe('terret workflow', () => {
     expect(await stage.terret('workflow', 'nothing')).toEqual({
       code: 6,
       out: '',
-      err: 'terret: There is no workflow "nothing". There are: report, report_with_model.\n',
+      err: 'terret: There is no workflow "nothing". Choose one of: report, report_with_model.\n',
     })
     expect(await stage.terret('workflow', '--format', 'png')).toMatchObject({ code: 2 })
   })

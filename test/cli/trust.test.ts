@@ -153,7 +153,7 @@ describe('a trusted folder', () => {
     for (const name of ['.terret/config.json', 'AGENTS.md', '.env']) {
       trap(name)
       const { code, err } = await stage.terret('run', '--model', 'offline:any', 'x')
-      expect([code, lastLine(err)]).toEqual([7, expect.stringContaining(`${name} is no regular file`)])
+      expect([code, lastLine(err)]).toEqual([7, expect.stringContaining(`${name} is not a regular file`)])
       execFileSync('rm', [join(stage.folder, name)])
     }
     symlinkSync(join(stage.folder, '..', 'secret.txt'), join(stage.folder, 'AGENTS.md'))

@@ -1,5 +1,5 @@
 // Exact numbers against BigInt: both are scaled until they are integers, and then compared.
-import { compareExact, exactOf } from '../../src/tools/jsonl/number.ts'
+import { compareExact, exactOf } from '../../src/tools/jsonl/filter.ts'
 import { drawn, type Tape } from './tape.ts'
 import { hold, target } from './target.ts'
 

@@ -3,8 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Delta } from '../../src/kernel/ports.ts'
-import { alikeOf, textIn } from '../../src/models/protocols/chat/alike.ts'
-import { chat } from '../../src/models/protocols/chat/chat.ts'
+import { alikeOf, textIn, chat } from '../../src/models/protocols/chat/chat.ts'
 
 const target = { endpoint: 'host', model: 'm', settings: {}, quirks: {} }
 

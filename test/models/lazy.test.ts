@@ -37,7 +37,7 @@ type Coverage = { readonly result: readonly { readonly url: string }[] }
 
 /** What reads answers, and what brings them. */
 const READERS =
-  /^models\/(http\/(exchange|framing|transport|wire)|protocols\/(chat\/(chat|stream|reply|calls|usage)|(messages|responses)\/(messages|responses|stream|reply|usage)))\.js$/
+  /^models\/(http\/(exchange|framing|transport)|protocols\/(chat|messages|responses)\/(chat|messages|responses|reply))\.js$/
 
 function readersIn(files: readonly string[]): readonly string[] {
   return files.filter((file) => READERS.test(file))
@@ -66,7 +66,9 @@ const harness = new Harness({ model: model('anthropic:b', { key: 'k', baseUrl: '
 await harness.run('go')
 await harness.close()`,
       )
-      expect(files).toEqual(expect.arrayContaining(['models/http/exchange.js', 'models/protocols/messages/stream.js']))
+      expect(files).toEqual(
+        expect.arrayContaining(['models/http/exchange.js', 'models/protocols/messages/messages.js']),
+      )
       expect(readersIn(files).filter((file) => /protocols\/(chat|responses)/.test(file))).toEqual([])
     } finally {
       server.close()

@@ -1,8 +1,16 @@
 // Where filters: paths, operators, order of numbers and dates, what is refused, and regexes that cannot hold the process.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compareMoments, momentOf } from '../../src/tools/jsonl/date.ts'
-import { at, compileWhere, judge, pathOf, type Verdict, type Where } from '../../src/tools/jsonl/filter.ts'
+import {
+  compareMoments,
+  momentOf,
+  at,
+  compileWhere,
+  judge,
+  pathOf,
+  type Verdict,
+  type Where,
+} from '../../src/tools/jsonl/filter.ts'
 import { finderOf, watcher } from '../../src/tools/jsonl/regex.ts'
 import { readJson, type Value, writeJson } from '../../src/tools/jsonl/reader.ts'
 import { ToolFailure } from '../../src/tools/core/output.ts'

@@ -1,7 +1,7 @@
 // Exact numbers against BigInt arithmetic, and the reader against JSON.parse. Rows and filters are tested elsewhere.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compareExact, exactOf } from '../../src/tools/jsonl/number.ts'
+import { compareExact, exactOf } from '../../src/tools/jsonl/filter.ts'
 import { isList, isNumeral, readJson, type Value, writeJson } from '../../src/tools/jsonl/reader.ts'
 
 describe('numbers compare exactly (B-JSONL-5)', () => {

@@ -1,5 +1,5 @@
-// The calls of a session, each folded to one line: what it is about, and what came of it. `/calls` lists them and `/show` unfolds
-// one. It keeps no more of a result than its event has.
+// The calls of a session, each folded to one line with its subject and outcome. `/calls` lists them and `/show` unfolds one. It keeps
+// no more of a result than its event has.
 import type { BashLine } from '../../tools/index.ts'
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
 import { oneLine, safeJson } from '../present/clean.ts'
@@ -10,22 +10,22 @@ import { CallLog, contentOf, type LoggedCall } from '../../view/calls.ts'
 import { isObject } from '../../view/json.ts'
 
 export type Folded = {
-  /** Counted from 1 in the session; calls of a child count below the call it works for, as 3.1. This is what `/show` takes. */
+  /** Counted from 1 in the session; calls of a child count below the call it works for, as 3.1. `/show` takes this number. */
   readonly number: string
   readonly tool: string
   readonly args: Json
-  /** A child's calls stand further in. */
+  /** Calls of a child are indented. */
   readonly depth: 0 | 1
   status: 'waits' | 'runs' | CallStatus
   content: string | BlobRef
   outcome: Outcome | null
-  /** What it printed last, while it runs. */
+  /** Its last printed line, while it runs. */
   line: string
   /** How many calls its child has made. */
   below: number
 }
 
-/** An event, the session it is of, and the call that session works for. */
+/** An event, its session, and the call that session works for. */
 type Heard = Event & {
   readonly session: string
   readonly source: { readonly parent: { readonly session: string; readonly call: string } | null }
@@ -36,10 +36,10 @@ export class Calls {
   readonly #logs = new Map<string, CallLog>()
   readonly #folded = new Map<LoggedCall, Folded>()
   #count = 0
-  /** Those whose line is not written yet, in the order of the model. */
+  /** Calls whose line is not written yet, in the order of the model. */
   #open: Folded[] = []
 
-  /** Those of a log that were made before this chat. Nothing is written of those that are done. */
+  /** Calls from before this chat. Finished ones are not printed. */
   recall(session: string, events: readonly Event[], parent: Heard['source']['parent'] = null): void {
     for (const event of events) this.take({ ...event, session, source: { parent } })
     this.#open = this.#open.filter(isOpen)
@@ -50,7 +50,7 @@ export class Calls {
     return call && this.#folded.get(call)
   }
 
-  /** `isDecidedHere`: the person who refused it here knows why. */
+  /** `isDecidedHere`: refused in this chat, so the reason is not repeated. */
   take(event: Heard, isDecidedHere = false): void {
     const { session, source } = event
     const log = this.#logs.get(session) ?? new CallLog()
@@ -79,19 +79,19 @@ export class Calls {
     if (found && line.trim() !== '') found.line = line
   }
 
-  /** The rows that can be written: a call's come after those before it. */
+  /** The rows that can be written now, in the order of the calls. */
   done(paint: Paint, width: number): readonly string[] {
     const index = this.#open.findIndex(isOpen)
     const count = index < 0 ? this.#open.length : index
     return this.#open.splice(0, count).flatMap((call) => doneRows(call, paint, width))
   }
 
-  /** The lines of those that are not done, and of those that must wait for them. */
+  /** The lines of unfinished calls, and of finished ones after them. */
   moving(paint: Paint, width: number, mark: string): readonly string[] {
     return this.#open.map((call) => foldedLine(call, { paint, width, mark }))
   }
 
-  /** What a command that runs printed last. */
+  /** The last line of a running command. */
   get line(): string {
     return this.#open.findLast(({ status, line }) => status === 'runs' && line !== '')?.line ?? ''
   }
@@ -117,7 +117,7 @@ export function doneRows(call: Folded, paint: Paint, width: number): readonly st
 
 type Drawing = { readonly paint: Paint; readonly width: number; readonly mark: string }
 
-/** How much of a line what came of a call takes at most, where there is not room for all. */
+/** The largest share of a line for the outcome of a call, if there is not room for all. */
 const END_SHARE = 0.6
 
 export function foldedLine(call: Folded, { paint, width, mark }: Drawing): string {
@@ -130,14 +130,14 @@ export function foldedLine(call: Folded, { paint, width, mark }: Drawing): strin
   const about = aboutOf(call)
   const end = outcome ? outcomeText(outcome) : ''
   if (end === '') return `${indent}${colour(sign)} ${clippedToWidth(about, room)}${paint.dim(number)}`
-  // What came of it is seen, however long the call is.
+  // The outcome stays visible, however long the call is.
   const ended = clippedToWidth(end, Math.max(room - widthOf(about) - 3, Math.floor(room * END_SHARE)))
   const asked = clippedToWidth(about, room - widthOf(ended) - 3)
   const said = outcome?.good ? ended : paint.red(ended)
   return `${indent}${colour(sign)} ${asked} · ${said}${paint.dim(number)}`
 }
 
-/** Which of its arguments says best what a call is about. */
+/** The arguments that describe a call best. */
 const TELLING = ['command', 'pattern', 'query', 'url', 'question', 'path', 'name'] as const
 
 export function aboutOf({ tool, args }: { readonly tool: string; readonly args: Json }): string {
@@ -156,7 +156,7 @@ function pathIn(edit: Json): readonly string[] {
   return typeof path === 'string' ? [path] : []
 }
 
-/** What `/show` draws beside the call: its texts, by name. */
+/** The texts `/show` draws with the call, by name. */
 export type Texts = readonly { readonly name: string; readonly text: string }[]
 
 /** Unfolded: its arguments, and its result. Null in `hidden` if all of it is shown. */

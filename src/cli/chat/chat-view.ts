@@ -1,5 +1,5 @@
-// What a chat shows of a session while it works: what the model says as it says it, its thoughts in one line, its calls folded, what
-// was said to it meanwhile. It shows; it decides nothing.
+// The view of a chat while its session works: the model's text as it streams, its reasoning in one line, its calls folded, and queued
+// messages. It decides nothing.
 import type { Part, Result, StreamEvent } from '../../index.ts'
 import type { Calls } from './call.ts'
 import type { Terminal } from './terminal-input.ts'
@@ -7,37 +7,37 @@ import type { Moving } from './screen.ts'
 import { clippedToWidth, fitted, spoken, wrapped } from '../present/text.ts'
 import { clean, oneLine } from '../present/clean.ts'
 import { budgetText, UNWHOLE } from '../present/ending.ts'
-import { CUT, isStopped } from '../present/outcome.ts'
+import { decisionText, CUT, isStopped } from '../present/outcome.ts'
 import { outageText } from '../present/outage.ts'
 import { textOf } from '../../view/text.ts'
 
 type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
 
-/** Longer messages are shown by their beginning. */
+/** Only the beginning of a longer message is shown. */
 const ECHO_LINES_MAX = 8
 
 export class ChatView {
   readonly calls: Calls
-  /** The last event of the session itself that was seen. */
+  /** The last event of the session itself. */
   seq = 0
-  /** Messages that no request has taken yet, by seq. */
+  /** Messages that no request has included yet, by seq. */
   readonly queued = new Map<number, string>()
-  /** The run that is shown, by its start. */
+  /** The seq at which the shown run started. */
   run = 0
   readonly #terminal: Terminal
-  /** Who says which messages are shown already. */
+  /** Whether a message is on the screen already. */
   readonly #isEchoed: (id: string) => boolean
-  /** Calls that were decided here, and need no line about it. */
+  /** Calls decided in this chat; their decision is not printed again. */
   readonly decided = new Set<string>()
-  /** What the open reply said so far, in order. */
+  /** The text of the open reply so far. */
   #said = ''
-  /** How much of each of its parts was heard. */
+  /** How many characters of each part have arrived. */
   readonly #heard = new Map<number, number>()
   #thought = ''
   #folded = false
   #tokens = 0
   #cost = 0
-  /** Why the model did not answer last: it is not said twice. */
+  /** The last model failure shown, so that it is not shown twice. */
   #failure = ''
   readonly #warned = new Set<string>()
   #doing = 'beginning'
@@ -49,7 +49,6 @@ export class ChatView {
     this.#isEchoed = isEchoed
   }
 
-  /** From now on it works. */
   begin(): void {
     this.#isStopping = false
     this.#doing = 'beginning'
@@ -69,7 +68,7 @@ export class ChatView {
     this.#terminal.show(null)
   }
 
-  /** What a person said. A command of theirs is less than that. */
+  /** Input of the user. Commands are dimmed. */
   echo(text: string): void {
     const { paint, columns } = this.#terminal
     const lines = clean(text.trimEnd()).split('\n')
@@ -92,14 +91,14 @@ export class ChatView {
     this.#seeOwn(event)
   }
 
-  /** Of children only what they do. */
+  /** Only the calls of children are shown. */
   #seeChild(event: StreamEvent): void {
     if (event.type === 'agent.message' || event.type === 'agent.tool_use' || event.type === 'agent.tool_result')
       this.calls.take(event)
     this.#flush()
   }
 
-  /** After a gap nothing more is shown of it until it is whole. */
+  /** After a gap nothing more is streamed of a part until it is complete. */
   #hear({ kind, text, part, offset }: Of<'delta'>): void {
     if (offset !== (this.#heard.get(part) ?? 0)) return
     this.#heard.set(part, offset + text.length)
@@ -160,9 +159,7 @@ export class ChatView {
         return this.#warn(outageText(event) ?? '')
       case 'user.tool_confirmation':
         if (this.decided.has(event.call)) return
-        return this.#aside(
-          `${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`,
-        )
+        return this.#aside(decisionText(event))
       case 'user.custom_tool_result':
         return this.calls.take(event)
       case 'note.added':
@@ -177,7 +174,7 @@ export class ChatView {
     }
   }
 
-  /** Tools that this run goes without. The same is said once. */
+  /** Warnings about missing tools, each shown once. */
   #missing(warnings: readonly string[]): void {
     for (const text of warnings.filter((each) => !this.#warned.has(each))) {
       this.#warned.add(text)
@@ -185,7 +182,7 @@ export class ChatView {
     }
   }
 
-  /** A request shows it to the model: now it is part of what was said. */
+  /** A request has included the message, so it leaves the queue. */
   #taken(seq: number): void {
     const text = this.queued.get(seq)
     if (text === undefined) return
@@ -193,7 +190,7 @@ export class ChatView {
     this.echo(text)
   }
 
-  /** What the log has is what was said. Pieces may have been lost on their way, or never came. */
+  /** The log has the full text; deltas may have been lost. */
   #reply(event: Of<'agent.message'>): void {
     const text = textOf(event.parts)
     if (this.#thought === '')
@@ -209,7 +206,7 @@ export class ChatView {
     this.calls.take(event)
   }
 
-  /** An answer that was stopped: what the log has of it, and that there is no more. */
+  /** Shows the logged text of a stopped answer, and that it was stopped. */
   cut({ partial = '' }: Pick<Of<'model.failed'>, 'partial'>): void {
     const said = this.#said
     this.#said = ''
@@ -218,13 +215,13 @@ export class ChatView {
     if (partial.trim() !== '' || said.trim() !== '') this.#warn(CUT)
   }
 
-  /** Something that happened between its calls. */
+  /** An event between calls. */
   #aside(text: string): void {
     const { paint, columns } = this.#terminal
     this.#terminal.say('call', paint.dim(fitted(`  ${text}`, columns)))
   }
 
-  /** A thought becomes one line, once. */
+  /** Reasoning becomes one line, once. */
   #fold(): void {
     const text = oneLine(spoken(this.#thought), 2_000)
     if (text === '' || this.#folded) return
@@ -240,7 +237,7 @@ export class ChatView {
 
   #moving(mark: string): Moving {
     const { paint, columns } = this.#terminal
-    // The end of a thought is what it thinks now.
+    // The end of the reasoning is its newest part.
     const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
     const calls = this.calls.moving(paint, columns, mark)
     const { line } = this.calls
@@ -267,7 +264,7 @@ export class ChatView {
     this.#terminal.say('note', paint.yellow(fitted(`! ${text}`, columns)))
   }
 
-  /** How a run ended, if there is anything to say about it. */
+  /** Shows how a run ended, if that is worth a line. */
   ended(result: Result): void {
     const { usage, cost } = result
     const tokens = usage.inputTokens + usage.outputTokens

@@ -1,12 +1,11 @@
-// A chat with one session at a terminal: what is entered is said to it, what it does is shown, and what it asks is asked here. All of
-// it is in the log before it is shown, so a chat that ends, in whatever way, loses nothing.
+// A chat with one session at a terminal: input goes to the session, its work is shown, and its questions are asked here. Everything is
+// in the log before it is shown, so nothing is lost however a chat ends.
 import { randomUUID } from 'node:crypto'
 import type { Pending, Result, RunStream, SessionHandle } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { askApproval, bound, decideCovered, hasVoted, isForOthers, type Said } from '../present/approval.ts'
 import { aboutOf } from './call.ts'
-import { runCommand } from './slash-commands.ts'
-import type { ChatOptions, Ended, Talk } from './talk.ts'
+import { runCommand, type ChatOptions, type Ended, type Talk } from './slash-commands.ts'
 import { ChatView } from './chat-view.ts'
 import { fitted, saidText } from '../present/text.ts'
 import { oneLine } from '../present/clean.ts'
@@ -34,7 +33,7 @@ export class Chat implements Talk {
   #closing: Promise<void> | null = null
   #warned = false
   #exit: number = EXIT.ok
-  /** The last answer covers more than its call: what else waits is looked at again. */
+  /** The last answer covers more than its call, so other pending calls are checked again. */
   #wide = false
 
   constructor(options: ChatOptions, session: SessionHandle | null) {
@@ -43,7 +42,7 @@ export class Chat implements Talk {
     this.view = new ChatView(options.terminal, options.calls, (id) => this.#echoed.has(id))
   }
 
-  /** Until somebody leaves. A session that has something to do, or to ask, comes first. */
+  /** Runs until the user leaves. An open session with work or questions goes on first. */
   async talk(card: Card | null): Promise<Ended> {
     if (card) {
       this.view.seq = card.seq
@@ -62,7 +61,7 @@ export class Chat implements Talk {
     return this.wish ?? { type: 'left', exit: this.#exit }
   }
 
-  /** What was entered while nobody waited for it. If it works, it hears it at its next step; else it comes in its turn. */
+  /** Input outside of a prompt. A working session gets it with its next turn; else it is queued. */
   aside(text: string): void {
     if (!this.#works) return void this.#typed.push(text)
     if (text.trim() === '') return
@@ -73,10 +72,10 @@ export class Chat implements Talk {
     } else void this.#guarded(() => this.#steer(text))
   }
 
-  /** Ctrl-C: stops what runs. Twice it leaves. */
+  /** Ctrl-C stops the run. Twice leaves the chat. */
   interrupt(): void {
     const { session } = this
-    // It leaves already, and that takes too long for somebody.
+    // Leaving takes too long: exit at once.
     if (this.#left) process.exit(EXIT.interrupted)
     if (this.#works && session && !this.#stopping) {
       this.#stopping = true
@@ -89,7 +88,7 @@ export class Chat implements Talk {
     }
   }
 
-  /** Whatever runs is given back as it is. */
+  /** Releases a running session as it is. */
   leave(): void {
     if (this.#left) return
     this.#left = true
@@ -147,7 +146,7 @@ export class Chat implements Talk {
       if (result.status === 'requires_action' && result.stopReason !== 'paused') {
         if (!(await this.#decided(session, result))) return
       } else if (result.status === 'sleeping' && result.reason !== undefined) {
-        // The provider asked for a longer wait: it is waited for here.
+        // The provider asked for a longer wait: wait here.
         stream = session.stream(undefined, { after: view.seq, deltas: true, patienceMs: WAITS_MS })
         continue
       } else {
@@ -195,7 +194,7 @@ export class Chat implements Talk {
       if (isBudget(pending)) return await this.#allowMoney(pending)
       return pending.needs === 'answer' ? await this.#answer(pending) : await this.#approve(pending)
     } catch (error) {
-      // Somebody else was quicker, or it is too late: then it goes on without this word.
+      // It was decided elsewhere or has expired: go on without this decision.
       if (!(error instanceof Error) || error.name !== 'Fault') throw error
       this.view.note(oneLine(error.message, 400))
       return true
@@ -276,7 +275,7 @@ export class Chat implements Talk {
     terminal.say('ask', said.allow ? green('  allowed') : red(fitted(`  refused${why}`, terminal.columns)))
   }
 
-  /** Trouble is one line, and the chat goes on. */
+  /** An error is one line, and the chat goes on. */
   async #guarded(act: () => Promise<unknown>): Promise<void> {
     try {
       await act()

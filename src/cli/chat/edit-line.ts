@@ -1,5 +1,5 @@
-// The line a person edits, as data: a key goes in, the line after it comes out, and what else is to happen. Pure: who reads keys
-// and who draws is in terminal-input.ts. A paste of several lines is one piece in it, and so is whatever a person sees as one letter.
+// The input line as data: a key goes in, the new line and an action come out. Pure: terminal-input.ts reads keys and draws. A paste of
+// several lines is one cell, and so is each grapheme.
 import { clean } from '../present/clean.ts'
 import { widthOf, wrapped } from '../present/text.ts'
 
@@ -11,28 +11,28 @@ export type Key = {
   readonly meta?: boolean
 }
 
-/** One piece of the line: what it stands for, and how it is shown. */
+/** One cell of the line: its text, and how it is shown. */
 type Cell = { readonly text: string; readonly shown: string }
 
 export type Line = {
   readonly cells: readonly Cell[]
-  /** Before which cell the cursor is. */
+  /** The cell after the cursor. */
   readonly at: number
-  /** How far back in what was said before, and what was there before that was looked at. */
+  /** How far back in the history, and the line that was being edited. */
   readonly back: number
   readonly draft: readonly Cell[]
-  /** What came so far of a paste; null when nothing is pasted. */
+  /** The paste so far; null outside of a paste. */
   readonly paste: string | null
 }
 
 export type Deed =
   | { readonly type: 'entered'; readonly text: string; readonly shown: string }
-  /** Several names begin like this. */
+  /** Several completions. */
   | { readonly type: 'choices'; readonly names: readonly string[] }
   | { readonly type: 'interrupt' | 'end' | 'redraw' | 'suspend' }
 
 export type Known = {
-  /** What was said before, oldest first. */
+  /** The history, oldest first. */
   readonly history: readonly string[]
   /** Names that begin with this text. */
   readonly complete: (text: string) => readonly string[]
@@ -44,7 +44,7 @@ export function lineText({ cells }: Line): string {
   return cells.map(({ text }) => text).join('')
 }
 
-/** The line after a key, and what the key asks for beyond it. */
+/** The line after a key, and the action of the key. */
 export function press(line: Line, key: Key, known: Known): readonly [Line, Deed | null] {
   if (key.name === 'paste-start') return [{ ...line, paste: '' }, null]
   if (line.paste !== null) {
@@ -53,7 +53,7 @@ export function press(line: Line, key: Key, known: Known): readonly [Line, Deed 
   }
   const named = NAMED[nameOf(key)]
   if (named) return named(line, known)
-  // Whatever else begins with a control character is a key that means nothing here.
+  // Other control characters are ignored.
   if (key.ctrl || key.meta || key.sequence === '' || /^\p{Cc}/u.test(key.sequence)) return [line, null]
   return [inserted(line, cellsOf(key.sequence)), null]
 }
@@ -120,7 +120,7 @@ const NAMED: Readonly<Record<string, Act>> = {
   },
 }
 
-/** A backslash at the end goes on in the next row. */
+/** A backslash at the end continues in the next row. */
 function enter(line: Line): readonly [Line, Deed | null] {
   const last = line.cells.at(-1)
   if (last?.text === '\\') {
@@ -148,7 +148,7 @@ function completed(line: Line, { complete }: Known): readonly [Line, Deed | null
 
 const NEW_LINE: Cell = { text: '\n', shown: '\n' }
 
-/** One for each letter as people count them. */
+/** One cell per grapheme. */
 function cellsOf(text: string): readonly Cell[] {
   return [...LETTERS.segment(text)].map(({ segment }) => {
     if (segment === '\n') return NEW_LINE
@@ -174,7 +174,7 @@ export function lineOf(text: string): Line {
 }
 const ROWS_MAX = 5
 
-/** What is put after a letter may become one with it. */
+/** Inserted text may join the grapheme before it. */
 function inserted(line: Line, added: readonly Cell[]): Line {
   const { cells, at } = line
   const before = cells[at - 1]
@@ -230,7 +230,7 @@ function wordAfter({ cells, at }: Line): number {
   return to
 }
 
-/** To the row above, or from the first one to what was said before. */
+/** To the row above, or from the first row to the history. */
 function up(line: Line, history: readonly string[]): Line {
   const start = rowStart(line)
   if (start > 0) {
@@ -254,7 +254,7 @@ function down(line: Line, history: readonly string[]): Line {
   return { ...lineOf(history.at(1 - line.back) ?? ''), back: line.back - 1, draft: line.draft }
 }
 
-/** Without colours, and what gives it some. */
+/** Text without colours, and the function that colours it. */
 export type Prompt = { readonly text: string; readonly paint: (text: string) => string }
 
 export type Drawn = { readonly rows: readonly string[]; readonly row: number; readonly column: number }

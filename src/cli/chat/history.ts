@@ -1,5 +1,5 @@
-// What a person said in the chats of one folder, so that they can say it again: one line each, in a file of the data folder that is
-// theirs alone. What holds a known secret is not kept.
+// The input history of the chats of one folder: one line each, in a private file of the data folder. Lines with a known secret are
+// not stored.
 import { hash } from 'node:crypto'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export function openHistory(home: Home, folder: string, secrets: Secrets): Histo
   const file = join(home.folder, 'history', `${hash('sha256', folder).slice(0, 32)}.jsonl`)
   const read = entriesIn(file)
   const entries = read.slice(-ENTRIES_MAX)
-  // Now and then, and not at every start: another chat of this folder may be writing.
+  // Not at every start: another chat of this folder may be writing.
   if (read.length > 2 * ENTRIES_MAX) quietly(() => replaceFile(file, entries.map(lineOf).join('')))
   return {
     entries,
@@ -53,7 +53,7 @@ function entriesIn(file: string): string[] {
   })
 }
 
-/** A history that cannot be kept is no reason to end a chat. */
+/** A history that cannot be written must not end a chat. */
 function quietly(act: () => void): void {
   try {
     act()

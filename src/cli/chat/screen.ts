@@ -1,12 +1,12 @@
-// The lower end of the terminal, drawn again and again: the row that is being said, the calls that run, a status and the line that
-// is edited. Everything above it was written once and stays. It draws what it is given, which must be clean already.
+// The lower end of the terminal, redrawn all the time: the row being streamed, the running calls, a status and the input line. All
+// rows above it are written once. The text it gets must be clean already.
 import { type Drawn, drawLine, type Line, type Prompt } from './edit-line.ts'
 import { Prose, SAID_COLUMNS, saidRows, widthOf } from '../present/text.ts'
 
-/** What a line belongs to: between two different ones there is room. */
+/** The kind of a line. A blank line separates two different kinds. */
 export type Kind = 'you' | 'model' | 'call' | 'note' | 'ask'
 
-/** What moves: calls that run, and how things stand. */
+/** The part that is redrawn: running calls and the status. */
 export type Moving = { readonly calls: readonly string[]; readonly status: string | null }
 
 export type Region = {
@@ -22,18 +22,18 @@ const SHOW = '\u001b[?25h'
 
 export class Canvas {
   readonly #out: NodeJS.WriteStream
-  /** What is to be written above at the next drawing. */
+  /** Lines to write above at the next drawing. */
   #above = ''
   #last: Kind | null = null
   #prose: Prose | null = null
-  /** The rows that stand there now, and where the cursor is in them. */
+  /** The rows drawn now, and the cursor in them. */
   #drawn: Drawn = BLANK
 
   constructor(out: NodeJS.WriteStream) {
     this.#out = out
   }
 
-  /** One column stays free: in the last one terminals differ on where the cursor is. */
+  /** One column stays free: terminals differ on the cursor position after the last column. */
   get columns(): number {
     return Math.max(20, (this.#out.columns || 80) - 1)
   }
@@ -47,13 +47,13 @@ export class Canvas {
     this.#last = kind
   }
 
-  /** A piece of what the model says. */
+  /** A piece of the model's text. */
   speak(piece: string): void {
     this.#prose ??= new Prose()
     this.#said(this.#prose.push(piece, this.columns - SAID_COLUMNS))
   }
 
-  /** It has said it. */
+  /** The model's text is complete. */
   hush(): void {
     const rows = this.#prose?.end(this.columns - SAID_COLUMNS) ?? []
     this.#prose = null
@@ -74,13 +74,13 @@ export class Canvas {
     this.#drawn = drawn
   }
 
-  /** The whole screen anew. */
+  /** Redraws the whole screen. */
   clear(): void {
     this.#out.write('\u001b[2J\u001b[H')
     this.#drawn = BLANK
   }
 
-  /** Leaves nothing of what moves. */
+  /** Erases the redrawn part. */
   lift(): void {
     this.#out.write(`${this.#erase()}${this.#above}${SHOW}`)
     this.#above = ''
@@ -88,7 +88,7 @@ export class Canvas {
   }
 
   /**
-   * Every row of what was drawn, and back to the first. The terminal may have become narrower since, and have broken rows in two.
+   * Erases every drawn row and returns to the first. The terminal may have become narrower and have wrapped rows.
    * Row by row: some terminals keep a screen that is erased as a whole from its first row on.
    */
   #erase(): string {

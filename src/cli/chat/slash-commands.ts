@@ -1,25 +1,29 @@
-// What begins with a slash in a chat: the table of commands, and what each does. They only look and decide; what is said to the model
-// does not begin with a slash.
+// The slash commands of a chat: the table, and what each does. They only show and decide; messages to the model do not begin with a
+// slash.
 import { randomUUID } from 'node:crypto'
 import { nearest } from '../../options.ts'
 import { withTreeCost } from '../../stores/plan/tree-cost.ts'
 import type { Call } from '../args.ts'
-import { type Folded, foldedLine, type Texts, unfolded } from './call.ts'
+import { type Folded, foldedLine, type Texts, unfolded, type Calls } from './call.ts'
 import { hiddenText, painted } from '../present/preview.ts'
-import type { Talk } from './talk.ts'
 import { clean, oneLine } from '../present/clean.ts'
 import { counted, isBudget } from '../present/ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { recordFolder } from '../state/folders.ts'
 import { allEvents, pendingIn } from '../state/log.ts'
-import { shortId } from '../state/place.ts'
+import { shortId, type Place } from '../state/place.ts'
 import { SAID } from '../commands/undo.ts'
+import type { Harness, Pending, SessionHandle } from '../../index.ts'
+import type { Terminal } from './terminal-input.ts'
+import type { ChatView } from './chat-view.ts'
+import type { Kept } from '../state/kept.ts'
+import type { Setup } from '../state/setup.ts'
 
 type Act = (chat: Talk, words: readonly string[]) => Promise<void> | void
 type Entry = {
   readonly words: string
   readonly says: string
-  /** Also while it works. */
+  /** Also available while the session works. */
   readonly anytime: boolean
   readonly act: Act
 }
@@ -43,7 +47,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   quit: entry('', 'leave; the session stays', true, (chat) => chat.leave()),
 }
 
-/** Those that begin like this. */
+/** The commands that begin with this text. */
 export function completions(text: string): readonly string[] {
   if (!/^\/\w*$/.test(text)) return []
   return Object.keys(COMMANDS)
@@ -82,7 +86,7 @@ function help({ options: { terminal }, view }: Talk): void {
   for (const each of keys) view.note(each)
 }
 
-/** As many as are looked through at once. */
+/** Sessions read at once. */
 const LISTED_MAX = 50
 
 function calls({ options: { terminal }, view }: Talk, words: readonly string[]): void {
@@ -115,7 +119,7 @@ async function show({ options: { terminal, place }, view }: Talk, words: readonl
   terminal.say('note', [...painted(shown.rows, terminal.paint), ...(more === null ? others : [more])].join('\n'))
 }
 
-/** What a command printed stands apart from what it said by an exit code; all of it, where the result has only its ends. */
+/** The output of a command, apart from its exit code; the whole output if the result has only its ends. */
 async function textsOf({ content, outcome, status }: Folded, place: Talk['options']['place']): Promise<Texts> {
   if (status === 'waits' || status === 'runs') return []
   const command = outcome?.command
@@ -152,7 +156,7 @@ async function waiting({ session, options: { place } }: Talk) {
   return session ? pendingIn(place.store, session.id) : []
 }
 
-/** The one that is named, or the only one. What nobody has seen here is shown and asked. */
+/** The named call, or the only one. A call not shown here yet is shown and asked. */
 async function decide(chat: Talk, words: readonly string[], allow: boolean): Promise<void> {
   const found = await waiting(chat)
   const [first] = found
@@ -161,7 +165,7 @@ async function decide(chat: Talk, words: readonly string[], allow: boolean): Pro
   const why = words.slice(named ? 1 : 0).join(' ')
   if (!named && (found.length > 1 || (allow && why !== ''))) {
     const names = found.map(({ callId, tool }) => `${callId} (${oneLine(tool)})`)
-    throw new Refusal(EXIT.usage, `Name the call: ${names.join(', ')}`)
+    throw new Refusal(EXIT.usage, `Several calls wait. Name one of them: ${names.join(', ')}`)
   }
   const meant = named ?? first
   if (meant.needs === 'answer' || (allow && isBudget(meant)) || !chat.isShown(meant)) {
@@ -207,8 +211,9 @@ const MODES = {
 async function mode(chat: Talk, [wanted]: readonly string[]): Promise<void> {
   const now = chat.options.setup.mode
   if (wanted === undefined) return chat.view.note(`  ${now}: ${MODES[now]} · change it with /mode plan, ask or auto`)
-  if (!Object.hasOwn(MODES, wanted)) throw new Refusal(EXIT.usage, 'A mode is plan, ask or auto.')
-  if ((await waiting(chat)).length > 0) throw new Refusal(EXIT.conflict, 'Decide what waits first: /pending')
+  if (!Object.hasOwn(MODES, wanted)) throw new Refusal(EXIT.usage, 'Unknown mode. Choose plan, ask or auto.')
+  if ((await waiting(chat)).length > 0)
+    throw new Refusal(EXIT.conflict, 'A call waits for a decision. Decide it first: /pending')
   chat.wish = { type: 'mode', mode: wanted }
 }
 
@@ -229,13 +234,55 @@ function session({ session: handle, wayBack, options: { setup }, view }: Talk): 
 
 async function exportTo({ session: handle, view }: Talk, [out]: readonly string[]): Promise<void> {
   if (!handle) return view.note('There is nothing to write yet.')
-  if (out === undefined) throw new Refusal(EXIT.usage, 'Say where to: /export chat.md')
+  if (out === undefined) throw new Refusal(EXIT.usage, 'The file name is missing. Usage: /export chat.md')
   const format = /\.(md|jsonl|json)$/.exec(out)?.[1] ?? 'folder'
   const { exportTo: write } = await import('../commands/export.ts')
   await write(callOf([handle.id], { format, out }))
 }
 
-/** A command of the command line, as if it had been typed. */
+/** Runs a command of the command line. */
 function callOf(words: readonly string[], flags: Readonly<Record<string, string>>): Call {
   return { words, text: (flag) => flags[flag], texts: () => [], is: () => false, count: () => undefined }
+}
+
+// The chat as its commands see it.
+
+export type ChatOptions = {
+  readonly place: Place
+  readonly harness: Harness
+  readonly setup: Setup
+  readonly models: readonly string[]
+  readonly terminal: Terminal
+  readonly by: string
+  /** The calls of this chat so far, in all modes. */
+  readonly calls: Calls
+  /** Rules saved since the harness got its policy. */
+  readonly kept: Kept[]
+  /** Adds an input to the history. */
+  readonly remember: (text: string) => void
+}
+
+/** How a chat ended: left, or to be continued in another mode. */
+export type Ended = { readonly type: 'left'; readonly exit: number } | { readonly type: 'mode'; readonly mode: string }
+
+export interface Talk {
+  readonly options: ChatOptions
+  readonly view: ChatView
+  /** Null until the first message. */
+  session: SessionHandle | null
+  /** How the chat is to end after the current command. */
+  wish: Ended | null
+  /** The command to continue this session, if there is one. */
+  readonly wayBack: string | null
+  /** Shows the exact action. True if not all of it could be shown. */
+  shown(pending: Pending, whole?: boolean): Promise<boolean>
+  /** Whether exactly this action was shown here. */
+  isShown(pending: Pending): boolean
+  /** Asks one question. True if it was decided. */
+  ask(pending: Pending): Promise<boolean>
+  /** Decides exactly the action that was shown. */
+  decide(pending: Pending, allow: boolean, why?: string): Promise<void>
+  /** Goes on with open work and asks its questions. */
+  goOn(): Promise<void>
+  leave(): void
 }

@@ -1,5 +1,5 @@
-// The terminal a chat is held on: what is typed comes in, what is said goes out. Two kinds: one that reads keys and draws its lower
-// end again and again, and a plain one for terminals that cannot move a cursor. What the words mean is up to chat.ts.
+// The terminal of a chat. Two kinds: one that reads keys and redraws its lower end, and a plain one for terminals that cannot move a
+// cursor. chat.ts interprets the input.
 import { createInterface, emitKeypressEvents } from 'node:readline'
 import type { ReadStream } from 'node:tty'
 import { type Deed, EMPTY_LINE, type Key, type Known, type Line, press, type Prompt } from './edit-line.ts'
@@ -8,32 +8,32 @@ import { type Paint, paintsOf, Prose, SAID_COLUMNS, saidRows, wrapped } from '..
 
 export interface Terminal {
   readonly paint: Paint
-  /** How wide and how high it is. */
+  /** Its size. */
   readonly columns: number
   readonly rows: number
   readonly open: boolean
   readonly gone: boolean
-  /** What is entered stays on the screen by itself. */
+  /** The terminal itself leaves the input on the screen. */
   readonly echoes: boolean
-  /** Lines that stay. They must be clean. */
+  /** Permanent lines. They must be clean. */
   say(kind: Kind, text: string): void
-  /** A piece of what the model says, as it comes; cleaned here. */
+  /** A piece of the model's text; cleaned here. */
   speak(piece: string): void
   hush(): void
-  /** What moves while it works, asked for at every drawing; null when it rests. */
+  /** The redrawn part while it works, asked for at every drawing; null while it rests. */
   show(moving: ((mark: string) => Moving) | null): void
-  /** What a person enters. With a question it is its answer: what was being typed comes back after it. Null: they would not say. */
+  /** Reads one input. With a question it reads the answer and then restores the line being edited. Null: cancelled. */
   read(question?: string): Promise<string | null>
-  /** Leaves the terminal as it was. With `gone` there is none any more. */
+  /** Restores the terminal. `gone`: it does not exist any more. */
   close(gone?: boolean): void
 }
 
-/** Told of what nobody reads. */
+/** Input outside of `read`. */
 export type Ears = {
   readonly entered: (text: string) => void
   readonly interrupt: () => void
   readonly end: () => void
-  /** The terminal is not there any more. */
+  /** The terminal was closed. */
   readonly gone: () => void
 }
 
@@ -212,7 +212,7 @@ class Rich implements Terminal {
 
   readonly #restore = (): void => this.#raw(false)
 
-  /** A terminal that is gone cannot be set, and need not be. */
+  /** A closed terminal cannot be restored, and need not be. */
   #raw(on: boolean): void {
     try {
       this.#in.setRawMode(on)

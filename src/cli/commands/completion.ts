@@ -10,7 +10,7 @@ export async function completion(call: Call): Promise<number> {
   if (!script)
     throw new Refusal(
       EXIT.usage,
-      `There is completion for ${Object.keys(SCRIPTS).join(', ')}, and none for "${shell}".`,
+      `There is no completion for "${shell}". Choose one of: ${Object.keys(SCRIPTS).join(', ')}.`,
     )
   if (call.is('json')) printJson({ shell, script: script() })
   else print(script())

@@ -2,9 +2,8 @@
 // disk when the command ends; the session goes on with `resume`.
 import type { Pending, Rule } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
-import { keepAlways, rememberable, ruleText } from '../present/always.ts'
+import { keepAlways, rememberable, ruleText, hasVoted, wordOf } from '../present/approval.ts'
 import type { Call } from '../args.ts'
-import { hasVoted, wordOf } from '../present/approval.ts'
 import { aside } from '../state/without-driving.ts'
 import { oneLine } from '../present/clean.ts'
 import { pendingLines, votesText } from '../present/ending.ts'
@@ -13,8 +12,7 @@ import { folderOf } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
 import { pendingIn } from '../state/log.ts'
 import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../state/place.ts'
-import { ask } from '../present/prompt.ts'
-import { isAttended, print, printJson, seatOf, typed, warn } from '../present/print.ts'
+import { ask, isAttended, print, printJson, seatOf, typed, warn } from '../present/print.ts'
 import { type Setup, setupFor } from '../state/setup.ts'
 import { person, wishesOf } from '../state/work.ts'
 import { resumeSession } from './resume.ts'
@@ -74,7 +72,7 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   return open ? EXIT.waits : EXIT.ok
 }
 
-/** One voice of several. */
+/** One vote of several. */
 function stillText(pending: Pending): string {
   const { sessionId, callId, n = 1, votes = [] } = pending
   const missing = n - votes.length
@@ -86,16 +84,16 @@ function stillText(pending: Pending): string {
 
 type Always = { readonly setup: Setup; readonly rule: Rule }
 
-/** What `--always` would keep. Where it would change nothing, that is said before anything is decided. */
+/** The rule `--always` would save. Refused before the decision if it would have no effect. */
 async function ruleFor(place: Place, call: Call, { root }: Card, pending: Pending | null): Promise<Always> {
   const setup = await setupFor(place.home, workplaceOf(place, root), wishesOf(call))
   const rule = pending && (await rememberable(setup, pending))
   if (rule) return { setup, rule }
-  const why = 'This is asked each time, whatever is kept. Approve it without --always.'
+  const why = 'This call is asked about each time, so a saved rule would have no effect. Approve it without --always.'
   throw new Refusal(EXIT.usage, why)
 }
 
-/** The call that is meant. With several that wait, one must be named. */
+/** The named call, or the only pending one. */
 async function chosen({ store }: Place, { session, root }: Card, wanted: string | undefined): Promise<Pending> {
   const all = (await pendingIn(store, root)).filter(({ needs }) => needs === 'approval')
   const here = all.filter(({ sessionId }) => session === root || sessionId === session)
@@ -125,7 +123,7 @@ async function chosen({ store }: Place, { session, root }: Card, wanted: string 
 
 type Meant = { readonly allow: boolean; readonly always: Always | null; readonly folder: string | null }
 
-/** The exact action is shown first. At a terminal the person is asked back; in a script the command is the decision. */
+/** Shows the exact action. At a terminal it asks for confirmation; in a script the command is the decision. */
 async function isMeant(call: Call, pending: Pending, meant: Meant): Promise<boolean> {
   const { allow, always, folder } = meant
   const asks = !call.is('yes') && !call.is('json') && isAttended()

@@ -1,4 +1,4 @@
-// `terret delete`: takes one session out for good, with its children and what is kept beside the database. It says first what is lost.
+// `terret delete`: removes one session for good, with its children and its files outside the database. It first shows what is lost.
 import type { Card } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
@@ -6,8 +6,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { folderOf } from '../state/folders.ts'
 import { sweep } from '../state/leftovers.ts'
 import { inPlace, type Place, sessionOf, shortId } from '../state/place.ts'
-import { ask } from '../present/prompt.ts'
-import { isAttended, print, printJson, warn } from '../present/print.ts'
+import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
 import { person } from '../state/work.ts'
 import { stateOf, taskOf } from './list.ts'
 
@@ -30,13 +29,13 @@ export function deleteOne(call: Call): Promise<number> {
   })
 }
 
-/** What is lost is shown first. At a terminal the person is asked; elsewhere it must be said beforehand. */
+/** Shows what is lost. At a terminal it asks; elsewhere `--yes` is required. */
 async function isMeant(place: Place, call: Call, card: Card): Promise<boolean> {
   const { session } = card
   const sure = call.is('yes')
   if (!sure && (call.is('json') || !isAttended())) {
     const what = `Session ${shortId(session)} has ${countOf(card.seq, 'event')}, and is gone for good when it is removed.`
-    throw new Refusal(EXIT.usage, `${what} Say that you mean it: terret delete ${shortId(session)} --yes`)
+    throw new Refusal(EXIT.usage, `${what} Confirm with: terret delete ${shortId(session)} --yes`)
   }
   if (!call.is('json')) for (const line of await lossOf(place, card)) warn(line)
   if (sure) return true

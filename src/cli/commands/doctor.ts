@@ -1,5 +1,5 @@
-// `terret doctor`: is everything there that a run needs: the store, the sandbox, ripgrep, and each model with one tiny call. Or, with
-// --session, what is wrong with a log.
+// `terret doctor`: checks what a run needs: the store, the sandbox, ripgrep, and each model with one tiny call. With --session it checks
+// a log.
 import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,6 @@ import { modelsFor } from '../state/agent.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import type { McpEntry } from '../state/config.ts'
-import { doctor } from '../state/doctor.ts'
 import { EXIT, endOf } from '../exit.ts'
 import { homeOf, makeHome, realFolder } from '../state/home.ts'
 import { hasStore, makeReadable, readPlace, sessionOf } from '../state/place.ts'
@@ -16,6 +15,8 @@ import { print, printJson, typed } from '../present/print.ts'
 import { clock, serverOf, toolsText, tried } from '../state/servers.ts'
 import { seenIn, unlike, writeSeen } from '../state/store-fingerprint.ts'
 import { type Setup, setupFor } from '../state/setup.ts'
+import { parseArgs } from 'node:util'
+import { type Event, type Examination, examineLog, Fault, sqlite } from '../../index.ts'
 
 type Status = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
 type Finding = { readonly what: string; readonly status: Status; readonly detail: string }
@@ -29,7 +30,7 @@ export async function examine(call: Call): Promise<number> {
     if (call.is('json')) printJson({ what, status, detail })
     else print(`${what.padEnd(28)}  ${status.padEnd(13)}  ${oneLine(detail, 400)}`.trimEnd())
   }
-  // Without a sandbox `bash` asks for every command; one that does not hold is worse than none.
+  // Without a sandbox `bash` asks for every command; a broken sandbox is worse than none.
   const sound = findings.every(({ status }) => status === 'ok' || status === 'mock' || status === 'missing')
   return sound ? EXIT.ok : EXIT.failed
 }
@@ -49,7 +50,7 @@ async function examineSession(call: Call, name: string): Promise<number> {
   return look(session, database)
 }
 
-/** Whoever says so knows that what was done since may be done again. */
+/** The user accepts that actions done since then may be repeated. */
 async function accept(call: Call): Promise<number> {
   const home = homeOf()
   makeHome(home)
@@ -102,10 +103,10 @@ const ROOM_BYTES_MIN = 100 * 1024 * 1024
 
 type Room = { readonly bavail: number; readonly bsize: number; readonly blocks: number }
 
-/** Nothing is said where there is enough. */
+/** Empty if there is enough space. */
 export function room(folder: string, { bavail, bsize, blocks }: Room = statfsSync(folder)): readonly Finding[] {
   const free = bavail * bsize
-  // Some file systems do not say.
+  // Some file systems do not report it.
   if (blocks === 0 || free >= ROOM_BYTES_MIN) return []
   const mb = Math.floor(free / 1024 / 1024)
   const left = free < 1024 * 1024 ? 'The disk is full' : `The disk is nearly full: ${mb} MB are left`
@@ -137,7 +138,7 @@ async function damageIn(file: Store, session: string): Promise<string | null> {
   }
 }
 
-/** Its walls are tried, not only looked for. Without one, `bash` asks a person for every command. */
+/** Tests the sandbox, not only its presence. Without one, `bash` asks for every command. */
 async function sandbox(): Promise<Finding> {
   const what = 'sandbox'
   const [{ findSandbox }, { tryWalls }] = await Promise.all([
@@ -172,7 +173,7 @@ async function ripgrep(): Promise<Finding> {
   }
 }
 
-/** What the configuration of this folder names: models, and MCP servers. */
+/** The models and MCP servers of this folder's configuration. */
 async function inFolder(call: Call): Promise<readonly Finding[]> {
   let setup: Setup
   try {
@@ -188,7 +189,7 @@ async function inFolder(call: Call): Promise<readonly Finding[]> {
   return Promise.all([...models, ...servers])
 }
 
-/** A server that no run depends on is only missing. */
+/** An optional server that is missing is not a failure. */
 async function serverFinding(setup: Setup, name: string, entry: McpEntry): Promise<Finding> {
   const what = `mcp ${oneLine(name)}`
   const down = entry.required ? 'misconfigured' : 'missing'
@@ -234,9 +235,64 @@ function tinyCall(model: Model): Promise<Reply | ModelFailure> {
   return model.call(request, { signal, emit: () => {}, sleep, clock })
 }
 
-/** A host that answers and does not have the model is told from one that does not answer or does not let us in. */
+/** Distinguishes an unknown model from a host that does not answer or refuses the key. */
 function statusOf({ class: kind, message }: ModelFailure): Status {
   const unknown =
     /model/i.test(message) && /not[ _]found|does not exist|unknown|not supported|no such|invalid model/i.test(message)
   return kind === 'bad_request' && (unknown || /HTTP 404/.test(message)) ? 'model_missing' : 'misconfigured'
+}
+
+// `--session`: one line for each problem of a log. It only reads.
+
+/** The output, and the exit code: 1 if anything had to be repaired. */
+export async function doctor(args: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+  const options = { session: { type: 'string' }, store: { type: 'string' }, json: { type: 'boolean' } } as const
+  const { session, store, json } = parseArgs({ args: [...args], options }).values
+  if (!session || !store) throw new TypeError('Say which session to look at: terret doctor --session ID --store FILE.')
+  if (!existsSync(store)) throw new Fault('invalid_input', `There is no file ${store}.`)
+  const { events, damage } = await readLog(store, session)
+  if (events.length === 0 && damage === null) throw new Fault('session_missing', `There is no session ${session}.`)
+  const examination = examineLog(events)
+  const code = damage === null && examination.findings.length === 0 ? 0 : 1
+  if (json) return { text: JSON.stringify({ session, damage, ...examination }, null, 2), code }
+  return { text: linesOf(examination, damage).join('\n'), code }
+}
+
+type Log = { readonly events: readonly Event[]; readonly damage: string | null }
+
+async function readLog(file: string, session: string): Promise<Log> {
+  const store = sqlite(file)
+  const events: Event[] = []
+  try {
+    for (;;) {
+      const page = await store.read(session, events.at(-1)?.seq ?? 0, PAGE)
+      events.push(...page.events)
+      const { damaged } = page
+      if (damaged)
+        return {
+          events,
+          damage: `Event ${damaged.seq}: it is damaged, and nothing after it is read. ${damaged.reason}`,
+        }
+      if (page.events.length < PAGE) return { events, damage: null }
+    }
+  } finally {
+    await store.close()
+  }
+}
+
+const SENT = {
+  recorded: 'can be sent as it is',
+  mended: 'can be sent mended',
+  nothing: 'has nothing to send yet',
+} as const
+
+function linesOf({ findings, open, protocols, view }: Examination, damage: string | null): readonly string[] {
+  const wrong = [...findings.map(({ text }) => text), ...(damage === null ? [] : [damage])]
+  return [
+    ...(wrong.length > 0 ? wrong : [`Nothing is wrong with its ${view.length} messages.`]),
+    ...open.map((call) => `Call ${call} is not over yet.`),
+    ...protocols.map(
+      ({ protocol, as, why }) => `${protocol}: ${as === 'refused' ? `cannot be sent: ${why}` : SENT[as]}`,
+    ),
+  ]
 }

@@ -23,7 +23,7 @@ export function exportTo(call: Call): Promise<number> {
   if (!format) throw new Refusal(EXIT.usage, `--format must be one of: ${FORMATS.join(', ')}, not "${given}".`)
   const out = call.text('out')
   if (format === 'folder' && out === undefined)
-    throw new Refusal(EXIT.usage, 'Say where to: --format folder --out PATH')
+    throw new Refusal(EXIT.usage, '--out is missing. Usage: --format folder --out PATH')
   return readPlace(async (place) => {
     const { session } = await sessionOf(place, call.words[0] ?? '')
     if (format === 'folder') await writeFolder(place, session, out ?? '')
@@ -48,7 +48,7 @@ async function exportText({ store }: Place, session: string, format: 'jsonl' | '
   return pageOf(session, [...(await eventsBefore(store, events)), ...events])
 }
 
-/** What was said and done, in order. Texts stand in fences that they cannot close. */
+/** Messages and calls in order. Texts are in fences that they cannot close. */
 function pageOf(session: string, events: readonly Event[]): string {
   const log = new CallLog()
   const parts = events.flatMap((event): readonly string[] => {
@@ -81,7 +81,7 @@ function pageOf(session: string, events: readonly Event[]): string {
   return `${[`# Session ${session}`, ...parts.filter((part) => part !== '')].join('\n\n')}\n`
 }
 
-/** What a command printed stands as it was printed. */
+/** The output of a command, unchanged. */
 function resultTexts({ content }: ToolResult, { command }: Outcome): readonly string[] {
   if (!command) return [fenced(typeof content === 'string' ? content : `(${content.bytes} bytes, ${content.hash})`)]
   const streams = (['stdout', 'stderr'] as const).filter((name) => command[name].text.trim() !== '')
@@ -103,13 +103,13 @@ function fenced(text: string): string {
   return `${fence}\n${clean(text)}\n${fence}`
 }
 
-/** `state.json`, `trace.json`, `events.jsonl`, `session.json` that can be imported, and what the log refers to, as files. */
+/** `state.json`, `trace.json`, `events.jsonl`, an importable `session.json`, and the blobs of the log as files. */
 async function writeFolder({ store }: Place, session: string, folder: string): Promise<void> {
   const [{ exportSession }, { spansOf }] = await Promise.all([
     import('../../replay.ts'),
     import('../../tracing/index.ts'),
   ])
-  // To be looked through, also where it cannot be imported.
+  // The folder is useful even if the session cannot be imported.
   const portable = await exportSession(store, session, { partial: true })
   const events = await allEvents(store, session)
   const card = await store.card(session)
@@ -152,7 +152,7 @@ function extensionOf(media: string): string {
   )
 }
 
-/** Never over what is there, and whole or not at all: half of it would stand in the way of the next try. */
+/** Never overwrites, and is atomic: a half-written export would block the next try. */
 function writeNew(path: string, content: string | Uint8Array): void {
   const file = openNew(path)
   try {
@@ -183,6 +183,6 @@ function makeNew(folder: string): void {
 
 function unwritable(path: string, error: unknown): Refusal {
   if (isErrno(error, 'EEXIST'))
-    return new Refusal(EXIT.conflict, `${path} is there already. Name another place, or remove it.`)
-  return new Refusal(EXIT.usage, `${path} cannot be written (${codeOf(error)}). Name a place that can.`)
+    return new Refusal(EXIT.conflict, `${path} exists already. Name another place, or remove it.`)
+  return new Refusal(EXIT.usage, `${path} cannot be written (${codeOf(error)}). Name another place.`)
 }

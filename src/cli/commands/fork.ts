@@ -1,4 +1,4 @@
-// `terret fork`: a new session that goes on from an event of another. Nothing there changes; what is open there is asked about again.
+// `terret fork`: a new session that goes on from an event of another, which stays unchanged. Open calls are asked about again.
 import { randomUUID } from 'node:crypto'
 import type { Call } from '../args.ts'
 import { aside } from '../state/without-driving.ts'

@@ -1,5 +1,5 @@
-// `terret import`: a session from an exported file. Everything is checked before anything is written, and what the session would do
-// is shown: nothing of it goes on by itself.
+// `terret import`: a session from an exported file. The file is checked before anything is written. The session is held: it shows what it
+// would do, and does not go on by itself.
 import { readFileSync } from 'node:fs'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -16,7 +16,7 @@ export function importFrom(call: Call): Promise<number> {
   return inPlace(async (place) => {
     const { importSession } = await import('../../replay.ts')
     const card = await importSession(place.store, value, id === undefined ? {} : { id })
-    // After it: an import that is refused leaves nothing, and this folder is only where it goes on.
+    // After the import, so that a refused import leaves nothing.
     recordFolder(place.home, { session: card.session, folder: place.folder })
     const held = await heldIn(place.store, card.session)
     if (call.is('json')) printJson(held ? { ...card, would: held } : card)
@@ -33,12 +33,12 @@ function read(file: string): unknown {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new Refusal(EXIT.missing, `${file} cannot be read (${codeOf(error)}).`)
+    throw new Refusal(EXIT.missing, `${file} cannot be read (${codeOf(error)}). Check the path and its permissions.`)
   }
   try {
     return JSON.parse(text)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new Refusal(EXIT.usage, `${file} is no valid JSON: ${why}. Export it again with --format json.`)
+    throw new Refusal(EXIT.usage, `${file} is not valid JSON: ${why}. Export it again with --format json.`)
   }
 }

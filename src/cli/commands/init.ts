@@ -1,4 +1,4 @@
-// `terret init`: writes a user configuration, once, and says where the key goes.
+// `terret init`: writes a user configuration once, and prints where the key goes.
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Call } from '../args.ts'
@@ -17,7 +17,7 @@ export async function init(call: Call): Promise<number> {
   const model = call.text('model') ?? MODEL
   const made = !existsSync(file)
   if (!made && call.text('model') !== undefined)
-    throw new Refusal(EXIT.config, `${file} is there already, and is left as it is. Change "model" in it by hand.`)
+    throw new Refusal(EXIT.config, `${file} exists already and was not changed. Edit "model" in it by hand.`)
   const keys = await keysOf(model)
   makeHome(home)
   if (made) write(home.config, file, { model, mode: 'ask' })

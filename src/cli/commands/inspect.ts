@@ -1,4 +1,4 @@
-// `terret inspect`: what a session is, what it did, what it cost, what it said last and what it waits for.
+// `terret inspect`: the status, calls, cost, last answer and pending calls of a session.
 import type { Card, Event, Store, Usage } from '../../kernel/index.ts'
 import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import type { Call } from '../args.ts'
@@ -92,7 +92,7 @@ function originIn([created]: readonly Event[]) {
 
 const NO_ORIGIN: Pick<Extract<Event, { type: 'session.created' }>, 'environment' | 'attachments'> = {}
 
-/** Of a workflow three things are told apart: how its nodes went, what they made, and the state; the log is `history`. */
+/** For a workflow: its nodes, their artifacts and the state. `history` shows the log. */
 export async function workflowIn(events: readonly Event[]) {
   const { reportFound } = await import('../../graphs/index.ts')
   const state = stateIn(events) ?? {}
@@ -123,7 +123,7 @@ async function treeOf(store: Store, card: Card, own: Tokens) {
     try {
       for await (const event of eventsOf(store, session)) if ('usage' in event) addTokens(sum, event.usage)
     } catch (error) {
-      // The log of a child is damaged: its good events are counted, and `doctor` says more.
+      // The log of a child is damaged: count its good events; `doctor` reports the damage.
       if (!(error instanceof Refusal)) throw error
     }
   }
@@ -146,7 +146,7 @@ export function summaryOf(events: readonly Event[]) {
   const log = new CallLog()
   const sum = { created: null as number | null, runs: 0, requests: 0, calls: 0, inputTokens: 0, outputTokens: 0 }
   let text = ''
-  /** The text is that of an answer that was stopped. */
+  /** The text is from a stopped answer. */
   let cut = false
   let last: Settled | null = null
   for (const event of events) {
@@ -176,7 +176,7 @@ export function summaryOf(events: readonly Event[]) {
   return { ...sum, events: types, tools, text, cut, last }
 }
 
-/** A command that ran is counted by how it ended. */
+/** A command is counted by its exit code. */
 function endOf(event: Extract<Event, { type: 'agent.tool_result' }>): string {
   const { good, command, trouble } = outcomeOf(event)
   return event.status === 'ok' && command && !good ? trouble : event.status

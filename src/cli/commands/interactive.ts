@@ -22,9 +22,12 @@ import { workflowOf } from '../state/workflows.ts'
 export function interactive(call: Call): Promise<number> {
   const [name] = call.words
   if (call.is('json') || process.stdin.isTTY !== true || process.stdout.isTTY !== true)
-    throw new Refusal(EXIT.usage, 'A chat needs a terminal. In a script, say: terret run TASK')
+    throw new Refusal(EXIT.usage, 'A chat needs a terminal. In a script, use: terret run TASK')
   if (name !== undefined && call.is('continue'))
-    throw new Refusal(EXIT.usage, 'Name a session, or say --continue for the last one of this folder, not both.')
+    throw new Refusal(
+      EXIT.usage,
+      'A session and --continue exclude each other. Name a session, or use --continue for the last one of this folder.',
+    )
   const wanted = call.is('continue') ? 'latest' : name
   return inPlace(async (place) => {
     const card = wanted === undefined ? null : await sessionOf(place, wanted)
@@ -33,17 +36,17 @@ export function interactive(call: Call): Promise<number> {
         EXIT.conflict,
         `Session ${card.session} is closed. \`terret fork ${card.session}\` goes on from it.`,
       )
-    // Nobody answers there in words: the graph says what comes next.
+    // A workflow takes no messages: the graph decides what comes next.
     if (card && workflowOf(card.agent) !== null)
       throw new Refusal(
         EXIT.usage,
-        `Session ${shortId(card.session)} is a report, and no chat. Go on with: ${typed(`resume ${shortId(card.session)}`)}`,
+        `Session ${shortId(card.session)} is a report, not a chat. Go on with: ${typed(`resume ${shortId(card.session)}`)}`,
       )
     return held(place, card, call)
   })
 }
 
-/** Who listens to the terminal changes with the mode; the terminal stays. */
+/** A new mode is a new chat on the same terminal. */
 type Seat = { chat: Chat | null; terminal: Terminal | null }
 
 type Holding = {
@@ -69,7 +72,7 @@ async function held(place: Place, card: Card | null, call: Call): Promise<number
   }
 }
 
-/** One harness a mode: which tools there are, and what they ask, is fixed when it is made. */
+/** One harness per mode: its tools and what they ask are fixed when it is made. */
 async function modes({ place, card, call, seat, ...first }: Holding): Promise<number> {
   const { environmentSecrets } = await import('../../index.ts')
   const history = openHistory(place.home, first.setup.folder, environmentSecrets(first.setup.env))
@@ -77,7 +80,7 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
   for (let said = call; ; ) {
     const now = setup
     const ended = await withHarness(place, now, said, async (harness, ear) => {
-      // Not before: without a model or a key that is said, and the terminal stays as it is.
+      // Not earlier: a missing model or key is reported without touching the terminal.
       const terminal = (seat.terminal ??= terminalFor(seat, history))
       const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
       const id = seat.chat ? seat.chat.session?.id : card?.session
@@ -111,7 +114,7 @@ function terminalFor(seat: Seat, history: History): Terminal {
   return openTerminal({ known: { history: history.entries, complete: completions }, ears, env: process.env })
 }
 
-/** The notes of a setup are said on the screen of the chat, once. */
+/** Shows the notes of a setup in the chat, once. */
 function noted(call: Call): Call {
   return { ...call, is: (flag) => flag === 'quiet' || call.is(flag) }
 }
@@ -120,7 +123,7 @@ function inMode(call: Call, mode: string): Call {
   return { ...call, text: (flag) => (flag === 'mode' ? mode : call.text(flag)) }
 }
 
-/** Who is here; and of a session that goes on, what was said last. */
+/** The welcome line; for a continued session also its last messages. */
 async function greet({ view, session, options }: Chat, { store }: Place): Promise<void> {
   const { terminal, models, setup } = options
   const { paint, columns } = terminal
@@ -148,16 +151,16 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
   else if (paused) await session.steer([{ type: 'resume' }])
 }
 
-/** How many of the last messages. */
+/** The number of last messages shown. */
 const RECALLED = 3
-/** What the calls of the logs that a fork reads are kept under: no session has this name. */
+/** The key for calls of the logs a fork comes from. No session has this id. */
 const BEFORE = ''
 const CALLS_MAX = 8
 const CHILDREN_MAX = 1_000
 
 type Recalled = { readonly of: string; readonly event: Event }
 
-/** The last messages with what followed: texts, and calls as the chat showed them when they were made. */
+/** The last messages with the texts and calls after them, as the chat showed them. */
 function showLast(view: ChatView, terminal: Terminal, all: readonly Recalled[]): void {
   const [first] = all.filter(({ event }) => event.type === 'user.message').slice(-RECALLED)
   const { paint, columns } = terminal
@@ -198,19 +201,19 @@ async function recallChildren(calls: Calls, store: Store, root: string): Promise
   }
 }
 
-/** Nothing can be shown any more. */
+/** The terminal is gone. */
 function hungUp({ chat, terminal }: Seat): void {
   terminal?.close(true)
   chat?.leave()
 }
 
-/** Who is told to end, or whose terminal is closed, gives the session back as it is. */
+/** On a signal or a closed terminal the session is released as it is. */
 function onSignals(seat: Seat): () => void {
   const interrupt = (): void => (seat.chat ? seat.chat.interrupt() : process.exit(EXIT.interrupted))
   const end = (): void => (seat.chat ? seat.chat.leave() : process.exit(EXIT.interrupted))
   const hangUp = (): void => hungUp(seat)
   process.on('SIGINT', interrupt).on('SIGTERM', end).on('SIGHUP', hangUp)
-  // A terminal that is gone may be noticed by what is written to it, before the signal comes.
+  // A write error may show a closed terminal before the signal comes.
   const { stdout } = process
   const others = stdout.listeners('error') as (() => void)[]
   for (const other of others) stdout.off('error', other)
@@ -221,7 +224,7 @@ function onSignals(seat: Seat): () => void {
   }
 }
 
-/** Whatever else writes to standard error would tear what is drawn: it becomes a line like any other. */
+/** Other writes to standard error would break the drawing, so they become lines of the chat. */
 function divert(seat: Seat): () => void {
   const { stderr } = process
   const write = stderr.write.bind(stderr)

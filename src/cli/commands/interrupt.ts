@@ -1,4 +1,4 @@
-// `terret interrupt`: stops or pauses what a session does, from anywhere. Whoever drives it sees it at once.
+// `terret interrupt`: stops or pauses a session from any process. The process that drives it sees it at once.
 import type { Call } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { EXIT } from '../exit.ts'

@@ -21,7 +21,7 @@ export async function list(call: Call): Promise<number> {
     const found = all ? await everywhere(place, status, limit) : await inFolder(place, status, limit)
     const { cards, count } = found
     if (cards.length === 0) {
-      // A store that cannot be used is not an empty one, and nobody has asked it anything yet.
+      // Nothing has used the store yet: make sure it works before it counts as empty.
       await place.store.list({ limit: 1 })
       return none(call)
     }
@@ -60,7 +60,7 @@ function none(call: Call): number {
   return EXIT.ok
 }
 
-/** In the order they were started: only those that are shown are looked at, however many there are. */
+/** In the order they were started. Only the shown ones are read. */
 async function inFolder({ home, folder, store }: Place, status: Status | undefined, limit: number): Promise<Found> {
   const ids = [...new Set(startedSessions(home).flatMap((each) => (each.folder === folder ? [each.session] : [])))]
   const cards: Card[] = []
@@ -72,19 +72,19 @@ async function inFolder({ home, folder, store }: Place, status: Status | undefin
   return { cards, count: status === undefined && cards.length === limit ? ids.length : cards.length }
 }
 
-/** Everything the store has, also what nobody wrote a folder down for. One more than is shown says whether there are more. */
+/** All sessions of the store, also those without a folder. One more than shown, to know whether there are more. */
 async function everywhere({ store }: Place, status: Status | undefined, limit: number): Promise<Found> {
   const cards = await store.list({ newest: true, limit: limit + 1, ...(status ? { status } : {}) })
   return { cards, count: cards.length }
 }
 
-/** Somebody removed it after its card was read. */
+/** It was removed after its card was read. */
 function goneSince(error: unknown): null {
   if (error instanceof Error && 'code' in error && error.code === 'session_missing') return null
   throw error
 }
 
-/** What it was first asked, as far as its first events say. */
+/** Its first message, if it is among its first events. */
 export async function taskOf(store: Store, session: string): Promise<string> {
   const { events } = await store.read(session, 0, 4)
   const asked = events.find((event) => event.type === 'user.message')
@@ -108,12 +108,12 @@ export function stateOf(card: Card): string {
   return status === 'idle' ? (outcome ?? 'new') : status
 }
 
-/** It failed so often in a row that nobody looks at it any more. */
+/** It failed so often in a row that workers leave it alone. */
 function isQuarantined({ trouble }: Card): boolean {
   return trouble?.until === null
 }
 
-/** What went wrong with looking at it, and how it is tried again. */
+/** The error of the last try, and how to try again. */
 export function troubleText(session: string, trouble: NonNullable<Card['trouble']>): string {
   const { attempts, reason, until } = trouble
   const often = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts in a row'} failed`

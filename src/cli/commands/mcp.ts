@@ -1,5 +1,5 @@
-// `terret mcp`: the MCP servers of the user configuration: add, list, remove, and approve what one says anew. `add` and `approve`
-// connect to a server. Only names of variables are written down, never their values.
+// `terret mcp`: adds, lists and removes the MCP servers of the user configuration, and approves their changes. `add` and `approve`
+// connect to a server. Only names of variables are written, never their values.
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Call } from '../args.ts'
@@ -23,7 +23,8 @@ export async function mcp(call: Call): Promise<number> {
   if (name === undefined || (verb !== 'add' && verb !== 'remove'))
     throw new Refusal(EXIT.usage, 'Usage: terret mcp add NAME -- COMMAND…, list, approve NAME, or remove NAME')
   const known = Object.hasOwn(servers, name)
-  if (verb === 'remove' && !known) throw new Refusal(EXIT.missing, `There is no MCP server "${name}".`)
+  if (verb === 'remove' && !known)
+    throw new Refusal(EXIT.missing, `There is no MCP server "${name}". \`terret mcp list\` shows them.`)
   if (verb === 'add' && known)
     throw new Refusal(EXIT.conflict, `There is an MCP server "${name}" already. Remove it first.`)
   const entry = verb === 'add' ? entryOf(call, name, command) : null
@@ -35,7 +36,7 @@ export async function mcp(call: Call): Promise<number> {
   return EXIT.ok
 }
 
-/** What cannot be reached now would be missing in every run: it is said before anything is written. */
+/** A server that cannot be reached now would be missing in every run, so it is refused before anything is written. */
 async function tryOnce(name: string, entry: McpEntry): Promise<Tried> {
   const setup = await setupFor(homeOf(), realFolder(process.cwd()))
   const refused = (why: string): Refusal => {
@@ -45,7 +46,7 @@ async function tryOnce(name: string, entry: McpEntry): Promise<Tried> {
   const { command } = entry
   if (command !== undefined && !isProgram(command, setup.env['PATH'] ?? ''))
     throw refused(`There is no program "${command}" ${command.includes('/') ? 'there' : 'on your PATH'}.`)
-  // What it offers is pinned in the data folder.
+  // Its tools are pinned in the data folder.
   makeHome(setup.home)
   const found = await tried(await serverOf(setup, name, entry))
   if (found.state === 'broken') throw refused(found.detail)
@@ -75,7 +76,7 @@ function addedLines(name: string, found: Tried | null): readonly string[] {
   return [`Added ${oneLine(name)}. It offers ${toolsText(found.tools)}.`, ...trouble, asked]
 }
 
-/** What the server says now and did not say when it was first used: shown, and from now on what counts. */
+/** Shows what the server changed since it was first used, and approves it. */
 async function approve(call: Call, name: string): Promise<number> {
   const setup = await setupFor(homeOf(), realFolder(process.cwd()))
   const server = await serverNamed(setup, name)
@@ -92,7 +93,7 @@ async function approve(call: Call, name: string): Promise<number> {
         }
         await server.approve(tool ?? undefined)
       }
-      // A server that is reached another way is asked for its tools only now.
+      // A server at another address lists its tools only now.
       await look(server)
       changes = server.changes()
     }
@@ -123,7 +124,10 @@ function entryOf(call: Call, name: string, [command, ...args]: readonly string[]
   const some = <T extends object>(field: string, value: T): object =>
     Object.keys(value).length > 0 ? { [field]: value } : {}
   if ((url === undefined) === (command === undefined))
-    throw new Refusal(EXIT.usage, `Say how to reach it: terret mcp add ${name} -- COMMAND…, or --url URL`)
+    throw new Refusal(
+      EXIT.usage,
+      `The command or address of the server is missing. Usage: terret mcp add ${name} -- COMMAND…, or --url URL`,
+    )
   const required = call.is('required') ? { required: true } : {}
   if (url !== undefined) return { url, ...some('headers', headers), ...required }
   return { command: command ?? '', ...(args.length > 0 ? { args } : {}), ...some('env', env), ...required }
@@ -136,13 +140,13 @@ function headerOf(text: string): readonly [string, string] {
   return [name, `\${${variable}}`]
 }
 
-/** What the library would refuse later is refused now. Nothing is started by this. */
+/** Refuses now what the library would refuse later. Starts nothing. */
 async function check(name: string, { url, command, args }: McpEntry): Promise<void> {
   const { mcpServer } = await import('../../tools/index.ts')
   mcpServer(url === undefined ? { name, command: command ?? '', args: args ?? [] } : { name, url })
 }
 
-/** Every other field stays as it stands there. */
+/** Every other field stays unchanged. */
 function write(file: string, name: string, entry: McpEntry | null): void {
   const fields = existsSync(file) ? parseFields(file, readPlain(file) ?? '{}') : {}
   const servers = isObject(fields['mcp']) ? fields['mcp'] : {}

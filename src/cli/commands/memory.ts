@@ -1,5 +1,5 @@
-// `terret memory`: the runtime files of a session, and what the agent of this folder learned: shown, searched, kept, forgotten.
-// The files are made from the log; whoever changes them changes nothing but what is shown here.
+// `terret memory`: shows the runtime files of a session, and shows, searches, promotes and removes the learnings of this folder. The
+// files are made from the log; changing them changes only what is shown here.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Event } from '../../kernel/index.ts'
@@ -21,7 +21,7 @@ export function memory(call: Call): Promise<number> {
   if (given.length + call.words.length > 1)
     throw new Refusal(
       EXIT.usage,
-      `Say one thing at a time: an ID, or one of ${VERBS.map((each) => `--${each}`).join(', ')}.`,
+      `Only one of these at a time: an ID, or one of ${VERBS.map((each) => `--${each}`).join(', ')}.`,
     )
   if (call.text('top') !== undefined && verb !== 'query')
     throw new Refusal(EXIT.usage, '--top goes with --query: terret memory --query TEXT --top N')
@@ -99,17 +99,17 @@ async function rebuild(place: Place, call: Call, name: string): Promise<number> 
 
 type Act = Remembered & { readonly call: Call; readonly given: string; readonly top: number | undefined }
 
-/** Somebody waits for the answer, and it is not a run that would go on without it. */
+/** A person waits for the answer, so it may take longer than in a run. */
 const SEARCH_MS = 30_000
 const LEAST_SCORE = 0.01
 
 const ACTS: Readonly<Record<Exclude<Verb, 'rebuild'>, (act: Act) => Promise<number>>> = {
   query: async ({ memory: learnings, call, given, top: limit = 5 }) => {
-    if (given.trim() === '') throw new Refusal(EXIT.usage, 'Say what to look for: terret memory --query TEXT')
+    if (given.trim() === '') throw new Refusal(EXIT.usage, 'The query is empty. Usage: terret memory --query TEXT')
     const wide = { limit, minScore: LEAST_SCORE, charsMax: Number.POSITIVE_INFINITY, timeoutMs: SEARCH_MS }
     const found = await learnings.recall(AGENT, given, wide)
     if (call.is('json')) for (const one of found) printJson(one)
-    else if (found.length === 0) warn('Nothing that was learned in this folder is about that.')
+    else if (found.length === 0) warn('No learning of this folder matches.')
     else
       for (const { id, kind, title, score, at, snippet } of found) {
         print(`${score.toFixed(2)}  ${headOf({ id, kind, title, at })}\n      ${oneLine(snippet, 400)}`)
@@ -147,13 +147,13 @@ function headOf({ id, kind, title, at }: Pick<Learned, 'id' | 'kind' | 'title' |
   return `${shortName(id)}  ${kind.padEnd(10)}  ${new Date(at).toISOString().slice(0, 10)}  ${oneLine(title)}`
 }
 
-/** `session:seq`, with the session as people type it. */
+/** `session:seq`, with a short session id. */
 function shortName(id: string): string {
   const at = id.lastIndexOf(':')
   return `${shortId(id.slice(0, at))}${id.slice(at)}`
 }
 
-/** The one that a whole id means, or one whose session is shortened. */
+/** The learning with this id, in full or with a short session id. */
 function learningOf(all: readonly Learned[], name: string): Learned {
   const cut = name.lastIndexOf(':')
   const [start, end] = [name.slice(0, cut), name.slice(cut)]

@@ -1,4 +1,4 @@
-// `terret pending`: what waits for a person, each with its exact action and the command that decides it.
+// `terret pending`: the calls that wait for a person, each with its exact action and the command that decides it.
 import type { Call } from '../args.ts'
 import { pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT } from '../exit.ts'

@@ -1,4 +1,4 @@
-// `terret policy`: what may run here, what is asked and what is denied; and what would become of one call.
+// `terret policy`: the rules that apply here, and the verdict on one call.
 import { describeRule, judge, type Tool } from '../../index.ts'
 import type { Json } from '../../kernel/index.ts'
 import { approvalOf, toolNamed } from '../state/agent.ts'
@@ -17,7 +17,7 @@ export async function policy(call: Call): Promise<number> {
   if (verb === undefined) return show(call, setup)
   if (verb === 'forget' && word !== undefined && args === undefined) return forget(call, setup, word)
   if (verb !== 'test' || word === undefined)
-    throw new Refusal(EXIT.usage, 'Say it like this: terret policy test TOOL JSON, or: terret policy forget N')
+    throw new Refusal(EXIT.usage, 'Unknown subcommand. Usage: terret policy test TOOL JSON, or: terret policy forget N')
   return test(call, setup, await toolNamed(setup, word), argsIn(args ?? '{}'))
 }
 
@@ -84,6 +84,6 @@ function argsIn(text: string): Json {
     return JSON.parse(text) as Json
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new Refusal(EXIT.usage, `The arguments are no valid JSON: ${why}.`)
+    throw new Refusal(EXIT.usage, `The arguments are not valid JSON: ${why}.`)
   }
 }

@@ -1,5 +1,4 @@
-// `terret prune`: takes out old sessions that have nothing left to do. Which they are is decided from their cards; the store has the
-// last word on each.
+// `terret prune`: removes old sessions with nothing left to do. Their cards select them; the store checks each one again.
 import type { Card, Removal, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
@@ -7,8 +6,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { startedSessions } from '../state/folders.ts'
 import { sweep, sweepLost } from '../state/leftovers.ts'
 import { hasStore, inPlace, type Place, shortId } from '../state/place.ts'
-import { ask } from '../present/prompt.ts'
-import { isAttended, print, printJson, warn } from '../present/print.ts'
+import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
 import { person } from '../state/work.ts'
 import { countOf, sizeOf, whenOf } from './delete.ts'
 import { stateOf, taskOf } from './list.ts'
@@ -20,14 +18,17 @@ type Kept = Record<Reason, number>
 
 const DAY_MS = 86_400_000
 const PAGE = 2_000
-/** Removed in one transaction: others wait no longer than for a tenth of a second. */
+/** Sessions per transaction: others wait at most a tenth of a second. */
 const TOGETHER = 16
 const STATUSES = ['idle', 'terminated'] as const
 
 export async function prune(call: Call): Promise<number> {
   const days = call.count('older', 0)
   if (days === undefined)
-    throw new Refusal(EXIT.usage, 'Say how old a session must be: terret prune --older DAYS (--dry-run only looks).')
+    throw new Refusal(
+      EXIT.usage,
+      'The age is missing. Usage: terret prune --older DAYS (--dry-run only shows the sessions)',
+    )
   const status = STATUSES.find((each) => each === call.text('status'))
   if (call.text('status') !== undefined && !status)
     throw new Refusal(EXIT.usage, `--status must be one of: ${STATUSES.join(', ')}. Others are never pruned.`)
@@ -81,7 +82,7 @@ async function familiesIn({ home, folder, store }: Place, all: boolean): Promise
   })
 }
 
-/** Why it must stay, or null. One that was left alone after too many failures waits for a person too. */
+/** Why it must stay, or null. A session left alone after too many failures waits for a person too. */
 function reasonOf({ cards }: Family, now: number): Reason | null {
   const isLeft = ({ due, trouble }: Card): boolean => due === null && trouble !== undefined
   if (cards.some((card) => card.status === 'requires_action' || isLeft(card))) return 'waiting'
@@ -89,7 +90,7 @@ function reasonOf({ cards }: Family, now: number): Reason | null {
   return cards.some(({ due }) => due !== null) ? 'wakes' : null
 }
 
-/** By the root of a family: the roots of the families that read through it. */
+/** By the root of a family: the roots of the families forked from it. */
 async function readersOf(store: Store, done: readonly Family[]): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const readers = new Map<string, Set<string>>()
   const roots = new Map(done.flatMap(({ root, cards }) => cards.map(({ session }) => [session, root.session] as const)))
@@ -108,7 +109,7 @@ async function readersOf(store: Store, done: readonly Family[]): Promise<Readonl
   return readers
 }
 
-/** Forks go before what they read. What somebody reads who stays is in no wave. */
+/** Forks are removed before their sources. The source of a fork that stays is in no wave. */
 function wavesOf(done: readonly Family[], readers: ReadonlyMap<string, ReadonlySet<string>>): readonly Family[][] {
   const waves: Family[][] = []
   const gone = new Set<string>()
@@ -121,7 +122,7 @@ function wavesOf(done: readonly Family[], readers: ReadonlyMap<string, ReadonlyS
   }
 }
 
-/** Somebody may have gone on with one of them meanwhile: then it stays. */
+/** A session that went on in the meantime stays. */
 async function removeAll(
   { home, store }: Place,
   waves: readonly (readonly Family[])[],
@@ -157,10 +158,7 @@ async function isMeant(call: Call, families: readonly Family[], days: number): P
   const events = families.reduce((sum, family) => sum + family.events, 0)
   const what = `${countOf(families.length, 'session')} older than ${countOf(days, 'day')}, with ${countOf(events, 'event')}`
   if (call.is('json') || !isAttended())
-    throw new Refusal(
-      EXIT.usage,
-      `This removes ${what}, for good. Say that you mean it with --yes, or look with --dry-run.`,
-    )
+    throw new Refusal(EXIT.usage, `This removes ${what}, for good. Confirm with --yes, or look with --dry-run.`)
   warn(`This removes ${what}. \`--dry-run\` shows them.`)
   return /^y(es)?$/i.test((await ask('Remove them for good? [y/N] '))?.trim() ?? '')
 }

@@ -1,5 +1,5 @@
-// `terret resume`: goes on with a session wherever it stopped: what is open is driven, a pause ends, an imported session is let go
-// on, and a run that was cut short is told to go on.
+// `terret resume`: goes on with a session: drives open work, ends a pause, releases an imported session, and tells an unfinished run to
+// go on.
 import type { Harness } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
@@ -36,12 +36,12 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   return withHarness(place, setup, call, drive, agent)
 }
 
-/** A workflow has no ear for words. */
+/** A workflow takes JSON, not text. */
 function goOnOf({ agent }: Card): string {
   return isPlanned(agent) ? '{"retry":true}' : 'Go on.'
 }
 
-/** It rests, and not because it was done. A workflow that was forked rests before its first word. */
+/** It is idle but not completed. A forked workflow is idle before its first run. */
 function wasCutShort({ status, outcome, due, agent }: Card): boolean {
   const begun = outcome !== null || isPlanned(agent)
   return status === 'idle' && due === null && begun && outcome !== 'completed'

@@ -10,7 +10,7 @@ import { type Ear, setupOf, withHarness, work } from '../state/work.ts'
 export async function run(call: Call): Promise<number> {
   const task = call.words.join(' ').trim()
   const goesOn = call.is('continue')
-  if (task === '') throw new Refusal(EXIT.usage, 'Say what to do: terret run TASK')
+  if (task === '') throw new Refusal(EXIT.usage, 'The task is missing. Usage: terret run TASK')
   if (!goesOn && call.text('session') !== undefined)
     throw new Refusal(EXIT.usage, '--session goes with --continue: terret run --continue --session ID TASK')
   return inPlace((place) => (goesOn ? goOn(place, call, task) : begin(place, call, task)))

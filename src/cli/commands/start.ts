@@ -1,5 +1,5 @@
-// `terret start`: the report workflow on a topic, over a folder of documents, in a new session. It stops before the file is written
-// and asks whoever is there; else it says how to decide. That is where it is meant to stop, so waiting there is no failure.
+// `terret start`: the report workflow on a topic, over a folder of documents, in a new session. Before the file is written it asks, or
+// prints how to decide. It is meant to stop there, so waiting is not a failure.
 import { randomUUID } from 'node:crypto'
 import { isAbsolute, relative, resolve } from 'node:path'
 import type { Harness } from '../../index.ts'
@@ -19,8 +19,8 @@ export function start(call: Call): Promise<number> {
   const topic = call.words.join(' ').trim()
   const documents = call.text('documents')
   if (topic === '' || documents === undefined)
-    throw new Refusal(EXIT.usage, 'Say what about, and from which documents: terret start TOPIC --documents DIR')
-  // What is not there is said before anything is begun.
+    throw new Refusal(EXIT.usage, 'The topic or the documents are missing. Usage: terret start TOPIC --documents DIR')
+  // A missing folder is an error before anything begins.
   realFolder(documents)
   return inPlace((place) =>
     begin(place, call, { topic, documents, out: call.text('out') ?? `reports/${named(topic)}.md` }),
@@ -46,15 +46,15 @@ async function begin(place: Place, call: Call, { topic, documents, out }: Input)
   return code === EXIT.waits ? EXIT.ok : code
 }
 
-/** Offline only if that is what was asked for by name, here or in the configuration. */
+/** Offline only if a flag or the configuration names the offline model. */
 function workflowFor(models: readonly string[]): Workflow {
   const offline = models.filter((name) => name === 'offline' || name.startsWith('offline:'))
   if (offline.length === 0) return 'report_with_model'
   if (offline.length === models.length) return 'report'
-  throw new Refusal(EXIT.usage, 'The offline stand-in cannot be mixed with other models here. Name one or the other.')
+  throw new Refusal(EXIT.usage, 'The offline model cannot be combined with other models here. Name one or the other.')
 }
 
-/** As the session keeps it: from its own folder if it is in there, so that the folder may move. */
+/** Relative to the session's folder if it is inside, so that the folder may move. */
 function within(folder: string, path: string): string {
   const near = relative(folder, resolve(folder, path))
   return near === '' ? '.' : near.startsWith('..') || isAbsolute(near) ? resolve(folder, path) : near

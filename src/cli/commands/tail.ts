@@ -1,4 +1,4 @@
-// `terret tail`: the last events of a session, and those that come, whoever drives it. It reads, and drives nothing.
+// `terret tail`: the last events of a session and new ones, whichever process drives it. It only reads.
 import type { Event, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { eventLine } from '../present/event-line.ts'
@@ -8,7 +8,7 @@ import { readPlace, sessionOf } from '../state/place.ts'
 import { print, printJson } from '../present/print.ts'
 
 const LINES = 10
-/** Another process may have been killed between its last event and the news of it. */
+/** Polls too: a process may be killed between an event and its notification. */
 const LOOK_MS = 1_000
 
 export function tail(call: Call): Promise<number> {

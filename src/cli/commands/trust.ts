@@ -30,7 +30,7 @@ export async function trust(call: Call): Promise<number> {
   return EXIT.ok
 }
 
-/** One that was trusted and is gone is taken out by the path it had. */
+/** A removed folder is untrusted by its old path. */
 function folderMeant(home: Home, path: string, remove: boolean): string {
   const whole = resolve(path)
   return remove && isTrusted(home, whole) ? whole : realFolder(path)

@@ -1,4 +1,4 @@
-// `terret undo`: takes back what the calls of a run changed in files. What somebody changed since is left alone.
+// `terret undo`: reverts the file changes of a run. Files changed since then are left alone.
 import type { Call } from '../args.ts'
 import { fileToolsOf } from '../state/agent.ts'
 import { oneLine } from '../present/clean.ts'

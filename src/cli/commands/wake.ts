@@ -1,4 +1,4 @@
-// `terret wake`: looks at a session once and does what is due. With nothing to do it leaves no trace.
+// `terret wake`: does what is due in a session, once. With nothing to do it writes nothing.
 import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT } from '../exit.ts'

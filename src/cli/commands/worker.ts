@@ -1,5 +1,5 @@
-// `terret worker`: looks at each session when it becomes due, in the folder where it was started, until it is told to stop. It only
-// says when; what happens to a session is decided where it always is, also when one that fails is left alone.
+// `terret worker`: drives each session when it becomes due, in the folder where it was started, until it is stopped. It only decides
+// when; the engine decides everything else, also when to give up on a failing session.
 import type { Harness, LookResult } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { agentFor } from '../state/agent.ts'
@@ -26,12 +26,12 @@ export function worker(call: Call): Promise<number> {
     const report = (error: unknown): void => warn(clean(endOf(error).text))
     const look = (session: string, alone: boolean) => crews.look(session, alone)
     const dueLoop = new DueLoop({ store, width: WIDTH, idleMs, driving: () => crews.busy, look, report })
-    // What is being driven is given back, written down as far as it came.
+    // Running sessions are released, with their log complete up to here.
     const stop = (): void => {
       dueLoop.stop()
       void crews.close()
     }
-    // Nobody else keeps the process: it waits for news of other processes too.
+    // Keeps the process alive while it waits for other processes.
     const held = setInterval(() => {}, HELD_MS)
     process.on('SIGINT', stop)
     process.on('SIGTERM', stop)
@@ -54,7 +54,7 @@ const HELD_MS = 60_000
 
 type Crew = Pick<Remembering, 'close'> & { readonly setup: Setup; readonly harness: Harness }
 
-/** One harness a folder and workflow, opened when a session of it is due. */
+/** One harness per folder and workflow, opened when a session of it is due. */
 class Crews {
   readonly #place: Place
   readonly #call: Call
@@ -97,10 +97,10 @@ class Crews {
     const { setup, harness } = await this.#crewOf(session, agent)
     for (;;) {
       const { seen, looked } = await harness.look(session, alone)
-      // Why it failed was said; one that must be looked at alone comes again.
+      // The failure was reported; a session that must run alone comes again.
       if (looked === null || seen === 'later') return seen
       this.#say(session, looked, await this.#place.store.card(session))
-      // Somebody else has it, or it was lost.
+      // Another worker has it, or the lease was lost.
       if (looked.type !== 'rested') return looked.type === 'stopped' ? 'seen' : 'failed'
       if (looked.waiting !== 'approval' || !(await this.#cover(harness, setup, session))) return 'seen'
     }
@@ -116,13 +116,13 @@ class Crews {
     else if (!this.#call.is('quiet')) warn(lookedText(shortId(session), looked))
   }
 
-  /** Writes that somebody allowed for the whole run. */
+  /** Writes allowed for the whole run. */
   async #cover(harness: Harness, setup: Setup, session: string): Promise<boolean> {
     const handle = harness.session(session)
     return decideCovered({ session: handle, setup, kept: [] }, await handle.run())
   }
 
-  /** What a session may do is what its folder's setup says. */
+  /** The setup of its folder limits a session. */
   #crewOf(session: string, agent: string): Promise<Crew> {
     const folder = workplaceOf(this.#place, session)
     const name = `${workflowOf(agent) ?? ''} ${folder}`

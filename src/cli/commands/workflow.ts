@@ -14,7 +14,8 @@ export async function workflow(call: Call): Promise<number> {
   const [name] = call.words
   const chosen = name === undefined ? graphs : graphs.filter((graph) => graph.name === name)
   const names = graphs.map((graph) => graph.name).join(', ')
-  if (chosen.length === 0) throw new Refusal(EXIT.missing, `There is no workflow "${name ?? ''}". There are: ${names}.`)
+  if (chosen.length === 0)
+    throw new Refusal(EXIT.missing, `There is no workflow "${name ?? ''}". Choose one of: ${names}.`)
   const { toJson, toMermaid } = await import('../../graphs/index.ts')
   for (const graph of chosen) {
     if (format === 'json') printJson(toJson(graph))

@@ -1,17 +1,17 @@
-// The question about one call, wherever it is asked: `run`, `resume`, `start` and the chat. Which words there are, what each of them
-// covers, and what an earlier yes of the same run covers. It asks; what is shown of the call is preview.ts.
-import type { ApprovalDecision, Pending, Result, Rule, SessionHandle } from '../../index.ts'
+// The question about one call in `run`, `resume`, `start` and the chat: the possible answers and what each covers, and what an earlier
+// yes of the run covers. preview.ts shows the call.
+import type { ApprovalDecision, Pending, Result, Rule, SessionHandle, Policy } from '../../index.ts'
 import { skeleton } from '../../view/lookalike.ts'
-import { WRITERS } from '../state/agent.ts'
-import { keepAlways, keptFor, rememberable, ruleText } from './always.ts'
-import type { Kept } from '../state/kept.ts'
+import { WRITERS, toolIn } from '../state/agent.ts'
+import { type Kept, keepRule } from '../state/kept.ts'
 import type { Setup } from '../state/setup.ts'
+import { oneLine } from './clean.ts'
 
-export type Word =
+type Word =
   | { readonly type: 'yes' | 'all' | 'always' | 'later' | 'whole' | 'unclear' }
   | { readonly type: 'no'; readonly why: string }
 
-/** Only a plain yes is one. What comes after a no is its reason. */
+/** Only a plain yes counts as yes. Text after a no is its reason. */
 export function wordOf(text: string | null): Word {
   const said = (text ?? '').trim()
   const [, first = '', rest = ''] = /^(\S*)\s*([\s\S]*)$/.exec(said) ?? []
@@ -35,16 +35,16 @@ export interface Asker {
   readonly reason: (() => Promise<string>) | null
 }
 
-export type Asking = {
+type Asking = {
   readonly setup: Setup
   readonly session: string
   readonly by: string
-  /** Rules that were kept here since it began, in the order they were. */
+  /** Rules saved by "always" since it began, in order. */
   readonly kept: Kept[]
 }
 export type Said = Pick<ApprovalDecision, 'allow' | 'why' | 'remember' | 'scope'>
 
-/** Null: later. What is neither a plain yes nor a plain no is asked again. */
+/** Null: later. An unclear answer is asked again. */
 export async function askApproval(asker: Asker, asking: Asking, pending: Pending): Promise<Said | null> {
   const wide = wideRule(pending, asking.session)
   const rule = await rememberable(asking.setup, pending)
@@ -74,7 +74,7 @@ export async function askApproval(asker: Asker, asking: Asking, pending: Pending
   }
 }
 
-/** A rule is kept only after it was shown in words. */
+/** A rule is saved only after it was shown. */
 async function keep(asker: Asker, { setup, by, kept }: Asking, rule: Rule): Promise<Said | null> {
   asker.note(await ruleText(setup, rule))
   if (wordOf(await asker.read('Keep this rule, and allow it? y yes · n no ›')).type !== 'yes') return null
@@ -82,7 +82,7 @@ async function keep(asker: Asker, { setup, by, kept }: Asking, rule: Rule): Prom
   return { allow: true, remember: rule }
 }
 
-/** The wider yes there is: for the writes of this run. Not for what a rule asks about, nor for what was denied before. */
+/** The wider yes, for all writes of this run. Not if a rule asks, nor if the call was denied before. */
 function wideRule({ needs, tool, sessionId, each, denied, n = 1, roles = [] }: Pending, session: string): Rule | null {
   if (needs !== 'approval' || !WRITERS.has(tool) || sessionId !== session) return null
   return each || denied || n > 1 || roles.length > 0 ? null : { effect: 'allow', tool: [...WRITERS] }
@@ -92,7 +92,7 @@ const WIDE_TEXT = `a also allows every later ${[...WRITERS].join(' and ')} in th
 
 type Covering = { readonly session: SessionHandle; readonly setup: Setup; readonly kept: readonly Kept[] }
 
-/** True if there was a call that an earlier yes covers. Each is recorded with whose yes it was. */
+/** Decides calls that an earlier yes covers, and records whose yes it was. True if there were any. */
 export async function decideCovered({ session, setup, kept }: Covering, { pending: all }: Result): Promise<boolean> {
   let any = false
   for (const pending of all) {
@@ -104,7 +104,7 @@ export async function decideCovered({ session, setup, kept }: Covering, { pendin
     try {
       await session.decide({ ...bound(pending), allow: true, by: 'terret', why, ...under })
     } catch (error) {
-      // Somebody said no, or decided it, since this was read: then it is asked like any other.
+      // It was decided or denied elsewhere in the meantime: ask as usual.
       if ((error as { readonly code?: unknown }).code !== 'decision_stale') throw error
       return true
     }
@@ -113,7 +113,7 @@ export async function decideCovered({ session, setup, kept }: Covering, { pendin
   return any
 }
 
-/** To the very action that was shown. */
+/** Binds a decision to the action that was shown. */
 export function bound({
   callId,
   sessionId,
@@ -122,12 +122,55 @@ export function bound({
   return { callId, sessionId, ...(digest === undefined ? {} : { digest }) }
 }
 
-/** Somebody who voted cannot vote again, and at a prompt nobody says a role: `approve --role` does. */
+/** A person votes once, and a prompt takes no role: `approve --role` does. */
 export function isForOthers({ roles = [], votes = [] }: Pending, by: string): boolean {
   return roles.length > 0 || hasVoted(votes, by)
 }
 
-/** Names that can be taken for each other are one person. */
+/** Names that look alike count as one person. */
 export function hasVoted(votes: readonly string[], by: string): boolean {
   return votes.some((name) => skeleton(name) === skeleton(by))
+}
+
+// The answer "always": the rule it would save, its description, and saving it. kept.ts stores the rules.
+
+/** Longer arguments never come again unchanged. */
+const RULE_CHARS_MAX = 16_384
+
+/** The rule that allows exactly this call from now on. Null if the call would be asked about anyway. */
+export async function rememberable(setup: Setup, { tool, args, needs }: Pending): Promise<Rule | null> {
+  // The same content is rarely written twice: for writes there is a yes for the whole run.
+  if (needs !== 'approval' || WRITERS.has(tool)) return null
+  const { judge, rememberedRule } = await import('../../index.ts')
+  const known = await toolIn(setup, tool)
+  const approval = known ? await known.approval(args) : 'ask'
+  const { environment } = setup.settings
+  const action = { tool, args, approval, effect: known?.effect ?? 'once', ...(environment ? { environment } : {}) }
+  const rule = rememberedRule(action)
+  if (JSON.stringify(rule).length > RULE_CHARS_MAX) return null
+  const policy: Policy = { ...setup.policy, rules: [...setup.policy.rules, rule] }
+  return judge(policy, action).type === 'allow' ? rule : null
+}
+
+/** Explains what saving the rule would mean. */
+export async function ruleText({ folder }: Setup, rule: Rule): Promise<string> {
+  const { describeRule } = await import('../../index.ts')
+  return `From now on, in ${oneLine(folder, 300)}, without asking: ${oneLine(describeRule(rule), 1_000)}`
+}
+
+/** Saves the rule before it decides anything. */
+export function keepAlways({ home, folder }: Setup, rule: Rule, by: string): Kept {
+  const kept = { rule, by, at: new Date().toISOString() }
+  keepRule(home, folder, kept)
+  return kept
+}
+
+/** The rule saved since the harness got its policy that allows exactly this call. */
+async function keptFor(kept: readonly Kept[], pending: Pending, { settings }: Setup): Promise<Kept | null> {
+  const { tool, args, needs } = pending
+  if (kept.length === 0 || needs !== 'approval') return null
+  const { judge } = await import('../../index.ts')
+  const { environment } = settings
+  const action = { tool, args, approval: 'ask', ...(environment ? { environment } : {}) } as const
+  return kept.find(({ rule }) => judge({ rules: [rule] }, action).type === 'allow') ?? null
 }

@@ -1,15 +1,15 @@
-// What models, tools and files say, made fit for a terminal: nothing in it can move the cursor, hide text, turn it around or push it
-// out of sight, and no line of it can be taken for one of ours. The log keeps the raw text; this is only how it is shown.
+// Makes text of models, tools and files safe for a terminal: it cannot move the cursor, hide or reverse text, push text out of sight
+// or imitate our own lines. The log keeps the raw text.
 import { TAB } from '../../view/lookalike.ts'
 
 /** Control characters but tab and newline, directions, joiners, tags, and all else that is drawn as nothing. */
 const UNSAFE = /[\p{Cs}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?![\n\t])\p{Cc}/gu
 /** Blanks that are not the plain one. */
 const BLANK = /[^\P{Zs} ]|\u2800/gu
-/** What our own marks begin with: in the text it is told by its number, so that no text can make one. */
+/** The first character of our own marks. In text it is shown by its code, so that no text can imitate a mark. */
 const MARK = /⟨/gu
 
-/** What cannot be seen is shown by its number: `\u{1b}`. */
+/** Invisible characters are shown by their code: `\u{1b}`. */
 export function clean(text: string): string {
   return text.replace(UNSAFE, numbered).replace(BLANK, numbered)
 }
@@ -22,7 +22,7 @@ function numbered(each: string): string {
 const BLANKS_MAX = 40
 const REPEATS_MAX = 3
 
-/** One line, cleaned, with its tabs drawn as blanks. Runs of blanks and of what cannot be seen are counted. */
+/** One line, cleaned, with its tabs drawn as blanks. Runs of blanks and of invisible characters are counted. */
 export function shownLine(line: string): string {
   return clean(line.replace(MARK, numbered))
     .replace(REPEATED, (run, each: string) => `${each}⟨${run.length / each.length} times⟩`)
@@ -38,7 +38,7 @@ const LONG_MARKS = new RegExp(`(\\p{M}{${MARKS_MAX}})\\p{M}+`, 'gu')
 const REPEATED = new RegExp(`(\\\\u\\{[0-9a-f]+\\})\\1{${REPEATS_MAX},}`, 'g')
 const LONG_BLANK = new RegExp(` {${BLANKS_MAX + 1},}`, 'g')
 
-/** The same where blanks and letters that look alike matter: each blank, and all that is not ASCII, is told. */
+/** The same where blanks and look-alike letters matter: each unusual blank and non-ASCII character is shown by its code. */
 export function exposedLine(line: string): string {
   return clean(line.replace(MARK, numbered))
     .replaceAll('\t', '\\t')
@@ -47,14 +47,14 @@ export function exposedLine(line: string): string {
     .replace(/ +/g, (run) => (run.length > BLANKS_MAX ? `⟨${run.length} blanks⟩` : '␣'.repeat(run.length)))
 }
 
-/** Blanks at the end of a line cannot be seen, so they are told. */
+/** Trailing blanks are invisible, so they are shown. */
 export function endShown(line: string): string {
   return line.replace(/ +$/, (run) => '␣'.repeat(run.length))
 }
 
-/** The same on one line, at most so long. What is left out is said. */
+/** The same on one line, at most so long, with a note if it was cut. */
 export function oneLine(text: string, charsMax = 160): string {
-  // What is cut is not looked at.
+  // Do not process the part that is cut.
   const said = joined(text.slice(0, CHARS_SEEN_MAX + charsMax), ' ⏎ ')
   const line = shownLine(said).replace(/ {2,}/g, (run) => {
     return run.length > TAB.length ? `⟨${run.length} blanks⟩` : run
@@ -83,7 +83,7 @@ function escaped(each: string): string {
 
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu
 
-/** For texts that a model will read: without what nobody sees, and how much that was. */
+/** For text that a model will read: without invisible characters, and how many there were. */
 export function visible(text: string): { readonly text: string; readonly removed: number } {
   const seen = text.replace(INVISIBLE, '')
   return { text: seen, removed: text.length - seen.length }

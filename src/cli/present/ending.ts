@@ -1,4 +1,4 @@
-// What is said when a run rests: the answer on standard output, and beside it how it ended, what it cost and what to do next.
+// The output at the end of a run: the answer on standard output; its status, cost and next command on standard error.
 import type { Pending, Result } from '../../index.ts'
 import { fitted, type Paint } from './text.ts'
 import { clean, oneLine } from './clean.ts'
@@ -28,13 +28,12 @@ function exitOf(result: Result): number {
 export type Telling = {
   readonly json: boolean
   readonly quiet: boolean
-  /** Why the model did not answer, if that was shown: it is not said twice. */
+  /** The last model failure shown, so that it is not shown twice. */
   readonly told: string
-  /** The folder that is worked in. */
   readonly folder: string
 }
 
-/** Says it, and gives the exit code. */
+/** Prints the result, and returns the exit code. */
 export async function tell(result: Result, options: Telling): Promise<number> {
   if (options.json) printJson(resultJson(result))
   else {
@@ -45,7 +44,7 @@ export async function tell(result: Result, options: Telling): Promise<number> {
   return exitOf(result)
 }
 
-/** The same for a report: the answer is the file, and the exact bytes that wait are shown whole. */
+/** The same for a report: the answer is the file, and the pending write is shown whole. */
 export async function tellReport(result: Result, options: Telling): Promise<number> {
   const path = writtenIn(result)
   if (options.json) printJson(resultJson(result, path ?? ''))
@@ -77,7 +76,7 @@ async function reportLines(result: Result, options: Telling): Promise<readonly s
   if (result.status !== 'requires_action' || !only || result.pending.length > 1 || isBudget(only))
     return endLines(result, options)
   return [
-    // Who was asked has seen it.
+    // At a terminal the person was asked and has seen it.
     ...(isAttended() ? [] : await pendingLines(only, { folder: options.folder, ...seatOf(process.stderr, true) })),
     'Nothing is written before somebody allows it.',
     `  Allow it:   ${typed(`approve ${id} --resume`)}`,
@@ -85,7 +84,7 @@ async function reportLines(result: Result, options: Telling): Promise<readonly s
   ]
 }
 
-/** Stable: what scripts read. */
+/** Read by scripts, so it must stay stable. */
 function resultJson(result: Result, text = result.text): object {
   const { sessionId, status, stopReason, usage, cost, pending, calls } = result
   const more = Object.fromEntries(
@@ -124,7 +123,7 @@ async function endLines(result: Result, { told, folder }: Telling): Promise<read
   return [...cause, `${result.status} · ${spent.join(' · ')} · session ${id}`]
 }
 
-/** Whoever sits here was asked, and has seen it. */
+/** At a terminal the person was asked and has seen the calls. */
 async function waitLines(pending: readonly Pending[], folder: string): Promise<readonly string[]> {
   const showing = { folder, ...seatOf(process.stderr) }
   const all = await Promise.all(
@@ -136,7 +135,7 @@ async function waitLines(pending: readonly Pending[], folder: string): Promise<r
   return all.flat()
 }
 
-/** What is said of an answer that is not whole. */
+/** The message for an incomplete answer. */
 export const UNWHOLE = {
   end_turn: null,
   max_tokens:
@@ -210,7 +209,7 @@ export function budgetText(of: unknown): string {
 
 type Standing = Partial<Record<'limit' | 'spent' | 'held' | 'needed', number>>
 
-/** Rounded up, so that what is allowed is enough. */
+/** Rounded up, so that the amount is enough. */
 function dollars(millionths: number): string {
   return `$${(Math.ceil(millionths / 100) / 10_000).toFixed(4)}`
 }
@@ -221,7 +220,7 @@ function limitText(result: Extract<Result, { status: 'limit' }>, id: string): st
   return `The limit ${limit} was met. Raise it in the configuration, and go on with: ${typed(`resume ${id}`)}`
 }
 
-/** What waits, in one line. */
+/** A pending call in one line. */
 export function headLine(pending: Pending): string {
   const { tool, args, callId, sessionId, needs, expiresAt } = pending
   const id = shortId(sessionId)
@@ -252,12 +251,12 @@ export type Showing = {
   readonly way?: string
 }
 
-/** What waits, with the exact action, and what of it is not shown. `way` is how to see the rest. */
+/** A pending call with its exact action and a note on hidden parts. `way` tells how to see the rest. */
 export async function pendingLines(pending: Pending, showing: Showing): Promise<readonly string[]> {
   return (await shownPending(pending, showing)).lines
 }
 
-/** The same, and whether something of it is not shown. */
+/** The same, and whether a part is hidden. */
 export async function shownPending(
   pending: Pending,
   showing: Showing,
@@ -282,7 +281,7 @@ export async function shownPending(
   return { lines, isCut: hidden !== null }
 }
 
-/** What kind of approval it is, whose, and how many there are, where it is not one by anybody. */
+/** The class, roles and votes of an approval, if it needs more than one vote by anyone. */
 export function neededText(pending: Pending): string {
   const { tool, class: kind = tool, n = 1, roles = [] } = pending
   const parts = [

@@ -1,7 +1,7 @@
 // One event as one line for people. Everything in it is cleaned; `--json` has all of it.
 import type { Event } from '../../kernel/index.ts'
 import { oneLine, safeJson } from './clean.ts'
-import { lastLineOf, outcomeOf, outcomeText } from './outcome.ts'
+import { decisionText, lastLineOf, outcomeOf, outcomeText } from './outcome.ts'
 import { isCheckpoint } from '../state/workflows.ts'
 
 export function eventLine(event: Event): string {
@@ -21,7 +21,7 @@ function wordsOf(event: Event): string {
         .join('  ')
     }
     case 'user.tool_confirmation':
-      return `${event.call} ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
+      return `${event.call} ${decisionText(event)}`
     case 'user.custom_tool_result':
       return `${event.call} ${oneLine(event.content)}`
     case 'user.interrupt':

@@ -1,4 +1,4 @@
-// What an imported session would do if it went on, for the person who must let it. It only reads.
+// Shows what a held, imported session would do, for the person who may release it. It only reads.
 import type { Event, Json, Session, Store } from '../../kernel/index.ts'
 import { oneLine } from './clean.ts'
 import type { Showing } from './ending.ts'
@@ -8,7 +8,7 @@ import { drawnPreview, painted } from './preview.ts'
 import { typed } from './print.ts'
 import { previewOf } from '../../tools/files/preview.ts'
 
-/** `calls` are asked about by the rules of here, one by one. */
+/** Each of `calls` will be asked about by the local rules. */
 export type Held = {
   readonly session: string
   readonly held: true
@@ -23,13 +23,13 @@ export type Held = {
   readonly wakes: readonly { readonly due: number; readonly reason: string }[]
 }
 
-/** Null if nothing holds it. */
+/** Null if the session is not held. */
 export async function heldIn(store: Store, session: string): Promise<Held | null> {
   const card = await store.card(session)
   if (!card?.held) return null
   const events = await allEvents(store, session)
   const state = foldAll(events)
-  // Somebody has said what becomes of it, and nobody has looked at it since.
+  // It may have been released since the card was written.
   return state.held ? heldOf(session, events, state) : null
 }
 
@@ -80,7 +80,7 @@ async function callLines(call: Held['calls'][number], { folder, room, paint }: S
   return [`- ${oneLine(tool)} (call ${callId}) ${now}:`, ...painted(rows, paint)]
 }
 
-/** A file may have any number. */
+/** An imported file may hold any number. */
 function dateText(at: number): string {
   const date = new Date(at)
   return Number.isNaN(date.getTime()) ? 'no real time' : date.toISOString()

@@ -1,4 +1,4 @@
-// What is said while a provider does not answer or a run cannot begin, and how long somebody wants to wait for it.
+// Messages for a provider that does not answer or a run that cannot begin, and how long to wait for it.
 import type { StreamEvent } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import { oneLine } from './clean.ts'
@@ -7,7 +7,7 @@ import { EXIT, Refusal } from '../exit.ts'
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 const PATIENCE_MS_MAX = 30 * 24 * 3_600_000
 
-/** Longer than any provider is waited for: the patience of the run ends it before. */
+/** Longer than any wait: the patience of the run ends it before. */
 export const WAITS_MS = 2 ** 40
 
 /** `90s`, `5m`, `1h`, or `0` for one try. */
@@ -18,7 +18,7 @@ export function patienceMsOf(text: string): number {
   throw new Refusal(EXIT.usage, `--patience must be a time of at most 30 days, such as 90s, 5m or 1h, not "${text}".`)
 }
 
-/** Why there was no answer, and when it is asked for again. Null where nothing is asked again. */
+/** Why there was no answer, and when the next try is. Null if there is none. */
 export function outageText(event: Failed | Deferred): string | null {
   if (event.type === 'run.deferred')
     return `The run cannot begin (${oneLine(event.message, 300)}). Trying again ${inSeconds(event.retryAt - event.at)}.`
@@ -37,7 +37,7 @@ function inSeconds(ms: number): string {
   return `in ${Math.max(1, Math.round(ms / 1_000))} s`
 }
 
-/** The same of a session that is not followed. */
+/** The same for a session that is not followed. */
 export function outageLine({ outage, due, status }: Pick<Card, 'outage' | 'due' | 'status'>): string | null {
   if (!outage) return null
   const tries = `${outage.tries} ${outage.tries === 1 ? 'try' : 'tries'}`

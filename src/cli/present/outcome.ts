@@ -1,5 +1,5 @@
-// What came of a call, as people read it: whether it went well, why not, and how much it gave. A command that ran and ended with
-// another code than 0 is a result for the log and the model; for a person it failed. Results may come from files: fields are checked.
+// The outcome of a call for people: success, reason and amount. A command with an exit code other than 0 is a result for the log and
+// the model; for a person it failed. Results may come from files, so their fields are checked.
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
 import { clippedToWidth } from './text.ts'
 import { oneLine, shownLine } from './clean.ts'
@@ -10,16 +10,16 @@ export type ToolResult = Pick<
   'status' | 'content' | 'failure' | 'metadata'
 >
 
-/** What a command printed. `lines` counts all of it, `text` may have its middle left out: then `blob` has more. */
+/** The output of a command. `lines` counts all of it; `text` may lack the middle, and then `blob` has more. */
 export type Printed = { readonly text: string; readonly lines: number; readonly blob: string | null }
 
 export type Outcome = {
   readonly good: boolean
   /** `exit 3`, `denied: …`; empty if it went well. */
   readonly trouble: string
-  /** `30 lines`, `+1 −0`; empty if that says nothing. */
+  /** `30 lines`, `+1 −0`; may be empty. */
   readonly gave: string
-  /** Null for what is not a command. */
+  /** Null if it is not a command. */
   readonly command: { readonly stdout: Printed; readonly stderr: Printed; readonly message: string } | null
 }
 
@@ -84,7 +84,7 @@ function printed(text: string, about: Fields, name: 'stdout' | 'stderr'): Printe
   }
 }
 
-/** Some bytes of it were not even kept. */
+/** Some bytes were not stored at all. */
 function isLost(about: Fields, name: 'stdout' | 'stderr'): boolean {
   const kept = fieldsOf(about[`${name}_blob`])?.['bytes']
   const bytes = about[`${name}_bytes`]
@@ -133,7 +133,7 @@ const LINE_CHARS_MAX = 2_000
 export function tailOf({ good, command }: Outcome, columns: number, indent = '  '): readonly string[] {
   if (good || command === null) return []
   const all = command.stdout.lines + command.stderr.lines
-  // One line is not left out for a row that says so.
+  // Do not replace a single line by a row that says one line is missing.
   const most = all === TAIL_LINES_MAX + 1 ? all : TAIL_LINES_MAX
   const errors = lastLines(command.stderr.text, Math.max(TAIL_ERRORS_MAX, most - command.stdout.lines))
   const rest = lastLines(command.stdout.text, most - errors.length)
@@ -144,7 +144,7 @@ export function tailOf({ good, command }: Outcome, columns: number, indent = '  
   return hidden > 0 && shown.length > 0 ? [`${indent}┊ ${linesText(hidden)} before these`, ...shown] : shown
 }
 
-/** The last line of what a command printed, errors first. */
+/** The last printed line of a command, errors first. */
 export function lastLineOf({ command }: Outcome): string {
   const [line = ''] = [command?.stderr.text ?? '', command?.stdout.text ?? ''].flatMap((text) => lastLines(text, 1))
   return oneLine(line)
@@ -154,9 +154,14 @@ function lastLines(text: string, most: number): readonly string[] {
   return text.trim() === '' || most < 1 ? [] : text.trimEnd().split('\n').slice(-most)
 }
 
-/** After what was said of an answer that a person stopped. */
+/** Printed after the text of a stopped answer. */
 export const CUT = 'The answer was cut here: it was stopped before its end.'
 
 export function isStopped({ class: kind }: { readonly class: string }): boolean {
   return kind === 'interrupted' || kind === 'superseded'
+}
+
+/** Who decided a call, and why. */
+export function decisionText({ allow, by, why }: Extract<Event, { type: 'user.tool_confirmation' }>): string {
+  return `${allow ? 'allowed' : 'refused'} by ${oneLine(by)}${why ? `: ${oneLine(why)}` : ''}`
 }

@@ -1,6 +1,6 @@
 // A call that waits, as rows of a terminal: the difference it would make, or its exact arguments. Every row of it has a margin that the
-// text cannot make, also where a line is broken. What does not fit is left out aloud, unchanged lines first. Pure but for one look
-// at the files; all commands and the chat show calls with it.
+// text cannot make, also where a line is broken. What does not fit is left out and counted, unchanged lines first. Pure
+// except for reading the files; all commands and the chat use it.
 import type { Pending } from '../../index.ts'
 import type { FileChange, Preview } from '../../tools/files/preview.ts'
 import { broken, type Paint, widthOf } from './text.ts'
@@ -15,7 +15,7 @@ const ASIDE = '  ┊ '
 /** No row of ours begins with any of these. */
 export const MARGINS = [MARGIN, MORE, ASIDE] as const
 
-/** What there is to draw on. Where nobody looks, lines are not broken. */
+/** The room to draw in. Without a terminal, lines are not wrapped. */
 export type Room = { readonly columns: number; readonly rows: number }
 
 type Tone = 'same' | 'added' | 'removed' | 'text' | 'head' | 'warning' | 'aside'
@@ -26,7 +26,7 @@ export type Row = {
   readonly place: string
   /** There is nothing in the line but blanks. */
   readonly blank?: boolean
-  /** How many characters of the first text stand before what it shows. */
+  /** The number of characters of the first text before its shown part. */
   readonly lead?: number
 }
 
@@ -34,7 +34,7 @@ export type Shown = {
   /** How much would change. */
   readonly sum: string
   readonly rows: readonly Row[]
-  /** What is not shown, in words; null if all of it is. */
+  /** A description of the hidden part; null if all is shown. */
   readonly hidden: string | null
 }
 
@@ -144,7 +144,7 @@ function asides(text: string, columns: number): readonly string[] {
 
 const BLANK_ROWS_MAX = 3
 
-/** Empty lines push what follows out of sight: more than a few are counted. */
+/** Many empty lines could push text out of sight, so they are counted instead. */
 function blanksFolded(rows: readonly Row[], columns: number): readonly Row[] {
   const folded: Row[] = []
   for (let start = 0; start < rows.length; ) {
@@ -162,7 +162,7 @@ function blanksFolded(rows: readonly Row[], columns: number): readonly Row[] {
   return folded
 }
 
-/** Unchanged lines go first, then what is in the middle. What is gone is named by its hunk or argument. */
+/** Leaves out unchanged lines first, then the middle, and names the hunks or arguments left out. */
 function clip(rows: readonly Row[], { columns, rows: most }: Room): Omit<Shown, 'sum'> {
   if (!Number.isFinite(most)) return { rows, hidden: null }
   const short = rows.map((row) => shortened(row, columns) ?? row)
@@ -213,7 +213,7 @@ function heightOf(rows: readonly Row[]): number {
   return rows.reduce((sum, { texts }) => sum + texts.length, 0)
 }
 
-/** Coloured by what happens to a line. */
+/** Coloured by the change of each line. */
 export function painted(rows: readonly Row[], paint: Paint): readonly string[] {
   const colours: { readonly [tone in Tone]?: (text: string) => string } = {
     added: paint.green,
@@ -225,7 +225,7 @@ export function painted(rows: readonly Row[], paint: Paint): readonly string[] {
   return rows.flatMap(({ texts, tone }) => texts.map(colours[tone] ?? ((text) => text)))
 }
 
-/** What is said before the question when not all of it is shown. */
+/** The warning before a question if not all is shown. */
 export function hiddenText({ hidden }: Pick<Shown, 'hidden'>, way: string): string | null {
   return hidden === null ? null : `! Not shown: ${hidden}. ${way}`
 }

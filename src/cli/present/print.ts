@@ -1,14 +1,15 @@
-// Lines to standard output and to standard error: answers go to the first, everything about them to the second.
+// Writes lines: answers to standard output, everything else to standard error. Also asks the one question of a command.
 import { basename, isAbsolute, relative } from 'node:path'
 import { fitted, type Paint, paintsOf, saidText, spoken } from './text.ts'
 import { clean, safeJson } from './clean.ts'
 import { quoted, type Room } from './preview.ts'
+import { createInterface } from 'node:readline'
 
 export function print(text: string): void {
   printRaw(fitted(text, seatOf(process.stdout).room.columns))
 }
 
-/** As it is, for what other programs read. */
+/** Unchanged, for other programs. */
 export function printRaw(text: string): void {
   process.stdout.write(`${text}\n`)
 }
@@ -17,13 +18,13 @@ export function printJson(value: unknown): void {
   printRaw(safeJson(value))
 }
 
-/** What a model said, for a person with a margin, for a program as it is. */
+/** The text of a model: with a margin at a terminal, unchanged for a program. */
 export function printSaid(text: string): void {
   const { columns } = seatOf(process.stdout).room
   printRaw(Number.isFinite(columns) ? saidText(text, columns) : spoken(text))
 }
 
-/** A text of others: for a person line by line with a margin, for a program as it is. */
+/** Quoted text: with a margin at a terminal, unchanged for a program. */
 export function printQuoted(text: string): void {
   const { room } = seatOf(process.stdout, true)
   const rows = quoted(text, room).rows.flatMap(({ texts }) => texts)
@@ -35,8 +36,7 @@ export function warn(text: string): void {
 }
 
 /**
- * A command as it can be typed here: by its name if that is how it was run, else as the file that it is. What is printed for
- * people to run must run as it is printed.
+ * A command the user can type here: `terret …` if it was run by that name, else `node FILE …`. A printed command must run as printed.
  */
 export function typed(words: string): string {
   const [, script = ''] = process.argv
@@ -46,24 +46,38 @@ export function typed(words: string): string {
   return `node ${/^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`} ${words}`
 }
 
-/** Where nobody looks, this many lines of a call are shown. */
+/** Lines of a call shown without a terminal. */
 const ROWS_UNSEEN = 200
-/** What stands around a call that is shown: what came before it, the question, what is typed. */
+/** Rows kept free around a shown call, for the lines before it, the question and the input. */
 const ROWS_AROUND = 8
 
-/** How much of a call fits on an output, and in which colours. Lines for a file are not broken. */
+/** The room and colours of an output. Lines for a file are not wrapped. */
 export function seatOf(out: NodeJS.WriteStream, whole = false): { readonly room: Room; readonly paint: Paint } {
   const { isTTY } = out
-  // A terminal may not know its size.
+  // Some terminals do not know their size.
   const [columns, rows] = [out.columns || 80, out.rows || 24]
   const most = whole ? Number.POSITIVE_INFINITY : isTTY ? Math.max(10, rows - ROWS_AROUND) : ROWS_UNSEEN
   const colours = isTTY && (process.env['NO_COLOR'] ?? '') === '' && process.env['TERM'] !== 'dumb' && out.hasColors()
-  // One column stays free: in the last one terminals differ on where the cursor is.
+  // One column stays free: terminals differ on the cursor position after the last column.
   const width = isTTY ? Math.max(20, columns - 1) : Number.POSITIVE_INFINITY
   return { room: { columns: width, rows: most }, paint: paintsOf(colours) }
 }
 
-/** A person is there: they can be asked, and a line may be drawn again. */
+/** Whether a person is at the terminal: questions can be asked and lines redrawn. */
 export function isAttended(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true
+}
+
+/** Asks the person at the terminal. Null after Ctrl-C or Ctrl-D, or if the question was aborted. */
+export function ask(question: string, ending?: AbortSignal): Promise<string | null> {
+  const signal = ending ? { signal: ending } : {}
+  const lines = createInterface({ input: process.stdin, output: process.stderr, ...signal })
+  return new Promise((resolve) => {
+    lines.once('SIGINT', () => lines.close())
+    lines.once('close', () => resolve(null))
+    lines.question(question, (text) => {
+      resolve(text)
+      lines.close()
+    })
+  })
 }

@@ -1,14 +1,13 @@
-// Driving one session from a terminal: follow it, answer what was answered for the whole run, ask who is there, and stop in
-// order when told to. Whatever happens here, the log has it, and any other process can go on.
+// Drives one session from a terminal: shows it, asks its questions, applies answers given for the whole run, and stops on signals. The
+// log has everything, so any other process can go on.
 import type { Harness, Pending, Result, RunStream, SessionHandle } from '../../index.ts'
 import { askApproval, type Asker, bound, decideCovered, isForOthers } from './approval.ts'
 import { headLine, isBudget, shownPending } from './ending.ts'
 import { EXIT } from '../exit.ts'
 import type { Kept } from '../state/kept.ts'
 import { WAITS_MS } from './outage.ts'
-import { isAttended, seatOf, typed, warn } from './print.ts'
+import { isAttended, seatOf, typed, warn, ask } from './print.ts'
 import { shortId } from '../state/place.ts'
-import { ask } from './prompt.ts'
 import type { Setup } from '../state/setup.ts'
 import type { View } from './view.ts'
 
@@ -16,19 +15,19 @@ export type TerminalRun = {
   readonly harness: Harness
   readonly session: SessionHandle
   readonly setup: Setup
-  /** Rules that were kept here since it began, in the order they were. */
+  /** Rules saved by "always" since it began, in order. */
   readonly kept: Kept[]
   readonly view: View
-  /** May questions be put to whoever sits here? */
+  /** Whether the person at the terminal may be asked. */
   readonly asks: boolean
   readonly by: string
-  /** Whether a call is shown to its end, however long it is. */
+  /** Whether long calls are shown in full. */
   readonly whole: boolean
-  /** The last event before what is shown: what lies before it is not shown again. */
+  /** The last event that was shown before. */
   readonly after: number
 }
 
-/** Drives until it is over or somebody else is needed. */
+/** Drives until the run is over or needs another person. */
 export async function drive(deck: TerminalRun, begin: () => RunStream): Promise<Result> {
   const { session, view } = deck
   const ending = new AbortController()
@@ -47,7 +46,7 @@ export async function drive(deck: TerminalRun, begin: () => RunStream): Promise<
   }
 }
 
-/** `seq` is the last event of the session itself that was seen. */
+/** `seq` is the last event of the session itself. */
 async function follow(
   stream: RunStream,
   { session, view, after }: Pick<TerminalRun, 'session' | 'view' | 'after'>,
@@ -64,7 +63,7 @@ async function follow(
   }
 }
 
-/** The first Ctrl-C stops the run and waits until it has settled; the second leaves at once. The log is whole either way. */
+/** The first Ctrl-C stops the run and waits until it has settled; the second leaves at once. The log is complete either way. */
 function onSignals({ harness, session, view }: TerminalRun, ending: AbortController): () => void {
   let asked = false
   const interrupt = (): void => {
@@ -77,7 +76,7 @@ function onSignals({ harness, session, view }: TerminalRun, ending: AbortControl
     view.note('Stopping; once more leaves at once.')
     session.interrupt().catch((error: unknown) => view.note(`It could not be stopped: ${String(error)}`))
   }
-  // Who is told to end gives the session back as it is: whoever looks next goes on.
+  // SIGTERM releases the session as it is; the next process goes on.
   const end = (): void => {
     ending.abort()
     void harness.close()
@@ -90,7 +89,7 @@ function onSignals({ harness, session, view }: TerminalRun, ending: AbortControl
   }
 }
 
-/** It waits for its provider, and somebody waits here for it. How long is the limit of the run. */
+/** The session waits for its provider, so this command waits too, within the limits of the run. */
 function isWaiting(result: Result, ending: AbortSignal): boolean {
   return result.status === 'sleeping' && result.reason !== undefined && !ending.aborted
 }
@@ -103,7 +102,7 @@ async function decided(deck: TerminalRun, result: Result, ending: AbortSignal): 
   return (await askHere(deck, result.pending, ending)) && !ending.aborted
 }
 
-/** One after the other, each by its exact action. Who leaves, or is told to end, has decided nothing. */
+/** One after the other, each with its exact action. Leaving decides nothing. */
 async function askHere(deck: TerminalRun, pending: readonly Pending[], ending: AbortSignal): Promise<boolean> {
   const { session, view, by } = deck
   let any = false
@@ -126,7 +125,7 @@ async function askHere(deck: TerminalRun, pending: readonly Pending[], ending: A
       const said = await askApproval(askerOf(deck, ending), { ...deck, session: session.id }, each)
       if (said === null) return any
       await session.decide({ ...bound(each), by, ...said })
-      // What it covers is not asked any more.
+      // Calls it covers are not asked any more.
       if (said.scope === 'run') return true
     }
     any = true

@@ -3,14 +3,14 @@ import { stripVTControlCharacters } from 'node:util'
 import { TAB } from '../../view/lookalike.ts'
 import { clean } from './clean.ts'
 
-/** What may still become part of the next character: half of a pair, a return, an emoji that may be joined to another. */
+/** An end that may join the next piece: half a surrogate pair, a carriage return, an emoji that may be combined. */
 const UNSURE =
   /(?:[\ud800-\udbff\r]|[0-9#*]\ufe0f?|(?:\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?\u200d?){1,16}[\ud800-\udbff]?)$/u
 /** Inside an emoji these draw nothing of their own. Anywhere else they are shown by their number. */
 const JOINED = /(\p{Extended_Pictographic}\p{Emoji_Modifier}?)\ufe0f?(?:\u200d(?=\p{Extended_Pictographic}))?/gu
 const KEYCAP = /([0-9#*])\ufe0f(?=\u20e3)/gu
 
-/** Pieces in, safe text out: cut anywhere, it is what the whole would be. */
+/** Cleans text piece by piece. The result does not depend on where the pieces were cut. */
 export class Cleaner {
   #held = ''
 
@@ -28,7 +28,7 @@ export class Cleaner {
   }
 }
 
-/** What a model says to a person: as `clean` has it, with emoji whole, lines that end as lines do, and blanks that are blanks. */
+/** Cleaned model text with whole emoji, plain line ends and plain spaces. */
 export function spoken(text: string): string {
   const plain = text
     .replaceAll('\r\n', '\n')
@@ -37,18 +37,18 @@ export function spoken(text: string): string {
   return clean(plain.replace(JOINED, '$1').replace(KEYCAP, '$1'))
 }
 
-/** Before each row of what is said by a model or in a log, and before the rest of a line of ours: no row of ours begins so. */
+/** The margin of text from models or logs, and of our own wrapped lines. None of our lines begins with it. */
 const SAID = '│ '
 const MORE = '┆ '
 export const SAID_COLUMNS = SAID.length
 
-/** A row of what is said. Code is not broken between words, so it is broken here. */
+/** One row of model text. Code is not wrapped at words, so it is cut here. */
 export function saidRows(row: string, columns: number): readonly string[] {
   const pieces = Number.isFinite(columns) ? broken(row.replaceAll('\t', TAB), columns - SAID.length) : [row]
   return pieces.map((piece, i) => `${i === 0 ? SAID : MORE}${piece}`.trimEnd())
 }
 
-/** All of what is said, as rows. */
+/** Model text as rows. */
 export function saidText(text: string, columns: number): string {
   const prose = new Prose()
   const width = Number.isFinite(columns) ? columns - SAID.length : columns
@@ -96,7 +96,7 @@ export function clippedToWidth(text: string, width: number): string {
   return `${head}…`
 }
 
-/** Its end, at most so wide: of what grows, that is what is new. For text without colours. */
+/** Its end, at most so wide. For text without colours. */
 export function clippedEnd(text: string, width: number): string {
   const seen = text.slice(-(Math.max(1, width) * UNITS_PER_COLUMN + 1))
   if (seen === text && widthOf(text) <= width) return text
@@ -168,7 +168,7 @@ function hanging(line: string): string {
   return ' '.repeat(Math.min(mark.length, 12))
 }
 
-/** One thing that is being said, as rows: those that will not change any more, and the one that grows. */
+/** Streamed text as rows: finished ones, and the one that grows. */
 export class Prose {
   readonly #cleaner = new Cleaner()
   #line = ''
@@ -224,7 +224,7 @@ export class Prose {
   #cut(): readonly string[] {
     const row = this.#line
     this.#line = ''
-    // What follows is no new line, so it opens and closes no code.
+    // The rest is not a new line, so it cannot open or close a code fence.
     this.#indent = ''
     return this.#spaced([row])
   }

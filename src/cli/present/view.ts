@@ -1,38 +1,38 @@
-// What a person sees while a session works: a line for each thing that happened, and at a terminal a spinner for what happens
-// now. Everything that models, tools and files say is cleaned first. It shows; it decides nothing.
+// The progress of a session for `run`, `resume` and `start`: a line for each event, and at a terminal a spinner for the current one.
+// All text of models, tools and files is cleaned first. It decides nothing.
 import type { Json, StreamEvent } from '../../index.ts'
 import type { BashLine } from '../../tools/index.ts'
 import { Cleaner, clippedToWidth, clippedEnd, fitted, saidText, widthOf } from './text.ts'
 import { oneLine, safeJson } from './clean.ts'
 import { outageText } from './outage.ts'
-import { CUT, isStopped, outcomeOf, outcomeText, tailOf } from './outcome.ts'
+import { decisionText, CUT, isStopped, outcomeOf, outcomeText, tailOf } from './outcome.ts'
 import { failureOf, isPlanned, stateOfReply } from '../state/workflows.ts'
 import { textOf } from '../../view/text.ts'
 
 export interface View {
-  /** Whether it wants what the model says while it says it. */
+  /** Whether it wants deltas. */
   readonly live: boolean
-  /** Why the model did not answer last, if that was shown: it is not said twice. */
+  /** The last model failure shown, so that it is not shown twice. */
   readonly told: string
   see(event: StreamEvent): void
-  /** A line of a command that runs now. It is in no event: the result comes with all of them. */
+  /** A line of a running command. It is not an event: the result has all lines. */
   hear(line: BashLine): void
   /** A line of our own, between those of the session. */
   note(text: string): void
-  /** Leaves the terminal as it was. What is seen later opens it again. */
+  /** Restores the terminal. A later event opens it again. */
   close(): void
 }
 
-/** Nothing at all, for `--quiet` and `--json`. */
+/** Shows nothing, for `--quiet` and `--json`. */
 export const blind: View = { live: false, told: '', see: () => {}, hear: () => {}, note: () => {}, close: () => {} }
 
-/** What a node of a workflow came to, by the state after it. */
+/** The result of a workflow node, from the state after it. */
 export type Found = (node: string, state: NonNullable<ReturnType<typeof stateOfReply>>) => string
 
-/** What is not in the events that will be seen. */
+/** Context from before the first event. */
 export type Before = {
   readonly found?: Found
-  /** The tools of calls that are open already, by session and call. */
+  /** The tools of open calls, by session and call. */
   readonly tools?: ReadonlyMap<string, string>
 }
 
@@ -53,7 +53,7 @@ export function lines(out: NodeJS.WritableStream, before: Before = {}): View {
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const FRAME_MS = 100
 
-/** The last line is drawn again and again; everything else is written above it, once. */
+/** The last line is redrawn; everything else is written above it once. */
 export function spinner(out: NodeJS.WriteStream, before: Before = {}): View {
   let frame = 0
   const clear = (): void => void out.write('\r\u001b[2K')
@@ -98,16 +98,16 @@ const SAID_CHARS_MAX = 1_000
 /** Events as lines. */
 class Lines {
   told = ''
-  /** What it does right now. */
+  /** The current activity. */
   #now = 'beginning'
   readonly #write: (text: string) => void
   readonly #columns: () => number
   readonly #tools: Map<string, string>
   readonly #found: Found
-  /** Nodes that are done, whose state is still to come. */
+  /** Finished nodes whose state has not come yet. */
   #done: string[] = []
   #cleaner = new Cleaner()
-  /** The end of what it says. */
+  /** The end of the streamed text. */
   #said = ''
   #isSaying = false
   #tokens = 0
@@ -121,7 +121,7 @@ class Lines {
     this.#tools = new Map(tools)
   }
 
-  /** What it does, and the end of what it says, in so many columns. */
+  /** The current activity and the end of the streamed text, in so many columns. */
   line(width: number): string {
     const head = clippedToWidth(oneLine(this.#now, 400), width)
     if (!this.#isSaying) return head
@@ -171,7 +171,7 @@ class Lines {
         this.told = event.message
         return `  ! ${outageText(event) ?? ''}`
       case 'user.tool_confirmation':
-        return `  ${event.allow ? 'allowed' : 'refused'} by ${oneLine(event.by)}${event.why ? `: ${oneLine(event.why)}` : ''}`
+        return `  ${decisionText(event)}`
       case 'wake.scheduled':
         return `  it wants to go on at ${new Date(event.due).toISOString()}: ${oneLine(event.reason)}`
       case 'note.added':
@@ -181,7 +181,7 @@ class Lines {
     }
   }
 
-  /** Of a command its exit code and, if it failed, its last lines. */
+  /** For a command: its exit code and, if it failed, its last lines. */
   #result(tool: string, event: Extract<StreamEvent, { type: 'agent.tool_result' }>): string {
     const outcome = outcomeOf(event)
     const name = oneLine(tool)
@@ -193,12 +193,12 @@ class Lines {
     return outcome.good ? `  ✓ ${name}` : `  ✗ ${name} (${event.status})${why}`
   }
 
-  /** What was said of an answer that was stopped stays on the screen. */
+  /** The text of a stopped answer stays on the screen. */
   #cut(partial: string): string | null {
     return partial.trim() === '' ? null : `${saidText(partial.trim(), this.#columns())}\n! ${CUT}`
   }
 
-  /** What a node of a workflow came to is in the state, and that comes with the next reply. */
+  /** The result of a workflow node is in the state, which comes with the next reply. */
   #node(name: string, event: Extract<StreamEvent, { type: 'agent.tool_result' }>): string | null {
     if (event.status !== 'ok') return `✗ ${oneLine(name).padEnd(NODE_WIDTH)} ${failureOf(event)}`
     this.#done.push(name)

@@ -1,5 +1,5 @@
-// The agent that works in a folder, made from its setup: a model with a key, tools on this folder, a policy, and what is told
-// about it. `--mode` is what each tool asks for; rules of the policy may still allow or deny.
+// The agent of a folder, made from its setup: a model with a key, tools, a policy and instructions. `--mode` sets what each tool asks
+// for; rules of the policy may still allow or deny.
 import type { Approval, Endpoint, HarnessOptions, Json, Model, Secrets, Tool } from '../../index.ts'
 import type { BashLine, BuiltInName } from '../../tools/index.ts'
 import type { EndpointEntry } from './config.ts'
@@ -7,22 +7,22 @@ import { EXIT, Refusal } from '../exit.ts'
 import type { Environment } from './home.ts'
 import { type Servers, serversFor } from './servers.ts'
 import { type Setup, toolNames } from './setup.ts'
-import { tracingFor } from './traces.ts'
 import { partsOf, type Workflow, workflowOf } from './workflows.ts'
+import type { TracingPlace } from '../../tracing/index.ts'
 
-export type AgentWishes = {
-  /** Instead of those of the configuration. */
+type AgentWishes = {
+  /** Replaces the models of the configuration. */
   readonly models?: readonly string[]
-  /** Told of each request as it is sent. */
+  /** Receives each request as it is sent. */
   readonly onRequest?: ((text: string) => void) | undefined
-  /** Told of each line a command prints, without known secrets. */
+  /** Receives each line a command prints, without known secrets. */
   readonly onLine?: ((line: BashLine) => void) | undefined
-  /** The agent of the session that is to be driven: those of a workflow need other parts, and the offline one no model. */
+  /** The agent of the session to drive. Workflow agents need other options, and the offline one no model. */
   readonly agent?: string | undefined
 }
 
-/** The servers are among the tools of the options; here they can be asked how they are. */
-export type AgentParts = Servers & { readonly options: Omit<HarnessOptions, 'store'> }
+/** `options` has the servers among its tools; `servers` is for asking their status. */
+type AgentParts = Servers & { readonly options: Omit<HarnessOptions, 'store'> }
 
 export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<AgentParts> {
   const workflow = workflowOf(wishes.agent)
@@ -49,7 +49,7 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
   return { options, servers, troubles }
 }
 
-/** Its nodes are its tools: those of the folder are not for it. */
+/** The nodes of a workflow are its tools; it gets no tools of the folder. */
 async function workflowOptions(
   workflow: Workflow,
   setup: Setup,
@@ -77,7 +77,7 @@ async function chained(models: readonly Model[]): Promise<Model> {
   return fallback(...models)
 }
 
-/** Each with its key. What is missing is said before anything is begun. */
+/** Each model with its key. A missing key is an error before anything begins. */
 export async function modelsFor(setup: Setup, { models, onRequest }: AgentWishes): Promise<readonly Model[]> {
   const { settings, env } = setup
   const { outputTokensMax, reasoning } = settings
@@ -109,7 +109,7 @@ function endpointOf(name: string, entry: EndpointEntry, known: Endpoint | undefi
   return { ...plain, ...known, name, baseUrl, ...(protocol ? { protocol } : {}), ...(keys ? { keys } : {}) }
 }
 
-/** Shows what goes over the wire: the address and the body. Headers are not shown, as one of them is the key. */
+/** Prints the address and body of each request. Not the headers: one of them is the key. */
 function told(onRequest: (text: string) => void, env: Environment): typeof fetch {
   return async (url, init) => {
     const { environmentSecrets } = await import('../../index.ts')
@@ -124,11 +124,11 @@ function withoutSecrets(text: string, secrets: Secrets): string {
   return Object.entries(secrets).reduce((said, [name, value]) => said.replaceAll(value, `⟦secret:${name}⟧`), text)
 }
 
-/** Tools of which one yes counts for all calls of the run: they change files of the workspace, and can be taken back. */
+/** Tools for which one yes can cover all calls of a run: they change workspace files, and can be undone. */
 export const WRITERS: ReadonlySet<string> = new Set(['write', 'edit'])
 const ASKED: ReadonlySet<string> = new Set([...WRITERS, 'bash', 'web_fetch', 'skill_run'])
 
-/** What mode `ask` asks about. Prompts alone change nothing; with a file for the answers they do. */
+/** The tools that mode `ask` asks about. Parallel prompts change nothing unless their answers go to a file. */
 function isAsked(tool: string, args: Json): boolean {
   if (tool === 'parallel_llm') return (args as { readonly output_file?: Json }).output_file !== undefined
   return ASKED.has(tool)
@@ -142,11 +142,11 @@ async function toolsFor(
   const { settings, folder, mode, policy } = setup
   const { bashTool, builtInTools } = await import('../../tools/index.ts')
   const [model] = models
-  // A question waits for a person, here or elsewhere, unless it counts as a no.
+  // A question waits for a person unless --on-ask deny is set.
   const attended = policy.onAsk !== 'deny'
   const made = await builtInTools({
     root: folder,
-    // Names that are not known are refused there, with those that are.
+    // builtInTools refuses unknown names and lists the known ones.
     names: toolNames(settings) as readonly BuiltInName[],
     ...(settings.skills ? { skills: { folders: settings.skills, attended } } : {}),
     ...(model ? { parallel: { model } } : {}),
@@ -163,19 +163,19 @@ async function hushed(onLine: (line: BashLine) => void, env: Environment): Promi
   return (event) => onLine({ ...event, line: withoutSecrets(event.line, secrets) })
 }
 
-/** The files of a folder alone: what taking back changes needs. */
+/** Only the file tools of a folder, for undo. */
 export async function fileToolsOf(folder: string): Promise<readonly Tool[]> {
   const { fileTools } = await import('../../tools/index.ts')
   return fileTools({ root: folder })
 }
 
-/** A tool of this folder by its name, as the agent would have it. Servers are not asked for theirs. */
+/** A tool of this folder by name, as the agent would have it. MCP servers are not asked. */
 export async function toolNamed(setup: Setup, name: string): Promise<Tool> {
   const tools = await ownTools(setup)
   const found = tools.find((tool) => tool.name === name)
   if (found) return found
   const names = tools.map((tool) => tool.name).join(', ')
-  throw new Refusal(EXIT.missing, `There is no tool "${name}" here. There are: ${names}.`)
+  throw new Refusal(EXIT.missing, `There is no tool "${name}" here. Choose one of: ${names}.`)
 }
 
 /** The same, or null. */
@@ -183,18 +183,18 @@ export async function toolIn(setup: Setup, name: string): Promise<Tool | null> {
   return (await ownTools(setup)).find((tool) => tool.name === name) ?? null
 }
 
-/** To be asked about, not to be run: no model answers them. */
+/** Only for checking calls: no model is called. */
 async function ownTools(setup: Setup): Promise<readonly Tool[]> {
   const { offline } = await import('../../index.ts')
   return toolsFor(setup, [offline()], undefined)
 }
 
-/** What the tool itself asks for with these arguments. Arguments it would not take are refused. */
+/** The approval the tool itself wants for these arguments. Invalid arguments are refused. */
 export async function approvalOf(tool: Tool, args: Json): Promise<Approval> {
   const checked = await tool.validate(args)
   if (!checked.issues) return tool.approval(checked.value as Json)
   const why = checked.issues.map((issue) => issueText(issue)).join('; ')
-  throw new Refusal(EXIT.usage, `These are no arguments for ${tool.name}: ${why}.`)
+  throw new Refusal(EXIT.usage, `Invalid arguments for ${tool.name}: ${why}.`)
 }
 
 type Issue = NonNullable<Awaited<ReturnType<Tool['validate']>>['issues']>[number]
@@ -203,7 +203,7 @@ function issueText({ message, path = [] }: Issue): string {
   return path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`
 }
 
-/** At least a question, where one is due. What the tool refuses, or always asks, it still does. */
+/** Raises the approval to at least `ask` where the mode wants that. A stricter one stays. */
 function asking(tool: Tool): Tool {
   const stricter = (said: Approval): Approval => (said === 'auto' ? 'ask' : said)
   return {
@@ -213,5 +213,51 @@ function asking(tool: Tool): Tool {
       if (!isAsked(tool.name, args)) return said
       return said instanceof Promise ? said.then(stricter) : stricter(said)
     },
+  }
+}
+
+// Tracing: to files in the data folder unless turned off, and to a collector if the configuration names one. The file writer is loaded
+// after the first run has settled, so that no start waits for it.
+
+type Tracing = NonNullable<HarnessOptions['tracing']>
+
+/** Per folder. Removed traces can be made again: `terret export --format folder`. */
+const KEEP = { files: 200, bytes: 64 * 1024 * 1024 }
+
+async function tracingFor(setup: Setup): Promise<Pick<HarnessOptions, 'tracing'>> {
+  const { local = true, otlp: endpoint } = setup.settings.tracing ?? {}
+  // An invalid address is an error before anything begins.
+  if (endpoint !== undefined) return { tracing: await traced(setup) }
+  return local ? { tracing: (place) => later(() => traced(setup), place) } : {}
+}
+
+async function traced({ settings, env, home, folder }: Setup): Promise<Tracing> {
+  const { local = true, otlp: endpoint, content = false } = settings.tracing ?? {}
+  const { localTraces, otlp, tracing } = await import('../../tracing/index.ts')
+  const capture = content ? 'content' : 'none'
+  const sinks = [
+    ...(local ? [localTraces({ dir: `${home.folder}/traces`, name: folder, capture, keep: KEEP, env })] : []),
+    ...(endpoint === undefined ? [] : [otlp({ endpoint, capture, env })]),
+  ]
+  return tracing({ sinks })
+}
+
+/** Runs in the background; closing waits for it. */
+function later(make: () => Promise<Tracing>, place: TracingPlace): ReturnType<Tracing> {
+  let tracer: Promise<ReturnType<Tracing> | null> | null = null
+  const load = async (): Promise<ReturnType<Tracing> | null> => {
+    try {
+      return (await make())(place)
+    } catch (error) {
+      place.report(error)
+      return null
+    }
+  }
+  return {
+    settled: (session, run) => {
+      tracer ??= load()
+      void tracer.then((ready) => ready?.settled(session, run))
+    },
+    close: async () => (await tracer)?.close(),
   }
 }

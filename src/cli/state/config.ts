@@ -1,5 +1,5 @@
-// The configuration file, read and checked by hand: what is not understood is refused with the file and the field, because a
-// setting that silently does nothing protects nobody. What a workspace may say is narrow.ts.
+// Reads and checks the configuration file. Unknown settings are refused with the file and the field, because a setting that silently
+// does nothing is dangerous. What a workspace may set is in setup.ts.
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { nearest } from '../../options.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -35,14 +35,14 @@ export type TracingEntry = {
 /** All of it is optional. Paths are absolute here. */
 export type Settings = {
   readonly model?: readonly string[]
-  /** How long one answer may be, and how much is thought before it. */
+  /** The longest answer, and the reasoning effort. */
   readonly outputTokensMax?: number
   readonly reasoning?: (typeof EFFORTS)[number]
   readonly instructions?: string
   readonly tools?: readonly string[]
   readonly bash?: false | { readonly risk: 'strict' | 'relaxed' }
   readonly policy?: string
-  /** The name that rules call this place by. */
+  /** The environment name that rules of a policy use. */
   readonly environment?: string
   readonly mode?: Mode
   readonly limits?: Readonly<Record<string, number>>
@@ -68,16 +68,16 @@ export function readSettings(file: string, within?: string): Settings | null {
   )
 }
 
-/** The fields of a JSON file as they stand there, for whoever changes one of them. */
+/** The fields of a JSON file as written, for changing one of them. */
 export function parseFields(file: string, text: string): Readonly<Record<string, unknown>> {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new Refusal(EXIT.config, `${file} is no valid JSON: ${why}. Correct it.`)
+    throw new Refusal(EXIT.config, `${file} is not valid JSON: ${why}. Correct it.`)
   }
-  if (!isObject(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object.`)
+  if (!isObject(value)) throw new Refusal(EXIT.config, `${file} must hold one JSON object. Correct it.`)
   return value
 }
 
@@ -133,15 +133,24 @@ function object<T extends object>(checks: { readonly [K in keyof T]-?: Check<Non
       if (!check) throw stranger(inner, Object.keys(checks))
       return [name, check(item, inner)] as const
     })
-    // Sound: every field was checked by the check of its name.
+    // Safe: every field was checked by the check of its name.
     return Object.fromEntries(entries) as T
   }
 }
 
-// biome-ignore format: a list
 const LIMITS = [
-  'modelRequests', 'modelAttempts', 'modelMs', 'activeMs', 'lossesMax', 'toolCalls', 'toolRetries', 'outputRetries',
-  'parallel', 'tokens', 'depth', 'patienceMs',
+  'modelRequests',
+  'modelAttempts',
+  'modelMs',
+  'activeMs',
+  'lossesMax',
+  'toolCalls',
+  'toolRetries',
+  'outputRetries',
+  'parallel',
+  'tokens',
+  'depth',
+  'patienceMs',
 ]
 const BUDGETS = ['runUsd', 'sessionUsd', 'treeUsd', 'dayUsd']
 

@@ -1,6 +1,6 @@
-// In which folder each session was started: one line a session, in a file beside the database. A line is written before its
-// session is made, so no session is without one; a line whose session never came to be harms nobody. Sessions are not here: the
-// database is the truth, and a session without a line is shown by `list --all`.
+// The folder each session was started in: one line per session, in a file beside the database. The line is written before the session,
+// so every session has one; a line without a session is harmless. The database stays the truth: `list --all` also shows sessions
+// without a line.
 import { appendFileSync, closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import type { Home } from './home.ts'
 import { codeOf, isErrno } from './plain-file.ts'
@@ -10,7 +10,7 @@ export type Started = { readonly session: string; readonly folder: string }
 
 export function recordFolder({ folders }: Home, started: Started): void {
   try {
-    // One write at the end of the file: several processes may do this at once. A line that was cut short is ended first.
+    // One append per line, since several processes may write at once. An unfinished last line is ended first.
     appendFileSync(folders, `\n${JSON.stringify(started)}`, { mode: 0o600, flush: true })
   } catch (error) {
     throw new Refusal(EXIT.store, `${folders} cannot be written (${codeOf(error)}). Make it writable.`)
@@ -32,8 +32,7 @@ function fileText(file: string): string {
 }
 
 /**
- * Takes out the lines of sessions that were removed. Each is overwritten where it stands, and nothing is moved: others may add
- * lines at the same time.
+ * Removes the lines of removed sessions. Each is overwritten in place, since other processes may append at the same time.
  */
 export function forgetFolders({ folders }: Pick<Home, 'folders'>, sessions: ReadonlySet<string>): void {
   if (!startedSessions({ folders }).some(({ session }) => sessions.has(session))) return
@@ -65,16 +64,16 @@ function startedIn(line: string): readonly Started[] {
   }
 }
 
-/** The folders of these, from a file that may have many more. */
+/** The folders of these sessions. */
 export function foldersOf({ folders }: Home, sessions: ReadonlySet<string>): ReadonlyMap<string, string> {
   const lines = fileText(folders).split('\n')
-  // An id stands between the third and the fourth quote, if it has no quote of its own. Only lines that are asked for are parsed.
+  // The id is between the third and fourth quote, unless it contains quotes. Only wanted lines are parsed.
   const odd = [...sessions].some((session) => JSON.stringify(session) !== `"${session}"`)
   const known = lines.filter((line) => odd || sessions.has(line.split('"', 4)[3] ?? '')).flatMap(startedIn)
   return new Map(known.map(({ session, folder }) => [session, folder]))
 }
 
-/** A child works where the session at the top works. */
+/** A child works in the folder of its root session. */
 export function folderOf(home: Home, session: string): string | null {
   const [root = session] = session.split('~')
   return startedSessions(home).findLast((each) => each.session === root)?.folder ?? null

@@ -1,5 +1,5 @@
-// Where the command line keeps things: the data folder with its one database, and the folder of the user's configuration.
-// Only places and permissions; what is in the files is elsewhere.
+// The folders of the command line: the data folder with its database, and the user's configuration folder. Only paths and permissions,
+// not the contents of the files.
 import {
   chmodSync,
   closeSync,
@@ -28,9 +28,9 @@ export type Home = {
   readonly trust: string
   readonly folders: string
   readonly pins: string
-  /** Rules that a person kept, by folder. */
+  /** Rules saved by "always", by folder. */
   readonly rules: string
-  /** How far the database was seen. */
+  /** The last seen state of the database. */
   readonly seen: string
   /** Where `config.json` and `.env` of the user are. */
   readonly config: string
@@ -39,7 +39,10 @@ export type Home = {
 export function homeOf(env: Environment = process.env, platform = process.platform): Home {
   const given = env['TERRET_HOME']
   if (given && !isAbsolute(given)) {
-    throw new Refusal(EXIT.config, `TERRET_HOME is "${given}", which is no absolute path. Set it to one, or unset it.`)
+    throw new Refusal(
+      EXIT.config,
+      `TERRET_HOME is "${given}", which is not an absolute path. Set it to one, or unset it.`,
+    )
   }
   const { data: folder, config } = ownPlaces(env, platform)
   return {
@@ -56,15 +59,15 @@ export function homeOf(env: Environment = process.env, platform = process.platfo
 
 const OWN_FOLDER = 'Set TERRET_HOME to a folder of its own.'
 
-/** For nobody but its owner. */
+/** Readable by its owner only. */
 export function makeHome(home: Home): void {
   const { folder } = home
   try {
     makeFolder(folder)
     if ((statSync(folder).mode & 0o077) === 0) return
-    // A folder of somebody else's things must not change for everybody because it was named by mistake.
+    // Do not change the permissions of an existing folder that was named by mistake.
     const ours = existsSync(join(folder, 'terret.db')) || readdirSync(folder).length === 0
-    if (!ours) throw new Refusal(EXIT.store, `${folder} holds other things that others may read. ${OWN_FOLDER}`)
+    if (!ours) throw new Refusal(EXIT.store, `${folder} holds other files that other users can read. ${OWN_FOLDER}`)
     chmodSync(folder, 0o700)
   } catch (error) {
     if (error instanceof Refusal) throw error
@@ -77,7 +80,7 @@ export function unusable({ folder }: Home, error: unknown): Refusal {
   return new Refusal(EXIT.store, `${what} Make it writable, or set TERRET_HOME to another folder.`)
 }
 
-/** Whole or not at all: written beside its place, forced to disk, and moved. */
+/** Atomic: written to a temporary file, synced and renamed. */
 export function replaceFile(path: string, text: string): void {
   const beside = `${path}.${process.pid}.tmp`
   try {
@@ -95,7 +98,7 @@ export function replaceFile(path: string, text: string): void {
   }
 }
 
-/** The same for a file of the data folder: one that cannot be written is a folder that cannot be used. */
+/** The same in the data folder, with an error that names that folder. */
 export function replaceOwn(home: Home, path: string, text: string): void {
   try {
     replaceFile(path, text)
@@ -110,5 +113,5 @@ export function realFolder(path: string): string {
     const real = realpathSync.native(path)
     if (statSync(real).isDirectory()) return real
   } catch {}
-  throw new Refusal(EXIT.missing, `There is no folder ${path}.`)
+  throw new Refusal(EXIT.missing, `There is no folder ${path}. Check the path.`)
 }

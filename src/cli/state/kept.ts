@@ -1,5 +1,5 @@
-// Rules that a person kept when they were asked: "always". By the folder they hold in, in the user's own data folder and never in a
-// workspace. Each allows one exact action; what a rule denies or asks about stays so.
+// Rules saved by answering "always". They are stored by folder in the user's data folder, never in a workspace. Each allows one exact
+// action; rules that deny or ask still win.
 import type { Rule } from '../../index.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { type Home, makeHome, replaceFile } from './home.ts'

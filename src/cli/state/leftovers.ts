@@ -1,5 +1,5 @@
-// What is kept of a session beside the database: the line with its folder, its runtime files, its local traces. They go after the
-// session itself, so that nothing is lost when its removal is refused; what a crash leaves behind is found by the next prune.
+// Files of a session outside the database: the line with its folder, its runtime files, its local traces. They are removed after the
+// session itself, so nothing is lost if that is refused. The next prune finds what a crash left behind.
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Removal, Store } from '../../kernel/index.ts'
@@ -10,23 +10,23 @@ import { runtimeDir } from './memory.ts'
 import { codeOf } from './plain-file.ts'
 import { warn } from '../present/print.ts'
 
-/** What cannot be taken away is said, and stops nothing: the session is gone. */
+/** A file that cannot be removed is a warning: the session itself is gone. */
 export async function sweep(home: Home, removed: readonly Removal[]): Promise<void> {
   if (removed.length === 0) return
-  // Their lines go last: as long as one stands there, the next prune looks for the rest.
+  // Lines last: while a line exists, the next prune looks for the rest.
   await sweepRuntimeFiles(home, removed)
   await sweepTraces(home, removed)
   tried(home.folders, () => forgetFolders(home, new Set(removed.map(({ session }) => session))))
 }
 
-/** Sessions that were removed by somebody who did not come so far as to take these along. */
+/** Removed sessions whose other files are still there, as after a crash. */
 export async function sweepLost(home: Home, store: Store): Promise<void> {
   const removals = await store.removals(LOST_MAX)
   const removed = new Set(removals.map(({ session }) => session))
   const lost = new Set<string>()
   for (const { session } of removed.size > 0 ? startedSessions(home) : [])
     if (removed.has(session) && (await store.card(session)) === null) lost.add(session)
-  // Only roots have a line. Children begin with their root's name.
+  // Only root sessions have a line. The ids of children begin with their root's id.
   await sweep(
     home,
     removals.filter(({ session }) => lost.has(session.split('~')[0] ?? '')),
@@ -47,8 +47,8 @@ async function sweepRuntimeFiles(home: Home, removed: readonly Removal[]): Promi
 }
 
 /**
- * A trace is named after its root and the event that began the run: so every event of a removed root may have one. A project with
- * no trace left needs no prompts either.
+ * A trace is named after its root and the first event of the run, so every event of a removed root may have one. The prompts of a
+ * project without traces are removed too.
  */
 async function sweepTraces({ folder }: Home, removed: readonly Removal[]): Promise<void> {
   const projects = namesIn(join(folder, 'traces')).map((name) => join(folder, 'traces', name))

@@ -1,4 +1,4 @@
-// Logs as commands read them: whole, folded, and what in them waits for a person. It only reads.
+// Reads logs for commands: all events, the folded session, and the calls that wait for a person. It only reads.
 import type { Pending } from '../../index.ts'
 import { type Card, EMPTY, type Event, fold, FOLD_VERSION, type Session, type Store } from '../../kernel/index.ts'
 import { saidBefore } from '../../tools/policy/covered.ts'
@@ -7,7 +7,7 @@ import { EXIT, Refusal } from '../exit.ts'
 
 const PAGE = 1_000
 
-/** In order. A log that is damaged ends with a refusal after its last good event. */
+/** In order. A damaged log ends with an error after its last good event. */
 export async function* eventsOf(store: Store, session: string, after = 0): AsyncGenerator<Event> {
   for (let seq = after; ; ) {
     const page = await store.read(session, seq, PAGE)
@@ -27,7 +27,7 @@ export async function allEvents(store: Store, session: string): Promise<readonly
   return events
 }
 
-/** What a fork reads through: the logs it came from, each up to the event it was forked at. Empty for one that is no fork. */
+/** The logs a fork comes from, each up to the event it was forked at. Empty if it is not a fork. */
 export async function eventsBefore(store: Store, [created]: readonly Event[]): Promise<readonly Event[]> {
   const fork = created?.type === 'session.created' ? created.fork : undefined
   if (!fork) return []
@@ -39,14 +39,14 @@ export function foldAll(events: readonly Event[]): Session {
   return events.reduce(fold, EMPTY)
 }
 
-/** What a session and its children wait for. Decided is decided, also before anybody has gone on with it. */
+/** The pending calls of a session and its children. A decided call is not pending, even before the session goes on. */
 export async function pendingIn(store: Store, root: string): Promise<readonly Pending[]> {
   const cards = (await store.list({ root, limit: PAGE })).filter(mayWait)
   const all = await Promise.all(cards.map((card) => pendingOf(store, card.session)))
   return all.flat()
 }
 
-/** Somebody is asked, or the last run ended at a limit, which may be that of its money. */
+/** A person is asked, or the last run ended at a limit, which may be its budget. */
 export function mayWait({ status, outcome }: Card): boolean {
   return status === 'requires_action' || (status === 'idle' && outcome === 'limit')
 }
@@ -57,12 +57,12 @@ async function pendingOf(store: Store, session: string): Promise<readonly Pendin
   const pending = ownPending(head, pathOf(session), saidBefore)
   const { parent } = head
   if (parent === null || pending[0]?.callId !== BUDGET) return pending
-  // If its parent no longer waits for it, nothing of it is pending.
+  // Nothing is pending in a child whose parent no longer waits for it.
   const above = await headOf(store, parent.session)
   return waitsOf(above).some(({ key }) => key === parent.call) ? pending : []
 }
 
-/** A session as its log is now, from its snapshot on. */
+/** The folded session, from its snapshot and later events. */
 async function headOf(store: Store, session: string): Promise<Session> {
   const kept = await store.snapshot(session)
   let head = kept?.version === FOLD_VERSION ? (JSON.parse(kept.body) as Session) : EMPTY
@@ -70,7 +70,7 @@ async function headOf(store: Store, session: string): Promise<Session> {
   return head
 }
 
-/** From the top down: a child's id begins with its parent's. */
+/** The ids from the root down: a child's id begins with its parent's. */
 function pathOf(session: string): readonly string[] {
   const parts = session.split('~')
   return parts.map((_, i) => parts.slice(0, i + 1).join('~'))

@@ -1,5 +1,5 @@
-// What the agent of a folder remembers, and where: its sessions' runtime files and its learnings, all of it in the data folder.
-// Learnings of one folder never reach another: what an untrusted folder teaches stays with that folder.
+// The memory of a folder's agent: runtime files of its sessions and its learnings, all in the data folder. Learnings never reach
+// another folder, so an untrusted folder teaches only itself.
 import { hash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { HarnessOptions, Store } from '../../index.ts'
@@ -17,7 +17,7 @@ export const AGENT = 'default'
 
 export type Remembered = {
   readonly memory: Memory
-  /** What a person chose to keep: told to the agent in every run of the folder. */
+  /** Promoted by a person; every run of the folder gets it. */
   readonly promoted: string
 }
 
@@ -26,7 +26,7 @@ export function runtimeDir({ folder }: Home): string {
   return join(folder, 'sessions')
 }
 
-/** Opens no file yet: that is done when something is asked. */
+/** Opens no file before the first query. */
 export async function memoryOf(home: Home, folder: string, store: Store): Promise<Remembered> {
   const { openMemory } = await import('../../memory/index.ts')
   const own = placeOf(home, folder)
@@ -36,7 +36,7 @@ export async function memoryOf(home: Home, folder: string, store: Store): Promis
   return { memory, promoted: promotedIn(home, folder) }
 }
 
-/** By its name for people, and by its whole path. */
+/** From the folder's name and a hash of its path. */
 function placeOf({ folder: data }: Home, folder: string): string {
   const name = basename(folder).replace(/[^\w-]+/g, '-')
   return join(data, 'memory', `${name.slice(0, 48) || 'root'}-${hash('sha256', folder).slice(0, 16)}`)
@@ -49,7 +49,7 @@ function promotedIn(home: Home, folder: string): string {
 type Options = Omit<HarnessOptions, 'store'>
 export type Remembering = { readonly options: Options; readonly close: () => Promise<void> }
 
-/** The same agent, with memory if the configuration does not say otherwise. To be closed after its harness. */
+/** Adds memory to the agent unless the configuration turns it off. Close it after the harness. */
 export async function remembering(options: Options, setup: Setup, store: Store): Promise<Remembering> {
   if (setup.settings.memory === false) return { options, close: () => Promise.resolve() }
   const { home, folder } = setup
@@ -74,10 +74,10 @@ export async function remembering(options: Options, setup: Setup, store: Store):
 
 const KEPT_CHARS_MAX = 16_000
 
-/** Nothing but what a person promoted or wrote there. */
+/** Only what a person promoted or wrote there. */
 function keptText(file: string): string {
   const text = visible(readPlain(file) ?? '').text.trim()
-  // A title alone is what is left when the last one was forgotten.
+  // Only the title is left after the last entry was removed.
   if (/^(# Memory)?$/.test(text)) return ''
   if (text.length > KEPT_CHARS_MAX) warn(`${file} is long: the agent is told its first ${KEPT_CHARS_MAX} characters.`)
   return `What was learned in this folder, and kept by the user (MEMORY.md):\n\n${text.slice(0, KEPT_CHARS_MAX).replace(/[\uD800-\uDBFF]$/, '')}`

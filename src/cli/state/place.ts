@@ -1,5 +1,4 @@
-// The user's data folder, opened: its store, and sessions by the short names people type. A command opens one place and closes
-// it at its end.
+// The opened data folder: its store, and sessions by the short ids people type. A command opens one place and closes it at its end.
 import { existsSync, statSync } from 'node:fs'
 import type { Card, Store } from '../../kernel/index.ts'
 import type { SqliteFile } from '../../stores/sqlite/sqlite.ts'
@@ -13,12 +12,12 @@ import { gone, keepSeen, seenIn, unlike } from './store-fingerprint.ts'
 
 export type Place = { readonly home: Home; readonly folder: string; readonly store: SqliteFile }
 
-/** Opens the store, acts and closes it again, whatever happens. A database that is not the one it was is not written to. */
+/** Opens the store, acts and always closes it. Refuses to write to a database that was replaced or rolled back. */
 export function inPlace<T>(act: (place: Place) => Promise<T>): Promise<T> {
   return within(act, false)
 }
 
-/** The same for who changes no session: then it is worth a warning. */
+/** The same for commands that only read: a replaced database is a warning. */
 export function readPlace<T>(act: (place: Place) => Promise<T>): Promise<T> {
   return within(act, true)
 }
@@ -38,7 +37,7 @@ async function within<T>(act: (place: Place) => Promise<T>, reads: boolean): Pro
     try {
       return await act({ home, folder, store })
     } finally {
-      // It guards what comes later: it must not change how this command ends.
+      // The fingerprint protects later commands; its failure must not fail this one.
       if (!reads && existsSync(home.database)) await keepSeen(home, store).catch(() => {})
     }
   } finally {
@@ -46,7 +45,7 @@ async function within<T>(act: (place: Place) => Promise<T>, reads: boolean): Pro
   }
 }
 
-/** What can only be read is read. */
+/** Falls back to reading a read-only file. */
 export function makeReadable(home: Home, reads: boolean): void {
   try {
     makeHome(home)
@@ -55,7 +54,7 @@ export function makeReadable(home: Home, reads: boolean): void {
   }
 }
 
-/** Whether there is anything to look at. A home that cannot be looked into, or has lost it, is not an empty one. */
+/** Whether a database exists. An unreadable home, or one that lost its database, does not count as empty. */
 export function hasStore(home: Home = homeOf()): boolean {
   try {
     statSync(home.database)
@@ -67,10 +66,10 @@ export function hasStore(home: Home = homeOf()): boolean {
   }
 }
 
-/** The session that a whole id, the unique beginning of one, or `latest` means. */
+/** The session with this id, this unique prefix of an id, or the newest for `latest`. */
 export async function sessionOf(place: Place, name: string): Promise<Card> {
   if (name === 'latest') return latestOf(place)
-  if (name.trim() === '') throw new Refusal(EXIT.usage, 'The id of a session must not be empty.')
+  if (name.trim() === '') throw new Refusal(EXIT.usage, 'The session id is empty. `terret list` shows the sessions.')
   const exact = await place.store.card(name)
   if (exact) return exact
   const found = await beginningWith(place.store, name)
@@ -84,7 +83,7 @@ export async function sessionOf(place: Place, name: string): Promise<Card> {
 
 const PAGE = 100
 
-/** At most a few; children count for nothing here, as they begin with the id of their root. */
+/** A few at most. Children do not count, as their ids begin with the id of their root. */
 async function beginningWith(store: Store, start: string): Promise<readonly Card[]> {
   const found: Card[] = []
   for (let after = start; ; ) {
@@ -106,15 +105,18 @@ async function latestOf({ home, folder, store }: Place): Promise<Card> {
   throw new Refusal(EXIT.missing, 'There is no session of this folder yet. `terret run TASK` starts one.')
 }
 
-/** Where a session works: where it was started, whoever goes on with it. */
+/** The folder a session works in: where it was started. */
 export function workplaceOf({ home }: Place, session: string): string {
   const folder = folderOf(home, session)
   if (folder === null)
-    throw new Refusal(EXIT.config, `Session ${session} was not started by this command, so its folder is not known.`)
+    throw new Refusal(
+      EXIT.config,
+      `Session ${session} was not started by this command, so its folder is unknown. Run it with the program that started it.`,
+    )
   return realFolder(folder)
 }
 
-/** Short enough to type. Ids that are not ours stay whole. */
+/** A short id to type. Ids of another form stay whole. */
 export function shortId(session: string): string {
   return /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(session) ? session.slice(0, 8) : session
 }

@@ -1,12 +1,12 @@
-// Reading a small text file of somebody else's making: a regular file, of a bounded size, and never one outside of its folder.
-// A pipe, a device or a folder in its place is refused at once, so nothing hangs.
+// Reads a small, untrusted text file: a regular file of limited size inside its folder. A pipe, a device or a folder is refused at
+// once, so nothing hangs.
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
 import { sep } from 'node:path'
 import { EXIT, Refusal } from '../exit.ts'
 
 export const BYTES_MAX = 1024 * 1024
 
-/** Null if it is not there. `within`: a link that leads out of this real folder is refused. */
+/** Null if it does not exist. `within`: a link out of this real folder is refused. */
 export function readPlain(path: string, within?: string): string | null {
   let real: string
   try {
@@ -29,10 +29,11 @@ function contentOf(path: string, real: string): string {
   }
   try {
     const found = fstatSync(file)
-    if (!found.isFile()) throw new Refusal(EXIT.config, `${path} is no regular file. Remove it, or put a file there.`)
+    if (!found.isFile())
+      throw new Refusal(EXIT.config, `${path} is not a regular file. Remove it, or put a file there.`)
     if (found.size > BYTES_MAX)
-      throw new Refusal(EXIT.config, `${path} has ${found.size} bytes; at most ${BYTES_MAX} are read.`)
-    // Some editors begin a file with a mark of its encoding. It is no part of what is said.
+      throw new Refusal(EXIT.config, `${path} has ${found.size} bytes; at most ${BYTES_MAX} are read. Make it shorter.`)
+    // Drop a byte order mark, which some editors write.
     return readFileSync(file, 'utf8').replace(/^\ufeff/, '')
   } finally {
     closeSync(file)

@@ -1,4 +1,4 @@
-// The MCP servers of the user, made from the configuration, and tried: `mcp add` and `doctor` connect once and list the tools.
+// The user's MCP servers, made from the configuration. `mcp add` and `doctor` connect once and list the tools.
 import type { McpOptions, McpServer } from '../../tools/index.ts'
 import { oneLine } from '../present/clean.ts'
 import type { McpEntry } from './config.ts'
@@ -8,11 +8,11 @@ import type { Setup } from './setup.ts'
 
 export type Servers = {
   readonly servers: readonly McpServer[]
-  /** Why servers that no run depends on are left out, a line each. */
+  /** Why optional servers are left out, one line each. */
   readonly troubles: readonly string[]
 }
 
-/** Only the user names servers. One that cannot be made is left out, unless it is required. */
+/** Only the user's configuration names servers. An invalid one is left out unless it is required. */
 export async function serversFor(setup: Setup): Promise<Servers> {
   const servers: McpServer[] = []
   const troubles: string[] = []
@@ -31,11 +31,11 @@ export async function serversFor(setup: Setup): Promise<Servers> {
 export function serverNamed(setup: Setup, name: string): Promise<McpServer> {
   const servers = setup.settings.mcp ?? {}
   const entry = Object.hasOwn(servers, name) ? servers[name] : undefined
-  if (!entry) throw new Refusal(EXIT.missing, `There is no MCP server "${name}".`)
+  if (!entry) throw new Refusal(EXIT.missing, `There is no MCP server "${name}". \`terret mcp list\` shows them.`)
   return serverOf(setup, name, entry)
 }
 
-/** In mode `ask` every call of it is asked, whatever a server says of itself. */
+/** In mode `ask` every call is asked, whatever the server claims about its tools. */
 export async function serverOf({ mode, env, home }: Setup, name: string, entry: McpEntry): Promise<McpServer> {
   const { filePins, mcpServer } = await import('../../tools/index.ts')
   const pins = filePins(home.pins)
@@ -44,12 +44,15 @@ export async function serverOf({ mode, env, home }: Setup, name: string, entry: 
 
 type Shared = Pick<McpOptions, 'name' | 'pins' | 'approval'>
 
-/** `${NAME}` in variables and headers stands for that variable, so that no secret has to stand in the file. */
+/** Replaces `${NAME}` in variables and headers, so that no secret has to be in the file. */
 function placed(entry: McpEntry, shared: Shared, env: Environment): McpOptions {
   const valueOf = (_: string, variable: string): string => {
     const value = env[variable]
     if (value !== undefined) return value
-    throw new Refusal(EXIT.config, `MCP server "${shared.name}" needs the variable ${variable}, which is not set.`)
+    throw new Refusal(
+      EXIT.config,
+      `MCP server "${shared.name}" needs the variable ${variable}, which is not set. Set it.`,
+    )
   }
   const fill = (record: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
     Object.fromEntries(Object.entries(record).map(([key, text]) => [key, text.replace(/\$\{(\w+)\}/g, valueOf)]))
@@ -59,7 +62,7 @@ function placed(entry: McpEntry, shared: Shared, env: Environment): McpOptions {
     ...(variables ? { env: fill(variables) } : {}),
     ...(headers ? { headers: fill(headers) } : {}),
   }
-  // Sound: the check of the file lets through a command or a url, and never both.
+  // Safe: the check of the file requires a command or a url, and not both.
   return { ...shared, ...given } as McpOptions
 }
 
@@ -74,7 +77,7 @@ export const clock = {
   },
 }
 
-/** Connects, and asks for the tools. Trouble is in the status of the server, and never thrown. */
+/** Connects and lists the tools. Never throws: errors are in the status of the server. */
 export async function look(server: McpServer): Promise<void> {
   try {
     await server.tools(AbortSignal.timeout(TRY_MS), clock)
@@ -84,7 +87,7 @@ export async function look(server: McpServer): Promise<void> {
 export type Tried = {
   readonly state: 'usable' | 'changed' | 'broken'
   readonly tools: readonly string[]
-  /** What is wrong with it, or with tools of it. */
+  /** The problems of the server or of its tools. */
   readonly detail: string
 }
 

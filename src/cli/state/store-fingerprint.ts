@@ -1,11 +1,11 @@
-// How far the database was when a command last wrote to it, in a small file beside it. A database that is gone, is another one or
-// is an older copy is not written to in silence: what was done since would be done again.
+// The last seen state of the database, in a small file beside it. A database that is gone, replaced or an older copy must not be
+// written to silently: actions done since then would be repeated.
 import type { Mark, SqliteFile } from '../../stores/sqlite/sqlite.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { type Home, replaceOwn } from './home.ts'
 import { readPlain } from './plain-file.ts'
 
-/** Null if no command wrote anything yet, or it was accepted that there is nothing. */
+/** Null before the first write, or after a missing database was accepted. */
 export function seenIn({ seen }: Home): Mark | null {
   const text = readPlain(seen)
   if (text === null) return null
@@ -14,15 +14,12 @@ export function seenIn({ seen }: Home): Mark | null {
     if (typeof store === 'string' && [removals, pos, sum].every(Number.isSafeInteger))
       return { store, removals, pos, sum } as Mark
   } catch {}
-  throw new Refusal(
-    EXIT.store,
-    `${seen} cannot be read, so nobody can tell whether the database is the right one. ${ACCEPT}`,
-  )
+  throw new Refusal(EXIT.store, `${seen} cannot be read, so the database cannot be verified. ${ACCEPT}`)
 }
 
 const ACCEPT = 'To accept what is there: terret doctor --accept-store'
 
-/** What is wrong with this database, or null. */
+/** The problem of this database, or null. */
 export async function unlike(store: SqliteFile, seen: Mark): Promise<string | null> {
   try {
     await store.verify(seen)
@@ -39,7 +36,7 @@ export function gone({ database }: Home): Refusal {
   return new Refusal(EXIT.store, text)
 }
 
-/** Another command may have seen more meanwhile: then that stays. */
+/** Keeps a newer state written by another command. */
 export async function keepSeen(home: Home, store: SqliteFile): Promise<void> {
   const mark = await store.mark()
   const known = seenIn(home)

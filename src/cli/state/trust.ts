@@ -1,4 +1,4 @@
-// Which folders the user trusts, by real path. Until a folder is in this list, nothing in it is read as configuration or run.
+// The folders the user trusts, by real path. Nothing in any other folder is read as configuration or run.
 import { EXIT, Refusal } from '../exit.ts'
 import { type Home, makeHome, replaceOwn } from './home.ts'
 import { readPlain } from './plain-file.ts'
@@ -15,7 +15,7 @@ export function trustedFolders({ trust }: Home): readonly Trusted[] {
   throw new Refusal(EXIT.config, `${trust} cannot be read. Repair it, or remove it to trust folders anew.`)
 }
 
-/** Exactly this folder: what lies below it may be somebody else's. */
+/** Exactly this folder: a folder below it may have another owner. */
 export function isTrusted(home: Home, folder: string): boolean {
   return trustedFolders(home).some(({ path }) => path === folder)
 }

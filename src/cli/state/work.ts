@@ -1,4 +1,4 @@
-// Opening what a command needs to drive sessions: the setup of a folder, the agent, a harness on the store. Closed at the end.
+// Opens and closes what a command needs to drive sessions: the setup of a folder, the agent, and a harness on the store.
 import { userInfo } from 'node:os'
 import type { Harness, RunStream, SessionHandle } from '../../index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
@@ -17,7 +17,7 @@ import { trustFolder } from './trust.ts'
 import { type Before, blind, lines, spinner, type View } from '../present/view.ts'
 import { isPlanned, workflowOf } from './workflows.ts'
 
-/** Who decides here, as the log will name them. */
+/** The name of the user in the log. */
 export function person(call: Call): string {
   const given = call.text('by')?.trim()
   if (given) return given
@@ -28,30 +28,30 @@ export function person(call: Call): string {
   }
 }
 
-/** What the command line itself says about a setup. */
+/** The setup flags of the command line. */
 export function wishesOf(call: Call): Wishes {
   const patience = call.text('patience')
   const patienceMs = patience === undefined ? undefined : patienceMsOf(patience)
   return { mode: call.text('mode'), onAsk: call.text('on-ask'), environment: call.text('environment'), patienceMs }
 }
 
-/** The setup of a folder, with what the command line says about it, and its notes said. */
+/** The setup of a folder with the flags of the command line. Prints its notes. */
 export async function setupOf(place: Place, folder: string, call: Call, agent?: string): Promise<Setup> {
   if (call.is('trust')) trustFolder(place.home, folder)
   const setup = await setupFor(place.home, folder, wishesOf(call))
-  // The offline workflow reads neither instructions nor keys: what is not read there is no news.
+  // The offline workflow reads neither instructions nor keys, so notes about them do not matter.
   const silent = call.is('quiet') || workflowOf(agent) === 'report'
   if (!silent) for (const note of setup.notes) warn(clean(note))
   return setup
 }
 
-/** Whoever resumes what was killed waits this long at most. */
+/** The longest wait before a killed session can be resumed. */
 export const LEASE_MS = 10_000
 
-/** Hears what commands print while they run, as soon as there is a view to show it. */
+/** Receives the output of running commands, once there is a view to show it. */
 export type Ear = { hear: (line: BashLine) => void }
 
-/** A harness that drives. `agent` is whose session it will drive: see agent.ts. */
+/** A harness that drives sessions. `agent`: the agent of the session, see agent.ts. */
 export async function withHarness<T>(
   place: Place,
   setup: Setup,
@@ -66,7 +66,7 @@ export async function withHarness<T>(
   if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))
   const { options, close } = await remembering(parts.options, setup, place.store)
   const { Harness } = await import('../../index.ts')
-  // Missing tools are said at the end, with what to do about them.
+  // Missing tools are reported at the end, with what to do.
   const onError = (where: string, error: unknown): void => {
     if (where !== 'tools') warn(noteOf(where, error))
   }
@@ -81,7 +81,7 @@ export async function withHarness<T>(
   }
 }
 
-/** A server that is not reached, or says something else than it did, is left out. That is worth a line. */
+/** Warns about a server that was not reached or has changed, and is left out. */
 function troublesOf(servers: readonly McpServer[]): readonly string[] {
   return servers.flatMap((server) => {
     const changed = server.changes().length > 0
@@ -108,15 +108,15 @@ export type Driven = {
   readonly setup: Setup
   readonly session: SessionHandle
   readonly ear?: Ear
-  /** Whose session it is. */
+  /** The agent of the session. */
   readonly agent?: string
-  /** The last event that was there before. */
+  /** The last event before this command. */
   readonly after?: number
-  /** Its calls that are open already, and their tools. */
+  /** Calls that are already open. */
   readonly open?: readonly { readonly key: string; readonly proposal: { readonly tool: string } }[]
 }
 
-/** Drives one session, shows it, says how it ended, and gives the exit code. */
+/** Drives and shows one session, prints how it ended, and returns the exit code. */
 export async function work(
   call: Call,
   { harness, setup, session, ear, agent, open = [], after = 0 }: Driven,
@@ -129,7 +129,7 @@ export async function work(
   const found = planned ? { found: (await import('../../graphs/index.ts')).reportFound } : {}
   const view = viewOf(quiet || json, { tools, ...found })
   if (ear) ear.hear = (line) => view.hear(line)
-  // What a workflow asks for is its result: all of it is shown before it is decided.
+  // A workflow asks about its result, so all of it is shown before the decision.
   const deck: TerminalRun = {
     harness,
     session,

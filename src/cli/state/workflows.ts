@@ -1,5 +1,5 @@
-// The workflows that come with the command line, and what a harness needs to run their sessions. A session says by its agent which
-// of them it is, so any process can go on with it. The graphs themselves are elsewhere.
+// The built-in workflows, and the harness options their sessions need. The agent name of a session tells its workflow, so any process
+// can go on with it. The graphs are in src/workflows.
 import type { HarnessOptions } from '../../index.ts'
 import type { Event } from '../../kernel/index.ts'
 import type { Graph, ReportState } from '../../graphs/index.ts'
@@ -16,19 +16,19 @@ export function workflowOf(agent: string | undefined): Workflow | null {
     : null
 }
 
-/** Its own sessions, whose replies are checkpoints. Those of its children are not. */
+/** Sessions of the workflow itself, whose replies are checkpoints. Those of its children are not. */
 export function isPlanned(agent: string): boolean {
   return agent === 'report' || agent === 'report_with_model'
 }
 
-/** The graphs of a folder. A person says which documents and which file, so they may lie elsewhere. */
+/** The graphs of a folder. The user names the documents and the file, so they may lie outside of it. */
 export async function graphsOf(folder: string): Promise<readonly Graph[]> {
   const { reportGraph, reportWithModelGraph } = await import('../../graphs/index.ts')
   const options = { root: folder, anywhere: true }
   return [reportGraph(options), reportWithModelGraph(options)]
 }
 
-/** What a harness has beside its model. */
+/** The harness options besides the model. */
 export async function partsOf(
   workflow: Workflow,
   folder: string,
@@ -39,7 +39,7 @@ export async function partsOf(
   return { graphs, subagents: reportAgents }
 }
 
-/** What a session was asked, as people say it: of a report, its topic. */
+/** The task of a session for people; for a report, its topic. */
 export function taskText(said: string): string {
   if (!said.startsWith('{"topic":')) return said
   try {
@@ -50,7 +50,7 @@ export function taskText(said: string): string {
   }
 }
 
-/** One node of the graph: how it went and what it came to. */
+/** One node of the graph: its status and result. */
 export type Stop = {
   readonly node: string
   readonly call: string
@@ -89,7 +89,7 @@ export function stopsOf(events: readonly Event[], found: Found): readonly Stop[]
       const stop = byCall.get(event.call)
       if (!stop) continue
       const durationMs = stop.beganAt === null ? null : event.at - stop.beganAt
-      // What was refused at the door ended as an error that says so.
+      // A refused call ends as an error with the reason.
       const status = event.failure?.kind === 'Denied' ? 'denied' : event.status
       Object.assign(stop, { status, durationMs, found: failureOf(event) })
       if (event.status === 'ok') done.push(stop)
@@ -100,7 +100,7 @@ export function stopsOf(events: readonly Event[], found: Found): readonly Stop[]
 
 const FRESH = { status: 'open', attempts: 0, beganAt: null, durationMs: null, found: '' } as const
 
-/** The state of a workflow as its last reply has it. */
+/** The state of a workflow, from its last reply. */
 export function stateIn(events: readonly Event[]): Partial<ReportState> | null {
   const last = events.findLast((event) => event.type === 'agent.message')
   return last?.type === 'agent.message' ? stateOfReply(last) : null
@@ -118,7 +118,7 @@ export function stateOfReply({
   }
 }
 
-/** What a workflow says is where it stands, for programs. */
+/** The replies of a workflow are checkpoints for programs. */
 export function isCheckpoint(reply: Parameters<typeof stateOfReply>[0]): boolean {
   const [part] = reply.parts
   return (
@@ -128,7 +128,7 @@ export function isCheckpoint(reply: Parameters<typeof stateOfReply>[0]): boolean
   )
 }
 
-/** Why a node failed: in its own words, or in those of whoever stopped it. */
+/** Why a node failed, or why it was stopped. */
 export function failureOf({ status, content, failure }: Extract<Event, { type: 'agent.tool_result' }>): string {
   if (status === 'ok') return ''
   const said = typeof content === 'string' ? content : (failure?.message ?? '')

@@ -1,5 +1,5 @@
-// Any language model of the AI SDK as a Model. An optional way in: of the SDK only types are imported here, and the client, its
-// retries and its addresses are the caller's. Deadlines, money and the record of what was said are the harness's as always.
+// Any language model of the AI SDK as a Model. Optional: only types of the SDK are imported, and the caller owns the client, its
+// retries and its addresses. Deadlines, budgets and the log stay with the harness.
 import type { LanguageModelV3, LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { Fault } from '../../kernel/failure.ts'
 import type { CallContext, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
@@ -64,7 +64,7 @@ async function ask(
   context.signal.addEventListener('abort', onAbort, { once: true })
   try {
     if (context.signal.aborted) return failure('other', 'The call was stopped before it was made.')
-    // A client that ignores the signal is not waited for.
+    // Do not wait for a client that ignores the signal.
     await Promise.race([listen(model, settings, request, stop.signal, listening), aborted(stop.signal)])
     return listening.result()
   } catch (error) {
@@ -90,12 +90,12 @@ async function listen(
       listening.hear(read.value)
     }
   } finally {
-    // Whoever left early does not want the rest; a stream that ended takes no notice.
+    // After an early exit the rest is not wanted; cancelling a finished stream does nothing.
     reader.cancel().catch(() => {})
   }
 }
 
-/** A file that this provider cannot take is told in words, rather than that the session can never go on. */
+/** A file the provider cannot take is sent as text, so that the session can go on. */
 async function start(model: LanguageModelV3, settings: AiSdkSettings, request: Request, abortSignal: AbortSignal) {
   try {
     return await model.doStream({ ...optionsFor(model, settings, request, true), abortSignal })

@@ -1,8 +1,8 @@
-// What the AI SDK throws or sends in a stream, as a failure. Its errors are known by their names and fields, not by their
-// classes: two versions of the package may be installed.
+// Turns errors of the AI SDK into failures. They are recognised by name and fields, not by class: two versions of the package may
+// be installed.
 import type { ProviderFailureClass } from '../../kernel/content.ts'
 import type { ModelFailure } from '../../kernel/ports.ts'
-import { failure, failureOf, retryAfter, troubleIn } from '../http/failures.ts'
+import { failure, failureOf, isObjectOrList, retryAfter, troubleIn } from '../http/failures.ts'
 
 const CLASSES: Readonly<Record<string, ProviderFailureClass>> = {
   AI_LoadAPIKeyError: 'auth',
@@ -17,7 +17,7 @@ const CLASSES: Readonly<Record<string, ProviderFailureClass>> = {
   AI_TypeValidationError: 'network',
 }
 
-/** Thrown by the client: before the answer, or while it was read. */
+/** An error thrown by the client, before or during the answer. */
 export function brokenBy(error: unknown): ModelFailure {
   if (!isObjectOrList(error)) return failure('other', `The client threw ${String(error)}.`)
   const said = wordsOf(error)
@@ -33,7 +33,7 @@ export function brokenBy(error: unknown): ModelFailure {
   return lost ? failure('network', said) : failureOf({ message: said })
 }
 
-/** Sent in a stream that had begun: what it cannot name is the provider's own trouble. */
+/** An error sent inside a stream. One without a known class counts as a server error. */
 export function failureIn(error: unknown): ModelFailure {
   const isPlain = isObjectOrList(error) && !(error instanceof Error)
   const told = isPlain ? failureOf(troubleIn(JSON.stringify(error))) : null
@@ -46,8 +46,4 @@ function wordsOf(error: { readonly [key: string]: unknown }): string {
   const words = (typeof message === 'string' && message) || (typeof name === 'string' && name) || 'The call failed.'
   const why = isObjectOrList(cause) && typeof cause['message'] === 'string' ? cause['message'] : ''
   return why === '' || words.includes(why) ? words : `${words} (${why})`
-}
-
-function isObjectOrList(value: unknown): value is { readonly [key: string]: unknown } {
-  return value !== null && typeof value === 'object'
 }

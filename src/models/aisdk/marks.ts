@@ -1,5 +1,5 @@
-// What the AI SDK's providers want back with a part, kept on reasoning parts: their metadata, unread. A text or a call has its
-// mark in an empty reasoning part before it. Sent back only to the provider it came from.
+// Provider metadata of the AI SDK, kept unread on reasoning parts and sent back only to the same provider. The metadata of a text or a
+// call is kept on an empty reasoning part before it.
 import type { LanguageModelV3, SharedV3ProviderMetadata } from '@ai-sdk/provider'
 import type { Json, Part } from '../../kernel/content.ts'
 import type { Opaque } from '../protocols/protocol.ts'
@@ -7,7 +7,7 @@ import { isObject } from '../../view/json.ts'
 
 export type Origin = Pick<LanguageModelV3, 'provider' | 'modelId'>
 
-/** `openai.responses` and `openai.chat` are both of OpenAI. */
+/** `openai.responses` and `openai.chat` are both `openai`. */
 export function familyOf({ provider }: Origin): string {
   return provider.split('.')[0] ?? provider
 }
@@ -25,7 +25,7 @@ export function marked(origin: Origin, mark: Mark, text = ''): Part {
   return { type: 'reasoning', text, opaque }
 }
 
-/** Null for what somebody else wrote. */
+/** Null for data of another provider. */
 export function markOf(part: Part, origin: Origin): Mark | null {
   if (part.type !== 'reasoning' || !isObject(part.opaque) || part.opaque['by'] !== nameOf(origin)) return null
   const { at, data } = part.opaque
@@ -35,7 +35,7 @@ export function markOf(part: Part, origin: Origin): Mark | null {
   return { of, at, metadata: isObject(metadata) ? (metadata as SharedV3ProviderMetadata) : null }
 }
 
-/** Not the name of an endpoint of ours: those keep something else. */
+/** Never the name of one of our endpoints, which keep other data. */
 function nameOf({ provider }: Origin): string {
   return `ai-sdk:${provider}`
 }

@@ -14,11 +14,12 @@ import type { Request, ToolSchema } from '../../kernel/ports.ts'
 import { familyOf, markOf, type Origin } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
 import type { PriceTable } from '../price.ts'
+import { unseen } from '../protocols/media.ts'
 import { idPatterns, type SoundCall, sound, type Turn } from '../protocols/sound.ts'
 import { isStrict } from '../protocols/strict.ts'
-import { toolSchema } from '../protocols/tool-schema.ts'
+import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
 
-/** What is absent is left to the provider. */
+/** Absent settings are left to the provider. */
 export type AiSdkSettings = {
   readonly outputTokensMax?: number
   readonly temperature?: number
@@ -30,7 +31,7 @@ export type AiSdkSettings = {
 type Assistant = Extract<Turn, { type: 'assistant' }>
 type Said = Extract<LanguageModelV3Message, { role: 'assistant' }>['content']
 
-/** With `files` pictures and documents are sent as such, else told in words. */
+/** With `files`, images and documents are sent as files, else as a line of text. */
 export function optionsFor(
   origin: Origin,
   settings: AiSdkSettings,
@@ -42,13 +43,13 @@ export function optionsFor(
   const native = output?.mode === 'native'
   const tools = toolsOf(request, family)
   const own = settings.providerOptions ?? {}
-  // OpenAI's package is strict about every schema unless it is told otherwise.
+  // OpenAI's package makes every schema strict by default.
   const loose = native && !output.strict ? { [family]: { ...own[family], strictJsonSchema: false } } : {}
   const most = settings.outputTokensMax
   return {
     prompt: promptOf(request, origin, family, files),
     ...(tools.length > 0 ? { tools } : {}),
-    // An answer is never forced: models that think refuse that, and one that only talks is asked again.
+    // An answer is never forced: thinking models refuse that, and a model that only writes text is asked again.
     ...(tools.length > 0 && request.allow === 'none' && output?.mode !== 'tool'
       ? { toolChoice: { type: 'none' } }
       : {}),
@@ -59,15 +60,13 @@ export function optionsFor(
   }
 }
 
-const OUTPUT_TOOL = 'Gives the final answer. Call it once, alone, when the work is done.'
-
 function toolsOf({ tools, output }: Request, family: string): LanguageModelV3FunctionTool[] {
   const all: ToolSchema[] = [...tools]
   if (output?.mode === 'tool') all.push({ name: output.name, description: OUTPUT_TOOL, parameters: output.schema })
   return all.map(({ name, description, parameters }) => {
     const inputSchema = toolSchema(parameters) as JSONObject
     const tool = { type: 'function', name, description, inputSchema } as const
-    // Where nothing is said there, the provider makes a schema strict by itself. Elsewhere the word may not be known.
+    // OpenAI makes a schema strict unless told otherwise. Other providers may not know the field.
     return family === 'openai' ? { ...tool, strict: isStrict(parameters) } : tool
   })
 }
@@ -102,12 +101,10 @@ function userPart(part: Part, files: boolean): readonly (LanguageModelV3TextPart
   if (part.type !== 'data') return []
   const { media, data, name } = part
   if (files) return [{ type: 'file', mediaType: media, data, ...(name === undefined ? {} : { filename: name }) }]
-  const bytes = Buffer.byteLength(data, 'base64')
-  const text = `[file ${name ?? 'without a name'} (${media}, ${bytes} bytes) cannot be shown to this model]`
-  return [{ type: 'text', text }]
+  return [{ type: 'text', text: unseen(part) }]
 }
 
-/** In the order it came, as far as the marks tell; else texts before calls. What another provider thought is told as text. */
+/** In the original order where the marks give it; else texts before calls. Reasoning of other providers is sent as text. */
 function assistantParts(turn: Assistant, origin: Origin): Said {
   const content: Said = []
   const thoughts: string[] = []

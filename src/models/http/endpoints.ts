@@ -1,5 +1,5 @@
-// The hosts that are known by name: where they are, what they speak, how they differ. Data only: a new host is one entry.
-// Azure is not among them: its address has the name of one's own resource in it.
+// The hosts known by name: address, protocol, keys and differences. Data only: a new host is one entry.
+// Azure is not listed, since its address contains the name of the user's own resource.
 import type { Frozen } from '../../kernel/content.ts'
 import type { Protocol, Quirks } from '../protocols/protocol.ts'
 
@@ -8,7 +8,7 @@ export type Endpoint = Frozen<{
   protocol: Protocol<unknown>['name']
   /** The protocol's path is added to it. */
   baseUrl: string
-  /** Variables that may hold the key; the first that is set counts. None: it is one's own server, and needs no key. */
+  /** Environment variables that may hold the key; the first one set is used. Empty: a local server without a key. */
   keys: readonly string[]
   /** The header that carries the key; `authorization` carries it as a bearer token. */
   keyHeader: 'authorization' | 'x-api-key'
@@ -18,53 +18,76 @@ export type Endpoint = Frozen<{
 
 type Entry = Pick<Endpoint, 'baseUrl'> & Partial<Omit<Endpoint, 'name' | 'baseUrl'>>
 
-// biome-ignore format: a host is few lines
 const entries = {
   openai: { protocol: 'responses', baseUrl: 'https://api.openai.com/v1', keys: ['OPENAI_API_KEY'] },
   anthropic: {
-    protocol: 'messages', baseUrl: 'https://api.anthropic.com', keys: ['ANTHROPIC_API_KEY'], keyHeader: 'x-api-key',
+    protocol: 'messages',
+    baseUrl: 'https://api.anthropic.com',
+    keys: ['ANTHROPIC_API_KEY'],
+    keyHeader: 'x-api-key',
   },
   openrouter: {
-    baseUrl: 'https://openrouter.ai/api/v1', keys: ['OPENROUTER_API_KEY'],
+    baseUrl: 'https://openrouter.ai/api/v1',
+    keys: ['OPENROUTER_API_KEY'],
     quirks: { reasoningField: 'reasoning_details', cacheMarks: true, idPattern: /^[A-Za-z0-9_-]{1,64}$/ },
   },
   groq: {
-    baseUrl: 'https://api.groq.com/openai/v1', keys: ['GROQ_API_KEY'],
+    baseUrl: 'https://api.groq.com/openai/v1',
+    keys: ['GROQ_API_KEY'],
     quirks: { reasoningField: 'reasoning', lacks: ['strict', 'files'] },
   },
   mistral: {
-    baseUrl: 'https://api.mistral.ai/v1', keys: ['MISTRAL_API_KEY'], quirks: { outputTokensField: 'max_tokens',
-      idPattern: /^[A-Za-z0-9]{9}$/, lacks: ['stream_usage', 'files', 'reasoning', 'user_after_tool'] },
+    baseUrl: 'https://api.mistral.ai/v1',
+    keys: ['MISTRAL_API_KEY'],
+    quirks: {
+      outputTokensField: 'max_tokens',
+      idPattern: /^[A-Za-z0-9]{9}$/,
+      lacks: ['stream_usage', 'files', 'reasoning', 'user_after_tool'],
+    },
   },
   deepseek: {
-    baseUrl: 'https://api.deepseek.com', keys: ['DEEPSEEK_API_KEY'], quirks: { outputTokensField: 'max_tokens',
-      reasoningField: 'reasoning_content', lacks: ['strict', 'images', 'files', 'native_output'] },
+    baseUrl: 'https://api.deepseek.com',
+    keys: ['DEEPSEEK_API_KEY'],
+    quirks: {
+      outputTokensField: 'max_tokens',
+      reasoningField: 'reasoning_content',
+      lacks: ['strict', 'images', 'files', 'native_output'],
+    },
   },
   xai: { baseUrl: 'https://api.x.ai/v1', keys: ['XAI_API_KEY'], quirks: { lacks: ['strict', 'files'] } },
   together: {
-    baseUrl: 'https://api.together.ai/v1', keys: ['TOGETHER_API_KEY'],
+    baseUrl: 'https://api.together.ai/v1',
+    keys: ['TOGETHER_API_KEY'],
     quirks: { outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
   },
   fireworks: {
-    baseUrl: 'https://api.fireworks.ai/inference/v1', keys: ['FIREWORKS_API_KEY'],
+    baseUrl: 'https://api.fireworks.ai/inference/v1',
+    keys: ['FIREWORKS_API_KEY'],
     quirks: { outputTokensField: 'max_tokens', reasoningField: 'reasoning_content', lacks: ['strict', 'files'] },
   },
   cerebras: {
-    baseUrl: 'https://api.cerebras.ai/v1', keys: ['CEREBRAS_API_KEY'],
+    baseUrl: 'https://api.cerebras.ai/v1',
+    keys: ['CEREBRAS_API_KEY'],
     quirks: { lacks: ['strict', 'images', 'files'] },
   },
   // Its models read their own ids, such as `functions.read:0`.
   moonshot: {
-    baseUrl: 'https://api.moonshot.ai/v1', keys: ['MOONSHOT_API_KEY'],
+    baseUrl: 'https://api.moonshot.ai/v1',
+    keys: ['MOONSHOT_API_KEY'],
     quirks: { reasoningField: 'reasoning_content', idPattern: /^[\w.:-]{1,64}$/, lacks: ['strict', 'files'] },
   },
   alibaba: {
-    baseUrl: 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1', keys: ['DASHSCOPE_API_KEY'],
-    quirks: { outputTokensField: 'max_tokens', reasoningField: 'reasoning_content',
-      lacks: ['strict', 'files', 'reasoning'] },
+    baseUrl: 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1',
+    keys: ['DASHSCOPE_API_KEY'],
+    quirks: {
+      outputTokensField: 'max_tokens',
+      reasoningField: 'reasoning_content',
+      lacks: ['strict', 'files', 'reasoning'],
+    },
   },
   gemini: {
-    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai', keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
     quirks: { lacks: ['strict', 'files'] },
   },
   ollama: {
@@ -77,7 +100,8 @@ const entries = {
   },
   vllm: { baseUrl: 'http://127.0.0.1:8000/v1', quirks: { reasoningField: 'reasoning', lacks: ['strict', 'files'] } },
   lmstudio: {
-    baseUrl: 'http://127.0.0.1:1234/v1', quirks: { outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
+    baseUrl: 'http://127.0.0.1:1234/v1',
+    quirks: { outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
   },
 } as const satisfies Record<string, Entry>
 
@@ -86,3 +110,10 @@ const DEFAULTS = { protocol: 'chat', keys: [], keyHeader: 'authorization', quirk
 export const endpoints: Readonly<Record<string, Endpoint>> = Object.fromEntries(
   Object.entries<Entry>(entries).map(([name, entry]) => [name, { name, ...DEFAULTS, ...entry }]),
 )
+
+const SECRET_HEADER = /auth|key|token|secret|cookie/i
+
+/** The secret in a header: the last word, as in `Bearer abc`. Null if the header holds none. */
+export function secretIn(name: string, value: string): string | null {
+  return SECRET_HEADER.test(name) ? (value.trim().split(/\s+/).at(-1) ?? '') : null
+}

@@ -1,6 +1,7 @@
-// One request to one provider and what it came to: exactly one Reply or ModelFailure, never a throw, never later than its
-// deadlines, whatever the other side or the client in between does. Nothing is retried here.
+// One request to one provider and its outcome: exactly one Reply or ModelFailure within the deadlines. It never throws, whatever the
+// provider or the HTTP client does, and it retries nothing.
 import type { CallContext, Clock, Delta, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import { secretIn } from './endpoints.ts'
 import { failure, failureOf, retryAfter, troubleIn } from './failures.ts'
 import { frame, type Framing, UNFRAMED } from './framing.ts'
 import type { Protocol, Target, WireEvent } from '../protocols/protocol.ts'
@@ -9,15 +10,15 @@ import type { Transport } from './transport.ts'
 export type Deadlines = {
   /** Until the first byte of the answer. */
   readonly firstByteMs: number
-  /** Without a single byte. */
+  /** Between two bytes. */
   readonly idleMs: number
-  /** With bytes but no event that says anything: pings keep a connection alive, not a reply. */
+  /** With bytes but without a real event: pings keep a connection alive, not a reply. */
   readonly stalledMs: number
 }
 
 export const DEADLINES: Deadlines = { firstByteMs: 60_000, idleMs: 60_000, stalledMs: 180_000 }
 
-/** One's own server may load a model, and read a long prompt, before it says a word. */
+/** A local server may load a model and read a long prompt before its first byte. */
 export const OWN_DEADLINES: Deadlines = { firstByteMs: 300_000, idleMs: 300_000, stalledMs: 300_000 }
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
@@ -40,7 +41,7 @@ export async function exchange<State>(
   const { protocol, target, transport } = order
   const begun = context.clock.now()
   const stop = new AbortController()
-  // A client that ignores the signal is not waited for.
+  // Do not wait for a client that ignores the signal.
   const { promise: stopped, reject } = rejectable()
   const end = (why: unknown): void => {
     stop.abort(why)
@@ -88,14 +89,14 @@ class Watch {
     this.#arm(deadlines.firstByteMs)
   }
 
-  /** Only a number is noted: the timer looks at it when it fires, since chunks come by the thousand. */
+  /** Only stores a number, since chunks come by the thousand. The timer reads it when it fires. */
   heard(event: boolean): void {
     const now = this.#clock.now()
     const first = this.#byteAt === null
     if (first || event) this.#eventAt = now
     this.#byteAt = now
     if (!first) return
-    // From here on other deadlines count, and they may be nearer.
+    // From now on other deadlines apply, and they may be nearer.
     this.#cancel()
     this.#arm(Math.min(this.#deadlines.idleMs, this.#deadlines.stalledMs))
   }
@@ -124,7 +125,7 @@ class Watch {
   }
 }
 
-/** What has come so far. */
+/** The answer so far. */
 class Answer<State> {
   readonly #protocol: Protocol<State>
   readonly #target: Target
@@ -172,21 +173,21 @@ class Answer<State> {
     this.#framing = framing
     this.#watch.heard(events.some((event) => !isPing(event)))
     for (const event of events) {
-      // By index: taking the pair apart as a list costs more than all else here, until it is compiled.
+      // By index: destructuring the pair is the largest cost here until it is compiled.
       const stepped = this.#protocol.step(this.#state, event)
       this.#state = stepped[0]
       for (const delta of stepped[1]) this.#emit(delta)
     }
   }
 
-  /** A client that was not waited for may go on: nothing of it is shown any more. */
+  /** Later output of an abandoned client is ignored. */
   close(): void {
     this.#closed = true
   }
 
   result(): Reply | ModelFailure {
     if (this.#streams) return this.#told(this.#protocol.finish(this.#state))
-    const body = new TextDecoder().decode(joined(this.#chunks))
+    const body = new TextDecoder().decode(Buffer.concat(this.#chunks))
     if (this.#status === 200) return this.#told(this.#protocol.whole(body, this.#target))
     if (this.#status >= 300 && this.#status < 400) {
       const where = hostOf(this.#headers['location'])
@@ -195,12 +196,12 @@ class Answer<State> {
         `HTTP ${this.#status}: the provider sends requests on to ${where}, which is not followed. Set its address.`,
       )
     }
-    // Before it is shortened: half a key is still one.
+    // Before the text is shortened: half a key is still a secret.
     const trouble = troubleIn(withoutKeys(body, this.#sent))
     return failureOf({ status: this.#status, ...trouble, ...retryAfter(this.#headers) })
   }
 
-  /** It broke off. What a provider said before that, its own end or its own error, counts for more than how it ended. */
+  /** The connection broke. An end or error event that came before counts for more. */
   broken(
     error: unknown,
     { elapsedMs, stopped }: { readonly elapsedMs: number; readonly stopped: boolean },
@@ -216,11 +217,11 @@ class Answer<State> {
     const end = /[.!?)]$/.test(why + cause) ? '' : '.'
     const kind = error instanceof Late ? 'timeout' : 'network'
     const failed = failure(kind, `${why}${cause}${end} After ${elapsedMs} ms.`)
-    // An answer without end would have none the next time either.
+    // An endless answer would be endless again.
     return this.#told({ ...failed, ...partial, retryable: !(error instanceof RangeError) })
   }
 
-  /** After output it is not repeated within the call: the session closes this attempt, and makes the request anew. */
+  /** After output a call is not retried here: the session ends this attempt and makes a new request. */
   #told(answer: Reply | ModelFailure): Reply | ModelFailure {
     if (answer.type === 'reply') return answer
     const told = { ...answer, message: withoutKeys(answer.message, this.#sent) }
@@ -228,28 +229,21 @@ class Answer<State> {
   }
 }
 
-/** Errors of several addresses at once have a code and no message. */
+/** An AggregateError of several addresses has a code and no message. */
 function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-const SECRET_HEADER = /auth|key|token|secret|cookie/i
-
-/** Some hosts repeat the key in what they say about it. */
+/** Some hosts repeat the key in their error message. */
 function withoutKeys(text: string, headers: Exchange<unknown>['headers']): string {
   return Object.entries(headers).reduce((said, [name, value]) => {
-    // Of `Bearer abc` it is the last word that must not be seen.
-    const secret = SECRET_HEADER.test(name) ? value.trim().split(/\s+/).at(-1) : undefined
+    const secret = secretIn(name, value)
     return secret ? said.replaceAll(secret, '[key]') : said
   }, text)
 }
 
 function isPing({ event, data }: WireEvent): boolean {
   return event === 'ping' || data === ''
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  return Buffer.concat(chunks)
 }
 
 function hostOf(location: string | undefined): string {

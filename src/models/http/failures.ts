@@ -1,4 +1,4 @@
-// What a provider's trouble means: HTTP status, error body and retry hints become one class of failure. Pure.
+// Turns a provider's HTTP status, error body and retry hints into one class of failure. Pure.
 import type { ProviderFailureClass } from '../../kernel/content.ts'
 import type { ModelFailure } from '../../kernel/ports.ts'
 
@@ -27,10 +27,10 @@ export function failureOf(trouble: Trouble): ModelFailure {
   return failure(classOf(trouble), said.join(': '), retryAfterMs)
 }
 
-/** The provider's own word first, then the status, then the text. */
+/** By the provider's error code, then by the status, then by the text. */
 function classOf({ status, code = '', message }: Trouble): ProviderFailureClass {
   if (OVERFLOW.test(code) || OVERFLOW_SAID.test(message)) return 'overflow'
-  // Money that is used up comes as 429 or 400 and does not get better by waiting.
+  // An empty account is reported as 429 or 400, and waiting does not help.
   if (BROKE.test(code) || BROKE_SAID.test(message)) return 'auth'
   const named = WORDS.find(([pattern]) => pattern.test(code))
   if (named) return named[1]
@@ -60,14 +60,14 @@ const WORDS: Words = [
   [/not_found|invalid_request|invalid_prompt|bad_request|invalid_argument/i, 'bad_request'],
 ]
 
-/** Only where there is neither a word nor a number of the provider's. */
+/** Used only if the provider sent neither a code nor a status. */
 const SAID: Words = [
   [/rate limit|too many requests/i, 'rate_limit'],
   [/overloaded|temporarily unavailable|internal server error/i, 'server'],
   [/invalid api key|unauthori[sz]ed/i, 'auth'],
 ]
 
-/** A number is a status only if it is a whole one and the text says what it is: `4290 tokens` and `500 ms` are none. */
+/** A number counts as a status only if the text calls it one: not `4290 tokens` or `500 ms`. */
 function statusIn(message: string): number | undefined {
   const found = /\b(?:HTTP|status)(?: code)?[ :=/]{1,3}([45]\d\d)\b(?!\.\d)/i.exec(message)
   return found ? Number(found[1]) : undefined
@@ -81,7 +81,7 @@ function classOfStatus(status: number): ProviderFailureClass {
   return status >= 400 ? 'bad_request' : 'other'
 }
 
-/** What an error body says, in any of the shapes providers use; else its first words. */
+/** The code and message of an error body, in any of the shapes providers use; else its first words. */
 export function troubleIn(body: string): Pick<Trouble, 'code' | 'message'> {
   try {
     const parsed: unknown = JSON.parse(body)
@@ -113,6 +113,6 @@ export function retryAfter(headers: Readonly<Record<string, string>>): { readonl
   return wait >= 0 ? { retryAfterMs: Math.min(wait, RETRY_MS_MAX) } : {}
 }
 
-function isObjectOrList(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObjectOrList(value: unknown): value is Readonly<Record<string, unknown>> {
   return value !== null && typeof value === 'object'
 }

@@ -1,5 +1,5 @@
 // Server-sent events out of bytes. Pure: the state given is not changed, so any prefix of a stream can be gone on from.
-// It knows lines and fields; what an event means is the protocol's.
+// It knows lines and fields; protocols know what an event means.
 import type { WireEvent } from '../protocols/protocol.ts'
 
 export type Framing = {

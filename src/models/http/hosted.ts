@@ -1,8 +1,7 @@
-// A model behind an address: an endpoint of the table, a protocol, a key and a transport, as one Model. What a call came to is
-// exchange.ts; this is who is asked, and what it costs.
+// A model behind an HTTP address: endpoint, protocol, key, transport and price as one Model. One call is made in exchange.ts.
 import type { CallContext, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
-import type { Endpoint } from './endpoints.ts'
-import type { Deadlines, Exchange } from './exchange.ts'
+import { type Endpoint, secretIn } from './endpoints.ts'
+import type { Deadlines, Exchange, exchange } from './exchange.ts'
 import { failure } from './failures.ts'
 import { Limiter } from './limiter.ts'
 import {
@@ -23,26 +22,24 @@ import {
 import type { Able } from '../output.ts'
 import { checkPrices, checkTokens, FREE, priceIn, type PriceTable, type Profile, profileOf } from '../price.ts'
 import type { Effort, Protocol, Settings, Target } from '../protocols/protocol.ts'
-import { thinkingOf } from '../protocols/messages/thinking.ts'
-import { withoutRefused } from './refused.ts'
-import type * as Wire from './wire.ts'
+import { thinkingOf } from '../protocols/thinking.ts'
 
-/** A model whose price, size and abilities are known, as far as anybody knows them. */
+/** A model with its price, context size and abilities, as far as they are known. */
 export interface Priced extends Model {
   readonly able: Able
-  /** How many tokens one answer may have at most. */
+  /** The most tokens of one answer. */
   readonly outputTokensMax: number
   profile(): Promise<Profile>
-  /** The keys it uses, by name, so that they are never written anywhere. */
+  /** The keys it uses, by name, so that they can be redacted everywhere. */
   readonly secrets: Readonly<Record<string, string>>
-  /** It reads the arguments of its calls as text, so they should come back exactly as it wrote them. */
+  /** Call arguments are text in its protocol, and should be sent back exactly as the model wrote them. */
   readonly verbatim?: boolean
-  /** What it has cached of a conversation is lost when tools are forbidden, and when they are allowed again. */
+  /** Forbidding or allowing tools invalidates its prompt cache. */
   readonly choiceCached?: boolean
 }
 
 export type HostedOptions = Settings & {
-  /** Another address than the table's, such as a proxy of one's own. Never taken from a project's files. */
+  /** Replaces the address of the table, such as with a proxy. Never taken from a project's files. */
   readonly baseUrl?: string
   /** Default: the first of the endpoint's variables that is set. */
   readonly key?: string
@@ -61,7 +58,7 @@ const temperature: Check = (value) =>
   typeof value === 'number' && value >= 0 && value <= 2 ? null : 'must be a number from 0 to 2'
 
 export const HOSTED_OPTIONS: Checks<HostedOptions> = {
-  // Counts of tokens and prices have a check of their own.
+  // Token counts and prices are checked separately.
   outputTokensMax: anything,
   temperature,
   reasoning: reasoningCheck,
@@ -77,10 +74,10 @@ export const HOSTED_OPTIONS: Checks<HostedOptions> = {
   env: record,
 }
 
-/** What the first call loads and puts together, and all later ones use. */
-type Client = { readonly exchange: typeof Wire.exchange; readonly order: Exchange<unknown> }
+/** Loaded by the first call and used by all later ones. */
+type Client = { readonly exchange: typeof exchange; readonly order: Exchange<unknown> }
 
-/** How many tokens an answer may have where nobody said. */
+/** The default length of an answer. */
 export const OUTPUT_TOKENS = 8_192
 
 export class HostedModel implements Priced {
@@ -96,7 +93,7 @@ export class HostedModel implements Priced {
   readonly #target: Target
   readonly #options: HostedOptions
   readonly #limiter: Limiter
-  /** Sessions in which the provider no longer took what it had sealed, and up to which event. */
+  /** Sessions whose sealed reasoning the provider refused, and up to which event. */
   readonly #sealed = new Map<string, number>()
   /** Null until the first call. */
   #client: Client | null = null
@@ -114,7 +111,7 @@ export class HostedModel implements Priced {
     this.able = { name: this.name, native: nativeOf(endpoint), images }
     this.#target = { endpoint: endpoint.name, model, settings, quirks: endpoint.quirks }
     const messages = endpoint.protocol === 'messages'
-    // Where every request is bounded, what is held for one is its bound.
+    // The Messages protocol limits every request, so that limit is what a budget holds for it.
     this.outputTokensMax = messages
       ? thinkingOf(this.#target, false).outputTokensMax
       : (outputTokensMax ?? OUTPUT_TOKENS + thinkingTokens(reasoning))
@@ -138,20 +135,20 @@ export class HostedModel implements Priced {
     }
     const held = await this.#limiter.pass(name, context)
     if (held) return held
-    const { exchange, order } = (this.#client ??= await this.#open())
+    const { exchange: send, order } = (this.#client ??= await this.#open())
     const sealedAfter = this.#sealed.get(request.session)
     let target = sealedAfter === undefined ? order.target : { ...order.target, sealedAfter }
     for (;;) {
-      const answer = await exchange(target === order.target ? order : { ...order, target }, request, context)
+      const answer = await send(target === order.target ? order : { ...order, target }, request, context)
       if (answer.type === 'reply') return this.#costed(answer)
       this.#limiter.told(answer, context)
-      // Part of the request was refused, and it can do without: it is made again at once.
+      // A part of the request that can be left out was refused: send it again without that part.
       const rest = withoutRefused(answer, target, request)
       if (rest === null) return answer
       target = rest
-      // What was refused once is not sent again: a seal in its session, a summary in all of them.
+      // Remember the refusal: sealed reasoning for this session, a summary for all sessions.
       if (target.sealedAfter !== undefined) this.#sealed.set(request.session, target.sealedAfter)
-      this.#client = { exchange, order: { ...order, target: { ...order.target, quirks: target.quirks } } }
+      this.#client = { exchange: send, order: { ...order, target: { ...order.target, quirks: target.quirks } } }
     }
   }
 
@@ -162,7 +159,7 @@ export class HostedModel implements Priced {
     return this.#profile
   }
 
-  /** One's own server: on this machine, and it wants no key. What is elsewhere, or knows who asks, may send a bill. */
+  /** A local server without a key is free. Any other server may charge. */
   get #isFree(): boolean {
     const { keys, name, baseUrl } = this.#endpoint
     const { prices = {}, baseUrl: address = baseUrl } = this.#options
@@ -171,7 +168,11 @@ export class HostedModel implements Priced {
   }
 
   async #open(): Promise<Client> {
-    const [protocol, wire] = await Promise.all([this.#load(), import('./wire.ts')])
+    const [protocol, { DEADLINES, exchange, OWN_DEADLINES }, { fetchTransport, httpTransport }] = await Promise.all([
+      this.#load(),
+      import('./exchange.ts'),
+      import('./transport.ts'),
+    ])
     const { fetch: send, baseUrl, deadlines } = this.#options
     const { keyHeader, headers, keys } = this.#endpoint
     const auth =
@@ -181,13 +182,13 @@ export class HostedModel implements Priced {
       target: this.#target,
       url: (baseUrl ?? this.#endpoint.baseUrl).replace(/\/+$/, ''),
       headers: { ...headers, ...auth, ...this.#options.headers },
-      transport: send ? wire.fetchTransport(send) : wire.httpTransport,
-      deadlines: { ...(keys.length === 0 ? wire.OWN_DEADLINES : wire.DEADLINES), ...given(deadlines ?? {}) },
+      transport: send ? fetchTransport(send) : httpTransport,
+      deadlines: { ...(keys.length === 0 ? OWN_DEADLINES : DEADLINES), ...given(deadlines ?? {}) },
     }
-    return { exchange: wire.exchange, order }
+    return { exchange, order }
   }
 
-  /** What the provider charged, if it says so; else what its prices say. */
+  /** The cost the provider reported, else computed from its prices. */
   async #costed(answer: Reply | ModelFailure): Promise<Reply | ModelFailure> {
     if (answer.type === 'failure') return answer
     const route = this.name
@@ -206,20 +207,18 @@ function isLoopback(address: string): boolean {
 
 const THINKING_TOKENS = { off: 0, low: 2_048, medium: 8_192, high: 24_576 } as const
 
-/** What a model may spend on thinking beside its answer, where nothing bounds the two together. */
+/** Tokens for thinking besides the answer, where no limit covers both. */
 function thinkingTokens(reasoning: Settings['reasoning'] = 'off'): number {
   return typeof reasoning === 'string' ? THINKING_TOKENS[reasoning] : reasoning.budgetTokens
 }
 
 function headerSecrets(endpoint: Endpoint, more: HostedOptions['headers'] = {}): Readonly<Record<string, string>> {
-  const secret = Object.entries({ ...endpoint.headers, ...more }).filter(([name]) => SECRET_HEADER.test(name))
-  // Of `Bearer abc` it is the last word that must not be seen.
-  return Object.fromEntries(
-    secret.map(([name, value]) => [nameOf(endpoint, name), value.trim().split(/\s+/).at(-1) ?? '']),
-  )
+  const found = Object.entries({ ...endpoint.headers, ...more }).flatMap(([name, value]) => {
+    const secret = secretIn(name, value)
+    return secret === null ? [] : [[nameOf(endpoint, name), secret] as const]
+  })
+  return Object.fromEntries(found)
 }
-
-const SECRET_HEADER = /auth|key|token|secret|cookie/i
 
 /** A name that a mark of the redactor can hold. */
 function nameOf({ name }: Endpoint, what: string): string {
@@ -246,4 +245,33 @@ function nativeOf({ protocol, quirks }: Endpoint): Able['native'] {
 
 export function isPriced(model: Model): model is Priced {
   return 'profile' in model
+}
+
+// Leaving out a refused part of a request. Each part is left out once, so retries end.
+
+/** The provider no longer has the stored conversation. */
+const FORGOTTEN = /previous_response_not_found/
+/** The provider refuses its own signature: its key or the model behind the name has changed. */
+const SEALED = new RegExp(
+  [
+    'invalid_encrypted_content|encrypted content .{0,80}could not be',
+    'invalid .{0,20}in .?(redacted_)?thinking.? block',
+    'thinking.? blocks .{0,80}cannot be modified',
+  ].join('|'),
+  'i',
+)
+/** OpenAI gives reasoning summaries only to verified organisations. */
+const SUMMARY = /reasoning\.summary|verified to generate reasoning summaries/i
+
+/** Null: nothing can be left out, and the refusal stands. */
+function withoutRefused(answer: ModelFailure, target: Target, request: Request): Target | null {
+  if (answer.class !== 'bad_request') return null
+  const { message } = answer
+  const { settings, quirks, unlinked, sealedAfter = 0 } = target
+  if (settings.chain === true && !unlinked && FORGOTTEN.test(message)) return { ...target, unlinked: true }
+  if (!quirks.lacks?.includes('summary') && SUMMARY.test(message)) {
+    return { ...target, quirks: { ...quirks, lacks: [...(quirks.lacks ?? []), 'summary'] } }
+  }
+  const last = request.messages.at(-1)?.seq ?? 0
+  return last > sealedAfter && SEALED.test(message) ? { ...target, sealedAfter: last } : null
 }

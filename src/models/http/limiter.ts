@@ -1,19 +1,19 @@
-// One limiter for each endpoint, key and model, shared by all sessions of a process: when a provider says "not before", no session
-// asks that model before. Providers limit each model for itself, so another model of the same key is not held back by it.
+// One limiter per endpoint, key and model, shared by all sessions of a process: after a rate limit no session calls that model
+// too early. Providers limit each model separately, so other models of the same key go on.
 import type { CallContext, ModelFailure } from '../../kernel/ports.ts'
 import { failure } from './failures.ts'
 
-/** A longer wait is not sat out in a call: the session is given back and looked at again in time. */
+/** A call does not wait longer than this: the session is released and woken again in time. */
 const WAIT_MS_MAX = 5_000
-/** One answer must not hold back the other sessions of a process for days. The session that got it waits as told. */
+/** One answer must not block the other sessions of a process for days. The session that got it waits as long as it was told to. */
 const HELD_MS_MAX = 3_600_000
 
 export class Limiter {
   #until = 0
 
-  /** Null when the call may be made, or when nobody wants it any more. */
+  /** Null when the call may be made, or when it was aborted. */
   async pass(name: string, context: CallContext): Promise<ModelFailure | null> {
-    // While this call waited another one may have been told to wait longer.
+    // Another call may have been told to wait longer in the meantime.
     for (;;) {
       const waitMs = this.#until - context.clock.now()
       if (waitMs <= 0 || context.signal.aborted) return null

@@ -1,4 +1,4 @@
-// One POST and its answer, byte by byte. Over node:http, whose connections are kept; or over a fetch of one's own.
+// One POST and its answer, byte by byte, over node:http with kept connections or over a fetch of the caller.
 // No deadline for the answer, no retry and no meaning here: exchange.ts has those. Redirects are not followed.
 import type { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
@@ -67,7 +67,7 @@ export const httpTransport: Transport = ({ url, headers, body, signal }, sink) =
   })
 }
 
-/** Whoever does not even answer the call is not waited for as long as one who thinks. */
+/** Connecting has a shorter deadline than waiting for an answer. */
 function boundConnecting(socket: Socket, fail: (error: Error) => void): void {
   if (!socket.connecting) return
   const late = (): void => fail(new Error(`No connection within ${CONNECT_MS} ms.`))
@@ -75,11 +75,11 @@ function boundConnecting(socket: Socket, fail: (error: Error) => void): void {
   socket.once('connect', () => socket.setTimeout(KEEP_ALIVE_MS).off('timeout', late))
 }
 
-/** A fetch that somebody brings along: a proxy, a recorder, another runtime. */
+/** The caller's own fetch: a proxy, a recorder, another runtime. */
 export function fetchTransport(send: typeof fetch): Transport {
   return async ({ url, headers, body, signal }, sink) => {
     const response = await send(url, { method: 'POST', headers, body, signal, redirect: 'manual' })
-    // What was packed is unpacked here, though its header stays.
+    // fetch has decompressed the body already, but keeps the header.
     sink.head(response.status, { ...Object.fromEntries(response.headers), 'content-encoding': 'identity' })
     if (response.body === null) return
     const reader = (response.body as ReadableStream<Uint8Array>).getReader()

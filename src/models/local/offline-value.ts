@@ -1,10 +1,10 @@
-// The smallest value that fits a JSON Schema, for the offline model. It knows the schema and nothing of what was asked.
-// Patterns, conditions and negations are not looked at: a schema with those may refuse what comes out.
+// The smallest value that fits a JSON Schema, for the offline model. Patterns, conditions and negations are ignored: a schema with
+// those may refuse the value.
 import type { Json } from '../../kernel/content.ts'
 
 type Schema = { readonly [keyword: string]: Json }
 
-/** A schema may go round in circles: what is found in few steps is small, and what is not found in the last is given up. */
+/** Schemas may be recursive: search with few steps first, and give up after the last limit. */
 const STEPS = [2, 4, 8, 16, 32] as const
 
 export function leastOf(schema: Json): Json {
@@ -37,7 +37,7 @@ function ofType(schema: Schema, type: Json, below: Below): Json | undefined {
   return type === 'boolean' ? false : null
 }
 
-/** What a schema without a type is about can be seen from its other words. */
+/** Infers the type of a schema without `type` from its other keywords. */
 function typesOf({ type, properties, required, items, minLength, minimum }: Schema): readonly Json[] {
   if (type !== undefined) return Array.isArray(type) ? (type as readonly Json[]) : [type]
   if (properties !== undefined || required !== undefined) return ['object']

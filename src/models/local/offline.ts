@@ -1,5 +1,5 @@
-// The offline model: answers by fixed rules, without a key and without a network, and says so. It is not a language model and
-// knows nothing; it carries a demo, a test or a job whose words do not matter from one end to the other.
+// The offline model: answers by fixed rules, without a key or a network, and says so. It is not a language model; it is for demos
+// and tests in which the words do not matter.
 import type { Json, Part } from '../../kernel/content.ts'
 import type { CallContext, Reply, ReplyCall, Request, ToolSchema } from '../../kernel/ports.ts'
 import type { Priced } from '../http/hosted.ts'
@@ -12,7 +12,7 @@ import { isObject } from '../../view/json.ts'
 import { shortened } from '../../view/text.ts'
 
 const NAME = 'offline'
-/** How every answer begins. */
+/** The beginning of every answer. */
 const SAYS = 'This is not a language model but the offline stand-in for one, which follows fixed rules.'
 const SHOWN_CHARS_MAX = 2_000
 
@@ -31,12 +31,12 @@ export function offline(): Priced {
 type Wanted = { readonly tool: string; readonly args: Json }
 type Answer = { readonly text: string; readonly call?: Wanted }
 
-/** What was asked, as far as rules look at it. */
+/** The parts of a request that rules look at. */
 type Asked = {
   readonly request: Request
-  /** The last thing that somebody said. */
+  /** The last user message. */
   readonly text: string
-  /** What came of the calls that were made since. Null if none were. */
+  /** The results of the calls made since. Null if there were none. */
   readonly results: Extract<Turn, { type: 'assistant' }>['results'] | null
 }
 
@@ -58,7 +58,7 @@ function answerTo(request: Request): Answer {
   return { text: SAYS }
 }
 
-/** One call for one message: what comes of it is told and not acted on. */
+/** One call per message. Its result is reported, not acted on. */
 function useTool({ request, text, results }: Asked): Answer | null {
   if (results !== null || request.allow === 'none') return null
   const call = named(text, request.tools) ?? meant(text, request.tools)
@@ -82,7 +82,7 @@ function named(text: string, tools: readonly ToolSchema[]): Wanted | null {
 
 type Verb = { readonly says: RegExp; readonly tools: readonly string[] }
 
-/** Plain wishes, the tools that fulfil them, and below how their arguments may be called. */
+/** Phrases and the tools for them. The names of their arguments are below. */
 const VERBS: readonly Verb[] = [
   {
     says: /\b(?:read|open|show) (?:the )?(?:file )?[`"']?(?<path>[\w~@-]*[./][\w~@./-]*\w)/i,

@@ -1,8 +1,8 @@
-// The scripted model: a real Model whose replies are written down beforehand. For tests, examples and the simulator;
-// it knows nothing of any provider.
+// The scripted model: a real Model that plays a list of prepared replies. For tests, examples and the simulator.
 import type { Json, Part, Usage } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../../kernel/ports.ts'
+import { failure } from '../http/failures.ts'
 import { anything, filled, listOf, ms, needed, oneOf, optionsOf, text, within } from '../../options.ts'
 
 export type ScriptedCall = { readonly tool: string; readonly args?: Json; readonly id?: string }
@@ -17,7 +17,7 @@ export type Step =
       /** Streamed piece by piece before the reply; by default the text is one piece. */
       readonly deltas?: readonly string[]
       readonly delayMs?: number
-      /** What an abort during the delay does: ends the call (default), lets it answer at once all the same, or makes it throw. */
+      /** On an abort during the delay: end the call (default), answer at once, or throw. */
       readonly onAbort?: 'stop' | 'answer' | 'throw'
       readonly usage?: Usage
       readonly cost?: number
@@ -29,7 +29,7 @@ export type Step =
       readonly retryAfterMs?: number
       readonly delayMs?: number
     }
-  /** Says these pieces and never more: only an abort ends it. */
+  /** Streams these pieces and then hangs until an abort. */
   | { readonly stall: true; readonly deltas?: readonly string[] }
 
 export type Script = readonly (Step | StepFunction)[] | StepFunction
@@ -47,7 +47,7 @@ const checkSaid = optionsOf<Said>('a step', {
   deltas: listOf(text),
   delayMs: ms,
   onAbort: oneOf<NonNullable<Said['onAbort']>>({ answer: true, stop: true, throw: true }),
-  // A script may also play a provider that says nonsense.
+  // A script may also play a provider that reports nonsense.
   usage: anything,
   cost: anything,
   finish: oneOf<Reply['finish']>({ stop: true, calls: true, length: true, refusal: true }),
@@ -74,7 +74,7 @@ function checkScript(script: unknown): void {
     if (typeof step !== 'function') checkStep(step, `step ${i + 1} of scripted`)
 }
 
-/** Replies by a list, in order, or by a function. A list that ran out is a `bad_request`, so a test that asks too often fails loudly. */
+/** Replies from a list in order, or by a function. A list that ran out is a `bad_request`, so a test with too many calls fails. */
 export function scripted(script: Script, name = 'scripted'): Model {
   checkScript(script)
   let taken = 0
@@ -100,8 +100,7 @@ export function scripted(script: Script, name = 'scripted'): Model {
         if (onAbort === 'stop' && !('error' in step)) return failure('other', 'aborted')
       }
       if (!('error' in step)) return say(step, request, context)
-      const failed = failure(step.error, step.message ?? `scripted ${step.error}`)
-      return step.retryAfterMs === undefined ? failed : { ...failed, retryAfterMs: step.retryAfterMs }
+      return failure(step.error, step.message ?? `scripted ${step.error}`, step.retryAfterMs)
     },
   }
 }
@@ -123,12 +122,6 @@ function say(step: Said, request: Request, context: CallContext): Reply {
   const finish = step.finish ?? (calls.length > 0 ? 'calls' : 'stop')
   const reply = { type: 'reply', parts, calls: asked, finish, usage: step.usage ?? null } as const
   return step.cost === undefined ? reply : { ...reply, cost: step.cost }
-}
-
-const RETRYABLE: ReadonlySet<ModelFailure['class']> = new Set(['rate_limit', 'server', 'network', 'timeout'])
-
-function failure(kind: ModelFailure['class'], message: string): ModelFailure {
-  return { type: 'failure', class: kind, message, retryable: RETRYABLE.has(kind) }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
-// What is wrong with a session's transcript, in plain sentences, and what providers are sent instead. It changes nothing: the
-// log stays as it is, and the mended view is what every request is made of anyway.
+// The problems of a session's transcript in plain sentences, and how each is repaired for providers. It changes nothing: the log
+// stays as it is, and every request is made from the repaired view anyway.
 import type { CallKey, Frozen } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { type Message, Transcript } from '../../kernel/transcript.ts'
@@ -15,12 +15,12 @@ export type Finding = Frozen<{
   seq: number
   what: Mended['what']
   call?: CallKey
-  /** Where it must be mended; most things everywhere. */
+  /** The protocols that need the repair; usually all. */
   protocols: readonly ProtocolName[]
   text: string
 }>
 
-/** `nothing`: nobody has said anything yet that could be sent. */
+/** `nothing`: there is no message to send yet. */
 export type Sendable = Frozen<{
   protocol: ProtocolName
   as: 'recorded' | 'mended' | 'nothing' | 'refused'
@@ -29,14 +29,14 @@ export type Sendable = Frozen<{
 
 export type Examination = Frozen<{
   findings: readonly Finding[]
-  /** Calls without a result because they are not over yet. Nothing is wrong with them. */
+  /** Calls that still run, so a missing result is not a problem. */
   open: readonly CallKey[]
   protocols: readonly Sendable[]
   /** The transcript as it is sent. */
   view: readonly Message[]
 }>
 
-/** Only how requests are written: what reads answers is loaded with the first call of a model, and is no matter here. */
+/** Only the encoders: the readers of answers are loaded by the first call of a model. */
 const encoders = { messages: anthropic, responses, chat } as const
 const names = Object.keys(encoders) as ProtocolName[]
 
@@ -55,7 +55,7 @@ export function examine(messages: readonly Message[]): Examination {
   }
 }
 
-/** The same for a log, as a request that was made now would show it. */
+/** The same for a log, as a request made now would show it. */
 export function examineLog(events: Iterable<Event>): Examination {
   const transcript = new Transcript()
   const results: number[] = []
@@ -63,12 +63,12 @@ export function examineLog(events: Iterable<Event>): Examination {
     transcript.take(event)
     if (event.type === 'agent.tool_result') results.push(event.seq)
   }
-  // What is in the log and was shown to nobody yet is not missing.
+  // Results in the log that no request has shown yet are not missing.
   transcript.take({ type: 'model.started', seq: transcript.seq + 1, at: 0, epoch: 0, shows: results })
   return examine(transcript.messages)
 }
 
-/** A request is only made when every call has its result, so a call that nobody spoke after may still be going on. */
+/** A request needs the results of all calls, so calls of the last message may still run. */
 function openIn(messages: readonly Message[]): readonly CallKey[] {
   const at = messages.findLastIndex(({ role }) => role !== 'tool')
   const last = messages[at]
@@ -90,7 +90,7 @@ function merged(found: readonly (Mended & { readonly name: ProtocolName })[]): r
   return [...all.values()].sort((a, b) => a.seq - b.seq)
 }
 
-/** What was found, and what is done about it. */
+/** The problem, and its repair. */
 const SENTENCES: Readonly<Record<Mended['what'], string>> = {
   missing_result: 'has no result. The model is told that it is not in the record.',
   stray_result: 'has a result that belongs to no call before it, or to one that has its result. It is left out.',
@@ -128,7 +128,7 @@ function sendable(
   }
 }
 
-/** Turns as the log would have had them. */
+/** The repaired turns as messages of a log. */
 function viewOf(turns: readonly Turn[]): readonly Message[] {
   return turns.flatMap((turn): readonly Message[] => {
     const { seq } = turn.of

@@ -1,7 +1,7 @@
-// Is a text really a call that its host failed to parse? Such a text is never a final answer. Pure, and linear in the text.
-// It only says that it looks like one: nothing is ever run from a text.
+// Detects a text that is really a tool call its host failed to parse. Such a text is never a final answer, and nothing is run from
+// it. Pure, and linear in the text.
 
-/** What models write before a call, in the formats of Hermes, Llama, Qwen, GLM, Mistral, Kimi, DeepSeek, gpt-oss and Gemma. */
+/** The markers before a call in the formats of Hermes, Llama, Qwen, GLM, Mistral, Kimi, DeepSeek, gpt-oss and Gemma. */
 const MARKER = new RegExp(
   [
     '<tool_call>|<function=|<function_calls?>|<invoke name=|<tool_use>|\\[TOOL_CALLS\\]|<\\|python_tag\\|>',
@@ -10,16 +10,16 @@ const MARKER = new RegExp(
   ].join('|'),
   'g',
 )
-/** A text with more of them than this is about them, and only its first ones are looked at. */
+/** A text with more markers is about markers; only the first ones are checked. */
 const MARKERS_MAX = 64
-/** Of a text that holds more JSON than this the rest is data. */
+/** A text with more JSON values holds data; the rest is not checked. */
 const VALUES_MAX = 1_000
-/** A call that its host failed to parse is not nested deeper. */
+/** A leaked call is not nested deeper. */
 const DEPTH_MAX = 64
-/** The name of a called tool stands this near its marker. */
+/** The tool name comes within this many characters of its marker. */
 const NEAR_CHARS = 200
 
-/** What is said to such a text. */
+/** The reply to such a text. */
 export const LEAKED = {
   type: 'retry_user_message',
   text: 'That was a tool call written as text, and nothing was run. Call the tool itself.',
@@ -32,7 +32,7 @@ export function looksLikeCall(text: string, toolNames: readonly string[]): boole
   return hasMarkedCall(body, spans, names) || spans.some((span) => hasBareCall(body, span, names))
 }
 
-/** A stretch of text that may hold a call: not the examples in code fences, unless the fence is the last thing said. */
+/** A part of the text that may hold a call. Code fences are skipped unless one ends the text. */
 type Span = { readonly from: number; readonly to: number }
 
 function spansOf(body: string): readonly Span[] {
@@ -62,7 +62,7 @@ function hasMarkedCall(body: string, spans: readonly Span[], names: ReadonlySet<
   let seen = 0
   let span = 0
   for (const { index, 0: marker } of body.matchAll(MARKER)) {
-    // Prose does not begin with one.
+    // Prose does not begin with a marker.
     if (index === 0) return true
     if (++seen > MARKERS_MAX) return false
     while ((spans[span]?.to ?? body.length) <= index && span < spans.length) span++
@@ -73,7 +73,7 @@ function hasMarkedCall(body: string, spans: readonly Span[], names: ReadonlySet<
   return false
 }
 
-/** Right after a marker: JSON that names a tool, or the name itself, followed by what a name in a call is followed by. */
+/** After a marker: JSON that names a tool, or the name itself followed by punctuation of a call. */
 function namesTool(after: string, names: ReadonlySet<string>): boolean {
   if (/^\s*[[{]/.test(after)) {
     return [...after.matchAll(/"([^"]{1,80})"/g)].slice(0, 6).some(([, word]) => names.has(bareName(word)))
@@ -103,7 +103,7 @@ function hasBareCall(body: string, { from, to }: Span, names: ReadonlySet<string
     seen += 1
     if (isCutCall(body.slice(at, at + NEAR_CHARS), names)) return true
     const end = balanced ? endOfJson(body, at, to) : -1
-    // What never closes was looked at to the end, and is not looked at again.
+    // Unclosed JSON was scanned to the end; do not scan it again.
     if (end < 0) balanced = false
     else if (isCall(parsed(body.slice(at, end)), names)) return true
     at = endOfLine(body, Math.max(at, end)) + 1
@@ -134,7 +134,7 @@ function isCall(value: unknown, names: ReadonlySet<string>): boolean {
   )
 }
 
-/** -1 for what does not close, or is nested too deep. */
+/** -1 if it does not close or is nested too deeply. */
 function endOfJson(body: string, from: number, to: number): number {
   let depth = 0
   let quoted = false

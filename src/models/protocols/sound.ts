@@ -1,4 +1,4 @@
-// The provider boundary: whatever the log holds becomes a conversation that every provider takes. Each call has exactly one
+// The provider boundary: turns any log into a conversation that every provider accepts. Each call has exactly one
 // result, in order and right after it; ids are unique; names and arguments have a form that may be sent; nothing is empty.
 // Pure, and the same for the same start of a log.
 import type { CallStatus, CallKey, Json, Part } from '../../kernel/content.ts'
@@ -6,14 +6,14 @@ import type { Message, ShownCall } from '../../kernel/transcript.ts'
 import { isObject } from '../../view/json.ts'
 
 type Fields = { readonly [key: string]: Json }
-/** `raw` are the same arguments as the model itself wrote them. */
+/** `raw` is the JSON of the arguments exactly as the model wrote it. */
 export type SoundCall = {
   readonly id: string
   readonly tool: string
   readonly args: Fields
   readonly raw?: string | undefined
 }
-/** Few protocols can say that a call failed, so the content of one begins with how. */
+/** Few protocols have a field for a failed call, so the content begins with the failure. */
 export type SoundResult = {
   readonly id: string
   readonly tool: string
@@ -33,7 +33,7 @@ export type Turn =
       readonly results: readonly SoundResult[]
     }
 
-/** What was wrong and what was done about it, for the doctor. */
+/** A problem and its repair, for the doctor. */
 export type Mended = {
   /** The event it was found in. */
   readonly seq: number
@@ -48,13 +48,13 @@ const EMPTY_RESULT = '(no output)'
 
 export type Sound = { readonly turns: readonly Turn[]; readonly mended: readonly Mended[] }
 
-/** What every provider takes as a name, and most as an id. */
+/** Accepted by every provider as a name, and by most as an id. */
 const WORD = /^[A-Za-z0-9_-]{1,64}$/
 
-/** What the protocols take as an id. OpenAI takes up to 40 characters in Chat Completions, and no host less unless it says so. */
+/** The ids each protocol accepts. OpenAI accepts 40 characters in Chat Completions; hosts that accept fewer have a quirk. */
 export const idPatterns = { messages: WORD, responses: WORD, chat: /^[A-Za-z0-9_-]{1,40}$/ } as const
 
-/** `idPattern` is what this provider takes as an id. A list that has grown since is read on from where it was. */
+/** `idPattern`: the ids this provider accepts. A list that has grown is read on from where the last reading stopped. */
 export function sound(messages: readonly Message[], idPattern: RegExp = WORD): Sound {
   const reading = begunOf(messages, idPattern)
   readings.delete(messages)
@@ -62,7 +62,7 @@ export function sound(messages: readonly Message[], idPattern: RegExp = WORD): S
   return { turns: reading.turns.slice(), mended: reading.mended.slice() }
 }
 
-/** How far a list was read. A session's list only grows, and all of it is sent with every request. */
+/** How far a list was read. A session's list only grows, and every request sends all of it. */
 type Reading = Ledger & { readonly seen: Message[]; readonly turns: Turn[] }
 const readings = new WeakMap<readonly Message[], Reading>()
 
@@ -104,7 +104,7 @@ type Assistant = Extract<Message, { role: 'assistant' }>
 type Tool = Extract<Message, { role: 'tool' }>
 type Ledger = { readonly used: Set<string>; readonly mended: Mended[]; readonly idPattern: RegExp }
 
-/** The results that directly follow, up to the next message of anybody else. */
+/** The tool results that follow directly. */
 function resultsAfter(messages: readonly Message[], at: number): readonly Tool[] {
   const results: Tool[] = []
   for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1 + results.length]) results.push(next)
@@ -136,7 +136,7 @@ function resultOf({ id, tool }: SoundCall, result: Tool | undefined): SoundResul
   const content = contentOf(result)
   if (result?.ok) return { id, tool, ok: true, content }
   const { status = 'error', kind } = result ?? { status: 'unknown' as const }
-  // The kind of failure, unless it says the same.
+  // The kind of failure, unless the text repeats it.
   const mark = `[failed: ${status === 'error' && kind !== undefined && kind !== 'Failed' ? `${status}, ${kind}` : status}]`
   return { id, tool, ok: false, status, kind, content: content.startsWith(mark) ? content : `${mark}\n${content}` }
 }
@@ -157,19 +157,19 @@ function callOf({ key, id: given, tool: name, args: written, raw }: ShownCall, s
   return args === written && raw !== undefined ? { id, tool, args, raw } : { id, tool, args }
 }
 
-/** A name that the model made up may hold characters that are refused when it comes back. */
+/** A name the model made up may hold characters that providers refuse. */
 function cleaned(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed'
 }
 
-/** The provider's own id where it can be used; else one that only depends on where the call stands and on what was before it. */
+/** The provider's id if it can be used; else one that depends only on the call's position and on earlier ids. */
 function idOf(given: string, key: CallKey, seq: number, { used, mended, idPattern }: Ledger): string {
   const what =
     given.trim() === '' ? 'blank_id' : used.has(given) ? 'repeated_id' : idPattern.test(given) ? null : 'odd_id'
   let id = given
   if (what !== null) {
     mended.push({ seq, what, call: key })
-    // A model may have written the very id that would be ours.
+    // A model may already have used the id we would generate.
     for (let tries = 0; tries === 0 || used.has(id); tries++) id = ownId(key, tries, idPattern)
   }
   used.add(id)
@@ -179,7 +179,7 @@ function idOf(given: string, key: CallKey, seq: number, { used, mended, idPatter
 function ownId(key: CallKey, tries: number, idPattern: RegExp): string {
   const own = `call_${key.replace('.', '_')}${tries === 0 ? '' : `_${tries}`}`
   if (idPattern.test(own)) return own
-  // Hosts that want exactly nine letters or digits.
+  // Some hosts require exactly nine letters or digits.
   const [seq, index] = key.split('.').map(Number)
   return `${base36(seq, 6)}${base36((index ?? 0) + tries, 3)}`
 }

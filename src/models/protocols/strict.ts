@@ -1,20 +1,17 @@
-// May a provider be told to keep to this schema to the letter? Only if every object in it requires all its properties and
-// forbids others, and it uses nothing that OpenAI's strict mode refuses. A refused schema costs the whole request.
+// Whether a schema may be sent as `strict`: every object requires all its properties and forbids others, and nothing in it is
+// refused by OpenAI's strict mode. A refused schema fails the whole request.
 import type { Json } from '../../kernel/content.ts'
 import { hasRootChoice } from './tool-schema.ts'
 import { isObject } from '../../view/json.ts'
 
-/** https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas, and what explains a schema. */
-// biome-ignore format: a list of words
-const KEYWORDS: ReadonlySet<string> = new Set([
-  'type', 'properties', 'required', 'additionalProperties', 'items', 'anyOf', 'enum', 'const', '$ref', '$defs',
-  'definitions', 'pattern', 'format', 'multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum',
-  'minItems', 'maxItems', 'title', 'description', '$schema',
-])
-// biome-ignore format: a list of words
-const FORMATS: ReadonlySet<Json> = new Set([
-  'date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid',
-])
+/** https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas, and the keywords that only describe. */
+const KEYWORDS: ReadonlySet<string> = new Set(
+  [
+    'type properties required additionalProperties items anyOf enum const $ref $defs definitions pattern format',
+    'multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minItems maxItems title description $schema',
+  ].flatMap((line) => line.split(' ')),
+)
+const FORMATS: ReadonlySet<Json> = new Set('date-time time date duration email hostname ipv4 ipv6 uuid'.split(' '))
 const DEPTH_MAX = 10
 
 const known = new WeakMap<object, boolean>()
@@ -29,8 +26,8 @@ export function isStrict(schema: Json): boolean {
 }
 
 /**
- * The same schema with its objects closed, if that makes it strict: who asks for less than a schema takes gets nothing that it
- * refuses. Objects that say themselves what else may be in them stay as they are.
+ * The schema with its objects closed, if that makes it strict: every value of the closed schema also fits the original. Objects
+ * with their own `additionalProperties` stay as they are.
  */
 export function tightened(schema: Json): Json {
   const closed = JSON.parse(JSON.stringify(schema), (_key, node: Json) => {
@@ -58,7 +55,7 @@ function isStrictNode(node: Json, depth: number): boolean {
   return below.every((child) => isStrictNode(child, objects ? depth + 1 : depth))
 }
 
-/** A node that says nothing is refused, and so is a reference with anything beside it. */
+/** An empty node is refused, and so is a `$ref` with other keywords. */
 function isSaid(node: JsonObject): boolean {
   if ('$ref' in node) return Object.keys(node).length === 1
   const items = node['type'] !== 'array' || 'items' in node

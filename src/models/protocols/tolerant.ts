@@ -1,21 +1,21 @@
 // Reading JSON out of what a model wrote: fences, prose around it, trailing commas, lost brackets. Pure and linear.
-// It finds a value or nothing; whether the value is right is for whoever validates it, strictly.
+// It finds a value or nothing; the caller validates the value strictly.
 import type { Json } from '../../kernel/content.ts'
 
-/** More than this many missing brackets at the end is another answer, not a slip. */
+/** More missing brackets than this are not a slip. */
 const CLOSED_MAX = 64
-/** Of a text with more values than this only the last ones are read: each that is no JSON costs an exception. */
+/** Only this many of the last values are tried: each one that is not JSON costs an exception. */
 const SPANS_MAX = 100
 
 /**
  * The first reading that is JSON: the whole, the last fence, the last balanced object, the last balanced list, then the same
  * with their trailing commas left out, then the whole with its last brackets closed. Undefined if there is none.
- * `cut` says that the text broke off: then nothing is closed, since nobody knows what was to come.
+ * `cut`: the text broke off. Then no bracket is closed, since the rest is unknown.
  */
 export function readJson(said: string, cut = false): Json | undefined {
   const trimmed = said.trim()
   const { pairs, open, quoted } = scan(trimmed)
-  // What stands before the answer that broke off is a draft of it.
+  // JSON before an answer that broke off is only a draft.
   if (cut && open.length > 0) return undefined
   const last = pairs.slice(-SPANS_MAX).reverse()
   const spans = last.map(([start, end]) => trimmed.slice(start, end + 1))
@@ -29,7 +29,7 @@ export function readJson(said: string, cut = false): Json | undefined {
     const value = parsed(withoutTrailingCommas(text))
     if (value !== undefined) return value
   }
-  // Half a string is never an answer, even if only its end is lost.
+  // An unfinished string is never an answer.
   if (cut || quoted || open.length === 0 || open.length > CLOSED_MAX) return undefined
   return parsed(withoutTrailingCommas(closed(trimmed, open)))
 }
@@ -74,13 +74,13 @@ function scan(text: string): Scanned {
       if (char === '\\') at += 1
       else if (char === '"') quoted = false
     }
-    // Quotes of prose are not strings of JSON.
+    // Quotes outside brackets are prose, not JSON strings.
     else if (char === '"') quoted = open.length > 0
     else if (char === '{' || char === '[') {
       if (BEGINS[char].includes(after(text, at + 1))) open.push({ bracket: char, at })
     } else if (char === '}' || char === ']') {
       const last = open.pop()
-      // Not JSON from here back: start anew.
+      // Mismatched brackets: start again.
       if (last && (last.bracket === '{') !== (char === '}')) open = []
       else if (last && open.length === 0) pairs.push([last.at, at])
     }
@@ -88,10 +88,10 @@ function scan(text: string): Scanned {
   return { pairs, open, quoted }
 }
 
-/** What JSON may have after a bracket. Brackets of prose have something else. */
+/** The characters JSON may have after a bracket, unlike brackets in prose. */
 const BEGINS = { '{': '"}', '[': '{["-0123456789tfn]' } as const
 
-/** The next character that is not space; at the end nothing, which every string includes. */
+/** The next character that is not white space; an empty string at the end. */
 function after(text: string, from: number): string {
   let at = from
   while (at < text.length && SPACE.includes(text[at] as string)) at += 1

@@ -1,10 +1,10 @@
 // The schema of a tool as providers take it: an object with properties, and no choice at its root. A tool whose input is a
-// union is shown as one object with the fields of all its branches; its own schema still checks what comes. Pure.
+// union is shown as one object with the fields of all its branches; the tool's own schema still checks the arguments. Pure.
 import type { Json } from '../../kernel/content.ts'
 import { isObject } from '../../view/json.ts'
 
 type Fields = { readonly [key: string]: Json }
-/** By name, in the order they were found: what each branch says of it. */
+/** The schemas of each field in all branches, by name, in the order found. */
 type Shape = {
   readonly properties: Map<string, Json[]>
   readonly required: ReadonlySet<string>
@@ -16,6 +16,9 @@ const DEPTH_MAX = 8
 
 /** https://github.com/anthropics/claude-code/issues/10606: `oneOf`, `allOf`, `anyOf`, `enum` and `not` are refused at the top. */
 const ROOT_REFUSED = [...CHOICES, 'enum', 'const', 'not'] as const
+
+/** The description of the tool that takes the final answer. */
+export const OUTPUT_TOOL = 'Gives the final answer. Call it once, alone, when the work is done.'
 
 export function toolSchema(parameters: Json): Json {
   const given: Fields = isObject(parameters) ? parameters : {}
@@ -46,7 +49,7 @@ const REPLACED: ReadonlySet<string> = new Set([
   'additionalProperties',
 ])
 
-/** Every branch may bring a field. Only what all branches of a choice demand is demanded. */
+/** Every branch may add a field. A field is required only if all branches of a choice require it. */
 function shapeOf(node: Fields, root: Fields, depth: number): Shape {
   const whole = referred(node, root)
   const properties = new Map<string, Json[]>()
@@ -84,7 +87,7 @@ function oneOf(schemas: readonly Json[]): Json {
   return schemas.length === 1 ? (schemas[0] ?? {}) : { anyOf: schemas }
 }
 
-/** What `#/$defs/Name` stands for; anything else is left as it is. */
+/** Resolves `#/$defs/Name`; anything else is returned unchanged. */
 function referred(node: Fields, root: Fields): Fields {
   const { $ref } = node
   const found = typeof $ref === 'string' ? /^#\/(\$defs|definitions)\/([^/]+)$/.exec($ref) : null

@@ -4,7 +4,6 @@ import type * as Vm from 'node:vm'
 import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import type { FormatsPlugin } from 'ajv-formats'
 import { Fault } from '../../kernel/failure.ts'
-import type { StandardSchema } from './standard.ts'
 
 export type JsonSchema = { readonly [key: string]: unknown }
 
@@ -155,3 +154,15 @@ function isDeeper(value: unknown, levels: number): boolean {
   if (value === null || typeof value !== 'object') return false
   return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1))
 }
+
+/** The part of the Standard Schema contract that is used here. Any library that speaks it will do; none is loaded. */
+export interface StandardSchema<Output = unknown> {
+  readonly '~standard': {
+    readonly validate: (value: unknown) => Validation<Output> | Promise<Validation<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+    readonly jsonSchema?: { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> }
+  }
+}
+export type Validation<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }

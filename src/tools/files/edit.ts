@@ -33,12 +33,16 @@ type Applied = {
   readonly result: { readonly [key: string]: Json }
 }
 
-// biome-ignore format: names of one field share a line
 const aliases = {
   ...PATH_ALIASES,
-  old_str: 'old_string', old_text: 'old_string', oldString: 'old_string',
-  new_str: 'new_string', new_text: 'new_string', newString: 'new_string',
-  all: 'replace_all', replaceAll: 'replace_all',
+  old_str: 'old_string',
+  old_text: 'old_string',
+  oldString: 'old_string',
+  new_str: 'new_string',
+  new_text: 'new_string',
+  newString: 'new_string',
+  all: 'replace_all',
+  replaceAll: 'replace_all',
 }
 const ALIASES = new Map(Object.entries(aliases))
 

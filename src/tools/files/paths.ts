@@ -11,10 +11,14 @@ import { ownPlaces } from './own-places.ts'
 import { isGitFolder, OBEYED_BY_GIT, PROTECTED } from './protected.ts'
 
 /** What models trained on other file tools call `path`. */
-// biome-ignore format: names of one field share a line
 export const PATH_ALIASES = {
-  file_path: 'path', filepath: 'path', filePath: 'path', file: 'path',
-  filename: 'path', file_name: 'path', fileName: 'path',
+  file_path: 'path',
+  filepath: 'path',
+  filePath: 'path',
+  file: 'path',
+  filename: 'path',
+  file_name: 'path',
+  fileName: 'path',
 } as const
 export const FOLDER_ALIASES = { directory: 'path', dir: 'path', folder: 'path', dir_path: 'path' } as const
 

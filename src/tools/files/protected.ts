@@ -2,38 +2,53 @@
 // Only the list. The file tools enforce it by name (paths.ts), the sandbox by mounts (sandbox.ts).
 
 /** Names, and runs of names, at any depth. */
-// biome-ignore format: names of a kind share a line
 export const PROTECTED: readonly string[] = [
   // Terret, and other harnesses whose settings name programs.
-  '.mcp.json', '.terret', 'terret.json', '.config/terret', '.local/share/terret', 'Library/Application Support/terret',
-  '.claude', '.codex', '.cursor', '.gemini',
+  ...words('.mcp.json .terret terret.json .config/terret .local/share/terret .claude .codex .cursor .gemini'),
+  'Library/Application Support/terret',
   // When a person commits, or a prompt asks for the state of a repository.
-  '.gitconfig', '.gitmodules', '.config/git', '.githooks', '.husky', '.pre-commit-config.yaml', '.overcommit.yml',
-  'lefthook.yml', '.lefthook.yml', 'lefthook.yaml', '.lefthook.yaml', 'lefthook.toml', 'lefthook.json', 'lefthook-local.yml',
-  '.lefthook', '.hgrc', '.hg/hgrc', '.jjconfig.toml', '.config/jj',
+  ...words(`
+    .gitconfig .gitmodules .config/git .githooks .husky .pre-commit-config.yaml .overcommit.yml lefthook.yml
+    .lefthook.yml lefthook.yaml .lefthook.yaml lefthook.toml lefthook.json lefthook-local.yml .lefthook .hgrc
+    .hg/hgrc .jjconfig.toml .config/jj
+  `),
   // When a person opens a folder in an editor, or an editor.
-  '.vscode', '.idea', '.zed', '.fleet', '.helix', '.config/helix', '.devcontainer', '.devcontainer.json', '.dir-locals.el',
-  '.dir-locals-2.el', '.emacs', '.emacs.d', '.config/emacs', '.exrc', '.vim', '.vimrc', '.gvimrc', '.nvimrc', '.nvim.lua',
-  '.config/nvim', '.kakrc', '.config/kak',
+  ...words(`
+    .vscode .idea .zed .fleet .helix .config/helix .devcontainer .devcontainer.json .dir-locals.el
+    .dir-locals-2.el .emacs .emacs.d .config/emacs .exrc .vim .vimrc .gvimrc .nvimrc .nvim.lua .config/nvim
+    .kakrc .config/kak
+  `),
   // When a person enters a folder, or uses a tool whose version or home is decided there.
-  '.envrc', '.config/direnv', '.mise', '.mise.toml', 'mise.toml', '.mise.local.toml', 'mise.local.toml', '.config/mise',
-  '.rtx.toml', '.tool-versions', '.asdfrc', '.rvmrc', '.autoenv', '.autoenv.zsh',
+  ...words(`
+    .envrc .config/direnv .mise .mise.toml mise.toml .mise.local.toml mise.local.toml .config/mise .rtx.toml
+    .tool-versions .asdfrc .rvmrc .autoenv .autoenv.zsh
+  `),
   // When a person opens a shell or a terminal, or each time a prompt is shown.
-  '.bashrc', '.bashrc.d', '.bash_profile', '.bash_login', '.bash_logout', '.bash_aliases', '.bash_completion', '.profile',
-  '.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.oh-my-zsh', '.p10k.zsh', '.config/zsh', '.config/fish',
-  '.cshrc', '.tcshrc', '.login', '.logout', '.kshrc', '.mkshrc', '.shrc', '.shinit', '.yashrc', '.yash_profile',
-  '.config/nushell', '.elvish', '.config/elvish', '.xonshrc', '.config/xonsh', '.config/powershell',
-  'Documents/PowerShell', 'Documents/WindowsPowerShell', '.inputrc', '.config/starship.toml', '.tmux.conf', '.config/tmux',
-  '.screenrc', '.config/alacritty', '.config/kitty', '.wezterm.lua', '.config/wezterm',
+  ...words(`
+    .bashrc .bashrc.d .bash_profile .bash_login .bash_logout .bash_aliases .bash_completion .profile .zshrc
+    .zshenv .zprofile .zlogin .zlogout .oh-my-zsh .p10k.zsh .config/zsh .config/fish .cshrc .tcshrc .login
+    .logout .kshrc .mkshrc .shrc .shinit .yashrc .yash_profile .config/nushell .elvish .config/elvish .xonshrc
+    .config/xonsh .config/powershell Documents/PowerShell Documents/WindowsPowerShell .inputrc
+    .config/starship.toml .tmux.conf .config/tmux .screenrc .config/alacritty .config/kitty .wezterm.lua
+    .config/wezterm
+  `),
   // When a person logs in.
-  '.xprofile', '.xsession', '.xsessionrc', '.xinitrc', '.xserverrc', '.xclients', '.pam_environment', '.config/environment.d',
-  '.config/plasma-workspace', '.config/autostart', '.config/systemd', '.local/share/systemd', '.local/share/dbus-1',
-  '.config/i3', '.i3', '.config/sway', '.config/hypr', 'Library/LaunchAgents',
+  ...words(`
+    .xprofile .xsession .xsessionrc .xinitrc .xserverrc .xclients .pam_environment .config/environment.d
+    .config/plasma-workspace .config/autostart .config/systemd .local/share/systemd .local/share/dbus-1
+    .config/i3 .i3 .config/sway .config/hypr Library/LaunchAgents
+  `),
   // When a person starts a program that reads it first.
-  '.npmrc', '.yarnrc', '.yarnrc.yml', '.curlrc', '.wgetrc', '.ssh', '.gnupg', '.aws/config', '.aws/credentials', '.kube/config',
-  '.docker/config.json', '.docker/cli-plugins', '.mailcap', '.lessfilter', '.psqlrc', '.sqliterc', '.gdbinit', '.lldbinit', '.pdbrc', '.irbrc', '.pryrc', '.Rprofile', '.Renviron',
-  '.iex.exs', '.ghci', '.octaverc', '.julia/config',
+  ...words(`
+    .npmrc .yarnrc .yarnrc.yml .curlrc .wgetrc .ssh .gnupg .aws/config .aws/credentials .kube/config
+    .docker/config.json .docker/cli-plugins .mailcap .lessfilter .psqlrc .sqliterc .gdbinit .lldbinit .pdbrc
+    .irbrc .pryrc .Rprofile .Renviron .iex.exs .ghci .octaverc .julia/config
+  `),
 ]
+
+function words(list: string): readonly string[] {
+  return list.trim().split(/\s+/)
+}
 
 /**
  * In every folder that git takes for a repository. `git add` and `git commit` must write `index` and the like, so for commands only

@@ -1,6 +1,4 @@
 // Field paths and where filters: which rows pass. Everything wrong with a filter is said here, before a file is opened.
-import { compareMoments, momentOf } from './date.ts'
-import { compareExact, exactOf } from './number.ts'
 import { finderOf } from './regex.ts'
 import { isList, isNumeral, type Value, writeJson } from './reader.ts'
 import { ToolFailure } from '../core/output.ts'
@@ -162,4 +160,105 @@ function present(test: (found: Value) => boolean): Test {
 
 function verdict(passed: boolean): Verdict {
   return passed ? 'pass' : 'fail'
+}
+
+// ISO dates and datetimes as written, and the order of two of them. It reads no clock and knows no time zone but an offset.
+
+/** `seconds` counts from 1970 at the written offset, or as if in UTC when none is written; `fraction` is its digits. */
+type Moment =
+  | { readonly type: 'date'; readonly date: string }
+  | {
+      readonly type: 'datetime'
+      readonly date: string
+      readonly aware: boolean
+      readonly seconds: number
+      readonly fraction: string
+    }
+
+const FORM = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,30}))?)?([Zz]|[+-]\d\d(?::?\d\d)?)?)?$/
+
+/** Null for what is no real date: `2026-02-30` and `24:00` are not. */
+export function momentOf(text: string): Moment | null {
+  const match = FORM.exec(text)
+  if (match === null) return null
+  const [, date = '', hours, minutes = '0', seconds = '0', fraction = '', zone = ''] = match
+  const midnightMs = Date.parse(`${date}T00:00:00Z`)
+  // A day that its month does not have is either refused or moved on; the round trip shows both.
+  if (Number.isNaN(midnightMs) || new Date(midnightMs).toISOString().slice(0, 10) !== date) return null
+  if (hours === undefined) return { type: 'date', date }
+  const offset = offsetOf(zone)
+  const [h, m, s] = [Number(hours), Number(minutes), Number(seconds)]
+  if (offset === null || h > 23 || m > 59 || s > 59) return null
+  return {
+    type: 'datetime',
+    date,
+    aware: zone !== '',
+    seconds: midnightMs / 1000 + h * 3600 + m * 60 + s - offset,
+    fraction: fraction.replace(/0+$/, ''),
+  }
+}
+
+/** Below, at or above zero; null when one names its offset and the other does not, so that they cannot be compared. */
+export function compareMoments(left: Moment, right: Moment): number | null {
+  // A date alone means the day as it was written, whatever the offset of the other.
+  if (left.type === 'date' || right.type === 'date') return order(left.date, right.date)
+  if (left.aware !== right.aware) return null
+  return left.seconds === right.seconds ? order(left.fraction, right.fraction) : left.seconds - right.seconds
+}
+
+function order(left: string, right: string): number {
+  if (left === right) return 0
+  return left < right ? -1 : 1
+}
+
+function offsetOf(zone: string): number | null {
+  if (zone === '' || zone === 'Z' || zone === 'z') return 0
+  const hours = Number(zone.slice(1, 3))
+  const minutes = Number(zone.slice(3).replace(':', '') || '0')
+  if (hours > 23 || minutes > 59) return null
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 3600 + minutes * 60)
+}
+
+// Exact numbers: a decimal number as written, and the order of two of them. No rounding, no arithmetic, no JSON.
+
+/** 0.d₁d₂d₃… × 10^point, with no zero at either end of the digits. Zero has no digits and no sign. */
+type Exact = { readonly negative: boolean; readonly digits: string; readonly point: bigint }
+
+/** Longer exponents cost more to read than any number is worth; such a number has no exact value here. */
+const EXPONENT_DIGITS_MAX = 1_000
+
+/** Anything JSON calls a number, and the forms people write (`+1`, `.5`, `5.`). Null for what is no finite number. */
+export function exactOf(text: string): Exact | null {
+  const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(text)
+  if (match === null) return null
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
+  const written = whole + fraction
+  if (written === '' || exponent.length > EXPONENT_DIGITS_MAX) return null
+  let start = 0
+  let end = written.length
+  // Loops, not patterns: stripping zeros with `/0+$/` takes quadratic time on a long run of zeros inside.
+  while (start < end && written[start] === '0') start++
+  while (end > start && written[end - 1] === '0') end--
+  if (start === end) return { negative: false, digits: '', point: 0n }
+  const point = BigInt(whole.length - start) + BigInt(exponent)
+  return { negative: sign === '-', digits: written.slice(start, end), point }
+}
+
+/** Below, at or above zero, as `left` is below, at or above `right`. */
+export function compareExact(left: Exact, right: Exact): number {
+  const [a, b] = [signOf(left), signOf(right)]
+  if (a !== b) return a - b
+  return left.negative ? compareSizes(right, left) : compareSizes(left, right)
+}
+
+function signOf({ digits, negative }: Exact): number {
+  if (digits === '') return 0
+  return negative ? -1 : 1
+}
+
+function compareSizes(left: Exact, right: Exact): number {
+  if (left.point !== right.point) return left.point < right.point ? -1 : 1
+  // Both start right behind the point, so the order of the digits as text is the order of the numbers.
+  if (left.digits === right.digits) return 0
+  return left.digits < right.digits ? -1 : 1
 }

@@ -46,13 +46,12 @@ const LIMITS: Limits = {
   fileBytesMax: 8 * 2 ** 30,
 }
 
-// biome-ignore format: a list
 const SECRETS_AT_HOME = [
-  '.ssh', '.aws', '.gnupg', '.config/gcloud', '.npmrc', '.netrc', '.docker', '.azure', '.kube', '.config/gh', '.config/op',
-  '.git-credentials', '.config/git/credentials', '.pypirc', '.pgpass', '.my.cnf', '.vault-token', '.terraform.d',
-  '.cargo/credentials', '.cargo/credentials.toml', '.yarnrc.yml', '.password-store', '.local/share/keyrings',
-  '.mozilla', '.config/google-chrome', '.config/chromium', '.bash_history', '.zsh_history', '.node_repl_history',
-]
+  '.ssh .aws .gnupg .config/gcloud .npmrc .netrc .docker .azure .kube .config/gh .config/op .git-credentials',
+  '.config/git/credentials .pypirc .pgpass .my.cnf .vault-token .terraform.d .cargo/credentials',
+  '.cargo/credentials.toml .yarnrc.yml .password-store .local/share/keyrings .mozilla .config/google-chrome',
+  '.config/chromium .bash_history .zsh_history .node_repl_history',
+].flatMap((line) => line.split(' '))
 /** Sockets and tokens of daemons live in /run. Whether a socket can be used at all is decided by the filter of system calls. */
 const SECRETS_ELSEWHERE = ['/run', '/var/run', '/etc/shadow', '/etc/gshadow', '/etc/sudoers', '/etc/sudoers.d']
 /** What programs need of a masked folder: the programs of NixOS. */

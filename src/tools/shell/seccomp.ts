@@ -17,19 +17,28 @@ type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, 
 /** The same on both: io_uring_setup, _enter and _register, pidfd_getfd. */
 const REFUSED_EVERYWHERE = [425, 426, 427, 438]
 // Per architecture: ptrace, process_vm_readv and _writev, setns, add_key, request_key, keyctl, bpf, perf_event_open, userfaultfd.
-// biome-ignore format: tables
 const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   x64: {
     audit: 0xc000003e,
     numbers: {
-      ioctl: 16, socket: 41, socketpair: 53, clone: 56, clone3: 435, unshare: 272,
+      ioctl: 16,
+      socket: 41,
+      socketpair: 53,
+      clone: 56,
+      clone3: 435,
+      unshare: 272,
       refused: [101, 310, 311, 308, 248, 249, 250, 321, 298, 323, ...REFUSED_EVERYWHERE],
     },
   },
   arm64: {
     audit: 0xc00000b7,
     numbers: {
-      ioctl: 29, socket: 198, socketpair: 199, clone: 220, clone3: 435, unshare: 97,
+      ioctl: 29,
+      socket: 198,
+      socketpair: 199,
+      clone: 220,
+      clone3: 435,
+      unshare: 97,
       refused: [117, 270, 271, 268, 217, 218, 219, 280, 241, 282, ...REFUSED_EVERYWHERE],
     },
   },

@@ -21,28 +21,19 @@ export type AddressRules = {
 
 const HOST_CHARS_SHOWN_MAX = 100
 
-// biome-ignore format: a table
-const V4: readonly (readonly [network: string, bits: number, kind: AddressKind])[] = [
-  ['0.0.0.0', 0, 'public'],
-  ['10.0.0.0', 8, 'private'], ['172.16.0.0', 12, 'private'], ['192.168.0.0', 16, 'private'],
-  ['127.0.0.0', 8, 'private'], ['100.64.0.0', 10, 'private'],
-  // Metadata services of clouds that are within other ranges, or look public.
-  ['100.100.100.200', 32, 'forbidden'], ['168.63.129.16', 32, 'forbidden'],
-  ['0.0.0.0', 8, 'forbidden'], ['169.254.0.0', 16, 'forbidden'], ['192.0.0.0', 24, 'forbidden'],
-  ['192.0.2.0', 24, 'forbidden'], ['192.88.99.0', 24, 'forbidden'], ['198.18.0.0', 15, 'forbidden'],
-  ['198.51.100.0', 24, 'forbidden'], ['203.0.113.0', 24, 'forbidden'], ['224.0.0.0', 3, 'forbidden'],
-]
-
-// biome-ignore format: a table
-const V6: readonly (readonly [network: string, bits: number, kind: AddressKind])[] = [
-  // Only what is given out for the internet.
-  ['2000::', 3, 'public'],
-  ['::1', 128, 'private'], ['fc00::', 7, 'private'],
-  // Metadata services of clouds.
-  ['fd00:ec2::', 32, 'forbidden'], ['fd20:ce::', 32, 'forbidden'],
-  // Teredo and the other protocols, documentation, 6to4.
-  ['2001::', 23, 'forbidden'], ['2001:db8::', 32, 'forbidden'], ['2002::', 16, 'forbidden'], ['3fff::', 20, 'forbidden'],
-]
+/** Networks by kind. The first list of each kind is IPv4, the second IPv6. */
+const NETWORKS: Readonly<Record<AddressKind, readonly [v4: string, v6: string]>> = {
+  // Of IPv6 only what is assigned for the internet.
+  public: ['0.0.0.0/0', '2000::/3'],
+  private: ['10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 127.0.0.0/8 100.64.0.0/10', '::1/128 fc00::/7'],
+  forbidden: [
+    // The first two, and the first two of IPv6, are metadata services of clouds that lie within other networks or look public.
+    '100.100.100.200/32 168.63.129.16/32 0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 ' +
+      '198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
+    // Then Teredo and other protocols, documentation, 6to4.
+    'fd00:ec2::/32 fd20:ce::/32 2001::/23 2001:db8::/32 2002::/16 3fff::/20',
+  ],
+}
 /** Networks whose last 32 bits are an IPv4 address that is what is really meant: mapped ones, and translation for IPv6-only nets. */
 const CARRIERS = ['::ffff:', '64:ff9b::']
 
@@ -161,13 +152,13 @@ function canonical(host: string): string | null {
   return hostOf(new URL(`http://${bare}`)).replace(/\.$/, '')
 }
 
-function listOf(wanted: AddressKind): BlockList {
+function listOf(kind: AddressKind): BlockList {
   const list = new BlockList()
-  for (const [network, bits, kind] of V4) {
-    if (kind !== wanted) continue
-    list.addSubnet(network, bits, 'ipv4')
-    for (const carrier of CARRIERS) list.addSubnet(carrier + network, 96 + bits, 'ipv6')
+  const [v4, v6] = NETWORKS[kind].map((networks) => networks.split(' ').map((network) => network.split('/')))
+  for (const [network = '', bits] of v4 ?? []) {
+    list.addSubnet(network, Number(bits), 'ipv4')
+    for (const carrier of CARRIERS) list.addSubnet(carrier + network, 96 + Number(bits), 'ipv6')
   }
-  for (const [network, bits, kind] of V6) if (kind === wanted) list.addSubnet(network, bits, 'ipv6')
+  for (const [network = '', bits] of v6 ?? []) list.addSubnet(network, Number(bits), 'ipv6')
   return list
 }

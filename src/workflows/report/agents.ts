@@ -1,4 +1,4 @@
-// What the child agents of the report workflow are told: instructions and tasks, as text. What they answer is checked elsewhere.
+// The prompts of the report's child agents: instructions and tasks, as text. Their answers are checked elsewhere.
 import type { Finding } from './check.ts'
 import { quoted } from './draft.ts'
 import type { Fact } from './facts.ts'
@@ -51,7 +51,7 @@ function passages({ plan, facts }: Pick<Asked, 'plan' | 'facts'>): readonly stri
   })
 }
 
-/** Nothing in it ends it. */
+/** A data block that its content cannot end. */
 function data(text: string): string {
   return `<data>\n${told(text)}\n</data>`
 }

@@ -1,5 +1,5 @@
-// The review that needs no model: is every section there, does every quote stand in its source, is nothing claimed without one?
-// Pure. What a model wrote is held to the same.
+// The review without a model: every section exists, every quote is in its source, and nothing is claimed without one. Drafts of models
+// are checked the same way. Pure.
 import { askedText, isQuote, labelOf, NOTHING, row, SECTIONS } from './draft.ts'
 import type { Fact, Source } from './facts.ts'
 import type { Plan } from './plan.ts'
@@ -20,10 +20,10 @@ export type Checked = {
 }
 
 const FINDINGS_MAX = 20
-/** Shorter words in quotation marks are a manner of speaking. */
+/** Shorter text in quotation marks is not checked as a quote. */
 const QUOTED_CHARS_MIN = 25
 const QUOTE_LINE = /^\s*>\s?(.*) \[([^[\]]+):(\d+)\]$/u
-/** What the frame says of its numbers. */
+/** The numbers in the frame. */
 const COUNTED =
   /^\d+ of \d+ documents? says? something about it; \d+ passages? (?:is|are) quoted below\.(?: \d+ passages? (?:was|were) left out, not standing in (?:its|their) source any more\.)?$/
 const CITATION = /\[([^[\]]+):(\d+)\]/gu
@@ -40,7 +40,7 @@ function sections({ draft, plan }: Checked): readonly Finding[] {
   return [...titles, ...gone].map((what) => ({ type: 'section', text: `The draft lacks ${what}.` }))
 }
 
-/** What stands between what was asked and what was not found: headings, quotes, names of sources, and prose that cites. */
+/** The part between the questions and the missing answers: headings, quotes, source names, and prose with citations. */
 function passages(checked: Checked): readonly Finding[] {
   return bodyOf(checked).flatMap((block) => {
     const lines = block.split('\n')
@@ -58,7 +58,7 @@ function passages(checked: Checked): readonly Finding[] {
   })
 }
 
-/** Without what the frame itself says there. */
+/** Without the text of the frame. */
 function bodyOf({ draft, plan }: Checked): readonly string[] {
   const head = `\n## ${SECTIONS.asked}\n`
   const begin = draft.indexOf(head)
@@ -100,7 +100,7 @@ function proseFindings(checked: Checked, block: string): readonly Finding[] {
   ]
 }
 
-/** What stands in quotation marks must be somebody's words. */
+/** Text in quotation marks must be in a source. */
 function madeUp({ facts }: Checked, block: string): readonly Finding[] {
   const said = [...block.matchAll(/[“"]([^“”"]+)[”"]/gu)].map(([, text = '']) => collapsed(text))
   return said
@@ -108,7 +108,7 @@ function madeUp({ facts }: Checked, block: string): readonly Finding[] {
     .map((text) => ({ type: 'quote', text: `No source says: ${clippedTrimmed(text, 120)}` }))
 }
 
-/** Each source that is quoted is listed with the hash of what was read. */
+/** Each quoted source is listed with the hash of the text read. */
 function sourceRows({ draft, sources, facts }: Checked): readonly Finding[] {
   const lines = new Set(draft.split('\n'))
   const used = sources.filter(({ file }) => facts.some((fact) => fact.file === file))
@@ -117,7 +117,7 @@ function sourceRows({ draft, sources, facts }: Checked): readonly Finding[] {
     .map(({ file }) => ({ type: 'source', text: `${file} is not listed with its SHA-256.`, file }))
 }
 
-/** What a reviewer answers. */
+/** The answer of a reviewer. */
 export const REVIEW_SCHEMA = {
   type: 'object',
   properties: {
@@ -129,8 +129,8 @@ export const REVIEW_SCHEMA = {
 } as const
 
 /**
- * What a reviewer found. Its shape was checked where it was asked for. A no without a reason is a finding too; what was found in a
- * draft that passed is a remark.
+ * The findings of a reviewer, whose answer was validated already. A no without a reason is a finding too; findings on a passed draft
+ * are remarks.
  */
 export function reviewedBy(answer: string): {
   readonly findings: readonly Finding[]

@@ -1,16 +1,16 @@
-// The report as Markdown: what was asked, what the sources say with exact quotes, what was not found, and where it is all from.
-// Pure, and without a date: the same facts are the same bytes.
+// The report as Markdown: the questions, the answers with exact quotes, the missing answers, and the sources. Pure and without a date:
+// the same facts give the same bytes.
 import type { Fact, Source } from './facts.ts'
 import type { Plan } from './plan.ts'
 import type { LeftOut } from './sources.ts'
 import { clippedTrimmed, collapsed, told } from './text.ts'
 
-/** What became of the search beside its sources. */
+/** The results of the search besides its sources. */
 export type Searched = {
   readonly count: number
-  /** How many say something about it beside the sources, if any do. */
+  /** The number of other documents with answers. */
   readonly more?: number
-  /** Documents that were read and say nothing about it; the first of them. */
+  /** The first documents without an answer. */
   readonly silent: readonly string[]
   readonly leftOut: readonly LeftOut[]
 }
@@ -20,7 +20,7 @@ export type Material = {
   readonly searched: Searched
   readonly sources: readonly Source[]
   readonly facts: readonly Fact[]
-  /** How many passages did not stand in their source any more. */
+  /** The number of passages no longer in their source. */
   readonly dropped: number
 }
 
@@ -30,7 +30,7 @@ export const SECTIONS = {
   sources: 'Sources',
   made: 'How this was made',
 } as const
-/** What stands under a question that nothing answers. */
+/** The text under a question without an answer. */
 export const NOTHING = 'No passage was found.'
 export const SHOWN_MAX = 20
 
@@ -41,14 +41,14 @@ export function draftOf(material: Material): string {
   return framed(material, material.plan.questions.map((_, index) => answered(material, index)).join('\n\n'), how)
 }
 
-/** Around what a model wrote. */
+/** The frame around a model's draft. */
 export function draftAround(material: Material, answer: string): string {
   const how =
     'The questions and the text between the quotes were written by a language model, and reviewed by another call of one.'
   return framed(material, verbatim(unfenced(answer), material.facts), how)
 }
 
-/** A quote as its writer was told it becomes what its source says. */
+/** Replaces a quote as shown to the model by the text of its source. */
 function verbatim(body: string, facts: readonly Fact[]): string {
   const quotes = new Map(facts.map((fact) => [told(quoted(fact)), quoted(fact)]))
   return body
@@ -119,7 +119,7 @@ export function quoted({ quote, file, line }: Pick<Fact, 'quote' | 'file' | 'lin
   return `> ${quote} [${file}:${line}]`
 }
 
-/** A line of a report that quotes somebody. */
+/** A line with a quote. */
 export function isQuote(line: string): boolean {
   return /^\s*>/.test(line)
 }

@@ -1,5 +1,5 @@
-// What the documents say about the questions of a plan: which of them are sources, and which of their sentences are worth quoting.
-// Pure: by fixed rules, so the same documents always give the same facts.
+// Answers of the documents to the questions of a plan: which documents are sources, and which sentences to quote. Pure: the same
+// documents always give the same facts.
 import { type Plan, type Seek, seek } from './plan.ts'
 import type { Document } from './sources.ts'
 import { type Sentence, sentencesOf, stemsIn, titleOf } from './text.ts'
@@ -18,14 +18,14 @@ export type Fact = { readonly question: number; readonly quote: string; readonly
 const FACTS_OF_QUESTION_MAX = 5
 const FACTS_OF_SOURCE_MAX = 4
 
-/** Waits until others had their turn; throws if nobody wants the answer any more. */
+/** Yields to other work; throws after an abort. */
 export type Pace = () => Promise<void>
 
 const SENTENCES_AT_A_TIME = 1_000
-/** So many sentences of one source are weighed against those of others. */
+/** The most sentences of one source that are compared with others. */
 const CANDIDATES_MAX = 100
 
-/** Those that answer anything, those with the most answers first. */
+/** The documents with answers, most answers first. */
 export async function rankedSources(
   documents: readonly Document[],
   { questions }: Plan,
@@ -89,7 +89,7 @@ function order(a: Fact, b: Fact): number {
   return a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1
 }
 
-/** What a whole document is about counts for each of its sentences: elsewhere the same word may be meant in passing. */
+/** The subject of a document counts for each of its sentences: elsewhere the same word may be a passing mention. */
 async function candidatesIn(
   { file, text }: Document,
   seeks: readonly Seek[],
@@ -110,14 +110,14 @@ async function candidatesIn(
 }
 
 const RULES = /\b(?:never|always|only|must|should|ought|best|worst|most|every|cannot|because|therefore|means)\b/giu
-/** It leans on the sentence before it, which is not quoted. */
+/** It depends on the sentence before it, which is not quoted. */
 const LEANS =
   /^(?:it|this|that|these|those|they|he|she|here|there|then|such|and|but|so|for|yet|yes|no|nor|again|also|one)\b/iu
 
-/** Quoted where nothing else answers: by itself so little rarely says what it is about. */
+/** Short sentences are quoted only if nothing else answers: they rarely name their subject. */
 const SHORT_CHARS = 30
 
-/** What is laid down in a short sentence of its own says more than a long one in passing; a question answers nothing. */
+/** A short statement counts more than a passing mention in a long sentence; a question answers nothing. */
 function plainness(quote: string, hits: number): number {
   const words = quote.split(' ').length
   const dense = (hits * 20) / Math.max(10, words)
@@ -141,7 +141,7 @@ function onceEach(candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates.filter(({ quote }) => !quotes.has(quote) && quotes.add(quote))
 }
 
-/** The source that says most about it first; within a source as it goes on. */
+/** The source with the most answers first; within a source in its order. */
 function grouped(chosen: readonly Candidate[]): readonly Fact[] {
   const files = [...new Set(chosen.map(({ file }) => file))]
   return files.flatMap((file) => {

@@ -1,4 +1,4 @@
-// Where a report is written: what is there now, and the exact bytes put in its place, once, all or nothing.
+// Writes a report: reads the current file, and replaces it by the approved bytes, once and atomically.
 import { hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
@@ -11,12 +11,12 @@ import type { ToolContext } from '../../tools/core/tool.ts'
 import { clippedTrimmed } from './text.ts'
 import { type Ground, placeOf, trouble } from './sources.ts'
 
-/** What a person is asked to allow: these bytes, at this path, in the place of what is there. */
+/** The write a person approves: these bytes, at this path, replacing the current file. */
 export type Proposal = {
   readonly path: string
   readonly bytes: number
   readonly sha256: string
-  /** The hash of what is there and would be replaced; null if nothing is. */
+  /** The hash of the current file; null if there is none. */
   readonly replaces: string | null
   readonly diff?: string
 }
@@ -29,7 +29,7 @@ export type Written = {
 
 const DIFF_CHARS_MAX = 20_000
 
-/** Nobody is asked for what cannot be done: a place that cannot be written is said here. */
+/** Checks that the place can be written before a person is asked. */
 export async function propose(ground: Ground, out: string, text: string): Promise<Proposal> {
   const path = placeOf(ground, out)
   try {
@@ -45,12 +45,12 @@ export async function propose(ground: Ground, out: string, text: string): Promis
   }
 }
 
-/** Is this what was proposed: this text, for this place? */
+/** Whether this text and place were proposed. */
 export function isProposed(ground: Ground, { path, sha256 }: Proposal, out: string, text: string): boolean {
   return sha256 === hash('sha256', text) && path === placeOf(ground, out)
 }
 
-/** The bytes that were approved. There already: done. Null: what was seen there is something else by now, and nothing is written. */
+/** Writes the approved bytes, if they are not there already. Null: the current file has changed, and nothing is written. */
 export async function finalize(
   ground: Ground,
   { path, sha256, replaces, text }: Proposal & { readonly text: string },
@@ -78,7 +78,7 @@ async function placed({ root }: Ground, path: string): Promise<{ readonly guarde
   return { guarded, place: await locate(guarded, path, 'write') }
 }
 
-/** The folder that a file is or will be in, as far as it is there. */
+/** The nearest existing folder of a path. */
 async function nearest(path: string): Promise<string> {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const found = await stat(folder).catch((error: unknown) => {

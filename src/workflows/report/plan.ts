@@ -1,8 +1,7 @@
-// What the report workflow looks for: questions, and the words that would answer them. Pure; one way by fixed rules, and one that
-// reads what a model planned.
+// The plan of a report: questions, and the words that would answer them. Made by fixed rules, or read from a model's plan. Pure.
 import { clippedTrimmed, collapsed, stemsIn, termsIn, told } from './text.ts'
 
-/** `any`: its terms are words for the same thing, so each of them is an answer. */
+/** `any`: the terms are synonyms, so each of them is an answer. */
 export type Question = { readonly text: string; readonly terms: readonly string[]; readonly any?: true }
 export type Plan = { readonly questions: readonly Question[] }
 
@@ -28,7 +27,7 @@ function aboutIt(part: string): Question {
   return { text: `What is said about ${part}?`, terms: termsIn(part).slice(0, TERMS_MAX) }
 }
 
-/** What stands after a colon, or after "about", as a list. */
+/** The list after a colon or after "about". */
 function partsOf(topic: string): readonly string[] {
   const list = /(?::\s+|：\s*|\babout\s+)(.+)$/u.exec(topic)?.[1] ?? topic
   const parts = list
@@ -38,7 +37,7 @@ function partsOf(topic: string): readonly string[] {
   return [...new Set(parts)].filter((part) => termsIn(part).length > 0)
 }
 
-/** How many of the terms a sentence has, by its stems, if those are enough of them to be an answer. */
+/** The number of terms in a sentence, if that is enough for an answer. */
 export type Seek = (stems: ReadonlySet<string>) => number
 
 /** A term of several words is there with all of them. */
@@ -51,7 +50,7 @@ export function seek({ terms, any }: Question): Seek {
   }
 }
 
-/** What a planner answers: questions with the words to look for. */
+/** The answer of a planner: questions with the words to look for. */
 export const PLAN_SCHEMA = {
   type: 'object',
   properties: {
@@ -79,7 +78,7 @@ export const PLAN_SCHEMA = {
   additionalProperties: false,
 } as const
 
-/** The plan a model made, with the words of its terms that mean something. Its shape was checked where it was asked for. */
+/** A model's plan with the meaningful words of its terms. The answer was validated already. */
 export function plannedBy(answer: string): Plan {
   const { questions } = JSON.parse(answer) as Plan
   return {

@@ -26,15 +26,15 @@ import { collapsed, standsIn } from './text.ts'
 import { command, END, START } from '../../graphs/step.ts'
 
 export type ReportOptions = {
-  /** What the paths of a report start from: where it looks for documents, and where it may write. */
+  /** The root of its paths: for reading documents and for writing the report. */
   readonly root: string
-  /** Also places outside of the root. Only where nobody but the owner of the machine says which. Default: false. */
+  /** Allows paths outside of the root. Only if the owner of the machine chooses them. Default: false. */
   readonly anywhere?: boolean
 }
 
 const checkOptions = optionsOf<ReportOptions>('the report', { root: needed(filled), anywhere: flag })
 
-/** Something that was made on the way and is kept beside the log, by its hash. */
+/** An intermediate result stored as a blob, by its hash. */
 type Artifact = { readonly name: string; readonly sha256: string; readonly bytes: number; readonly path?: string }
 
 const NO_PLAN: Plan = { questions: [] }
@@ -48,14 +48,14 @@ const CHANNELS = {
   sources: last<readonly Source[]>([]),
   facts: last<readonly Fact[]>([]),
   draft: last(''),
-  /** How many drafts there were. */
+  /** The number of drafts. */
   drafts: last(0),
   findings: last<readonly Finding[]>([]),
   /** The hash of the draft that passed the review. */
   reviewed: last(''),
-  /** Somebody changed the draft that was written: it is theirs, and passes as it is or not at all. */
+  /** A person edited the draft: it passes unchanged or not at all. */
   edited: last(false),
-  /** What whoever approves should know. */
+  /** Notes for the approver. */
   remarks: last<readonly string[]>([]),
   artifacts: append<Artifact>(),
   proposal: last<Proposal>(),
@@ -63,9 +63,9 @@ const CHANNELS = {
 }
 export type ReportState = StateOf<typeof CHANNELS>
 
-/** A draft that does not pass is written again so often. */
+/** How often a failed draft is written again. */
 const REDRAFTS_MAX = 2
-/** So many documents are quoted at most. */
+/** The most documents quoted. */
 const SOURCES_MAX = 40
 const MARKDOWN = 'text/markdown'
 
@@ -169,7 +169,7 @@ export function reportWithModelGraph(options: ReportOptions): Graph {
 
 const ALONE = { tools: [], allow: [], limits: { modelRequests: 4, outputRetries: 2 } } as const
 
-/** Who plans, drafts and reviews. They have no tools: what they say is all they can do. */
+/** The agents that plan, draft and review. They have no tools. */
 export const reportAgents: Readonly<Record<string, SubagentOptions>> = {
   report_planner: {
     ...ALONE,
@@ -190,7 +190,7 @@ function groundOf({ root, anywhere = false }: ReportOptions): Ground {
   return { root: resolve(root), anywhere }
 }
 
-/** A plan begins a report: nothing of an earlier one is left. */
+/** A plan begins a report and clears an earlier one. */
 const ANEW = {
   searched: NOT_SEARCHED,
   sources: [],
@@ -211,7 +211,7 @@ function asked({ topic, documents, out }: ReportState): Pick<ReportState, 'topic
   throw trouble('InvalidInput', text)
 }
 
-/** Throws for a question that nothing could answer. */
+/** Throws for a question without search words. */
 function answerable(plan: Plan): Plan {
   const empty = plan.questions.find(({ text, terms }) => text === '' || terms.length === 0)
   if (!empty) return plan
@@ -221,7 +221,7 @@ function answerable(plan: Plan): Plan {
   )
 }
 
-/** A long look at documents lets others have their turn, and ends when it is not wanted any more. */
+/** Long reading yields to other work, and stops on an abort. */
 function paceOf({ signal }: ToolContext): Pace {
   return async () => {
     await new Promise((resolved) => setImmediate(resolved))
@@ -229,7 +229,7 @@ function paceOf({ signal }: ToolContext): Pace {
   }
 }
 
-/** What passed nobody is not quoted again. */
+/** Drops quotes that did not pass the review. */
 function material(state: ReportState): Material & Pick<ReportState, 'drafts'> {
   const { topic, plan, searched, sources, facts, findings, drafts } = state
   const wrong = (fact: Fact): boolean => findings.some(({ file, line }) => file === fact.file && line === fact.line)
@@ -246,8 +246,8 @@ function drafted(draft: string, { drafts, facts }: ReturnType<typeof material>, 
 type Reviewed = Pick<ReportState, 'findings' | 'remarks'>
 
 /**
- * With findings it is drafted again, so often; then the run ends with them, and a retry reviews again. What somebody edited is not
- * written over.
+ * With findings the draft is written again, up to the limit; then the run ends with them, and a retry reviews again. A draft edited by a
+ * person is not replaced.
  */
 function passedOr(
   { findings, remarks }: Reviewed,
@@ -260,7 +260,7 @@ function passedOr(
   throw trouble('ReviewFailed', `${what} did not pass the review.\n${list}`)
 }
 
-/** Quotes whose source says something else by now. */
+/** Quotes whose source has changed. */
 async function fallen(
   ground: Ground,
   folder: string,
@@ -329,7 +329,7 @@ async function* again(ground: Ground, folder: string, sources: readonly Source[]
   for (const source of sources) yield await same(ground, folder, source)
 }
 
-/** A source is quoted as it was when it was found. */
+/** A source must be unchanged since it was found. */
 async function same(ground: Ground, folder: string, { file, sha256 }: Source): Promise<Document> {
   const now = await readAgain(ground, folder, file)
   if (now.sha256 === sha256) return now
@@ -342,7 +342,7 @@ function writers(ground: Ground) {
       description: 'fixes the exact bytes and looks at what they would replace',
       effect: 'read',
       to: ['review'],
-      // Nobody is asked about a draft that was not reviewed as it is.
+      // Only a reviewed draft is proposed.
       reads: ({ out, draft, reviewed }: ReportState) => {
         if (reviewed === hash('sha256', draft)) return { out, draft }
         return command({ update: { edited: true }, goto: 'review' })
@@ -358,7 +358,7 @@ function writers(ground: Ground) {
       effect: 'idempotent',
       approval: 'ask',
       to: ['propose'],
-      // What is shown, approved and written is what was proposed: after an edit it is proposed anew.
+      // After an edit the draft is proposed again, so that the shown, approved and written text are the same.
       reads: ({ proposal, out, draft, remarks }: ReportState) => {
         if (!proposal || !isProposed(ground, proposal, out, draft)) return command({ goto: 'propose' })
         return { ...proposal, text: draft, ...(remarks.length > 0 ? { remarks } : {}) }
@@ -373,7 +373,7 @@ function writers(ground: Ground) {
   }
 }
 
-/** What a node came to, in a few words, by the state after it. */
+/** The result of a node in a few words, from the state after it. */
 export function reportFound(name: string, state: Partial<ReportState>): string {
   const { plan = NO_PLAN, sources = [], facts = [], searched = NOT_SEARCHED, draft = '', findings = [] } = state
   const { remarks = [] } = state

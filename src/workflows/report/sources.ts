@@ -1,5 +1,5 @@
-// The documents of a report, from one folder and nowhere else: what is hidden, binary, too large or leads out of the folder is left
-// out and named. It reads and decides nothing about what the documents say.
+// The documents of a report, from one folder only. Hidden, binary and too large files, and links out of the folder, are left out and
+// named. It does not judge the contents.
 import { isUtf8 } from 'node:buffer'
 import { realpathSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { ToolFailure } from '../../tools/core/output.ts'
 import { contains, type Guard, guard, locate } from '../../tools/files/paths.ts'
 import { readable } from './text.ts'
 
-/** `text` is as it is read; hash and size are of its bytes. */
+/** `text` is normalised; hash and size are of the bytes. */
 export type Document = { readonly file: string; readonly text: string; readonly sha256: string; readonly bytes: number }
 /** What was not read, and why. */
 export type LeftOut = { readonly file: string; readonly why: string }
@@ -24,12 +24,12 @@ const FILE_BYTES_MAX = 2_000_000
 const ALL_BYTES_MAX = 32_000_000
 const LEFT_OUT_MAX = 50
 
-/** An error that says what it is in one word, and in one sentence what to do. */
+/** An error with a kind, and a sentence on what to do. */
 export function trouble(name: string, message: string): Error {
   return Object.assign(new Error(message), { name })
 }
 
-/** The whole path of what a report names. Outside of the root only if that is allowed. */
+/** The absolute path of a name in a report. Outside of the root only if that is allowed. */
 export function placeOf({ root, anywhere }: Ground, path: string): string {
   const whole = resolve(root, path)
   if (anywhere || contains(resolve(root), whole)) return whole
@@ -55,7 +55,7 @@ export async function readLibrary(ground: Ground, folder: string): Promise<Libra
   return { documents, leftOut: leftOut.slice(0, LEFT_OUT_MAX) }
 }
 
-/** One document again, as it is now. Throws if it is gone or cannot be read any more. */
+/** Reads one document again. Throws if it is gone or unreadable. */
 export async function readAgain(ground: Ground, folder: string, file: string): Promise<Document> {
   const read = await document(libraryGuard(ground, folder), file)
   if (!('why' in read)) return read

@@ -1,5 +1,5 @@
-// Documents as the report workflow reads them: sentences with the line they begin on, words, and whether a quote stands in a text.
-// Pure. A line break of a document counts as a space; every other character of a quote is the document's own.
+// Reads documents for the report workflow: sentences with their first line, words, and whether a text contains a quote. A line break
+// counts as a space; every other character of a quote must match. Pure.
 import { visible } from '../../view/invisible.ts'
 
 export type Sentence = { readonly text: string; readonly line: number }
@@ -7,18 +7,18 @@ export type Sentence = { readonly text: string; readonly line: number }
 /** A quote is a whole sentence: long enough to say something, short enough to be read. An item of a list may lack its point. */
 const SENTENCE_CHARS = { least: 10, item: 20, most: 420 } as const
 
-/** Scripts in which one character says as much as three, and no space stands between words. */
+/** Scripts without spaces between words, in which one character counts as three. */
 const WIDE = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]/u
 
 /** Before a number it may mean "more than". */
 const QUOTE_MARKS = /^[ \t]*(?:>[ \t]*)+(?![ \t>\d=])/gmu
 
-/** A document as it is read: every end of a line is one character, and what nobody sees and marks of quotes are gone. */
+/** A document with plain line ends, and without invisible characters and quote marks. */
 export function readable(text: string): string {
   return visible(text.replace(/\r\n?/gu, '\n')).text.replace(QUOTE_MARKS, '')
 }
 
-/** Every run of white space is one space, and what nobody sees is gone. */
+/** With single spaces and without invisible characters. */
 export function collapsed(text: string): string {
   return spaced(visible(text).text)
 }
@@ -27,12 +27,12 @@ function spaced(text: string): string {
   return text.replace(/\s+/gu, ' ').trim()
 }
 
-/** As a model is told it: nothing in it is hidden, or looks like the end of the block it stands in. */
+/** For a prompt: without hidden text, and without anything like the end of its data block. */
 export function told(text: string): string {
   return visible(text).text.replaceAll('</', '< /')
 }
 
-/** Whether a quote stands word for word in a text, beginning on this line. */
+/** Whether a text contains a quote word for word, beginning on this line. */
 export function standsIn(text: string, quote: string, line: number): boolean {
   const lines = text.split('\n').slice(line - 1)
   const first = collapsed(lines[0] ?? '')
@@ -41,7 +41,7 @@ export function standsIn(text: string, quote: string, line: number): boolean {
   return at >= 0 && at < first.length
 }
 
-/** The first line that says anything, without what Markdown puts before a heading. */
+/** The first line with text, without Markdown heading marks. */
 export function titleOf(text: string): string {
   const line = text.split('\n').find((each) => /[\p{L}\p{N}]/u.test(each)) ?? ''
   return clippedTrimmed(collapsed(line).replace(/^#+\s*/, ''), 80)
@@ -62,7 +62,7 @@ const FENCE = /^\s*(```|~~~)/
 const HEADING = /^\s*(#{1,6}\s|\||=+\s*$|-{3,}\s*$)/
 const ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)])\s+/
 
-/** Paragraphs and list items: what a sentence cannot reach across. */
+/** Paragraphs and list items; a sentence lies within one. */
 function blocksOf(text: string): readonly Block[] {
   const blocks: Block[] = []
   let open: { lines: string[]; line: number } | null = null
@@ -85,10 +85,10 @@ function blocksOf(text: string): readonly Block[] {
   return blocks
 }
 
-/** Words that end with a point and no sentence. */
+/** Abbreviations, whose point does not end a sentence. */
 const ABBREVIATED =
   /(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Prof|Sr|Jr|No|Nos|vol|Fig|cf|viz|etc|&c|e\.g|i\.e|lb|lbs|oz|vs|approx|\p{Lu})\.$/u
-/** A point ends a sentence before what can begin one; the marks of other scripts always do. */
+/** A point ends a sentence if a sentence can begin after it; the marks of other scripts always do. */
 const ENDS = /[。！？｡।॥؟۔]["'”’)\]»」』）】》]*|[.!?…]["'”’)\]»]*(?=\s+["'“‘([«]?[\p{Lu}\p{Lt}\p{Lo}\p{N}])/gu
 const ENDED = /[.!?…。！？｡।॥؟۔]["'”’)\]»」』）】》]*$/u
 
@@ -111,7 +111,7 @@ function sentencesIn({ lines, line }: Block): readonly Sentence[] {
   return found
 }
 
-/** The block on one line, and where each of its lines begins there. */
+/** The block on one line, and the start of each of its lines in it. */
 function joined(lines: readonly string[]): { readonly text: string; readonly starts: readonly number[] } {
   let text = ''
   const starts: number[] = []
@@ -139,7 +139,7 @@ function isSentence(text: string): boolean {
   return says(text, SENTENCE_CHARS.least) && ENDED.test(text)
 }
 
-/** What leads to the items below it says nothing by itself. */
+/** An introduction to a list is not a statement. */
 function isItem(text: string): boolean {
   return says(text, SENTENCE_CHARS.item) && !/[:：]$/u.test(text)
 }
@@ -164,13 +164,13 @@ const STOP = new Set(
 const PIECES = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]|[^\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]+/gu
 const WORDS = /[\p{L}\p{M}\p{N}]+(?:['’]\p{L}+)*/gu
 
-/** The words of a text that mean something, in order, as they stand in it. */
+/** The meaningful words of a text, in order. */
 export function termsIn(text: string): readonly string[] {
   const words = wordsOf(text).flatMap((word) => (WIDE.test(word) ? segmentsOf(word) : [word]))
   return [...new Set(words.filter((word) => (word.length > 1 || WIDE.test(word)) && !STOP.has(word)))]
 }
 
-/** The stems of all words of a text. Where no space stands between words, a word is there with all its characters. */
+/** The stems of all words of a text. In scripts without spaces, all characters of a word. */
 export function stemsIn(text: string): ReadonlySet<string> {
   const words = wordsOf(text)
   if (!WIDE.test(text)) return new Set(words.map(stemOf))
@@ -186,7 +186,7 @@ function segmentsOf(run: string): readonly string[] {
   return Array.from(new Intl.Segmenter('zh', { granularity: 'word' }).segment(run), ({ segment }) => segment)
 }
 
-/** What several forms of a word have in common. Rough: it only has to find sentences. */
+/** The stem of a word. Rough: it only has to find sentences. */
 function stemOf(word: string): string {
   const singular = word
     .replace(/ies$/, 'y')

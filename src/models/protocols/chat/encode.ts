@@ -1,11 +1,14 @@
-// A request as one body for `POST /chat/completions`: all that stands around the conversation, which is messages.ts.
-import type { Json } from '../../../kernel/content.ts'
+// A request as the JSON body of `POST /chat/completions`. Answers are read in chat.ts.
+import type { Json, Part } from '../../../kernel/content.ts'
 import type { OutputSchema, Request, ToolSchema } from '../../../kernel/ports.ts'
 import type { Encoded, Quirks, Settings, Target } from '../protocol.ts'
-import { idPatterns, sound } from '../sound.ts'
+import { idPatterns, sound, type SoundCall, type Turn } from '../sound.ts'
 import { isStrict } from '../strict.ts'
-import { toolSchema } from '../tool-schema.ts'
-import { marked, messageList, systemMessage } from './messages.ts'
+import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
+import type { Message } from '../../../kernel/transcript.ts'
+import { bodyOf, json } from '../json.ts'
+import { mediaOf, unseen } from '../media.ts'
+import { type JsonObject, isObject } from '../../../view/json.ts'
 
 export function encode(request: Request, target: Target): Encoded {
   const { settings, quirks } = target
@@ -24,7 +27,7 @@ export function encode(request: Request, target: Target): Encoded {
   if (settings.reasoning !== undefined && !lacks.has('reasoning')) {
     for (const [name, value] of Object.entries(reasoningOf(settings.reasoning, quirks))) set(name, value)
   }
-  // The host moves this mark along by itself: no message changes because of it.
+  // The host moves this cache mark by itself, so no message changes because of it.
   if (marks) set('cache_control', { type: 'ephemeral' })
   const tools = toolList(request, !lacks.has('strict'))
   if (tools !== '') fields.set('tools', `[${tools}]`)
@@ -34,14 +37,7 @@ export function encode(request: Request, target: Target): Encoded {
     set('response_format', formatOf(request.output, !lacks.has('strict')))
   }
   fields.set('messages', `[${systemMessage(request.instructions, marks)}${messageList(turns, target)}]`)
-  for (const [name, value] of Object.entries(settings.body ?? {})) {
-    fields.delete(name)
-    set(name, value)
-  }
-  // Not by join, which would copy the whole history once more.
-  let body = ''
-  for (const [name, text] of fields) body += `${body === '' ? '{' : ','}${JSON.stringify(name)}:${text}`
-  return { path: '/chat/completions', headers: {}, body: `${body}}` }
+  return { path: '/chat/completions', headers: {}, body: bodyOf(fields, settings.body) }
 }
 
 type Asked = NonNullable<Settings['reasoning']>
@@ -55,18 +51,16 @@ function reasoningOf(asked: Asked, { reasoningField }: Quirks): Readonly<Record<
   return { reasoning_effort: effortOf(asked) }
 }
 
-/** A budget is told in words here: most hosts take no number. */
+/** A token budget becomes an effort: most hosts take no number. */
 function effortOf(asked: Asked): string {
   if (typeof asked === 'string') return asked === 'off' ? 'none' : asked
   return asked.budgetTokens < 4_096 ? 'low' : asked.budgetTokens < 16_384 ? 'medium' : 'high'
 }
 
-const OUTPUT_TOOL = 'Gives the final answer. Call it once, alone, when the work is done.'
-
 type Listed = { readonly strict: boolean; readonly text: string }
 const listed = new WeakMap<readonly ToolSchema[], Listed>()
 
-/** In the given order, and always all of them: the cache begins with them. */
+/** In the given order, and always all of them: the cached prefix begins with the tools. */
 function toolList({ tools, output }: Request, strict: boolean): string {
   const before = listed.get(tools)
   const text =
@@ -86,10 +80,10 @@ function toolJson({ name, description, parameters }: ToolSchema, strict: boolean
   return JSON.stringify({ type: 'function', function: called })
 }
 
-/** Null leaves it to the host, which then lets the model decide. */
+/** Null leaves the field out; the model then decides. */
 function choiceOf({ tools, allow, output }: Request, { settings, quirks }: Target): Json {
   if (output?.mode !== 'tool') return allow === 'none' ? 'none' : null
-  // A model that thinks cannot be forced, and hosts with a field for thoughts have models that think unasked.
+  // A reasoning model cannot be forced, and hosts with a reasoning field have models that reason without being asked.
   const thinks = quirks.reasoningField !== undefined && settings.reasoning !== 'off'
   const alone = tools.length === 0 || allow === 'none'
   return alone && !thinks ? { type: 'function', function: { name: output.name } } : null
@@ -98,4 +92,185 @@ function choiceOf({ tools, allow, output }: Request, { settings, quirks }: Targe
 function formatOf({ name, schema, strict }: OutputSchema, known: boolean): Json {
   const kept: Json = known ? { strict: strict && isStrict(schema) } : {}
   return { type: 'json_schema', json_schema: { name, schema, ...kept } }
+}
+
+// The conversation as messages. The JSON of each message is cached, so a long history is not serialised again for every
+// request. Later messages never change earlier ones.
+
+type Assistant = Extract<Turn, { type: 'assistant' }>
+type Data = Extract<Part, { type: 'data' }>
+type Reasoning = Extract<Part, { type: 'reasoning' }>
+
+/** Only Anthropic's models need cache marks. */
+function marked({ model, settings, quirks }: Target): boolean {
+  return quirks.cacheMarks === true && settings.cache !== false && /anthropic|claude/i.test(model)
+}
+
+/** Marked in every request or in none, so the message does not change. */
+function systemMessage(instructions: string, marks: boolean): string {
+  if (instructions.trim() === '') return ''
+  const text: Json = { type: 'text', text: instructions, cache_control: { type: 'ephemeral' } }
+  return `${json({ role: 'system', content: marks ? [text] : instructions })},`
+}
+
+/** Everything besides the turn that its JSON depends on. */
+type Sending = {
+  readonly key: string
+  readonly endpoint: string
+  readonly images: boolean
+  readonly files: boolean
+  /** Reasoning is sent back unchanged; signed reasoning only if it came after `sealedAfter`. */
+  readonly thinks: boolean
+  readonly sealedAfter: number
+  /** A user message may not follow a tool result directly. */
+  readonly bridges: boolean
+  readonly field: Target['quirks']['reasoningField']
+}
+
+/** Mistral requires an assistant message between tool results and a user message. */
+const BRIDGE = '{"role":"assistant","content":"(The results are noted.)"}'
+
+/** Hosts refuse an empty conversation. */
+const NOTHING_SAID = '{"role":"user","content":"(no message)"}'
+
+type SentList = {
+  readonly key: string
+  readonly turns: readonly Turn[]
+  readonly text: string
+  /** The list ends with tool results. */
+  readonly results: boolean
+}
+/** The list as last sent, by its first turn. The next list nearly always begins with it. */
+const sentLists = new WeakMap<Turn, SentList>()
+
+/** The messages, separated by commas. */
+function messageList(turns: readonly Turn[], target: Target): string {
+  const sending = sendingTo(target)
+  const [first] = turns
+  if (first === undefined) return NOTHING_SAID
+  const before = sentLists.get(first)
+  const same = before?.key === sending.key && before.turns.every((turn, at) => turn === turns[at])
+  let { text, results } = same ? before : { text: '', results: false }
+  for (let at = same ? before.turns.length : 0; at < turns.length; at++) {
+    const turn = turns[at] as Turn
+    const more = writtenOf(turn, sending)
+    if (more === '') continue
+    const bridge = sending.bridges && results && turn.type === 'user' ? `${BRIDGE},` : ''
+    text = text === '' ? more : `${text},${bridge}${more}`
+    results = turn.type === 'assistant' && turn.results.length > 0
+  }
+  sentLists.set(first, { key: sending.key, turns, text, results })
+  return text === '' ? NOTHING_SAID : text
+}
+
+function sendingTo({ endpoint, settings, quirks, sealedAfter = 0 }: Target): Sending {
+  const [images, files] = [!quirks.lacks?.includes('images'), !quirks.lacks?.includes('files')]
+  const thinks = settings.reasoning !== 'off'
+  const field = quirks.reasoningField
+  const bridges = quirks.lacks?.includes('user_after_tool') === true
+  const key = JSON.stringify([endpoint, images, files, thinks, sealedAfter, bridges, field])
+  return { key, endpoint, images, files, thinks, sealedAfter, bridges, field }
+}
+
+type Written = { readonly key: string; readonly turn: Turn; readonly text: string }
+const written = new WeakMap<Message, Written>()
+
+function writtenOf(turn: Turn, sending: Sending): string {
+  const before = written.get(turn.of)
+  if (before?.key === sending.key && isSame(before.turn, turn)) return before.text
+  const text = turn.type === 'user' ? userMessage(turn.parts, sending) : assistantMessages(turn, sending)
+  written.set(turn.of, { key: sending.key, turn, text })
+  return text
+}
+
+/** Results carry the ids of their calls, so a remapped id shows here too. */
+function isSame(before: Turn, now: Turn): boolean {
+  if (before === now || before.type === 'user' || now.type === 'user') return before.type === now.type
+  if (before.results.length !== now.results.length) return false
+  return before.results.every(({ id, content }, i) => id === now.results[i]?.id && content === now.results[i]?.content)
+}
+
+function userMessage(parts: readonly Part[], sending: Sending): string {
+  const content = parts.flatMap((part) => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }]
+    return part.type === 'data' ? [dataPart(part, sending)] : []
+  })
+  if (content.length === 0) return ''
+  const texts = content.flatMap((part) => ('text' in part ? [part.text] : []))
+  return json({ role: 'user', content: texts.length === content.length ? texts.join('\n\n') : content })
+}
+
+/** https://platform.openai.com/docs/guides/images-vision and …/guides/pdf-files */
+const IMAGES = /^image\/(png|jpeg|webp|gif)$/
+const FILES = /^application\/pdf$/
+const IMAGE_CHARS_MAX = 20_971_520
+const FILE_CHARS_MAX = 33_554_432
+
+function dataPart(part: Data, { images, files }: Sending) {
+  const media = mediaOf(part.media)
+  const url = `data:${media};base64,${part.data}`
+  if (images && IMAGES.test(media) && url.length <= IMAGE_CHARS_MAX) return { type: 'image_url', image_url: { url } }
+  if (files && FILES.test(media) && url.length <= FILE_CHARS_MAX) {
+    return { type: 'file', file: { filename: part.name ?? 'file.pdf', file_data: url } }
+  }
+  return { type: 'text', text: unseen(part) }
+}
+
+/** The message and the results of its calls; empty if a host would accept none of it. */
+function assistantMessages(turn: Assistant, sending: Sending): string {
+  const { texts, thoughts, plain, details, extras } = sorted(turn, sending)
+  if (turn.calls.length === 0 && texts.length + thoughts.length === 0) return ''
+  const content = [...thoughts, ...texts].join('\n\n')
+  const fields = [`"role":"assistant","content":${content === '' ? 'null' : json(content)}`]
+  // Signed reasoning must go back byte for byte.
+  if (details.length > 0) fields.push(`"reasoning_details":${JSON.stringify(details)}`)
+  const bare = details.length === 0 || sending.field === 'reasoning_content'
+  if (bare && turn.calls.length > 0 && sending.thinks) fields.push(...plainReasoning(plain, sending))
+  if (turn.calls.length > 0) {
+    const calls = turn.calls.map((call, at) => toolCall(call, extras.get(at)))
+    fields.push(`"tool_calls":[${calls.join(',')}]`)
+  }
+  const results = turn.results.map(({ id, content: said }) => json({ role: 'tool', tool_call_id: id, content: said }))
+  return [`{${fields.join(',')}}`, ...results].join(',')
+}
+
+/** Unsigned reasoning goes back only beside calls: elsewhere hosts ignore or refuse it. */
+function plainReasoning(plain: readonly string[], { field }: Sending): readonly string[] {
+  if (field === undefined) return []
+  const name = field === 'reasoning_content' ? field : 'reasoning'
+  if (plain.length > 0) return [`"${name}":${json(plain.join('\n\n'))}`]
+  // DeepSeek and Moonshot refuse a call without this field, and treat an empty string as missing.
+  return field === 'reasoning_content' ? [`"${name}":" "`] : []
+}
+
+function sorted({ of, parts }: Assistant, sending: Sending) {
+  const signed = sending.thinks && of.seq > sending.sealedAfter
+  const [texts, thoughts, plain]: [string[], string[], string[]] = [[], [], []]
+  const details: Json[] = []
+  const extras = new Map<number, Json>()
+  for (const part of parts) {
+    if (part.type === 'text') texts.push(part.text)
+    if (part.type === 'data') texts.push(unseen(part))
+    if (part.type !== 'reasoning') continue
+    const own = ownData(part, sending.endpoint)
+    const { reasoning_details: list, extra_content: extra } = own?.data ?? {}
+    if (extra !== undefined) extras.set(own?.at ?? 0, extra)
+    else if (signed && Array.isArray(list)) details.push(...(list as readonly Json[]))
+    else if (part.text.trim() === '') continue
+    // Without provider data it is plain text, which any provider may have written.
+    else if (sending.thinks && sending.field !== undefined && part.opaque === undefined) plain.push(part.text)
+    else thoughts.push(`<thinking>\n${part.text}\n</thinking>`)
+  }
+  return { texts, thoughts, plain, details, extras }
+}
+
+/** The data this endpoint attached to its own reasoning. */
+function ownData({ opaque }: Reasoning, endpoint: string): { readonly at: number; readonly data: JsonObject } | null {
+  if (!isObject(opaque) || opaque['by'] !== endpoint || !isObject(opaque['data'])) return null
+  return { at: typeof opaque['at'] === 'number' ? opaque['at'] : 0, data: opaque['data'] }
+}
+
+function toolCall({ id, tool, args, raw = json(args) }: SoundCall, extra: Json | undefined): string {
+  const called = json({ id, type: 'function', function: { name: tool, arguments: raw } })
+  return extra === undefined ? called : `${called.slice(0, -1)},"extra_content":${JSON.stringify(extra)}}`
 }

@@ -1,18 +1,15 @@
-// What a stream of chunks came to: a Reply if the host said that it was done and nothing was wrong, else a failure.
-import type { Json, Mutable, Part } from '../../../kernel/content.ts'
+// The state of a Chat Completions answer while it streams, and the Reply or failure it becomes. It reads no chunks: chat.ts does.
+import type { Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
 import type { ModelFailure, Reply } from '../../../kernel/ports.ts'
 import { failure, failureOf } from '../../http/failures.ts'
-import type { Opaque } from '../protocol.ts'
-import { isWhole } from './calls.ts'
-import { isSigned } from './details.ts'
-import type { ChatState } from './state.ts'
+import type { Opaque, Target } from '../protocol.ts'
 import { type JsonObject, isObject, stringOf } from '../../../view/json.ts'
 
 export function resultOf(state: ChatState): Reply | ModelFailure {
   const { failed, broken, stopped, done, usage, cost } = state
   if (failed !== null) return withPartial(failed, state)
   if (broken) return withPartial(failure('network', 'The stream was damaged: an event could not be read.'), state)
-  // Nobody said that the arguments are all there.
+  // Without a stop reason, arguments that are not valid JSON were cut off.
   const cut = stopped === null && state.calls.some(({ args }) => args !== '' && !isWhole(args))
   if ((stopped === null && !done) || cut) {
     return withPartial(failure('network', 'The stream ended before the reply was complete.'), state)
@@ -21,7 +18,7 @@ export function resultOf(state: ChatState): Reply | ModelFailure {
     return withPartial(failure('server', `The provider stopped early: ${stopped}.`), state)
   }
   const finish = finishOf(state)
-  // What was asked for before a refusal is not asked for any more.
+  // A refusal cancels the calls made before it.
   const calls = finish === 'refusal' ? [] : state.calls
   const asked = calls.map(({ id, tool, args }) => ({ id, tool, args }))
   const reply: Mutable<Reply> = { type: 'reply', parts: partsOf(state, calls), calls: asked, finish, usage }
@@ -32,16 +29,16 @@ export function resultOf(state: ChatState): Reply | ModelFailure {
 const [FAILED, REFUSED, LENGTH, FINE] = [3, 2, 1, 0]
 const WEIGHTS: Readonly<Record<string, number>> = {
   error: FAILED,
-  // DeepSeek's and vLLM's words for an answer that was given up.
+  // DeepSeek and vLLM: the answer was abandoned.
   insufficient_system_resource: FAILED,
   abort: FAILED,
   length: LENGTH,
-  // Mistral's word for the end of its context.
+  // Mistral: the context is full.
   model_length: LENGTH,
   max_tokens: LENGTH,
 }
 
-/** How much a reason to stop says. Gemini adds its own words after a colon. */
+/** How bad a stop reason is. Gemini adds its own words after a colon. */
 export function weightOf(reason: string): number {
   if (reason.startsWith('content_filter')) return REFUSED
   return Object.hasOwn(WEIGHTS, reason) ? (WEIGHTS[reason] ?? FINE) : FINE
@@ -78,12 +75,12 @@ function opaqueOf({ by, model }: ChatState, at: number, data: Json): Opaque {
   return { by, model, at, data }
 }
 
-/** A call that began is output too: then the partial text is there, and empty. */
+/** A call that began counts as output: the partial text is then set, even if empty. */
 function withPartial(failed: ModelFailure, { text, calls }: ChatState): ModelFailure {
   return text === '' && calls.length === 0 ? failed : { ...failed, partial: text }
 }
 
-/** An error inside a stream that began well: as an object, as a sentence, or as the chunk itself. */
+/** An error inside a stream: as an object, as a string, or as the chunk itself. */
 export function troubleOf(chunk: JsonObject, event: string): ModelFailure | null {
   const { error } = chunk
   if (isObject(error)) return troubled(error)
@@ -100,6 +97,218 @@ function troubled(error: JsonObject): ModelFailure {
   )
   const message = stringOf(error['message']) || 'The provider reported an error without a message.'
   const failed = failureOf({ ...status, ...(word === undefined ? {} : { code: word }), message })
-  // It had begun to answer, so what it cannot name is its own trouble.
+  // The host had begun to answer, so an unclassified error counts as a server error.
   return failed.class === 'other' ? failure('server', failed.message) : failed
+}
+
+export type ChatState = {
+  readonly by: string
+  readonly model: string
+  /** How many parts and calls have begun. */
+  readonly begun: number
+  readonly text: string
+  /** The position of the text among the parts and calls; -1 before it begins. */
+  readonly textPart: number
+  readonly reasoning: string
+  readonly reasoningPart: number
+  /** How many calls had begun before the reasoning. */
+  readonly reasoningAt: number
+  readonly details: readonly JsonObject[]
+  readonly calls: readonly CallState[]
+  readonly refused: boolean
+  /** The host's stop reason; null while it streams. */
+  readonly stopped: string | null
+  /** `[DONE]` has come. */
+  readonly done: boolean
+  readonly usage: Usage | null
+  readonly cost: number | undefined
+  readonly failed: ModelFailure | null
+  readonly broken: boolean
+  /** The surroundings of the last text-only chunk, and how many more times to look for them. */
+  readonly alike: Alike | null
+  readonly alikeTries: number
+}
+
+export type CallState = {
+  readonly index: number | null
+  readonly id: string
+  readonly tool: string
+  readonly args: string
+  /** Its position among the parts and calls of the reply. */
+  readonly part: number
+  /** Gemini's signature of the call; it is sent back with the call. */
+  readonly extra: Json | undefined
+}
+
+/** The JSON of a chunk before and after its text value. */
+export type Alike = { readonly before: string; readonly after: string }
+
+const ALIKE_TRIES = 16
+
+export function begin({ endpoint, model }: Target): ChatState {
+  return {
+    by: endpoint,
+    model,
+    begun: 0,
+    text: '',
+    textPart: -1,
+    reasoning: '',
+    reasoningPart: -1,
+    reasoningAt: 0,
+    details: [],
+    calls: [],
+    refused: false,
+    stopped: null,
+    done: false,
+    usage: null,
+    cost: undefined,
+    failed: null,
+    broken: false,
+    alike: null,
+    alikeTries: ALIKE_TRIES,
+  }
+}
+
+/** Field by field: a spread of this many fields is the largest cost of a delta, and a reply has thousands of deltas. */
+export function draftOf(state: ChatState): Mutable<ChatState> {
+  return {
+    by: state.by,
+    model: state.model,
+    begun: state.begun,
+    text: state.text,
+    textPart: state.textPart,
+    reasoning: state.reasoning,
+    reasoningPart: state.reasoningPart,
+    reasoningAt: state.reasoningAt,
+    details: state.details,
+    calls: state.calls,
+    refused: state.refused,
+    stopped: state.stopped,
+    done: state.done,
+    usage: state.usage,
+    cost: state.cost,
+    failed: state.failed,
+    broken: state.broken,
+    alike: state.alike,
+    alikeTries: state.alikeTries,
+  }
+}
+
+export function isWhole(args: string): boolean {
+  try {
+    JSON.parse(args)
+    return true
+  } catch {
+    return false
+  }
+}
+
+// Usage and cost, from the different shapes hosts report them in. An impossible number counts as not reported.
+
+/** At the top of the chunk, inside `x_groq` (Groq), or on the choice (Moonshot). Undefined: not in this chunk. */
+export function usageIn(chunk: JsonObject, choice: JsonObject | null): JsonObject | undefined {
+  if (isObject(chunk['usage'])) return chunk['usage']
+  const groq = chunk['x_groq']
+  if (isObject(groq) && isObject(groq['usage'])) return groq['usage']
+  return choice !== null && isObject(choice['usage']) ? choice['usage'] : undefined
+}
+
+export function usageOf(told: JsonObject): Usage | null {
+  const prompt = isObject(told['prompt_tokens_details']) ? told['prompt_tokens_details'] : {}
+  const completion = isObject(told['completion_tokens_details']) ? told['completion_tokens_details'] : {}
+  const input = count(told['prompt_tokens'])
+  const written = count(prompt['cache_write_tokens'])
+  const output = count(told['completion_tokens'])
+  const reasoning = count(completion['reasoning_tokens'])
+  const total = count(told['total_tokens'])
+  // The field names of OpenAI, Moonshot and DeepSeek.
+  const cached = count(prompt['cached_tokens'] ?? told['cached_tokens'] ?? told['prompt_cache_hit_tokens'])
+  if ([input, written, output, reasoning, total, cached].some(Number.isNaN)) return null
+  if (input === undefined || output === undefined) return null
+  const fromCache = (cached ?? 0) + (written ?? 0)
+  const usage: Mutable<Usage> = {
+    // A host that counts cached tokens outside its input shows it by a cache count larger than the input.
+    inputTokens: fromCache > input ? input + fromCache : input,
+    // xAI and Gemini count reasoning in the total, not in the completion.
+    outputTokens: Math.max(output, (total ?? 0) - input),
+  }
+  if (cached !== undefined) usage.cachedTokens = cached
+  if (written !== undefined) usage.cacheWriteTokens = written
+  if (reasoning !== undefined) usage.reasoningTokens = reasoning
+  return usage
+}
+
+/** Millionths of a dollar, if the host reports its charge: OpenRouter in dollars, xAI in ticks. */
+export function costOf(told: JsonObject): number | undefined {
+  const ticks = told['cost_in_usd_ticks']
+  if (isAmount(ticks)) return millionths(ticks / 10_000)
+  const { cost, cost_details: details } = told
+  if (!isAmount(cost)) return undefined
+  // With the user's own provider key, `cost` is only OpenRouter's fee.
+  const behind = told['is_byok'] === true && isObject(details) ? details['upstream_inference_cost'] : 0
+  return millionths((cost + (isAmount(behind) ? behind : 0)) * 1_000_000)
+}
+
+/** Rounded up, ignoring floating-point noise. */
+function millionths(amount: number): number | undefined {
+  const rounded = Math.max(0, Math.ceil(amount - 1e-6))
+  return Number.isSafeInteger(rounded) ? rounded : undefined
+}
+
+function count(value: unknown): number | undefined {
+  if (value === undefined || value === null) return undefined
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : Number.NaN
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+}
+
+// OpenRouter's `reasoning_details`, streamed in fragments: text grows by index, a signature closes a block, and encrypted blocks
+// are kept unchanged. The list is sent back whole and in the order received.
+
+/** More than any reply has. */
+export const DETAILS_MAX = 1_024
+
+/** The fields that come in fragments, by the type of the entry. */
+const GROWING: Readonly<Record<string, 'text' | 'summary'>> = {
+  'reasoning.text': 'text',
+  'reasoning.summary': 'summary',
+}
+
+export function detailText(detail: JsonObject): string {
+  const field = GROWING[stringOf(detail['type'])]
+  return field === undefined ? '' : stringOf(detail[field])
+}
+
+/** The list with this fragment in it. The list given is not changed. */
+export function withDetail(details: readonly JsonObject[], fragment: JsonObject): readonly JsonObject[] {
+  const field = GROWING[stringOf(fragment['type'])]
+  if (field === undefined) return [...details, fragment]
+  const at = details.findLastIndex(
+    (known) => known['type'] === fragment['type'] && known['index'] === fragment['index'],
+  )
+  const known = details[at]
+  // A signed block is finished: more text begins the next one.
+  const finished = known === undefined || (stringOf(known['signature']) !== '' && stringOf(fragment[field]) !== '')
+  return finished ? [...details, fragment] : details.with(at, grown(known, fragment, field))
+}
+
+/** Whether a block is signed or encrypted. If none is, the plain text is enough. */
+function isSigned(details: readonly JsonObject[]): boolean {
+  return details.some(
+    (detail) => GROWING[stringOf(detail['type'])] === undefined || stringOf(detail['signature']) !== '',
+  )
+}
+
+export function detailsIn(value: unknown): readonly JsonObject[] {
+  if (!Array.isArray(value)) return []
+  return value.filter((entry): entry is JsonObject => isObject(entry) && typeof entry['type'] === 'string')
+}
+
+function grown(known: JsonObject, fragment: JsonObject, field: 'text' | 'summary'): JsonObject {
+  const next: Record<string, Json> = { ...known }
+  for (const [key, value] of Object.entries(fragment)) if (value !== null) next[key] = value
+  next[field] = stringOf(known[field]) + stringOf(fragment[field])
+  return next
 }

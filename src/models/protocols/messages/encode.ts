@@ -1,13 +1,14 @@
-// A request as the body of POST /v1/messages. The conversation in it is turns.ts; this is all that stands around it.
-import type { Json } from '../../../kernel/content.ts'
+// A request as the JSON body of `POST /v1/messages`. Answers are read in messages.ts.
+import type { Json, BlobRef, Frozen, Part } from '../../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../../kernel/ports.ts'
 import type { Encoded, Target } from '../protocol.ts'
-import { sound } from '../sound.ts'
-import { toolSchema } from '../tool-schema.ts'
-import { readerOf, textBlock } from './blocks.ts'
-import { json } from '../json.ts'
-import { type Thinking, thinkingOf, unthinking } from './thinking.ts'
-import { linesOf, loopThinks, messageList, withMark } from './turns.ts'
+import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
+import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
+import { bodyOf, json } from '../json.ts'
+import { type Thinking, thinkingOf, unthinking } from '../thinking.ts'
+import type { Message } from '../../../kernel/transcript.ts'
+import { mediaOf } from '../media.ts'
+import { isObject } from '../../../view/json.ts'
 
 const HEADERS = { 'anthropic-version': '2023-06-01' } as const
 
@@ -20,7 +21,7 @@ export function encode(request: Request, target: Target): Encoded {
   const thinking = fits ? asked : unthinking(asked)
   const lines = fits ? signed : linesOf(turns, readerOf(target, false))
   const marks = settings.cache !== false
-  const fields: readonly (readonly [string, string | null])[] = [
+  const fields: [string, string | null][] = [
     ['model', json(target.model)],
     [quirks.outputTokensField ?? 'max_tokens', json(thinking.outputTokensMax)],
     ['stream', 'true'],
@@ -32,11 +33,8 @@ export function encode(request: Request, target: Target): Encoded {
     ['temperature', thinking.temperature === null ? null : json(thinking.temperature)],
     ['messages', messageList(lines, marks)],
   ]
-  const own = Object.entries(settings.body ?? {}).map(([name, value]) => [name, json(value)] as const)
-  const kept = fields.filter(([name, value]) => value !== null && !Object.hasOwn(settings.body ?? {}, name))
-  let body = ''
-  for (const [name, value] of [...kept, ...own]) body += `${body === '' ? '{' : ','}${json(name)}:${value}`
-  return { path: '/v1/messages', headers: HEADERS, body: `${body}}` }
+  const kept = fields.filter((field): field is [string, string] => field[1] !== null)
+  return { path: '/v1/messages', headers: HEADERS, body: bodyOf(new Map(kept), settings.body) }
 }
 
 function systemOf({ instructions }: Request, marks: boolean): string | null {
@@ -45,7 +43,7 @@ function systemOf({ instructions }: Request, marks: boolean): string | null {
   return `[${marks ? withMark(block) : block}]`
 }
 
-/** In the given order, and never fewer for one request: the cache begins with them. */
+/** In the given order, and always all of them: the cached prefix begins with the tools. */
 function toolsOf({ tools, output }: Request, marks: boolean): string | null {
   const listed = tools.map(toolJson)
   if (output?.mode === 'tool') {
@@ -54,8 +52,6 @@ function toolsOf({ tools, output }: Request, marks: boolean): string | null {
   if (listed.length === 0) return null
   return `[${marks ? withMark(listed.join(',')) : listed.join(',')}]`
 }
-
-const OUTPUT_TOOL = 'Gives the final answer. Call it once, alone, when the work is done.'
 
 const tools = new WeakMap<ToolSchema, string>()
 
@@ -72,7 +68,7 @@ function choiceOf({ tools: given, allow, output }: Request, { quirks }: Target, 
   const answers = output?.mode === 'tool'
   if ((given.length === 0 && !answers) || quirks.lacks?.includes('tool_choice')) return null
   if (!answers) return allow === 'none' ? '{"type":"none"}' : '{"type":"auto"}'
-  // A model that thinks cannot be forced.
+  // A thinking model cannot be forced to call a tool.
   const forced = (given.length === 0 || allow === 'none') && !on
   return forced ? `{"type":"tool","name":${json(output.name)},"disable_parallel_tool_use":true}` : '{"type":"auto"}'
 }
@@ -84,4 +80,221 @@ function outputOf({ output }: Request, { quirks }: Target, { effort }: Thinking)
   if (effort !== null) config.effort = effort
   if (native) config.format = { type: 'json_schema', schema: output.schema }
   return json(config)
+}
+
+// The list of messages: user and assistant alternate, the user begins and ends, and tool results come first in the message after
+// their calls.
+
+/**
+ * Fills a missing user message: before a first assistant message, between two assistant messages and after a last one. Models
+ * since 4.6 refuse a list that ends with the assistant.
+ */
+const GOES_ON = textBlock('(the conversation goes on)')
+const MARK = ',"cache_control":{"type":"ephemeral"}}'
+
+/** One message. */
+type Line = {
+  readonly role: 'user' | 'assistant'
+  /** Its blocks, without the brackets. */
+  content: string
+  /** It begins with the results of calls. */
+  readonly answers: boolean
+  /** It begins with a thinking block. */
+  readonly thinks: boolean
+}
+
+/** With `marks`, the last two user messages are marked for the prompt cache: one to write now, one to read from the last request. */
+function messageList(lines: readonly Line[], marks: boolean): string {
+  // Without the second mark the cache lookup goes back only 20 blocks, and one turn can have more.
+  const marked = marks ? new Set([lines.length - 1, lines.length - 3]) : new Set<number>()
+  // Concatenation copies nothing; the body is copied once, when it is sent.
+  let list = ''
+  for (const [at, { role, content }] of lines.entries()) {
+    list += at === 0 ? '[{"role":"' : ',{"role":"'
+    list += role
+    list += '","content":['
+    list += marked.has(at) ? withMark(content) : content
+    list += ']}'
+  }
+  return `${list}]`
+}
+
+/** Adds the mark as the last field of the last block. */
+function withMark(blocks: string): string {
+  return blocks.slice(0, -1) + MARK
+}
+
+/** Whether the calls in progress began with a thinking block. True if there are none. */
+function loopThinks(lines: readonly Line[]): boolean {
+  let at = lines.length - 1
+  while (lines[at]?.answers) at -= 2
+  return lines[at + 1]?.thinks ?? true
+}
+
+function linesOf(turns: readonly Turn[], reader: Reader): readonly Line[] {
+  const lines: Line[] = []
+  const add = (role: Line['role'], content: string, begins: 'answers' | 'thinks' | null): void => {
+    const last = lines.at(-1)
+    if (content === '') return
+    if (last?.role === role) last.content += `,${content}`
+    else lines.push({ role, content, answers: begins === 'answers', thinks: begins === 'thinks' })
+  }
+  for (const turn of turns) {
+    const { said, results, thinksFirst } = written(turn, reader)
+    if (turn.type === 'user') add('user', said, null)
+    else if (said !== '') {
+      if (lines.at(-1)?.role !== 'user') add('user', GOES_ON, null)
+      add('assistant', said, thinksFirst ? 'thinks' : null)
+      add('user', results, 'answers')
+    }
+  }
+  if (lines.at(-1)?.role !== 'user') add('user', GOES_ON, null)
+  return lines
+}
+
+// One turn as content blocks. The JSON is cached, so a long history is not serialised again for every request.
+
+/** Everything besides the turn that its JSON depends on. */
+type Reader = Frozen<{
+  endpoint: string
+  model: string
+  /** Signed blocks that came after `sealedAfter` are sent back. */
+  signed: boolean
+  sealedAfter: number
+  images: boolean
+  files: boolean
+  /** All of the above as one cache key. */
+  key: string
+}>
+
+type AssistantTurn = Extract<Turn, { type: 'assistant' }>
+type UserTurn = Extract<Turn, { type: 'user' }>
+/** Blocks separated by commas, without brackets; empty if there is nothing to send. */
+type Written = Frozen<{ said: string; results: string; thinksFirst: boolean }>
+
+function readerOf({ endpoint, model, quirks, sealedAfter = 0 }: Target, signed: boolean): Reader {
+  const images = !quirks.lacks?.includes('images')
+  const files = !quirks.lacks?.includes('files')
+  const key = JSON.stringify([endpoint, model, signed, sealedAfter, images, files])
+  return { endpoint, model, signed, sealedAfter, images, files, key }
+}
+
+function textBlock(text: string): string {
+  return `{"type":"text","text":${json(text)}}`
+}
+
+/** `results` begins the user message that must follow. */
+function written(turn: Turn, reader: Reader): Written {
+  const memo = memos.get(turn.of)
+  if (memo !== undefined && memo.key === reader.key && isOf(memo, turn)) return memo
+  const fresh = turn.type === 'user' ? ofUser(turn, reader) : ofAssistant(turn, reader)
+  memos.set(turn.of, fresh)
+  return fresh
+}
+
+type Memo = Written & Frozen<{ key: string; calls: readonly SoundCall[]; answers: readonly SoundResult[] }>
+
+const memos = new WeakMap<Message, Memo>()
+
+/** Ids can be remapped and results cleared while the message stays the same, so both are compared. */
+function isOf({ calls, answers }: Memo, turn: Turn): boolean {
+  if (turn.type === 'user') return true
+  const { results } = turn
+  return (
+    calls.length === turn.calls.length &&
+    calls.every((call, i) => call.id === turn.calls[i]?.id) &&
+    answers.every((answer, i) => answer.ok === results[i]?.ok && answer.content === results[i]?.content)
+  )
+}
+
+function ofUser(turn: UserTurn, reader: Reader): Memo {
+  const blocks: string[] = []
+  for (const part of turn.parts) {
+    if (part.type === 'text') blocks.push(textBlock(part.text))
+    else if (part.type !== 'reasoning') blocks.push(fileBlock(part, reader))
+  }
+  return { said: blocks.join(','), results: '', thinksFirst: false, key: reader.key, calls: [], answers: [] }
+}
+
+function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
+  const { calls, results } = turn
+  const blocks: { readonly thinks: boolean; readonly text: string }[] = []
+  const thoughts: string[] = []
+  let called = 0
+  const callUpTo = (count: number): void => {
+    for (; called < Math.min(count, calls.length); called++) {
+      blocks.push({ thinks: false, text: callBlock(calls[called] as SoundCall) })
+    }
+  }
+  for (const part of turn.parts) {
+    if (part.type === 'text') blocks.push({ thinks: false, text: textBlock(part.text) })
+    else if (part.type !== 'reasoning') blocks.push({ thinks: false, text: textBlock(unshown(part)) })
+    else {
+      const signed = turn.of.seq > reader.sealedAfter ? signedBlock(part, reader) : null
+      if (signed !== null) {
+        callUpTo(signed.at)
+        blocks.push({ thinks: true, text: signed.text })
+      } else if (part.text.trim() !== '') thoughts.push(part.text)
+    }
+  }
+  callUpTo(calls.length)
+  // A message may not end with a thinking block: drop reasoning that was cut off.
+  while (blocks.at(-1)?.thinks) blocks.pop()
+  // Signed blocks must stay first, so unsigned reasoning is sent only if there are none.
+  if (thoughts.length > 0 && !blocks.some(({ thinks }) => thinks)) {
+    blocks.unshift({ thinks: false, text: textBlock(`<thinking>\n${thoughts.join('\n\n')}\n</thinking>`) })
+  }
+  const said = blocks.map(({ text }) => text).join(',')
+  const thinksFirst = blocks[0]?.thinks ?? false
+  return { said, results: results.map(resultBlock).join(','), thinksFirst, key: reader.key, calls, answers: results }
+}
+
+/** The provider's block and the number of calls before it; null if it may not be sent to this model. */
+function signedBlock(part: Extract<Part, { type: 'reasoning' }>, reader: Reader): { at: number; text: string } | null {
+  const { opaque } = part
+  // A signature is valid for one model only: another model of the provider refuses the whole request.
+  if (!reader.signed || !isObject(opaque) || opaque.by !== reader.endpoint || opaque.model !== reader.model) return null
+  const { data, at } = opaque
+  if (!isObject(data)) return null
+  const whole =
+    data.type === 'thinking'
+      ? typeof data.thinking === 'string' && typeof data.signature === 'string' && data.signature !== ''
+      : data.type === 'redacted_thinking' && typeof data.data === 'string'
+  return whole ? { at: typeof at === 'number' ? at : 0, text: JSON.stringify(data) } : null
+}
+
+function callBlock({ id, tool, args }: SoundCall): string {
+  return `{"type":"tool_use","id":${json(id)},"name":${json(tool)},"input":${json(args)}}`
+}
+
+function resultBlock({ id, ok, content }: SoundResult): string {
+  return `{"type":"tool_result","tool_use_id":${json(id)},"content":${json(content)}${ok ? '' : ',"is_error":true'}}`
+}
+
+const IMAGES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
+/** The API refuses a longer image, counted in base64 characters. */
+const IMAGE_CHARS_MAX = 5_242_880
+/** A request may have 32 MB in all. */
+const FILE_CHARS_MAX = 31_457_280
+
+type FilePart = Extract<Part, { type: 'data' }> | BlobRef
+
+function fileBlock(part: FilePart, { images, files }: Reader): string {
+  if (part.type === 'blob' || part.data === '') return textBlock(unshown(part))
+  const media = mediaOf(part.media)
+  const source = `"source":{"type":"base64","media_type":${json(media)},"data":${json(part.data)}}`
+  if (images && IMAGES.has(media) && part.data.length <= IMAGE_CHARS_MAX) return `{"type":"image",${source}}`
+  if (!files || media !== 'application/pdf' || part.data.length > FILE_CHARS_MAX) return textBlock(unshown(part))
+  return `{"type":"document",${source}${part.name === undefined ? '' : `,"title":${json(part.name)}`}}`
+}
+
+function unshown(part: FilePart): string {
+  const name = part.type === 'data' && part.name !== undefined ? `${part.name} ` : ''
+  const bytes = part.type === 'blob' ? part.bytes : bytesOf(part.data)
+  return `[file ${name}(${part.media}, ${bytes} bytes) cannot be shown to this model]`
+}
+
+function bytesOf(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  return Math.max(0, Math.floor((base64.length * 3) / 4) - padding)
 }

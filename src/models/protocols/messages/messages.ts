@@ -1,12 +1,12 @@
-// Anthropic's Messages API as a protocol. Its rules, and where they are published, are cited by the tests; how one request
-// is written is encode.ts, how one stream is read is stream.ts. No I/O and no keys.
+// The Messages protocol of Anthropic, and the reader of its stream, one step per event. Requests are written in encode.ts; the
+// state and the reply made of it are in reply.ts. The tests cite where the rules are published. No I/O and no keys.
 import type { Json } from '../../../kernel/content.ts'
-import { failure } from '../../http/failures.ts'
-import type { Protocol } from '../protocol.ts'
+import { failure, failureOf } from '../../http/failures.ts'
+import type { Protocol, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
-import { counted, nothingHeard, replyOf } from './reply.ts'
-import { begun, failureIn, type State, settled, step } from './stream.ts'
+import { counted, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
 import { isObject } from '../../../view/json.ts'
+import type { Delta } from '../../../kernel/ports.ts'
 
 export const messages: Protocol<State> = {
   name: 'messages',
@@ -37,4 +37,192 @@ function read(body: string): unknown {
   } catch {
     return null
   }
+}
+
+// A text delta makes one small object; the list of blocks is copied only when a block begins, ends or is resumed.
+
+/** `text` is the text so far of the block being streamed. */
+export type State = { readonly heard: Heard; readonly text: string }
+type Stepped = readonly [State, readonly Delta[]]
+type Data = Readonly<Record<string, Json>>
+
+const QUIET: readonly Delta[] = []
+
+function step(state: State, event: WireEvent): Stepped {
+  const { heard } = state
+  if (heard.ended || heard.failed !== null) return [state, QUIET]
+  const data = parsed(event.data)
+  if (data === undefined) return event.data === '' || event.data === '[DONE]' ? [state, QUIET] : broken(state)
+  if (!isObject(data)) return [state, QUIET]
+  switch (typeof data.type === 'string' ? data.type : event.event) {
+    case 'content_block_delta':
+      return isObject(data.delta) ? delta(state, data.index, data.delta) : broken(state)
+    case 'content_block_start':
+      return start(state, data)
+    case 'content_block_stop':
+      return stop(state, data.index)
+    case 'message_start': {
+      const usage = isObject(data.message) ? data.message.usage : undefined
+      return [{ ...state, heard: { ...heard, counts: counted(heard.counts, usage) } }, QUIET]
+    }
+    case 'message_delta': {
+      const reason = isObject(data.delta) ? data.delta.stop_reason : null
+      const counts = counted(heard.counts, data.usage)
+      return [{ ...state, heard: { ...heard, counts, stop: typeof reason === 'string' ? reason : heard.stop } }, QUIET]
+    }
+    case 'message_stop':
+      return [{ ...state, heard: { ...heard, ended: true } }, QUIET]
+    case 'error':
+      return [{ ...state, heard: { ...heard, failed: failureIn(data) } }, QUIET]
+    default:
+      return [state, QUIET]
+  }
+}
+
+/** All blocks with all of their text. */
+function settled({ heard, text }: State): Heard {
+  const { blocks, now } = heard
+  const said = blocks[now]
+  return said === undefined ? heard : { ...heard, blocks: blocks.with(now, { ...said, text }), now: -1 }
+}
+
+function failureIn(data: Data): ReturnType<typeof failureOf> {
+  const { type, message } = isObject(data.error) ? data.error : { type: null, message: data.error }
+  const code = typeof type === 'string' ? type : 'api_error'
+  return failureOf({
+    code,
+    message: typeof message === 'string' ? message : 'The provider did not say what went wrong.',
+  })
+}
+
+/** Adds a block and its position. A known index is not added again. Null if the block is invalid. */
+function begun(heard: Heard, index: Json | undefined, given: Json | undefined): Heard | null {
+  if (typeof index !== 'number' || !isObject(given)) return null
+  if (heard.blocks.some((block) => block.index === index)) return heard
+  const type = typeOf(given)
+  if (type === 'call' && typeof given.name !== 'string') return null
+  if (type !== 'other' && !isWritable(given)) return null
+  const said = type === 'text' ? given.text : type === 'thinking' ? given.thinking : ''
+  const signature = typeof given.signature === 'string' ? given.signature : ''
+  const text = typeof said === 'string' ? said : ''
+  const counts = type === 'call' || type === 'redacted' || text !== '' || signature !== ''
+  const part = counts && type !== 'other' ? heard.parts : -1
+  const block: Block = { index, type, text, signature, open: true, part, at: heard.calls, given }
+  return {
+    ...heard,
+    blocks: [...heard.blocks, block],
+    now: heard.blocks.length,
+    parts: heard.parts + (part === -1 ? 0 : 1),
+    calls: heard.calls + (type === 'call' ? 1 : 0),
+  }
+}
+
+const TYPES: ReadonlyMap<Json | undefined, Block['type']> = new Map([
+  ['text', 'text'],
+  ['thinking', 'thinking'],
+  ['redacted_thinking', 'redacted'],
+  ['tool_use', 'call'],
+])
+
+function typeOf(given: Data): Block['type'] {
+  return TYPES.get(given.type) ?? 'other'
+}
+
+/** JSON nested too deeply to serialise can be neither stored nor sent back. */
+function isWritable(given: Data): boolean {
+  try {
+    return JSON.stringify(given) !== ''
+  } catch {
+    return false
+  }
+}
+
+function parsed(data: string): Json | undefined {
+  try {
+    return JSON.parse(data) as Json
+  } catch {
+    return undefined
+  }
+}
+
+function broken(state: State): Stepped {
+  return [{ ...state, heard: { ...state.heard, broken: true } }, QUIET]
+}
+
+function start(state: State, data: Data): Stepped {
+  const before = settled(state)
+  const heard = begun(before, data.index, data.content_block)
+  if (heard === null) return broken(state)
+  // A known index: the block being streamed goes on.
+  if (heard === before) return [state, QUIET]
+  const { type, text, part } = heard.blocks[heard.now] as Block
+  const next = { heard, text }
+  return [next, text === '' ? QUIET : [{ kind: type === 'text' ? 'text' : 'reasoning', part, text }]]
+}
+
+function stop(state: State, index: Json | undefined): Stepped {
+  const heard = settled(state)
+  const at = heard.blocks.findIndex((block) => block.index === index && block.open)
+  if (at === -1) return [state, QUIET]
+  const blocks = heard.blocks.with(at, { ...(heard.blocks[at] as Block), open: false })
+  return [{ heard: { ...heard, blocks }, text: '' }, QUIET]
+}
+
+function delta(
+  state: State,
+  index: Json | undefined,
+  { type, text, thinking, partial_json, signature }: Data,
+): Stepped {
+  const here = at(state, index)
+  // The block was never started, or has ended.
+  if (here === null) return [state, QUIET]
+  switch (type) {
+    case 'text_delta':
+      return say(here, 'text', 'text', text)
+    case 'thinking_delta':
+      return say(here, 'thinking', 'reasoning', thinking)
+    case 'input_json_delta':
+      return say(here, 'call', 'arguments', partial_json)
+    case 'signature_delta':
+      return sign(here, signature)
+    default:
+      return [state, QUIET]
+  }
+}
+
+/** The state in which the block with this index is the one being streamed. */
+function at(state: State, index: Json | undefined): State | null {
+  const { blocks, now } = state.heard
+  const block = blocks[now]
+  if (block !== undefined && block.index === index) return state
+  const found = blocks.findIndex((other) => other.index === index && other.open)
+  if (found === -1) return null
+  return { heard: { ...settled(state), now: found }, text: (blocks[found] as Block).text }
+}
+
+function say(state: State, type: Block['type'], kind: Delta['kind'], text: Json | undefined): Stepped {
+  const { heard } = state
+  const block = heard.blocks[heard.now] as Block
+  if (typeof text !== 'string') return broken(state)
+  if (block.type !== type || text === '') return [state, QUIET]
+  if (block.part !== -1) {
+    return [{ heard, text: state.text + text }, [{ kind, part: block.part, text }]]
+  }
+  return [{ heard: placed(heard, block), text: state.text + text }, [{ kind, part: heard.parts, text }]]
+}
+
+function sign(state: State, signature: Json | undefined): Stepped {
+  const { heard, text } = state
+  const block = heard.blocks[heard.now] as Block
+  if (typeof signature !== 'string') return broken(state)
+  if (block.type !== 'thinking' || signature === '') return [state, QUIET]
+  const signed = { ...block, signature }
+  if (block.part === -1) return [{ heard: placed(heard, signed), text }, QUIET]
+  return [{ heard: { ...heard, blocks: heard.blocks.with(heard.now, signed) }, text }, QUIET]
+}
+
+/** A block gets its position with its first content; an empty block gets none. */
+function placed(heard: Heard, block: Block): Heard {
+  const blocks = heard.blocks.with(heard.now, { ...block, part: heard.parts })
+  return { ...heard, blocks, parts: heard.parts + 1 }
 }

@@ -1,4 +1,4 @@
-// What a stream of Anthropic's events has said so far, and the reply it adds up to. It reads no events: stream.ts does.
+// The state of an Anthropic answer while it streams, and the Reply or failure it becomes. It reads no events: messages.ts does.
 import type { Frozen, Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
 import type { ModelFailure, Reply, ReplyCall } from '../../../kernel/ports.ts'
 import { failure } from '../../http/failures.ts'
@@ -7,25 +7,25 @@ import { isObject, stringOf } from '../../../view/json.ts'
 
 export type Block = Frozen<{
   index: number
-  /** `other` is whatever the provider ran itself, and what nobody knows yet: never a call of ours. */
+  /** `other` is a tool the provider ran itself, or an unknown type: never one of our calls. */
   type: 'text' | 'thinking' | 'redacted' | 'call' | 'other'
   /** The text, the thought, or the arguments of a call. */
   text: string
   signature: string
   open: boolean
-  /** Its place among the parts and calls of the reply; -1 while there is nothing in it. */
+  /** Its position among the parts and calls of the reply; -1 while it is empty. */
   part: number
   /** How many calls began before it. */
   at: number
-  /** The block as it was started, with fields nobody here knows. */
+  /** The block as the provider started it, with unknown fields. */
   given: Readonly<Record<string, Json>>
 }>
 
-/** All but the text that is being said. */
+/** Everything but the text of the block being streamed. */
 export type Heard = Frozen<{
   target: Target
   blocks: readonly Block[]
-  /** Which of the blocks is being said, -1 for none. Its text is in the state until another one begins. */
+  /** The index of the block being streamed, or -1. Its text is in `State.text` until another block begins. */
   now: number
   parts: number
   calls: number
@@ -36,7 +36,7 @@ export type Heard = Frozen<{
   counts: Counts
 }>
 
-/** What was told of tokens and cost. Every number only grows, so the largest one told is the last. */
+/** Reported tokens and cost. The numbers only grow, so the largest one is the latest. */
 export type Counts = Frozen<{
   input?: number
   output?: number
@@ -63,7 +63,7 @@ export function nothingHeard(target: Target): Heard {
   }
 }
 
-/** A paused turn would go on from the provider's own tool calls, which are not kept: it is cut like the others. */
+/** A paused turn would continue from the provider's own tool calls, which are not stored: treat it as cut off. */
 const CUT: ReadonlySet<string | null> = new Set(['max_tokens', 'model_context_window_exceeded', 'pause_turn'])
 
 /** `blocks` of `heard` must hold all of their text. */
@@ -79,17 +79,17 @@ export function replyOf(heard: Heard): Reply | ModelFailure {
     return withPartial(failure('network', 'The stream ended inside the arguments of a call.'), blocks)
   }
   const parts = blocks.flatMap((block) => partOf(block, heard.target))
-  // What was asked for before a refusal is not asked for any more.
+  // A refusal cancels the calls made before it.
   const calls = refused ? [] : blocks.filter(({ type }) => type === 'call').map(callOf)
   const finish = refused ? 'refusal' : cut ? 'length' : calls.length > 0 ? 'calls' : 'stop'
   const reply: Mutable<Reply> = { type: 'reply', parts, calls, finish, usage: usageOf(heard.counts) }
   const { dollars } = heard.counts
-  // Rounded to a billionth first, or the error of the multiplication would be rounded up to a millionth.
+  // Round away floating-point noise first, or it would be rounded up to a whole millionth.
   if (dollars !== undefined) reply.cost = Math.ceil(Number((dollars * 1e6).toFixed(3)))
   return reply
 }
 
-/** A call that began is output too: then the partial text is there, and empty. */
+/** A call that began counts as output: the partial text is then set, even if empty. */
 function withPartial(failed: ModelFailure, blocks: readonly Block[]): ModelFailure {
   const texts = blocks.filter(({ type }) => type === 'text')
   const partial = texts.map(({ text }) => text).join('')
@@ -138,7 +138,7 @@ export function counted(counts: Counts, usage: Json | undefined): Counts {
   return next
 }
 
-/** Anthropic counts what was read from and written to the cache beside the input, not in it. */
+/** Anthropic counts cache reads and writes separately from the input. */
 function usageOf({ input, output, cached, cacheWrite, reasoning, absurd }: Counts): Usage | null {
   if (absurd || input === undefined || output === undefined) return null
   const inputTokens = input + (cached ?? 0) + (cacheWrite ?? 0)

@@ -1,18 +1,19 @@
-// A request as one body for `POST /responses`. Stateless unless chaining is asked for: then only what came after the newest
-// response that the provider stored is sent. It reads no answers: that is stream.ts.
-import type { Json } from '../../../kernel/content.ts'
+// A request as the JSON body of `POST /responses`. Stateless unless chaining is on: then only the turns after the newest response
+// stored by the provider are sent. Answers are read in responses.ts.
+import type { Json, Part } from '../../../kernel/content.ts'
 import type { OutputSchema, Request, ToolSchema } from '../../../kernel/ports.ts'
-import { CLEARED } from '../../../kernel/transcript.ts'
-import type { Encoded, Settings, Target } from '../protocol.ts'
-import { sound, type Turn } from '../sound.ts'
+import { CLEARED, type Message } from '../../../kernel/transcript.ts'
+import type { Encoded, Opaque, Settings, Target } from '../protocol.ts'
+import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { isStrict } from '../strict.ts'
 import { toolSchema } from '../tool-schema.ts'
-import { hasOwnIds, itemsOf, resultsOf, sendingTo } from './input.ts'
-import { markOf } from './marks.ts'
+import { bodyOf, json } from '../json.ts'
+import { mediaOf, unseen } from '../media.ts'
+import { isObject } from '../../../view/json.ts'
 
-/** Models that refuse every word about reasoning. All later ones know it. */
+/** Models that refuse the reasoning fields. All later ones take them. */
 const NEVER_REASONS = /^(ft:)?(gpt-[34]|chatgpt-|gpt-5-chat)/
-/** The least that a model which cannot stop reasoning takes; null: it has but one. All others know `none`. */
+/** The lowest effort of models that always reason; null: it cannot be set. All others take `none`. */
 const LEAST: readonly (readonly [RegExp, string | null])[] = [
   [/^(ft:)?(gpt-5|o\d).*-pro/, null],
   [/^(ft:)?o\d|codex|gpt-oss/, 'low'],
@@ -49,15 +50,10 @@ export function encode(request: Request, target: Target): Encoded {
   if (settings.temperature !== undefined) set('temperature', settings.temperature)
   if (settings.cache !== false) set('prompt_cache_key', cacheKey(request.session))
   fields.set('input', `[${inputOf(turns, link, target, reasons)}]`)
-  for (const [name, value] of Object.entries(settings.body ?? {})) {
-    fields.delete(name)
-    set(name, value)
-  }
-  const body = [...fields].map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')
-  return { path: '/responses', headers: {}, body: `{${body}}` }
+  return { path: '/responses', headers: {}, body: bodyOf(fields, settings.body) }
 }
 
-/** Sessions that differ do so at their end. */
+/** The end of a session id is its unique part. */
 function cacheKey(session: string): string {
   return session.slice(-CACHE_KEY_CHARS_MAX).replace(/[^\x21-\x7e]/g, '_')
 }
@@ -65,8 +61,8 @@ function cacheKey(session: string): string {
 type Link = { readonly response: string; readonly at: number }
 
 /**
- * The newest reply that this endpoint and model stored. Null, and everything is sent, if what is stored there is not what the
- * log shows now: it was compacted since, or an id was mapped. Null too if there is nothing new to say.
+ * The newest reply that this endpoint and model stored. Null, so everything is sent, if the stored conversation differs from the
+ * log (it was compacted since, or an id was remapped), or if there is nothing new to send.
  */
 function linkIn(turns: readonly Turn[], { endpoint, model }: Target): Link | null {
   for (let at = turns.length - 1; at >= 0; at--) {
@@ -75,7 +71,7 @@ function linkIn(turns: readonly Turn[], { endpoint, model }: Target): Link | nul
     const mark = turn.parts.map((part) => markOf(part, endpoint)).find((found) => found?.type === 'response')
     if (mark?.type !== 'response' || mark.model !== model) continue
     const isLast = at === turns.length - 1 && turn.results.length === 0
-    // A summary stands before what it does not replace, and was written after it.
+    // A summary comes before the turns it keeps but was written after them.
     const isStored = turns.slice(0, at).every((before) => before.of.seq < turn.of.seq && !hasCleared(before))
     return !isLast && isStored && hasOwnIds(turn) ? { response: mark.response, at } : null
   }
@@ -99,7 +95,7 @@ function inputOf(turns: readonly Turn[], link: Link | null, target: Target, reas
 
 type Reasoning = { readonly effort: string; readonly summary?: 'auto' }
 
-/** Null: nothing can be said, and the model reasons as it always does. */
+/** Null: leave the field out; the model reasons as it always does. */
 function reasoningOf(wanted: NonNullable<Settings['reasoning']>, model: string): Reasoning | null {
   if (wanted === 'off') {
     const [, effort] = LEAST.find(([pattern]) => pattern.test(model)) ?? [null, 'none']
@@ -133,7 +129,7 @@ function toolFields(
   }
   if (listed.length === 0) return []
   const fields: (readonly [string, string])[] = [['tools', `[${listed.join(',')}]`]]
-  // Nothing else may be called: then the answer must be.
+  // No other tool may be called, so the answer must be.
   const forced = answer !== null && (tools.length === 0 || allow === 'none')
   const choice = forced ? { type: 'function', name: answer.name } : allow === 'none' ? 'none' : null
   if (choice !== null && !lacks.has('tool_choice')) fields.push(['tool_choice', JSON.stringify(choice)])
@@ -153,8 +149,208 @@ function toolJson(tool: ToolSchema, plain: boolean): string {
   return json
 }
 
-/** Without `strict` the provider would make a schema strict by itself, so it is always said where it is known. */
+/** Without `strict` the provider makes a schema strict by itself, so it is always sent to hosts that know it. */
 function writeTool({ name, description, parameters }: ToolSchema, strict: boolean | null): string {
   const tool = { type: 'function', name, description, parameters: toolSchema(parameters) }
   return JSON.stringify(strict === null ? tool : { ...tool, strict })
+}
+
+// One turn as input items. The JSON is cached, so a long history is not serialised again for every request.
+
+type Assistant = Extract<Turn, { type: 'assistant' }>
+type Data = Extract<Part, { type: 'data' }>
+
+/** Everything besides the turn that its JSON depends on. */
+type Sending = {
+  readonly key: string
+  readonly endpoint: string
+  /** Reasoning items are sent back unchanged. */
+  readonly native: boolean
+  /** Only reasoning items after this event are. */
+  readonly sealedAfter: number
+  readonly images: boolean
+  readonly files: boolean
+}
+
+function sendingTo({ endpoint, quirks, sealedAfter = 0 }: Target, native: boolean): Sending {
+  const [images, files] = [!quirks.lacks?.includes('images'), !quirks.lacks?.includes('files')]
+  const key = JSON.stringify([endpoint, native, sealedAfter, images, files])
+  return { key, endpoint, native, sealedAfter, images, files }
+}
+
+type Written = {
+  readonly key: string
+  readonly said: string
+  readonly results: readonly SoundResult[]
+  readonly told: string
+}
+const written = new WeakMap<Message, Written>()
+
+/** Items separated by commas, or an empty string. An assistant's items are followed by the results of its calls. */
+function itemsOf(turn: Turn, sending: Sending): string {
+  if (turn.type === 'user') return keptFor(turn, sending).said
+  const { said, told } = keptFor(turn, sending)
+  return told === '' ? said : said === '' ? told : `${said},${told}`
+}
+
+/** Only the results: the provider has stored the rest. */
+function resultsOf(turn: Assistant): string {
+  return turn.results.map(resultItem).join(',')
+}
+
+function keptFor(turn: Turn, sending: Sending): Written {
+  // A remapped id depends on earlier turns, so such a turn is not cached.
+  if (turn.type === 'assistant' && !hasOwnIds(turn)) return write(turn, sending)
+  const before = written.get(turn.of)
+  const results = turn.type === 'assistant' ? turn.results : []
+  if (before?.key === sending.key && sameResults(before.results, results)) return before
+  const fresh = write(turn, sending)
+  written.set(turn.of, fresh)
+  return fresh
+}
+
+function write(turn: Turn, sending: Sending): Written {
+  const { key } = sending
+  if (turn.type === 'user') return { key, said: userItem(turn.parts, sending), results: [], told: '' }
+  return { key, said: assistantItems(turn, sending).join(','), results: turn.results, told: resultsOf(turn) }
+}
+
+function hasOwnIds({ of, calls }: Assistant): boolean {
+  return of.role === 'assistant' && calls.every(({ id }, i) => of.calls[i]?.id === id)
+}
+
+function sameResults(left: readonly SoundResult[], right: readonly SoundResult[]): boolean {
+  return left.length === right.length && left.every((result, i) => result.content === right[i]?.content)
+}
+
+function userItem(parts: readonly Part[], sending: Sending): string {
+  const content = parts.flatMap((part) => {
+    if (part.type === 'text') return [json({ type: 'input_text', text: part.text })]
+    return part.type === 'data' ? [dataContent(part, sending)] : []
+  })
+  return content.length === 0 ? '' : `{"type":"message","role":"user","content":[${content.join(',')}]}`
+}
+
+/** https://developers.openai.com/api/docs/guides/images-vision and …/guides/file-inputs */
+const IMAGES = /^image\/(png|jpeg|webp|gif)$/
+const FILES =
+  /^(text\/.+|application\/(pdf|json|rtf|msword|vnd\.ms-(excel|powerpoint)|vnd\.openxmlformats-officedocument\..+))$/
+const IMAGE_CHARS_MAX = 20_971_520
+const FILE_CHARS_MAX = 33_554_432
+
+function dataContent(part: Data, { images, files }: Sending): string {
+  const media = mediaOf(part.media)
+  const url = `data:${media};base64,${part.data}`
+  if (images && IMAGES.test(media) && url.length <= IMAGE_CHARS_MAX) {
+    return json({ type: 'input_image', detail: 'auto', image_url: url })
+  }
+  if (files && FILES.test(media) && url.length <= FILE_CHARS_MAX) {
+    return json({ type: 'input_file', filename: part.name ?? nameFor(media), file_data: url })
+  }
+  return json({ type: 'input_text', text: unseen(part) })
+}
+
+/** The provider reads the type of a file from its name. */
+function nameFor(media: string): string {
+  return media === 'text/plain' ? 'file.txt' : `file.${media.split(/[/.+-]/).at(-1) ?? 'txt'}`
+}
+
+/** In the provider's order where the marks give it; else texts before calls. */
+function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
+  const items: string[] = []
+  let texts: string[] = []
+  let phase: string | null = null
+  let called = 0
+  const flush = (): void => {
+    if (texts.length > 0) items.push(messageItem(texts, phase))
+    texts = []
+    phase = null
+  }
+  const callsUpTo = (end: number): void => {
+    for (; called < end && called < turn.calls.length; called++) {
+      flush()
+      items.push(callItem(turn.calls[called] as SoundCall))
+    }
+  }
+  const native = sending.native && turn.of.seq > sending.sealedAfter
+  turn.parts.forEach((part, i) => {
+    if (part.type !== 'reasoning') {
+      if (part.type === 'text') texts.push(part.text)
+      else if (part.type === 'data') texts.push(unseen(part))
+      return
+    }
+    const mark = markOf(part, sending.endpoint)
+    if (mark) callsUpTo(mark.at)
+    if (mark?.type === 'message') {
+      flush()
+      phase = mark.phase
+    } else if (mark?.type === 'item' && native && isFollowed(turn, i, called)) {
+      flush()
+      items.push(JSON.stringify(mark.item))
+    } else if (part.text.trim() !== '') {
+      texts.push(`<thinking>\n${part.text}\n</thinking>`)
+    }
+  })
+  callsUpTo(turn.calls.length)
+  flush()
+  return items
+}
+
+/** A reasoning item is refused without the message or call it led to. */
+function isFollowed(turn: Assistant, at: number, called: number): boolean {
+  return called < turn.calls.length || turn.parts.slice(at + 1).some((part) => part.type === 'text')
+}
+
+function messageItem(texts: readonly string[], phase: string | null): string {
+  const content = texts.map((text) => json({ type: 'output_text', text })).join(',')
+  const label = phase === null ? '' : `,"phase":${json(phase)}`
+  return `{"type":"message","role":"assistant","content":[${content}]${label}}`
+}
+
+function callItem({ id, tool, args, raw = json(args) }: SoundCall): string {
+  return json({ type: 'function_call', call_id: id, name: tool, arguments: raw })
+}
+
+function resultItem({ id, content }: SoundResult): string {
+  return json({ type: 'function_call_output', call_id: id, output: content })
+}
+
+// Marks: the data this protocol keeps on reasoning parts (the provider's reasoning item, the message a text belonged to, the stored
+// response). They are sent back only to the endpoint they came from.
+
+/** The source of a reply, and whether the provider was asked to store it. */
+export type Origin = { readonly by: string; readonly model: string; readonly chain: boolean }
+
+type Mark =
+  | { readonly type: 'item'; readonly at: number; readonly model: string; readonly item: Json }
+  /** A message began here, perhaps with the provider's `phase`. */
+  | { readonly type: 'message'; readonly at: number; readonly model: string; readonly phase: string | null }
+  | { readonly type: 'response'; readonly at: number; readonly model: string; readonly response: string }
+
+export function itemPart(origin: Origin, at: number, text: string, item: Json): Part {
+  return { type: 'reasoning', text, opaque: opaque(origin, at, item) }
+}
+
+export function messagePart(origin: Origin, at: number, phase: string | null): Part {
+  return { type: 'reasoning', text: '', opaque: opaque(origin, at, { phase }) }
+}
+
+export function responsePart(origin: Origin, at: number, response: string): Part {
+  return { type: 'reasoning', text: '', opaque: opaque(origin, at, { response }) }
+}
+
+function opaque({ by, model }: Origin, at: number, data: Json): Opaque {
+  return { by, model, at, data }
+}
+
+/** Null for the data of another endpoint or protocol. */
+function markOf(part: Part, endpoint: string): Mark | null {
+  if (part.type !== 'reasoning' || !isObject(part.opaque)) return null
+  const { by, model, at, data } = part.opaque
+  if (by !== endpoint || typeof model !== 'string' || typeof at !== 'number' || !isObject(data)) return null
+  if (data['type'] === 'reasoning') return { type: 'item', at, model, item: data }
+  const { response, phase } = data
+  if (typeof response === 'string') return { type: 'response', at, model, response }
+  if (phase === undefined) return null
+  return { type: 'message', at, model, phase: typeof phase === 'string' ? phase : null }
 }

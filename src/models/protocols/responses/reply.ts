@@ -1,13 +1,11 @@
-// What a finished or broken answer comes to: one Reply, or one ModelFailure with the text so far. Never a Reply without the
-// provider's own end.
-import type { Mutable, Part } from '../../../kernel/content.ts'
-import type { ModelFailure, Reply, ReplyCall } from '../../../kernel/ports.ts'
+// The state of a Responses answer while it streams, and the Reply or failure it becomes: never a Reply without the provider's own
+// end event. It reads no events: responses.ts does.
+import type { Mutable, Part, Json } from '../../../kernel/content.ts'
+import type { ModelFailure, Reply, ReplyCall, Delta } from '../../../kernel/ports.ts'
 import { failure } from '../../http/failures.ts'
+import { stringOf } from '../../../view/json.ts'
 import type { Target } from '../protocol.ts'
-import { itemPart, messagePart, type Origin, responsePart } from './marks.ts'
-import { begin, type End, settled, type Slot, type State } from './state.ts'
-import { over } from './stream.ts'
-import { isObject, stringOf } from '../../../view/json.ts'
+import { itemPart, messagePart, type Origin, responsePart } from './encode.ts'
 
 export function finish(state: State): Reply | ModelFailure {
   const slots = settled(state)
@@ -22,25 +20,7 @@ export function finish(state: State): Reply | ModelFailure {
   return replyOf(state, slots, end)
 }
 
-/** A whole answer that came as one JSON body. */
-export function whole(body: string, target: Target): Reply | ModelFailure {
-  let said: unknown
-  try {
-    said = JSON.parse(body)
-  } catch {
-    return failure('network', 'The answer was damaged on its way: it is not JSON.')
-  }
-  if (!isObject(said)) return failure('network', 'The answer was damaged on its way: it is not an object.')
-  const hasOutput = Array.isArray(said['output'])
-  if (!hasOutput && isObject(said['error'])) return finish(over(begin(target), said, 'failed')[0])
-  const status = stringOf(said['status'])
-  if (!hasOutput || status === 'in_progress' || status === 'queued') {
-    return failure('network', 'The answer came before the reply was complete.')
-  }
-  return finish(over(begin(target), said, 'completed')[0])
-}
-
-/** A call that began is output too: then the partial text is there, and empty. */
+/** A call that began counts as output: the partial text is then set, even if empty. */
 function withPartial(failed: ModelFailure, slots: readonly Slot[]): ModelFailure {
   const partial = slots.map((slot) => (slot.type === 'message' ? slot.text : '')).join('')
   const began = partial !== '' || slots.some(({ type }) => type === 'call')
@@ -54,7 +34,7 @@ function replyOf({ origin, response }: State, slots: readonly Slot[], end: Extra
   for (const slot of slots) {
     if (slot.type === 'message') parts.push(...textParts(slot, origin, calls.length))
     else if (slot.type === 'reasoning') parts.push(...reasoningParts(slot, origin, calls.length))
-    // What was refused is not to be done, and a call of which nothing came but its name was never made.
+    // A refusal cancels calls. A call with only a name was never made.
     else if (!refused && (slot.whole || slot.text !== '')) calls.push(callOf(slot))
   }
   const isStored = origin.chain && response !== '' && end.why === 'completed' && !refused
@@ -76,8 +56,118 @@ function textParts({ text, item }: Slot, origin: Origin, at: number): readonly P
   return phase === null && at === 0 ? [said] : [messagePart(origin, at, phase), said]
 }
 
-/** Without its encrypted content an item cannot go back: nobody stored it. */
+/** An item without encrypted content cannot be sent back: the provider did not store it. */
 function reasoningParts({ text, item }: Slot, origin: Origin, at: number): readonly Part[] {
   if (item && stringOf(item['encrypted_content']) !== '') return [itemPart(origin, at, text, item)]
   return text === '' ? [] : [{ type: 'reasoning', text }]
+}
+
+// The items streamed so far. Every change returns a new state and leaves the old one usable.
+
+/** One message, reasoning item or function call. Other items are ignored. */
+export type Slot = {
+  readonly type: 'message' | 'reasoning' | 'call'
+  readonly index: number
+  readonly id: string
+  /** The part or call of the reply its deltas belong to. */
+  readonly part: number
+  /** The message, the reasoning or the arguments. */
+  readonly text: string
+  readonly tool: string
+  readonly call: string
+  /** Complete: the provider has sent it whole. */
+  readonly whole: boolean
+  readonly refused: boolean
+  /** The finished item as the provider sent it. */
+  readonly item: Item | null
+}
+
+type End =
+  | { readonly type: 'failed'; readonly failure: ModelFailure }
+  | {
+      readonly type: 'over'
+      readonly why: 'completed' | 'length' | 'refusal'
+      readonly usage: Reply['usage']
+      readonly cost: number | null
+    }
+
+export type State = {
+  readonly origin: Origin
+  readonly response: string
+  readonly slots: readonly Slot[]
+  /** The slot being written (-1 for none) and its text, kept here so that a delta copies no list. */
+  readonly at: number
+  readonly live: string
+  /** The section of a reasoning item being written, or -1. */
+  readonly section: number
+  readonly broken: boolean
+  readonly end: End | null
+}
+
+/** An unchecked JSON object from the wire. */
+export type Item = { readonly [key: string]: Json }
+
+export type Stepped = readonly [State, readonly Delta[]]
+
+const NONE: readonly Delta[] = []
+/** More items than any answer has: a longer stream is damaged, and its cost must stay bounded. */
+const SLOTS_MAX = 1_000
+
+export function begin({ endpoint, model, settings }: Target): State {
+  const origin = { by: endpoint, model, chain: settings.chain === true }
+  return { origin, response: '', slots: [], at: -1, live: '', section: -1, broken: false, end: null }
+}
+
+export function quiet(state: State): Stepped {
+  return [state, NONE]
+}
+
+/** All texts in their slots. */
+function settled(state: State): readonly Slot[] {
+  const { at, live, slots } = state
+  const slot = slots[at]
+  return slot === undefined || slot.text === live ? slots : slots.with(at, { ...slot, text: live })
+}
+
+export function turnTo(state: State, at: number): State {
+  if (at === state.at) return state
+  const slots = settled(state)
+  return { ...state, slots, at, live: slots[at]?.text ?? '', section: -1 }
+}
+
+export function opened(state: State, given: Pick<Slot, 'type' | 'index' | 'id'>, item: Item): State {
+  if (state.slots.length >= SLOTS_MAX) return { ...state, broken: true }
+  const slot: Slot = {
+    ...given,
+    part: state.slots.length,
+    text: '',
+    tool: stringOf(item['name']),
+    call: stringOf(item['call_id']),
+    whole: false,
+    refused: false,
+    item: null,
+  }
+  const slots = [...settled(state), slot]
+  return { ...state, slots, at: slots.length - 1, live: '', section: -1 }
+}
+
+/** Sets the final text of the slot being written, and emits what was not streamed of it. */
+export function completed(state: State, text: string, change: Partial<Slot>): Stepped {
+  const slot = state.slots[state.at]
+  if (slot === undefined) return quiet(state)
+  // Some hosts end an item without repeating what it held.
+  const whole = text === '' ? state.live : text
+  const rest = whole.startsWith(state.live) ? whole.slice(state.live.length) : ''
+  const slots = state.slots.with(state.at, { ...slot, ...change, text: whole })
+  return [{ ...state, slots, live: whole }, rest === '' ? NONE : [deltaOf(slot, rest)]]
+}
+
+/** Runs for every piece of text: written field by field, since a spread would be its largest cost. */
+export function withLive(state: State, live: string, section: number): State {
+  const { origin, response, slots, at, broken, end } = state
+  return { origin, response, slots, at, live, section, broken, end }
+}
+
+export function deltaOf({ type, part }: Slot, text: string): Delta {
+  return { kind: type === 'message' ? 'text' : type === 'call' ? 'arguments' : 'reasoning', part, text }
 }

@@ -1,14 +1,14 @@
-// How a Claude model is asked to think, or not to, and how many tokens it then gets. What each generation takes stands here
-// as a table, because asking in another generation's way is a 400. It does not look at conversations or replies.
-import type { Frozen, Json } from '../../../kernel/content.ts'
-import type { Effort, Settings, Target } from '../protocol.ts'
+// How to ask a Claude model to think or not, and how many tokens it gets. Each generation takes different fields, and the wrong
+// ones are a 400. It does not look at conversations or replies.
+import type { Frozen, Json } from '../../kernel/content.ts'
+import type { Effort, Settings, Target } from './protocol.ts'
 
 export type Thinking = Frozen<{
-  /** The model may think in this request: its signed blocks go back to it, and no tool can be forced. */
+  /** The model may think in this request: signed blocks are sent back, and no tool can be forced. */
   on: boolean
-  /** By a budget, which is refused when the calls under way did not begin with a thinking block. */
+  /** Thinking by a budget. Refused if the calls in progress did not begin with a thinking block. */
   manual: boolean
-  /** The field `thinking`, or null where it is left out. */
+  /** The field `thinking`; null to leave it out. */
   field: Json | null
   effort: Exclude<Effort, 'off'> | null
   outputTokensMax: number
@@ -21,7 +21,7 @@ export type Thinking = Frozen<{
  */
 type Kind = 'budget' | 'both' | 'effort' | 'default' | 'always' | 'unknown'
 
-/** What an answer may have where nobody said, and where it is not known how long a model's may be. */
+/** Default output limits, for Claude models and for unknown ones. */
 const OUTPUT_TOKENS = 16_000
 const UNKNOWN_TOKENS = 8_192
 const BUDGET_TOKENS_MIN = 1_024
@@ -30,11 +30,11 @@ const BUDGET_TOKENS = { low: 2_048, medium: 8_192, high: 24_576 } as const
 export function thinkingOf({ settings, quirks, model }: Target, boost: boolean): Thinking {
   const kind = kindOf(model)
   const mode = quirks.lacks?.includes('reasoning') ? LEFT_OFF : modeOf(kind, settings.reasoning)
-  // A bound that was set holds for thoughts too.
+  // A limit set by the caller includes thinking.
   const plain = settings.outputTokensMax ?? (kind === 'unknown' ? UNKNOWN_TOKENS : OUTPUT_TOKENS)
   const thought = settings.outputTokensMax === undefined ? thoughtOf(mode, kind) : 0
   const { tokens, max } = room(mode, plain * (boost ? 2 : 1) + thought, mostOf(model, settings))
-  // A bound that leaves no room for the smallest budget leaves no thinking either.
+  // A limit too small for the smallest budget turns thinking off.
   const kept = mode.type === 'enabled' && tokens === 0 ? LEFT_OFF : mode
   // Models after 4.6 refuse every temperature but their own, and so does every Claude model that thinks.
   const cool = kind === 'unknown' || (!kept.on && (kind === 'budget' || kind === 'both'))
@@ -64,7 +64,7 @@ const LEFT_OFF: Mode = { type: 'left', on: false }
 
 function modeOf(kind: Kind, wish: Settings['reasoning']): Mode {
   if (wish === undefined) return { type: 'left', on: kind === 'default' || kind === 'always' || kind === 'unknown' }
-  // What cannot be switched off is at least kept short.
+  // Thinking that cannot be switched off is kept short.
   if (wish === 'off')
     return kind === 'always' ? { type: 'left', on: true, effort: 'low' } : { type: 'disabled', on: false }
   if (typeof wish === 'string') {
@@ -76,14 +76,14 @@ function modeOf(kind: Kind, wish: Settings['reasoning']): Mode {
   return { type: 'enabled', on: true, tokens: Math.max(BUDGET_TOKENS_MIN, Math.floor(wish.budgetTokens) || 0) }
 }
 
-/** `max_tokens` counts thinking too and must be more than its budget: the budget gives way. */
+/** `max_tokens` includes thinking and must exceed its budget, so the budget is reduced to fit. */
 function room(mode: Mode, wanted: number, most: number): { tokens: number; max: number } {
   const max = Math.min(wanted, most)
   const fitting = mode.type === 'enabled' ? Math.min(mode.tokens, max - 1) : 0
   return { tokens: fitting < BUDGET_TOKENS_MIN ? 0 : fitting, max }
 }
 
-/** Room for thoughts beside the answer. Where the model decides by itself how much it thinks, this is a guess. */
+/** Tokens for thinking besides the answer. An estimate where the model decides by itself. */
 function thoughtOf(mode: Mode, kind: Kind): number {
   if (mode.type === 'enabled') return mode.tokens
   if (!mode.on || (mode.type === 'left' && kind === 'unknown')) return 0
@@ -91,7 +91,7 @@ function thoughtOf(mode: Mode, kind: Kind): number {
 }
 
 /**
- * How long an answer of this model may be: more is a 400. A bound that was set is the caller's word, and only doubled up to it.
+ * The longest answer of this model: more is a 400. A limit set by the caller is trusted, but not doubled beyond this.
  * https://platform.claude.com/docs/en/about-claude/models/overview
  */
 function mostOf(model: string, { outputTokensMax = 0 }: Settings): number {
@@ -122,7 +122,7 @@ function kindOf(model: string): Kind {
   return version === 500 ? 'default' : 'always'
 }
 
-/** 407 for 4.7; null if the name says none. */
+/** 407 for 4.7; null if the name has no version. */
 function versionOf(model: string): number | null {
   // `claude-3-7-sonnet-20250219`, `claude-opus-4-20250514`, `anthropic/claude-opus-4.6`, `claude-opus-5-5`.
   const found = /claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/.exec(model)
