@@ -1,4 +1,5 @@
-// Recorded sessions: taken to another store as a checked file, folded and decided again by today's code, and run again.
+// Recorded sessions: taken to another store as a checked file, examined, folded and decided again by today's code, and run again.
+export { type Examination, examine, examineLog, type Finding } from './models/protocols/doctor.ts'
 export { exportSession, importSession, type Portable } from './archive/portable.ts'
 export { type Misfold, readChildren, readLog, type Refolded, refold } from './archive/replay.ts'
 export type { Rerun } from './archive/replay-compare.ts'

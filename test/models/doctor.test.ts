@@ -1,7 +1,8 @@
 // What the doctor says about a transcript. The command is test/cli/doctor.test.ts.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { examine, examineLog, Harness, memory, scripted } from '../../src/index.ts'
+import { Harness, memory, scripted } from '../../src/index.ts'
+import { examine, examineLog } from '../../src/replay.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import { userSays } from './context.ts'
 import { logs } from './logs.ts'

@@ -16,7 +16,8 @@ import { clock, serverOf, toolsText, tried } from '../state/servers.ts'
 import { seenIn, unlike, writeSeen } from '../state/store-fingerprint.ts'
 import { type Setup, setupFor } from '../state/setup.ts'
 import { parseArgs } from 'node:util'
-import { type Event, type Examination, examineLog, Fault, sqlite } from '../../index.ts'
+import { type Event, Fault, sqlite } from '../../index.ts'
+import { type Examination, examineLog } from '../../replay.ts'
 
 type Status = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
 type Finding = { readonly what: string; readonly status: Status; readonly detail: string }
