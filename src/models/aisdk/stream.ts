@@ -153,7 +153,7 @@ export class Listening {
     this.#emit({ kind, part: this.#slots.indexOf(slot), text })
   }
 
-  /** A call that was cut keeps what it has, which is no JSON; one that has nothing yet would be a whole one. */
+  /** A call that was cut off keeps its partial arguments, which are not JSON; empty arguments would count as complete. */
   #said(calling: boolean): { readonly parts: readonly Part[]; readonly calls: readonly ReplyCall[] } {
     const parts: Part[] = []
     const calls: ReplyCall[] = []
