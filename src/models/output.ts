@@ -46,7 +46,7 @@ export type Able = {
 
 export function planOutput({ mode = 'auto', schema, validate }: OutputOptions, able: Able): OutputPlan | null {
   if (!MODES.includes(mode))
-    throw new Fault('invalid_config', `There is no output mode "${String(mode)}". There are: ${MODES.join(', ')}.`)
+    throw new Fault('invalid_config', `There is no output mode "${String(mode)}". Choose one of: ${MODES.join(', ')}.`)
   if (mode === 'text') return null
   if (mode === 'native' && able.native === 'no') {
     throw new Fault('invalid_config', `${able.name} has no native structured output. Use the mode "tool" or "auto".`)

@@ -58,12 +58,12 @@ export function checkPrices(table: PriceTable = {}): void {
   for (const [name, price] of Object.entries(table)) {
     const [, , id = ''] = /^([^:]+):(.+)$/.exec(name) ?? []
     if (id === '')
-      throw new Fault('invalid_config', `"${name}" is no model with a price. Write provider:model, or provider:*.`)
+      throw new Fault('invalid_config', `"${name}" is not a model name. Write provider:model, or provider:*.`)
     for (const kind of ['input', 'output', 'cached', 'cacheWrite'] as const) {
       const usd: unknown = price[kind]
       const left = usd === undefined && (kind === 'cached' || kind === 'cacheWrite')
       if (left || (Number.isFinite(usd) && Number(usd) >= 0)) continue
-      throw new Fault('invalid_config', `The price "${kind}" of ${name} must be dollars a million tokens, from 0 on.`)
+      throw new Fault('invalid_config', `The price "${kind}" of ${name} must be dollars per million tokens, 0 or more.`)
     }
     checkTokens(`contextTokens of ${name}`, price.contextTokens)
   }
@@ -72,7 +72,7 @@ export function checkPrices(table: PriceTable = {}): void {
 /** An omitted count means the default. */
 export function checkTokens(what: string, tokens: number | undefined): void {
   if (tokens === undefined || (Number.isSafeInteger(tokens) && tokens > 0)) return
-  throw new Fault('invalid_config', `${what} must be a whole number of tokens from 1 on, not ${shown(tokens)}.`)
+  throw new Fault('invalid_config', `${what} must be a whole number of tokens, 1 or more, not ${shown(tokens)}.`)
 }
 
 export function priceIn(table: PriceTable, provider: string, model: string): PriceTable[string] | undefined {

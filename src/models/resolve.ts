@@ -42,12 +42,12 @@ export function model(name: string, options: ModelOptions = {}): Priced {
   const listed = Object.hasOwn(endpoints, provider) ? endpoints[provider] : undefined
   const known = own.find((each) => each.name === provider) ?? listed
   if (colon <= 0 || id.trim() === '') {
-    throw new Fault('invalid_config', `"${name}" is no model. Write provider:model, such as openai:gpt-5.1.`)
+    throw new Fault('invalid_config', `"${name}" is not a model name. Write provider:model, such as openai:gpt-5.1.`)
   }
   if (!known) {
     if (provider === 'offline') return offline()
     const names = [...own.map((each) => each.name), ...Object.keys(endpoints), 'offline']
-    throw new Fault('invalid_config', `There is no provider "${provider}". Known are: ${names.join(', ')}.`)
+    throw new Fault('invalid_config', `There is no provider "${provider}". Choose one of: ${names.join(', ')}.`)
   }
   checkAddress(options.baseUrl ?? known.baseUrl)
   return new HostedModel(known, id, loaders[known.protocol], options)
@@ -57,10 +57,7 @@ export function model(name: string, options: ModelOptions = {}): Priced {
 function checkAddress(url: string): void {
   if (/^https?:\/\//.test(url) && URL.canParse(url)) return
   const bare = url.replace(/^\w*:?\/\//, '')
-  throw new Fault(
-    'invalid_config',
-    `"${url}" is no address of a model. Write http:// or https:// first: http://${bare}.`,
-  )
+  throw new Fault('invalid_config', `"${url}" is not an HTTP address. Write http:// or https:// first: http://${bare}.`)
 }
 
 export function resolveModel(given: string | Model): Model {

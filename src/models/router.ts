@@ -158,7 +158,7 @@ export function route(routes: Routes, workload: Workload): Priced {
   if (!Object.hasOwn(NEIGHBOUR, workload))
     throw new Fault(
       'invalid_config',
-      `There is no workload "${String(workload)}". Known are: ${Object.keys(NEIGHBOUR).join(', ')}.`,
+      `There is no workload "${String(workload)}". Choose one of: ${Object.keys(NEIGHBOUR).join(', ')}.`,
     )
   const neighbour = NEIGHBOUR[workload]
   const chain = [routes[workload], neighbour === null ? undefined : routes[neighbour]].filter(

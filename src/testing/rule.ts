@@ -8,10 +8,10 @@ import { isObject, type JsonObject, listOf, stringOf } from '../view/json.ts'
 
 export type Asked = Frozen<{ headers: Readonly<Record<string, string>>; body: JsonObject; issued: Issued }>
 
-export type ProviderRule = Frozen<{
+/** A rule, in the file of its dialect. */
+export type DialectRule = Frozen<{
   /** The dialect and the number in it, such as `chat-3`. */
   id: string
-  dialect: Dialect
   /** One sentence. */
   rule: string
   /** The provider's documentation, or a report of its refusal. */
@@ -19,6 +19,8 @@ export type ProviderRule = Frozen<{
   /** Null if the request follows the rule. */
   check: (asked: Asked) => Refusal | null
 }>
+
+export type ProviderRule = DialectRule & { readonly dialect: Dialect }
 
 /** The first refusal in the list. */
 export function first<T>(list: Iterable<T>, look: (entry: T, at: number) => Refusal | null): Refusal | null {

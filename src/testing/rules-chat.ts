@@ -1,7 +1,7 @@
 // The published rules of Chat Completions, as data: OpenAI's own, and one of compatible hosts (arguments must parse), because a
 // conversation may go to any of them.
 import { fieldsOf, parsed } from './json.ts'
-import { badRoot, badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
+import { badRoot, badName, emptyArray, first, type DialectRule, repeated, tooLong, unstrict } from './rule.ts'
 import type { Refusal } from './voice.ts'
 import { type JsonObject, listOf, stringOf } from '../view/json.ts'
 
@@ -11,17 +11,15 @@ const ROLES = ['system', 'assistant', 'user', 'function', 'tool', 'developer']
 /** Reasoning models, which refuse `max_tokens`. */
 const REASONING = /(^|\/)(o\d|gpt-5)/
 
-const conversation: readonly ProviderRule[] = [
+const conversation: readonly DialectRule[] = [
   {
     id: 'chat-1',
-    dialect: 'chat',
     rule: 'There is at least one message.',
     source: API,
     check: ({ body }) => (listOf(body.messages).length > 0 ? null : emptyArray('messages')),
   },
   {
     id: 'chat-2',
-    dialect: 'chat',
     rule: 'Every message has one of the six roles.',
     source: API,
     check: ({ body }) =>
@@ -33,7 +31,6 @@ const conversation: readonly ProviderRule[] = [
   },
   {
     id: 'chat-3',
-    dialect: 'chat',
     rule: 'Content is only null in a message of the assistant that has calls.',
     source: API,
     check: ({ body }) =>
@@ -46,7 +43,6 @@ const conversation: readonly ProviderRule[] = [
   },
   {
     id: 'chat-4',
-    dialect: 'chat',
     rule: 'Images stand only in messages of the user.',
     source: 'https://github.com/strands-agents/sdk-python/issues/320',
     check: ({ body }) =>
@@ -60,10 +56,9 @@ const conversation: readonly ProviderRule[] = [
   },
 ]
 
-const calls: readonly ProviderRule[] = [
+const calls: readonly DialectRule[] = [
   {
     id: 'chat-5',
-    dialect: 'chat',
     rule: 'A list of calls is not empty.',
     source: API,
     check: ({ body }) =>
@@ -73,7 +68,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'chat-6',
-    dialect: 'chat',
     rule: 'A message with calls is followed by a tool message for each of them.',
     source: 'https://github.com/agno-agi/agno/issues/4345',
     check: ({ body }) =>
@@ -92,7 +86,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'chat-7',
-    dialect: 'chat',
     rule: 'A tool message answers a call of the message before it.',
     source: 'https://github.com/simonw/llm/issues/937',
     check: ({ body }) =>
@@ -104,7 +97,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'chat-8',
-    dialect: 'chat',
     rule: 'The arguments of a call are a string.',
     source: API,
     check: ({ body }) =>
@@ -122,7 +114,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'chat-9',
-    dialect: 'chat',
     rule: 'The arguments of a call parse as JSON (vLLM and others parse the whole conversation again).',
     source: 'https://github.com/vllm-project/vllm/issues/43995',
     check: ({ body }) =>
@@ -133,7 +124,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'chat-10',
-    dialect: 'chat',
     rule: 'The id of a call has 1 to 40 characters.',
     source: 'https://github.com/agno-agi/agno/issues/5382',
     check: ({ body }) =>
@@ -150,7 +140,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'chat-11',
-    dialect: 'chat',
     rule: 'No two calls of a message have the same id, and no two tool messages answer the same call.',
     source: 'https://github.com/agno-agi/agno/issues/5116',
     check: ({ body }) =>
@@ -164,17 +153,15 @@ const calls: readonly ProviderRule[] = [
   },
 ]
 
-const tools: readonly ProviderRule[] = [
+const tools: readonly DialectRule[] = [
   {
     id: 'chat-12',
-    dialect: 'chat',
     rule: 'A list of tools is not empty.',
     source: API,
     check: ({ body }) => (Array.isArray(body.tools) && body.tools.length === 0 ? emptyArray('tools') : null),
   },
   {
     id: 'chat-13',
-    dialect: 'chat',
     rule: 'The name of a function is made of letters, digits, _ and -, at most 64 of them.',
     source: API,
     check: ({ body }) =>
@@ -182,7 +169,6 @@ const tools: readonly ProviderRule[] = [
   },
   {
     id: 'chat-14',
-    dialect: 'chat',
     rule: 'The schema of a strict function allows nothing else and requires everything.',
     source: STRICT,
     check: ({ body }) =>
@@ -195,7 +181,6 @@ const tools: readonly ProviderRule[] = [
   },
   {
     id: 'chat-15',
-    dialect: 'chat',
     rule: 'tool_choice and parallel_tool_calls are only given with tools, and a tool that must be used is one of them.',
     source: API,
     check: ({ body }) => {
@@ -212,10 +197,9 @@ const tools: readonly ProviderRule[] = [
   },
 ]
 
-const options: readonly ProviderRule[] = [
+const options: readonly DialectRule[] = [
   {
     id: 'chat-16',
-    dialect: 'chat',
     rule: 'stream_options are only given with stream.',
     source: API,
     check: ({ body }) => {
@@ -226,7 +210,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'chat-17',
-    dialect: 'chat',
     rule: 'The output is bounded by max_tokens or by max_completion_tokens, and only by the latter for models that reason.',
     source: API,
     check: ({ body }) => {
@@ -243,7 +226,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'chat-18',
-    dialect: 'chat',
     rule: 'A schema for the answer has a name, and a strict one allows nothing else and requires everything.',
     source: STRICT,
     check: ({ body }) => {
@@ -258,7 +240,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'chat-19',
-    dialect: 'chat',
     rule: 'An answer in JSON without a schema is asked for in words too.',
     source: STRICT,
     check: ({ body }) => {
@@ -271,7 +252,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'chat-20',
-    dialect: 'chat',
     rule: 'The parameters of a tool have no oneOf, anyOf, allOf, enum or not at their top.',
     source: 'https://github.com/nspady/google-calendar-mcp/issues/39',
     check: ({ body }) =>
@@ -281,7 +261,7 @@ const options: readonly ProviderRule[] = [
   },
 ]
 
-export const chatRules: readonly ProviderRule[] = [...conversation, ...calls, ...tools, ...options]
+export const chatRules: readonly DialectRule[] = [...conversation, ...calls, ...tools, ...options]
 
 function messagesIn(body: JsonObject): readonly JsonObject[] {
   return listOf(body.messages).map(fieldsOf)

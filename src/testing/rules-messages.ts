@@ -1,6 +1,6 @@
 // The published rules of Anthropic Messages, as data. Only rules on which all models agree.
 import { fieldsOf } from './json.ts'
-import { first, type ProviderRule, repeated, rootChoice } from './rule.ts'
+import { first, type DialectRule, repeated, rootChoice } from './rule.ts'
 import { isObject, listOf, stringOf, type JsonObject } from '../view/json.ts'
 import type { Refusal } from './voice.ts'
 
@@ -17,10 +17,9 @@ function thinks(body: Readonly<Record<string, unknown>>): boolean {
   return type === 'enabled' || type === 'adaptive'
 }
 
-const shape: readonly ProviderRule[] = [
+const shape: readonly DialectRule[] = [
   {
     id: 'messages-1',
-    dialect: 'messages',
     rule: 'Every request names the version of the API in the header anthropic-version.',
     source: 'https://platform.claude.com/docs/en/api/versioning',
     check: ({ headers }) =>
@@ -28,14 +27,12 @@ const shape: readonly ProviderRule[] = [
   },
   {
     id: 'messages-2',
-    dialect: 'messages',
     rule: 'max_tokens is required.',
     source: API,
     check: ({ body }) => (Number.isInteger(body.max_tokens) ? null : { message: 'max_tokens: Field required' }),
   },
   {
     id: 'messages-3',
-    dialect: 'messages',
     rule: 'There is at least one message, and each is of the user or of the assistant: instructions go into system.',
     source: API,
     check: ({ body }) => {
@@ -50,7 +47,6 @@ const shape: readonly ProviderRule[] = [
   },
   {
     id: 'messages-4',
-    dialect: 'messages',
     rule: 'The first message is of the user (the first-party API lets it pass by now; Bedrock and others do not).',
     source: 'https://github.com/anthropics/anthropic-sdk-typescript/issues/622',
     check: ({ body }) =>
@@ -58,7 +54,6 @@ const shape: readonly ProviderRule[] = [
   },
   {
     id: 'messages-5',
-    dialect: 'messages',
     rule: 'Every message but a last one of the assistant has content.',
     source: 'https://github.com/anthropics/claude-code/issues/3196',
     check: ({ body }) =>
@@ -72,7 +67,6 @@ const shape: readonly ProviderRule[] = [
   },
   {
     id: 'messages-6',
-    dialect: 'messages',
     rule: 'No text block is empty or blank.',
     source: 'https://github.com/anthropics/claude-code/issues/23440',
     check: ({ body }) => {
@@ -86,7 +80,6 @@ const shape: readonly ProviderRule[] = [
   },
   {
     id: 'messages-7',
-    dialect: 'messages',
     rule: 'What the assistant is made to begin with does not end with white space.',
     source: 'https://github.com/crewAIInc/crewAI/pull/4620',
     check: ({ body }) => {
@@ -98,7 +91,6 @@ const shape: readonly ProviderRule[] = [
   },
   {
     id: 'messages-8',
-    dialect: 'messages',
     rule: 'An image in base64 is a JPEG, PNG, GIF or WebP.',
     source: 'https://platform.claude.com/docs/en/build-with-claude/vision',
     check: ({ body }) =>
@@ -112,7 +104,6 @@ const shape: readonly ProviderRule[] = [
   },
   {
     id: 'messages-9',
-    dialect: 'messages',
     rule: 'At most four blocks are marked for the cache.',
     source: CACHING,
     check: ({ body }) => {
@@ -124,7 +115,6 @@ const shape: readonly ProviderRule[] = [
   },
   {
     id: 'messages-10',
-    dialect: 'messages',
     rule: 'A thinking block cannot be marked for the cache.',
     source: CACHING,
     check: ({ body }) =>
@@ -135,10 +125,9 @@ const shape: readonly ProviderRule[] = [
   },
 ]
 
-const calls: readonly ProviderRule[] = [
+const calls: readonly DialectRule[] = [
   {
     id: 'messages-11',
-    dialect: 'messages',
     rule: 'Calls stand only in messages of the assistant, and results only in those of the user.',
     source: TOOLS,
     check: ({ body }) =>
@@ -151,14 +140,12 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'messages-12',
-    dialect: 'messages',
     rule: 'Every call has its result in the next message.',
     source: TOOLS,
     check: ({ body }) => unanswered(body, (blocks) => blocks.filter((block) => block.type === 'tool_result')),
   },
   {
     id: 'messages-13',
-    dialect: 'messages',
     rule: 'Results stand first in their message, before any text.',
     source: TOOLS,
     check: ({ body }) =>
@@ -169,7 +156,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'messages-14',
-    dialect: 'messages',
     rule: 'No text follows a call in its message; thoughts between calls stay where they were.',
     source:
       'https://github.com/anomalyco/opencode/blob/dev/packages/llm/test/fixtures/recordings/anthropic-messages/rejects-malformed-assistant-tool-order-without-patch.json',
@@ -182,7 +168,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'messages-15',
-    dialect: 'messages',
     rule: 'Every result answers a call of the message before it.',
     source: TOOLS,
     check: ({ body }) => {
@@ -202,7 +187,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'messages-16',
-    dialect: 'messages',
     rule: 'The ids of calls are unique in a conversation.',
     source: 'https://github.com/anthropics/claude-code/issues/28515',
     check: ({ body }) =>
@@ -212,7 +196,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'messages-17',
-    dialect: 'messages',
     rule: 'A call has one result and no second.',
     source: 'https://github.com/anthropics/claude-code/issues/14110',
     check: ({ body }) =>
@@ -226,7 +209,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'messages-18',
-    dialect: 'messages',
     rule: 'The input of a call is an object.',
     source: API,
     check: ({ body }) =>
@@ -237,7 +219,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'messages-19',
-    dialect: 'messages',
     rule: 'The id of a call is made of letters, digits, _ and -.',
     source: 'https://github.com/HKUDS/nanobot/pull/4356',
     check: ({ body }) =>
@@ -248,10 +229,9 @@ const calls: readonly ProviderRule[] = [
   },
 ]
 
-const tools: readonly ProviderRule[] = [
+const tools: readonly DialectRule[] = [
   {
     id: 'messages-20',
-    dialect: 'messages',
     rule: 'The name of a tool is made of letters, digits, _ and -, at most 128 of them.',
     source: DEFINE,
     check: ({ body }) =>
@@ -262,7 +242,6 @@ const tools: readonly ProviderRule[] = [
   },
   {
     id: 'messages-21',
-    dialect: 'messages',
     rule: 'No two tools have the same name.',
     source: 'https://github.com/tailcallhq/forgecode/issues/892',
     check: ({ body }) =>
@@ -272,7 +251,6 @@ const tools: readonly ProviderRule[] = [
   },
   {
     id: 'messages-22',
-    dialect: 'messages',
     rule: 'The schema of a tool is one of an object.',
     source: DEFINE,
     check: ({ body }) =>
@@ -284,7 +262,6 @@ const tools: readonly ProviderRule[] = [
   },
   {
     id: 'messages-23',
-    dialect: 'messages',
     rule: 'A tool that must be used is one of the tools given.',
     source: DEFINE,
     check: ({ body }) => {
@@ -298,10 +275,9 @@ const tools: readonly ProviderRule[] = [
   },
 ]
 
-const thinking: readonly ProviderRule[] = [
+const thinking: readonly DialectRule[] = [
   {
     id: 'messages-24',
-    dialect: 'messages',
     rule: 'A budget for thinking is at least 1,024 tokens.',
     source: THINKING,
     check: ({ body }) => {
@@ -312,7 +288,6 @@ const thinking: readonly ProviderRule[] = [
   },
   {
     id: 'messages-25',
-    dialect: 'messages',
     rule: 'max_tokens is more than the budget for thinking, unless thinking is interleaved.',
     source: THINKING,
     check: ({ body, headers }) => {
@@ -324,7 +299,6 @@ const thinking: readonly ProviderRule[] = [
   },
   {
     id: 'messages-26',
-    dialect: 'messages',
     rule: 'With thinking, the temperature is 1 or not given.',
     source: THINKING,
     check: ({ body }) => {
@@ -336,7 +310,6 @@ const thinking: readonly ProviderRule[] = [
   },
   {
     id: 'messages-27',
-    dialect: 'messages',
     rule: 'With thinking, no tool can be forced.',
     source: THINKING,
     check: ({ body }) => {
@@ -347,7 +320,6 @@ const thinking: readonly ProviderRule[] = [
   },
   {
     id: 'messages-28',
-    dialect: 'messages',
     rule: 'Thinking blocks come back as they were sent, with the signature that they had.',
     source: THINKING,
     check: ({ body, issued }) =>
@@ -361,7 +333,6 @@ const thinking: readonly ProviderRule[] = [
   },
   {
     id: 'messages-29',
-    dialect: 'messages',
     rule: 'With a budget for thinking, the calls under way began with a thinking block.',
     source: THINKING,
     check: ({ body }) => {
@@ -379,10 +350,9 @@ const thinking: readonly ProviderRule[] = [
 
 const IMAGE_CHARS_MAX = 5_242_880
 
-const bounds: readonly ProviderRule[] = [
+const bounds: readonly DialectRule[] = [
   {
     id: 'messages-30',
-    dialect: 'messages',
     rule: 'The schema of a tool has no oneOf, allOf or anyOf at its top.',
     source: 'https://github.com/anthropics/claude-code/issues/27337',
     check: ({ body }) =>
@@ -394,7 +364,6 @@ const bounds: readonly ProviderRule[] = [
   },
   {
     id: 'messages-31',
-    dialect: 'messages',
     rule: 'An image has at most 5 MB in base64 (the first-party API takes more by now; Bedrock and others do not).',
     source: 'https://github.com/anthropics/claude-code/issues/10612',
     check: ({ body }) =>
@@ -407,7 +376,7 @@ const bounds: readonly ProviderRule[] = [
   },
 ]
 
-export const messagesRules: readonly ProviderRule[] = [...shape, ...calls, ...tools, ...thinking, ...bounds]
+export const messagesRules: readonly DialectRule[] = [...shape, ...calls, ...tools, ...thinking, ...bounds]
 
 function isThinking(block: Block): boolean {
   return block.type === 'thinking' || block.type === 'redacted_thinking'

@@ -1,7 +1,7 @@
 // The published rules of OpenAI Responses, as data. Stored and signed items are compared with what this server sent.
 import type { Issued } from './issued.ts'
 import { fieldsOf } from './json.ts'
-import { badRoot, badName, emptyArray, first, type ProviderRule, repeated, tooLong, unstrict } from './rule.ts'
+import { badRoot, badName, emptyArray, first, type DialectRule, repeated, tooLong, unstrict } from './rule.ts'
 import { type JsonObject, listOf, stringOf } from '../view/json.ts'
 
 const API = 'https://platform.openai.com/docs/api-reference/responses/create'
@@ -27,10 +27,9 @@ const INCLUDES: readonly string[] = [
   'message.output_text.logprobs',
 ]
 
-const input: readonly ProviderRule[] = [
+const input: readonly DialectRule[] = [
   {
     id: 'responses-1',
-    dialect: 'responses',
     rule: 'The parameters of Chat Completions that have moved are not given in their old place.',
     source: 'https://platform.openai.com/docs/guides/migrate-to-responses',
     check: ({ body }) => {
@@ -42,7 +41,6 @@ const input: readonly ProviderRule[] = [
   },
   {
     id: 'responses-2',
-    dialect: 'responses',
     rule: 'There is input.',
     source: API,
     check: ({ body }) => {
@@ -54,7 +52,6 @@ const input: readonly ProviderRule[] = [
   },
   {
     id: 'responses-3',
-    dialect: 'responses',
     rule: 'What the assistant said is output_text, and what others said is input_text.',
     source: API,
     check: ({ body }) =>
@@ -72,7 +69,6 @@ const input: readonly ProviderRule[] = [
   },
   {
     id: 'responses-4',
-    dialect: 'responses',
     rule: 'No item is given twice.',
     source: 'https://github.com/vercel/ai/issues/7883',
     check: ({ body }) => {
@@ -85,11 +81,10 @@ const input: readonly ProviderRule[] = [
   },
 ]
 
-const calls: readonly ProviderRule[] = [
+const calls: readonly DialectRule[] = [
   // First of these: a lost chain must be reported as such, not as an unmatched call.
   {
     id: 'responses-5',
-    dialect: 'responses',
     rule: 'The response that this one follows was stored.',
     source: 'https://github.com/smg-project/smg/pull/916',
     check: ({ body, issued }) => {
@@ -101,7 +96,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'responses-6',
-    dialect: 'responses',
     rule: 'The output of a function answers a call in the input or in the response that it follows.',
     source: 'https://github.com/microsoft/vscode/issues/320060',
     check: ({ body, issued }) => {
@@ -116,7 +110,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'responses-7',
-    dialect: 'responses',
     rule: 'Every call, also one of the response that this one follows, has an output.',
     source: 'https://github.com/openai/openai-agents-python/issues/673',
     check: ({ body, issued }) => {
@@ -131,7 +124,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'responses-8',
-    dialect: 'responses',
     rule: 'The call_id of a call or an output has 1 to 64 characters.',
     source: 'https://github.com/openai/openai-openapi/blob/main/openapi.yaml',
     check: ({ body }) =>
@@ -144,7 +136,6 @@ const calls: readonly ProviderRule[] = [
   },
   {
     id: 'responses-9',
-    dialect: 'responses',
     rule: 'The arguments of a call are a string.',
     source: API,
     check: ({ body }) =>
@@ -157,10 +148,9 @@ const calls: readonly ProviderRule[] = [
   },
 ]
 
-const memory: readonly ProviderRule[] = [
+const memory: readonly DialectRule[] = [
   {
     id: 'responses-10',
-    dialect: 'responses',
     rule: 'An item that is only named, or reasoning without its encrypted content, was stored.',
     source: 'https://github.com/vercel/ai/issues/7543',
     check: ({ body, issued }) =>
@@ -174,7 +164,6 @@ const memory: readonly ProviderRule[] = [
   },
   {
     id: 'responses-11',
-    dialect: 'responses',
     rule: 'Encrypted reasoning comes back as it was given, under the id that it had.',
     source: 'https://github.com/openai/codex/issues/8119',
     check: ({ body, issued }) =>
@@ -192,7 +181,6 @@ const memory: readonly ProviderRule[] = [
   },
   {
     id: 'responses-12',
-    dialect: 'responses',
     rule: 'Reasoning is followed by the item that it led to.',
     source: 'https://github.com/openai/openai-node/issues/1567',
     check: ({ body, issued }) => {
@@ -209,7 +197,6 @@ const memory: readonly ProviderRule[] = [
   },
   {
     id: 'responses-13',
-    dialect: 'responses',
     rule: 'An item that came with reasoning keeps it, unless it comes back without its id.',
     source: 'https://github.com/continuedev/continue/issues/11994',
     check: ({ body, issued }) => {
@@ -224,17 +211,15 @@ const memory: readonly ProviderRule[] = [
   },
 ]
 
-const options: readonly ProviderRule[] = [
+const options: readonly DialectRule[] = [
   {
     id: 'responses-14',
-    dialect: 'responses',
     rule: 'The name of a function stands in the tool itself and is made of letters, digits, _ and -, at most 128 of them.',
     source: 'https://github.com/openai/openai-openapi/blob/main/openapi.yaml',
     check: ({ body }) => first(toolsIn(body), ({ name }, at) => badName(`tools[${at}].name`, stringOf(name), 128)),
   },
   {
     id: 'responses-15',
-    dialect: 'responses',
     rule: 'The schema of a strict function allows nothing else and requires everything.',
     source: STRICT,
     check: ({ body }) =>
@@ -247,7 +232,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'responses-16',
-    dialect: 'responses',
     rule: 'A tool that must be used is one of the tools given.',
     source: API,
     check: ({ body }) => {
@@ -258,7 +242,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'responses-17',
-    dialect: 'responses',
     rule: 'A schema for the answer has a name, and a strict one allows nothing else and requires everything.',
     source: STRICT,
     check: ({ body }) => {
@@ -273,7 +256,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'responses-18',
-    dialect: 'responses',
     rule: 'An answer in JSON without a schema is asked for in words too.',
     source: STRICT,
     check: ({ body }) => {
@@ -286,7 +268,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'responses-19',
-    dialect: 'responses',
     rule: 'What is to be included is something that there is.',
     source: API,
     check: ({ body }) =>
@@ -298,7 +279,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'responses-20',
-    dialect: 'responses',
     rule: 'max_output_tokens is at least 16.',
     source: 'https://github.com/openai/openai-openapi/blob/main/openapi.yaml',
     check: ({ body }) => {
@@ -310,7 +290,6 @@ const options: readonly ProviderRule[] = [
   },
   {
     id: 'responses-21',
-    dialect: 'responses',
     rule: 'The parameters of a tool have no oneOf, anyOf, allOf, enum or not at their top.',
     source: 'https://github.com/langchain-ai/langchainjs/issues/9804',
     check: ({ body }) =>
@@ -320,7 +299,7 @@ const options: readonly ProviderRule[] = [
   },
 ]
 
-export const responsesRules: readonly ProviderRule[] = [...input, ...calls, ...memory, ...options]
+export const responsesRules: readonly DialectRule[] = [...input, ...calls, ...memory, ...options]
 
 function itemsIn(body: JsonObject): readonly JsonObject[] {
   return listOf(body.input).map(fieldsOf)

@@ -6,7 +6,11 @@ import type { Asked, ProviderRule } from './rule.ts'
 import type { Dialect } from './script.ts'
 import type { Refusal } from './voice.ts'
 
-export const providerRules: readonly ProviderRule[] = [...messagesRules, ...responsesRules, ...chatRules]
+export const providerRules: readonly ProviderRule[] = [
+  ...messagesRules.map((rule) => ({ ...rule, dialect: 'messages' as const })),
+  ...responsesRules.map((rule) => ({ ...rule, dialect: 'responses' as const })),
+  ...chatRules.map((rule) => ({ ...rule, dialect: 'chat' as const })),
+]
 
 export function broken(
   dialect: Dialect,

@@ -1,5 +1,5 @@
-// The parts of a chaos script: replies of the model, errors of the provider, and damage on the way. Types and small constructors; other
-// files make bytes of them.
+// The parts of a chaos script: replies of the model, errors of the provider, and damage on the way. Types and small constructors;
+// other files make bytes of them.
 import type { Frozen, Json, Usage } from '../kernel/content.ts'
 import {
   anything,

@@ -1,5 +1,5 @@
-// Sends the bytes of one answer: stalled, split, cut, corrupted or endless, as the script wants. It knows nothing of dialects. Waits use
-// the given clock and end when the client or the server is gone.
+// Sends the bytes of one answer: stalled, split, cut, corrupted or endless, as the script wants. It knows nothing of dialects. Waits
+// use the given clock and end when the client or the server is gone.
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import type { Clock } from '../kernel/ports.ts'

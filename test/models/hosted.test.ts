@@ -189,7 +189,7 @@ describe('the name of a model', () => {
       const make = () => new Harness({ model: name })
       expect(make).toThrow(Fault)
       expect(make).toThrow(
-        /^("[^"]*" is no model\. Write provider:model|There is no provider "\w+"\. Known are: openai)/,
+        /^("[^"]*" is not a model name\. Write provider:model|There is no provider "\w+"\. Choose one of: openai)/,
       )
     },
   )

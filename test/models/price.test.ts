@@ -69,7 +69,11 @@ describe('prices', () => {
     ['a price in words', table({ input: '3', output: 15 }), /The price "input"/],
     ['a bad price of the cache', table({ input: 3, output: 15, cached: Number.NaN }), /The price "cached"/],
     ['a context of nothing', table({ input: 3, output: 15, contextTokens: 0 }), /contextTokens of openai:\* must be/],
-    ['a price of nobody', { prices: { 'gpt-5.1': { input: 3, output: 15 } } }, /"gpt-5\.1" is no model with a price/],
+    [
+      'a price of nobody',
+      { prices: { 'gpt-5.1': { input: 3, output: 15 } } },
+      /"gpt-5\.1" is not a model name\. Write provider:model, or provider/,
+    ],
     ['an answer of no length', { outputTokensMax: Number.NaN }, /outputTokensMax must be a whole number of tokens/],
     ['an answer of less than nothing', { outputTokensMax: -5 }, /outputTokensMax must be/],
     ['thinking of no length', { reasoning: { budgetTokens: Number.NaN } }, /reasoning\.budgetTokens must be/],

@@ -1,5 +1,5 @@
-// `terret doctor`: checks what a run needs: the store, the sandbox, ripgrep, and each model with one tiny call. With --session it checks
-// a log.
+// `terret doctor`: checks what a run needs: the store, the sandbox, ripgrep, and each model with one tiny call. With --session it
+// checks a log.
 import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

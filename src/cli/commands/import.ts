@@ -1,5 +1,5 @@
-// `terret import`: a session from an exported file. The file is checked before anything is written. The session is held: it shows what it
-// would do, and does not go on by itself.
+// `terret import`: a session from an exported file. The file is checked before anything is written. The session is held: the command
+// shows what it would do, and it does not go on by itself.
 import { readFileSync } from 'node:fs'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'

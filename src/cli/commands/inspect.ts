@@ -84,7 +84,7 @@ export function inspect(call: Call): Promise<number> {
   })
 }
 
-/** What it was opened with. */
+/** The environment and attachments it was opened with. */
 function originIn([created]: readonly Event[]) {
   const { environment = null, attachments = [] } = created?.type === 'session.created' ? created : NO_ORIGIN
   return { environment, attachments }

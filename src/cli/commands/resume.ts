@@ -1,5 +1,5 @@
-// `terret resume`: goes on with a session: drives open work, ends a pause, releases an imported session, and tells an unfinished run to
-// go on.
+// `terret resume`: goes on with a session: drives open work, ends a pause, releases an imported session, and continues an unfinished
+// run.
 import type { Harness } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'

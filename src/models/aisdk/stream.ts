@@ -153,7 +153,7 @@ export class Listening {
     this.#emit({ kind, part: this.#slots.indexOf(slot), text })
   }
 
-  /** A call that was cut keeps what it has, which is no JSON; one that has nothing yet would be a whole one. */
+  /** A call that was cut off keeps its partial arguments, which are not JSON; empty arguments would count as complete. */
   #said(calling: boolean): { readonly parts: readonly Part[]; readonly calls: readonly ReplyCall[] } {
     const parts: Part[] = []
     const calls: ReplyCall[] = []
@@ -180,7 +180,7 @@ function isCut({ unified, raw }: LanguageModelV3FinishReason): boolean {
   return unified === 'error' || (unified === 'other' && raw === undefined)
 }
 
-/** The provider itself broke off, so what it began may have no end. */
+/** The provider itself stopped, so an open part may have no end event. */
 const CUT: ReadonlySet<Unified> = new Set(['length', 'content-filter'])
 
 function finishOf(unified: Unified, calls: readonly ReplyCall[]): Reply['finish'] {
@@ -212,7 +212,7 @@ function costOf({ usage, providerMetadata = {} }: Finish): number | null {
   return typeof cost === 'number' && cost > 0 && Number.isFinite(cost) ? Math.ceil(cost * 1_000_000) : null
 }
 
-/** The provider's own object may change after us; what is kept may not. */
+/** A copy: the provider may change its object later. */
 function asJson(metadata: SharedV3ProviderMetadata): SharedV3ProviderMetadata {
   return JSON.parse(JSON.stringify(metadata)) as Json as SharedV3ProviderMetadata
 }

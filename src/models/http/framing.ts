@@ -10,14 +10,14 @@ export type Framing = {
   /** A carriage return was the last character: a line feed after it belongs to it. */
   readonly returned: boolean
   readonly event: string
-  /** Null until the event has data: without any it is no event. */
+  /** Null until the event has data; an event without data is ignored. */
   readonly data: string | null
   readonly begun: boolean
 }
 
 export const UNFRAMED: Framing = { tail: null, line: '', returned: false, event: '', data: null, begun: false }
 
-/** A line longer than this is no event of any provider. */
+/** No provider sends a longer line. */
 export const LINE_CHARS_MAX = 16 * 1024 * 1024
 
 /** Throws a RangeError for a line without end; nothing else is refused here. */

@@ -1,5 +1,5 @@
-// JSON for requests. Half a surrogate pair makes the body invalid for some parsers, so it becomes U+FFFD. Signed blocks must go
-// back unchanged and do not use this.
+// Reads and writes JSON for providers. Half a surrogate pair makes the body invalid for some parsers, so it becomes U+FFFD. Signed
+// blocks must go back unchanged and do not use `json`.
 import type { Json } from '../../kernel/content.ts'
 
 const HALF_PAIR = /\p{Surrogate}/gu
@@ -12,6 +12,15 @@ export function json(value: Json): string {
 
 function whole(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.replace(HALF_PAIR, '\ufffd') : value
+}
+
+/** Undefined if it is not JSON. */
+export function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
 }
 
 /** A JSON object of fields that are JSON already. The caller's own fields come last and replace others of the same name. */

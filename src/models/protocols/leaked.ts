@@ -1,5 +1,6 @@
 // Detects a text that is really a tool call its host failed to parse. Such a text is never a final answer, and nothing is run from
 // it. Pure, and linear in the text.
+import { parsed } from './json.ts'
 
 /** The markers before a call in the formats of Hermes, Llama, Qwen, GLM, Mistral, Kimi, DeepSeek, gpt-oss and Gemma. */
 const MARKER = new RegExp(
@@ -149,12 +150,4 @@ function endOfJson(body: string, from: number, to: number): number {
     } else if ((char === '}' || char === ']') && --depth === 0) return at + 1
   }
   return -1
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -1,6 +1,7 @@
 // Reading JSON out of what a model wrote: fences, prose around it, trailing commas, lost brackets. Pure and linear.
 // It finds a value or nothing; the caller validates the value strictly.
 import type { Json } from '../../kernel/content.ts'
+import { parsed } from './json.ts'
 
 /** More missing brackets than this are not a slip. */
 const CLOSED_MAX = 64
@@ -36,14 +37,6 @@ export function readJson(said: string, cut = false): Json | undefined {
 
 function opensObject(text: string): boolean {
   return text.startsWith('{')
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
 }
 
 function lastFence(text: string): string | null {

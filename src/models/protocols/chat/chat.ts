@@ -1,5 +1,6 @@
 // The Chat Completions protocol of OpenAI and of many other hosts, and the reader of its stream: chunks in, deltas out.
 // Requests are written in encode.ts; the state and the reply made of it are in reply.ts. Host differences are data (quirks). No I/O.
+import { parsed } from '../json.ts'
 import type { Protocol, Target, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
 import {
@@ -43,12 +44,8 @@ function step(state: ChatState, wire: WireEvent): Step {
 function stepWhole(state: ChatState, { event, data }: WireEvent): Step {
   // Checked before parsing: it ends every stream, and a parse error costs three times as much.
   if (data.trim() === '[DONE]') return [{ ...state, done: true }, NOTHING]
-  let chunk: unknown
-  try {
-    chunk = JSON.parse(data)
-  } catch {
-    return [{ ...state, broken: true }, NOTHING]
-  }
+  const chunk = parsed(data)
+  if (chunk === undefined) return [{ ...state, broken: true }, NOTHING]
   if (!isObject(chunk)) return [state, NOTHING]
   const draft = draftOf(state)
   const deltas: Delta[] = []
@@ -270,7 +267,7 @@ export function textIn(data: string, { before, after }: Alike): string | null {
   const literal = data.slice(before.length, end)
   if (literal.charCodeAt(0) !== QUOTE) return null
   try {
-    // One string and nothing more, or it is no JSON.
+    // JSON.parse fails if it is more than one string.
     return JSON.parse(literal) as string
   } catch {
     return null

@@ -2,6 +2,7 @@
 import type { Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
 import type { ModelFailure, Reply } from '../../../kernel/ports.ts'
 import { failure, failureOf } from '../../http/failures.ts'
+import { parsed } from '../json.ts'
 import type { Opaque, Target } from '../protocol.ts'
 import { type JsonObject, isObject, stringOf } from '../../../view/json.ts'
 
@@ -195,12 +196,7 @@ export function draftOf(state: ChatState): Mutable<ChatState> {
 }
 
 export function isWhole(args: string): boolean {
-  try {
-    JSON.parse(args)
-    return true
-  } catch {
-    return false
-  }
+  return parsed(args) !== undefined
 }
 
 // Usage and cost, from the different shapes hosts report them in. An impossible number counts as not reported.

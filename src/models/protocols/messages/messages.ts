@@ -2,6 +2,7 @@
 // state and the reply made of it are in reply.ts. The tests cite where the rules are published. No I/O and no keys.
 import type { Json } from '../../../kernel/content.ts'
 import { failure, failureOf } from '../../http/failures.ts'
+import { parsed } from '../json.ts'
 import type { Protocol, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
 import { counted, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
@@ -15,7 +16,7 @@ export const messages: Protocol<State> = {
   step,
   finish: (state) => replyOf(settled(state)),
   whole(body, target) {
-    const data = read(body)
+    const data = parsed(body)
     if (!isObject(data)) return failure('network', 'The answer is not JSON.')
     if (isObject(data.error)) return failureIn(data)
     if (!Array.isArray(data.content)) return failure('network', 'The answer is not a message.')
@@ -29,14 +30,6 @@ export const messages: Protocol<State> = {
     const blocks = heard.blocks.map((block) => ({ ...block, open: false }))
     return replyOf({ ...heard, blocks, now: -1, stop, ended: true, counts: counted(heard.counts, data.usage) })
   },
-}
-
-function read(body: string): unknown {
-  try {
-    return JSON.parse(body) as unknown
-  } catch {
-    return null
-  }
 }
 
 // A text delta makes one small object; the list of blocks is copied only when a block begins, ends or is resumed.
@@ -134,14 +127,6 @@ function isWritable(given: Data): boolean {
     return JSON.stringify(given) !== ''
   } catch {
     return false
-  }
-}
-
-function parsed(data: string): Json | undefined {
-  try {
-    return JSON.parse(data) as Json
-  } catch {
-    return undefined
   }
 }
 

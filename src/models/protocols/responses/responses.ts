@@ -1,5 +1,6 @@
 // The OpenAI Responses protocol (api.openai.com and hosts with the same `/responses`), and the reader of its stream. Requests are
 // written in encode.ts; the state and the reply made of it are in reply.ts. No I/O.
+import { parsed } from '../json.ts'
 import type { Protocol, Target, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
 import {
@@ -27,12 +28,8 @@ export const responses: Protocol<State> = { name: 'responses', encode, begin, st
 
 function step(state: State, { event, data }: WireEvent): Stepped {
   if (state.end !== null || data === '' || data === '[DONE]') return quiet(state)
-  let said: unknown
-  try {
-    said = JSON.parse(data)
-  } catch {
-    return quiet({ ...state, broken: true })
-  }
+  const said = parsed(data)
+  if (said === undefined) return quiet({ ...state, broken: true })
   return isObject(said) ? take(state, said, typeof said['type'] === 'string' ? said['type'] : event) : quiet(state)
 }
 
@@ -175,11 +172,8 @@ function shown(state: State, item: Item): Stepped {
 /** Compares the arguments of one call sent twice. Some hosts reformat them, some leave them out the second time. */
 function agrees(left: string, right: string): boolean {
   if (left === right || left === '' || right === '') return true
-  try {
-    return JSON.stringify(JSON.parse(left)) === JSON.stringify(JSON.parse(right))
-  } catch {
-    return false
-  }
+  const [one, other] = [parsed(left), parsed(right)]
+  return one !== undefined && other !== undefined && JSON.stringify(one) === JSON.stringify(other)
 }
 
 function thoughtIn(item: Item): string {
@@ -245,12 +239,8 @@ function troubleOf(error: Json): Trouble {
 
 /** A whole answer that came as one JSON body. */
 function whole(body: string, target: Target): Reply | ModelFailure {
-  let said: unknown
-  try {
-    said = JSON.parse(body)
-  } catch {
-    return failure('network', 'The answer was damaged on its way: it is not JSON.')
-  }
+  const said = parsed(body)
+  if (said === undefined) return failure('network', 'The answer was damaged on its way: it is not JSON.')
   if (!isObject(said)) return failure('network', 'The answer was damaged on its way: it is not an object.')
   const hasOutput = Array.isArray(said['output'])
   if (!hasOutput && isObject(said['error'])) return finish(over(begin(target), said, 'failed')[0])
