@@ -30,7 +30,7 @@ describe('the command line', () => {
     ['completion tcsh', 'There is completion for bash, zsh, fish, and none for "tcsh".'],
     ['help frob', 'There is no command "frob". Run `terret --help` to see what there is.'],
   ])('B-CLI-70: `terret %s` is refused in one line, with exit code 2', async (line, text) => {
-    const { code, out, err } = await stage.terret(...line.split(' '))
+    const { code, out, err } = await stage.refused(...line.split(' '))
     expect({ code, out, err }).toEqual({ code: 2, out: '', err: `terret: ${text}\n` })
     expect(existsSync(stage.home)).toBe(false)
   })
@@ -90,7 +90,7 @@ describe('configuration', () => {
   ])('B-CLI-74: %s is refused with the file and the field, and exit code 7', async (text, message) => {
     stage.write('config/terret/config.json', text)
     const model = text.includes('nobody') ? [] : ['--model', 'offline:any']
-    const { code, err } = await stage.terret('run', ...model, 'x')
+    const { code, err } = await stage.refused('run', ...model, 'x')
     expect([code, lastLine(err)]).toEqual([7, expect.stringMatching(message)])
   })
 

@@ -191,7 +191,7 @@ describe('a trusted folder', () => {
       const { requests } = await answering('Never.')
       mkdirSync(join(stage.folder, '.terret'))
       writeFileSync(join(stage.folder, '.terret', 'config.json'), JSON.stringify(config))
-      const { code, err } = await stage.terret('run', '--trust', 'Hello.')
+      const { code, err } = await stage.refused('run', '--trust', 'Hello.')
       expect(code).toBe(7)
       expect(lastLine(err)).toContain(`.terret/config.json: "${field}" is not for a workspace to choose.`)
       expect(requests).toEqual([])
