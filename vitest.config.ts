@@ -1,5 +1,6 @@
 // How the tests run. Not what they check: the suites are in test/, and test/tidy.test.ts checks the house itself.
 // `npm test` runs all but test/**/*.long.test.ts: those are `npm run test:long` (vitest.long.config.ts), which .ci/run runs too.
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 // The CI runs the store suite under a second Node. A wrong one must fail there, not pass unseen.
@@ -16,8 +17,11 @@ export default defineConfig({
     environment: 'node',
     // Separate processes: tests open files, spawn children and send signals.
     pool: 'forks',
-    // Every core: most of these processes wait for one another.
-    maxWorkers: '100%',
+    // A process runs one file after another with the modules it has loaded: loading them anew is most of a short file's time.
+    // So a stage registers what it undoes in the test (`onTestFinished`), and a test that changes a global puts it back.
+    isolate: false,
+    // One more than there are cores: tests also wait for clocks, disks and other processes.
+    maxWorkers: availableParallelism() + 1,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,

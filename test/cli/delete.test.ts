@@ -1,26 +1,17 @@
 // Sessions that are taken out: one by name, or the old ones, with all that is kept of them, and never one that is still of use.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/testing/index.ts'
+import { describe, expect, it } from 'vitest'
 import { forgetFolders, recordFolder, startedSessions } from '../../src/cli/state/folders.ts'
 import { homeOf, makeHome } from '../../src/cli/state/home.ts'
 import type { Card, Removal, Store } from '../../src/kernel/ports.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { claim, create, message, ownerWrite, StillClock } from '../contract/fixture.ts'
-import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+import { stageOfEach } from './scripted.ts'
+import { lastLine } from './stage.ts'
 import { noTmux, openScreen } from './terminal.ts'
 
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
+const { scriptedBy, stage } = stageOfEach()
 
 type Ran = { readonly session: string }
 type Pruned = {
@@ -285,8 +276,7 @@ describe('prune', () => {
   })
 
   it('B-CLI-116: nothing that was said in a run is left in the data folder', async () => {
-    chaos = await startChaos({ script: ['A secret answer.'] satisfies ChaosScript })
-    stage.configure({ ...endpoint(chaos.url), tracing: { local: true, content: true } })
+    await scriptedBy(['A secret answer.'], { tracing: { local: true, content: true } })
     await stage.terret('run', 'A secret question.')
     expect(holding(stage.home, 'A secret')).not.toEqual([])
     expect((await stage.terret('prune', '--older', '0', '--yes')).code).toBe(0)
@@ -321,14 +311,10 @@ describe.skipIf(noTmux)('at a terminal', { timeout: 60_000 }, () => {
 /** Runs it in a real terminal, answers its question, and returns what the screen has at the end. */
 async function answered(line: string, question: string, answer: string): Promise<string> {
   const screen = openScreen(stage)
-  try {
-    screen.enter(`terret ${line}; echo exit $?`)
-    await screen.until(question)
-    screen.enter(answer)
-    return await screen.until(/\nexit \d+\n/)
-  } finally {
-    await screen.close()
-  }
+  screen.enter(`terret ${line}; echo exit $?`)
+  await screen.until(question)
+  screen.enter(answer)
+  return screen.until(/\nexit \d+\n/)
 }
 
 /** The files below a folder that hold a text. */

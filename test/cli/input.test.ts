@@ -2,23 +2,14 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, startChaos } from '../../src/testing/index.ts'
+import { describe, expect, it } from 'vitest'
 import { EXIT_TEXT } from '../../src/cli/exit.ts'
 import { TABLE } from '../../src/cli/table.ts'
 import { findSandbox } from '../../src/tools/shell/sandbox.ts'
-import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+import { stageOfEach } from './scripted.ts'
+import { lastLine } from './stage.ts'
 
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
+const { scriptedBy, stage } = stageOfEach()
 
 describe('the command line', () => {
   it.each([
@@ -39,7 +30,7 @@ describe('the command line', () => {
     ['completion tcsh', 'There is no completion for "tcsh". Choose one of: bash, zsh, fish.'],
     ['help frob', 'There is no command "frob". Run `terret --help` to see what there is.'],
   ])('B-CLI-70: `terret %s` is refused in one line, with exit code 2', async (line, text) => {
-    const { code, out, err } = await stage.terret(...line.split(' '))
+    const { code, out, err } = await stage.refused(...line.split(' '))
     expect({ code, out, err }).toEqual({ code: 2, out: '', err: `terret: ${text}\n` })
     expect(existsSync(stage.home)).toBe(false)
   })
@@ -102,7 +93,7 @@ describe('configuration', () => {
   ])('B-CLI-74: %s is refused with the file and the field, and exit code 7', async (text, message) => {
     stage.write('config/terret/config.json', text)
     const model = text.includes('nobody') ? [] : ['--model', 'offline:any']
-    const { code, err } = await stage.terret('run', ...model, 'x')
+    const { code, err } = await stage.refused('run', ...model, 'x')
     expect([code, lastLine(err)]).toEqual([7, expect.stringMatching(message)])
   })
 
@@ -200,11 +191,8 @@ describe('configuration', () => {
     const server = new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url)
       .pathname
     const call = { calls: [{ tool: 'every__echo', args: { message: 'hi' } }] }
-    chaos = await startChaos({ script: [call, call, 'Done.'] })
-    stage.configure({
-      ...endpoint(chaos.url),
-      mcp: { every: { command: process.execPath, args: [server, 'stdio'], tools: ['echo'] } },
-    })
+    const mcp = { every: { command: process.execPath, args: [server, 'stdio'], tools: ['echo'] } }
+    await scriptedBy([call, call, 'Done.'], { mcp })
     expect((await stage.terret('run', 'Echo.')).code).toBe(3)
     expect((await stage.terret('approve', 'latest', '--resume')).code).toBe(3)
     expect(await stage.terret('approve', 'latest', '--resume')).toMatchObject({ code: 0, out: 'Done.\n' })
@@ -220,10 +208,9 @@ describe('a server that changes', () => {
       ]
       stage.write('odd/tools.json', JSON.stringify({ tools }))
     }
-    chaos = await startChaos({ script: () => 'Done.' })
     const mcp = { odd: { command: process.execPath, args: [odd, join(stage.folder, '..', 'odd')] } }
-    stage.configure({ ...endpoint(chaos.url), mcp })
-    const offered = (): boolean => JSON.stringify(chaos?.requests.at(-1)?.body).includes('odd__echo')
+    const chaos = await scriptedBy(() => 'Done.', { mcp })
+    const offered = (): boolean => JSON.stringify(chaos.requests.at(-1)?.body).includes('odd__echo')
     lists('Says it again.')
     await stage.terret('run', 'One.')
     expect(offered()).toBe(true)
@@ -332,14 +319,11 @@ describe('what cannot be written', () => {
 
 describe('terret doctor', () => {
   it('B-CLI-81: checks the store, the sandbox, ripgrep and each model; ok and mock are exit code 0', async () => {
-    chaos = await startChaos({
-      script: [
-        'ok',
-        { status: 'unauthorized' },
-        { status: 404, body: { error: { message: 'The model `m` does not exist', code: 'model_not_found' } } },
-      ],
-    })
-    stage.configure(endpoint(chaos.url))
+    await scriptedBy([
+      'ok',
+      { status: 'unauthorized' },
+      { status: 404, body: { error: { message: 'The model `m` does not exist', code: 'model_not_found' } } },
+    ])
     const states = (out: string) =>
       out
         .trimEnd()

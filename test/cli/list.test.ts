@@ -1,14 +1,10 @@
 // `terret list` where there is nothing to list, or no way to, and where there is more than it shows.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openStage, type Stage } from './stage.ts'
+import { expect, it } from 'vitest'
+import { stageOfEach } from './scripted.ts'
 
-let stage: Stage
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(() => stage.close())
+const { stage } = stageOfEach()
 
 const ONE_LINE = /^terret: [^\n]+\n$/
 

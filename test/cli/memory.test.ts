@@ -2,8 +2,10 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { provider, scriptedBy, stage } from './scripted.ts'
+import { stageOfEach } from './scripted.ts'
 import { endpoint, lastLine } from './stage.ts'
+
+const { provider, scriptedBy, stage } = stageOfEach()
 
 const learns = (title: string, detail: string) => ({
   calls: [

@@ -8,8 +8,10 @@ import { Harness } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { hosted } from '../models/hosted-stage.ts'
 import { asleep } from '../runtime/wake-stage.ts'
-import { scriptedBy, stage } from './scripted.ts'
+import { stageOfEach } from './scripted.ts'
 import { noTmux, openScreen, PROMPT } from './terminal.ts'
+
+const { scriptedBy, stage } = stageOfEach()
 
 const DOWN_MS = 1_000 * Number(process.env['TERRET_OUTAGE_S'] ?? 3)
 const SESSION = '00000000-0000-4000-8000-000000000001'

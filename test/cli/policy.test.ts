@@ -2,8 +2,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { scriptedBy, stage } from './scripted.ts'
+import { stageOfEach } from './scripted.ts'
 import { lastLine } from './stage.ts'
+
+const { scriptedBy, stage } = stageOfEach()
 
 const policyFile = (policy: object): string => stage.write('policy.json', JSON.stringify(policy))
 const write = (path: string) => ({ calls: [{ tool: 'write', args: { path, content: 'x' } }] })

@@ -2,24 +2,19 @@
 import { spawn } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { Harness, scripted, sqlite } from '../../src/index.ts'
 import { room } from '../../src/cli/commands/doctor.ts'
 import { meddle } from '../stores/folder.ts'
 import { type Ended, MAIN, openStage, type Stage } from './stage.ts'
 
-const stages: Stage[] = []
-afterEach(() => {
-  for (const stage of stages.splice(0)) {
-    chmodSync(stage.home, 0o700)
-    stage.close()
-  }
-})
-
 /** A home with one finished session, whose database still has a write-ahead log beside it if `open`. */
 async function homeWith(): Promise<{ stage: Stage; session: string; file: string }> {
   const stage = openStage()
-  stages.push(stage)
+  onTestFinished(() => {
+    chmodSync(stage.home, 0o700)
+    stage.close()
+  })
   mkdirSync(stage.home, { mode: 0o700 })
   const file = join(stage.home, 'terret.db')
   const store = sqlite(file)

@@ -3,8 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { noBubblewrap } from '../tools/box.ts'
-import { provider, scriptedBy, stage } from './scripted.ts'
+import { stageOfEach } from './scripted.ts'
 import { endpoint, lastLine } from './stage.ts'
+
+const { provider, scriptedBy, stage } = stageOfEach()
 
 const write = (path: string, content: string) => ({ tool: 'write', args: { path, content } })
 

@@ -1,24 +1,33 @@
-// A stage for each test of a file, and a provider that speaks from a script, both gone after it. Imported for its hooks as well.
-import { afterEach, beforeEach } from 'vitest'
+// The stage of each test of a file: a home of its own, and a provider that speaks from a script. All of it is gone after the test.
+import { beforeEach, onTestFinished } from 'vitest'
 import { type Chaos, type ChaosScript, startChaos } from '../../src/testing/index.ts'
 import { endpoint, openStage, type Stage } from './stage.ts'
 
-/** Of the test that runs now: filled anew before each. */
-export const stage = {} as Stage
-export const provider: { chaos: Chaos | null } = { chaos: null }
+export type Scripted = {
+  /** Of the test that runs now: filled anew before each. */
+  readonly stage: Stage
+  readonly provider: { chaos: Chaos | null }
+  /** Starts the provider, and makes it the one of the user's configuration. */
+  readonly scriptedBy: (script: ChaosScript, more?: object) => Promise<Chaos>
+}
 
-beforeEach(() => {
-  Object.assign(stage, openStage())
-})
-afterEach(async () => {
-  await provider.chaos?.close()
-  provider.chaos = null
-  stage.close()
-})
-
-export async function scriptedBy(script: ChaosScript, more: object = {}): Promise<Chaos> {
-  const chaos = await startChaos({ script })
-  provider.chaos = chaos
-  stage.configure({ ...endpoint(chaos.url), ...more })
-  return chaos
+/** Called once, at the top of a file of tests. */
+export function stageOfEach(): Scripted {
+  const stage = {} as Stage
+  const provider: Scripted['provider'] = { chaos: null }
+  beforeEach(() => {
+    const opened = openStage()
+    Object.assign(stage, opened)
+    provider.chaos = null
+    // Of what a test leaves to be closed, the last is closed first: all that uses the folders is gone before them.
+    onTestFinished(() => opened.close())
+  })
+  const scriptedBy: Scripted['scriptedBy'] = async (script, more = {}) => {
+    const chaos = await startChaos({ script })
+    onTestFinished(() => chaos.close())
+    provider.chaos = chaos
+    stage.configure({ ...endpoint(chaos.url), ...more })
+    return chaos
+  }
+  return { stage, provider, scriptedBy }
 }

@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { overflow } from '../../src/testing/index.ts'
 import { Harness, sqlite } from '../../src/index.ts'
-import { provider, scriptedBy, stage } from './scripted.ts'
+import { stageOfEach } from './scripted.ts'
 import { endpoint, lastLine } from './stage.ts'
+
+const { provider, scriptedBy, stage } = stageOfEach()
 
 const write = (path: string, content: string) => ({ calls: [{ tool: 'write', args: { path, content } }] })
 type Ran = {

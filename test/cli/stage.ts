@@ -4,11 +4,12 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type Ended, isShort, shortLine } from './lines.ts'
 
 /** The published command as a file: what users run, and it loads faster than one file per module. */
 export const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-export type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
+export type { Ended } from './lines.ts'
 export type Started = {
   readonly child: ChildProcess
   /** Resolves when standard error or standard output has this text. */
@@ -27,7 +28,10 @@ export type Stage = {
   /** Replaces the user configuration. */
   configure(config: object): void
   start(args: readonly string[], options?: Options): Started
+  /** To its end. A line that drives nothing is mostly run by a process that stays: see lines.ts. */
   terret(...args: readonly string[]): Promise<Ended>
+  /** Of a line that is not understood or not allowed, whatever its command: nothing is to be driven. */
+  refused(...args: readonly string[]): Promise<Ended>
   json(...args: readonly string[]): Promise<unknown>
   close(): void
 }
@@ -66,7 +70,8 @@ export function openStage(): Stage {
       }),
     )
   }
-  const terret: Stage['terret'] = (...args) => start(args).ended
+  const refused: Stage['refused'] = (...args) => shortLine({ command: named, args, cwd: folder, env })
+  const terret: Stage['terret'] = (...args) => (isShort(args) ? refused(...args) : start(args).ended)
   return {
     command: named,
     folder,
@@ -77,6 +82,7 @@ export function openStage(): Stage {
     configure: (settings) => void write('config/terret/config.json', JSON.stringify(settings)),
     start,
     terret,
+    refused,
     json: async (...args) => {
       const { out, err } = await terret(...args, '--json')
       if (out === '') throw new Error(err)

@@ -2,24 +2,16 @@
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/testing/index.ts'
-import { endpoint, lastLine, MAIN, openStage, type Stage } from './stage.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { ChaosScript } from '../../src/testing/index.ts'
+import { stageOfEach } from './scripted.ts'
+import { lastLine, MAIN } from './stage.ts'
 
 const NURSING = fileURLToPath(new URL('../../examples/documents/nursing', import.meta.url))
 const TOPIC = 'What does a sick-room need: light, clean air, tea, a good bed and variety?'
 
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-  cpSync(NURSING, join(stage.folder, 'docs'), { recursive: true })
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
+const { scriptedBy, stage } = stageOfEach()
+beforeEach(() => cpSync(NURSING, join(stage.folder, 'docs'), { recursive: true }))
 
 const offline = (...more: readonly string[]) =>
   stage.terret('start', TOPIC, '--documents', 'docs', '--out', 'r.md', '--model', 'offline:any', ...more)
@@ -242,13 +234,12 @@ describe('terret start', () => {
     const plan = JSON.stringify({ questions: [{ text: 'What of tea?', terms: ['tea'] }] })
     const body = '## What of tea?\n\nIt is craved [what-food.txt:172].'
     const script: ChaosScript = [plan, body, '```json\n{"passed": true, "findings": []}\n```']
-    chaos = await startChaos({ script })
-    stage.configure(endpoint(chaos.url))
+    const { requests } = await scriptedBy(script)
     const { code, err } = await stage.terret('start', 'Tea', '--documents', 'docs', '--out', 'r.md')
     expect([code, err]).toEqual([0, expect.stringContaining('✓ review    passed')])
     expect(await stage.terret('approve', 'latest', '--resume')).toMatchObject({ code: 0 })
     expect(report()).toContain(body)
-    expect(chaos.requests).toHaveLength(3)
+    expect(requests).toHaveLength(3)
   })
 })
 

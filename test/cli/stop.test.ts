@@ -3,7 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { describe, expect, it } from 'vitest'
-import { provider, scriptedBy, stage } from './scripted.ts'
+import { stageOfEach } from './scripted.ts'
+
+const { provider, scriptedBy, stage } = stageOfEach()
 
 const list = { calls: [{ tool: 'list', args: {} }] }
 /** Begins to answer, and never ends. */

@@ -1,14 +1,11 @@
 // A database that is gone, is another one or is an older copy: nothing is written to it before somebody says so.
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
-import { lastLine, openStage, type Stage } from './stage.ts'
+import { expect, it } from 'vitest'
+import { stageOfEach } from './scripted.ts'
+import { lastLine } from './stage.ts'
 
-let stage: Stage
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(() => stage.close())
+const { stage } = stageOfEach()
 
 const run = (task: string) => stage.terret('run', '--model', 'offline:any', task)
 const database = (): string => join(stage.home, 'terret.db')

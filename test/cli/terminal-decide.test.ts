@@ -1,20 +1,13 @@
 // Decisions in a real terminal, outside of the chat: what is shown before the question, what a key covers, and what a no ends.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
-import { scriptedBy, stage } from './scripted.ts'
+import { describe, expect, it } from 'vitest'
+import { stageOfEach } from './scripted.ts'
 import { expectScreen, noTmux, openScreen, PROMPT, type Screen } from './terminal.ts'
 
-let screen: Screen | null = null
-afterEach(async () => {
-  await screen?.close()
-  screen = null
-})
+const { scriptedBy, stage } = stageOfEach()
 
-function terminal(): Screen {
-  screen = openScreen(stage)
-  return screen
-}
+const terminal = (): Screen => openScreen(stage)
 
 const write = (path: string, content: string) => ({ tool: 'write', args: { path, content } })
 const lines = (count: number, name: string): string =>

@@ -1,19 +1,12 @@
 // What a real terminal shows of commands that fail, of calls that were made before, and of what was stopped.
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { noBubblewrap } from '../tools/box.ts'
-import { provider, scriptedBy, stage } from './scripted.ts'
+import { stageOfEach } from './scripted.ts'
 import { noTmux, openScreen, PROMPT, type Screen } from './terminal.ts'
 
-let screen: Screen | null = null
-afterEach(async () => {
-  await screen?.close()
-  screen = null
-})
+const { provider, scriptedBy, stage } = stageOfEach()
 
-function terminal(): Screen {
-  screen = openScreen(stage)
-  return screen
-}
+const terminal = (): Screen => openScreen(stage)
 
 const bash = (command: string) => ({ calls: [{ tool: 'bash', args: { command } }] })
 /** More than a result has in it. */

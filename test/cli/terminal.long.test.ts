@@ -2,36 +2,13 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/testing/index.ts'
+import { describe, expect, it } from 'vitest'
 import { noBubblewrap } from '../tools/box.ts'
-import { endpoint, openStage, type Stage } from './stage.ts'
+import { stageOfEach } from './scripted.ts'
 import { expectScreen, noTmux, openScreen, PROMPT, type Screen } from './terminal.ts'
 
-let stage: Stage
-let chaos: Chaos | null = null
-let screen: Screen | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await screen?.close()
-  screen = null
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
-
-async function scriptedBy(script: ChaosScript, more: object = {}): Promise<Chaos> {
-  chaos = await startChaos({ script })
-  stage.configure({ ...endpoint(chaos.url), ...more })
-  return chaos
-}
-
-function terminal(env: Readonly<Record<string, string>> = {}): Screen {
-  screen = openScreen(stage, env)
-  return screen
-}
+const { provider, scriptedBy, stage } = stageOfEach()
+const terminal = (env: Readonly<Record<string, string>> = {}): Screen => openScreen(stage, env)
 
 /** A chat that waits for its first word. */
 async function chat(args = '', env: Readonly<Record<string, string>> = {}): Promise<Screen> {
@@ -47,9 +24,9 @@ const fetching = { calls: [call('web_fetch', { url: 'http://127.0.0.1:9/' })] }
 /** Begins to answer, and never ends. */
 const stalled = { text: 'I think that it could well be', deltas: 9, chaos: { stallAfterBytes: 900 } }
 async function asked(times: number): Promise<void> {
-  while ((chaos?.requests.length ?? 0) < times) await new Promise((resolve) => void setTimeout(resolve, 10))
+  while ((provider.chaos?.requests.length ?? 0) < times) await new Promise((resolve) => void setTimeout(resolve, 10))
 }
-const sent = (at: number): string => JSON.stringify(chaos?.requests[at]?.body)
+const sent = (at: number): string => JSON.stringify(provider.chaos?.requests[at]?.body)
 
 describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
   it('B-TALK-2, B-TALK-4, B-TALK-5, B-TALK-6: shows what is said and done, asks with the difference, and is as recorded', async () => {
@@ -136,7 +113,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     seen.enter('second')
     await seen.until(/Two\.[\s\S]*tokens\n\n›$/)
     expectScreen(seen.text(), 'paste', stage)
-    expect(chaos?.requests).toHaveLength(2)
+    expect(provider.chaos?.requests).toHaveLength(2)
     expect(sent(0)).toContain(JSON.stringify('Count: alpha\nbeta\ngamma'))
     expect(sent(1)).toContain(JSON.stringify('first\nsecond'))
   })

@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { Stage } from './stage.ts'
 
 /** Terminal tests need tmux. The CI installs it; elsewhere its absence is a named skip. */
@@ -34,6 +34,7 @@ export type Screen = {
 
 let opened = 0
 
+/** Closed after the test. */
 export function openScreen(stage: Stage, env: Readonly<Record<string, string>> = {}): Screen {
   opened += 1
   const socket = `terret-test-${process.pid}-${opened}`
@@ -64,6 +65,14 @@ export function openScreen(stage: Stage, env: Readonly<Record<string, string>> =
     const shown = tmux('capture-pane', '-p', '-S', '-', ...(colours ? ['-e'] : []))
     return shown.replace(/[^\S\n]+$/gm, '').trimEnd()
   }
+  const close = async (): Promise<void> => {
+    if (isClosed) return
+    isClosed = true
+    const pids = family(Number(tmux('display-message', '-p', '#{pane_pid}')))
+    tmux('kill-server')
+    for (const pid of pids) while (lives(pid)) await pause()
+  }
+  onTestFinished(close)
   return {
     keys: (...names) => void tmux('send-keys', ...names),
     enter: (said) => {
@@ -78,13 +87,7 @@ export function openScreen(stage: Stage, env: Readonly<Record<string, string>> =
     until: (there) => until(text, there),
     text,
     resize: (columns, rows) => void tmux('resize-window', '-x', String(columns), '-y', String(rows)),
-    close: async () => {
-      if (isClosed) return
-      isClosed = true
-      const pids = family(Number(tmux('display-message', '-p', '#{pane_pid}')))
-      tmux('kill-server')
-      for (const pid of pids) while (lives(pid)) await pause()
-    },
+    close,
   }
 }
 

@@ -1,14 +1,10 @@
 // What the command line leaves of a run beside its log: one file of spans, for its owner.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openStage, type Stage } from './stage.ts'
+import { expect, it } from 'vitest'
+import { stageOfEach } from './scripted.ts'
 
-let stage: Stage
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(() => stage.close())
+const { stage } = stageOfEach()
 
 const run = ['run', '--model', 'offline:any', 'use list: my secret plan'] as const
 const traces = (): string => join(stage.home, 'traces')

@@ -2,27 +2,15 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, startChaos } from '../../src/testing/index.ts'
+import { describe, expect, it } from 'vitest'
+import type { Chaos } from '../../src/testing/index.ts'
 import { judge, loadPolicy } from '../../src/index.ts'
-import { endpoint, lastLine, openStage, type Stage } from './stage.ts'
+import { stageOfEach } from './scripted.ts'
+import { endpoint, lastLine } from './stage.ts'
 
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
+const { scriptedBy, stage } = stageOfEach()
 
-async function answering(...replies: readonly string[]): Promise<Chaos> {
-  chaos = await startChaos({ script: replies })
-  stage.configure(endpoint(chaos.url))
-  return chaos
-}
+const answering = (...replies: readonly string[]): Promise<Chaos> => scriptedBy(replies)
 
 /** Pipes that nobody writes to: who opens one to read hangs, or finds out that it is no file. */
 function trap(...names: readonly string[]): void {
@@ -200,13 +188,13 @@ describe('a trusted folder', () => {
   ])(
     'B-CLI-26: its configuration cannot choose "%s": that is refused in one line with the file and the field',
     async (field, config) => {
-      await answering('Never.')
+      const { requests } = await answering('Never.')
       mkdirSync(join(stage.folder, '.terret'))
       writeFileSync(join(stage.folder, '.terret', 'config.json'), JSON.stringify(config))
-      const { code, err } = await stage.terret('run', '--trust', 'Hello.')
+      const { code, err } = await stage.refused('run', '--trust', 'Hello.')
       expect(code).toBe(7)
       expect(lastLine(err)).toContain(`.terret/config.json: "${field}" is not for a workspace to choose.`)
-      expect(chaos?.requests).toEqual([])
+      expect(requests).toEqual([])
     },
   )
 
@@ -271,9 +259,8 @@ describe('the folders that a policy lets be written', () => {
     const allowed = join(stage.folder, 'open')
     mkdirSync(allowed)
     const call = { tool: 'write', args: { path: 'a.txt', content: 'x' } }
-    chaos = await startChaos({ script: [{ calls: [call] }, 'Done.'] })
+    await scriptedBy([{ calls: [call] }, 'Done.'], { mode: 'auto', policy: 'policy.json' })
     stage.write('config/terret/policy.json', JSON.stringify({ rules: [], writeRoots: [allowed] }))
-    stage.configure({ ...endpoint(chaos.url), mode: 'auto', policy: 'policy.json' })
     stage.write('work/.terret/config.json', JSON.stringify({ policy: 'policy.json' }))
     const own = stage.write(
       'work/.terret/policy.json',

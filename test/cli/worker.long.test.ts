@@ -2,20 +2,12 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { afterEach, beforeEach, expect, it } from 'vitest'
-import { type Chaos, type ChaosScript, startChaos } from '../../src/testing/index.ts'
-import { type Ended, endpoint, openStage, type Stage } from './stage.ts'
+import { expect, it } from 'vitest'
+import type { ChaosScript } from '../../src/testing/index.ts'
+import { stageOfEach } from './scripted.ts'
+import type { Ended } from './stage.ts'
 
-let stage: Stage
-let chaos: Chaos | null = null
-beforeEach(() => {
-  stage = openStage()
-})
-afterEach(async () => {
-  await chaos?.close()
-  chaos = null
-  stage.close()
-})
+const { scriptedBy, stage } = stageOfEach()
 
 /** In the place of an MCP server. Where it finds poison it gives a sign, for which who started it is killed; elsewhere it is no server. */
 const PILL = `if (process.env.PILL === 'poison') {
@@ -25,10 +17,9 @@ const PILL = `if (process.env.PILL === 'poison') {
 
 /** A folder in which every driver is killed before it has written anything, and one in which none is. */
 async function poisoned(script: ChaosScript): Promise<string> {
-  chaos = await startChaos({ script })
   const command = stage.write('pill.cjs', PILL)
   const mcp = { pill: { command: process.execPath, args: [command], env: { PILL: '${OPENAI_API_KEY}', SIGN: sign() } } }
-  stage.configure({ ...endpoint(chaos.url), mcp })
+  await scriptedBy(script, { mcp })
   stage.write('config/terret/.env', '')
   stage.write('poison/.env', 'OPENAI_API_KEY=poison\n')
   const folder = join(stage.folder, '..', 'poison')

@@ -1,6 +1,6 @@
 // A harness with memory on real files for the tests of memory: a scripted model, an SQLite store, and everything closed after.
 import { join } from 'node:path'
-import { afterEach, expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { type Event, Harness, type HarnessOptions, type Script, scripted, sqlite, type Store } from '../../src/index.ts'
 import type { Request } from '../../src/kernel/ports.ts'
 import {
@@ -13,18 +13,9 @@ import {
 } from '../../src/memory/index.ts'
 import { makeFolder } from '../stores/folder.ts'
 
-const open: { close(): Promise<void> }[] = []
-
-/** What went wrong beside a run, where no test expected it. */
-const unexpected: string[] = []
-
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-  expect(unexpected.splice(0)).toEqual([])
-})
-
+/** Closed after the test: what was opened last, first. */
 export function closing<T extends { close(): Promise<void> }>(one: T): T {
-  open.push(one)
+  onTestFinished(() => one.close())
   return one
 }
 
@@ -34,21 +25,29 @@ export type Place = {
   readonly file: string
   readonly dir: string
   readonly reports: string[]
+  /** What went wrong beside a run, where no test expected it. A test with any of it fails. */
+  readonly unexpected: string[]
 }
 
 /** A store and a memory in a folder of their own. */
 export function place(): Place {
   const folder = makeFolder()
+  const unexpected: string[] = []
+  onTestFinished(() => expect(unexpected).toEqual([]))
   const store = closing(sqlite(join(folder, 'terret.db')))
   const file = join(folder, 'learnings.db')
   const reports: string[] = []
   const memory = closing(openMemory({ file, store, report: (line) => void reports.push(line) }))
-  return { store, memory, file, dir: join(folder, 'sessions'), reports }
+  return { store, memory, file, dir: join(folder, 'sessions'), reports, unexpected }
 }
 
 type Given = Partial<Omit<HarnessOptions, 'model' | 'store'>> & { readonly recall?: Omit<MemoryHooksOptions, 'dir'> }
 
-export function staged({ store, memory, dir }: Place, script: Script, { recall = {}, ...given }: Given = {}) {
+export function staged(
+  { store, memory, dir, unexpected }: Place,
+  script: Script,
+  { recall = {}, ...given }: Given = {},
+) {
   const requests: Request[] = []
   const inner = scripted(script)
   const model = {

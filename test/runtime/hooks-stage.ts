@@ -1,6 +1,6 @@
 // A harness with hooks for their tests: a scripted model, tools that note what ran, and everything closed after the test.
 import { join } from 'node:path'
-import { afterEach, expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
@@ -17,14 +17,6 @@ import {
 } from '../../src/index.ts'
 import type { Request } from '../../src/kernel/ports.ts'
 import { makeFolder } from '../stores/folder.ts'
-
-const harnesses: Harness[] = []
-const stores: Store[] = []
-
-afterEach(async () => {
-  for (const harness of harnesses.splice(0)) await harness.close()
-  for (const store of stores.splice(0)) await store.close()
-})
 
 export const storages = {
   memory: (): Store => memory(),
@@ -65,8 +57,9 @@ export function stage(script: Script, hooks: readonly Hook[], given: Given = {})
     hooks,
     store,
   })
-  harnesses.push(harness)
-  stores.push(store)
+  // What is said last is done first: the harness is closed before its store.
+  onTestFinished(() => store.close())
+  onTestFinished(() => harness.close())
   return { harness, store, reports, requests }
 }
 

@@ -2,24 +2,17 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach } from 'vitest'
-import type { Clock, Store } from '../../src/kernel/ports.ts'
+import { onTestFinished } from 'vitest'
+import type { Clock } from '../../src/kernel/ports.ts'
 import { systemClock } from '../../src/stores/plan/clock.ts'
 import { type Database, type Driver, loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { realFileSystemOf } from '../../src/stores/sqlite/file.ts'
 import { type Machine, SqliteStore } from '../../src/stores/sqlite/store.ts'
 
-const folders: string[] = []
-const stores: Store[] = []
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close()
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
-})
-
+/** Gone after the test. */
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'terret-store-'))
-  folders.push(folder)
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -31,7 +24,7 @@ export function makeFile(): string {
 export function open(file: string, over: Partial<Machine> & { readonly clock?: Clock } = {}): SqliteStore {
   const machine = { clock: systemClock, loadDriver, fileSystemOf: realFileSystemOf, ...over }
   const store = new SqliteStore(file, machine)
-  stores.push(store)
+  onTestFinished(() => store.close())
   return store
 }
 

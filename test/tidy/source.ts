@@ -55,16 +55,20 @@ export function parse(path: string, text: string): SourceFile {
 
 export type Visit = (node: Node, parent: Node, key: string) => void
 
-/** Visits every node below `node`, parents first. */
+/** Visits every node below `node`, parents first. Every rule goes through all sources with it, so it makes no lists on the way. */
 export function walk(node: Node, visit: Visit): void {
-  for (const [key, value] of Object.entries(node)) {
-    if (key === 'parent') continue
-    for (const child of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
-      if (!isNode(child)) continue
-      visit(child, node, key)
-      walk(child, visit)
-    }
+  for (const key in node) {
+    const value = node[key]
+    if (typeof value !== 'object' || value === null || key === 'parent') continue
+    if (Array.isArray(value)) for (const child of value as readonly unknown[]) step(child, node, key, visit)
+    else step(value, node, key, visit)
   }
+}
+
+function step(child: unknown, parent: Node, key: string, visit: Visit): void {
+  if (!isNode(child)) return
+  visit(child, parent, key)
+  walk(child, visit)
 }
 
 function isNode(value: unknown): value is Node {

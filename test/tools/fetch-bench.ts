@@ -1,6 +1,6 @@
 // The stage of `web_fetch` in tests: real servers on this host under names of the web, and what a fetch of them gives.
 import type { RequestListener, ServerResponse } from 'node:http'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { webFetchTool, type WebFetchOptions } from '../../src/tools/web/fetch.ts'
 import type { Output } from '../../src/tools/core/output.ts'
 import type { ToolContext } from '../../src/tools/core/tool.ts'
@@ -24,14 +24,9 @@ type Args = {
   readonly timeout_ms?: number
 }
 
-const open: Web[] = []
-afterEach(async () => {
-  for (const web of open.splice(0)) await web.close()
-})
-
 export async function web(answer: RequestListener, where: Where = {}): Promise<Web> {
   const one = await serve(answer, where)
-  open.push(one)
+  onTestFinished(() => one.close())
   return one
 }
 

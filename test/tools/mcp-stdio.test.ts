@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/engine/platform.ts'
 import { pidNamespace } from '../../src/tools/mcp/stdio.ts'
 import { processesWith } from './box.ts'
@@ -81,6 +81,8 @@ describe('the process', () => {
     bench.lists(['breed'], { mark, strangers: ['child'] })
     vi.spyOn(process, 'getuid').mockReturnValue(1_000)
     vi.resetModules()
+    // The next file must not get the modules that were loaded for this user.
+    onTestFinished(() => void vi.resetModules())
     const { mcpServer } = await import('../../src/tools/mcp/mcp.ts')
     const odd = join(import.meta.dirname, 'mcp-servers', 'odd.mjs')
     const server = bench.keep(mcpServer({ name: 'odd', command: process.execPath, args: [odd, bench.folder] }))
