@@ -3,7 +3,7 @@
 import type { Json } from '../kernel/content.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import type { Blob, Store, ToolSchema } from '../kernel/ports.ts'
-import type { SessionCache } from '../engine/session-cache.ts'
+import type { Session } from '../kernel/session.ts'
 import { findText, textBlob } from '../engine/wiring.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
 import type { Tools } from './toolbox.ts'
@@ -28,6 +28,12 @@ export function toolsetBlob(tools: Tools, redactor: Redactor): Blob {
   return textBlob(JSON.stringify(redactor.values(frozen)), 'application/json')
 }
 
+/** A session with what its open run froze, once that was read. */
+type Framed = {
+  readonly session: Pick<Session, 'run'>
+  frame: { readonly run: number; readonly frame: FrozenRun } | null
+}
+
 /** The frozen runs of one worker, read once. */
 export class FrozenRuns {
   readonly #store: Store
@@ -39,11 +45,11 @@ export class FrozenRuns {
   }
 
   /** That of the open run, if it was read already. */
-  known(cache: SessionCache): FrozenRun | null {
+  known(cache: Framed): FrozenRun | null {
     return cache.frame !== null && cache.frame.run === cache.session.run?.seq ? cache.frame.frame : null
   }
 
-  async of(cache: SessionCache): Promise<FrozenRun> {
+  async of(cache: Framed): Promise<FrozenRun> {
     const { run } = cache.session
     assert(run, 'an effect outside of a run')
     const frame = await this.read(run.toolset, run.instructions)

@@ -1,21 +1,20 @@
 // One commit of an attempt, drafted: what landed, what `next` records on top, and the card, charges and snapshot beside it.
 // Nothing is written here; the driver (drive.ts) commits the draft or drops it.
-import type { Account, Mutable, Shortage } from '../kernel/content.ts'
-import type { OwnerBody, OwnerEvent } from '../kernel/event.ts'
+import type { Account, Frozen, Json, Mutable, Outcome, Shortage } from '../kernel/content.ts'
+import type { InboxBody, OwnerBody, OwnerEvent } from '../kernel/event.ts'
 import { assert, Fault } from '../kernel/failure.ts'
 import { type OpenSession, take } from '../kernel/fold.ts'
 import type { Call } from '../kernel/ledger.ts'
 import { type Here, stopping, unwanted } from '../kernel/limits.ts'
 import { type Decision, type Effect, next } from '../kernel/next.ts'
 import { settlement } from '../kernel/result.ts'
-import type { Blob, Charge, Clock, OwnerWrite, Store, Write } from '../kernel/ports.ts'
+import type { Blob, Charge, Clock, InboxWrite, OwnerWrite, Store, Write } from '../kernel/ports.ts'
 import { FOLD_VERSION, type Run, type Session } from '../kernel/session.ts'
-import type { End, Family } from '../riders/children/children.ts'
 import { stoppedReply } from '../effects/outcomes.ts'
 import { cardOf, stamped } from './card.ts'
 import { type Flight, type FlightOptions, type Flights, hasIntent, type Landing } from './flights.ts'
-import type { Leases } from './leases.ts'
-import type { Rider, Word } from './rider.ts'
+import type { Leases, StopSignal } from './leases.ts'
+import type { Word } from '../riders/guard/guard.ts'
 import type { SessionCache } from './session-cache.ts'
 
 export type Job = {
@@ -40,9 +39,6 @@ export type Job = {
   readonly patienceMs: number
 }
 
-/** The end of an attempt from outside: the lease is lost, or the process wants to stop. */
-export type StopSignal = { reason: 'lost' | 'stopped' | null; ring: () => void }
-
 /** A request did not fit the money of this account. */
 export type Broke = { readonly account?: Account; readonly short?: Shortage }
 
@@ -61,6 +57,47 @@ export type CommitPlan = {
   readonly broke: Broke | null
   /** When it was drafted, by this process's clock: the lease is ours at this time if the commit goes through. */
   readonly at: number
+}
+
+/**
+ * What joins a commit besides its events: guard, redaction, money and children. An attempt freezes its list when it begins
+ * (riders/riders.ts), in the order in which they speak; a session that needs none has an empty list, and their code is not loaded.
+ */
+export interface Rider {
+  /** The event as the log will have it. */
+  rewrite?(commit: Commit, body: OwnerBody): OwnerBody
+  /** It is about to be folded: the session is as it was before. */
+  before?(commit: Commit, body: OwnerBody): void
+  /** It was folded. */
+  after?(commit: Commit, event: OwnerEvent): void
+  /** Asked right before a request is recorded, and before a run ends because it has no request left. Null: nothing to say. */
+  beforeRequest?(commit: Commit): Word | null
+  /** All events are in: what else is written in the same commit. */
+  finish?(commit: Commit, decision: Decision): void
+  /** Right before it is written: what must be read from the store first. */
+  complete?(plan: CommitPlan): Promise<CommitPlan> | null
+}
+
+export type Send = Frozen<{ session: string; event: InboxBody }>
+/** What a commit also writes for other sessions. */
+export type Family = { readonly sends: Send[]; readonly births: (OwnerWrite | InboxWrite)[] }
+
+/** How a run ended, as a child tells its parent. */
+export type End = {
+  readonly outcome: Outcome
+  /** What its schema made of the answer. */
+  readonly output: Json | undefined
+  readonly requests: number
+  readonly toolCalls: number
+  /** The provider refuses: no key, no access, no money there. What may pass, or what only this request met, is no such word. */
+  readonly barred: boolean
+  /** The last reply was cut at its longest. */
+  readonly cut: boolean
+  /** A person denied one of its calls, or one of a child of its own. */
+  readonly denied: boolean
+  /** seq of the run's start, and of its end. A run that was held back before it began has only an end. */
+  readonly began: number
+  readonly seq: number
 }
 
 /** One commit while it is put together. A class with one shape: two are made in every turn, and most have nothing beside events. */

@@ -4,8 +4,9 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Decision, Waiting } from '../kernel/next.ts'
 import { Bell } from './bell.ts'
-import { type Broke, byTheStore, planCommit, type Job, type StopSignal, leaves } from './commit.ts'
+import { type Broke, byTheStore, planCommit, type Job, leaves } from './commit.ts'
 import { Flights } from './flights.ts'
+import type { StopSignal } from './leases.ts'
 import { sleep } from './sleep.ts'
 
 export type Ended =

@@ -2,7 +2,9 @@
 // ended, is decided by the store; here is only how long this worker may still believe that it holds them.
 import { Fault } from '../kernel/failure.ts'
 import type { Clock, Store } from '../kernel/ports.ts'
-import type { StopSignal } from './commit.ts'
+
+/** The end of an attempt from outside: the lease is lost, or the process wants to stop. */
+export type StopSignal = { reason: 'lost' | 'stopped' | null; ring: () => void }
 
 /** A session that is driven. */
 type Driven = { readonly stopSignal: StopSignal; readonly epoch: number }

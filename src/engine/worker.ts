@@ -17,9 +17,9 @@ import {
   wait,
 } from '../options.ts'
 import { SessionCaches } from './session-cache.ts'
-import { Leases } from './leases.ts'
+import { Leases, type StopSignal } from './leases.ts'
 import { Sleepers } from './sleep.ts'
-import type { Job, StopSignal, CommitPlan } from './commit.ts'
+import type { CommitPlan, Job } from './commit.ts'
 import { drive, type Ended } from './drive.ts'
 import { Heads, seenAt } from '../riders/children/tree.ts'
 import type { Abandon, FlightOptions, Landing } from './flights.ts'
@@ -296,7 +296,7 @@ export class Worker {
   }
 
   async #drive(session: string, claim: Claim, stopSignal: StopSignal): Promise<Ended> {
-    const { store, clock, redactor } = this.#services
+    const { store, clock } = this.#services
     const { graceMs, lingerMs, patienceMs, leaseMs } = this.#options
     const { epoch } = claim
     let wrote = false

@@ -2,13 +2,13 @@
 // neither in its list nor loaded.
 import type { Limits } from '../kernel/content.ts'
 import type { Session } from '../kernel/session.ts'
-import type { Rider } from '../engine/rider.ts'
+import type { Rider } from '../engine/commit.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { plannerName, type Services } from '../engine/wiring.ts'
+import { type Agent, plannerName, type Services } from '../engine/wiring.ts'
 import type { Performer } from '../effects/perform.ts'
-import { readerIn } from '../effects/toolbox.ts'
+import { readerIn, type Tools } from '../effects/toolbox.ts'
 import { hasFamily } from './children/tree.ts'
-import { guardRider, traitsOf } from './guard/guard.ts'
+import type { Traits } from './guard/guard.ts'
 
 export async function ridersFor(
   services: Services,
@@ -42,4 +42,35 @@ export async function ridersFor(
 function mayMove({ run }: Session, { hold }: Pick<Limits, 'hold'>): boolean {
   const open = run?.turn?.open.some(({ state }) => state.type === 'running')
   return hold > 0 || open === true || (run !== null && (run.limits.hold > 0 || (run.model?.held ?? 0) > 0))
+}
+
+/** Joins the commits of a session that a language model drives: its word before each request, and which calls that may make. */
+function guardRider(cache: SessionCache, traits: () => Traits): Rider {
+  return {
+    rewrite({ session }, body) {
+      if (body.type !== 'model.started') return body
+      const allow = cache.guard.allow(session, traits())
+      return allow === 'all' ? body : { ...body, allow }
+    },
+    beforeRequest: ({ session }) => cache.guard.beforeRequest(session, traits()),
+    after: (_commit, event) => cache.guard.take(event),
+  }
+}
+
+const NO_TRAITS: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
+/** By the set of tools, which never changes. */
+const TRAITS = new WeakMap<Tools, Traits>()
+
+/** What the guard must know of an agent's tools. The same object while they are the same. */
+function traitsOf({ tools, output }: Agent): Traits {
+  const { seen } = tools
+  const finalResult = output?.asked?.mode === 'tool'
+  if (seen === null) return { ...NO_TRAITS, finalResult }
+  const known = TRAITS.get(seen)
+  if (known) return known
+  const named = (trait: 'deliverable' | 'polling'): ReadonlySet<string> =>
+    new Set([...seen.values()].filter((tool) => tool[trait]).map((tool) => tool.name))
+  const traits = { writers: named('deliverable'), pollers: named('polling'), finalResult }
+  TRAITS.set(seen, traits)
+  return traits
 }

@@ -3,8 +3,7 @@ import type { Limits, Proposal } from '../../src/kernel/content.ts'
 import type { Event, OwnerBody } from '../../src/kernel/event.ts'
 import type { Decision } from '../../src/kernel/next.ts'
 import { settlement } from '../../src/kernel/result.ts'
-import type { Word } from '../../src/engine/rider.ts'
-import { type BreakerOptions, Guard, type SavedGuard, type Traits } from '../../src/riders/guard/guard.ts'
+import { type BreakerOptions, Guard, type SavedGuard, type Traits, type Word } from '../../src/riders/guard/guard.ts'
 import { call, Logbook } from '../kernel/logbook.ts'
 
 const PLAIN: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }

@@ -1,6 +1,6 @@
 // Children: sessions that a call of another session opened, and what joins the commits of both. A child is made in the commit that hands its call over, and answers in
 // the commit that settles its run; so none is lost, none is made twice, and the parent gets one result.
-import type { Frozen, Json, Outcome } from '../../kernel/content.ts'
+import type { Json, Outcome } from '../../kernel/content.ts'
 import type { InboxBody, OwnerBody, OwnerEvent, Parent } from '../../kernel/event.ts'
 import { type Call, outsideOf } from '../../kernel/ledger.ts'
 import type { Decision, Waiting } from '../../kernel/next.ts'
@@ -8,18 +8,21 @@ import type { Blob, InboxWrite, OwnerWrite, Store } from '../../kernel/ports.ts'
 import { EMPTY, type Session } from '../../kernel/session.ts'
 import { childId, ownId } from '../../stores/plan/id.ts'
 import { clip, readOn } from '../../tools/core/bound.ts'
-import { type CommitPlan, isGivenUp, openCall } from '../../engine/commit.ts'
-import type { Rider } from '../../engine/rider.ts'
+import {
+  type CommitPlan,
+  type End,
+  type Family,
+  isGivenUp,
+  openCall,
+  type Rider,
+  type Send,
+} from '../../engine/commit.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
 import { ownerWrite } from '../../engine/card.ts'
 import { textBlob } from '../../engine/wiring.ts'
 import { Collector, spokenIn } from '../../sessions/result.ts'
 import { isBroke, waitsOf } from '../../view/calls.ts'
 import { childOf, headOf, questionIn } from './tree.ts'
-
-export type Send = Frozen<{ session: string; event: InboxBody }>
-/** What a commit must also write for the children of a session. */
-export type Family = { readonly sends: Send[]; readonly births: (OwnerWrite | InboxWrite)[] }
 
 /** What the end of a child begins with that is no answer. */
 export const INCOMPLETE = 'The subagent did not finish: '
@@ -142,24 +145,6 @@ function dismissed(family: Family, id: string, call: Call): void {
   if (family.births.some(({ session }) => session === to)) {
     family.births.push({ session: to, lane: 'inbox', events: [event] })
   } else family.sends.push({ session: to, event })
-}
-
-/** How a run ended, as its child tells it. */
-export type End = {
-  readonly outcome: Outcome
-  /** What its schema made of the answer. */
-  readonly output: Json | undefined
-  readonly requests: number
-  readonly toolCalls: number
-  /** The provider refuses: no key, no access, no money there. What may pass, or what only this request met, is no such word. */
-  readonly barred: boolean
-  /** The last reply was cut at its longest. */
-  readonly cut: boolean
-  /** A person denied one of its calls, or one of a child of its own. */
-  readonly denied: boolean
-  /** seq of the run's start, and of its end. A run that was held back before it began has only an end. */
-  readonly began: number
-  readonly seq: number
 }
 
 /** The end of the open run, right before it is taken, with what the same commit took before it. */

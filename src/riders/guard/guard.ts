@@ -1,12 +1,8 @@
 // The guard of a run: asked right before each request whether something must be said first, or whether the run must end. A fold
 // of the log beside the session's: fed the run's events again, it says the same. What it says becomes events; it writes nothing.
-import type { Allow, Usage } from '../../kernel/content.ts'
+import type { Allow, Outcome, Usage } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import type { Session } from '../../kernel/session.ts'
-import type { Rider, Word } from '../../engine/rider.ts'
-import type { SessionCache } from '../../engine/session-cache.ts'
-import type { Agent } from '../../engine/wiring.ts'
-import type { Tools } from '../../effects/toolbox.ts'
 import { limitNotices } from './notices.ts'
 import { type BreakerOptions, Progress, type SavedProgress } from './progress.ts'
 
@@ -21,36 +17,10 @@ export type Traits = {
   readonly finalResult: boolean
 }
 
-/** Joins the commits of a session that a language model drives: its word before each request, and which calls that may make. */
-export function guardRider(cache: SessionCache, traits: () => Traits): Rider {
-  return {
-    rewrite({ session }, body) {
-      if (body.type !== 'model.started') return body
-      const allow = cache.guard.allow(session, traits())
-      return allow === 'all' ? body : { ...body, allow }
-    },
-    beforeRequest: ({ session }) => cache.guard.beforeRequest(session, traits()),
-    after: (_commit, event) => cache.guard.take(event),
-  }
-}
-
-const NO_TRAITS: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
-/** By the set of tools, which never changes. */
-const TRAITS = new WeakMap<Tools, Traits>()
-
-/** What the guard must know of an agent's tools. The same object while they are the same. */
-export function traitsOf({ tools, output }: Agent): Traits {
-  const { seen } = tools
-  const finalResult = output?.asked?.mode === 'tool'
-  if (seen === null) return { ...NO_TRAITS, finalResult }
-  const known = TRAITS.get(seen)
-  if (known) return known
-  const named = (trait: 'deliverable' | 'polling'): ReadonlySet<string> =>
-    new Set([...seen.values()].filter((tool) => tool[trait]).map((tool) => tool.name))
-  const traits = { writers: named('deliverable'), pollers: named('polling'), finalResult }
-  TRAITS.set(seen, traits)
-  return traits
-}
+/** What must be said before a request, or how the run must end instead. A note at a time: it is asked again after it. */
+export type Word =
+  | { readonly type: 'note'; readonly kind: 'limit' | 'nudge'; readonly text: string }
+  | { readonly type: 'settle'; readonly outcome: Outcome }
 
 /** With fewer requests than this there is none to spare for an answer without tools. */
 const WITHDRAWS_FROM = 3

@@ -1,13 +1,12 @@
 // Money beside the events: which holds a commit opens and closes. A call that was lost or stopped is settled at its full hold, and
 // marked assumed.
 import { clockOf } from '../../kernel/clock.ts'
-import type { CallKey, Limits } from '../../kernel/content.ts'
+import type { CallKey } from '../../kernel/content.ts'
 import { eventId, type OwnerEvent } from '../../kernel/event.ts'
 import type { Fault } from '../../kernel/failure.ts'
 import type { Charge } from '../../kernel/ports.ts'
-import type { Run, Session } from '../../kernel/session.ts'
-import { type Broke, isGivenUp, openCall } from '../../engine/commit.ts'
-import type { Rider } from '../../engine/rider.ts'
+import type { Run } from '../../kernel/session.ts'
+import { type Broke, isGivenUp, openCall, type Rider } from '../../engine/commit.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
 import { charsOf } from '../../view/history.ts'
 import { emptyAccount, shortageOf, type SpendingLimits } from './spending-limits.ts'

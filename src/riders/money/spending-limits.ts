@@ -3,7 +3,6 @@
 import type { Account, Shortage } from '../../kernel/content.ts'
 import type { Fault } from '../../kernel/failure.ts'
 import type { Charge, Model, Store } from '../../kernel/ports.ts'
-import type { Session } from '../../kernel/session.ts'
 import { isPriced, OUTPUT_TOKENS } from '../../models/http/hosted.ts'
 import { CAUTIOUS, type Price } from '../../models/price.ts'
 import { type Checks, usd } from '../../options.ts'

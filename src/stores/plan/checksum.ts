@@ -1,10 +1,11 @@
 // Checksums: of a log, a CRC32 that runs on from event to event, and of single rows. They find damage, and are no protection against
 // forgery.
-type Zlib = typeof import('node:zlib')
-let zlib: Zlib | null = null
+import type * as Zlib from 'node:zlib'
+
+let zlib: typeof Zlib | null = null
 
 /** Loaded by the first store that writes to a disk: with it come all of Node's streams. */
-export const crc32: Zlib['crc32'] = (data, value) => {
+export const crc32: typeof Zlib.crc32 = (data, value) => {
   zlib ??= process.getBuiltinModule('node:zlib')
   return zlib.crc32(data, value)
 }
