@@ -31,8 +31,9 @@ const FORKS = `
 `
 
 /**
- * For the newest sessions: they are listed without looking at all the others. Every commit writes one more page for it. In a
- * turn that takes no CPU that could be measured, for a session that rested long some 5 % of a commit. An index of minutes, written seldom, was slower than none for sessions that all worked in one minute.
+ * For the newest sessions: they are listed without looking at all the others. Every commit writes one more page for it. In a turn
+ * that takes no CPU that could be measured, for a session that rested long some 5 % of a commit. An index of minutes, written
+ * seldom, was slower than none for sessions that all worked in one minute.
  */
 const NEWNESS = 'CREATE INDEX heads_at ON heads (at);'
 
