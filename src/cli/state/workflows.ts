@@ -4,6 +4,7 @@ import type { HarnessOptions } from '../../index.ts'
 import type { Event } from '../../kernel/index.ts'
 import type { Graph, ReportState } from '../../graphs/index.ts'
 import { oneLine } from '../present/clean.ts'
+import { isObject, type JsonObject } from '../../view/json.ts'
 import { textOf } from '../../view/text.ts'
 
 export type Workflow = 'report' | 'report_with_model'
@@ -42,12 +43,8 @@ export async function partsOf(
 /** The task of a session for people; for a report, its topic. */
 export function taskText(said: string): string {
   if (!said.startsWith('{"topic":')) return said
-  try {
-    const { topic } = JSON.parse(said) as { readonly topic?: unknown }
-    return typeof topic === 'string' ? `report: ${topic}` : said
-  } catch {
-    return said
-  }
+  const { topic } = fieldsIn(said)
+  return typeof topic === 'string' ? `report: ${topic}` : said
 }
 
 /** One node of the graph: its status and result. */
@@ -109,13 +106,8 @@ export function stateIn(events: readonly Event[]): Partial<ReportState> | null {
 export function stateOfReply({
   parts,
 }: Pick<Extract<Event, { type: 'agent.message' }>, 'parts'>): Partial<ReportState> | null {
-  try {
-    const text = textOf(parts)
-    const { state } = JSON.parse(text) as { readonly state?: Partial<ReportState> }
-    return state ?? null
-  } catch {
-    return null
-  }
+  const { state } = fieldsIn(textOf(parts)) as { readonly state?: Partial<ReportState> }
+  return state ?? null
 }
 
 /** The replies of a workflow are checkpoints for programs. */
@@ -132,10 +124,16 @@ export function isCheckpoint(reply: Parameters<typeof stateOfReply>[0]): boolean
 export function failureOf({ status, content, failure }: Extract<Event, { type: 'agent.tool_result' }>): string {
   if (status === 'ok') return ''
   const said = typeof content === 'string' ? content : (failure?.message ?? '')
+  const { error } = fieldsIn(said)
+  return oneLine(typeof error === 'string' ? error : said, 400)
+}
+
+/** The fields of a JSON object; none if it is not one. */
+function fieldsIn(text: string): JsonObject {
   try {
-    const { error } = JSON.parse(said) as { readonly error?: unknown }
-    return oneLine(typeof error === 'string' ? error : said, 400)
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : {}
   } catch {
-    return oneLine(said, 400)
+    return {}
   }
 }
