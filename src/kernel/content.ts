@@ -50,13 +50,19 @@ export type Outside = Frozen<{ type: 'outside'; child?: Name; answers?: Frozen<{
 export type Proposal = Frozen<{ id: string; tool: string; args: Json; raw?: string } & Terms>
 
 /** On which terms it runs. Without a gate it runs as soon as there is room; `blocks` is not aborted by an interrupt. */
-// biome-ignore format: related fields share a line
 export type Terms = Frozen<{
   /** `digest` is of what is asked, and `place` of where it would act: an approval is for both. */
-  gate?: Gate; digest?: Hash; place?: Hash
+  gate?: Gate
+  digest?: Hash
+  place?: Hash
   /** Equal for calls that do the same, however they are spelled. Only for calls that were asked about. */
   same?: Hash
-  effect: EffectClass; timeoutMs: number; sequential?: true; reconcile?: true; retries?: Whole; blocks?: true
+  effect: EffectClass
+  timeoutMs: number
+  sequential?: true
+  reconcile?: true
+  retries?: Whole
+  blocks?: true
   /** A hook, or the policy as it is then, must allow it right before it starts. */
   clear?: true
 }>
@@ -77,13 +83,21 @@ type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningToke
 export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
 
 /** Counted by fold, enforced by next. `hold` is in millionths of a dollar: money is counted in integers. */
-// biome-ignore format: related fields share a line
 export type Limits = Frozen<{
-  modelRequests: number; modelAttempts: number | null; modelMs: number
-  activeMs: number; lossesMax: number; hold: number
-  toolCalls: number | null; toolRetries: number; outputRetries: number; parallel: number
+  modelRequests: number
+  modelAttempts: number | null
+  modelMs: number
+  activeMs: number
+  lossesMax: number
+  hold: number
+  toolCalls: number | null
+  toolRetries: number
+  outputRetries: number
+  parallel: number
   /** Of input and output together; how deep children may be; retries of a cut, empty answer. Older logs have none of them. */
-  tokens?: number | null; depth?: number; emptyRetries?: number
+  tokens?: number | null
+  depth?: number
+  emptyRetries?: number
   /** How long a provider may be unavailable: tries and the waits between them, since the last reply. Older logs have none. */
   patienceMs?: number
 }>

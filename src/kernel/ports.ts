@@ -6,15 +6,24 @@ import type { Message } from './transcript.ts'
 /** The status of a session, and its card: the one derived row of it that indexes read. Made by engine/card.ts. */
 export type Status = 'idle' | 'running' | 'rescheduling' | 'requires_action' | 'terminated'
 
-// biome-ignore format: related fields share a line
 export type Card = Frozen<{
-  session: string; agent: string; root: string; status: Status
+  session: string
+  agent: string
+  root: string
+  status: Status
   /** When a worker should look: now while work is open (so a crash is found), later for a wake, null for never. */
   due: number | null
-  seq: number; at: number; cost: number; trouble?: Frozen<{ attempts: number; reason: string; until: number | null }>
+  seq: number
+  at: number
+  cost: number
+  trouble?: Frozen<{ attempts: number; reason: string; until: number | null }>
   /** A provider is away, or (`begins: false`) what the next run needs to begin: why, and the tries. `due` says when the next is. */
   outage?: Frozen<{ reason: string; tries: number; begins?: false }>
-  asks: readonly CallKey[]; waits: readonly CallKey[]; wakes: number; urgent?: true; outcome: Outcome['type'] | null
+  asks: readonly CallKey[]
+  waits: readonly CallKey[]
+  wakes: number
+  urgent?: true
+  outcome: Outcome['type'] | null
   /** It was imported with something open, and no person has let it go on. */
   held?: true
 }>
@@ -31,9 +40,9 @@ export type Charge = Frozen<
 export type Blob = Frozen<{ hash: string; media: string; data: Uint8Array }>
 export type Snapshot = Frozen<{ seq: number; version: number; body: string }>
 
-// biome-ignore format: related fields share a line
 export type OwnerWrite = Frozen<{
-  session: string; lane: 'owner'
+  session: string
+  lane: 'owner'
   /** The writer's lease. 0 with `expectedSeq` 0 creates the session. */
   epoch: number
   /** The log must end here, else the commit is refused with `conflict`. */
@@ -43,16 +52,21 @@ export type OwnerWrite = Frozen<{
   card: Card
   /** Idempotent inbox events for other sessions, in the same transaction. */
   sends?: readonly Frozen<{ session: string; event: InboxBody }>[]
-  charges?: readonly Charge[]; blobs?: readonly Blob[]; snapshot?: Snapshot
+  charges?: readonly Charge[]
+  blobs?: readonly Blob[]
+  snapshot?: Snapshot
   /** Give the lease back in the same transaction. `gained`: a whole turn was done since it was taken. */
-  release?: true; gained?: true
+  release?: true
+  gained?: true
 }>
 
-// biome-ignore format: related fields share a line
 export type InboxWrite = Frozen<{
-  session: string; lane: 'inbox'
+  session: string
+  lane: 'inbox'
   /** Stamped by the store. Makes the session due in the same transaction. */
-  events: readonly InboxBody[]; blobs?: readonly Blob[]; charges?: readonly Charge[]
+  events: readonly InboxBody[]
+  blobs?: readonly Blob[]
+  charges?: readonly Charge[]
 }>
 
 export type Write = OwnerWrite | InboxWrite
@@ -113,22 +127,30 @@ export type ToolSchema = Frozen<{ name: string; description: string; parameters:
 /** The shape of the final answer: kept by the provider (`native`), or asked for as the arguments of a call (`tool`). */
 export type OutputSchema = Frozen<{ mode: 'native' | 'tool'; name: string; schema: Json; strict: boolean }>
 
-// biome-ignore format: related fields share a line
 export type Request = Frozen<{
   session: string
   /** seq of this call's `model.started`: addresses its deltas. */
   seq: number
-  instructions: string; tools: readonly ToolSchema[]; allow: Allow; boost: boolean; output?: OutputSchema
+  instructions: string
+  tools: readonly ToolSchema[]
+  allow: Allow
+  boost: boolean
+  output?: OutputSchema
   /** Grows between calls and never changes: the next request starts with these same entries. Not to be mutated. */
   messages: readonly Message[]
 }>
 
 export type ReplyCall = Frozen<{ id: string; tool: string; args: string }>
 
-// biome-ignore format: related fields share a line
 export type Reply = Frozen<{
-  type: 'reply'; parts: readonly Part[]; calls: readonly ReplyCall[]
-  finish: 'stop' | 'length' | 'calls' | 'refusal'; usage: Usage | null; cost?: number; assumed?: true; route?: string
+  type: 'reply'
+  parts: readonly Part[]
+  calls: readonly ReplyCall[]
+  finish: 'stop' | 'length' | 'calls' | 'refusal'
+  usage: Usage | null
+  cost?: number
+  assumed?: true
+  route?: string
 }>
 
 /** `unasked`: it was held back here, before the provider was asked, so it was no attempt. */
@@ -139,9 +161,10 @@ type Hints = { retryable: boolean; retryAfterMs?: number; partial?: string; unas
 /** A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. */
 export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments'; part: number; text: string }>
 
-// biome-ignore format: related fields share a line
 export type CallContext = Frozen<{
-  signal: AbortSignal; clock: Clock; emit: (delta: Delta) => void
+  signal: AbortSignal
+  clock: Clock
+  emit: (delta: Delta) => void
   /** Waits by the harness's clock; ends early when the call is aborted. */
   sleep: (ms: number) => Promise<void>
 }>

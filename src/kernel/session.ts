@@ -12,21 +12,33 @@ export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patien
 /** `at` is what the clock said when it was asked for. */
 export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true }>
 
-// biome-ignore format: related fields share a line
 export type Run = Frozen<{
-  seq: number; limits: Limits
+  seq: number
+  limits: Limits
   /** The frozen toolset and instructions, by hash. */
-  toolset: string; instructions: string
-  requests: number; toolCalls: number; outputRetries: number; boosts: number
-  toolRetries: Readonly<Record<string, number>>; exhausted: string | null
+  toolset: string
+  instructions: string
+  requests: number
+  toolCalls: number
+  outputRetries: number
+  boosts: number
+  toolRetries: Readonly<Record<string, number>>
+  exhausted: string | null
   /** Provider failures since the last reply; `fatal` when the last will not get better; `ends` when a strict hook failed. */
-  failures: number; fatal: Frozen<{ class: ModelFailureClass; message: string }> | null; retryAt: number; losses: number; ends: string | null
+  failures: number
+  fatal: Frozen<{ class: ModelFailureClass; message: string }> | null
+  retryAt: number
+  losses: number
+  ends: string | null
   /** Why the provider did not answer last, and how long its tries and the waits between them took. Both end with a reply. */
-  trouble: Frozen<{ class: ModelFailureClass; message: string; at: number }> | null; waitedMs: number
+  trouble: Frozen<{ class: ModelFailureClass; message: string; at: number }> | null
+  waitedMs: number
   /** Answers in a row that were cut after they began. */
   cuts: number
   /** Time spent working, without parked time and without time in which no worker drove it. `since` is null while parked. */
-  activeMs: number; since: number | null; cost: number
+  activeMs: number
+  since: number | null
+  cost: number
   model: Frozen<{ seq: number; epoch: number; at: number; held: number }> | null
   turn: Turn | null
   /** It began elsewhere: nothing of it goes on before its setup and its open calls were looked at here. */
@@ -38,10 +50,14 @@ export type Run = Frozen<{
 /** A run that its one owner changes in place. */
 export type OpenRun = Omit<Mutable<Run>, 'turn'> & { turn: OpenTurn | null }
 
-// biome-ignore format: related fields share a line
 export type Session = Frozen<{
-  seq: number; at: number; epoch: number
-  created: boolean; closed: boolean; agent: string; parent: Parent | null
+  seq: number
+  at: number
+  epoch: number
+  created: boolean
+  closed: boolean
+  agent: string
+  parent: Parent | null
   /** Admitted, not yet promoted. */
   inputs: readonly Input[]
   /** What an earlier run left that no request has shown yet: results, notes, and inputs an interrupt swallowed. */
@@ -50,11 +66,16 @@ export type Session = Frozen<{
   notes: readonly number[]
   wakes: readonly Wake[]
   /** seq of an interrupt that has not taken effect yet, or 0. */
-  stop: number; paused: boolean
+  stop: number
+  paused: boolean
   /** `began` is the seq of the last run's start, `last` how the last settled one ended. */
-  run: Run | null; began: number; last: Outcome | null; cost: number
+  run: Run | null
+  began: number
+  last: Outcome | null
+  cost: number
   /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
-  imported?: number; held?: boolean
+  imported?: number
+  held?: boolean
   /** The next run could not begin: why, how often it was tried, how long that took, and when it is tried again. */
   deferred?: Frozen<{ reason: string; tries: number; waitedMs: number; at: number; retryAt: number }> | null
 }>
@@ -91,14 +112,32 @@ function parked(s: Session, run: Run): boolean {
   return true
 }
 
-// biome-ignore format: related fields share a line
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { readonly turn: null } {
   const { seq, limits, toolset, instructions } = e
   const run = {
-    seq, limits, toolset, instructions,
-    requests: 0, toolCalls: 0, outputRetries: 0, boosts: 0, toolRetries: {}, exhausted: null,
-    failures: 0, fatal: null, retryAt: 0, losses: 0, ends: null, trouble: null, waitedMs: 0, cuts: 0,
-    activeMs: 0, since: clockOf(e), cost: 0, model: null, turn: null,
+    seq,
+    limits,
+    toolset,
+    instructions,
+    requests: 0,
+    toolCalls: 0,
+    outputRetries: 0,
+    boosts: 0,
+    toolRetries: {},
+    exhausted: null,
+    failures: 0,
+    fatal: null,
+    retryAt: 0,
+    losses: 0,
+    ends: null,
+    trouble: null,
+    waitedMs: 0,
+    cuts: 0,
+    activeMs: 0,
+    since: clockOf(e),
+    cost: 0,
+    model: null,
+    turn: null,
   }
   return e.foreign ? { ...run, foreign: true } : run
 }

@@ -1,13 +1,18 @@
 // Spans as lines of JSON, to write and to read back. No files here: local.ts has those.
 import type { Attributes, Span } from './span.ts'
 
-// biome-ignore format: related fields share a line
 export type SpanRecord = {
   readonly type: 'span'
-  readonly trace_id: string; readonly span_id: string; readonly parent_id: string | null
-  readonly name: string; readonly kind: Span['kind']
-  readonly started_at: string; readonly ended_at: string | null; readonly duration_ms: number | null
-  readonly attributes: Attributes; readonly status: Span['status']
+  readonly trace_id: string
+  readonly span_id: string
+  readonly parent_id: string | null
+  readonly name: string
+  readonly kind: Span['kind']
+  readonly started_at: string
+  readonly ended_at: string | null
+  readonly duration_ms: number | null
+  readonly attributes: Attributes
+  readonly status: Span['status']
   readonly exceptions: readonly { readonly at: string; readonly type: string; readonly message?: string }[]
 }
 

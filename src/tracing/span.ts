@@ -14,14 +14,18 @@ export type Attributes = Readonly<Record<string, string | number | boolean>>
 /** `message` only when content is captured: it may repeat an argument. */
 export type Exception = Frozen<{ at: number; type: string; message?: string }>
 
-// biome-ignore format: related fields share a line
 export type Span = Frozen<{
-  traceId: string; spanId: string; parentId: string | null
-  name: string; kind: 'internal' | 'client'
+  traceId: string
+  spanId: string
+  parentId: string | null
+  name: string
+  kind: 'internal' | 'client'
   /** Milliseconds. `endedAt` is null while it is open. */
-  startedAt: number; endedAt: number | null
+  startedAt: number
+  endedAt: number | null
   attributes: Attributes
-  status: 'unset' | 'error'; exceptions: readonly Exception[]
+  status: 'unset' | 'error'
+  exceptions: readonly Exception[]
 }>
 
 export type ExportContext = Frozen<{

@@ -305,8 +305,24 @@ export class Batch implements View, Household {
     const place = bodies.length > 0 ? this.#place(n, was, first) : was
     assert(place, `session ${session} begins without an event`)
     const { pos, tail, tailSpans } = place
-    // biome-ignore format: one literal, because an object made of another is much slower
-    const row: Row = { n, seq, at, epoch, worker, due, urgent, status, tries, trouble, pos, sum, tail, tailSpans, root, card }
+    const row: Row = {
+      n,
+      seq,
+      at,
+      epoch,
+      worker,
+      due,
+      urgent,
+      status,
+      tries,
+      trouble,
+      pos,
+      sum,
+      tail,
+      tailSpans,
+      root,
+      card,
+    }
     this.#change(session, row)
     if (bodies.length > 0) this.grown.push(draft)
     this.stirred ||= becomesDue(draft)
