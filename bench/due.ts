@@ -1,7 +1,7 @@
 // `due`: who is due, and when is the next one, asked of a file with a hundred thousand sessions whose wakes lie in the future,
 // while a worker drives some others. The questions alone, as a patrol asks them each time it looks.
 import { join } from 'node:path'
-import type { Card, OwnerWrite, Store } from '../src/kernel/ports.ts'
+import type { Card, OwnerWrite, Store } from '../src/ports/store.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { openBare, warmDriver } from './bare.ts'
 import { type Case, cpuMs, type Family } from './family.ts'

@@ -3,8 +3,8 @@
 // and loop take turns, because disks vary.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Card } from '../src/kernel/ports.ts'
-import type { OwnerWrite, Store } from '../src/kernel/ports.ts'
+import type { Card } from '../src/ports/store.ts'
+import type { OwnerWrite, Store } from '../src/ports/store.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'
 import { openBare } from './bare.ts'
 import { type Case, cpuMs, type Family, medianOf } from './family.ts'

@@ -4,7 +4,7 @@ import { cardOf } from '../src/engine/card.ts'
 import type { OwnerEvent } from '../src/kernel/event.ts'
 import { open, type OpenSession, take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
-import type { OwnerWrite, Store } from '../src/kernel/ports.ts'
+import type { OwnerWrite, Store } from '../src/ports/store.ts'
 import { EMPTY, FOLD_VERSION } from '../src/kernel/session.ts'
 import { LIMITS, turnEvents } from './turn.ts'
 

@@ -1,7 +1,7 @@
 // The agents the simulator runs: models whose replies the seed chooses, and tools of every class with every bad habit.
 import { hash } from 'node:crypto'
 import type { EffectClass, Json } from '../src/kernel/content.ts'
-import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../src/kernel/ports.ts'
+import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../src/ports/model.ts'
 import { Toolbox } from '../src/effects/toolbox.ts'
 import type { Agent } from '../src/engine/wiring.ts'
 import { ToolFailure } from '../src/tools/core/output.ts'

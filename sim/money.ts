@@ -2,7 +2,7 @@
 // is paid from is written down here a second time, so that the real book-keeping is compared with something.
 import { clockOf } from '../src/kernel/clock.ts'
 import type { Event } from '../src/kernel/event.ts'
-import type { Store } from '../src/kernel/ports.ts'
+import type { Store } from '../src/ports/store.ts'
 import { type Cast, HOLD_MAX } from './cast.ts'
 import type { Fail } from './watched.ts'
 

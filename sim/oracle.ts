@@ -1,6 +1,6 @@
 // The world outside the log: what tools really did, and what models were really shown. It never reads a session's state.
 import type { CallKey, EffectClass } from '../src/kernel/content.ts'
-import type { Request } from '../src/kernel/ports.ts'
+import type { Request } from '../src/ports/model.ts'
 import { requestBytes } from './bytes.ts'
 
 export type Execution = {

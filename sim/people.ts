@@ -2,7 +2,7 @@
 // They keep a journal of what was acknowledged; losing one of those is the worst a store can do.
 import type { InboxBody } from '../src/kernel/event.ts'
 import { Fault } from '../src/kernel/failure.ts'
-import type { Store } from '../src/kernel/ports.ts'
+import type { Store } from '../src/ports/store.ts'
 import type { Invariants } from './invariants.ts'
 import type { Disk } from './process.ts'
 import type { Chance, Scheduler } from './scheduler.ts'

@@ -1,7 +1,8 @@
 // One simulated process: it can die between any two steps, freeze for longer than its lease, and find the disk full.
 // Everything the real worker touches goes through here, so a dead process never moves again.
 import { Fault } from '../src/kernel/failure.ts'
-import type { Clock, Store, Write } from '../src/kernel/ports.ts'
+import type { Store, Write } from '../src/ports/store.ts'
+import type { Clock } from '../src/ports/system.ts'
 import type { Chance, Scheduler } from './scheduler.ts'
 
 export type Faults = {

@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util'
 import type { Event } from '../src/kernel/event.ts'
 import { fold } from '../src/kernel/fold.ts'
-import type { Store } from '../src/kernel/ports.ts'
+import type { Store } from '../src/ports/store.ts'
 import { EMPTY, FOLD_VERSION } from '../src/kernel/session.ts'
 import { canonicalJson } from '../src/tools/core/canonical.ts'
 import { type Log, readLog, refold } from '../src/archive/replay.ts'

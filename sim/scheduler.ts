@@ -1,5 +1,5 @@
 // Virtual time and seeded chance: one seed decides every delay, fault, reply and click. No real clock, no real I/O.
-import type { Clock } from '../src/kernel/ports.ts'
+import type { Clock } from '../src/ports/system.ts'
 
 export class Chance {
   #state: number

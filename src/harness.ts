@@ -2,7 +2,9 @@
 // sessions/verbs.ts; what happens to a session is decided by the kernel alone.
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Card, CardFilter, Clock, Model, Random, Removal, Status, Store } from './kernel/ports.ts'
+import type { Card, CardFilter, Removal, Status, Store } from './ports/store.ts'
+import type { Model } from './ports/model.ts'
+import type { Clock, Random } from './ports/system.ts'
 import { isPriced } from './models/http/hosted.ts'
 import {
   callable,

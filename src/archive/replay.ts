@@ -3,7 +3,7 @@
 import type { Json } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { fold, open, type OpenSession, take } from '../kernel/fold.ts'
-import type { Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import { readSnapshot } from '../engine/session-cache.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'

@@ -2,7 +2,7 @@
 // say of a reply and of calls that were refused. Its outcome is recorded with the reply, like all of admission.
 import type { Allow, Gate, Json, Proposal, Verdict } from '../kernel/content.ts'
 import { outsideOf } from '../kernel/ledger.ts'
-import type { Reply } from '../kernel/ports.ts'
+import type { Reply } from '../ports/model.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { questionOf } from '../riders/children/tree.ts'
 import type { FlightContext } from '../engine/flights.ts'

@@ -1,6 +1,8 @@
 // What a model and a tool see of their flight: the doors they may use, and nothing else of the harness.
 import type { CallKey, Proposal } from '../kernel/content.ts'
-import type { Blob, CallContext, Clock, Delta } from '../kernel/ports.ts'
+import type { Blob } from '../ports/store.ts'
+import type { CallContext, Delta } from '../ports/model.ts'
+import type { Clock } from '../ports/system.ts'
 import { ToolFailure } from '../tools/core/output.ts'
 import type { ToolContext } from '../tools/core/tool.ts'
 import type { SessionCache } from '../engine/session-cache.ts'

@@ -2,7 +2,8 @@
 // shows the model what it froze, not what the code says today. How a run freezes it is prepare.ts.
 import type { Json } from '../kernel/content.ts'
 import { assert, Fault } from '../kernel/failure.ts'
-import type { Blob, Store, ToolSchema } from '../kernel/ports.ts'
+import type { Blob, Store } from '../ports/store.ts'
+import type { ToolSchema } from '../ports/model.ts'
 import type { Session } from '../kernel/session.ts'
 import { findText, textBlob } from '../engine/wiring.ts'
 import type { Redactor } from '../riders/redact/redact.ts'

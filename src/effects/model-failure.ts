@@ -2,7 +2,7 @@
 // Loaded by the first call that fails.
 import type { OwnerBody } from '../kernel/event.ts'
 import { CUTS_MAX, triedMs } from '../kernel/limits.ts'
-import type { ModelFailure, Request } from '../kernel/ports.ts'
+import type { ModelFailure, Request } from '../ports/model.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import type { Services } from '../engine/wiring.ts'

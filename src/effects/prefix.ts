@@ -2,7 +2,7 @@
 // what changed, where the first differing character is, and what reading it all again costs.
 import type { Json } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
-import type { Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Price } from '../models/price.ts'
 import type { FrozenRun, FrozenRuns } from './frozen-run.ts'

@@ -1,7 +1,7 @@
 // The projection: from the transcript to one provider-neutral request. Deterministic, and prefix-stable: the bytes of
 // request n are the start of request n + 1, except right after a compaction.
 import type { Event } from '../kernel/event.ts'
-import type { Request, ToolSchema } from '../kernel/ports.ts'
+import type { Request, ToolSchema } from '../ports/model.ts'
 import type { Transcript } from '../kernel/transcript.ts'
 
 type Asked = Extract<Event, { type: 'model.started' }>

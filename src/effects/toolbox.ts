@@ -1,7 +1,7 @@
 // An agent's tools: those it was given and those its sources offer. Sources are asked anew before each run, and nothing here
 // changes what an open run froze.
 import { Fault } from '../kernel/failure.ts'
-import type { Clock } from '../kernel/ports.ts'
+import type { Clock } from '../ports/system.ts'
 import type { Tool, ToolSource } from '../tools/core/tool.ts'
 
 export type Tools = ReadonlyMap<string, Tool>

@@ -1,7 +1,7 @@
 // What becomes of a session whose attempt failed: whose trouble it is, how long the session is left alone, and when for good.
 // It only decides. The count is the store's (claim and release), so it outlives this process.
 import { Fault, type FaultCode } from '../kernel/failure.ts'
-import type { Card, Claim } from '../kernel/ports.ts'
+import type { Card, Claim } from '../ports/store.ts'
 import { isAway, ToolFailure } from '../tools/core/output.ts'
 
 /** Shown on the card: failed attempts in a row, why the last one failed, and until when it is left alone. Null: until a message or a wake. */

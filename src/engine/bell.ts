@@ -1,5 +1,5 @@
 // One place to wait: an attempt sleeps here until an effect lands, an event is written, or a time comes.
-import type { Clock } from '../kernel/ports.ts'
+import type { Clock } from '../ports/system.ts'
 
 const RUNG = Promise.resolve()
 

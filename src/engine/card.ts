@@ -7,7 +7,7 @@ import { open, take } from '../kernel/fold.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { Here } from '../kernel/limits.ts'
 import { type Decision, next } from '../kernel/next.ts'
-import type { Card, OwnerWrite, Status } from '../kernel/ports.ts'
+import type { Card, OwnerWrite, Status } from '../ports/store.ts'
 import type { Session } from '../kernel/session.ts'
 
 /** These events on top of a session, with the card it has then. For what is written outside of any attempt. */

@@ -1,7 +1,8 @@
 // The due loop: finds what is due by the store's index and has it looked at, until it is told to stop or has nothing to do.
 // It drives nothing and decides nothing about a session: it only knows when to look next.
 import { Fault } from '../kernel/failure.ts'
-import type { Clock, Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
+import type { Clock } from '../ports/system.ts'
 import { callable, type Check, clockCheck, count, having, ms, needed, optionsOf } from '../options.ts'
 import { Bell } from './bell.ts'
 import { systemClock } from './platform.ts'

@@ -4,7 +4,7 @@
 import type { OwnerBody } from '../kernel/event.ts'
 import type { StopReason } from '../kernel/limits.ts'
 import type { Decision, Effect } from '../kernel/next.ts'
-import type { Blob, Charge } from '../kernel/ports.ts'
+import type { Blob, Charge } from '../ports/store.ts'
 
 export type Landing = {
   readonly events: readonly OwnerBody[]

@@ -1,7 +1,8 @@
 // The leases of one worker: one heartbeat for all sessions it drives, and none while it drives nothing. What a lease is, and when it has
 // ended, is decided by the store; here is only how long this worker may still believe that it holds them.
 import { Fault } from '../kernel/failure.ts'
-import type { Clock, Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
+import type { Clock } from '../ports/system.ts'
 
 /** The end of an attempt from outside: the lease is lost, or the process wants to stop. */
 export type StopSignal = { reason: 'lost' | 'stopped' | null; ring: () => void }

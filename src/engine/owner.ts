@@ -2,7 +2,7 @@
 // What happens within a run is the driver's (drive.ts).
 import type { InboxBody, OwnerBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Blob, Charge, OwnerWrite, Receipt, Store } from '../kernel/ports.ts'
+import type { Blob, Charge, OwnerWrite, Receipt, Store } from '../ports/store.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
 import { ownerWrite } from './card.ts'
 import { headOf } from '../riders/children/tree.ts'

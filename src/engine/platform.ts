@@ -1,6 +1,6 @@
 // The real clock, timers and chance: the only place of the engine that touches them. Tests and the simulator hand in their own.
 import { randomUUID } from 'node:crypto'
-import type { Clock, Random } from '../kernel/ports.ts'
+import type { Clock, Random } from '../ports/system.ts'
 import { steadyClock } from '../stores/plan/clock.ts'
 
 /** It cannot be set. The machine's clock, which can, is the store's. */

@@ -3,7 +3,7 @@
 import type { Event } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import { type OpenSession, open, take } from '../kernel/fold.ts'
-import type { Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
 import { Guard, type SavedGuard } from '../riders/guard/guard.ts'

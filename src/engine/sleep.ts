@@ -1,5 +1,5 @@
 // Waiting by the injected clock; ends early on abort and leaves no timer behind.
-import type { Clock } from '../kernel/ports.ts'
+import type { Clock } from '../ports/system.ts'
 
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve()

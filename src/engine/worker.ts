@@ -2,7 +2,8 @@
 // it only looks when asked (`wake`) or when something is due (`work`: due-loop.ts).
 import { Fault } from '../kernel/failure.ts'
 import type { Effect, Waiting } from '../kernel/next.ts'
-import type { Claim, Clock } from '../kernel/ports.ts'
+import type { Claim } from '../ports/store.ts'
+import type { Clock } from '../ports/system.ts'
 import {
   callable,
   type Checks,

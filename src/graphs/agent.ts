@@ -1,7 +1,7 @@
 // A graph as an agent: its model is the planner, its tools are the nodes. Everything else (admission, intents, approvals, recovery,
 // children, forks) is what every agent has.
 import type { Outcome } from '../kernel/content.ts'
-import type { Reply, Request } from '../kernel/ports.ts'
+import type { Reply, Request } from '../ports/model.ts'
 import type { Shared } from '../sessions/agent.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
 import { limitsOf } from '../effects/limits.ts'

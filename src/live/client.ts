@@ -2,7 +2,7 @@
 // never polls: it looks for the owner when it starts, when the session grows, and when a connection that was of use
 // ends. Nothing that goes wrong here is told to anybody; the log says everything again.
 import type { Socket } from 'node:net'
-import type { Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
 import type { LiveDelta } from './live.ts'
 import { type Listener, tell } from './live.ts'
 import { UNIX } from './server.ts'

@@ -1,6 +1,6 @@
 // Live deltas inside one process: what is being said right now, for its listeners. Nothing here is durable, and
 // losing it costs smoothness only. Across processes: socket.ts.
-import type { Delta } from '../kernel/ports.ts'
+import type { Delta } from '../ports/model.ts'
 
 /** Addressed by (seq of model.started, part, character offset), so a reader can tell a gap and a duplicate. */
 export type LiveDelta = Delta & { readonly seq: number; readonly offset: number }

@@ -3,7 +3,9 @@
 // that the log does not say again, so every trouble ends in silence, never in an error. The two ends of the socket are
 // in server.ts and client.ts. Where there are no unix sockets (Windows) it is LocalLive and no more.
 import { tmpdir } from 'node:os'
-import type { Clock, Delta, Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
+import type { Delta } from '../ports/model.ts'
+import type { Clock } from '../ports/system.ts'
 import type { Live } from './live.ts'
 import { type Listener, type LiveDelta, LocalLive } from './live.ts'
 import { LiveClient } from './client.ts'

@@ -214,9 +214,10 @@ function createSchema(db: Database): void {
 
 function checkOwner(db: Database, file: string): void {
   const version = Number(ask(db, 'PRAGMA user_version'))
+  // Tables first: a process that makes them at this moment writes its id with them.
+  const tables = ask(db, 'SELECT count(*) FROM sqlite_schema')
   const id = ask(db, 'PRAGMA application_id')
-  const fresh = id === 0 && ask(db, 'SELECT count(*) FROM sqlite_schema') === 0
-  if (!fresh && id !== APPLICATION_ID)
+  if (id !== APPLICATION_ID && !(id === 0 && tables === 0))
     throw new Fault('store_unsupported', `${file} is a database of another program. Choose another path.`)
   if (version > SCHEMA_VERSION)
     throw new Fault('store_newer', `${file} was written by a newer version. Upgrade, or open another file.`)

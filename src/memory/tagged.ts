@@ -1,7 +1,7 @@
 // The loop directive of a model that has no tools: a tagged block of JSON at the end of its text. The block becomes the same call
 // that a model with tools makes, so it is checked, run and recorded in one way. What is not understood is part of the answer.
 import type { Json, Part } from '../kernel/content.ts'
-import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../kernel/ports.ts'
+import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../ports/model.ts'
 import type { Message } from '../kernel/transcript.ts'
 import { isPriced, type Priced } from '../models/http/hosted.ts'
 import { resolveModel } from '../models/resolve.ts'

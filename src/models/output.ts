@@ -2,7 +2,7 @@
 // strict, and a value that does not pass is never made up. Pure, except for the user's `validate`.
 import type { Json, Verdict } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { OutputSchema, Reply } from '../kernel/ports.ts'
+import type { OutputSchema, Reply } from '../ports/model.ts'
 import { LEAKED, looksLikeCall } from './protocols/leaked.ts'
 import { isStrict, tightened } from './protocols/strict.ts'
 import { readJson } from './protocols/tolerant.ts'

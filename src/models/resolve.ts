@@ -1,7 +1,7 @@
 // From `provider:model` to a Model. Naming a model loads nothing: its protocol and HTTP client are loaded by the first call, since
 // no program uses all of them.
 import { Fault } from '../kernel/failure.ts'
-import type { Model } from '../kernel/ports.ts'
+import type { Model } from '../ports/model.ts'
 import { type Checks, filled, listOf, needed, oneOf, optionsOf, record, tableOf, text, within } from '../options.ts'
 import { type Endpoint, endpoints } from './http/endpoints.ts'
 import { HOSTED_OPTIONS, HostedModel, type HostedOptions, type Priced } from './http/hosted.ts'

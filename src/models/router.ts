@@ -1,6 +1,6 @@
 // Several models as one: a chain that falls back, and routes by workload. A fallback is asked at once, inside the same call;
 // waiting for a provider to recover is not done here but by the session, in its log.
-import type { CallContext, Model, ModelFailure, Reply, Request } from '../kernel/ports.ts'
+import type { CallContext, Model, ModelFailure, Reply, Request } from '../ports/model.ts'
 import { Fault } from '../kernel/failure.ts'
 import { failure } from './http/failures.ts'
 import { isPriced, OUTPUT_TOKENS, type Priced } from './http/hosted.ts'

@@ -1,7 +1,8 @@
 // Agents as the host describes them, made into what the runtime uses: a model, tools, limits, and which agents may be started as children.
 import type { Json, Limits } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Clock, Model } from '../kernel/ports.ts'
+import type { Model } from '../ports/model.ts'
+import type { Clock } from '../ports/system.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
 import { resolveModel } from '../models/resolve.ts'

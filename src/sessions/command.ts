@@ -2,7 +2,8 @@
 // anything is written; nothing is written here.
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Blob, Random } from '../kernel/ports.ts'
+import type { Blob } from '../ports/store.ts'
+import type { Random } from '../ports/system.ts'
 import { anything, type Checks, count, needed, optionsOf, shown, text } from '../options.ts'
 import { checkCallersId } from '../stores/plan/id.ts'
 import { type Input, readInput } from './input.ts'

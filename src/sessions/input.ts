@@ -1,7 +1,7 @@
 // What a caller sends: text, pictures and files. Bytes go beside the log, by hash; the message holds the reference.
 import type { Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Blob } from '../kernel/ports.ts'
+import type { Blob } from '../ports/store.ts'
 import { anything, type Checks, needed, oneOf, optionsOf, text } from '../options.ts'
 import { bytesBlob, refOf } from '../engine/wiring.ts'
 

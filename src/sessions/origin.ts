@@ -2,7 +2,7 @@
 // `session.created` has them, and what a model is told of them. The files lie beside the log, by hash.
 import type { BlobRef, Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Blob, Store } from '../kernel/ports.ts'
+import type { Blob, Store } from '../ports/store.ts'
 import { type Checks, listOf, needed, text, within } from '../options.ts'
 import { FILE_PART, type FilePart, readInput } from './input.ts'
 

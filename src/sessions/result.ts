@@ -2,7 +2,7 @@
 import type { BlobRef, CallKey, CallStatus, FailedReason, Frozen, Json, Outcome, Part } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
-import type { Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall, type Pending } from '../view/calls.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'

@@ -1,7 +1,7 @@
 // What one can do with a session, and with sessions, wherever they are: the verbs as interfaces. In this process `Harness` and
 // session.ts have them; a client of a server can have the same. No verb takes or gives what could not be sent over a wire, but for
 // streams, which can be followed over one.
-import type { CardFilter, Page, Removal } from '../kernel/ports.ts'
+import type { CardFilter, Page, Removal } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Looked } from '../engine/worker.ts'
 import type { TreeCard } from '../stores/plan/tree-cost.ts'

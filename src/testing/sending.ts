@@ -2,7 +2,7 @@
 // use the given clock and end when the client or the server is gone.
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import type { Clock } from '../kernel/ports.ts'
+import type { Clock } from '../ports/system.ts'
 import type { Mischief } from './script.ts'
 
 export type Head = { readonly status: number; readonly headers: Readonly<Record<string, string>> }

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Frozen, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Clock } from '../kernel/ports.ts'
+import type { Clock } from '../ports/system.ts'
 import { clockCheck, count, filled, flag, listOf, needed, optionsOf, orFunction } from '../options.ts'
 import { systemClock } from '../stores/plan/clock.ts'
 import { answerOf, type Answer } from './answer.ts'

@@ -2,7 +2,8 @@
 // anybody wait: what does not fit is dropped and counted, and the log can be projected again at any time.
 import type { Frozen } from '../kernel/content.ts'
 import type { Parent } from '../kernel/event.ts'
-import type { Clock, Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
+import type { Clock } from '../ports/system.ts'
 import { runsOf } from './project.ts'
 import type { Capture, SessionLog, Sink, Span } from './span.ts'
 import { createdOf, readTree, rootOf } from './tree.ts'

@@ -1,6 +1,6 @@
 // Traces to a collector, as OTLP over HTTP with JSON. It speaks only that: no gRPC, no protobuf, no sampling.
 import { Fault } from '../kernel/failure.ts'
-import type { Clock } from '../kernel/ports.ts'
+import type { Clock } from '../ports/system.ts'
 import { filled, optionsOf, record, tableOf, text, wait } from '../options.ts'
 import { encodeSpans } from './otlp-encode.ts'
 import { type Answer, type Door, openDoor, post } from './post.ts'

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { CallKey, Frozen } from '../kernel/content.ts'
 import { type Event, eventId } from '../kernel/event.ts'
-import type { Clock } from '../kernel/ports.ts'
+import type { Clock } from '../ports/system.ts'
 import { oneOf } from '../options.ts'
 
 /** `none`: no prompt, argument or result. `content`: their texts too, bounded. */

@@ -1,6 +1,7 @@
 // The tracer: a consumer of the log that turns runs into traces after they have settled. It adds nothing to the log, and
 // it is not waited for. What it loses it counts; the log loses nothing, so every trace can be made again with `spansOf`.
-import type { Clock, Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
+import type { Clock } from '../ports/system.ts'
 import { callable, type Checks, clockCheck, count, given, having, listOf, needed, optionsOf } from '../options.ts'
 import { type DropReport, ExportQueue, type LaneStats } from './export-queue.ts'
 import type { Sink } from './span.ts'

@@ -1,7 +1,7 @@
 // Reading what a trace is made of: the log of a run and of the sessions below it, out of a store. It projects nothing.
 import type { Event, Parent } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
 import { childIdOf, type SessionLog } from './span.ts'
 
 const PAGE = 1_000

@@ -4,7 +4,7 @@ import type { Json, Part } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
-import type { Store } from '../kernel/ports.ts'
+import type { Store } from '../ports/store.ts'
 import { EMPTY } from '../kernel/session.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 

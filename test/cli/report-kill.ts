@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Event } from '../../src/kernel/event.ts'
-import type { Store } from '../../src/kernel/ports.ts'
+import type { Store } from '../../src/ports/store.ts'
 import type { Chance } from '../crash/random.ts'
 import type { Stage, Started } from './stage.ts'
 

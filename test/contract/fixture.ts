@@ -1,8 +1,9 @@
 // What the store's contract is tested with: a clock that stands still, and short ways to write. No expectations here.
-import type { Card } from '../../src/kernel/ports.ts'
+import type { Card } from '../../src/ports/store.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { Fault } from '../../src/kernel/failure.ts'
-import type { Clock, OwnerWrite, Receipt, Store } from '../../src/kernel/ports.ts'
+import type { OwnerWrite, Receipt, Store } from '../../src/ports/store.ts'
+import type { Clock } from '../../src/ports/system.ts'
 
 export const START = 1_700_000_000_000
 export const TTL = 30_000

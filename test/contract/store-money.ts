@@ -1,6 +1,6 @@
 // The contract of a Store: holds on accounts, their limits, and how they are settled.
 import { describe, expect, it } from 'vitest'
-import type { Charge } from '../../src/kernel/ports.ts'
+import type { Charge } from '../../src/ports/store.ts'
 import { begin, type MakeFixture, note, outcome, type Owner, ownerWrite, seqs, write } from './fixture.ts'
 
 const hold = (key: string, amount: number, ...accounts: string[]): Charge => ({ type: 'hold', key, amount, accounts })

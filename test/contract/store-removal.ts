@@ -1,7 +1,7 @@
 // The contract of a Store: sessions that are taken out for good, what goes with them, and what must stay.
 import { describe, expect, it } from 'vitest'
 import type { Event, OwnerBody } from '../../src/kernel/event.ts'
-import type { Blob, Charge, Store } from '../../src/kernel/ports.ts'
+import type { Blob, Charge, Store } from '../../src/ports/store.ts'
 import { lifeOf } from '../../src/stores/plan/plan.ts'
 import {
   admit,

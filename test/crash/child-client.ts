@@ -2,10 +2,10 @@
 // the same file, and keeps a journal of what it was promised. It drives nothing and runs no tool.
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Card } from '../../src/kernel/ports.ts'
+import type { Card } from '../../src/ports/store.ts'
 import type { InboxBody } from '../../src/kernel/event.ts'
 import { Fault } from '../../src/kernel/failure.ts'
-import type { Receipt, Write } from '../../src/kernel/ports.ts'
+import type { Receipt, Write } from '../../src/ports/store.ts'
 import { SessionCache } from '../../src/engine/session-cache.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Appender, digestOf, type JournalLine, placesIn } from './evidence.ts'

@@ -2,7 +2,7 @@
 // waits for "go", so that a round does not pay for the start of a process. It never kills itself and knows of no kill.
 import { createInterface } from 'node:readline'
 import { Bug, Fault } from '../../src/kernel/failure.ts'
-import type { Store, Write } from '../../src/kernel/ports.ts'
+import type { Store, Write } from '../../src/ports/store.ts'
 import { LocalLive } from '../../src/live/live.ts'
 import { systemClock, systemRandom } from '../../src/engine/platform.ts'
 import { Worker } from '../../src/engine/worker.ts'

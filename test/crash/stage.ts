@@ -4,7 +4,7 @@ import { cardOf } from '../../src/engine/card.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
-import type { OwnerWrite } from '../../src/kernel/ports.ts'
+import type { OwnerWrite } from '../../src/ports/store.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
 import { AGENT, type Plan } from './workload.ts'
 

@@ -1,10 +1,10 @@
 // Where a kill fell, from the evidence: what the worker had claimed and begun (its marks), what had happened (the oracle) and
 // what is on disk (the logs). All logs are read right after each kill, and what was read is remembered, so that the end can
 // show that nothing was changed or taken back. It judges single kills; the comparison at the end is verify.ts.
-import type { Card } from '../../src/kernel/ports.ts'
+import type { Card } from '../../src/ports/store.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
-import type { Store } from '../../src/kernel/ports.ts'
+import type { Store } from '../../src/ports/store.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
 import { digestOf, type MarkLine, type OracleLine, type Written } from './evidence.ts'
 

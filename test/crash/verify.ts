@@ -1,11 +1,11 @@
 // The comparison after the last kill: every log, the client's journal, the oracle of effects, and what was read after earlier
 // kills. Only reads. What must hold in one log is log-check.ts; this file brings the parts together.
 import { isDeepStrictEqual } from 'node:util'
-import type { Card } from '../../src/kernel/ports.ts'
+import type { Card } from '../../src/ports/store.ts'
 import { cardOf } from '../../src/engine/card.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { next } from '../../src/kernel/next.ts'
-import type { Store } from '../../src/kernel/ports.ts'
+import type { Store } from '../../src/ports/store.ts'
 import { readSnapshot } from '../../src/engine/session-cache.ts'
 import { FOLD_VERSION, type Session } from '../../src/kernel/session.ts'
 import { checkEffects, type EffectReport } from './effect-check.ts'

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EffectClass, Limits } from '../../src/kernel/content.ts'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
-import type { Model } from '../../src/kernel/ports.ts'
+import type { Model } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import { scripted } from '../../src/models/local/scripted.ts'
 import { systemClock } from '../../src/engine/platform.ts'

@@ -1,6 +1,6 @@
 // A stream that ends at some byte, and one that comes in two chunks: a failure or the whole reply, and the same events. Never
 // a call whose arguments were still on their way.
-import type { Reply } from '../../src/kernel/ports.ts'
+import type { Reply } from '../../src/ports/model.ts'
 import type { Framing } from '../../src/models/http/framing.ts'
 import { type Answer, eventAt, same, type Taken, told } from './streams-walk.ts'
 import { hold } from './target.ts'

@@ -1,6 +1,6 @@
 // A stream with one byte dropped or one of its bits flipped: nothing throws, what cannot be read is a failure, and only a byte in what
 // a call is made of can change one, or two that it mixes up. Texts may well be wrong: no stream has a checksum.
-import type { ReplyCall } from '../../src/kernel/ports.ts'
+import type { ReplyCall } from '../../src/ports/model.ts'
 import type { Framing } from '../../src/models/http/framing.ts'
 import type { WireEvent } from '../../src/models/protocols/protocol.ts'
 import { type Answer, bytesFrom, eventAt, runnable, same, type Taken } from './streams-walk.ts'

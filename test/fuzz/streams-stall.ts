@@ -1,6 +1,6 @@
 // A stream that stops at some byte, through the whole exchange: it falls silent, breaks off, or is stopped by the caller. The
 // clock and the client are ours here; nothing may be left behind, and nobody is waited for.
-import type { CallContext, Delta, Request } from '../../src/kernel/ports.ts'
+import type { CallContext, Delta, Request } from '../../src/ports/model.ts'
 import type { Deadlines, Exchange } from '../../src/models/http/exchange.ts'
 import type { Sink, Transport } from '../../src/models/http/transport.ts'
 import { FakeClock, settled } from '../models/fake-clock.ts'

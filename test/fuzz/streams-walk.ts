@@ -1,7 +1,7 @@
 // A recorded stream taken apart once: its events, where their bytes end, and what is known before each of them. All of it is
 // pure, so every case goes on from the nearest prefix instead of from the start.
 import type { Json } from '../../src/kernel/content.ts'
-import type { ModelFailure, Reply } from '../../src/kernel/ports.ts'
+import type { ModelFailure, Reply } from '../../src/ports/model.ts'
 import type { exchange } from '../../src/models/http/exchange.ts'
 import { type frame, type Framing, UNFRAMED } from '../../src/models/http/framing.ts'
 import type { Protocol, WireEvent } from '../../src/models/protocols/protocol.ts'

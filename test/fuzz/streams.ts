@@ -1,6 +1,6 @@
 // Every byte of every recorded stream: cut there, split there, without it, and with a bit of it flipped. It is a list and not
 // a lottery: with as many runs as there are bytes all of them are looked at, with fewer one in so many.
-import type { ModelFailure, Reply } from '../../src/kernel/ports.ts'
+import type { ModelFailure, Reply } from '../../src/ports/model.ts'
 import { exchange } from '../../src/models/http/exchange.ts'
 import { frame } from '../../src/models/http/framing.ts'
 import type { Protocol } from '../../src/models/protocols/protocol.ts'

@@ -3,7 +3,7 @@
 import { appendFileSync } from 'node:fs'
 import { append, END, last, START, send, withState } from '../../src/graphs/index.ts'
 import { Fault, Harness, type Result, scripted, type Store } from '../../src/index.ts'
-import type { Write } from '../../src/kernel/ports.ts'
+import type { Write } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { moment } from './moment.ts'
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { type Event, Harness, type HarnessOptions, type Script, scripted, sqlite, type Store } from '../../src/index.ts'
-import type { Request } from '../../src/kernel/ports.ts'
+import type { Request } from '../../src/ports/model.ts'
 import {
   directiveTool,
   type Learning,

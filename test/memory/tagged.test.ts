@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, memory, type Script, scripted, type Tool } from '../../src/index.ts'
-import type { Request } from '../../src/kernel/ports.ts'
+import type { Request } from '../../src/ports/model.ts'
 import { directiveTool, taggedDirective } from '../../src/memory/index.ts'
 import { blockIn } from '../../src/memory/tagged.ts'
 import { Harness } from '../../src/index.ts'

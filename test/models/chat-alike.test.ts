@@ -2,7 +2,7 @@
 // them whole: that is done by giving the event a name, which no host of Chat Completions does.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Delta } from '../../src/kernel/ports.ts'
+import type { Delta } from '../../src/ports/model.ts'
 import { alikeOf, textIn, chat } from '../../src/models/protocols/chat/chat.ts'
 
 const target = { endpoint: 'host', model: 'm', settings: {}, quirks: {} }

@@ -1,7 +1,7 @@
 // Chat Completions, the writing half: a conversation as a body, for hosts that differ. The reading half is chat.test.ts.
 import { describe, expect, it } from 'vitest'
 import type { Json, Part } from '../../src/kernel/content.ts'
-import type { Request } from '../../src/kernel/ports.ts'
+import type { Request } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import { endpoints } from '../../src/models/http/endpoints.ts'
 import type { Quirks, Settings, Target } from '../../src/models/protocols/protocol.ts'

@@ -1,5 +1,5 @@
 // Streams of Chat Completions as a test has them: recordings and chunks in, what was heard out. No assertions.
-import type { Delta, ModelFailure, Reply } from '../../src/kernel/ports.ts'
+import type { Delta, ModelFailure, Reply } from '../../src/ports/model.ts'
 import type { Target, WireEvent } from '../../src/models/protocols/protocol.ts'
 import { chat } from '../../src/models/protocols/chat/chat.ts'
 import { recording } from './sse.ts'

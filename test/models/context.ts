@@ -1,5 +1,5 @@
 // What a model is called with, for tests: a request, and a context whose clock stands still unless somebody sleeps.
-import type { CallContext, Delta, Request } from '../../src/kernel/ports.ts'
+import type { CallContext, Delta, Request } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 
 export type Heard = { readonly context: CallContext; readonly deltas: Delta[]; readonly slept: number[]; stop(): void }

@@ -1,7 +1,7 @@
 // One request and what it came to: deadlines by a clock that only the test moves, clients that do not listen, and answers of
 // every shape. What real sockets do is exchange-http.test.ts.
 import { describe, expect, it } from 'vitest'
-import type { ModelFailure, Reply } from '../../src/kernel/ports.ts'
+import type { ModelFailure, Reply } from '../../src/ports/model.ts'
 import {
   ANSWER,
   answered,

@@ -1,5 +1,5 @@
 // A clock that stands still until it is moved: every timer that is due fires in its order, at its own time.
-import type { Clock } from '../../src/kernel/ports.ts'
+import type { Clock } from '../../src/ports/system.ts'
 
 export class FakeClock implements Clock {
   #now = 0

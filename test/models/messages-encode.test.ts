@@ -2,7 +2,7 @@
 // is messages-rules.ts, written from the published rules.
 import { describe, expect, it } from 'vitest'
 import type { Json, Part } from '../../src/kernel/content.ts'
-import type { Request, ToolSchema } from '../../src/kernel/ports.ts'
+import type { Request, ToolSchema } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import type { Settings, Target } from '../../src/models/protocols/protocol.ts'
 import { messages } from '../../src/models/protocols/messages/messages.ts'

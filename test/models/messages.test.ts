@@ -1,7 +1,7 @@
 // Anthropic's Messages API, the reading half: recorded streams written by hand from the published formats, and what becomes
 // of them. The writing half is messages-encode.test.ts.
 import { describe, expect, it } from 'vitest'
-import type { Delta, ModelFailure, Reply } from '../../src/kernel/ports.ts'
+import type { Delta, ModelFailure, Reply } from '../../src/ports/model.ts'
 import type { Target, WireEvent } from '../../src/models/protocols/protocol.ts'
 import { messages } from '../../src/models/protocols/messages/messages.ts'
 import { framed, recording } from './sse.ts'

@@ -1,6 +1,6 @@
 // What a stream said, in a form that two readers can be compared in. Here is our reader; the other one is oracle-sdk.ts.
 import type { Json, Part, Usage } from '../../src/kernel/content.ts'
-import type { ModelFailure, Reply, ReplyCall } from '../../src/kernel/ports.ts'
+import type { ModelFailure, Reply, ReplyCall } from '../../src/ports/model.ts'
 import { frame, UNFRAMED } from '../../src/models/http/framing.ts'
 import type { Protocol, Target } from '../../src/models/protocols/protocol.ts'
 import { chat } from '../../src/models/protocols/chat/chat.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Json } from '../../src/kernel/content.ts'
-import type { Reply, ReplyCall } from '../../src/kernel/ports.ts'
+import type { Reply, ReplyCall } from '../../src/ports/model.ts'
 import { type Able, judgeOutput, type OutputMode, type OutputPlan, planOutput } from '../../src/models/output.ts'
 
 const openai: Able = { name: 'openai:m', native: 'default' }

@@ -1,7 +1,7 @@
 // The Responses protocol, requests: what is sent, what is left out and what never changes. Answers are in responses.test.ts.
 import { describe, expect, it } from 'vitest'
 import type { Json, Part } from '../../src/kernel/content.ts'
-import type { Request, ToolSchema } from '../../src/kernel/ports.ts'
+import type { Request, ToolSchema } from '../../src/ports/model.ts'
 import { CLEARED, type Message } from '../../src/kernel/transcript.ts'
 import type { Quirks, Settings, Target } from '../../src/models/protocols/protocol.ts'
 import { responses } from '../../src/models/protocols/responses/responses.ts'

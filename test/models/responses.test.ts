@@ -2,7 +2,7 @@
 // exactly one reply or failure. What requests look like is in responses-encode.test.ts.
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { Delta, ModelFailure, Reply } from '../../src/kernel/ports.ts'
+import type { Delta, ModelFailure, Reply } from '../../src/ports/model.ts'
 import { frame, UNFRAMED } from '../../src/models/http/framing.ts'
 import type { Target, WireEvent } from '../../src/models/protocols/protocol.ts'
 import { responses } from '../../src/models/protocols/responses/responses.ts'

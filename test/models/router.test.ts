@@ -1,6 +1,6 @@
 // Several models as one, and the limiter they share.
 import { describe, expect, it } from 'vitest'
-import type { Model, ModelFailure } from '../../src/kernel/ports.ts'
+import type { Model, ModelFailure } from '../../src/ports/model.ts'
 import { failure } from '../../src/models/http/failures.ts'
 import type { Priced } from '../../src/models/http/hosted.ts'
 import { Limiter } from '../../src/models/http/limiter.ts'

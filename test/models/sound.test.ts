@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/kernel/content.ts'
-import type { Request } from '../../src/kernel/ports.ts'
+import type { Request } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 import { endpoints } from '../../src/models/http/endpoints.ts'
 import type { Protocol, Settings, Target } from '../../src/models/protocols/protocol.ts'

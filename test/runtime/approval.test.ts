@@ -19,7 +19,7 @@ import {
   type ToolSource,
 } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
-import type { Request } from '../../src/kernel/ports.ts'
+import type { Request } from '../../src/ports/model.ts'
 import { STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { changed } from './wake-stage.ts'
 

@@ -3,7 +3,7 @@
 import { appendFileSync } from 'node:fs'
 import { z } from 'zod'
 import { defineTool, Fault, Harness, type Result, type Store } from '../../src/index.ts'
-import type { Write } from '../../src/kernel/ports.ts'
+import type { Write } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { ask, type Line, play, resultsIn, use } from './children-play.ts'
 

@@ -3,7 +3,7 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { z } from 'zod'
 import { defineTool, Fault, Harness, type Hook, scripted, sqlite, type Store } from '../../src/index.ts'
-import type { OwnerWrite } from '../../src/kernel/ports.ts'
+import type { OwnerWrite } from '../../src/ports/store.ts'
 
 const [file = '', session = '', lines = '', place = '', effect = 'once', verdict = 'allow'] = process.argv.slice(2)
 

@@ -1,7 +1,7 @@
 // A worker that drives one session of an SQLite store: claims it as soon as it can, starts a model call, and says who
 // it is. Then it waits to be killed. Run by live-process.test.ts.
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
-import type { Card } from '../../src/kernel/ports.ts'
+import type { Card } from '../../src/ports/store.ts'
 import type { OwnerBody } from '../../src/kernel/event.ts'
 import { SocketLive } from '../../src/live/socket.ts'
 import { systemClock as clock } from '../../src/engine/platform.ts'

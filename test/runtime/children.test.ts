@@ -3,7 +3,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { Fault, Harness, type HarnessOptions, type Request, type Tool, type ToolSource } from '../../src/index.ts'
-import type { Write } from '../../src/kernel/ports.ts'
+import type { Write } from '../../src/ports/store.ts'
 import {
   ask,
   childrenOf,

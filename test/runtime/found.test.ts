@@ -1,7 +1,7 @@
 // What the simulator found in children and hooks, each as the smallest run that shows it again.
 import { describe, expect, it, vi } from 'vitest'
 import type { Hook } from '../../src/index.ts'
-import type { OwnerWrite, Write } from '../../src/kernel/ports.ts'
+import type { OwnerWrite, Write } from '../../src/ports/store.ts'
 import { askUserTool } from '../../src/tools/people/ask.ts'
 import {
   ask,

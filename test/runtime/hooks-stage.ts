@@ -15,7 +15,7 @@ import {
   type Store,
   type Tool,
 } from '../../src/index.ts'
-import type { Request } from '../../src/kernel/ports.ts'
+import type { Request } from '../../src/ports/model.ts'
 import { makeFolder } from '../stores/folder.ts'
 
 export const storages = {

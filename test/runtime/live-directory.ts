@@ -1,6 +1,6 @@
 // The part of a store that live deltas need, in memory, with the owner and the news set by the test. Not a store.
 import type { Event } from '../../src/kernel/event.ts'
-import type { Store } from '../../src/kernel/ports.ts'
+import type { Store } from '../../src/ports/store.ts'
 import type { LiveDelta } from '../../src/live/live.ts'
 
 type Listener = (news: readonly Event[] | null) => void

@@ -1,7 +1,7 @@
 // Many runs at once under one budget of a day: the true cost may be three times what was held, and still nothing starts that
 // does not fit. Real HTTP to the chaos server.
 import { describe, expect, it } from 'vitest'
-import type { Charge, Store, Write } from '../../src/kernel/ports.ts'
+import type { Charge, Store, Write } from '../../src/ports/store.ts'
 import { chaosOf, eventsOf, harnessOf, hosted, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import { observed } from './stage.ts'

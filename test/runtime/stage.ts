@@ -1,7 +1,7 @@
 // A worker on a store for driver tests: an agent from a script and tools, and a store that can be watched and broken.
 import type { Limits } from '../../src/kernel/content.ts'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
-import type { Store, Write } from '../../src/kernel/ports.ts'
+import type { Store, Write } from '../../src/ports/store.ts'
 import { Harness, memory, type Script, scripted, type SessionHandle, type Tool } from '../../src/index.ts'
 
 export type Commit = readonly string[]

@@ -1,7 +1,7 @@
 // A process that hammers one file together with others: sends to shared sessions, drives them when it gets the lease, and
 // says in the end what was acknowledged. Run by sqlite-processes.test.ts.
 import { Fault } from '../../src/kernel/failure.ts'
-import type { Store } from '../../src/kernel/ports.ts'
+import type { Store } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { card, message, note, ownerWrite } from '../contract/fixture.ts'
 

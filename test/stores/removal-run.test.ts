@@ -1,6 +1,6 @@
 // Removal of sessions that a harness drove: the names of its accounts, its blobs and its forks are those the stores go by.
 import { describe, expect, it } from 'vitest'
-import type { Store } from '../../src/kernel/ports.ts'
+import type { Store } from '../../src/ports/store.ts'
 import { chaosOf, harnessOf, hosted } from '../models/hosted-stage.ts'
 import { outcome } from '../contract/fixture.ts'
 import { makeFile, meddle, open } from './folder.ts'

@@ -5,35 +5,38 @@ import { importsOf, resolveImport, type SourceFile, type Violation, violation } 
  * The table of AGENTS.md, as data: each area and the areas it may import. Its own files are always
  * allowed. An area that is not named here has no place in the house yet.
  */
-const below = ['kernel', 'options', 'view', 'tools', 'models', 'stores', 'context', 'tracing', 'live'] as const
+const below = ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', 'context', 'tracing', 'live'] as const
 /** What drives a session, in four rooms that know each other: the loop, what it has done, what joins its commits, the verbs. */
 const runtime = ['engine', 'effects', 'riders', 'sessions'] as const
 const engine = [...below, ...runtime, 'archive', 'agents', 'memory', 'graphs', 'workflows'] as const
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  kernel: [],
+  // Its public list names the ports too: types, which import nothing but its own.
+  kernel: ['ports'],
+  // The doors to stores, models and the machine, as types only.
+  ports: ['kernel'],
   // The one check of what a host hands over: every area has options of its own.
-  options: ['kernel'],
+  options: ['kernel', 'ports'],
   // Pure projections, and texts as people see them: usable by everything that shows a session, also by a page in a browser.
-  view: ['kernel'],
-  live: ['kernel'],
-  tools: ['kernel', 'options', 'view'],
-  models: ['kernel', 'options', 'view'],
-  stores: ['kernel', 'options', 'view'],
-  context: ['kernel', 'options'],
-  tracing: ['kernel', 'options', 'view'],
+  view: ['kernel', 'ports'],
+  live: ['kernel', 'ports'],
+  tools: ['kernel', 'ports', 'options', 'view'],
+  models: ['kernel', 'ports', 'options', 'view'],
+  stores: ['kernel', 'ports', 'options', 'view'],
+  context: ['kernel', 'ports', 'options'],
+  tracing: ['kernel', 'ports', 'options', 'view'],
   // The machine's clock, which only the stores and the runtime may touch.
-  testing: ['kernel', 'options', 'view', 'stores'],
+  testing: ['kernel', 'ports', 'options', 'view', 'stores'],
   engine: [...below, ...runtime],
   effects: [...below, ...runtime],
   riders: [...below, ...runtime],
   sessions: [...below, ...runtime, 'archive'],
   archive: [...below, ...runtime],
-  agents: ['kernel', ...runtime],
-  memory: ['kernel', 'options', 'view', 'tools', 'models', 'stores', ...runtime],
+  agents: ['kernel', 'ports', ...runtime],
+  memory: ['kernel', 'ports', 'options', 'view', 'tools', 'models', 'stores', ...runtime],
   // What a node does is defined like any other tool.
-  graphs: ['kernel', 'options', 'view', 'tools', ...runtime, 'workflows'],
-  workflows: ['kernel', 'options', 'view', 'tools', 'sessions', 'graphs'],
-  scripts: ['kernel', ...runtime],
+  graphs: ['kernel', 'ports', 'options', 'view', 'tools', ...runtime, 'workflows'],
+  workflows: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'graphs'],
+  scripts: ['kernel', 'ports', ...runtime],
   version: [],
   // The verbs of one session: half of the harness, in a file of its own.
   session: engine,
@@ -43,16 +46,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // Public names only: it re-exports, so it may see everything that has a public name.
   index: [...engine, 'harness', 'session', 'version', 'triage', 'evals', 'server', 'server/wire'],
   // What anyone outside could import (the public names and the pure kernel), and never a store or a driver.
-  triage: ['harness', 'index', 'kernel'],
-  evals: ['harness', 'index', 'kernel'],
+  triage: ['harness', 'index', 'kernel', 'ports'],
+  evals: ['harness', 'index', 'kernel', 'ports'],
   // It uses what the package's entries offer, each when a command needs it.
   // biome-ignore format: a list
-  cli: ['harness', 'index', 'kernel', 'options', 'view', 'tools', 'stores', 'tracing', 'replay', 'memory', 'graphs', 'version'],
-  server: ['harness', 'kernel', 'server/wire'],
-  'server/wire': ['kernel'],
-  web: ['kernel', 'view', 'server/wire'],
+  cli: ['harness', 'index', 'kernel', 'ports', 'options', 'view', 'tools', 'stores', 'tracing', 'replay', 'memory', 'graphs', 'version'],
+  server: ['harness', 'kernel', 'ports', 'server/wire'],
+  'server/wire': ['kernel', 'ports'],
+  web: ['kernel', 'ports', 'view', 'server/wire'],
   // The tools frame too: what the simulator's agent does is defined like any other tool.
-  sim: ['kernel', ...runtime, 'archive', 'live', 'stores', 'tools', 'view'],
+  sim: ['kernel', 'ports', ...runtime, 'archive', 'live', 'stores', 'tools', 'view'],
 }
 
 /** The rooms of src/tools, and the rooms each may import. What stands beside them makes tools of several rooms. */

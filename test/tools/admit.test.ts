@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Harness, memory, type Tool } from '../../src/index.ts'
 import type { Json } from '../../src/kernel/content.ts'
-import type { Model, Reply } from '../../src/kernel/ports.ts'
+import type { Model, Reply } from '../../src/ports/model.ts'
 import { fileTools } from '../../src/tools/files/files.ts'
 import { admitAll, edit, one, open, ran, refusal, tool } from './admitting.ts'
 

@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Clock } from '../../src/kernel/ports.ts'
+import type { Clock } from '../../src/ports/system.ts'
 import { systemClock } from '../../src/engine/platform.ts'
 import { type OtlpOptions, otlp, type Sink, type Span, spansOf } from '../../src/tracing/index.ts'
 import { stage, tracerOn } from './stage.ts'

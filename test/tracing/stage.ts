@@ -1,7 +1,7 @@
 // A real harness and a tracer beside it, for tests of tracing: runs that settle, children that really run, and sinks that
 // keep what they were given. No expectations here.
 import { Harness, type HarnessOptions, memory, type Script, scripted, type Store } from '../../src/index.ts'
-import type { Clock } from '../../src/kernel/ports.ts'
+import type { Clock } from '../../src/ports/system.ts'
 import { systemClock } from '../../src/engine/platform.ts'
 import { type Capture, type ExportContext, type Sink, type Span, Tracer } from '../../src/tracing/index.ts'
 

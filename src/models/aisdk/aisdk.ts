@@ -2,7 +2,7 @@
 // retries and its addresses. Deadlines, budgets and the log stay with the harness.
 import type { LanguageModelV3, LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { Fault } from '../../kernel/failure.ts'
-import type { CallContext, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import type { CallContext, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { brokenBy } from './failure.ts'
 import { familyOf } from './marks.ts'
 import { type AiSdkSettings, optionsFor } from './prompt.ts'

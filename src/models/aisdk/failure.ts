@@ -1,7 +1,7 @@
 // Turns errors of the AI SDK into failures. They are recognised by name and fields, not by class: two versions of the package may
 // be installed.
 import type { ProviderFailureClass } from '../../kernel/content.ts'
-import type { ModelFailure } from '../../kernel/ports.ts'
+import type { ModelFailure } from '../../ports/model.ts'
 import { failure, failureOf, isObjectOrList, retryAfter, troubleIn } from '../http/failures.ts'
 
 const CLASSES: Readonly<Record<string, ProviderFailureClass>> = {

@@ -10,7 +10,7 @@ import type {
   SharedV3ProviderOptions,
 } from '@ai-sdk/provider'
 import type { Part } from '../../kernel/content.ts'
-import type { Request, ToolSchema } from '../../kernel/ports.ts'
+import type { Request, ToolSchema } from '../../ports/model.ts'
 import { familyOf, markOf, type Origin } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
 import type { PriceTable } from '../price.ts'

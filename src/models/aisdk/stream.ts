@@ -6,7 +6,7 @@ import type {
   SharedV3ProviderMetadata,
 } from '@ai-sdk/provider'
 import type { Json, Part, Usage } from '../../kernel/content.ts'
-import type { Delta, ModelFailure, Reply, ReplyCall } from '../../kernel/ports.ts'
+import type { Delta, ModelFailure, Reply, ReplyCall } from '../../ports/model.ts'
 import { failureIn } from './failure.ts'
 import { marked, type Origin } from './marks.ts'
 import { failure } from '../http/failures.ts'

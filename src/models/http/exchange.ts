@@ -1,6 +1,7 @@
 // One request to one provider and its outcome: exactly one Reply or ModelFailure within the deadlines. It never throws, whatever the
 // provider or the HTTP client does, and it retries nothing.
-import type { CallContext, Clock, Delta, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import type { CallContext, Delta, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { Clock } from '../../ports/system.ts'
 import { secretIn } from './endpoints.ts'
 import { failure, failureOf, retryAfter, troubleIn } from './failures.ts'
 import { frame, type Framing, UNFRAMED } from './framing.ts'

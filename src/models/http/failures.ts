@@ -1,6 +1,6 @@
 // Turns a provider's HTTP status, error body and retry hints into one class of failure. Pure.
 import type { ProviderFailureClass } from '../../kernel/content.ts'
-import type { ModelFailure } from '../../kernel/ports.ts'
+import type { ModelFailure } from '../../ports/model.ts'
 
 export type Trouble = {
   readonly status?: number

@@ -1,5 +1,5 @@
 // A model behind an HTTP address: endpoint, protocol, key, transport and price as one Model. One call is made in exchange.ts.
-import type { CallContext, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import type { CallContext, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { type Endpoint, secretIn } from './endpoints.ts'
 import type { Deadlines, Exchange, exchange } from './exchange.ts'
 import { failure } from './failures.ts'

@@ -1,6 +1,6 @@
 // One limiter per endpoint, key and model, shared by all sessions of a process: after a rate limit no session calls that model
 // too early. Providers limit each model separately, so other models of the same key go on.
-import type { CallContext, ModelFailure } from '../../kernel/ports.ts'
+import type { CallContext, ModelFailure } from '../../ports/model.ts'
 import { failure } from './failures.ts'
 
 /** A call does not wait longer than this: the session is released and woken again in time. */

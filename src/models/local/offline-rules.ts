@@ -1,6 +1,6 @@
 // The rules by which the offline model (offline.ts) answers. Loaded by its first call.
 import type { Json, Part } from '../../kernel/content.ts'
-import type { CallContext, Reply, ReplyCall, Request, ToolSchema } from '../../kernel/ports.ts'
+import type { CallContext, Reply, ReplyCall, Request, ToolSchema } from '../../ports/model.ts'
 import { leastOf } from './offline-value.ts'
 import { FINAL_RESULT, PROMPTED } from '../output.ts'
 import { sound, type Turn } from '../protocols/sound.ts'

@@ -1,7 +1,7 @@
 // The scripted model: a real Model that plays a list of prepared replies. For tests, examples and the simulator.
 import type { Json, Part, Usage } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../../kernel/ports.ts'
+import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../../ports/model.ts'
 import { failure } from '../http/failures.ts'
 import { anything, filled, listOf, ms, needed, oneOf, optionsOf, text, within } from '../../options.ts'
 

@@ -1,7 +1,7 @@
 // The interface of a wire protocol: `encode` makes the HTTP body of a request, `step` takes one event of the answer. Pure: I/O, clock
 // and keys belong to the transport. Types only.
 import type { Frozen, Json } from '../../kernel/content.ts'
-import type { Delta, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import type { Delta, ModelFailure, Reply, Request } from '../../ports/model.ts'
 
 /** One framed event of a stream. `event` is empty if the provider sent no name. */
 export type WireEvent = Frozen<{ event: string; data: string }>

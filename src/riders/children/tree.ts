@@ -3,7 +3,7 @@
 import { Fault } from '../../kernel/failure.ts'
 import type { Here } from '../../kernel/limits.ts'
 import { next, type Waiting } from '../../kernel/next.ts'
-import type { Store } from '../../kernel/ports.ts'
+import type { Store } from '../../ports/store.ts'
 import type { Session } from '../../kernel/session.ts'
 import { SessionCache } from '../../engine/session-cache.ts'
 import { outsideOf, type Call } from '../../kernel/ledger.ts'

@@ -3,7 +3,7 @@
 import { Fault } from '../../kernel/failure.ts'
 import type { CallKey, Json } from '../../kernel/content.ts'
 import type { Waiting } from '../../kernel/next.ts'
-import type { Clock } from '../../kernel/ports.ts'
+import type { Clock } from '../../ports/system.ts'
 import { callable, filled, listOf, needed, optionsOf, text } from '../../options.ts'
 import { isMetadata, NO_METADATA, type Output } from '../../tools/core/output.ts'
 import type { Result } from '../../sessions/result.ts'

@@ -2,7 +2,8 @@
 // try may cost is held before it is made and settled after it. It tries once: whether to try again is the tool's.
 import type { CallKey, Mutable, Usage } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { Charge, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import type { Charge } from '../../ports/store.ts'
+import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { failure } from '../../models/http/failures.ts'
 import type { SessionCache } from '../../engine/session-cache.ts'
 import type { Allowances } from './allowance.ts'

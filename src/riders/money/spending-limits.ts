@@ -2,7 +2,8 @@
 // It moves no money; the charges stand in the commit that causes them (charges.ts).
 import type { Account, Shortage } from '../../kernel/content.ts'
 import type { Fault } from '../../kernel/failure.ts'
-import type { Charge, Model, Store } from '../../kernel/ports.ts'
+import type { Charge, Store } from '../../ports/store.ts'
+import type { Model } from '../../ports/model.ts'
 import { isPriced, OUTPUT_TOKENS } from '../../models/http/hosted.ts'
 import { CAUTIOUS, type Price } from '../../models/price.ts'
 import { type Checks, usd } from '../../options.ts'

@@ -1,7 +1,7 @@
 // What a model call used where the provider does not report it: an estimate from the characters that were sent and that came back. It holds nothing
 // and moves no money.
 import type { Usage } from '../../kernel/content.ts'
-import type { Model, Reply, Request } from '../../kernel/ports.ts'
+import type { Model, Reply, Request } from '../../ports/model.ts'
 import { isPriced } from '../../models/http/hosted.ts'
 import { UNKNOWN } from '../../models/price.ts'
 import { sizeOf, sizeOfMessage } from '../../view/history.ts'

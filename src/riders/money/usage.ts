@@ -5,7 +5,7 @@ import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { outsideOf } from '../../kernel/ledger.ts'
 import { childId } from '../../stores/plan/id.ts'
-import type { Store } from '../../kernel/ports.ts'
+import type { Store } from '../../ports/store.ts'
 
 /** Input tokens include those read from and written to a cache, output tokens those spent on reasoning. */
 export type Counts = {

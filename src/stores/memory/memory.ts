@@ -1,20 +1,10 @@
 // The store in memory: the same contract as the durable ones, for tests, simulation and runs that need no file.
 // Nothing survives the process. Events are kept as JSON, so that the log cannot be changed through an object that a caller holds.
-import type { Card } from '../../kernel/ports.ts'
+import type { Card } from '../../ports/store.ts'
 import type { Event } from '../../kernel/event.ts'
 import { assert, Fault } from '../../kernel/failure.ts'
-import type {
-  AccountRow,
-  Blob,
-  Claim,
-  Clock,
-  Page,
-  Receipt,
-  Removal,
-  Snapshot,
-  Store,
-  Write,
-} from '../../kernel/ports.ts'
+import type { AccountRow, Blob, Claim, Page, Receipt, Removal, Snapshot, Store, Write } from '../../ports/store.ts'
+import type { Clock } from '../../ports/system.ts'
 import { upcast } from '../../kernel/upcast.ts'
 import { clockCheck, count, optionsOf } from '../../options.ts'
 import { Agenda } from './agenda.ts'

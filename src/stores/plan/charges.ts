@@ -1,7 +1,7 @@
 // Money: holds on accounts with limits, settled or freed by key. Pure; part of the plan of a commit (plan.ts).
 // It knows no prices and no sessions: the owner says what to hold, and the caller what the limits are.
 import { Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Charge } from '../../kernel/ports.ts'
+import type { AccountRow, Charge } from '../../ports/store.ts'
 import { checkId } from './id.ts'
 
 /** An open hold, and the session that opened it. It is forgotten once it is settled or freed. */

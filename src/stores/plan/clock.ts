@@ -1,6 +1,6 @@
 // The real clock of the stores. The only file here that touches the machine's time; everything else gets a Clock handed in.
 // It is not a scheduler: timers never keep the process alive, unless holdProcess says so.
-import type { Clock } from '../../kernel/ports.ts'
+import type { Clock } from '../../ports/system.ts'
 
 /** What all processes of this machine agree on: its clock, which can be set. For labels, leases and due times. */
 export const systemClock: Clock = {

@@ -1,12 +1,12 @@
 // What a commit may do: order, fencing, idempotency and money, decided before anything changes. Pure; every store applies the same plan.
 // It is not a store: it sees the present through a View and returns what must be written, or throws the refusing Fault.
 import { isDeepStrictEqual } from 'node:util'
-import type { Card } from '../../kernel/ports.ts'
+import type { Card } from '../../ports/store.ts'
 import type { Part } from '../../kernel/content.ts'
 import { clockOf, timesOf } from '../../kernel/clock.ts'
 import type { Event, InboxBody } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../../kernel/ports.ts'
+import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../../ports/store.ts'
 import { type AccountChanges, type Ledger, planCharges } from './charges.ts'
 import { checkId } from './id.ts'
 

@@ -1,5 +1,5 @@
 // What a session and all sessions below it have cost, from their cards. It reads no log.
-import type { Card, Store } from '../../kernel/ports.ts'
+import type { Card, Store } from '../../ports/store.ts'
 
 /** `cost` is of the session alone; `treeCost` is with the children below it, at any depth. In millionths of a dollar. */
 export type TreeCard = Card & { readonly treeCost: number }

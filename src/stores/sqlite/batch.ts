@@ -1,7 +1,7 @@
 // What one transaction of an SQLite store will write: the present seen through the changes already decided, then all rows at once.
 // It decides nothing about admission (plan.ts does) and knows nothing about transactions (writer.ts does).
 import { assert, Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Claim, Receipt, Removal, Write } from '../../kernel/ports.ts'
+import type { AccountRow, Claim, Receipt, Removal, Write } from '../../ports/store.ts'
 import type { AccountChanges, Hold } from '../plan/charges.ts'
 import { crc32, addSum, isSound, rowSum, seedOf } from '../plan/checksum.ts'
 import { checkId } from '../plan/id.ts'

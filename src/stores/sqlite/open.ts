@@ -54,8 +54,10 @@ function ask(db: Database, sql: string): unknown {
 }
 
 function checkOwner(db: Database, file: string): void {
+  // Tables first: a process that makes them at this moment writes its id with them.
+  const tables = ask(db, 'SELECT count(*) FROM sqlite_schema')
   const id = ask(db, 'PRAGMA application_id')
-  if (id === APPLICATION_ID || (id === 0 && ask(db, 'SELECT count(*) FROM sqlite_schema') === 0)) return
+  if (id === APPLICATION_ID || (id === 0 && tables === 0)) return
   throw new Fault('store_unsupported', `${file} is a database of another program. Choose another path.`)
 }
 

@@ -1,9 +1,9 @@
 // Reads an SQLite store: logs, verified against their checksums in large pieces, and the rows that indexes serve.
 // It writes nothing, and an event that fails its checksum never leaves it.
-import type { Card } from '../../kernel/ports.ts'
+import type { Card } from '../../ports/store.ts'
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Blob, Page, Snapshot, Store } from '../../kernel/ports.ts'
+import type { AccountRow, Blob, Page, Snapshot, Store } from '../../ports/store.ts'
 import { upcast } from '../../kernel/upcast.ts'
 import { crc32, addSum, isSound, seedOf } from '../plan/checksum.ts'
 import { CLOCK_SLACK_MS, type Trouble } from '../plan/plan.ts'

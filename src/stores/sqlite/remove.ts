@@ -1,6 +1,6 @@
 // How the rows of a removed session go, and how the file gets smaller. Inside the transaction of a batch; what may go is decided by
 // removal.ts. Events go last of all: until then new ones must lie where their spans say.
-import type { Removal } from '../../kernel/ports.ts'
+import type { Removal } from '../../ports/store.ts'
 import { isOwnAccount, ownPrefixes } from '../plan/charges.ts'
 import type { Row } from './rows.ts'
 import { SPAN, type Statements } from './schema.ts'

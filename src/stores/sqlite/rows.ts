@@ -1,6 +1,6 @@
 // Rows of an SQLite store as objects, and how they are written: many at once, and the narrowest change that will do.
 // It decides nothing: batch.ts does.
-import type { Card } from '../../kernel/ports.ts'
+import type { Card } from '../../ports/store.ts'
 import { isSound, rowSum } from '../plan/checksum.ts'
 import type { Head, Lease } from '../plan/plan.ts'
 import type { SqlValue, Statement } from './driver.ts'

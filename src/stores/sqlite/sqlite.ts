@@ -1,6 +1,7 @@
 // `sqlite(path)`: a durable store in one file. The public door; the store itself is store.ts.
 // Importing it loads no SQLite, and calling it touches no disk: the file is opened on first use.
-import type { Clock, Store } from '../../kernel/ports.ts'
+import type { Store } from '../../ports/store.ts'
+import type { Clock } from '../../ports/system.ts'
 import { clockCheck, optionsOf } from '../../options.ts'
 import { steadyClock, systemClock } from '../plan/clock.ts'
 import { loadDriver } from './driver.ts'

@@ -1,20 +1,10 @@
 // The store in an SQLite file: durable, and shared by any number of processes on one machine. This file ties its parts together.
 // Admission is plan.ts, transactions writer.ts, reading read.ts, other processes watch.ts.
-import type { Card } from '../../kernel/ports.ts'
+import type { Card } from '../../ports/store.ts'
 import type { Event } from '../../kernel/event.ts'
 import { assert, Fault } from '../../kernel/failure.ts'
-import type {
-  AccountRow,
-  Blob,
-  Claim,
-  Clock,
-  Page,
-  Receipt,
-  Removal,
-  Snapshot,
-  Store,
-  Write,
-} from '../../kernel/ports.ts'
+import type { AccountRow, Blob, Claim, Page, Receipt, Removal, Snapshot, Store, Write } from '../../ports/store.ts'
+import type { Clock } from '../../ports/system.ts'
 import { checkCount } from '../plan/count.ts'
 import { Listeners } from '../plan/listeners.ts'
 import type { Batch, Ground } from './batch.ts'

@@ -1,7 +1,7 @@
 // Notices what other processes write to the same file. Asleep while no process writes: no query and no timer.
 // It only says "look": the store finds out whether there is something new, and what.
 import { type FSWatcher, watch } from 'node:fs'
-import type { Clock } from '../../kernel/ports.ts'
+import type { Clock } from '../../ports/system.ts'
 
 /** A writer touches the WAL before its fsync and becomes visible after it. So look soon, and then a few times more. */
 const FIRST_LOOK_MS = 8

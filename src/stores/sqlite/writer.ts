@@ -1,7 +1,7 @@
 // The one writer of a connection: gathers what is asked in one macrotask, writes it in one transaction, and only then answers.
 // It waits for other processes through the clock, and after a disk error writes nothing more. What is written is batch.ts.
 import { Fault } from '../../kernel/failure.ts'
-import type { Clock } from '../../kernel/ports.ts'
+import type { Clock } from '../../ports/system.ts'
 import { holdProcess } from '../plan/clock.ts'
 import { Batch, type Ground } from './batch.ts'
 import { busyFault, isBusy, toFault } from './fault.ts'

@@ -2,7 +2,8 @@
 // prompts, of files, or of who asks.
 import { hash } from 'node:crypto'
 import type { Json, Usage } from '../../kernel/content.ts'
-import type { Clock, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { Clock } from '../../ports/system.ts'
 import { clip } from '../core/bound.ts'
 import { ToolFailure } from '../core/output.ts'
 import type { StandardSchema, ToolContext } from '../core/tool.ts'

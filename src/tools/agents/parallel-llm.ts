@@ -2,7 +2,7 @@
 // harness. The prompts know nothing of the session that asks, and of each other.
 import { hash } from 'node:crypto'
 import { Fault } from '../../kernel/failure.ts'
-import type { Model } from '../../kernel/ports.ts'
+import type { Model } from '../../ports/model.ts'
 import { anything, type Check, type Checks, having, needed, optionsOf, within } from '../../options.ts'
 import { bound } from '../core/bound.ts'
 import { keepBytes, look, replace, see } from '../files/disk.ts'

@@ -1,7 +1,7 @@
 // The budgets of an hour: how many calls that change something may start, and how many questions people may be asked. Pure; it
 // refuses what is over and nothing else.
 import type { Proposal } from '../../kernel/content.ts'
-import type { Charge } from '../../kernel/ports.ts'
+import type { Charge } from '../../ports/store.ts'
 
 export type HourBudget = 'actions' | 'asks'
 

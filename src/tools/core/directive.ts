@@ -2,7 +2,7 @@
 // call changes nothing by itself: what it asks for lands with its result as events. There is no loop here: a wake begins a run.
 import { callKey, type Event } from '../../kernel/event.ts'
 import type { CallKey } from '../../kernel/content.ts'
-import type { Store } from '../../kernel/ports.ts'
+import type { Store } from '../../ports/store.ts'
 import { having, needed, optionsOf } from '../../options.ts'
 import { type Follow, output } from './output.ts'
 import { type Field, flag, type Infer, integer, list, object, optional, text } from './schema.ts'

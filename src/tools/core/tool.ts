@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto'
 import type { BlobRef, CallKey, EffectClass, Frozen, Json } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { Clock, Model, ModelFailure, Reply, Request } from '../../kernel/ports.ts'
+import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { Clock } from '../../ports/system.ts'
 import {
   anything,
   callable,

@@ -3,7 +3,7 @@
 import type * as client from '@modelcontextprotocol/client'
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import { Fault } from '../../kernel/failure.ts'
-import type { Clock } from '../../kernel/ports.ts'
+import type { Clock } from '../../ports/system.ts'
 import { comesBack, said, Unreachable } from './failure.ts'
 import { Gate } from './gate.ts'
 import type { McpOptions, Settings, McpHttpOptions } from './options.ts'

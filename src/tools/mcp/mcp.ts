@@ -2,7 +2,7 @@
 // call bounded. The connection is link.ts, what was approved pins.ts. It offers a server nothing and runs nothing itself.
 import type { Frozen } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { Clock } from '../../kernel/ports.ts'
+import type { Clock } from '../../ports/system.ts'
 import { callFailure, comesBack, isTransport, said, Unreachable } from './failure.ts'
 import { type Link, openLink, orAborted, type CallResult } from './link.ts'
 import { Offers, type Run } from './offer.ts'

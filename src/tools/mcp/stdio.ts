@@ -4,7 +4,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import type { Clock } from '../../kernel/ports.ts'
+import type { Clock } from '../../ports/system.ts'
 import { bornAt, childrenOf, send, runChild } from '../shell/spawn.ts'
 
 type StdioOrder = {

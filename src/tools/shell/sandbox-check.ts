@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, realpat
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import type { Clock } from '../../kernel/ports.ts'
+import type { Clock } from '../../ports/system.ts'
 import { allowedEnvironment, findShell, heldBack, raiseWalls, type SandboxFeatures } from './sandbox.ts'
 import { type ChildEnd, type ChildOrder, runChild } from './spawn.ts'
 

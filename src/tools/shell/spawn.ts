@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
-import type { Clock } from '../../kernel/ports.ts'
+import type { Clock } from '../../ports/system.ts'
 import { Capture, type Captured, type CaptureLimits } from './capture.ts'
 
 export type Stream = 'stdout' | 'stderr'

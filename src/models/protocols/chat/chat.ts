@@ -22,7 +22,7 @@ import {
   type Alike,
 } from './reply.ts'
 import type { Mutable } from '../../../kernel/content.ts'
-import type { Delta, ModelFailure, Reply } from '../../../kernel/ports.ts'
+import type { Delta, ModelFailure, Reply } from '../../../ports/model.ts'
 import { failure } from '../../http/failures.ts'
 import { type JsonObject, isObject, listOf, stringOf } from '../../../view/json.ts'
 

@@ -1,6 +1,6 @@
 // A request as the JSON body of `POST /chat/completions`. Answers are read in chat.ts.
 import type { Json, Part } from '../../../kernel/content.ts'
-import type { OutputSchema, Request, ToolSchema } from '../../../kernel/ports.ts'
+import type { OutputSchema, Request, ToolSchema } from '../../../ports/model.ts'
 import type { Encoded, Quirks, Settings, Target } from '../protocol.ts'
 import { idPatterns, sound, type SoundCall, type Turn } from '../sound.ts'
 import { isStrict } from '../strict.ts'

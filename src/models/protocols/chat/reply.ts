@@ -1,6 +1,6 @@
 // The state of a Chat Completions answer while it streams, and the Reply or failure it becomes. It reads no chunks: chat.ts does.
 import type { Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
-import type { ModelFailure, Reply } from '../../../kernel/ports.ts'
+import type { ModelFailure, Reply } from '../../../ports/model.ts'
 import { failure, failureOf } from '../../http/failures.ts'
 import { parsed } from '../json.ts'
 import type { Opaque, Target } from '../protocol.ts'

@@ -1,6 +1,6 @@
 // A request as the JSON body of `POST /v1/messages`. Answers are read in messages.ts.
 import type { Json, BlobRef, Frozen, Part } from '../../../kernel/content.ts'
-import type { Request, ToolSchema } from '../../../kernel/ports.ts'
+import type { Request, ToolSchema } from '../../../ports/model.ts'
 import type { Encoded, Target } from '../protocol.ts'
 import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'

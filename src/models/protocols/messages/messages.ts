@@ -7,7 +7,7 @@ import type { Protocol, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
 import { counted, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
 import { isObject } from '../../../view/json.ts'
-import type { Delta } from '../../../kernel/ports.ts'
+import type { Delta } from '../../../ports/model.ts'
 
 export const messages: Protocol<State> = {
   name: 'messages',

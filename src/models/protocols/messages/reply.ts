@@ -1,6 +1,6 @@
 // The state of an Anthropic answer while it streams, and the Reply or failure it becomes. It reads no events: messages.ts does.
 import type { Frozen, Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
-import type { ModelFailure, Reply, ReplyCall } from '../../../kernel/ports.ts'
+import type { ModelFailure, Reply, ReplyCall } from '../../../ports/model.ts'
 import { failure } from '../../http/failures.ts'
 import type { Opaque, Target } from '../protocol.ts'
 import { isObject, stringOf } from '../../../view/json.ts'

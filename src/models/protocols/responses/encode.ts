@@ -1,7 +1,7 @@
 // A request as the JSON body of `POST /responses`. Stateless unless chaining is on: then only the turns after the newest response
 // stored by the provider are sent. Answers are read in responses.ts.
 import type { Json, Part } from '../../../kernel/content.ts'
-import type { OutputSchema, Request, ToolSchema } from '../../../kernel/ports.ts'
+import type { OutputSchema, Request, ToolSchema } from '../../../ports/model.ts'
 import { CLEARED, type Message } from '../../../kernel/transcript.ts'
 import type { Encoded, Opaque, Settings, Target } from '../protocol.ts'
 import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'

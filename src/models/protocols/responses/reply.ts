@@ -1,7 +1,7 @@
 // The state of a Responses answer while it streams, and the Reply or failure it becomes: never a Reply without the provider's own
 // end event. It reads no events: responses.ts does.
 import type { Mutable, Part, Json } from '../../../kernel/content.ts'
-import type { ModelFailure, Reply, ReplyCall, Delta } from '../../../kernel/ports.ts'
+import type { ModelFailure, Reply, ReplyCall, Delta } from '../../../ports/model.ts'
 import { failure } from '../../http/failures.ts'
 import { stringOf } from '../../../view/json.ts'
 import type { Target } from '../protocol.ts'

@@ -19,7 +19,7 @@ import {
 } from './reply.ts'
 import type { Json, Mutable, Usage } from '../../../kernel/content.ts'
 import { failure, failureOf, type Trouble } from '../../http/failures.ts'
-import type { ModelFailure, Reply } from '../../../kernel/ports.ts'
+import type { ModelFailure, Reply } from '../../../ports/model.ts'
 import { isObject, stringOf } from '../../../view/json.ts'
 
 export const responses: Protocol<State> = { name: 'responses', encode, begin, step, finish, whole }

@@ -1,7 +1,6 @@
-// The ports, as types only: code that needs a model, a store or a clock gets it handed in and imports none.
-import type { Allow, CallKey, Frozen, Json, Outcome, Part, ProviderFailureClass, Usage } from './content.ts'
-import type { Event, InboxBody, OwnerEvent } from './event.ts'
-import type { Message } from './transcript.ts'
+// The door to a store, as types: what a commit holds, and what a store promises. Nothing of it runs.
+import type { CallKey, Frozen, Outcome } from '../kernel/content.ts'
+import type { Event, InboxBody, OwnerEvent } from '../kernel/event.ts'
 
 /** The status of a session, and its card: the one derived row of it that indexes read. Made by engine/card.ts. */
 export type Status = 'idle' | 'running' | 'rescheduling' | 'requires_action' | 'terminated'
@@ -121,69 +120,4 @@ export interface Store {
   /** What was removed, newest first. Its watchers were told null, and read that it is missing. */
   removals(limit: number): Promise<readonly Removal[]>
   close(): Promise<void>
-}
-
-export type ToolSchema = Frozen<{ name: string; description: string; parameters: Json }>
-/** The shape of the final answer: kept by the provider (`native`), or asked for as the arguments of a call (`tool`). */
-export type OutputSchema = Frozen<{ mode: 'native' | 'tool'; name: string; schema: Json; strict: boolean }>
-
-export type Request = Frozen<{
-  session: string
-  /** seq of this call's `model.started`: addresses its deltas. */
-  seq: number
-  instructions: string
-  tools: readonly ToolSchema[]
-  allow: Allow
-  boost: boolean
-  output?: OutputSchema
-  /** Grows between calls and never changes: the next request starts with these same entries. Not to be mutated. */
-  messages: readonly Message[]
-}>
-
-export type ReplyCall = Frozen<{ id: string; tool: string; args: string }>
-
-export type Reply = Frozen<{
-  type: 'reply'
-  parts: readonly Part[]
-  calls: readonly ReplyCall[]
-  finish: 'stop' | 'length' | 'calls' | 'refusal'
-  usage: Usage | null
-  cost?: number
-  assumed?: true
-  route?: string
-}>
-
-/** `unasked`: it was held back here, before the provider was asked, so it was no attempt. */
-export type ModelFailure = Frozen<{ type: 'failure'; class: ProviderFailureClass; message: string } & Hints>
-/** `broken`: an answer had begun to arrive, and could not be read to its end. */
-type Hints = { retryable: boolean; retryAfterMs?: number; partial?: string; unasked?: true; broken?: true }
-
-/** A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. */
-export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments'; part: number; text: string }>
-
-export type CallContext = Frozen<{
-  signal: AbortSignal
-  clock: Clock
-  emit: (delta: Delta) => void
-  /** Waits by the harness's clock; ends early when the call is aborted. */
-  sleep: (ms: number) => Promise<void>
-}>
-
-/** Ends with exactly one Reply or ModelFailure. Never throws for provider trouble; a throw is treated as a failure of class `other`. */
-export interface Model {
-  readonly name: string
-  call(request: Request, context: CallContext): Promise<Reply | ModelFailure>
-}
-
-export interface Clock {
-  /** In ms. The engine's clock only goes forward. A store's is the machine's clock, which may be set. */
-  now(): number
-  /** Calls back once, not before `ms` from now. Returns its cancel. */
-  timer(ms: number, fire: () => void): () => void
-}
-
-export interface Random {
-  id(): string
-  /** From 0 up to, but not including, 1. For jitter, never for secrets. */
-  fraction(): number
 }

@@ -1,0 +1,56 @@
+// The door to a model, as types: what it is asked, what it says, and how it fails. Nothing of it runs.
+import type { Allow, Frozen, Json, Part, ProviderFailureClass, Usage } from '../kernel/content.ts'
+import type { Message } from '../kernel/transcript.ts'
+import type { Clock } from './system.ts'
+
+export type ToolSchema = Frozen<{ name: string; description: string; parameters: Json }>
+/** The shape of the final answer: kept by the provider (`native`), or asked for as the arguments of a call (`tool`). */
+export type OutputSchema = Frozen<{ mode: 'native' | 'tool'; name: string; schema: Json; strict: boolean }>
+
+export type Request = Frozen<{
+  session: string
+  /** seq of this call's `model.started`: addresses its deltas. */
+  seq: number
+  instructions: string
+  tools: readonly ToolSchema[]
+  allow: Allow
+  boost: boolean
+  output?: OutputSchema
+  /** Grows between calls and never changes: the next request starts with these same entries. Not to be mutated. */
+  messages: readonly Message[]
+}>
+
+export type ReplyCall = Frozen<{ id: string; tool: string; args: string }>
+
+export type Reply = Frozen<{
+  type: 'reply'
+  parts: readonly Part[]
+  calls: readonly ReplyCall[]
+  finish: 'stop' | 'length' | 'calls' | 'refusal'
+  usage: Usage | null
+  cost?: number
+  assumed?: true
+  route?: string
+}>
+
+/** `unasked`: it was held back here, before the provider was asked, so it was no attempt. */
+export type ModelFailure = Frozen<{ type: 'failure'; class: ProviderFailureClass; message: string } & Hints>
+/** `broken`: an answer had begun to arrive, and could not be read to its end. */
+type Hints = { retryable: boolean; retryAfterMs?: number; partial?: string; unasked?: true; broken?: true }
+
+/** A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. */
+export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments'; part: number; text: string }>
+
+export type CallContext = Frozen<{
+  signal: AbortSignal
+  clock: Clock
+  emit: (delta: Delta) => void
+  /** Waits by the harness's clock; ends early when the call is aborted. */
+  sleep: (ms: number) => Promise<void>
+}>
+
+/** Ends with exactly one Reply or ModelFailure. Never throws for provider trouble; a throw is treated as a failure of class `other`. */
+export interface Model {
+  readonly name: string
+  call(request: Request, context: CallContext): Promise<Reply | ModelFailure>
+}
