@@ -61,8 +61,9 @@ const REASON_CHARS_MAX = 500
 const NONE: readonly CallKey[] = []
 
 function keysOf(open: readonly Call[], state: Call['state']['type']): readonly CallKey[] {
-  if (!open.some((call) => call.state.type === state)) return NONE
-  return open.filter((call) => call.state.type === state).map((call) => call.key)
+  let keys: CallKey[] | null = null
+  for (const call of open) if (call.state.type === state) (keys ??= []).push(call.key)
+  return keys ?? NONE
 }
 
 function statusOf(s: Session, decision: Decision): Status {

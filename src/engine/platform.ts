@@ -5,7 +5,7 @@ import { steadyClock } from '../stores/plan/clock.ts'
 
 /** It cannot be set. The machine's clock, which can, is the store's. */
 export const systemClock: Clock = {
-  now: () => steadyClock.now(),
+  now: steadyClock.now,
   timer(ms, fire) {
     const handle = setTimeout(fire, Math.min(ms, 2 ** 31 - 1))
     return () => clearTimeout(handle)

@@ -33,7 +33,10 @@ export function take(s: OpenSession, e: Event): void {
   apply(s, e)
   if (s.deferred) endDeferral(s, e)
   const { cost = 0 } = e as { readonly cost?: number }
-  if (cost > 0) for (const whose of s.run ? [s, s.run] : [s]) whose.cost += cost
+  if (cost > 0) {
+    s.cost += cost
+    if (s.run) s.run.cost += cost
+  }
   if (s.run) clock(s, s.run, e, epoch)
 }
 
@@ -129,8 +132,8 @@ function ask(s: OpenSession, e: Of<'model.started'>): void {
   assert(run.model === null, 'a model call was opened inside another')
   assert(!run.turn || run.turn.open.length === 0, 'a request was made over an unanswered call')
   if (s.inputs.length > 0) s.inputs = s.inputs.filter((input) => !e.shows.includes(input.seq))
-  s.unshown = []
-  s.notes = []
+  if (s.unshown.length > 0) s.unshown = []
+  if (s.notes.length > 0) s.notes = []
   const last = run.turn?.verdict.type
   if (last === 'retry_user_message' || last === 'retry_tool_output') run.outputRetries += 1
   if (e.boost) run.boosts += 1

@@ -126,11 +126,13 @@ function act(s: Session, run: Run, turn: Turn, here: Here): Decision {
   }
   if (decided.length > 0) return record(decided)
   const runs = runsOf(turn, here)
-  const starts = asked.length > 0 || s.paused ? [] : wave(run, turn, runs.length + away)
-  const intents: OwnerBody[] = []
-  for (const call of starts) if (!call.proposal.clear) intents.push(intentOf(call))
-  if (intents.length > 0) return record(intents)
-  for (const call of starts) runs.push({ type: 'run', key: `clear:${call.key}`, call, mode: 'clear' })
+  if (asked.length === 0 && !s.paused) {
+    const starts = wave(run, turn, runs.length + away)
+    const intents: OwnerBody[] = []
+    for (const call of starts) if (!call.proposal.clear) intents.push(intentOf(call))
+    if (intents.length > 0) return record(intents)
+    for (const call of starts) runs.push({ type: 'run', key: `clear:${call.key}`, call, mode: 'clear' })
+  }
   if (runs.length > 0) return perform(runs, deadline(s, run, here))
   if (s.paused) return rest('resume')
   return asked.length > 0 ? rest('approval', earliest(asked.map((call) => expiry(call) + 1))) : rest('answer')
@@ -138,7 +140,8 @@ function act(s: Session, run: Run, turn: Turn, here: Here): Decision {
 
 /** What may start now: one call if any is sequential, else up to the limit. Children count, questions to others do not. */
 function wave(run: Run, turn: Turn, running: number): readonly Call[] {
-  const width = turn.open.some((call) => call.proposal.sequential) ? 1 : run.limits.parallel
+  let width = run.limits.parallel
+  for (const { proposal } of turn.open) if (proposal.sequential) width = 1
   let free = width - running
   const starts: Call[] = []
   for (const call of turn.open) {

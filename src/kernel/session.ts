@@ -93,7 +93,7 @@ export function inputOf({ seq, when, patienceMs }: Extract<Event, { type: 'user.
 
 /** Input that may join the run at its next request. */
 export function steering(s: Session): readonly Input[] {
-  return s.inputs.filter((input) => input.when !== 'after')
+  return s.inputs.length === 0 ? s.inputs : s.inputs.filter((input) => input.when !== 'after')
 }
 
 /** The inputs that the next run starts with: the oldest, and every later one that does not ask to come after. */

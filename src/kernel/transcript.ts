@@ -53,7 +53,8 @@ export class Transcript {
         return this.#result(e)
       case 'model.started':
         this.#stopped = false
-        return e.shows.forEach((seq) => this.#show(seq))
+        for (const seq of e.shows) this.#show(seq)
+        return
       case 'model.failed':
         return this.#cut(e)
       case 'agent.message':

@@ -4,11 +4,12 @@ import type { Event } from '../../kernel/event.ts'
 
 type News = readonly Event[] | null
 type SessionListener = (news: News) => void
+type Own = { readonly listener: SessionListener }
 
 export class Listeners {
-  readonly #sessions = new Map<string, Set<SessionListener>>()
-  readonly #due = new Set<() => void>()
-  readonly #queue: (() => void)[] = []
+  readonly #sessions = new Map<string, Set<Own>>()
+  readonly #due = new Set<Own>()
+  readonly #queue: { readonly set: ReadonlySet<Own>; readonly own: Own; readonly news: News }[] = []
   #delivering = false
 
   get empty(): boolean {
@@ -24,8 +25,8 @@ export class Listeners {
   }
 
   addSession(session: string, listener: SessionListener): () => void {
-    // A fresh function, so that one listener added twice is heard twice and leaves one at a time.
-    const own: SessionListener = (news) => listener(news)
+    // An object of its own, so that one listener added twice is heard twice and leaves one at a time.
+    const own = { listener }
     const set = this.#sessions.get(session) ?? new Set()
     this.#sessions.set(session, set.add(own))
     return () => {
@@ -35,18 +36,18 @@ export class Listeners {
   }
 
   addDue(listener: () => void): () => void {
-    const own = () => listener()
+    const own = { listener }
     this.#due.add(own)
     return () => void this.#due.delete(own)
   }
 
   tell(session: string, news: News): void {
     const set = this.#sessions.get(session)
-    if (set) this.#deliver(set, (listener) => listener(news))
+    if (set) this.#deliver(set, news)
   }
 
   tellDue(): void {
-    if (this.#due.size > 0) this.#deliver(this.#due, (listener) => listener())
+    if (this.#due.size > 0) this.#deliver(this.#due, null)
   }
 
   clear(): void {
@@ -55,13 +56,14 @@ export class Listeners {
   }
 
   /** A listener may commit: its news waits until the present news has reached every listener, so none hears them out of order. */
-  #deliver<L>(set: ReadonlySet<L>, call: (listener: L) => void): void {
-    for (const listener of set) this.#queue.push(() => set.has(listener) && call(listener))
+  #deliver(set: ReadonlySet<Own>, news: News): void {
+    for (const own of set) this.#queue.push({ set, own, news })
     if (this.#delivering) return
     this.#delivering = true
-    for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
+    for (let told = this.#queue.shift(); told; told = this.#queue.shift()) {
+      if (!told.set.has(told.own)) continue
       try {
-        next()
+        told.own.listener(told.news)
       } catch (error) {
         // The commit stands. A listener that throws is a bug of its owner, and must be seen as one.
         queueMicrotask(() => {
