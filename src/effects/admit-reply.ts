@@ -21,7 +21,7 @@ export type Admitting = {
   readonly flight: FlightContext
 }
 /** `nudge` is what the model is told after a reply that was not to be the last. */
-type Settled = { readonly calls: readonly Proposal[]; readonly verdict: Verdict; readonly nudge?: string }
+export type Settled = { readonly calls: readonly Proposal[]; readonly verdict: Verdict; readonly nudge?: string }
 
 /** A promise only if a hook or a rule must be asked: most harnesses have no hooks and no children, and this stands in every turn. */
 export function admitted(

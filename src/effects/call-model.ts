@@ -1,10 +1,10 @@
 // The second effect: ask the model, and admit what it says. Its reply, the verdict on it and the terms of its calls land as one event.
-import type { Allow, Json } from '../kernel/content.ts'
+import type { Allow, Json, Proposal, Verdict } from '../kernel/content.ts'
 import { eventId } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Charge } from '../ports/store.ts'
-import type { ModelFailure, Reply } from '../ports/model.ts'
+import type { ModelFailure, Reply, Request } from '../ports/model.ts'
 import { project } from './request.ts'
 import { isPriced, type Priced } from '../models/http/hosted.ts'
 import { judgeOutput } from '../models/output.ts'
@@ -16,14 +16,19 @@ import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, resolved, type Services } from '../engine/wiring.ts'
 import { rootAgentOf } from '../riders/children/tree.ts'
 import { costed } from '../riders/money/usage-estimate.ts'
-import { type Admitting, admitted } from './admit-reply.ts'
+import { type Admitting, admitted, type Settled } from './admit-reply.ts'
 import { ModelContext } from './contexts.ts'
-import type { FrozenRuns } from './frozen-run.ts'
+import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
 import type { FailedCall } from './model-failure.ts'
 import { type Message, messageIn, messageOf, stoppedCall, uncut, verdictOf } from './outcomes.ts'
 import { missed, missOf, recalled, type Sent } from './prefix.ts'
 
 const NONE_DENIED: readonly string[] = []
+
+/** What was asked, by whom, and with which tools. */
+type Asked = Omit<Admitting, 'services' | 'allow'> & { readonly frame: FrozenRun; readonly request: Request }
+/** A reply, and its calls as they were read. */
+type Read = { readonly answer: Reply; readonly miss: Json | undefined; readonly calls: readonly Proposal[] }
 
 export class ModelCaller {
   readonly #services: Services
@@ -43,55 +48,79 @@ export class ModelCaller {
     if (transcript.hasBlobs) request = { ...request, messages: await resolved(this.#services.store, request.messages) }
     if (agent.output?.asked) request = { ...request, output: agent.output.asked }
     // Reading took time. If the call is no longer the open one, the model must not be asked.
-    if (!flight.clear() || cache.session.run?.model?.seq !== effect.seq) {
+    if (!flight.clear() || cache.session.run?.model?.seq !== effect.seq)
       return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
-    }
-    const modelContext = new ModelContext(this.#services, cache.id, effect.seq, flight)
+    const context = new ModelContext(this.#services, cache.id, effect.seq, flight)
     // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
     const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
-    if ('type' in tools) return this.#failed(cache, tools, { request, flight, context: modelContext })
-    const { model } = agent
+    if ('type' in tools) return this.#failed(cache, tools, { request, flight, context })
     let said: Reply | ModelFailure
     try {
-      said = await model.call(request, modelContext)
+      said = await agent.model.call(request, context)
     } catch (error) {
       said = { type: 'failure', class: 'other', message: messageIn(error), retryable: false }
     }
-    const shown = modelContext.finish(said.type === 'failure' && said.partial === undefined)
-    if (shown !== undefined && said.type === 'failure') said = { ...said, partial: shown }
-    if (said.type === 'failure') return this.#failed(cache, said, { request, flight, context: modelContext })
-    const untold = said.cost === undefined && (said.usage !== null || isPriced(model))
-    const answer = untold ? await costed(model, request, said) : said
-    const { messages } = transcript
-    const miss = isPriced(model)
-      ? await this.#missed(cache, { frame, messages, answer, model, allow: request.allow })
-      : undefined
-    const offered = this.#frozen.offered(frame, tools)
-    const proposed = admit(answer.calls, offered, askingFor(this.#services, agent, cache))
-    const read = proposed instanceof Promise ? await proposed : proposed
-    const whole =
-      answer.finish === 'length' ? read.map((call, i) => uncut(call, answer.calls[i]?.args ?? '', answer.usage)) : read
-    const { planner, output } = agent
-    const judged = planner
-      ? planner.verdict(answer)
-      : output
-        ? await judgeOutput(output, answer, [...frame.definitions.keys()])
-        : verdictOf(answer, frame)
-    const admitting: Admitting = {
-      services: this.#services,
-      agent,
-      cache,
-      tools: offered,
-      allow: request.allow,
-      flight,
+    const shown = context.finish(said.type === 'failure' && said.partial === undefined)
+    if (said.type === 'failure') {
+      const failure = shown === undefined ? said : { ...said, partial: shown }
+      return this.#failed(cache, failure, { request, flight, context })
     }
+    const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools) }
+    const free = !isPriced(agent.model) && (said.cost !== undefined || said.usage === null)
+    return free ? this.#admit(asked, said, undefined) : this.#priced(asked, said, transcript.messages)
+  }
+
+  /** With what it cost, and whether the provider's cache was missed. */
+  async #priced(asked: Asked, said: Reply, messages: Sent['messages']): Promise<Landing> {
+    const { cache, agent, frame, request } = asked
+    const { model } = agent
+    const answer = said.cost === undefined ? await costed(model, request, said) : said
+    const sent = { frame, messages, answer, allow: request.allow }
+    const miss = isPriced(model) ? await this.#missed(cache, { ...sent, model }) : undefined
+    return this.#admit(asked, answer, miss)
+  }
+
+  /** What the reply wants is admitted, and what it means is judged. A promise only where something must be asked for it. */
+  #admit(asked: Asked, answer: Reply, miss: Json | undefined): Landing | Promise<Landing> {
+    const { agent, tools, cache } = asked
+    const proposed = admit(answer.calls, tools, askingFor(this.#services, agent, cache))
+    if (proposed instanceof Promise) return proposed.then((calls) => this.#judge(asked, { answer, miss, calls }))
+    return this.#judge(asked, { answer, miss, calls: proposed })
+  }
+
+  #judge(asked: Asked, read: Read): Landing | Promise<Landing> {
+    const { frame, agent } = asked
+    const { planner, output } = agent
+    if (planner) return this.#settle(asked, read, planner.verdict(read.answer))
+    if (!output) return this.#settle(asked, read, verdictOf(read.answer, frame))
+    const judged = judgeOutput(output, read.answer, [...frame.definitions.keys()])
+    return judged.then((verdict) => this.#settle(asked, read, verdict))
+  }
+
+  #settle(asked: Asked, read: Read, judged: Verdict): Landing | Promise<Landing> {
+    const { agent, cache, tools, flight, request } = asked
+    const { answer, miss, calls } = read
+    const whole =
+      answer.finish === 'length'
+        ? calls.map((call, i) => uncut(call, answer.calls[i]?.args ?? '', answer.usage))
+        : calls
+    const admitting = { services: this.#services, agent, cache, tools, allow: request.allow, flight }
     const settled = admitted(admitting, whole, judged, answer)
-    const { calls, verdict, nudge } = settled instanceof Promise ? await settled : settled
+    if (settled instanceof Promise) return settled.then((said) => this.#landing(asked, said, answer, miss))
+    return this.#landing(asked, settled, answer, miss)
+  }
+
+  #landing(
+    { agent, cache, request }: Asked,
+    { calls, verdict, nudge }: Settled,
+    answer: Reply,
+    miss: Json | undefined,
+  ): Landing | Promise<Landing> {
     const { actionsPerHour, asksPerHour } = agent.policy
     const message = messageOf(answer, calls, verdict, miss)
     if (nudge !== undefined) return { events: [message, { type: 'note.added', kind: 'nudge', text: nudge }] }
     if ((actionsPerHour === undefined && asksPerHour === undefined) || calls.length === 0) return { events: [message] }
-    return this.#budgeted(message, agent, cache, effect.seq)
+    return this.#budgeted(message, agent, cache, request.seq)
   }
 
   /** Did this request begin with the bytes of the one before? Only models that are paid for have a cache worth watching. */
