@@ -39,6 +39,9 @@ type Coverage = { readonly result: readonly { readonly url: string }[] }
 const READERS =
   /^models\/(http\/(exchange|framing|transport)|protocols\/(chat|messages|responses)\/(chat|messages|responses|reply))\.js$/
 
+/** What only some sessions need, and the planner of graphs. */
+const RIDERS = /^(riders\/(money\/(allowance|budgeted-model|charges)|children\/children)|graphs\/(agent|plan))\.js$/
+
 function readersIn(files: readonly string[]): readonly string[] {
   return files.filter((file) => READERS.test(file))
 }
@@ -73,6 +76,19 @@ await harness.close()`,
     } finally {
       server.close()
     }
+  })
+
+  it('B-LAZY-4: a run without a budget, subagents and graphs loads none of their code, and one with them does', async () => {
+    const run = (options: string): string => `import { Harness, scripted } from 'ENTRY'
+const harness = new Harness({ model: scripted(['Hello.']), secrets: {}${options} })
+if ((await harness.run('go')).status !== 'completed') throw new Error('not completed')
+await harness.close()`
+    const plain = await loaded(built, run(''))
+    expect(plain.filter((file) => RIDERS.test(file))).toEqual([])
+    const paid = await loaded(built, run(', budget: { runUsd: 1_000 }'))
+    expect(paid).toEqual(expect.arrayContaining(['riders/money/charges.js', 'riders/money/allowance.js']))
+    const parent = await loaded(built, run(", subagents: { clerk: { description: 'Does it.' } }"))
+    expect(parent).toContain('riders/children/children.js')
   })
 
   it('B-LAZY-3: as published, importing the package loads five files', async () => {
