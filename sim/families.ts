@@ -16,6 +16,8 @@ type Kin = {
   settled: number
   /** A person said no in its last run, to it or to a child of its own. */
   no: boolean
+  /** It has not been able to say so: money was missing, and it has not answered since. */
+  owing: boolean
   /** Its last run ended because money was missing. */
   broke: boolean
   /** How deep its children may be, by its last run. */
@@ -34,6 +36,7 @@ function newKin(): Kin {
     began: 0,
     settled: 0,
     no: false,
+    owing: false,
     broke: false,
     depthMax: 0,
   }
@@ -55,6 +58,8 @@ export class Families {
       if (kin.began < kin.settled) kin.no = false
       kin.settled = e.seq
       kin.broke = e.outcome.type === 'limit' && e.outcome.limit === 'usd'
+      kin.no ||= kin.owing
+      kin.owing = kin.broke && kin.no
     } else if (e.type === 'run.started') this.#begun(kin, e, fail)
     else if (e.type === 'user.custom_tool_result' && e.parent !== undefined && kin.parent) {
       kin.parent = { ...kin.parent, call: e.parent }

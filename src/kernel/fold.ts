@@ -194,6 +194,8 @@ function conclude(s: OpenSession, e: Of<'run.settled'>): void {
   s.stop = 0
   s.paused &&= s.inputs.length > 0
   s.last = outcome
+  if (outcome.type !== 'limit' || outcome.limit !== 'usd') delete s.denied
+  else if (s.parent && (s.run?.said?.denied.length ?? 0) > 0) s.denied = true
   s.run = null
 }
 

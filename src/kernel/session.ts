@@ -6,7 +6,7 @@ import type { Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 8
+export const FOLD_VERSION = 9
 
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number }>
 /** `at` is what the clock said when it was asked for. */
@@ -78,6 +78,8 @@ export type Session = Frozen<{
   held?: boolean
   /** The next run could not begin: why, how often it was tried, how long that took, and when it is tried again. */
   deferred?: Frozen<{ reason: string; tries: number; waitedMs: number; at: number; retryAt: number }> | null
+  /** Of a child: a person said no in a run that ended for want of money. Its parent is told when a later run answers. */
+  denied?: boolean
 }>
 
 /** A session that its one owner changes in place. */

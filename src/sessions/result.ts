@@ -124,6 +124,8 @@ export class Collector {
   #queued: Event[] = []
   /** The run was open before anything of it was seen. */
   #late = false
+  /** How the run before ended. */
+  #earlier: readonly Event[] = []
   #last = 0
   #below: Spending | null = null
 
@@ -178,7 +180,8 @@ export class Collector {
     const from = this.#late ? 0 : this.#before()
     if (from === null) return this
     const whole = new Collector(this.#sessionId, this.#input, this.#raw)
-    const seen = [...this.#events, ...this.#queued].sort((a, b) => a.seq - b.seq)
+    // With the end of the run before: else what is read of that run would be of this one.
+    const seen = [...this.#earlier, ...this.#events, ...this.#queued].sort((a, b) => a.seq - b.seq)
     // Of a run that was open before, only its end was looked at.
     const end = this.#late ? this.#last : (seen[0]?.seq ?? this.#last + 1) - 1
     for (let after = from; after < end; ) {
@@ -278,6 +281,7 @@ export class Collector {
     this.#text = ''
     this.#said = ''
     this.#output = null
+    this.#earlier = this.#events.slice(-1)
     this.#events = []
   }
 

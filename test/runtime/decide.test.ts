@@ -158,4 +158,31 @@ describe('a yes for the run, and a child that is asked about', () => {
     expect('covered' in third.pending[0]!).toBe(allow)
     await harness.close()
   })
+
+  it('B-APPROVE-18: a no to the child ends the yes also where the child was out of money before it could answer', async () => {
+    const cost = 1_000
+    const scripts = {
+      root: [
+        { ...use('publish'), cost },
+        { ...ask('dig'), cost },
+        { ...use('publish'), cost },
+      ],
+      dig: [
+        { ...use('publish'), cost: 60_000 },
+        { text: 'dug', cost },
+      ],
+    }
+    const { harness } = family(scripts, { tools: [asking], budget: { treeUsd: 0.13 } })
+    const first = await harness.run('Go.')
+    const session = harness.session(first.sessionId)
+    const wide = { allow: true, by: 'ana', scope: 'run', remember: { effect: 'allow' } } as const
+    await session.decide({ ...first.pending[0]!, ...wide })
+    await session.decide({ ...(await session.run()).pending[0]!, allow: false, by: 'ana' })
+    expect((await session.run()).pending).toMatchObject([{ callId: 'budget' }])
+    await session.decide({ callId: 'budget', allow: true, usd: 1, by: 'ana' })
+    const { pending } = await session.run()
+    expect(pending).toMatchObject([{ sessionId: session.id, tool: 'publish' }])
+    expect('covered' in pending[0]!).toBe(false)
+    await harness.close()
+  })
 })

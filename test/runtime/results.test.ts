@@ -250,6 +250,28 @@ describe('what a run added', () => {
     expect(texts(result)).toEqual(['user: four'])
   })
 
+  it('B-VERB-4: has nothing of the run before, also where that one was open when the input came and nothing began after it', async () => {
+    const { tool: slow, runs, go } = waiting('slow')
+    const session = await make([{ text: 'Of one.', ...calls('slow') }], {
+      tools: [slow],
+      limits: { modelRequests: 1 },
+      hooks: [
+        { type: 'user_prompt_submit', run: ({ prompt }) => (prompt.includes('three') ? { cancel: 'no' } : undefined) },
+      ],
+    }).open()
+    await session.steer([
+      { type: 'message', input: 'one' },
+      { type: 'message', input: 'two', when: 'after' },
+    ])
+    await runs.here
+    const third = session.run('three')
+    await admitted(session, 'three')
+    go()
+    const result = await third
+    expect(result).toMatchObject({ stopReason: 'cancelled_by_hook', text: '', usage: { modelRequests: 0 }, calls: [] })
+    expect(texts(result)).toEqual(['user: two', 'user: three'])
+  })
+
   it('B-VERB-11: whoever steers an open run gets the result of that run, whole', async () => {
     const { tool: slow, runs, go } = waiting('slow')
     const script: Script = [

@@ -148,14 +148,14 @@ function dismissed(family: Family, id: string, call: Call): void {
 }
 
 /** The end of the open run, right before it is taken, with what the same commit took before it. */
-function endOf({ run, seq }: Session, outcome: Outcome, events: readonly OwnerEvent[]): End {
+function endOf({ run, seq, denied: before = false }: Session, outcome: Outcome, events: readonly OwnerEvent[]): End {
   const { requests = 0, toolCalls = 0, turn = null } = run ?? {}
   const output = turn?.verdict.type === 'final' ? turn.verdict.output : undefined
   const failed = events.findLast((event) => event.type === 'model.failed')
   const barred = failed?.type === 'model.failed' && failed.class === 'auth'
   const reply = events.findLast((event) => event.type === 'agent.message')
   const cut = reply?.type === 'agent.message' && reply.finish === 'length' && output === undefined
-  const denied = (run?.said?.denied.length ?? 0) > 0
+  const denied = before || (run?.said?.denied.length ?? 0) > 0
   return { outcome, output, requests, toolCalls, barred, cut, denied, began: run?.seq ?? seq + 1, seq: seq + 1 }
 }
 
@@ -292,7 +292,7 @@ async function owed(store: Store, { id, session }: SessionCache, waiting: Waitin
 async function lastEnd(
   store: Store,
   id: string,
-  { began, seq }: Session,
+  { began, seq, denied: before = false }: Session,
   outcome: End['outcome'],
 ): Promise<{ readonly end: End; readonly text: string }> {
   const collector = new Collector(id, null)
@@ -301,7 +301,7 @@ async function lastEnd(
   const { text, usage } = result
   const output = result.status === 'completed' && result.output !== text ? result.output : undefined
   const cut = result.stopReason === 'max_tokens' && output === undefined
-  const denied = result.calls.some(({ status }) => status === 'denied')
+  const denied = before || result.calls.some(({ status }) => status === 'denied')
   const counts = { requests: usage.modelRequests, toolCalls: usage.toolCalls }
   return { end: { outcome, output, ...counts, barred: false, cut, denied, began, seq }, text }
 }
