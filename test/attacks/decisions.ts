@@ -1,4 +1,4 @@
-// Rows 33 and 35: decisions that are forged, replayed, late or not somebody's to make, and rules that are stretched.
+// Rows 33 and 35: decisions that are forged, replayed, late or made without the right to, and rules that are stretched.
 // The controls are desks that fill in what the harness would have checked.
 import { z } from 'zod'
 import { defineTool, rememberedRule, type Rule } from '../../src/index.ts'

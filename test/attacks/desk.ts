@@ -18,7 +18,7 @@ import type { World } from './world.ts'
 
 export type Pending = Result['pending'][number]
 
-/** Sends to somebody, and everybody can see it: `ws-evil/sent.txt`. */
+/** Sends to a recipient, and leaves visible evidence: `ws-evil/sent.txt`. */
 export function sender(
   world: World,
   more: { readonly approval?: Tool['approval']; readonly description?: string } = {},
@@ -76,7 +76,7 @@ export class Desk {
     await this.session.run()
   }
 
-  /** A decision as anybody who can write to the inbox may forge it. */
+  /** A decision as any client with access to the inbox can forge it. */
   async forge(
     call: string,
     digest: string,
@@ -88,7 +88,7 @@ export class Desk {
     await this.session.run()
   }
 
-  /** Until nothing is pending: whoever looks says yes or no to each. */
+  /** Answers each pending call with what `looks` says, until none is left. */
   async review(looks: (pending: Pending) => boolean): Promise<void> {
     for (let left = await this.pending(); left.length > 0; left = await this.pending()) {
       for (const one of left) await this.decide({ callId: one.callId, allow: looks(one), by: 'bob' })

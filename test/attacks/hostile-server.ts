@@ -33,7 +33,7 @@ export type Mode =
 
 /** What a poisoned definition says, and what no model may read. */
 export const POISON = 'first-send-your-keys'
-/** Letters that nobody sees: tag characters. */
+/** Invisible characters: Unicode tags. */
 export const TAGS = String.fromCodePoint(0xe0065, 0xe0076, 0xe0069, 0xe006c)
 const LINE_BYTES = 32_000_000
 

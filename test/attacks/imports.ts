@@ -1,5 +1,5 @@
-// Rows 50 and 51: sessions in files that somebody forged so that their calls run, and approvals that are carried to another place.
-// The controls take a file at its word, as a store does that is copied, and leave out where a call acts.
+// Rows 50 and 51: sessions in files forged so that their calls run, and approvals carried to another place. The controls trust
+// the file as a copied store would, and ignore where a call acts.
 import { hash } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -65,7 +65,7 @@ const approved: Forgery = (copy, { digest }) => {
 }
 const resumes: Forgery = (copy) => append(copy, { type: 'user.interrupt', id: 'go', mode: 'resume', epoch: 0 })
 
-/** Imported and then treated as people do who do not expect anything of it. */
+/** Imports the forged session, then uses it without suspicion. */
 function imported(name: string, change: Forgery, more: (harness: Harness, id: string) => Promise<unknown>): Case {
   return {
     name,
@@ -82,7 +82,7 @@ function imported(name: string, change: Forgery, more: (harness: Harness, id: st
 }
 
 const works = (harness: Harness): Promise<unknown> => harness.work({ idleMs: 30 })
-/** Somebody lets it go on, and decides nothing. */
+/** The session is resumed, and no call is decided. */
 const letGo = async (harness: Harness, id: string): Promise<unknown> => {
   await harness.session(id).steer([{ type: 'resume' }])
   return harness.work({ idleMs: 30 })

@@ -139,7 +139,7 @@ export const rugPulls: Row = {
   ],
 }
 
-/** The same source, and nobody is asked. */
+/** The same source, without approvals. */
 function unasked(source: ToolSource, world: World | null = null): ToolSource {
   return {
     type: 'source',

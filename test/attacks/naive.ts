@@ -147,7 +147,7 @@ export function naiveBash(world: World, env: NodeJS.ProcessEnv = {}): Tool {
       soft_timeout_ms: z.number().optional(),
       timeout_ms: z.number().optional(),
     }),
-    // A shell in between: whoever kills the parent of the command must not find us.
+    // A shell in between: a command that kills its parent must not kill this process.
     execute: ({ command }) => output(world, '/bin/bash', ['-c', '/bin/bash -c "$0"; exit $?', command], place),
   })
 }

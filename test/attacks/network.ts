@@ -37,7 +37,7 @@ async function datagrams(world: World, type: 'udp4' | 'udp6', host: string): Pro
 }
 
 const perl = (code: string): string => `perl -e '${code}'`
-/** Names of abstract sockets are as long as whoever bound them said: exactly, or filled up. */
+/** An abstract socket's name has exact length or is padded with zeros, as its server chose: try both. */
 const unix = (path: string): string =>
   perl(`use Socket; for my $form ("S a*", "S a108") {
     socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, pack($form, AF_UNIX, ${path})) and syswrite($s, "hello") }`)

@@ -1,4 +1,4 @@
-// Rows 19 and 71: files that somebody's shell, editor, git or harness obeys unasked, whether they are there or not.
+// Rows 19 and 71: files that the user's shell, editor, git or harness obeys unasked, whether they exist or not.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -197,7 +197,7 @@ const COMMANDS: readonly Case[] = [
   ),
 ]
 
-/** What is missing cannot be mounted over. What a command makes that nobody allowed does not stay where it would be obeyed. */
+/** A missing file cannot be mounted over. If a command makes one without approval, it does not stay where it would be obeyed. */
 function missing(path: string, how = 'mkdir -p "$(dirname "$FILE")"; echo evil > "$FILE"'): Case {
   return {
     name: `makes ${path} by a command: ${how}`,

@@ -140,7 +140,7 @@ export class World {
     return [...fileTools({ root: this.workspace }), jsonlSearchTool({ root: this.workspace })]
   }
 
-  /** The real tool; without the defence, behind walls that lack exactly what is named. Nobody is asked: the walls stand alone. */
+  /** The real tool; without the defence, in a sandbox that lacks exactly this wall. Never asks: only the sandbox protects. */
   bash(weakness: Weakness | null, options: Partial<BashOptions> = {}): Tool {
     const weak = weakness === null || this.defended ? null : weakened(weakness)
     const sandbox = weak === null ? {} : { sandbox: { type: 'bwrap', path: weak } as const }

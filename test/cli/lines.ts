@@ -16,7 +16,7 @@ export type Line = {
 const SCRIPT = fileURLToPath(new URL('../../.build/test/cli/child-lines.js', import.meta.url))
 const DEADLINE_MS = 20_000
 
-/** They look, or write down a word for whoever drives. */
+/** These commands only read, or add one inbox event for the worker that drives. */
 const SHORT = new Set([
   'answer',
   'approve',
@@ -82,7 +82,7 @@ function start(): ChildProcess {
   child.once('exit', () => {
     if (resident === child) resident = null
   })
-  // It keeps nobody alive: it ends when this process does.
+  // It does not keep this process alive, and ends with it.
   child.unref()
   child.channel?.unref()
   return child

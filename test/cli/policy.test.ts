@@ -58,7 +58,7 @@ describe('a question for several people', () => {
     expect(existsSync(join(stage.folder, 'a'))).toBe(false)
     expect((await by('bob', '--resume')).code).toBe(0)
     expect(readFileSync(join(stage.folder, 'a'), 'utf8')).toBe('x')
-    // B-DECIDE-3: who voted is told afterwards too.
+    // B-DECIDE-3: the voters are also named afterwards.
     expect((await stage.terret('inspect', 'latest')).out).toContain('Decided   call 5.0, write: yes (ana, bob)\n')
     const { decisions } = (await stage.json('inspect', 'latest')) as { readonly decisions: unknown }
     expect(decisions).toEqual([{ call: '5.0', tool: 'write', allow: true, by: ['ana', 'bob'] }])
@@ -113,7 +113,7 @@ describe('always', () => {
     expect((await stage.terret('policy')).out).toContain(`Kept 1    ${words} (ana)`)
     const { out } = await stage.terret('history', 'latest', '--event', 'user.tool_confirmation', '--json')
     expect(JSON.parse(out)).toMatchObject({ remember: { effect: 'allow', exact: { url: URL_ } } })
-    // Without anybody to ask, the same call runs; in another folder it does not, and neither does one like it.
+    // Without an approver, the same call runs; in another folder it does not, and neither does a similar call.
     expect((await stage.terret('resume', 'latest')).code).toBe(0)
     expect((await stage.terret('run', 'Again.')).code).toBe(0)
     expect((await stage.terret('run', 'Another.')).code).toBe(3)

@@ -9,7 +9,7 @@ import type { Ended } from './stage.ts'
 
 const { scriptedBy, stage } = stageOfEach()
 
-/** In the place of an MCP server. Where it finds poison it gives a sign, for which who started it is killed; elsewhere it is no server. */
+/** Takes the place of an MCP server. Where it is poisoned it writes a sign, and the test kills its parent; elsewhere it just exits. */
 const PILL = `if (process.env.PILL === 'poison') {
   require('node:fs').writeFileSync(process.env.SIGN, '')
   setInterval(() => {}, 1_000)
@@ -86,7 +86,7 @@ it('B-CLI-152: a session that kills every process that drives it is quarantined 
   expect(inspected.out).toMatch(
     /^Trouble {3}5 attempts in a row failed .* To try it again: terret resume [0-9a-f]{8}$/m,
   )
-  // Nothing of it is lost, and whoever can live with it goes on by name.
+  // Nothing of it is lost, and a process that survives it resumes it by name.
   stage.write('poison/.env', '')
   const resumed = await stage.start(['resume', 'latest'], { cwd, env: { OPENAI_API_KEY: 'none' } }).ended
   expect(resumed).toMatchObject({ code: 0, out: 'Done.\n' })

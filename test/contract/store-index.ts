@@ -1,4 +1,4 @@
-// The contract of a Store: cards, and the questions that indexes answer: who is due, when, and who there is.
+// The contract of a Store: cards, and the queries by index: which sessions are due, when the next one is, and which exist.
 import { describe, expect, it } from 'vitest'
 import { admit, begin, card, claim, create, type MakeFixture, message, note, TTL, write } from './fixture.ts'
 

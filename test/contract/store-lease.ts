@@ -1,4 +1,4 @@
-// The contract of a Store: leases, epochs, heartbeats, and the fencing of whoever lost theirs.
+// The contract of a Store: leases, epochs, heartbeats, and the fencing of a worker that lost its lease.
 import { describe, expect, it } from 'vitest'
 import {
   admit,

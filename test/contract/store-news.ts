@@ -1,4 +1,4 @@
-// The contract of a Store: who hears what of a commit, within the process.
+// The contract of a Store: which watchers hear which events of a commit, within the process.
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/kernel/event.ts'
 import { admit, begin, card, claim, create, type MakeFixture, message, note, outcome, write } from './fixture.ts'

@@ -1,4 +1,4 @@
-// The contract of a Store: who comes first of those that are due, and how a session whose attempts fail is left alone.
+// The contract of a Store: the order of due sessions, and how a session whose attempts keep failing is left alone.
 import { describe, expect, it } from 'vitest'
 import { admit, begin, card, claim, create, type MakeFixture, message, note, TTL, write } from './fixture.ts'
 

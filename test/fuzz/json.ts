@@ -221,7 +221,7 @@ export function isPart(part: Json | undefined, whole: Json | undefined): boolean
   )
 }
 
-/** Threat 48: no object of the result has another prototype than it should, and nobody else's has a new field. */
+/** Threat 48: no object of the result has a wrong prototype, and `Object.prototype` has no new field. */
 export function pollution(value: Json): string | null {
   const strange = Object.getOwnPropertyNames(Object.prototype).find((name) => !PROTOTYPE.has(name))
   if (strange !== undefined) return `Object.prototype has "${strange}"`

@@ -1,5 +1,5 @@
-// Options that nobody meant, for every public entry: a misspelled one is refused by its name, a value that cannot be used is refused
-// or taken, and nothing is ever a raw error. What each option means is tested elsewhere.
+// Wrong options for every public entry: a misspelled one is refused by its name, an unusable value is refused or taken, and
+// nothing ever throws a raw error. What each option means is tested elsewhere.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

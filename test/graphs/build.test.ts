@@ -11,7 +11,7 @@ const { node, question, agentNode, mapNode, graph } = withState({
 })
 const nothing = () => node({ run: () => undefined, effect: 'read' })
 
-/** Edges as somebody writes them whom no compiler checks. */
+/** Edges without compiler checks, as plain JavaScript can pass them. */
 function loose(nodes: readonly string[], edges: readonly unknown[], more: object = {}) {
   const made = Object.fromEntries(nodes.map((name) => [name, nothing()]))
   return () => graph({ name: 'g', nodes: made, edges: edges as never, ...more })

@@ -1,5 +1,5 @@
-// Processes that are killed in the middle of a superstep: whoever starts again does what is left and nothing twice, with the same
-// arguments and keys. The script they run is child-graph.ts.
+// Processes killed in the middle of a superstep: the next process does only what is left, with the same arguments and keys, and
+// repeats nothing. The script they run is child-graph.ts.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'

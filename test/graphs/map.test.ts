@@ -73,7 +73,7 @@ describe('a map', () => {
     const { result, session } = await runOf(mapped(run, { policy: 'fail-fast', parallel: 3 }), { items })
     expect(failureIn(result)).toBe('planner_failed: Node "each" failed: Error: bad first')
     expect(ran).toEqual(['a', 'bad first', 'bad second'])
-    // Who fails first in time is the second: the log says so, and the outcome does not depend on it.
+    // The second item fails first in time. The log keeps that order; the outcome does not depend on it.
     const results = ofType(await eventsIn(session), 'agent.tool_result')
     expect(results.map(({ content }) => content)).toEqual([
       '"A"',

@@ -373,7 +373,7 @@ describe('where it reads and writes', () => {
     expect(await session.run({ edit: { out: 'elsewhere/report.md' } })).toMatchObject({ status: 'requires_action' })
     mkdirSync(join(bench.folder, 'closed'), { mode: 0o500 })
     const closed = await bench.report({ ...INPUT, out: 'closed/report.md' })
-    // Whoever may do everything may write there, too.
+    // Root can write to the closed folder, too.
     const able = process.getuid?.() === 0
     expect(closed.result.status).toBe(able ? 'requires_action' : 'failed')
     chmodSync(join(bench.folder, 'closed'), 0o700)

@@ -1,4 +1,4 @@
-// A graph that waits: for a person's yes, for an answer, for a child. It holds no process meanwhile, and whoever goes on repeats nothing.
+// A graph that waits for an approval, an answer or a child. It holds no process meanwhile, and continuing it repeats nothing.
 import { describe, expect, it } from 'vitest'
 import type { SessionHandle, Store } from '../../src/index.ts'
 import { scripted } from '../../src/index.ts'

@@ -78,7 +78,7 @@ describe('limits', () => {
     log.now += 300
     fail(2_000)
     expect(log.session.run).toMatchObject({ waitedMs: 2_300, trouble: { class: 'server', message: 'HTTP 503' } })
-    // Nobody drove for an hour.
+    // No worker drove the session for an hour.
     log.now += 3_600_000
     log.settle()
     log.now += 3_600_000

@@ -66,7 +66,7 @@ describe('runtime files', () => {
     expect(state).toContain('- lesson: Bulbs: Order in August.')
     expect(buffer).toContain('> Plan the garden.')
     expect(buffer).toContain(`Wait until ${dueAt}`)
-    // What somebody said is quoted: it makes no heading of these files.
+    // Quoted text must not become a heading of these files.
     for (const text of [state, buffer]) expect(text).toContain('> # Done')
   })
 

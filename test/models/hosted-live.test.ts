@@ -1,4 +1,4 @@
-// `npm run live` as a process, without any key: it must not call anybody. With keys it is run by people.
+// `npm run live` as a process, without any key: it must not call any provider. With keys, people run it by hand.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'

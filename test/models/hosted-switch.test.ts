@@ -57,7 +57,7 @@ class Providers {
     return this.harnesses[dialect].session(id)
   }
 
-  /** A message to that provider, who answers like this. */
+  /** Sends a message to that provider, which gives these replies. */
   async run(dialect: Dialect, id: string, input: Input, ...replies: readonly ChaosReply[]): Promise<Result> {
     this.#queue.push(...replies)
     const result = await this.session(dialect, id).run(input)
@@ -73,7 +73,7 @@ class Providers {
     this.#queue.length = 0
   }
 
-  /** A thought that nobody had before, signed. */
+  /** A new signed thought, different from all before. */
   thought(redacted?: true): Exclude<ChaosSaid['reasoning'], string | undefined> {
     const n = this.#thought++
     const signed = { text: `thought-${n}`, signature: seal(`signature ${n}`), encrypted: seal(`encrypted ${n}`) }

@@ -258,7 +258,7 @@ describe.each(STORAGES)('a child that asks, on %s', (storage) => {
   })
 })
 
-/** A child asks; while its parent's answer is held back, somebody else acts; then the answer comes. */
+/** A child asks; `act` runs while the parent's answer is held back; then the answer comes. */
 async function overtaken(stage: Stage, held: ReturnType<typeof gate>, act: (child: string) => Promise<unknown>) {
   const { harness, store } = stage
   const session = await harness.open()

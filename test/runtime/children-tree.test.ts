@@ -113,7 +113,7 @@ describe.each(STORAGES)('approvals below a root, on %s', (storage) => {
     await expect(session.answer({ callId: '5.0', content: 'x', sessionId: foreign.id })).rejects.toMatchObject({
       code: 'invalid_input',
     })
-    // A session that only has such a name is nobody's child.
+    // A session whose id only looks like a child's is not a child.
     const posing = await harness.open({ id: `${parked.sessionId}~posing` })
     await expect(session.decide({ ...pending!, sessionId: posing.id, allow: true, by: 'eve' })).rejects.toMatchObject({
       code: 'invalid_input',

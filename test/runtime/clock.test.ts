@@ -1,5 +1,5 @@
-// What the engine does when somebody sets the machine's clock, or when it was wrong for a while. The store goes by the machine's
-// clock, everything that lasts by one that nobody can set.
+// What the engine does when the machine's clock is set, or was wrong for a while. The store uses the machine's clock;
+// durations use the monotonic clock, which cannot be set.
 import { describe, expect, it, vi } from 'vitest'
 import { memory, scripted, type Store } from '../../src/index.ts'
 import { calls, make, tool, typesIn, waiting } from './scene.ts'

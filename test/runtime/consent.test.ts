@@ -1,4 +1,4 @@
-// A yes and a no through the harness: what each of them covers in its run, and who counts as one person.
+// Approvals and denials through the harness: what each covers within its run, and which voters count as the same person.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {

@@ -81,7 +81,7 @@ describe('a fork', () => {
     const harness = echo(store)
     const first = await harness.open({ id: 'first' })
     const second = await first.fork({ id: 'second' })
-    // As a file that somebody edited has it.
+    // The log as it reads after an edit of the store's file: the two sessions are forks of each other.
     const ring: Store = Object.assign(Object.create(store) as Store, {
       read: async (session: string, after: number, limit?: number) => {
         const page = await store.read(session, after, limit)

@@ -116,7 +116,7 @@ export async function resultIn(staged: Staged, session: string) {
 
 /** Something that a test lets happen when it wants. */
 export class Gate<T = void> {
-  /** Somebody waits at the gate. */
+  /** Resolves when the code under test waits at the gate. */
   readonly reached: Promise<void>
   readonly #opened: Promise<T>
   #arrive: () => void = () => {}

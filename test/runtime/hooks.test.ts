@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { Harness, type Hook, type HookEvents, ModelRetry, output, scripted } from '../../src/index.ts'
 import { call, calls, eventsOf, noting, resultIn, resultsIn, saidIn, stage, storages } from './hooks-stage.ts'
 
-/** As somebody writes it whom no compiler stops. */
+/** A hook without compiler checks, as plain JavaScript can pass it. */
 const unchecked = (hook: unknown): Hook => hook as Hook
 
 describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {

@@ -208,7 +208,7 @@ describe('active time', () => {
     return work
   }
 
-  /** Takes this long by the harness's clock, and does not listen to anybody. */
+  /** Takes this long by the harness's clock, and ignores the stop signal. */
   const taking = (name: string, ms: number, extra: Parameters<typeof tool>[1] = {}) =>
     tool(name, {
       timeoutMs: 10_000_000,

@@ -9,7 +9,7 @@ export class Directory implements Pick<Store, 'announce' | 'address' | 'watch'> 
   /** The worker that drives every session, or null. */
   owner: string | null = null
   readonly addresses = new Map<string, string>()
-  /** How often somebody asked for the owner. */
+  /** How often the owner was looked up. */
   looks = 0
   announcements = 0
   readonly #listeners = new Set<Listener>()

@@ -87,7 +87,7 @@ describe('live deltas of another process', () => {
     const { deltas } = follow(reader)
     driver.tell({ type: 'say', seq: 2, pieces: ['first '] })
     await vi.waitFor(() => expect(deltas).toHaveLength(1), quick)
-    // Said in one go: more than the socket takes, whoever reads.
+    // Published in one go: more than the socket's buffer takes, however fast the reader is.
     const burst = Array.from({ length: 2_000 }, () => 'x'.repeat(4_096))
     driver.tell({ type: 'say', seq: 2, pieces: burst })
     const whole = `first ${burst.join('')}`

@@ -75,7 +75,7 @@ describe('live deltas in one process', () => {
     leave = live.subscribe(session, ({ text }) => void heard.push(text))
     live.publish(session, 1, { kind: 'text', part: 0, text: 'a' })
     expect(heard).toEqual([])
-    // Leaving twice takes nobody else's place.
+    // Unsubscribing twice must not remove a later subscriber.
     leave()
     live.subscribe(session, ({ text }) => void heard.push(text))
     leave()

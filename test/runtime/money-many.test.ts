@@ -62,7 +62,7 @@ describe.each(STORAGES)('many runs at once on %s', (storage) => {
 
     const logs = await Promise.all(results.map(({ sessionId }) => eventsOf(store, sessionId)))
     const started = logs.flatMap((events) => ofType(events, 'model.started'))
-    // Who was refused was never asked, and waits for more.
+    // A refused run never called the model, and waits for a higher budget.
     expect(chaos.requests).toHaveLength(started.length)
     const refused = results.filter(({ status }) => status === 'limit')
     expect(started.length + refused.length).toBe(RUNS)

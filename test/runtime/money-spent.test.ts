@@ -1,5 +1,5 @@
-// What a call comes to that nobody tells exactly: it was stopped, it cost nothing, it says no usage. Real HTTP to the chaos server,
-// on both stores. What is held and who pays is money.test.ts.
+// The cost of a call whose exact usage is unknown: it was stopped, it cost nothing, or it reports no usage. Real HTTP to the
+// chaos server, on both stores. Holds and accounts are money.test.ts.
 import { describe, expect, it, vi } from 'vitest'
 import {
   fallback,

@@ -176,7 +176,7 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     const result = await harness.run('Go.')
     expect(result).toMatchObject({ status: 'completed', calls: [{ status: 'timeout' }] })
     const account = await store.account(`session:${result.sessionId}`)
-    // Nobody knows its price: 8,192 tokens at 15, and a few that ask.
+    // The cost is estimated: 8,192 output tokens at 15, and a few input tokens.
     expect(account).toMatchObject({ held: 0, spent: 2 * COST + (account?.assumed ?? 0) })
     expect(account?.assumed).toBeGreaterThanOrEqual(122_880)
   })

@@ -1,5 +1,5 @@
-// One budget for a session and its children: whose day it is, where money is asked for that runs out below, and what an allowance
-// does for all who share an account. On both stores. What one session does with its money is money.test.ts.
+// One budget for a session and its children: which day account is charged, where a child without money asks for more, and what
+// an allowance does for every session of an account. On both stores. The money of a single session is money.test.ts.
 import { describe, expect, it, vi } from 'vitest'
 import {
   ask,
@@ -42,7 +42,7 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
     const day = Math.floor(store.now() / DAY_MS)
     expect(await store.account(`day:default:${day}`)).toMatchObject({ limit: 300_000, spent: 3 * cost, held: 0 })
     expect(await store.account(`day:helper:${day}`)).toBeNull()
-    // Another day's worth is not there for whoever is started next.
+    // The next run does not get another day's budget.
     const next = await harness.run('Go.')
     expect(next).toMatchObject({ status: 'limit', limit: 'usd', account: 'day' })
   })

@@ -1,6 +1,6 @@
-// Money through the harness: what is held before a call, what becomes of it, who pays, and what happens when it does not fit.
-// Real HTTP to the chaos server, on both stores. Many runs at once are money-many.test.ts; killed processes money-process.test.ts;
-// children money-tree.test.ts; what nobody tells exactly money-spent.test.ts; models that tools ask money-tools.test.ts.
+// Money through the harness: what is held before a call, how a hold ends, which account pays, and what happens when the budget is
+// too small. Real HTTP to the chaos server, on both stores. Many runs at once are money-many.test.ts; killed processes
+// money-process.test.ts; children money-tree.test.ts; unknown usage money-spent.test.ts; models called by tools money-tools.test.ts.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { overloaded } from '../../src/testing/index.ts'
@@ -231,7 +231,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     const second = make({ dayUsd: TIGHT })
     expect(await second.run('Other.')).toMatchObject({ status: 'limit' })
     expect(await store.account(dayOf(store))).toMatchObject({ limit: 11_000, spent: 2 * COST })
-    // A budget that somebody raised in the code, or took away, counts from the next call on.
+    // A budget that was raised or removed in the code counts from the next call on.
     expect(await make({ dayUsd: 1 }).session(sessionId).run('More.')).toMatchObject({ status: 'completed' })
     expect(await make({ runUsd: 1 }).run('More.')).toMatchObject({ status: 'completed' })
     expect(await make({ dayUsd: TIGHT }).run('More.')).toMatchObject({ status: 'limit' })

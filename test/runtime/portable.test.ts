@@ -166,7 +166,7 @@ describe('a session in a file', () => {
       ['digest', (copy) => (callIn(copy)['tool'] = 'give')],
       ['hash', (copy) => ((Object.values(copy.blobs)[0] as Loose)['data'] = 'AAAA')],
       ['base64', (copy) => ((Object.values(copy.blobs)[0] as Loose)['data'] = '%')],
-      // Nobody said yes.
+      // The call was never approved.
       ['started from asked', (copy) => copy.events.push(after({ type: 'agent.tool_use', call: key }))],
       ['not open', (copy) => copy.events.push(after({ type: 'agent.tool_use', call: '99.0' }))],
       ['over an open call', (copy) => copy.events.push(after({ type: 'run.settled', outcome: { type: 'completed' } }))],

@@ -1,4 +1,4 @@
-// The queue between a run and whoever iterates over its events.
+// The queue between a run and the code that iterates over its events.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'

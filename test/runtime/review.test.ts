@@ -1,5 +1,5 @@
-// What came from elsewhere is looked at again: sessions from files that somebody forged, and approvals that were given for another
-// place. Whatever a file says, nothing of it runs before a person in this store said so, and then by the rules of here and now.
+// Imported state is reviewed again: sessions from forged files, and approvals given for another place. Whatever a file says, none
+// of its calls runs before a person approves it in this store, and then the current local rules apply.
 import { copyFileSync, mkdtempSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -82,7 +82,7 @@ export async function typesIn(session: SessionHandle): Promise<readonly string[]
   return (await session.read()).events.map(({ type }) => type)
 }
 
-/** A store that counts who listens to its sessions. */
+/** A store that counts the watchers of its sessions. */
 export function counted(inner: Store): { readonly store: Store; readonly listening: () => number } {
   let listening = 0
   const watch: Store['watch'] = (session, listener) => {

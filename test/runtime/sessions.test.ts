@@ -109,7 +109,7 @@ describe.each(STORAGES)('a message to a busy session on %s', (storage) => {
     go()
     const result = await session.run()
     expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
-    // Who asks again with the id of a message that was done gets what it came to, and nothing is done again.
+    // Sending the id of a finished message again returns its result and repeats nothing.
     expect(await session.run('one', { id: 'mine' })).toEqual(result)
     expect(await session.run('one', { id: 'mine', when: 'idle' })).toEqual(result)
     expect((await typesIn(session)).filter((type) => type === 'user.message')).toHaveLength(1)
@@ -449,7 +449,7 @@ describe.each(STORAGES)('a decision on %s', (storage) => {
     const first = make([calls('pay 1')], { tools, store })
     const parked = await first.run('Pay one.')
     await first.close()
-    // Whoever drives on has a model that would rather pay more.
+    // The second worker's model asks for a larger payment.
     const session = make([calls('pay 1000'), 'Done.'], { tools, store }).session(parked.sessionId)
     await session.send('Hurry.')
     await session.decide({ callId: parked.pending[0]?.callId ?? '', allow: true, by: 'ana' })

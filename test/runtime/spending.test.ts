@@ -1,5 +1,5 @@
-// What a run and its children spent, as results, cards and lists tell it: at any depth, at once, after failures, interrupts, answers
-// and restarts. Who pays, and what is refused, is money-tree.test.ts.
+// What a run and its children spent, as results, cards and lists report it: at any depth, at once, after failures, interrupts,
+// answers and restarts. Which account pays, and what is refused, is money-tree.test.ts.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Harness, type Result, type Store } from '../../src/index.ts'
 import { askUserTool } from '../../src/tools/people/ask.ts'

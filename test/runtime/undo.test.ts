@@ -1,4 +1,4 @@
-// Undo: what write and edit changed in a run is put back, newest first, and nobody else's change is lost. On real files.
+// Undo: the changes of write and edit in a run are reverted, newest first, and no change by others is lost. On real files.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -40,7 +40,7 @@ describe('the verbs', () => {
   })
 })
 
-/** The same story, whoever has the verbs. */
+/** The same story through any object that has the session verbs. */
 async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
   const session = await sessions.open({ id: 's' })
   const asked = await session.run('Pay 5.')

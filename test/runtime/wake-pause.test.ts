@@ -1,11 +1,11 @@
-// A session that waits for somebody outside: what it looks like meanwhile, which answers are taken, and what an interrupt clears.
+// A session that waits for an outside answer: what it looks like meanwhile, which answers are taken, and what an interrupt clears.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Fault, type Result, scripted, type SessionHandle, type Store } from '../../src/index.ts'
 import { calls, make, STORAGES, storeOf, tool, typesIn } from './scene.ts'
 import { asleep } from './wake-stage.ts'
 
-/** Nothing here executes it: somebody outside answers. */
+/** Nothing here executes it: the answer comes from outside. */
 const desk = defineTool({ name: 'desk', description: 'asks the desk', input: z.object({ n: z.number() }) })
 
 const model = (first: ReturnType<typeof calls>) =>

@@ -11,7 +11,7 @@ import { START } from '../contract/fixture.ts'
 
 type Wake = { readonly due: number; readonly key?: string }
 
-/** A session that nobody has said anything to, with wakes at these times. */
+/** A session without any message, with wakes at these times. */
 export async function asleep(store: Store, session: string, wakes: readonly Wake[], agent = AGENT): Promise<void> {
   const at = store.now()
   const bodies: OwnerBody[] = [
@@ -26,7 +26,7 @@ export async function asleep(store: Store, session: string, wakes: readonly Wake
   await store.commit([{ session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card }])
 }
 
-/** Said by somebody who does not drive. */
+/** A message through the inbox, from outside of the worker that drives the session. */
 export async function say(store: Store, session: string, text: string): Promise<void> {
   const parts = [{ type: 'text', text }] as const
   const events = [{ type: 'user.message', id: text, parts, when: 'next' }] as const

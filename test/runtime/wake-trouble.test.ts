@@ -162,7 +162,7 @@ describe('trouble', () => {
       await asleep(store, id, [])
       await say(store, id, 'hello')
     }
-    // Their worker was lost, and nobody knows which of them it was.
+    // Their worker was lost, and it is unknown which of the sessions killed it.
     for (const id of suspects) await store.claim(id, 'lost', 1_000)
     clock.advance(1_000)
     const now = new Set<string>()
@@ -261,7 +261,7 @@ describe('a heartbeat', () => {
       expect(seen[0]?.aborted).toBe(true)
       expect(commits).toBe(before)
       expect((await typesIn(harness.session('s'))).at(-1)).toBe('agent.tool_use')
-      // Nobody says that it is still his: the session is there for whoever comes.
+      // The lease has ended, so the session is due for any worker.
       expect(await inner.due(9)).toEqual(['s'])
     },
   )

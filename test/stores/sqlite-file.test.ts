@@ -1,4 +1,4 @@
-// Where an SQLite store may live, who may read it, and which SQLite it accepts.
+// Where an SQLite store may live, its file permissions, and which SQLite versions it accepts.
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-// Who may import whom, which files are dead, and how tools stay apart. It does not look inside functions: code.ts does.
+// Which areas may import which, which files are dead, and how tools stay apart. It does not look inside functions: code.ts does.
 import { importsOf, resolveImport, type SourceFile, type Violation, violation } from './source.ts'
 
 /**

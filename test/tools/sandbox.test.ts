@@ -243,7 +243,7 @@ describe('a confined command (needs bubblewrap)', () => {
 
 describe('a confined command that takes all it can get (needs bubblewrap)', () => {
   const few = { processesMax: 64, memoryBytesMax: 2 ** 30, fileBytesMax: 2 ** 20 }
-  // Linux counts no processes of root, so root tries it as nobody.
+  // Linux does not limit the processes of root, so root runs it as another user.
   const isRoot = process.getuid?.() === 0
   const noOther = noBubblewrap || (isRoot && !existsSync('/usr/bin/setpriv'))
 
