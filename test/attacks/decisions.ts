@@ -67,7 +67,7 @@ const CASES: readonly Case[] = [
   }),
   deciding('decides when it is too late', async (world) => {
     const desk = await Desk.open(world, EVIL, ask(world.defended ? { expiresMs: 20 } : {}))
-    const { callId, digest = '' } = await desk.first().catch(() => ({ callId: '4.0', digest: '' }))
+    const { callId, digest } = await desk.proposed()
     await sleep(50)
     await desk.decide({ callId, allow: true, by: 'eve' })
     await desk.forge(callId, digest)

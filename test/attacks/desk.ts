@@ -14,6 +14,7 @@ import {
   type Store,
   type Tool,
 } from '../../src/index.ts'
+import { callKey } from '../../src/kernel/event.ts'
 import type { World } from './world.ts'
 
 export type Pending = Result['pending'][number]
@@ -68,6 +69,13 @@ export class Desk {
     const [first] = await this.pending()
     if (!first) throw new Error('nothing is pending')
     return first
+  }
+
+  /** The first call in the log, whether it still waits or not. */
+  async proposed(): Promise<{ readonly callId: string; readonly digest: string }> {
+    const reply = (await this.session.read()).events.find((event) => event.type === 'agent.message')
+    if (!reply) throw new Error('nothing is proposed')
+    return { callId: callKey(reply.seq, 0), digest: reply.calls[0]?.digest ?? '' }
   }
 
   /** Refused or not: only what happens counts. */

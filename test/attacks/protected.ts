@@ -10,14 +10,13 @@ import type { World } from './world.ts'
 const OURS = 'ours\n'
 
 /** Every name is tried; each way to write it only with these, of every kind some. */
-// biome-ignore format: a list
 const SAMPLE = [
-  '.gitconfig', '.gitmodules', '.config/git', '.githooks', '.husky', '.vscode', '.idea', '.npmrc', '.envrc', '.ssh',
-  '.mcp.json', '.terret', 'terret.json', '.config/terret', '.local/share/terret', 'Library/Application Support/terret',
-  '.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.bash_aliases', '.profile',
-  '.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.config/fish',
-  '.config/autostart', '.config/systemd', 'Library/LaunchAgents',
-]
+  '.gitconfig, .gitmodules, .config/git, .githooks, .husky, .vscode, .idea, .npmrc, .envrc, .ssh',
+  '.mcp.json, .terret, terret.json, .config/terret, .local/share/terret, Library/Application Support/terret',
+  '.bashrc, .bash_profile, .bash_login, .bash_logout, .bash_aliases, .profile',
+  '.zshrc, .zshenv, .zprofile, .zlogin, .zlogout, .config/fish',
+  '.config/autostart, .config/systemd, Library/LaunchAgents',
+].flatMap((line) => line.split(', '))
 const OTHERS = PROTECTED.filter((name) => !SAMPLE.includes(name))
 
 /** A file below each protected name: some are folders. */

@@ -238,10 +238,30 @@ function stale(error: unknown): void {
   if (!known) throw error
 }
 
-// biome-ignore format: a list
 const ODD: readonly unknown[] = [
-  '', '5s', 'Once', Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY, 2 ** 60, null, true, false, [], [null], [5], {}, { a: 1 },
-  nothing, 1n, Symbol('s'), new Map(), new Date(0), new Error('e'), Object.create(null) as unknown,
+  '',
+  '5s',
+  'Once',
+  Number.NaN,
+  -1,
+  0.5,
+  Number.POSITIVE_INFINITY,
+  2 ** 60,
+  null,
+  true,
+  false,
+  [],
+  [null],
+  [5],
+  {},
+  { a: 1 },
+  nothing,
+  1n,
+  Symbol('s'),
+  new Map(),
+  new Date(0),
+  new Error('e'),
+  Object.create(null) as unknown,
 ]
 const WHOLE: readonly unknown[] = [null, 5, 'text', true, [], nothing, 1n]
 

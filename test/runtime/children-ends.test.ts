@@ -323,8 +323,13 @@ describe('whose question it is', () => {
         root: [
           ask('paint'),
           async (r) => {
-            await parked(`${r.session}~5.0~5.0`)
-            return ask(...wrong.map((session) => ({ task: 'red', session: session || r.session })))
+            const [child = '', grand = ''] = await vi.waitFor(async () => {
+              const below = await childrenOf(store, r.session)
+              expect(below).toHaveLength(2)
+              return below
+            })
+            await parked(grand)
+            return ask(...wrong(r.session, child, grand).map((session) => ({ task: 'red', session })))
           },
           (r) =>
             resultsIn(r)
@@ -339,18 +344,23 @@ describe('whose question it is', () => {
     )
     const parked = (id: string) =>
       vi.waitFor(async () => expect(await store.card(id)).toMatchObject({ due: null, status: 'requires_action' }))
-    let wrong: readonly string[] = ['nobody']
+    let wrong: (...tree: readonly string[]) => readonly string[] = () => ['nobody']
     const other = await harness.open()
     await other.run('Go.')
     const foreign = await childrenOf(store, other.id)
     for (const child of foreign) await parked(child)
     const session = await harness.open()
-    const grand = `${session.id}~5.0~5.0`
-    wrong = [...foreign, '', 'nowhere', `${session.id}~99.0`, `${session.id}~5.0~99.0`, grand]
+    wrong = (root = '', child = '', grand = '') => [...foreign, root, 'nowhere', `${root}~99.0`, `${child}~99.0`, grand]
     const before = await Promise.all(foreign.map(async (child) => (await store.card(child))?.seq))
     const result = await session.run('Go.')
-    expect(await childrenOf(store, session.id)).toEqual([`${session.id}~5.0`, grand])
-    expect(result).toMatchObject({ status: 'completed', text: wrong.map(() => false).join() })
+    const [, grand = '', ...more] = await childrenOf(store, session.id)
+    expect(more).toEqual([])
+    expect(result).toMatchObject({
+      status: 'completed',
+      text: wrong()
+        .map(() => false)
+        .join(),
+    })
     expect(await Promise.all(foreign.map(async (child) => (await store.card(child))?.seq))).toEqual(before)
     expect(ofType(await eventsOf(store, grand), 'user.custom_tool_result')).toEqual([])
   })

@@ -110,7 +110,9 @@ describe.each(STORAGES)('approvals below a root, on %s', (storage) => {
     await expect(foreign.decide({ ...pending!, allow: true, by: 'eve' })).rejects.toMatchObject({
       code: 'invalid_input',
     })
-    await expect(session.answer({ callId: '5.0', content: 'x', sessionId: foreign.id })).rejects.toMatchObject({
+    await expect(
+      session.answer({ callId: pending!.callId, content: 'x', sessionId: foreign.id }),
+    ).rejects.toMatchObject({
       code: 'invalid_input',
     })
     // A session whose id only looks like a child's is not a child.

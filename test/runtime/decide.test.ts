@@ -28,7 +28,7 @@ describe.each(STORAGES)('an interrupt of a session that waits, on %s', (storage)
     expect(await pendingOf(store, session.id)).toEqual([])
     await expect(session.decide({ ...pending!, allow: true, by: 'ana' })).rejects.toMatchObject({
       code: 'decision_stale',
-      message: `Call ${pending!.callId} was stopped: its run was interrupted. Nothing waits for approval.`,
+      message: expect.stringContaining('interrupted') as string,
     })
     await other.close()
     expect(ofType(await eventsOf(store, parked.sessionId), 'user.tool_confirmation')).toEqual([])

@@ -177,17 +177,18 @@ describe('a session in a file', () => {
 
   it('B-PORT-11: a file of another shape is refused with the place that is wrong (AC-41, S0-46)', async () => {
     const value = await paused()
+    const said = `events[${value.events.findIndex(({ type }) => type === 'user.message')}]`
     const cases: readonly (readonly [string, (copy: Copy) => void])[] = [
       ['format', (copy) => (copy['format'] = 'transcript')],
       ['version must be 1', (copy) => (copy['version'] = 2)],
       ['extra is not known', (copy) => (copy['extra'] = 1)],
       ['events is missing', (copy) => Reflect.deleteProperty(copy, 'events')],
       ['events must be a list', (copy) => Object.assign(copy, { events: {} })],
-      ['events[1].when is missing', (copy) => delete eventIn(copy, 'user.message')['when']],
-      ['events[1].id must be', (copy) => (eventIn(copy, 'user.message')['id'] = '')],
-      ['events[1].more is not known', (copy) => (eventIn(copy, 'user.message')['more'] = 1)],
+      [`${said}.when is missing`, (copy) => delete eventIn(copy, 'user.message')['when']],
+      [`${said}.id must be`, (copy) => (eventIn(copy, 'user.message')['id'] = '')],
+      [`${said}.more is not known`, (copy) => (eventIn(copy, 'user.message')['more'] = 1)],
       [
-        'events[1].parts[0].text must be a text',
+        `${said}.parts[0].text must be a text`,
         (copy) => (eventIn(copy, 'user.message')['parts'] = [{ type: 'text', text: 1 }]),
       ],
       ['does not know', (copy) => (eventIn(copy, 'user.message')['type'] = 'user.wish')],
