@@ -151,7 +151,7 @@ export function describeRemoval(make: MakeFixture): void {
       await forked(store, 'fork', 'root~1.0')
       await forked(store, 'fork-2', 'fork')
       expect(await outcome(store.remove('root', 'ann'))).toBe('conflict')
-      await expect(store.remove('root', 'ann')).rejects.toThrow('Session fork was forked from session root~1.0')
+      await expect(store.remove('root', 'ann')).rejects.toThrow(/\bfork\b.*root~1\.0/)
       expect(await outcome(store.remove('fork', 'ann'))).toBe('conflict')
       for (const session of ['fork-2', 'fork', 'root']) expect(await outcome(store.remove(session, 'ann'))).toBe('ok')
       expect(await outcome(forked(store, 'fork-3', 'root'))).toBe('session_missing')

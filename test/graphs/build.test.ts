@@ -179,7 +179,7 @@ describe('a graph that cannot work', () => {
       ['a', END],
     ] as const
     const one = graph({ name: 'one', nodes: { a: nothing() }, edges: ends })
-    expect(() => withGraphs([one, one])).toThrow('There is an agent "one" already')
+    expect(() => withGraphs([one, one])).toThrow('agent "one"')
     expect(() => withGraphs([one], { subagents: { one: { description: 'x' } } })).toThrow('already')
     const child = agentNode({ agent: 'writer', task: () => 'write', take: (draft) => ({ draft }) })
     const parent = graph({ name: 'parent', nodes: { a: child }, edges: ends })

@@ -180,7 +180,7 @@ describe('Messages: what goes wrong in a stream', () => {
 
   it('B-MESSAGES-24: without the provider’s own end, or with an event that cannot be read, no call comes out of it', () => {
     const cut = { type: 'failure', class: 'network', retryable: true, partial: 'I delete it.' }
-    expect(play('cut-off').reply).toMatchObject({ ...cut, message: 'The stream ended before the reply was complete.' })
+    expect(play('cut-off').reply).toMatchObject(cut)
     expect(hear([]).reply).toMatchObject({ class: 'network' })
     const damaged = [
       ...send(...said(0, 'so')),

@@ -1,7 +1,8 @@
 // Forks: a new session that goes on from an event of another, without a copy and without a trace in it.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Event, Fault, Harness, memory, type Script, scripted, type Store } from '../../src/index.ts'
+import { defineTool, type Event, Harness, memory, type Script, scripted, type Store } from '../../src/index.ts'
+import { callKey } from '../../src/kernel/event.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { readTranscript } from '../../src/view/history.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
@@ -90,7 +91,8 @@ describe('a fork', () => {
       },
     })
     await expect(readTranscript(ring, { id: second.id, upTo: 1 })).rejects.toMatchObject({ code: 'session_damaged' })
-    await expect(exportSession(ring, second.id)).rejects.toMatchObject({ code: 'session_damaged' })
+    const ringed = { code: 'invalid_input', message: expect.stringContaining('forked from itself') as string }
+    await expect(exportSession(ring, second.id)).rejects.toMatchObject(ringed)
   })
 })
 

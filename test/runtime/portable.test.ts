@@ -318,7 +318,10 @@ describe('a session in a file', () => {
       message: expect.stringContaining('waits for a child') as unknown,
     })
     const child = (await store.list({ limit: 10 })).map((card) => card.session).find((id) => id.includes('~')) ?? ''
-    await expect(exportSession(store, child)).rejects.toThrow('is a child of session top')
+    await expect(exportSession(store, child)).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringContaining('child of session top') as string,
+    })
     expect((await exportSession(store, child, { partial: true })).session).toBe(child)
     expect((await exportSession(store, 'top')).session).toBe('top')
   })

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Fault, Harness, type Script, scripted, sqlite, type Store, type UndoneCall } from '../../src/index.ts'
+import { Harness, type Script, scripted, sqlite, type Store, type UndoneCall } from '../../src/index.ts'
 import { fileTools } from '../../src/tools/index.ts'
 
 let root = ''
@@ -164,7 +164,7 @@ describe('undo of a run', () => {
       if (events.filter((event) => event.type === 'model.started').length === 3) break
       await new Promise((resolve) => setImmediate(resolve))
     }
-    await expect(session.undo()).rejects.toThrow(Fault)
+    await expect(session.undo()).rejects.toMatchObject({ code: 'session_busy' })
     await session.interrupt()
   })
 })

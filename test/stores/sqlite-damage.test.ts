@@ -185,7 +185,7 @@ describe('a file that is no store of ours', () => {
     copyFileSync(await makeLog(), file)
     truncateSync(file, statSync(file).size / 2)
     expect(await outcome(create(open(file), 't'))).toBe('store_damaged')
-    await expect(open(file).read('s', 0)).rejects.toThrow('Restore it from a backup')
+    await expect(open(file).read('s', 0)).rejects.toThrow('backup')
   })
 
   it("B-STORE-85: another program's database is refused and left as it is", async () => {
