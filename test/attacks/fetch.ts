@@ -70,7 +70,7 @@ function tool(world: World, { webs, approval = 'auto', naive = {}, ...more }: Se
     : careless(options.resolve, naive)
 }
 
-/** It looks at the text of a URL, if at anything, and then goes wherever that leads: with its cookies, and to the end of every body. */
+/** Checks the text of a URL at most, then follows it anywhere: with its cookies, and to the end of every body. */
 function careless(
   resolve: NonNullable<WebFetchOptions['resolve']>,
   { approval = () => 'auto', look = false }: NonNullable<Setting['naive']>,
@@ -85,7 +85,7 @@ function careless(
       const jar: string[] = []
       for (let at = new URL(url), from = ''; ; ) {
         if (at.protocol === 'file:') return readFile(at, 'utf8')
-        // Looked up once to look at it, and once more to go there.
+        /** Resolved once for the check, and once more for the connection. */
         if (look) await resolve(at.hostname)
         const response = await send(at, resolve, { referer: from, cookie: jar.join('; ') }, signal)
         jar.push(...(response.headers['set-cookie'] ?? []))

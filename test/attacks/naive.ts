@@ -1,5 +1,5 @@
-// Tools as they are often written: each lacks one defence, and controls use it in the place of the real one.
-// Nothing here is a model for anything; nothing here runs outside of a world made for it.
+// Tools as they are often written: each lacks one defence, and the controls use it instead of the real tool.
+// Do not copy anything from here; nothing here runs outside of a world made for it.
 import { spawn } from 'node:child_process'
 import { createReadStream, mkdirSync, readFileSync, realpathSync } from 'node:fs'
 import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'

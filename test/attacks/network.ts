@@ -148,7 +148,7 @@ function family(name: string, socket: string): Case {
   }
 }
 
-/** The network is there for whom a person lets have it, however the wish is written and whatever rules allow. */
+/** Only a command that a person gave the network to has it, however it is requested and whatever the rules allow. */
 function unasked(name: string, more: Json): Case {
   return {
     name: `asks for the network ${name}, and nobody is asked`,

@@ -157,7 +157,7 @@ function rewritten(name: string, changed = 'body'): Case {
         db.exec(`DROP TRIGGER events_keep; DROP TRIGGER events_stay; UPDATE events SET body = ${body}`)
         if (world.defended) return
         resum(db, session)
-        // Nor could it be told without the mark beside the file.
+        // Without the mark beside the file the change could not be noticed either.
         rmSync(join(world.root, 'sessions.db-mark'), { force: true })
       }),
     harmed: sentEvil,

@@ -43,7 +43,7 @@ export class World {
   /** A twin of the workspace by prefix. */
   readonly outside = join(this.root, 'ws-evil')
   readonly home = join(this.root, 'home')
-  /** Digits that no other process has in its command line, as long as one says `sleep` with them. */
+  /** Digits that no other process has in its command line: `sleep` with them marks a process of this world. */
   readonly mark = `7${process.pid}${String(++worlds).padStart(5, '0')}`
   readonly secret = `canary-${this.mark}-secret`
   /** Everything the model was shown, and everything that was written to the log. */

@@ -1,4 +1,4 @@
-// Sessions that are taken out: one by name, or the old ones, with all that is kept of them, and never one that is still of use.
+// Removing sessions: one by name, or the old ones, with everything kept of them, and never one that is still needed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

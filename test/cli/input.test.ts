@@ -1,4 +1,4 @@
-// What is given wrongly: each a line that says what to do, an exit code from the table, and nothing lost.
+// Wrong input: each case gives a line that says what to do, an exit code from the table, and loses nothing.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// One process for many lines of the command that drive nothing: a start of its own is most of what such a line takes.
-// Not for what is driven, stopped, or watched.
+// One process for many command lines that drive nothing: starting a process is most of the cost of such a line.
+// Not for lines that drive, are stopped, or are watched.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-// `terret worker` and a session that takes every process with it that drives it: real processes, really killed.
+// `terret worker` and a session that kills every process that drives it: real processes, really killed.
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -15,7 +15,7 @@ const PILL = `if (process.env.PILL === 'poison') {
   setInterval(() => {}, 1_000)
 }`
 
-/** A folder in which every driver is killed before it has written anything, and one in which none is. */
+/** A folder in which every driver is killed before it writes anything, and another in which none is. */
 async function poisoned(script: ChaosScript): Promise<string> {
   const command = stage.write('pill.cjs', PILL)
   const mcp = { pill: { command: process.execPath, args: [command], env: { PILL: '${OPENAI_API_KEY}', SIGN: sign() } } }
@@ -38,7 +38,7 @@ function timePasses(): void {
 
 const sign = (): string => join(stage.folder, '..', 'sign')
 
-/** To its end, which comes with the sign if that is given. */
+/** Runs to its end; killed when the sign appears. */
 async function driven(args: readonly string[], options = {}): Promise<Ended> {
   rmSync(sign(), { force: true })
   const { child, ended } = stage.start(args, options)

@@ -63,7 +63,7 @@ export class Appender<Line> {
   }
 
   add(line: Line): void {
-    // The newline in front keeps a line that a kill tore apart from spoiling the next writer's.
+    // The newline in front separates it from a line that a kill cut short.
     const bytes = Buffer.from(`\n${JSON.stringify(line)}\n`)
     if (writeSync(this.#fd, bytes) !== bytes.length) throw new Error('evidence was written only in part')
   }
@@ -107,7 +107,7 @@ export function readLines<Line>(path: string): readonly Line[] {
   }
 }
 
-/** A line that a kill tore says nothing: its writer died before it went on. */
+// A line cut short by a kill says nothing: its writer died before it went on.
 function parseLines<Line>(lines: readonly string[]): readonly Line[] {
   return lines.flatMap((line): readonly Line[] => {
     if (line === '') return []

@@ -223,7 +223,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
     more: 'outputTokensMax temperature providerOptions prices',
     call: (options) => fromAiSdk(sdk, options),
   },
-  // Listening is not tried with values that cannot be known to be wrong.
+  // The options for listening are left out: some odd values would be valid there.
   startChaos: { good: { script: ['hi'], strict: false }, more: '', call: (options) => startChaos(options) },
   'a chaos reply': {
     good: { text: 't' },

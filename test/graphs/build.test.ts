@@ -1,4 +1,4 @@
-// What is said about a graph before it runs: what is wrong with it, what its types hold, and how it is drawn.
+// A graph before it runs: what is wrong with it, what its types enforce, and how it is drawn.
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../src/index.ts'
 import { append, command, END, last, START, send, toJson, toMermaid, withState } from '../../src/graphs/index.ts'

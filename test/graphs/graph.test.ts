@@ -81,7 +81,7 @@ describe('a run of a graph', () => {
       const refused = await runOf(line(), input)
       expect(failureIn(refused.result)).toContain(text)
       expect((await pointIn(refused.session)).state).toEqual({ topic: '', facts: [], total: 0 })
-      // Nothing is spoilt: the next input begins.
+      // Nothing is broken: the next input starts a new pass.
       expect(await refused.session.run({ topic: 'sun' })).toMatchObject({ output: { topic: 'sun is planned' } })
     }
   })
@@ -332,7 +332,7 @@ describe('a graph that cannot go on', () => {
     const { result, session } = await runOf(wild, { topic: 'mine' })
     expect(failureIn(result)).toContain('InvalidGoto: node "a" goes to "nowhere"')
     expect((await pointIn(session)).state).toMatchObject({ topic: 'mine' })
-    // Also a node that is there, if the drawing does not say so.
+    // The same for an existing node that the graph does not list as a target.
     goto = 'c'
     expect(failureIn(await session.run({ retry: true }))).toContain('goes to "c"')
     goto = 'b'

@@ -1,4 +1,4 @@
-// One node over many items: which of them run, what their results come to, and what one that fails does to the others.
+// One node over many items: which items run, how their results are combined, and what a failing item does to the others.
 import { describe, expect, it } from 'vitest'
 import { append, END, last, type MapPolicy, START, withState } from '../../src/graphs/index.ts'
 import { standing } from '../../src/graphs/node-status.ts'

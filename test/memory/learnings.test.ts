@@ -236,7 +236,7 @@ describe('learnings', () => {
     const again = closing(openMemory({ file, store }))
     expect(await again.list('a')).toMatchObject([{ title: 'Another' }])
     await expect(again.forget('a', 's1:2')).rejects.toMatchObject({ code: 'invalid_input' })
-    // Nothing of what it said is kept in order to forget it.
+    // Nothing of the text is kept in order to remember that it is forgotten.
     expect(readFileSync(`${file}.forgotten`, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/)
   })
 

@@ -14,7 +14,7 @@ function note(line: string): void {
   closeSync(fd)
 }
 
-/** Says where it is and goes no further, if this is where it is to be killed. */
+/** At the place where it is to be killed: prints the place and waits. */
 function stopAt(here: string): Promise<void> | undefined {
   if (place !== here) return undefined
   process.stdout.write(`${here}\n`)

@@ -1,5 +1,5 @@
-// How children end when they do not simply answer: failures, limits, interrupts, questions, and words that come late. The parent
-// gets one honest result, and goes on.
+// How children end when they do not simply answer: failures, limits, interrupts, questions, and late messages. The parent gets one
+// honest result, and goes on.
 import { tmpdir } from 'node:os'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
@@ -196,7 +196,7 @@ function answerTo(text: string): (r: Request) => ReturnType<typeof ask> {
   }
 }
 
-/** What a child that asked makes of the answer. */
+/** What a child that asked says when it has its answer. */
 const heed: Line = (r) => `So it is ${resultsIn(r).at(-1)?.content}.`
 
 describe.each(STORAGES)('a child that asks, on %s', (storage) => {

@@ -60,7 +60,7 @@ describe('a yes and a no of this run', () => {
     expect(d).not.toHaveProperty('covered')
     const stale = session.decide({ callId: d?.callId ?? '', allow: true, by: 'terret', under })
     await expect(stale).rejects.toMatchObject({ code: 'decision_stale' })
-    // What came too late has not taken the place of a decision.
+    // A late decision did not replace the first one.
     await session.decide({ callId: d?.callId ?? '', allow: true, by: 'ana' })
     expect((await session.run()).status).toBe('completed')
     expect(ran).toEqual(['a', 'b', 'd'])

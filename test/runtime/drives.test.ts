@@ -22,7 +22,7 @@ describe.each(STORAGES)('a harness with drives: false on %s', (storage) => {
     expect(ran).toEqual([])
     expect(await drives.session(id).run()).toMatchObject({ status: 'completed', text: 'Paid.' })
     expect(ran).toEqual(['pay 1'])
-    // What the owner alone may write it writes as the owner, for a moment.
+    // For an event that only the owner may write, it takes the lease for a moment.
     const fork = await outside.fork()
     expect(await outside.undo()).toEqual([])
     await fork.close()

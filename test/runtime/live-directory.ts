@@ -29,7 +29,7 @@ export class Directory implements Pick<Store, 'announce' | 'address' | 'watch'> 
     return () => void this.#listeners.delete(listener)
   }
 
-  /** As a commit of another process is heard of. */
+  /** Announces events as if another process had committed them. */
   grow(news: readonly Event[] | null = null): void {
     for (const listener of this.#listeners) listener(news)
   }

@@ -59,7 +59,7 @@ describe('live deltas of another process', () => {
     first.child.kill('SIGKILL')
     await once(first.child, 'exit')
     const looks = directory.looks
-    // The lease of the dead still lives, so the store still names it.
+    // The dead worker's lease has not ended yet, so the store still names it as the owner.
     directory.grow()
     await vi.waitFor(() => expect(directory.looks).toBeGreaterThan(looks), quick)
     const second = await drive()

@@ -31,7 +31,7 @@ import {
 const DAY_MS = 86_400_000
 const PRICE: Price = { input: 2, output: 10 }
 const HOSTED = { prices: { 'anthropic:*': PRICE }, outputTokensMax: 1_000 }
-/** A thousand tokens of an answer, and a few characters that ask. */
+/** A thousand output tokens, and a few input characters. */
 const HOLD_MIN = 10_000
 const USAGE = { inputTokens: 100, outputTokens: 50 }
 const COST = 700
@@ -54,7 +54,7 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
     const { held = 0 } = (await store.account(dayOf(store))) ?? {}
     expect(held).toBeGreaterThan(HOLD_MIN)
     await session.interrupt()
-    // What it may have cost is an estimate; the account is on the safe side.
+    // The cost in the result is an estimate; the account counts the full hold.
     expect(await running).toMatchObject({ status: 'interrupted', cost: expect.any(Number) as number })
     expect(await store.account(dayOf(store))).toMatchObject({ held: 0, spent: held, assumed: held })
     const [failed] = ofType(await eventsOf(store, session.id), 'model.failed')

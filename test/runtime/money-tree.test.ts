@@ -18,10 +18,10 @@ import {
 const WAIT = { timeout: 10_000, interval: 20 }
 const DAY_MS = 86_400_000
 const cost = 60_000
-/** Two that cost so much leave nothing of $0.25. */
+/** Two calls at this cost use up $0.25. */
 const MOST = 100_000
 
-/** How an account stands that does not cover a call. */
+/** An account that does not cover one more call. */
 function shortOf(limit: number) {
   return { limit, spent: expect.any(Number) as number, held: 0, needed: expect.any(Number) as number }
 }
@@ -133,7 +133,7 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
     await vi.waitFor(async () => expect(await endsOf(store, mine)).toEqual(['limit', 'completed']), WAIT)
     expect(await endsOf(store, dig)).toEqual([])
     open()
-    // The one that was at work all the time began when there was less.
+    // The child that was at work all the time began with less money.
     expect(await running).toMatchObject({ status: 'completed' })
     expect(await store.account(`tree:${session.id}`)).toMatchObject({ limit: 1_250_000, held: 0 })
   })

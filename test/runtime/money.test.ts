@@ -29,7 +29,7 @@ import { observed } from './stage.ts'
 const DAY_MS = 86_400_000
 const PRICE: Price = { input: 2, output: 10 }
 const HOSTED = { prices: { 'anthropic:*': PRICE, 'openai:*': PRICE, 'openrouter:*': PRICE }, outputTokensMax: 1_000 }
-/** A thousand tokens of an answer, and a few characters that ask. */
+/** A thousand output tokens, and a few input characters. */
 const HOLD_MIN = 10_000
 const USAGE = { inputTokens: 100, outputTokens: 50 }
 const COST = 700
@@ -208,7 +208,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     for (const usd of [undefined, 0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e-9]) {
       await expect(raise(usd)).rejects.toMatchObject({ code: 'invalid_input' })
     }
-    // Two people at once: one of them is late, and what both allow is not added up.
+    // Two people approve at once: one of them is too late, and their amounts are not added up.
     const both = await Promise.allSettled([raise(0.02), raise(0.02)])
     expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await session.run()).toMatchObject({ status: 'completed' })

@@ -25,7 +25,7 @@ function desk(script: Script, options: Parameters<typeof makeDesk>[1] = {}): Des
   return made
 }
 
-/** Exported while it waits for a yes. */
+/** Exported while it waits for an approval. */
 async function paused(): Promise<Portable> {
   const { harness, store } = desk(ASKS)
   const session = await harness.open({ id: 'buyer' })
@@ -422,7 +422,7 @@ describe('a fork in a file', () => {
 })
 
 describe('a file from anybody', () => {
-  /** Numbers that only look random, so that a failure can be seen again. */
+  // Pseudo-random numbers, so that a failure can be reproduced.
   function* numbers(seed: number): Generator<number, never> {
     for (let state = seed; ; ) {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0

@@ -1,4 +1,4 @@
-// Rerun of sessions that had children: each session of the tree goes by its own log. What a rerun is otherwise is replay.test.ts.
+// Rerun of sessions that had children: each session of the tree follows its own log. Rerun in general is replay.test.ts.
 import { describe, expect, it, vi } from 'vitest'
 import { type Event, memory, type Store } from '../../src/index.ts'
 import { callKey } from '../../src/kernel/event.ts'

@@ -1,5 +1,5 @@
-// What a run comes to, as its caller gets it: the ends and how they are told apart, what is counted, and what was said. How runs end
-// is settle.test.ts; that failures are classified right is classify.test.ts.
+// The result of a run, as its caller gets it: the kinds of end and how to tell them apart, the counts, and the text. How runs end
+// is settle.test.ts; the classes of failures are classify.test.ts.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'

@@ -55,7 +55,7 @@ function cutAfter(copy: Copy, type: Event['type']): void {
   copy.events.length = copy.events.findIndex((event) => event.type === type) + 1
 }
 
-/** Exported while it waits for a yes. */
+/** Exported while it waits for an approval. */
 async function parked(tools: readonly Tool[] = [payTool([])], script: Script = ASKS): Promise<Portable> {
   const store = memory()
   await (await harnessOf(script, { store, tools }).open({ id: 'buyer' })).run('Pay 5.')
@@ -68,7 +68,7 @@ function append(copy: Copy, body: object): void {
   copy.events.push({ seq: seq + 1, at, epoch: 1, ...body } as Event)
 }
 
-/** As a person elsewhere would have said it. */
+/** An approval as a person in another store would have given it. */
 function approve(copy: Copy): void {
   const { digest } = callIn(copy)
   append(copy, {

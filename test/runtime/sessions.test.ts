@@ -233,12 +233,12 @@ describe('steering', () => {
     await first.close()
     const session = make([said, 'Again.'], { tools: [slow], store: open(file) }).session(id)
     expect(await session.run()).toMatchObject({ stopReason: 'paused' })
-    // What is to come later does not end the pause.
+    // A message for later does not end the pause.
     await session.send('later', { when: 'after' })
     expect(await session.run()).toMatchObject({ stopReason: 'paused' })
     expect(ran).toEqual(['slow 1'])
     await session.steer([{ type: 'resume' }])
-    // A second harness has a tool of its own that was let go long ago.
+    // The tool's gate was opened above, so it does not wait again.
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Again.' })
     expect(ran).toEqual(['slow 1', 'slow 2'])
   })

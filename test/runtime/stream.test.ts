@@ -1,5 +1,5 @@
-// Streams of a session: what readers get and when, whose leaving changes what, and that nothing is left behind. The queue between
-// is queue.test.ts, deltas across processes are live-*.test.ts, children are children.test.ts.
+// Streams of a session: what readers get and when, what changes when a reader leaves, and that nothing is left behind. The queue
+// in between is queue.test.ts, deltas across processes are live-*.test.ts, children are children.test.ts.
 import { describe, expect, it } from 'vitest'
 import { type Model, memory, type RunStream, type Script, type StreamEvent } from '../../src/index.ts'
 import { makeFile, open } from '../stores/folder.ts'
@@ -26,7 +26,7 @@ const heard = (events: readonly StreamEvent[]) =>
   events.flatMap((event) => (event.type === 'delta' ? [event.text] : [])).join('')
 const upTo = (last: number, from = 1) => Array.from({ length: last - from + 1 }, (_, i) => from + i)
 
-/** Says a sentence in two halves, and the second when it is let. */
+/** Says a sentence in two halves; the second half waits for the test. */
 function speaker(): { model: Model; spoke: Moment; go: () => void } {
   const spoke = moment()
   const gate = moment()

@@ -58,7 +58,7 @@ it('B-WAKE-60: a session that kills every worker is quarantined after five, by a
   for (let i = 0; i < 6; i++) {
     await asleep(store, `good ${i}`, [])
     await say(store, `good ${i}`, 'note')
-    // Until the lease of the one before has ended there is nothing to find but the healthy one.
+    // Until the last worker's lease has ended, only the healthy session can be found.
     said.push((await lines(start({ leaseMs: 400, idleMs: 1_200 }))).slice(1).join())
   }
   expect(said).toEqual([
@@ -71,7 +71,7 @@ it('B-WAKE-60: a session that kills every worker is quarantined after five, by a
     due: null,
   })
   expect((await store.read('poison', 0)).events.map(({ type }) => type)).toEqual(['session.created', 'user.message'])
-  // Those that were in the same process when it died are not to blame.
+  // Sessions that were in the same process when it died are not blamed.
   for (let i = 0; i < 6; i++) {
     const card = await store.card(`good ${i}`)
     expect(card).toMatchObject({ outcome: 'completed' })

@@ -20,7 +20,7 @@ export async function asleep(store: Store, session: string, wakes: readonly Wake
   ]
   const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))
   const state = events.reduce(fold, EMPTY)
-  // As its owner left it, before the first of them was due.
+  // The card as its owner left it, before the first wake was due.
   const now = Math.min(at, ...wakes.map(({ due }) => due - 1))
   const card = cardOf(session, state, next(state, { now, epoch: 0 }))
   await store.commit([{ session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card }])
@@ -44,7 +44,7 @@ export function changed(inner: Store, members: (inner: Store) => Partial<Store>)
   })
 }
 
-/** A store in which no attempt gets far with these sessions, and which counts how often one tried. */
+/** A store in which every attempt on these sessions fails early. Counts the attempts. */
 export function poisoned(inner: Store, sessions: Set<string>): { readonly store: Store; readonly tries: string[] } {
   const tries: string[] = []
   const store = changed(inner, () => ({
@@ -97,7 +97,7 @@ export class HandClock implements Clock {
   }
 }
 
-/** Everything that can happen without the clock has happened. */
+/** Waits until everything has happened that can happen without the clock. */
 export async function quiet(): Promise<void> {
   for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -14,7 +14,7 @@ async function scene(storage: 'memory' | 'sqlite', worker: { attemptsMax?: numbe
   const { store, tries } = poisoned(storeOf(storage, clock), sick)
   await asleep(store, 'bad', [])
   await say(store, 'bad', 'hello')
-  /** Each time in a new worker: what is remembered is remembered by the store. */
+  /** A new worker each time: the store alone remembers. */
   const work = async (): Promise<void> => {
     const harness = make(DONE, { store, clock, worker })
     await harness.work({ idleMs: 0 })
@@ -68,7 +68,7 @@ describe.each(STORAGES)('a session whose attempts throw, on %s', (storage) => {
     expect(await trouble()).toMatchObject({ attempts: 1, until: null })
     expect(tries).toHaveLength(3)
     sick.clear()
-    // Whatever was wrong with it is mended.
+    // The cause of the trouble is fixed.
     expect(await harness.wake('bad')).toMatchObject({ type: 'rested' })
     expect(await trouble()).toBeUndefined()
     expect(await store.card('bad')).toMatchObject({ outcome: 'completed' })

@@ -171,7 +171,7 @@ describe('a worker', () => {
       over = worked
     })
     await quiet()
-    // It comes due in the very moment in which the worker would go.
+    // It becomes due at the very moment when the worker would end.
     await asleep(store, 's', [{ due: clock.time + 1_000 }])
     await quiet()
     clock.advance(1_000)
