@@ -85,7 +85,7 @@ function careless(
       const jar: string[] = []
       for (let at = new URL(url), from = ''; ; ) {
         if (at.protocol === 'file:') return readFile(at, 'utf8')
-        /** Resolved once for the check, and once more for the connection. */
+        // Resolved once for the check, and once more for the connection.
         if (look) await resolve(at.hostname)
         const response = await send(at, resolve, { referer: from, cookie: jar.join('; ') }, signal)
         jar.push(...(response.headers['set-cookie'] ?? []))

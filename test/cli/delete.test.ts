@@ -98,7 +98,7 @@ describe('delete', () => {
     expect((await stage.terret('inspect', 'latest')).code).toBe(6)
   })
 
-  it('B-CLI-101: where nobody can be asked, delete and prune want --yes, say what would be lost, and take nothing', async () => {
+  it('B-CLI-101: where no person can be asked, delete and prune want --yes, say what would be lost, and take nothing', async () => {
     await old('s')
     for (const [args, text] of [
       [
@@ -148,7 +148,7 @@ describe('delete', () => {
     expect(await longAgo(0, (store) => store.list({ root: 'root', limit: 9 }))).toEqual([])
   })
 
-  it('B-CLI-103: whoever follows a session that is removed is told that it is gone', async () => {
+  it('B-CLI-103: a follower of a session that is removed is told that it is gone', async () => {
     const { session } = (await stage.json('run', ...offline, 'One.')) as Ran
     const tail = stage.start(['tail', session])
     await tail.says('run.settled')

@@ -85,7 +85,7 @@ describe('a question for several people', () => {
     expect(existsSync(join(stage.folder, 'a'))).toBe(false)
   })
 
-  it('B-POLICY-20: what was approved runs, also when it is gone on with where nobody can be asked', async () => {
+  it('B-POLICY-20: an approved call runs, also when the session is resumed where no person can be asked', async () => {
     await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) })
     await stage.terret('run', 'Write.')
     await stage.terret('approve', 'latest')

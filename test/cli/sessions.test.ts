@@ -164,7 +164,7 @@ describe('decisions', () => {
     expect((await stage.terret('approve', 'latest', 'budget', '--usd', '5')).code).toBe(9)
   })
 
-  it('B-MONEY-34: pending shows the sessions that wait for money, until somebody allows more', async () => {
+  it('B-MONEY-34: pending shows the sessions that wait for money, until a person allows more', async () => {
     await scriptedBy(['Done.'])
     const { url } = provider.chaos ?? { url: '' }
     const paid = { openai: { baseUrl: `${url}/v1`, protocol: 'chat' } }

@@ -203,7 +203,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     )
   })
 
-  it('B-TALK-6: "y" is no word for the next write, whoever goes on', async () => {
+  it('B-TALK-6: "y" does not approve the next write, in whatever process the session goes on', async () => {
     await scriptedBy([{ calls: [write('1', '1')] }, { calls: [write('2', '2')] }, 'Done.'])
     const seen = await chat()
     seen.enter('Write.')

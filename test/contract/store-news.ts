@@ -5,7 +5,7 @@ import { admit, begin, card, claim, create, type MakeFixture, message, note, out
 
 export function describeNews(make: MakeFixture): void {
   describe('news', () => {
-    it('B-STORE-60: whoever watches a session gets the events of each commit that grew it, in order, until they leave', async () => {
+    it('B-STORE-60: a watcher of a session gets the events of each commit that grew it, in order, until it leaves', async () => {
       const { store } = await make()
       const owner = await begin(store, 's')
       await create(store, 'other')

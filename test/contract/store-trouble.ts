@@ -140,7 +140,7 @@ export function describeTrouble(make: MakeFixture): void {
       expect(await store.claim('s', 'w1', TTL)).toMatchObject({ failed: 0 })
     })
 
-    it('B-STORE-58: whoever lost the lease changes nothing by giving it back with trouble', async () => {
+    it('B-STORE-58: a worker that lost the lease changes nothing by giving it back with trouble', async () => {
       const { store, clock } = await make()
       const zombie = await begin(store, 's')
       clock.advance(TTL)

@@ -107,7 +107,7 @@ export function readLines<Line>(path: string): readonly Line[] {
   }
 }
 
-// A line cut short by a kill says nothing: its writer died before it went on.
+/** A line cut short by a kill says nothing: its writer died before it went on. */
 function parseLines<Line>(lines: readonly string[]): readonly Line[] {
   return lines.flatMap((line): readonly Line[] => {
     if (line === '') return []

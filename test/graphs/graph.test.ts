@@ -236,7 +236,7 @@ describe('what nodes write', () => {
     expect((await pointIn(session)).state).toEqual({ topic: 'mine', facts: [], total: 0 })
   })
 
-  it('B-GRAPH-15: nodes that run at once give the same state whoever is done first (AC-91)', async () => {
+  it('B-GRAPH-15: nodes that run at once give the same state whichever is done first (AC-91)', async () => {
     const merged = async (order: readonly number[]) => {
       const ends = [0, 1, 2].map(() => moment())
       const nodes = ['a', 'b', 'c'].map((name, i) =>

@@ -50,7 +50,7 @@ async function killedAt(place: string) {
   return { file, said, journal, log: () => eventsOf(open(file), SESSION) }
 }
 
-it('B-GRAPH-49: killed between two branches, the branch that was lost runs again under its key with what it was sent, the others do not, and the join still knows who arrived (AC-91)', async () => {
+it('B-GRAPH-49: killed between two branches, the branch that was lost runs again under its key with what it was sent, the others do not, and the join still knows which branches arrived (AC-91)', async () => {
   const { said, journal, log } = await killedAt('fetch-2')
   expect(said).toMatchObject({ status: 'completed', output: { draft: DRAFT } })
   const names = journal().map((entry) => entry.split(' ')[0])

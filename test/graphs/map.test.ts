@@ -60,7 +60,7 @@ describe('a map', () => {
     expect(await turnsOf(session)).toEqual([['each', 'each', 'each', 'each'], []])
   })
 
-  it('B-GRAPH-42: fail-fast ends with the first error in the order of the input, whoever failed first, and starts no more (AC-92)', async () => {
+  it('B-GRAPH-42: fail-fast ends with the first error in the order of the input, whichever item failed first, and starts no more (AC-92)', async () => {
     const late = moment()
     const ran: string[] = []
     const run: Run = async (item, context) => {

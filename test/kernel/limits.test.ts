@@ -33,7 +33,7 @@ describe('limits', () => {
     expect(log.session.last).toEqual({ type: 'limit', limit: 'tool_calls' })
   })
 
-  it('B-LIMIT-3: active time stops a run; time parked for people and time nobody drove do not count', () => {
+  it('B-LIMIT-3: active time stops a run; time parked for people and time without a worker do not count', () => {
     const log = asking({ activeMs: 1_000 })
     log.now += 400
     const turn = log.reply([call('host', { gate: { type: 'outside' } })])

@@ -139,7 +139,7 @@ describe('learnings', () => {
     expect(said).toHaveLength(1)
   })
 
-  it('B-MEMORY-26: a database of somebody else is left alone', async () => {
+  it('B-MEMORY-26: a database of another program is left alone', async () => {
     const { store, file } = place()
     meddle(file, (db) => db.exec('CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)'))
     const memory = closing(openMemory({ file, store }))

@@ -358,7 +358,7 @@ function repliesTo({ how, thinks, calls }: Step, providers: Providers): readonly
   }
 }
 
-it('B-SWITCH-5: whatever a conversation was, and whoever answered, no strict provider refuses what comes next', async () => {
+it('B-SWITCH-5: whatever a conversation was, and whichever provider answered, no strict provider refuses what comes next', async () => {
   let requests = 0
   await fc.assert(
     fc.asyncProperty(steps, hosts, async (conversed, among) => {

@@ -149,7 +149,7 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
     }
   })
 
-  it('B-HOSTED-27: a stream nobody can read ends with a sentence (F36)', async () => {
+  it('B-HOSTED-27: an unreadable stream ends with a sentence (F36)', async () => {
     const { harness } = await stage(() => ({ text: 'Zipped.', chaos: { gzip: true } }), { dialect, clock: hasty(10) })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'failed', stopReason: 'provider_error' })
@@ -335,7 +335,7 @@ describe('trouble on the way', () => {
     }
   })
 
-  it('B-HOSTED-38: Retry-After is kept, and nobody else asks before it is over (F32)', async () => {
+  it('B-HOSTED-38: Retry-After is kept, and no other call is sent before it is over (F32)', async () => {
     const clock = hasty(10)
     const { harness, chaos, store } = await stage((_request, n) => (n === 0 ? rateLimited(4) : 'Fine.'), { clock })
     const first = harness.run('One.')

@@ -201,7 +201,7 @@ describe('Messages: what goes wrong in a stream', () => {
     })
   })
 
-  it('B-MESSAGES-25: events, blocks and fields nobody knows are ignored, and so is what comes twice or too late', () => {
+  it('B-MESSAGES-25: unknown events, blocks and fields are ignored, and so is what comes twice or too late', () => {
     expect(play('unknown').reply).toMatchObject({
       parts: [{ type: 'text', text: 'Still here' }],
       calls: [],

@@ -199,7 +199,7 @@ describe.each(STORAGES)('a tree that is stopped, on %s', (storage) => {
 })
 
 describe('a tree that waits', () => {
-  it('B-CHILD-41: while a child waits for its provider the root sleeps until then, and nobody is asked for anything', async () => {
+  it('B-CHILD-41: while a child waits for its provider the root sleeps until then, and no person is asked for anything', async () => {
     const roles: Roles = { root: [ask('dig'), report], dig: [{ error: 'rate_limit', retryAfterMs: 60_000 }] }
     const { harness, store } = family(roles, { worker: { lingerMs: 0 } })
     const result = await harness.run('Go.')
@@ -376,7 +376,7 @@ describe('the stream of a tree', () => {
       expect(source).toMatchObject({ agent: 'subagent', parent: { session: root, call: uses[1]?.call } })
   })
 
-  it('B-CHILD-53: who comes between a reply and the hand-over of its call sees the child', async () => {
+  it('B-CHILD-53: a reader that comes between a reply and the hand-over of its call sees the child', async () => {
     const policy = { rules: [{ tool: 'subagent', effect: 'ask' }] } as const
     const { harness, store } = family({ root: [ask('one'), 'end'], one: ['done'] }, { policy })
     const { sessionId: root, pending } = await harness.run('Go.')

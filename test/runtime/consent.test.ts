@@ -97,7 +97,7 @@ describe('a yes and a no of this run', () => {
     expect(ran).toEqual([(args as { path: string }).path, 'other'])
   })
 
-  it('B-CLI-171: where nobody can be asked, a call that was denied before is denied', async () => {
+  it('B-CLI-171: where no person can be asked, a call that was denied before is denied', async () => {
     const ran: string[] = []
     const store = memory()
     const first = make([put({ path: 'a' })], [files(ran)], { store })
@@ -144,7 +144,7 @@ describe('a yes and a no of this run', () => {
     },
   )
 
-  it('B-CLI-173: two who look alike and vote at the same moment are one', async () => {
+  it('B-CLI-173: two voters whose names look alike and who vote at the same moment count as one', async () => {
     const policy: Policy = { rules: [{ effect: 'ask', n: 2 }] }
     const session = await make([put({ path: 'a' }), 'done'], [files([])], { policy }).open()
     const [a] = (await session.run('go')).pending

@@ -76,7 +76,7 @@ describe('a fork', () => {
     expect((await echo(there).session(last.id).run('and there?')).text).toBe('the code is 42 | and now? | and there?')
   })
 
-  it('B-FORK-4: a chain that leads back to itself is damage, and nobody reads it for ever', async () => {
+  it('B-FORK-4: a chain that leads back to itself is damage, and no reader follows it for ever', async () => {
     const store = memory()
     const harness = echo(store)
     const first = await harness.open({ id: 'first' })

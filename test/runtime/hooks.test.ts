@@ -28,7 +28,7 @@ describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {
     expect(saidIn(requests[1])).toEqual(['Hello.', 'Again.'])
   })
 
-  it('B-HOOK-2: user_prompt_submit can cancel: nobody is asked, later hooks neither, and the session goes on', async () => {
+  it('B-HOOK-2: user_prompt_submit can cancel: no model and no later hook is asked, and the session goes on', async () => {
     const asked: string[] = []
     const guard: Hook = {
       type: 'user_prompt_submit',

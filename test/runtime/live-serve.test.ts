@@ -34,7 +34,7 @@ describe('the driving process', () => {
     expect(existsSync(dirname(stage.pathOf('w1')))).toBe(false)
   })
 
-  it('B-LIVE-15: takes folders away that killed processes left, and nothing that anybody may need', async () => {
+  it('B-LIVE-15: takes folders away that killed processes left, and nothing that may still be needed', async () => {
     const old = new Date(Date.now() - 120_000)
     const folderOf = (name: string) => join(stage.folder, `terret-${name}`)
     /** A socket whose server is gone. */
@@ -144,7 +144,7 @@ describe('the driving process', () => {
     expect(stage.directory.looks).toBe(1)
   })
 
-  it('B-LIVE-12: lets everybody go when it closes, and may be closed twice or while it opens', async () => {
+  it('B-LIVE-12: disconnects all clients when it closes, and may be closed twice or while it opens', async () => {
     const driver = await stage.drivenBy('w1')
     const reader = stage.open()
     const { deltas } = follow(reader)

@@ -40,7 +40,7 @@ describe('live deltas in one process', () => {
     )
   })
 
-  it('B-LIVE-1: whoever subscribes while a delta is being told hears it once', () => {
+  it('B-LIVE-1: a subscriber that comes while a delta is published gets it once', () => {
     const live = new LocalLive()
     const late: LiveDelta[] = []
     let there = false

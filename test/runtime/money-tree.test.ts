@@ -107,7 +107,7 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
     expect(await store.account(`tree:${session.id}`)).toMatchObject({ limit: 1_250_000, held: 0 })
   })
 
-  it('B-MONEY-28: what is allowed counts from the next call on also for those who are at work', async () => {
+  it('B-MONEY-28: what is allowed counts from the next call on, also for children at work', async () => {
     const { opened, open } = gate()
     const wait = tool('wait', { execute: () => opened })
     const roles = {

@@ -41,7 +41,7 @@ function dayOf(store: Store): string {
 }
 
 describe.each(STORAGES)('money on %s', (storage) => {
-  it('B-MONEY-1: money is held in the commit that writes the intent, before anybody is asked', async () => {
+  it('B-MONEY-1: money is held in the commit that writes the intent, before the model is asked', async () => {
     const charges: (readonly string[])[] = []
     const note = (writes: readonly Write[]): void => {
       for (const write of writes) {
@@ -125,7 +125,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
   })
 
   it.each(['runUsd', 'sessionUsd', 'treeUsd', 'dayUsd'] as const)(
-    'B-MONEY-5: a call that does not fit %s is not made; somebody allows more, it is recorded, and the work goes on',
+    'B-MONEY-5: a call that does not fit %s is not made; a person allows more, it is recorded, and the work goes on',
     async (kind) => {
       const { tool, calls } = noting()
       const { harness, store, chaos } = await stage([ASK, { text: 'Done.', usage: USAGE }], {
@@ -155,7 +155,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     },
   )
 
-  it('B-MONEY-6: the very first call may not fit either, and nothing is asked until somebody allows it', async () => {
+  it('B-MONEY-6: the very first call may not fit either, and no model is asked until a person allows it', async () => {
     const { harness, chaos } = await stage([{ text: 'Fine.', usage: USAGE }], {
       storage,
       hosted: HOSTED,
@@ -258,7 +258,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     },
   )
 
-  it('B-MONEY-11: a model nobody knows is priced with caution, and one that says no price is counted as held', async () => {
+  it('B-MONEY-11: an unknown model is priced with caution, and one without a price is counted as held', async () => {
     const { harness, store } = await stage([{ text: 'Fine.', usage: USAGE }], {
       storage,
       hosted: { outputTokensMax: 1_000 },

@@ -387,7 +387,7 @@ describe('a fork in a file', () => {
     return { value: await exportSession(store, 'third'), store }
   }
 
-  it('B-PORT-17: it brings the logs it reads through, and stands alone in another store, where nobody goes on with those', async () => {
+  it('B-PORT-17: it brings the logs it reads through, and stands alone in another store, where no worker continues those', async () => {
     const { value } = await forkOfFork()
     expect(value.parents?.map((parent) => parent.session)).toEqual(['second', 'first'])
     const there = desk(echo)
@@ -422,7 +422,7 @@ describe('a fork in a file', () => {
 })
 
 describe('a file from anybody', () => {
-  // Pseudo-random numbers, so that a failure can be reproduced.
+  /** Pseudo-random numbers, so that a failure can be reproduced. */
   function* numbers(seed: number): Generator<number, never> {
     for (let state = seed; ; ) {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0

@@ -227,7 +227,7 @@ describe('what is open in an imported session', () => {
     },
   )
 
-  it('B-REVIEW-2: is refused where the policy of here denies it, nobody can be asked, the tool is gone or reads its arguments otherwise', async () => {
+  it('B-REVIEW-2: is refused where the policy of here denies it, no person can be asked, the tool is gone or reads its arguments otherwise', async () => {
     const value = forged(await parked(), (copy) => (approve(copy), bare(copy)))
     const other = defineTool({
       name: 'pay',

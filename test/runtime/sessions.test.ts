@@ -180,7 +180,7 @@ describe('what cannot be meant', () => {
 })
 
 describe('steering', () => {
-  it('B-VERB-17: who cancels means all of it, wherever it stands in the batch', async () => {
+  it('B-VERB-17: a cancel drops the whole batch, wherever it stands in it', async () => {
     for (const batch of [
       [{ type: 'cancel' }, { type: 'message', input: 'two' }],
       [{ type: 'message', input: 'two' }, { type: 'pause' }, { type: 'cancel' }, { type: 'resume' }],
@@ -259,7 +259,7 @@ describe('steering', () => {
     expect(asked).toBe(2)
   })
 
-  it('B-VERB-18: a pause also holds the run that comes after, until somebody goes on or stops it', async () => {
+  it('B-VERB-18: a pause also holds the run that comes after, until it is resumed or stopped', async () => {
     for (const goesOn of [true, false]) {
       const asked = moment()
       const answer = moment()
@@ -283,7 +283,7 @@ describe('steering', () => {
     }
   })
 
-  it('B-VERB-18: who stops a paused session and speaks again is heard', async () => {
+  it('B-VERB-18: a message after a stop of a paused session is taken up', async () => {
     const { tool: slow, runs, go } = waiting('slow')
     const session = await make([calls('slow'), said], { tools: [slow] }).open()
     const running = session.run('one')
@@ -300,7 +300,7 @@ describe('steering', () => {
 describe('an interrupt', () => {
   const stopped = { status: 'interrupted', stopReason: 'cancelled', pending: [] }
 
-  it('B-VERB-19: before the first request: nobody is asked, and the message is known to the next run', async () => {
+  it('B-VERB-19: before the first request: no model is asked, and the message is known to the next run', async () => {
     const asked = moment()
     let free = (): void => {}
     let slow = true

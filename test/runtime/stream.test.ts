@@ -68,7 +68,7 @@ describe.each(STORAGES)('readers of a session on %s', (storage) => {
     expect(results[0]).toMatchObject({ status: 'completed', text: 'Done.', usage: { modelRequests: 3 } })
   })
 
-  it('B-STREAM-5: who comes in the middle of a sentence gets the history, then what was said so far once, then the rest', async () => {
+  it('B-STREAM-5: a reader that comes in the middle of a sentence gets the history, then what was said so far once, then the rest', async () => {
     const { model, spoke, go } = speaker()
     const session = await make(model, { store: storeOf(storage) }).open()
     const own = session.stream('Say it.', { deltas: true })
@@ -98,7 +98,7 @@ describe.each(STORAGES)('readers of a session on %s', (storage) => {
     expect(events.map(({ type }) => type).slice(-4)).toEqual(['delta', 'delta', 'agent.message', 'run.settled'])
   })
 
-  it('B-STREAM-8: deltas come only to those who ask for them, and change nothing of the events', async () => {
+  it('B-STREAM-8: deltas come only to readers that ask for them, and change nothing of the events', async () => {
     const session = await make([{ deltas: ['a', 'b', 'c'] }], { store: storeOf(storage) }).open()
     const [own, plain, both] = [session.stream('Go.'), session.stream(), session.stream(undefined, { deltas: true })]
     const read = await Promise.all([own, plain, both].map(readAll))
@@ -109,7 +109,7 @@ describe.each(STORAGES)('readers of a session on %s', (storage) => {
 })
 
 describe('what a stream says of an event', () => {
-  it('B-STREAM-10: which session, agent and run it belongs to, also to one who comes in the middle of a run', async () => {
+  it('B-STREAM-10: which session, agent and run it belongs to, also to a reader that comes in the middle of a run', async () => {
     const { tool: slow, runs, go } = waiting('slow')
     const harness = make([calls('slow'), 'Done.'], { tools: [slow] })
     const own = harness.stream('Go.')
@@ -218,7 +218,7 @@ describe('a stream that started a run', () => {
     expect(await stream.result).toMatchObject({ status: 'completed', text: 'Done.' })
   })
 
-  it('B-STREAM-7: whoever else leaves changes nothing: a reader, or one whose message only joined the run', async () => {
+  it('B-STREAM-7: a leaving reader, or a leaving caller whose message only joined the run, changes nothing', async () => {
     const { tool: slow, runs, go } = waiting('slow')
     const script: Script = [calls('slow'), (request) => users(request).join(' + '), 'Later.']
     const session = await make(script, { tools: [slow] }).open()
@@ -245,7 +245,7 @@ describe('a stream that started a run', () => {
     })
   })
 
-  it('B-STREAM-9: what is no end of a run is thrown to the reader and to whoever waits for the result', async () => {
+  it('B-STREAM-9: what is no end of a run is thrown to the reader and to the caller that waits for the result', async () => {
     const harness = make(['never'])
     const stream = harness.session('nobody').stream('Go.')
     await expect(readAll(stream)).rejects.toMatchObject({ code: 'session_missing' })
@@ -255,7 +255,7 @@ describe('a stream that started a run', () => {
 })
 
 describe('what is left behind', () => {
-  it('B-STREAM-11: nobody listens any more when a stream was read, failed or left, and when a run is over (TRAP-28)', async () => {
+  it('B-STREAM-11: no listener is left when a stream was read, failed or left, and when a run is over (TRAP-28)', async () => {
     const { store, listening } = counted(memory())
     const { tool: slow, runs, go } = waiting('slow')
     const script: Script = ['One.', { error: 'auth' }, calls('slow'), 'Done.', { stall: true }]
@@ -280,7 +280,7 @@ describe('what is left behind', () => {
     expect(listening()).toBe(0)
   })
 
-  it('B-STREAM-11: nobody listens any more when the harness is closed under readers, and they come to an end', async () => {
+  it('B-STREAM-11: no listener is left when the harness is closed under readers, and they come to an end', async () => {
     const { store, listening } = counted(memory())
     const harness = make([{ stall: true }], { store })
     const stream = harness.stream('Go.', { deltas: true })

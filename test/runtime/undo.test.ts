@@ -60,7 +60,7 @@ describe('undo of a run', () => {
     expect(existsSync(join(root, 'new.txt'))).toBe(false)
   })
 
-  it('B-UNDO-2: what somebody changed since is left alone, and so is what could not be kept', async () => {
+  it('B-UNDO-2: a file changed by others since is left alone, and so is what could not be kept', async () => {
     put('mine.txt', 'before')
     put('key.txt', 'token=hunter2-hunter2')
     const harness = make([{ calls: [write('mine.txt', 'after'), write('key.txt', 'gone')] }, 'done'], {
@@ -111,7 +111,7 @@ describe('undo of a run', () => {
     expect(text('a.txt')).toBe('zero')
   })
 
-  it('B-UNDO-3: a second undo of several changes of one file finds nothing that somebody else changed', async () => {
+  it('B-UNDO-3: a second undo of several changes of one file finds nothing that others changed', async () => {
     put('a.txt', 'zero')
     const harness = make([{ calls: [write('a.txt', 'one')] }, { calls: [edit('a.txt', ['one', 'two'])] }, 'done'])
     const { sessionId } = await harness.run('change')

@@ -121,7 +121,7 @@ describe('trouble', () => {
   })
 
   it.each(['disk_full', 'store_busy', 'io_error'] as const)(
-    'B-WAKE-25: of the store (%s) is no trouble of a session: nobody is quarantined for it, and nothing is tried in a hot loop',
+    'B-WAKE-25: of the store (%s) is no trouble of a session: none is quarantined for it, and nothing is tried in a hot loop',
     async (code) => {
       const clock = new HandClock()
       const inner = memory({ clock })

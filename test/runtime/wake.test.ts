@@ -206,7 +206,7 @@ describe('a worker', () => {
     expect(await harness.work({ idleMs: 0 })).toEqual({ type: 'idle', looks: 1 })
   })
 
-  it('B-WAKE-10: uses a place that somebody else left free', async () => {
+  it('B-WAKE-10: uses a place that a finished run left free', async () => {
     const store = memory()
     const slow = waiting('slow')
     const model = scripted(({ session, messages }) =>

@@ -114,7 +114,7 @@ describe('a damaged log', () => {
     expect(await store.due(1)).toEqual(['healthy'])
   })
 
-  it('B-STORE-81: a log that lost its last event is not written on, also when nobody has read it', async () => {
+  it('B-STORE-81: a log that lost its last event is not appended to, also when it was not read before', async () => {
     const file = await makeLog()
     alter(file, `DELETE FROM events WHERE pos = ${positionOf(10)}`)
     expect(await outcome(admit(open(file), 's', message('m')))).toBe('session_damaged')

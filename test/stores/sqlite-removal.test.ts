@@ -140,7 +140,7 @@ describe('removal from a file', () => {
     expect(meddle(file, (db) => db.prepare('PRAGMA integrity_check').get())).toEqual({ integrity_check: 'ok' })
   })
 
-  it('B-STORE-144: a damaged session can be removed, whole, also when nobody knows where its events lie', async () => {
+  it('B-STORE-144: a damaged session can be removed, whole, also when the places of its events are unknown', async () => {
     const file = makeFile()
     const store = sqlite(file)
     await create(store, 'healthy')
@@ -162,7 +162,7 @@ describe('removal from a file', () => {
     expect(await outcome(admit(damaged, 'lost', message('m')))).toBe('ok')
   })
 
-  it('B-STORE-145: what another process removed is gone here too, and whoever watches it here is told', async () => {
+  it('B-STORE-145: what another process removed is gone here too, and its watchers here are told', async () => {
     const file = makeFile()
     const [here, there] = [open(file), open(file)]
     const owner = await begin(here, 's')

@@ -45,7 +45,7 @@ describe('write', () => {
     expect(bench.text('log')).toBe('a\nb\nb\n')
   })
 
-  it('B-FILES-22: with the hash of what was read, it does not write over what somebody else wrote', async () => {
+  it('B-FILES-22: with the hash of what was read, it does not write over a change by others', async () => {
     const call = bench.tools()
     bench.put('a.txt', 'mine\n')
     const read = await call('read', { path: 'a.txt' })

@@ -77,7 +77,7 @@ describe('a settled run', () => {
     },
   )
 
-  it('B-TRACE-15: delays nobody: the call returns before anything is read, also when the sink never answers', async () => {
+  it('B-TRACE-15: delays no run: the call returns before anything is read, also when the sink never answers', async () => {
     const set = stage()
     let reads = 0
     const store = overheard(set.store, async () => {
