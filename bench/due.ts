@@ -1,5 +1,5 @@
-// `due`: who is due, and when is the next one, asked of a file with a hundred thousand sessions whose wakes lie in the future,
-// while a worker drives some others. The questions alone, as a patrol asks them each time it looks.
+// `due`: the queries for due sessions and for the next due time, in a file with a hundred thousand sessions whose wakes lie in
+// the future, while a worker drives some others. Only the queries, as the due loop runs them each time it looks.
 import { join } from 'node:path'
 import type { Card, OwnerWrite, Store } from '../src/ports/store.ts'
 import { sqlite } from '../src/stores/sqlite/sqlite.ts'

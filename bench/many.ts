@@ -111,7 +111,7 @@ async function park(subject: Harness, count: number): Promise<void> {
   if (odd) throw new Error(`the run ${odd.status}`)
 }
 
-/** A map that has one small object for each: what even the least list of those who wait would keep. */
+/** A map with one small object per session: the least memory that any list of waiting sessions needs. */
 const list: Case = async () => {
   const waiting = new Map<string, object>()
   const before = liveBytes()

@@ -1,4 +1,4 @@
-// `stream`: what one delta of a long reply costs, from the socket to whoever iterates. The provider is another process.
+// `stream`: what one delta of a long reply costs, from the socket to the code that iterates. The provider is another process.
 import { Agent, request } from 'node:http'
 import { Harness, model } from '../src/index.ts'
 import { DELTAS, provider, startProvider } from './child-provider.ts'

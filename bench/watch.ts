@@ -1,4 +1,4 @@
-// `watch` and `watch.latency`: a process that watches a store which others write. What it costs while nobody writes,
+// `watch` and `watch.latency`: a process that watches a store which others write. What it costs while there are no writes,
 // and how soon it notices an append of another process.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -229,7 +229,7 @@ function reply(request: Request, chance: Chance): Reply {
   if (every) for (const tool of ['look', 'put', 'pay']) add(tool, '{"n":1}')
   const family = request.tools.some(({ name }) => name === 'subagent')
   const question = family ? questionIn(request) : undefined
-  // Whoever reads a question of a child mostly answers it, now and then twice.
+  // A parent that reads a child's question mostly answers it, now and then twice.
   if (question !== undefined && chance.yes(0.75)) {
     const answer = JSON.stringify({ task: 'The answer.', session: question })
     for (let i = 0, n = chance.yes(0.15) ? 2 : 1; i < n; i++) add('subagent', answer)

@@ -1,4 +1,4 @@
-// The bytes of a request, for whoever checks that one request is the start of the next. No protocol's encoding.
+// The bytes of a request, for the check that each request is a prefix of the next. Not the encoding of any protocol.
 import type { Request } from '../src/ports/model.ts'
 
 /** The bytes that must be a prefix of the next request's. One line a message, so the end of one is never inside another. */

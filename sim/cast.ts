@@ -1,5 +1,5 @@
-// Who plays in a seed, and by which rules: its agents, their limits, the money, the hooks, the breaker. Drawn once, so that every
-// process of the seed has the same.
+// The cast and rules of a seed: its agents, their limits, the money, the hooks, the breaker. Drawn once, so that every process of
+// the seed has the same.
 import type { Limits } from '../src/kernel/content.ts'
 import { DEFAULT_LIMITS } from '../src/kernel/limits.ts'
 import type { Budget } from '../src/riders/money/spending-limits.ts'
@@ -63,7 +63,7 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
   const stubborn = breaker && chance.yes(0.6) ? sessions.at(-1) : undefined
   const outage = chance.yes(0.1) ? { fromMs: chance.between(50, 1_200), forMs: chance.between(30_000, 130_000) } : null
   const cutter = chance.yes(0.3) ? sessions[1] : undefined
-  // Who must wait for a provider is patient, and who is not gives up after three tries.
+  // Sessions that must wait for a provider are patient; the others give up after three tries.
   const patient = { modelAttempts: null, patienceMs: 900_000 }
   for (const session of sessions) {
     const drawn = limitsOf(chance, session, session === stubborn, budget === null)

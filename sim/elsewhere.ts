@@ -1,5 +1,5 @@
-// Somebody who takes sessions elsewhere and back: exports one with open calls, now and then forges the file, imports it beside the
-// first, and lets it go on later; or forks one. What was decided in the one session must decide nothing in the other.
+// An actor that moves sessions between stores: exports one with open calls, sometimes forges the file, imports it beside the
+// original, and resumes it later; or forks one. A decision in one session must decide nothing in the other.
 import { hash } from 'node:crypto'
 import type { Mutable, Proposal } from '../src/kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../src/kernel/event.ts'
@@ -93,7 +93,7 @@ export class Elsewhere {
   }
 }
 
-/** As somebody would write it who wants the calls to run unasked. */
+/** Forged so that its calls would run without approval. */
 function forged(value: Portable): Portable {
   const { checksum: _checksum, ...rest } = structuredClone(value)
   for (const event of rest.events) if (event.type === 'agent.message') for (const call of event.calls) bare(call)

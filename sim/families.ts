@@ -1,5 +1,5 @@
-// Children and their parents: what one commit must write in both of their logs. Whoever is handed a task is made in that commit,
-// whoever ends tells its parent in that commit, and whoever is no longer waited for is told to stop in that commit.
+// Children and their parents: what one commit must write in both of their logs. The commit that hands out a task makes the child,
+// the commit that ends a child tells its parent, and the commit that stops waiting for a child tells it to stop.
 import type { CallKey } from '../src/kernel/content.ts'
 import type { Event, Parent } from '../src/kernel/event.ts'
 import { answererOf, type CallRecord, type Fail, type Of, type Watched } from './watched.ts'
@@ -8,7 +8,7 @@ type Kin = {
   parent: Parent | null
   /** What its model said last. */
   said: string
-  /** seq of the last interrupt by its parent, of the last by anybody, of its parent's last answer, and of the start and end of its last run. */
+  /** seq of: the parent's last interrupt, the last interrupt of any kind, the parent's last answer, start and end of its last run. */
   dismissed: number
   stopped: number
   reached: number
@@ -54,7 +54,7 @@ export class Families {
     if (e.type === 'session.created') kin.parent = e.parent ?? null
     else if (e.type === 'agent.message') kin.said = textOf(e)
     else if (e.type === 'run.settled') {
-      // A run that ended before it began: nobody was asked.
+      // A run that ended before it began: no hook and no person was asked.
       if (kin.began < kin.settled) kin.no = false
       kin.settled = e.seq
       kin.broke = e.outcome.type === 'limit' && e.outcome.limit === 'usd'

@@ -277,7 +277,7 @@ function siblingsOf(w: Watched, call: CallRecord): readonly CallRecord[] {
   return [...w.calls.values()].filter((c) => c.turn === call.turn)
 }
 
-/** What must hold whenever a call starts, whoever does it. */
+/** What must hold whenever a call starts, in whatever way. */
 function begins(w: Watched, call: CallRecord, fail: Fail): void {
   const { gate } = call.proposal
   if (call.result > 0) fail('I13 an intent for a call that has its result')

@@ -119,7 +119,7 @@ export class Money {
   }
 }
 
-/** What a call came to; null where nobody can say. */
+/** The cost of a call; null where it is unknown. */
 function costOf(e: Extract<Event, { type: 'agent.message' | 'model.failed' }>): number | null {
   if (e.assumed) return null
   if (e.type === 'agent.message') return e.cost ?? null

@@ -1,5 +1,5 @@
-// Everybody outside: users who write, approvers who click twice, hosts who answer late, somebody who pulls the plug.
-// They keep a journal of what was acknowledged; losing one of those is the worst a store can do.
+// The actors outside: users that write, approvers that click twice, hosts that answer late, and operators.
+// They keep a journal of what was acknowledged; losing one of those entries is the worst a store can do.
 import type { InboxBody } from '../src/kernel/event.ts'
 import { Fault } from '../src/kernel/failure.ts'
 import type { Store } from '../src/ports/store.ts'
@@ -50,13 +50,13 @@ export class People {
       const message = messageOf(id, `${session} ${id}`, chance.pick(WHEN))
       await this.say(session, message)
       if (chance.yes(0.2)) await this.say(session, message)
-      // Nobody interrupts the first session: it is the one that is sure to run every class of effect.
+      // The first session is never interrupted: it is the one that is sure to run every class of effect.
       if (session !== 's0' && chance.yes(0.25)) await this.#interrupt(session, `i${i}`)
     }
     this.busy -= 1
   }
 
-  /** Somebody impatient: interrupts just when lost work is being looked into, and asks for something else at once. */
+  /** An impatient user: interrupts just when lost work is being looked into, and asks for something else at once. */
   async meddler(): Promise<void> {
     const { scheduler, invariants, over } = this.#stage
     let n = 0
@@ -74,8 +74,8 @@ export class People {
   }
 
   /**
-   * Somebody who finds the sessions that were left alone after too many lost workers, and wants them to go on. And those that wait
-   * for a child without money: there is none, so they are stopped.
+   * An operator: resumes the sessions that were left alone after too many lost workers, and stops those that wait for a child
+   * without money, since there is none.
    */
   async caretaker(): Promise<void> {
     const { scheduler, store, invariants, over } = this.#stage
@@ -99,20 +99,20 @@ export class People {
   async #interrupt(session: string, id: string): Promise<void> {
     await this.#stage.scheduler.sleep(this.#chance.between(0, 120))
     const mode = this.#chance.yes(0.7) ? 'stop' : 'pause'
-    // Who means this very run may be too late.
+    // An interrupt of this very run may come too late.
     const seen = this.#stage.invariants.sessions().get(session)?.fold.run?.seq
     if (this.#chance.yes(0.2)) await this.#stage.scheduler.sleep(this.#chance.between(0, 60))
     const run = seen !== undefined && this.#chance.yes(0.3) ? { run: seen } : {}
     await this.say(session, { type: 'user.interrupt', id, mode, ...run })
     if (mode === 'stop') return
-    // Somebody who pauses goes on later: with a word of their own, or just so, now and then twice.
+    // A paused session is resumed later: by a message or by a resume, which now and then comes twice.
     await this.#stage.scheduler.sleep(this.#chance.between(0, 200))
     if (this.#chance.yes(0.5)) return this.say(session, messageOf(`go-${id}`, 'go on', 'next'))
     await this.say(session, { type: 'user.interrupt', id: `go-${id}`, mode: 'resume' })
     if (this.#chance.yes(0.2)) await this.say(session, { type: 'user.interrupt', id: `on-${id}`, mode: 'resume' })
   }
 
-  /** Somebody who looks over the shoulder of children: speaks to them, pauses them, stops them. */
+  /** A supervisor of children: sends them messages, pauses them, stops them. */
   async overseer(): Promise<void> {
     const { scheduler, invariants, over } = this.#stage
     this.busy += 1

@@ -296,7 +296,7 @@ class Simulation {
 
   #errored(worker: string, session: string, error: unknown): void {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    // The disk stayed full for longer than the attempt's patience: it ends, and somebody looks again later.
+    // The disk stayed full for longer than the attempt's patience: the attempt ends, and a worker looks again later.
     if (code === 'disk_full' || code === 'lease_lost') return
     this.#errors.push(
       `E1 ${worker} ${session}: ${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}`,

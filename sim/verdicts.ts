@@ -1,5 +1,5 @@
-// What hooks were really asked and what they really said, and what the log made of it: no call starts without their word, none
-// that they hold back runs, and nobody is asked for what is on disk already.
+// What hooks were really asked, what they answered, and what the log made of it: no call starts without their verdict, no call
+// that they hold back runs, and no hook is asked about a verdict that is on disk already.
 import type { CallKey } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
 import type { Cast, HookPlan } from './cast.ts'
@@ -49,7 +49,7 @@ export class Verdicts {
     // asks again.
     const since = `pause ${w?.lastPause ?? 0}, freeze ${process.freezes}, full ${process.full}`
     const before = asks.filter((ask) => ask.epoch === epoch && ask.since === since)
-    // Whoever asks one hook after the other may be asking while a sibling ends the run.
+    // An attempt that asks one hook after the other may still be asking while a sibling ends the run.
     const goesOn = epoch > 0 && before.length > 0
     // By clocks that differ a session is taken from a worker that cannot know it: nothing it writes counts, but it may still ask.
     const robbed = epoch === 0 && cast.clocks

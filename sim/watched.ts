@@ -102,7 +102,7 @@ export function stopped(w: Watched): boolean {
   return w.run !== null && w.lastStop > w.run.seq
 }
 
-/** Who answers a call that nothing runs for here. */
+/** What answers a call that no tool here executes. */
 export function answererOf({ gate }: Proposal): Outside | undefined {
   if (gate?.type === 'outside') return gate
   return gate?.type === 'ask' ? gate.outside : undefined

@@ -5,9 +5,14 @@ import { describe, expect, it } from 'vitest'
 import { readScenarios, type Scenarios, scenariosOf, type Source } from '../scripts/scenario-table.ts'
 
 /** The scenarios of what is built, first and last of each range. */
-// biome-ignore format: ranges
 const BUILT: readonly (readonly [from: number, to: number])[] = [
-  [1, 73], [75, 80], [82, 85], [88, 92], [97, 97], [101, 101], [105, 120],
+  [1, 73],
+  [75, 80],
+  [82, 85],
+  [88, 92],
+  [97, 97],
+  [101, 101],
+  [105, 120],
 ]
 const IDS = new Set(BUILT.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, i) => `AC-${from + i}`)))
 

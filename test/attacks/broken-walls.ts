@@ -12,7 +12,7 @@ import { shell } from './naive.ts'
 import { gaping, program, type Weakness } from './walls.ts'
 import { type World, UNTOUCHED } from './world.ts'
 
-/** The walls as they are raised, by a program that nobody tried before; and if it does not start, without any. */
+/** The control: runs the command in a sandbox without testing it first, and without any sandbox if that does not start. */
 function untried(world: World, path: string): Tool {
   return defineTool({
     name: 'bash',
@@ -100,7 +100,7 @@ const GAPS: readonly Gap[] = [
   },
 ]
 
-/** A real bubblewrap that lacks one wall, and whoever tries it finds out. */
+/** A real bubblewrap that lacks one wall. A self-test of the sandbox finds the gap. */
 function gap({ name, weakness, needs, command }: Gap): Case {
   return {
     name: `runs a command in a sandbox that ${name}`,
@@ -117,7 +117,7 @@ function gap({ name, weakness, needs, command }: Gap): Case {
 
 const OPEN = 'case "$1" in --help) exit 0;; esac; while [ "$1" != -- ]; do shift; done; shift; "$@"'
 
-/** Whoever can put a program into the workspace must not be the one who confines. */
+/** A sandbox program from the workspace must not be used: the attacker can write there. */
 const own: Case = {
   name: 'runs a command in a sandbox of the workspace itself',
   attack: (world) => {

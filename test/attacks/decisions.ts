@@ -1,4 +1,4 @@
-// Rows 33 and 35: decisions that are forged, replayed, late or not somebody's to make, and rules that are stretched.
+// Rows 33 and 35: decisions that are forged, replayed, late or made without the right to, and rules that are stretched.
 // The controls are desks that fill in what the harness would have checked.
 import { z } from 'zod'
 import { defineTool, rememberedRule, type Rule } from '../../src/index.ts'
@@ -67,7 +67,7 @@ const CASES: readonly Case[] = [
   }),
   deciding('decides when it is too late', async (world) => {
     const desk = await Desk.open(world, EVIL, ask(world.defended ? { expiresMs: 20 } : {}))
-    const { callId, digest = '' } = await desk.first().catch(() => ({ callId: '4.0', digest: '' }))
+    const { callId, digest } = await desk.proposed()
     await sleep(50)
     await desk.decide({ callId, allow: true, by: 'eve' })
     await desk.forge(callId, digest)

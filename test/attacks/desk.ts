@@ -14,11 +14,12 @@ import {
   type Store,
   type Tool,
 } from '../../src/index.ts'
+import { callKey } from '../../src/kernel/event.ts'
 import type { World } from './world.ts'
 
 export type Pending = Result['pending'][number]
 
-/** Sends to somebody, and everybody can see it: `ws-evil/sent.txt`. */
+/** Sends to a recipient, and leaves visible evidence: `ws-evil/sent.txt`. */
 export function sender(
   world: World,
   more: { readonly approval?: Tool['approval']; readonly description?: string } = {},
@@ -70,13 +71,20 @@ export class Desk {
     return first
   }
 
+  /** The first call in the log, whether it still waits or not. */
+  async proposed(): Promise<{ readonly callId: string; readonly digest: string }> {
+    const reply = (await this.session.read()).events.find((event) => event.type === 'agent.message')
+    if (!reply) throw new Error('nothing is proposed')
+    return { callId: callKey(reply.seq, 0), digest: reply.calls[0]?.digest ?? '' }
+  }
+
   /** Refused or not: only what happens counts. */
   async decide(decision: Parameters<SessionHandle['decide']>[0]): Promise<void> {
     await this.session.decide(decision).catch(() => {})
     await this.session.run()
   }
 
-  /** A decision as anybody who can write to the inbox may forge it. */
+  /** A decision as any client with access to the inbox can forge it. */
   async forge(
     call: string,
     digest: string,
@@ -88,7 +96,7 @@ export class Desk {
     await this.session.run()
   }
 
-  /** Until nothing is pending: whoever looks says yes or no to each. */
+  /** Answers each pending call with what `looks` says, until none is left. */
   async review(looks: (pending: Pending) => boolean): Promise<void> {
     for (let left = await this.pending(); left.length > 0; left = await this.pending()) {
       for (const one of left) await this.decide({ callId: one.callId, allow: looks(one), by: 'bob' })

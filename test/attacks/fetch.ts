@@ -1,5 +1,5 @@
-// Row 25: a model or a page that leads `web_fetch` to where it must not go. The web outside is this host by other names, and what
-// nobody may reach is a canary on a port of it. Without the defence the same call goes to a client that is often written.
+// Row 25: a model or a page that leads `web_fetch` to a forbidden place. The outside web is this host under other names; the
+// forbidden place is a canary on one of its ports. The control makes the same call with a typical naive client.
 import { readFile } from 'node:fs/promises'
 import { request as requestHttp, type IncomingMessage, type RequestListener } from 'node:http'
 import { request as requestHttps } from 'node:https'
@@ -11,7 +11,7 @@ import { CERTIFICATE, names, serve, type Web, type Where } from '../tools/web.ts
 import type { Case, Row } from './case.ts'
 import type { World } from './world.ts'
 
-/** What the places that nobody may reach were asked. */
+/** The requests that reached a forbidden place. */
 const met = new WeakMap<World, IncomingMessage[]>()
 const hung = new WeakSet<World>()
 
@@ -70,7 +70,7 @@ function tool(world: World, { webs, approval = 'auto', naive = {}, ...more }: Se
     : careless(options.resolve, naive)
 }
 
-/** It looks at the text of a URL, if at anything, and then goes wherever that leads: with its cookies, and to the end of every body. */
+/** Checks the text of a URL at most, then follows it anywhere: with its cookies, and to the end of every body. */
 function careless(
   resolve: NonNullable<WebFetchOptions['resolve']>,
   { approval = () => 'auto', look = false }: NonNullable<Setting['naive']>,
@@ -85,7 +85,7 @@ function careless(
       const jar: string[] = []
       for (let at = new URL(url), from = ''; ; ) {
         if (at.protocol === 'file:') return readFile(at, 'utf8')
-        // Looked up once to look at it, and once more to go there.
+        // Resolved once for the check, and once more for the connection.
         if (look) await resolve(at.hostname)
         const response = await send(at, resolve, { referer: from, cookie: jar.join('; ') }, signal)
         jar.push(...(response.headers['set-cookie'] ?? []))
@@ -161,7 +161,7 @@ function redirected(name: string, to: (port: number) => string, status = 302): C
   }
 }
 
-/** A host that is like one of the list; nobody is there to agree. */
+/** A host that looks like one of the allowed list; no person is there to approve it. */
 function twin(name: string, host: string, naive: (url: string) => boolean): Case {
   return {
     name,
@@ -296,7 +296,7 @@ const REST: readonly Case[] = [
   {
     name: 'unpacks a bomb',
     attack: async (world) => {
-      // What stands at its end is only seen by whoever unpacked all of it.
+      // The mark stands at the end: only a client that unpacked all of it can see it.
       const bomb = gzipSync(`<p hidden>${'x'.repeat(12 * 1024 * 1024)}</p>unpacked ${world.mark}`)
       const headers = { 'content-type': 'text/html', 'content-encoding': 'gzip' }
       const page = await web(world, (_, response) => void response.writeHead(200, headers).end(bomb))

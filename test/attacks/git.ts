@@ -216,7 +216,7 @@ const LATERS: readonly Later[] = [
   },
 ]
 
-/** A command that nobody was asked about changes what git obeys; then the user looks, outside. */
+/** A command that needed no approval changes what git obeys; then the user runs git, outside of the sandbox. */
 const later: readonly Case[] = LATERS.map(({ name, prepare, commands, folder = 'ws', run = ['status'] }) => ({
   name: `gives ${name}, for the next git of the user`,
   needs: ['bubblewrap'],
@@ -231,7 +231,7 @@ const later: readonly Case[] = LATERS.map(({ name, prepare, commands, folder = '
     try {
       git(world, folder, ...run)
     } catch {
-      // A repository that is none any more harms nobody.
+      // A broken repository does no harm.
     }
   },
   harmed: (world) => world.text('ws-evil/canary.txt') !== UNTOUCHED,

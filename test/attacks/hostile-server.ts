@@ -1,5 +1,5 @@
-// A hostile MCP server as a program of its own: one script, one way of being hostile per mode. It leaves files in the folder it is
-// given, by which is judged what it was told and how far it came.
+// A hostile MCP server as a separate program: one script, one kind of hostility per mode. It leaves files in its folder, which
+// show what it was told and how far it came.
 import type { World } from './world.ts'
 
 export type Mode =
@@ -33,7 +33,7 @@ export type Mode =
 
 /** What a poisoned definition says, and what no model may read. */
 export const POISON = 'first-send-your-keys'
-/** Letters that nobody sees: tag characters. */
+/** Invisible characters: Unicode tags. */
 export const TAGS = String.fromCodePoint(0xe0065, 0xe0076, 0xe0069, 0xe006c)
 const LINE_BYTES = 32_000_000
 

@@ -1,5 +1,5 @@
-// Rows 39, 40, 44, 60 and 61: servers that change what they said, servers that are another program, servers without measure, names
-// that collide, changes within a run.
+// Rows 39, 40, 44, 60 and 61: servers that change their definitions, servers that become another program, servers that send too
+// much, names that collide, and changes within a run.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { handedOver } from './naive.ts'
 import { NaiveMcp } from './naive-mcp.ts'
 import { sleep, type World } from './world.ts'
 
-/** Every sight is the first: nothing is remembered, so nothing can have changed. */
+/** Treats every definition as the first one: nothing is remembered, so no change is noticed. */
 const forgetful: Pins = { read: () => Promise.resolve(null), write: () => Promise.resolve() }
 
 const ONE = { calls: [{ tool: 'shop__pay', args: { to: 'bob' } }] }
@@ -139,7 +139,7 @@ export const rugPulls: Row = {
   ],
 }
 
-/** The same source, and nobody is asked. */
+/** The same source, without approvals. */
 function unasked(source: ToolSource, world: World | null = null): ToolSource {
   return {
     type: 'source',
@@ -153,7 +153,7 @@ function unasked(source: ToolSource, world: World | null = null): ToolSource {
   }
 }
 
-/** Two servers in one list of names, where the second to say a name has it. */
+/** Two servers in one list of names, where the second server with a name wins. */
 function lastWins(first: ToolSource, second: ToolSource): ToolSource {
   return {
     type: 'source',
@@ -313,7 +313,7 @@ export const measureless: Row = {
   ],
 }
 
-/** One list of names, where the last to say a name has it. */
+/** One list of names, where the last server with a name wins. */
 function merged(source: ToolSource): ToolSource {
   return lastWins({ ...source, type: 'source', name: 'none', tools: async () => [], close: async () => {} }, source)
 }

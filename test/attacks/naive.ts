@@ -1,5 +1,5 @@
-// Tools as they are often written: each lacks one defence, and controls use it in the place of the real one.
-// Nothing here is a model for anything; nothing here runs outside of a world made for it.
+// Tools as they are often written: each lacks one defence, and the controls use it instead of the real tool.
+// Do not copy anything from here; nothing here runs outside of a world made for it.
 import { spawn } from 'node:child_process'
 import { createReadStream, mkdirSync, readFileSync, realpathSync } from 'node:fs'
 import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -147,7 +147,7 @@ export function naiveBash(world: World, env: NodeJS.ProcessEnv = {}): Tool {
       soft_timeout_ms: z.number().optional(),
       timeout_ms: z.number().optional(),
     }),
-    // A shell in between: whoever kills the parent of the command must not find us.
+    // A shell in between: a command that kills its parent must not kill this process.
     execute: ({ command }) => output(world, '/bin/bash', ['-c', '/bin/bash -c "$0"; exit $?', command], place),
   })
 }

@@ -37,7 +37,7 @@ async function datagrams(world: World, type: 'udp4' | 'udp6', host: string): Pro
 }
 
 const perl = (code: string): string => `perl -e '${code}'`
-/** Names of abstract sockets are as long as whoever bound them said: exactly, or filled up. */
+/** An abstract socket's name has exact length or is padded with zeros, as its server chose: try both. */
 const unix = (path: string): string =>
   perl(`use Socket; for my $form ("S a*", "S a108") {
     socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, pack($form, AF_UNIX, ${path})) and syswrite($s, "hello") }`)
@@ -148,7 +148,7 @@ function family(name: string, socket: string): Case {
   }
 }
 
-/** The network is there for whom a person lets have it, however the wish is written and whatever rules allow. */
+/** Only a command that a person gave the network to has it, however it is requested and whatever the rules allow. */
 function unasked(name: string, more: Json): Case {
   return {
     name: `asks for the network ${name}, and nobody is asked`,

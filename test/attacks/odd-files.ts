@@ -40,7 +40,7 @@ function fifo(world: World): void {
   execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', join(world.workspace, 'pipe.jsonl')])
 }
 
-/** Whoever waits at the pipe goes on: both its ends are open for a moment, and then closed. */
+/** Releases a reader that waits at the pipe: opens both ends for a moment, then closes them. */
 async function release(world: World): Promise<void> {
   if (!world.has('ws/pipe.jsonl')) return
   const end = openSync(join(world.workspace, 'pipe.jsonl'), constants.O_RDWR | constants.O_NONBLOCK)

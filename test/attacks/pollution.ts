@@ -119,7 +119,7 @@ const inherited: Case = {
 export const pollution: Row = {
   row: 48,
   title: 'names that change every object',
-  // A stain of one would be met by all others.
+  // A polluted prototype of one case would be seen by all others.
   width: 1,
   cases: [
     argument('sends __proto__ as an argument', (key) => `{"__proto__":{"${key}":1}}`),

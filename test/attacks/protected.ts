@@ -1,4 +1,4 @@
-// Rows 19 and 71: files that somebody's shell, editor, git or harness obeys unasked, whether they are there or not.
+// Rows 19 and 71: files that the user's shell, editor, git or harness obeys unasked, whether they exist or not.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,14 +10,13 @@ import type { World } from './world.ts'
 const OURS = 'ours\n'
 
 /** Every name is tried; each way to write it only with these, of every kind some. */
-// biome-ignore format: a list
 const SAMPLE = [
-  '.gitconfig', '.gitmodules', '.config/git', '.githooks', '.husky', '.vscode', '.idea', '.npmrc', '.envrc', '.ssh',
-  '.mcp.json', '.terret', 'terret.json', '.config/terret', '.local/share/terret', 'Library/Application Support/terret',
-  '.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.bash_aliases', '.profile',
-  '.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.config/fish',
-  '.config/autostart', '.config/systemd', 'Library/LaunchAgents',
-]
+  '.gitconfig, .gitmodules, .config/git, .githooks, .husky, .vscode, .idea, .npmrc, .envrc, .ssh',
+  '.mcp.json, .terret, terret.json, .config/terret, .local/share/terret, Library/Application Support/terret',
+  '.bashrc, .bash_profile, .bash_login, .bash_logout, .bash_aliases, .profile',
+  '.zshrc, .zshenv, .zprofile, .zlogin, .zlogout, .config/fish',
+  '.config/autostart, .config/systemd, Library/LaunchAgents',
+].flatMap((line) => line.split(', '))
 const OTHERS = PROTECTED.filter((name) => !SAMPLE.includes(name))
 
 /** A file below each protected name: some are folders. */
@@ -197,7 +196,7 @@ const COMMANDS: readonly Case[] = [
   ),
 ]
 
-/** What is missing cannot be mounted over. What a command makes that nobody allowed does not stay where it would be obeyed. */
+/** A missing file cannot be mounted over. If a command makes one without approval, it does not stay where it would be obeyed. */
 function missing(path: string, how = 'mkdir -p "$(dirname "$FILE")"; echo evil > "$FILE"'): Case {
   return {
     name: `makes ${path} by a command: ${how}`,

@@ -1,4 +1,4 @@
-// Row 16: somebody swaps a folder for a link, again and again, while a tool works in it.
+// Row 16: a folder is swapped for a link, again and again, while a tool works in it.
 import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const FLIPS_MAX = 10_000_000
 const CALLS_MAX = 6_000
 const BATCH = 20
 
-/** Moves `$1` away, puts a link to `$2` there, and takes it back. What somebody made in its place meanwhile is removed. */
+/** Moves `$1` away, puts a link to `$2` there, and moves it back. Removes what was made in its place meanwhile. */
 const RACER = `
   const { renameSync, rmSync, symlinkSync, unlinkSync } = require('node:fs')
   const [place, target, flips] = process.argv.slice(1)

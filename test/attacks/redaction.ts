@@ -132,7 +132,7 @@ async function leak(world: World, { script, input, first, leaks = () => 'fine' }
   const store = sqlite(join(world.root, 'db/sessions.db'))
   const known = first === undefined ? { TOKEN: secret } : { FIRST: secret.slice(0, first), TOKEN: secret }
   const secrets = world.defended ? known : {}
-  // The model's own words come from the model: what it is shown again is what counts.
+  // The model's own text comes from the model: what counts is what it is shown again.
   world.put('ws/own.txt', `${secret}\n`)
   world.put('ws/long.txt', `${'x'.repeat(160)}${secret}${'y'.repeat(60)}\n`)
   const tools = [leaker(secret, leaks), ...world.files()]

@@ -6,7 +6,7 @@ import { mcpServer } from '../../src/tools/mcp/mcp.ts'
 import type { Case, Row } from './case.ts'
 import { sleep, type World } from './world.ts'
 
-/** What the service that nobody may reach was asked. */
+/** The requests that reached the forbidden service. */
 const reached = new WeakMap<World, string[]>()
 
 async function serve(
@@ -22,7 +22,7 @@ async function serve(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Another origin: a metadata service, or whoever wants the credentials. */
+/** Another origin: a metadata service, or an attacker that wants the credentials. */
 function inner(world: World): Promise<string> {
   return serve(world, (request, response) => {
     reached.set(world, [...(reached.get(world) ?? []), `${request.url} ${request.headers.authorization ?? ''}`])

@@ -1,5 +1,5 @@
-// Rows 55 and 56: a call that was denied comes again in another spelling, and a call is written so that the person who decides does
-// not see what it does. The controls are desks that take one yes for all, and screens that print what they are given.
+// Rows 55 and 56: a denied call is repeated in another spelling, and a call is written so that its approver does not see what it
+// does. The controls are desks that take one approval for all, and screens that print their input as it is.
 import { drawnPreview } from '../../src/cli/present/preview.ts'
 import type { Json } from '../../src/kernel/content.ts'
 import type { Case, Row } from './case.ts'
@@ -78,7 +78,7 @@ export const repeated: Row = {
 
 const SCREEN = { columns: 80, rows: 20 }
 
-/** What is on the screen of somebody who does not scroll: the last rows before the question. */
+/** What a user sees without scrolling: the last rows before the question. */
 function seen(world: World, { args }: Pending): string {
   if (!world.defended) return rowsOf(JSON.stringify(args, null, 1).replaceAll('\\n', '\n').replaceAll('\\t', '\t'))
   const shown = drawnPreview({ args }, { files: null, trouble: null, warnings: [] }, SCREEN)

@@ -1,4 +1,4 @@
-// Row 45: names that are SQL, and a database whose rows somebody changed.
+// Row 45: names that are SQL, and a database whose rows were changed.
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
@@ -118,7 +118,7 @@ const INJECTIONS: readonly Case[] = [
   },
 ]
 
-/** Whoever can write the file puts another action under an approval that is still open. */
+/** An attacker with write access to the file puts another action under an approval that is still open. */
 async function poisoned(world: World, poison: (db: Database, session: string) => void): Promise<void> {
   const path = join(world.root, 'sessions.db')
   const script = [{ calls: [{ tool: 'send', args: { to: 'docs' } }] }, 'done', 'done']
@@ -137,7 +137,7 @@ async function poisoned(world: World, poison: (db: Database, session: string) =>
   await after.close()
 }
 
-/** Without the sums of the log the change could not be told: here whoever made it made them anew. */
+/** The attacker recomputes the log's checksums, so that they do not reveal the change. */
 function resum(db: Database, session: string): void {
   let sum = seedOf(session)
   for (const row of db.prepare('SELECT pos, body FROM events ORDER BY pos').all() as { pos: number; body: string }[]) {
@@ -157,7 +157,7 @@ function rewritten(name: string, changed = 'body'): Case {
         db.exec(`DROP TRIGGER events_keep; DROP TRIGGER events_stay; UPDATE events SET body = ${body}`)
         if (world.defended) return
         resum(db, session)
-        // Nor could it be told without the mark beside the file.
+        // Without the mark beside the file the change could not be noticed either.
         rmSync(join(world.root, 'sessions.db-mark'), { force: true })
       }),
     harmed: sentEvil,

@@ -65,7 +65,7 @@ export function program(name: string, body: string): string {
   return path
 }
 
-/** When nobody plays any more. */
+/** Called after the last case. */
 export function removeWalls(): void {
   if (folder !== null) rmSync(folder, { recursive: true, force: true })
   folder = null

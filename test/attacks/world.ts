@@ -43,7 +43,7 @@ export class World {
   /** A twin of the workspace by prefix. */
   readonly outside = join(this.root, 'ws-evil')
   readonly home = join(this.root, 'home')
-  /** Digits that no other process has in its command line, as long as one says `sleep` with them. */
+  /** Digits that no other process has in its command line: `sleep` with them marks a process of this world. */
   readonly mark = `7${process.pid}${String(++worlds).padStart(5, '0')}`
   readonly secret = `canary-${this.mark}-secret`
   /** Everything the model was shown, and everything that was written to the log. */
@@ -140,7 +140,7 @@ export class World {
     return [...fileTools({ root: this.workspace }), jsonlSearchTool({ root: this.workspace })]
   }
 
-  /** The real tool; without the defence, behind walls that lack exactly what is named. Nobody is asked: the walls stand alone. */
+  /** The real tool; without the defence, in a sandbox that lacks exactly this wall. Never asks: only the sandbox protects. */
   bash(weakness: Weakness | null, options: Partial<BashOptions> = {}): Tool {
     const weak = weakness === null || this.defended ? null : weakened(weakness)
     const sandbox = weak === null ? {} : { sandbox: { type: 'bwrap', path: weak } as const }

@@ -1,5 +1,5 @@
-// A process that stays, and runs one line after another with the built command: what each prints, and the exit code it would
-// end with. For lines that drive nothing. It ends with the process that started it.
+// A process that stays alive and runs one command line after another with the built command: what each prints, and its exit code.
+// For lines that drive nothing. It ends with the process that started it.
 import { realpathSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type { Ended, Line } from './lines.ts'

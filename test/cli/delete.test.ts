@@ -1,4 +1,4 @@
-// Sessions that are taken out: one by name, or the old ones, with all that is kept of them, and never one that is still of use.
+// Removing sessions: one by name, or the old ones, with everything kept of them, and never one that is still needed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -98,7 +98,7 @@ describe('delete', () => {
     expect((await stage.terret('inspect', 'latest')).code).toBe(6)
   })
 
-  it('B-CLI-101: where nobody can be asked, delete and prune want --yes, say what would be lost, and take nothing', async () => {
+  it('B-CLI-101: where no person can be asked, delete and prune want --yes, say what would be lost, and take nothing', async () => {
     await old('s')
     for (const [args, text] of [
       [
@@ -148,7 +148,7 @@ describe('delete', () => {
     expect(await longAgo(0, (store) => store.list({ root: 'root', limit: 9 }))).toEqual([])
   })
 
-  it('B-CLI-103: whoever follows a session that is removed is told that it is gone', async () => {
+  it('B-CLI-103: a follower of a session that is removed is told that it is gone', async () => {
     const { session } = (await stage.json('run', ...offline, 'One.')) as Ran
     const tail = stage.start(['tail', session])
     await tail.says('run.settled')

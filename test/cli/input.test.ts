@@ -1,4 +1,4 @@
-// What is given wrongly: each a line that says what to do, an exit code from the table, and nothing lost.
+// Wrong input: each case gives a line that says what to do, an exit code from the table, and loses nothing.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -262,7 +262,7 @@ describe('places', () => {
     expect(readFileSync(join(stage.home, 'terret.db'), 'utf8')).toBe('this is no database')
   })
 
-  it('B-CLI-80: who reads no more, such as head, ends it quietly', async () => {
+  it('B-CLI-80: a closed pipe, as head leaves it, ends the command quietly', async () => {
     await stage.terret('run', '--model', 'offline:any', 'x')
     const history = stage.start(['history', 'latest', '--json'])
     history.child.stdout?.destroy()
@@ -284,7 +284,7 @@ function shell(script: string): { readonly code: number | null; readonly out: st
 
 describe('what cannot be written', () => {
   it.skipIf(!existsSync('/dev/full'))(
-    'B-CLI-161: an answer that is lost is said, and a run that nobody watches goes on to its end',
+    'B-CLI-161: a lost answer is reported, and a run without a reader goes on to its end',
     async () => {
       expect((await stage.terret('run', '--model', 'offline:any', 'x')).code).toBe(0)
       expect(shell('terret export latest > /dev/full')).toEqual({

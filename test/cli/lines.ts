@@ -1,5 +1,5 @@
-// One process for many lines of the command that drive nothing: a start of its own is most of what such a line takes.
-// Not for what is driven, stopped, or watched.
+// One process for many command lines that drive nothing: starting a process is most of the cost of such a line.
+// Not for lines that drive, are stopped, or are watched.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -16,7 +16,7 @@ export type Line = {
 const SCRIPT = fileURLToPath(new URL('../../.build/test/cli/child-lines.js', import.meta.url))
 const DEADLINE_MS = 20_000
 
-/** They look, or write down a word for whoever drives. */
+/** These commands only read, or add one inbox event for the worker that drives. */
 const SHORT = new Set([
   'answer',
   'approve',
@@ -82,7 +82,7 @@ function start(): ChildProcess {
   child.once('exit', () => {
     if (resident === child) resident = null
   })
-  // It keeps nobody alive: it ends when this process does.
+  // It does not keep this process alive, and ends with it.
   child.unref()
   child.channel?.unref()
   return child

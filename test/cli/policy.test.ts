@@ -10,6 +10,11 @@ const { scriptedBy, stage } = stageOfEach()
 const policyFile = (policy: object): string => stage.write('policy.json', JSON.stringify(policy))
 const write = (path: string) => ({ calls: [{ tool: 'write', args: { path, content: 'x' } }] })
 const fetching = (url: string) => ({ calls: [{ tool: 'web_fetch', args: { url } }] })
+/** The key of the one call that waits after this run. */
+async function callOf(...run: readonly string[]): Promise<string> {
+  const { pending } = (await stage.json('run', ...run)) as { readonly pending: readonly { readonly callId: string }[] }
+  return pending[0]?.callId ?? ''
+}
 const TOOLS = { tools: ['read', 'write', 'web_fetch'] }
 const URL_ = 'http://127.0.0.1:9/'
 
@@ -42,45 +47,45 @@ describe('a question for several people', () => {
     const rule = { effect: 'ask', tool: 'write', class: 'release', n: 2, roles: ['lead'] }
     await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [rule] }) })
     expect((await stage.terret('policy')).out).toContain('ask tool write, class release, 2 approvals, by lead')
-    await stage.terret('run', 'Write.')
+    const call = await callOf('Write.')
     expect((await stage.terret('pending')).out).toMatch(/class release, by lead, 0 of 2 approvals\):[\s\S]*--role lead/)
     const by = (name: string, ...more: readonly string[]) =>
       stage.terret('approve', 'latest', '--by', name, '--role', 'lead', ...more)
     const first = await by('ana', '--resume')
-    expect([first.code, first.out]).toEqual([3, 'Approved write (call 5.0) as ana.\n'])
+    expect([first.code, first.out]).toEqual([3, `Approved write (call ${call}) as ana.\n`])
     expect(lastLine(first.err)).toMatch(
-      /^1 of 2 approvals \(ana\)\. 1 more person must approve it: terret approve \S+ 5\.0 --by NAME --role lead$/,
+      /^1 of 2 approvals \(ana\)\. 1 more person must approve it: terret approve \S+ \S+ --by NAME --role lead$/,
     )
     expect((await stage.terret('pending')).out).toContain('1 of 2 approvals (ana)')
     const again = await by('ana')
     expect([again.code, again.out]).toEqual([9, ''])
-    expect(lastLine(again.err)).toContain('ana approved call 5.0 already')
+    expect(lastLine(again.err)).toContain(`ana approved call ${call} already`)
     expect(existsSync(join(stage.folder, 'a'))).toBe(false)
     expect((await by('bob', '--resume')).code).toBe(0)
     expect(readFileSync(join(stage.folder, 'a'), 'utf8')).toBe('x')
-    // B-DECIDE-3: who voted is told afterwards too.
-    expect((await stage.terret('inspect', 'latest')).out).toContain('Decided   call 5.0, write: yes (ana, bob)\n')
+    // B-DECIDE-3: the voters are also named afterwards.
+    expect((await stage.terret('inspect', 'latest')).out).toContain(`Decided   call ${call}, write: yes (ana, bob)\n`)
     const { decisions } = (await stage.json('inspect', 'latest')) as { readonly decisions: unknown }
-    expect(decisions).toEqual([{ call: '5.0', tool: 'write', allow: true, by: ['ana', 'bob'] }])
+    expect(decisions).toEqual([{ call, tool: 'write', allow: true, by: ['ana', 'bob'] }])
   })
 
   it('B-DECIDE-1: what was interrupted is not pending any more, and approving it is refused with a sentence', async () => {
     await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) })
-    await stage.terret('run', 'Write.')
+    const call = await callOf('Write.')
     expect((await stage.terret('interrupt', 'latest')).code).toBe(0)
     expect((await stage.terret('pending')).err).toBe('Nothing waits for you here.\n')
-    for (const call of [[], ['5.0']]) {
-      const late = await stage.terret('approve', 'latest', ...call)
+    for (const named of [[], [call]]) {
+      const late = await stage.terret('approve', 'latest', ...named)
       expect([late.code, late.out]).toEqual([9, ''])
       expect(late.err).toMatch(
-        /^terret: (Nothing of session \S+ waits|Call 5\.0 does not wait).*its run was interrupted/,
+        /^terret: (Nothing of session \S+ waits|Call \S+ does not wait).*its run was interrupted/,
       )
     }
     expect((await stage.terret('resume', 'latest')).code).not.toBe(3)
     expect(existsSync(join(stage.folder, 'a'))).toBe(false)
   })
 
-  it('B-POLICY-20: what was approved runs, also when it is gone on with where nobody can be asked', async () => {
+  it('B-POLICY-20: an approved call runs, also when the session is resumed where no person can be asked', async () => {
     await scriptedBy([write('a'), 'Done.'], { policy: policyFile({ rules: [{ effect: 'ask', tool: 'write' }] }) })
     await stage.terret('run', 'Write.')
     await stage.terret('approve', 'latest')
@@ -113,7 +118,7 @@ describe('always', () => {
     expect((await stage.terret('policy')).out).toContain(`Kept 1    ${words} (ana)`)
     const { out } = await stage.terret('history', 'latest', '--event', 'user.tool_confirmation', '--json')
     expect(JSON.parse(out)).toMatchObject({ remember: { effect: 'allow', exact: { url: URL_ } } })
-    // Without anybody to ask, the same call runs; in another folder it does not, and neither does one like it.
+    // Without an approver, the same call runs; in another folder it does not, and neither does a similar call.
     expect((await stage.terret('resume', 'latest')).code).toBe(0)
     expect((await stage.terret('run', 'Again.')).code).toBe(0)
     expect((await stage.terret('run', 'Another.')).code).toBe(3)

@@ -25,7 +25,7 @@ async function homeWith(): Promise<{ stage: Stage; session: string; file: string
   return { stage, session, file }
 }
 
-/** As somebody who may read and not write. A test that runs as root becomes another user: root may write anywhere. */
+/** Runs as a user that may read but not write. A test that runs as root becomes another user: root may write anywhere. */
 function asReader(stage: Stage, ...args: readonly string[]): Promise<Ended> {
   const other = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
   const child = spawn(process.execPath, [MAIN, ...args], { cwd: stage.folder, env: { ...stage.env }, ...other })

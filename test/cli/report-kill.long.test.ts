@@ -15,7 +15,7 @@ const seed = Number(process.env['TERRET_KILL_SEED'] ?? Date.now() % 1_000_000)
 const rounds = Number(process.env['TERRET_KILL_ROUNDS'] ?? 50)
 const HITS_MIN = 3
 const LANES = 2
-/** What the command says about leases: whoever was killed holds its session no longer than this. */
+/** The command's lease: a killed process holds its session no longer than this. */
 const LEASE_MS = 10_000
 
 it('B-REPORT-50: killed at any node or at the gate, approved by a second process and finished by a third, a report is right, each effect happens once, and the history is whole (S3-8)', async () => {
@@ -43,7 +43,7 @@ it('B-REPORT-50: killed at any node or at the gate, approved by a second process
 
   const killed = await shootAll(ranges)
   await sleep(LEASE_MS)
-  // Whoever was killed before the gate is brought there, by one process that comes by.
+  // One worker brings the sessions that were killed before the gate to it.
   expect((await stage.terret('worker', '--idle')).code).toBe(0)
   await eachOf(killed, async ({ session }) => {
     const decided = (await first.events(session)).some(({ type }) => type === 'user.tool_confirmation')
@@ -115,7 +115,7 @@ function wrongWith({ inode, out }: Killed, events: readonly Event[], right: stri
     ),
     ...(last?.type === 'run.settled' && last.outcome.type === 'completed' ? [] : [`it ends with ${last?.type}`]),
     ...(events.every(({ seq }, i) => seq === i + 1) ? [] : ['its history has a gap']),
-    // What was moved into its place before the kill is still the same file, and nobody moved it there again.
+    // A file that was moved into place before the kill is still the same file: it was not moved there again.
     ...(inode === null || statSync(out).ino === inode ? [] : ['the file was written twice']),
     ...(changed || inode !== null ? [] : ['nobody says that it was written']),
     ...stray.map((name) => `${name} was left behind`),

@@ -1,5 +1,5 @@
 // Kills reports: starts one with the real command, waits until the log shows the node that is aimed at, kills the process a seeded
-// moment later, and says where the log stood then. Nothing is asserted here, and nobody takes part in being killed.
+// moment later, and reports where the log stood then. Nothing is asserted here, and the killed process does not cooperate.
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -55,7 +55,7 @@ export class Range {
     mkdirSync(join(this.#folder, 'out'), { recursive: true })
   }
 
-  /** A report that nobody kills, up to its gate. */
+  /** Starts a report and leaves it running. Unless it is killed, it stops at its gate. */
   async start(): Promise<{ readonly session: string; readonly out: string; readonly process: Started }> {
     const out = join(this.#folder, 'out', `${this.#shots++}.md`)
     const known = this.#sessions().length
@@ -67,7 +67,7 @@ export class Range {
 
   async shoot(aim: KillPlace): Promise<Killed> {
     const { session, out, process } = await this.start()
-    // Half of those at the gate fall on the start that stops there, half on whoever approves.
+    // Of the kills at the gate, half hit the process that stops there, half the process that approves.
     const approving = aim === 'finalize' || (aim === 'gate' && this.#chance.happens(0.5))
     if (approving) await process.ended
     const target = approving ? this.#stage.start(['approve', session, '--resume', '--by', 'ana']) : process

@@ -64,7 +64,7 @@ describe('terret run', () => {
     expect((await stage.terret('list', '--all')).out).toBe('')
   })
 
-  it('B-CLI-4: by default reads run and each write is asked; a yes to one is no yes to the next, whoever goes on', async () => {
+  it('B-CLI-4: by default reads run and each write is asked; a yes to one is no yes to the next, in whatever process the session goes on', async () => {
     await scriptedBy([
       { calls: [{ tool: 'list', args: { path: '.' } }] },
       { calls: [write('one.txt', '1')] },

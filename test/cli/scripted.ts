@@ -19,7 +19,7 @@ export function stageOfEach(): Scripted {
     const opened = openStage()
     Object.assign(stage, opened)
     provider.chaos = null
-    // Of what a test leaves to be closed, the last is closed first: all that uses the folders is gone before them.
+    // Closed in reverse order: everything that uses the folders is gone before them.
     onTestFinished(() => opened.close())
   })
   const scriptedBy: Scripted['scriptedBy'] = async (script, more = {}) => {

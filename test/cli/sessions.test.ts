@@ -78,7 +78,7 @@ describe('decisions', () => {
     const shown = await stage.terret('pending')
     expect(shown.out).toContain('  a.txt\n  │ @@ ')
     const { code, out, err } = await stage.terret('approve', session, '--by', 'ana', '--why', 'fine')
-    expect([code, out]).toEqual([0, 'Approved write (call 5.0) as ana.\n'])
+    expect([code, out]).toEqual([0, `Approved write (call ${pending[0]?.callId}) as ana.\n`])
     expect(err).toContain('  │ +x\n')
     expect([requests.length, existsSync(join(stage.folder, 'a.txt'))]).toEqual([1, false])
     expect((await stage.terret('history', session, '--tail', '1')).out).toContain('user.tool_confirmation')
@@ -89,13 +89,14 @@ describe('decisions', () => {
 
   it('B-CLI-34: a second decision is refused with exit code 9, before and after the session went on', async () => {
     await scriptedBy([write('a.txt', 'x'), 'Done.'])
-    await stage.terret('run', 'Write.')
-    expect((await stage.terret('approve', 'latest', '5.0')).code).toBe(0)
+    const { pending } = (await stage.json('run', 'Write.')) as Ran
+    const [{ callId } = { callId: '' }] = pending
+    expect((await stage.terret('approve', 'latest', callId)).code).toBe(0)
     for (const verb of ['approve', 'reject']) {
-      const again = await stage.terret(verb, 'latest', '5.0')
+      const again = await stage.terret(verb, 'latest', callId)
       expect([again.code, lastLine(again.err)]).toEqual([
         9,
-        'terret: Call 5.0 does not wait for an approval any more: it was decided, it expired, or its run was interrupted.',
+        `terret: Call ${callId} does not wait for an approval any more: it was decided, it expired, or its run was interrupted.`,
       ])
     }
     await stage.terret('resume', 'latest')
@@ -117,14 +118,17 @@ describe('decisions', () => {
   it('B-CLI-36: of several calls that wait one must be named', async () => {
     const bash = (command: string) => ({ tool: 'bash', args: { command } })
     await scriptedBy([{ calls: [bash('echo 1'), bash('echo 2')] }, 'Done.'], { bash: true })
-    await stage.terret('run', 'Do.')
+    const { pending } = (await stage.json('run', 'Do.')) as Ran
+    const [first = '', second = ''] = pending.map(({ callId }) => callId)
     const { code, err } = await stage.terret('approve', 'latest')
     expect([code, err]).toEqual([
       2,
-      expect.stringMatching(/Several calls wait\. Name one of them: \S+ 5\.0 \(bash\), \S+ 5\.1 \(bash\)/),
+      expect.stringMatching(
+        `Several calls wait\\. Name one of them: \\S+ ${first} \\(bash\\), \\S+ ${second} \\(bash\\)`,
+      ),
     ])
-    expect((await stage.terret('approve', 'latest', '5.1')).code).toBe(0)
-    expect((await stage.terret('reject', 'latest', '5.0', '--resume')).code).toBe(0)
+    expect((await stage.terret('approve', 'latest', second)).code).toBe(0)
+    expect((await stage.terret('reject', 'latest', first, '--resume')).code).toBe(0)
   })
 
   it('B-CLI-37: a question of the model is answered from another process, once', async () => {
@@ -160,7 +164,7 @@ describe('decisions', () => {
     expect((await stage.terret('approve', 'latest', 'budget', '--usd', '5')).code).toBe(9)
   })
 
-  it('B-MONEY-34: pending shows the sessions that wait for money, until somebody allows more', async () => {
+  it('B-MONEY-34: pending shows the sessions that wait for money, until a person allows more', async () => {
     await scriptedBy(['Done.'])
     const { url } = provider.chaos ?? { url: '' }
     const paid = { openai: { baseUrl: `${url}/v1`, protocol: 'chat' } }

@@ -1,4 +1,4 @@
-// A database that is gone, is another one or is an older copy: nothing is written to it before somebody says so.
+// A database that is gone, is another one or is an older copy: nothing is written to it before the user accepts it.
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'

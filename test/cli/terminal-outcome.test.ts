@@ -59,7 +59,7 @@ describe.skipIf(noTmux || noBubblewrap)('commands that fail', { timeout: 120_000
     await seen.until(/✗ bash .* #1\n {2}✓ bash .* #2\n {2}\/show N unfolds one\./)
   })
 
-  it('B-SHOW-6: a parked edit that no longer fits says so in a chat that is opened again, whoever ran it', async () => {
+  it('B-SHOW-6: a parked edit that no longer fits says so in a chat that is opened again, whichever process ran it', async () => {
     const edit = { calls: [{ tool: 'edit', args: { path: 'a.txt', old_string: 'two', new_string: 'zwei' } }] }
     await scriptedBy([edit, 'I could not.'], {})
     for (const isRunElsewhere of [false, true]) {

@@ -203,7 +203,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
     )
   })
 
-  it('B-TALK-6: "y" is no word for the next write, whoever goes on', async () => {
+  it('B-TALK-6: "y" does not approve the next write, in whatever process the session goes on', async () => {
     await scriptedBy([{ calls: [write('1', '1')] }, { calls: [write('2', '2')] }, 'Done.'])
     const seen = await chat()
     seen.enter('Write.')
@@ -325,7 +325,7 @@ describe.skipIf(noTmux)('a chat', { timeout: 120_000 }, () => {
       'これは長い入力で、折り返されるまで続きます。👍👍👍 and then it goes on in letters that are not wide at all',
     )
     await seen.until(/not wi\s+de at all$/)
-    // What is being typed outlives the end of what runs.
+    // Typed text survives the end of the run.
     seen.keys('C-c')
     await seen.until(/Stopped\.[\s\S]*not wi\s+de at all$/)
     seen.resize(50, 30)

@@ -12,7 +12,7 @@ const { scriptedBy, stage } = stageOfEach()
 
 const answering = (...replies: readonly string[]): Promise<Chaos> => scriptedBy(replies)
 
-/** Pipes that nobody writes to: who opens one to read hangs, or finds out that it is no file. */
+/** Pipes without a writer: opening one to read hangs, unless the code first checks that it is a regular file. */
 function trap(...names: readonly string[]): void {
   for (const name of names) {
     mkdirSync(join(stage.folder, name, '..'), { recursive: true })

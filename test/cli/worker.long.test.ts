@@ -1,4 +1,4 @@
-// `terret worker` and a session that takes every process with it that drives it: real processes, really killed.
+// `terret worker` and a session that kills every process that drives it: real processes, really killed.
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -9,13 +9,13 @@ import type { Ended } from './stage.ts'
 
 const { scriptedBy, stage } = stageOfEach()
 
-/** In the place of an MCP server. Where it finds poison it gives a sign, for which who started it is killed; elsewhere it is no server. */
+/** Takes the place of an MCP server. Where it is poisoned it writes a sign, and the test kills its parent; elsewhere it just exits. */
 const PILL = `if (process.env.PILL === 'poison') {
   require('node:fs').writeFileSync(process.env.SIGN, '')
   setInterval(() => {}, 1_000)
 }`
 
-/** A folder in which every driver is killed before it has written anything, and one in which none is. */
+/** A folder in which every driver is killed before it writes anything, and another in which none is. */
 async function poisoned(script: ChaosScript): Promise<string> {
   const command = stage.write('pill.cjs', PILL)
   const mcp = { pill: { command: process.execPath, args: [command], env: { PILL: '${OPENAI_API_KEY}', SIGN: sign() } } }
@@ -38,7 +38,7 @@ function timePasses(): void {
 
 const sign = (): string => join(stage.folder, '..', 'sign')
 
-/** To its end, which comes with the sign if that is given. */
+/** Runs to its end; killed when the sign appears. */
 async function driven(args: readonly string[], options = {}): Promise<Ended> {
   rmSync(sign(), { force: true })
   const { child, ended } = stage.start(args, options)
@@ -86,7 +86,7 @@ it('B-CLI-152: a session that kills every process that drives it is quarantined 
   expect(inspected.out).toMatch(
     /^Trouble {3}5 attempts in a row failed .* To try it again: terret resume [0-9a-f]{8}$/m,
   )
-  // Nothing of it is lost, and whoever can live with it goes on by name.
+  // Nothing of it is lost, and a process that survives it resumes it by name.
   stage.write('poison/.env', '')
   const resumed = await stage.start(['resume', 'latest'], { cwd, env: { OPENAI_API_KEY: 'none' } }).ended
   expect(resumed).toMatchObject({ code: 0, out: 'Done.\n' })

@@ -62,7 +62,7 @@ export function describeInbox(make: MakeFixture): void {
       expect(await seqs(store, 's')).toEqual([1, 2])
     })
 
-    it('B-STORE-33: of many who send the same at once, all get the same seq and one event is written', async () => {
+    it('B-STORE-33: many senders of the same event at once all get the same seq, and one event is written', async () => {
       const { store } = await make()
       await create(store, 's')
       const receipts = await Promise.all(Array.from({ length: 20 }, () => admit(store, 's', message('m'))))

@@ -1,4 +1,4 @@
-// The contract of a Store: cards, and the questions that indexes answer: who is due, when, and who there is.
+// The contract of a Store: cards, and the queries by index: which sessions are due, when the next one is, and which exist.
 import { describe, expect, it } from 'vitest'
 import { admit, begin, card, claim, create, type MakeFixture, message, note, TTL, write } from './fixture.ts'
 
@@ -77,7 +77,7 @@ export function describeIndexes(make: MakeFixture): void {
       expect(await store.due(99)).toEqual(['first', 'second', 'now', 'later'])
     })
 
-    it('B-STORE-53: a session that somebody drives is not due, until the lease has expired or was released', async () => {
+    it('B-STORE-53: a session that a worker drives is not due, until the lease has expired or was released', async () => {
       const { store, clock } = await make()
       const now = clock.time
       for (const id of ['a', 'b', 'c']) await create(store, id, { due: now - 5 })

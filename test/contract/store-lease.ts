@@ -1,4 +1,4 @@
-// The contract of a Store: leases, epochs, heartbeats, and the fencing of whoever lost theirs.
+// The contract of a Store: leases, epochs, heartbeats, and the fencing of a worker that lost its lease.
 import { describe, expect, it } from 'vitest'
 import {
   admit,
@@ -31,7 +31,7 @@ export function describeLeases(make: MakeFixture): void {
       expect(epochs).toEqual([1, 2, 3, 4])
     })
 
-    it('B-STORE-21: while a lease lives nobody else gets it; when it has expired, anybody does', async () => {
+    it('B-STORE-21: while a lease lives no other worker gets it; when it has expired, any worker does', async () => {
       const { store, clock } = await make()
       await create(store, 's')
       const first = await store.claim('s', 'w1', TTL)
@@ -43,7 +43,7 @@ export function describeLeases(make: MakeFixture): void {
       expect(await outcome(store.claim('none', 'w2', TTL))).toBe('session_missing')
     })
 
-    it('B-STORE-21: of many who claim at once, one gets it', async () => {
+    it('B-STORE-21: of many workers that claim at once, one gets the lease', async () => {
       const { store } = await make()
       await create(store, 's')
       const claims = await Promise.all(['a', 'b', 'c', 'd'].map((worker) => store.claim('s', worker, TTL)))
@@ -80,7 +80,7 @@ export function describeLeases(make: MakeFixture): void {
       expect(await outcome(write(store, { ...nobody, session: 'none', epoch: 1 }, [note('x')]))).toBe('session_missing')
     })
 
-    it('B-STORE-24: an expired lease that nobody took still commits, and lives again by that', async () => {
+    it('B-STORE-24: an expired lease that no other worker took still commits, which renews it', async () => {
       const { store, clock } = await make()
       const owner = await begin(store, 's')
       clock.advance(TTL * 3)

@@ -159,7 +159,7 @@ export function describeLog(make: MakeFixture): void {
       expect(event).toMatchObject({ ...strange, seq: 2, epoch: owner.epoch })
     })
 
-    it('B-STORE-8: nobody can change the log through an object they hold', async () => {
+    it('B-STORE-8: a caller cannot change the log through an object it holds', async () => {
       const { store } = await make()
       const owner = await begin(store, 's')
       const made = ownerWrite(store, owner, [note('as written')])
@@ -209,7 +209,7 @@ export function describeLog(make: MakeFixture): void {
       store.watch('s', () => {})()
     })
 
-    it('B-STORE-12: the clock of the store is that of the machine, also when somebody sets it back', async () => {
+    it('B-STORE-12: the clock of the store is that of the machine, also when it is set back', async () => {
       const { store, clock } = await make()
       clock.time -= 5_000
       expect(store.now()).toBe(clock.time)

@@ -1,11 +1,11 @@
-// The contract of a Store: who hears what of a commit, within the process.
+// The contract of a Store: which watchers hear which events of a commit, within the process.
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/kernel/event.ts'
 import { admit, begin, card, claim, create, type MakeFixture, message, note, outcome, write } from './fixture.ts'
 
 export function describeNews(make: MakeFixture): void {
   describe('news', () => {
-    it('B-STORE-60: whoever watches a session gets the events of each commit that grew it, in order, until they leave', async () => {
+    it('B-STORE-60: a watcher of a session gets the events of each commit that grew it, in order, until it leaves', async () => {
       const { store } = await make()
       const owner = await begin(store, 's')
       await create(store, 'other')

@@ -145,13 +145,13 @@ export function describeRemoval(make: MakeFixture): void {
       await store.release('root~1.0', owner.epoch)
     })
 
-    it('B-STORE-134: while a fork reads through one of them the removal is refused, and who is gone cannot be forked', async () => {
+    it('B-STORE-134: while a fork reads through one of them the removal is refused, and a removed session cannot be forked', async () => {
       const { store } = await make()
       await family(store)
       await forked(store, 'fork', 'root~1.0')
       await forked(store, 'fork-2', 'fork')
       expect(await outcome(store.remove('root', 'ann'))).toBe('conflict')
-      await expect(store.remove('root', 'ann')).rejects.toThrow('Session fork was forked from session root~1.0')
+      await expect(store.remove('root', 'ann')).rejects.toThrow(/\bfork\b.*root~1\.0/)
       expect(await outcome(store.remove('fork', 'ann'))).toBe('conflict')
       for (const session of ['fork-2', 'fork', 'root']) expect(await outcome(store.remove(session, 'ann'))).toBe('ok')
       expect(await outcome(forked(store, 'fork-3', 'root'))).toBe('session_missing')
@@ -195,7 +195,7 @@ export function describeRemoval(make: MakeFixture): void {
       expect(await store.removals(1)).toEqual(all.slice(0, 1))
     })
 
-    it('B-STORE-137: an id that is used again is another session, and nobody who knew the first can write to it', async () => {
+    it('B-STORE-137: an id that is used again is another session, and workers and clients of the first cannot write to it', async () => {
       const { store, clock } = await make()
       const zombie = await begin(store, 's', 'w1')
       await admit(store, 's', message('m1', 'before'))
@@ -228,7 +228,7 @@ export function describeRemoval(make: MakeFixture): void {
       expect(await outcome(write(store, third, [note('on')]))).toBe('ok')
     })
 
-    it('B-STORE-138: whoever watches is told once, with null; reads then say that it is missing', async () => {
+    it('B-STORE-138: a watcher is told once, with null; reads then say that it is missing', async () => {
       const { store } = await make()
       await family(store)
       const heard: (readonly Event[] | null)[] = []

@@ -1,4 +1,4 @@
-// The contract of a Store: who comes first of those that are due, and how a session whose attempts fail is left alone.
+// The contract of a Store: the order of due sessions, and how a session whose attempts keep failing is left alone.
 import { describe, expect, it } from 'vitest'
 import { admit, begin, card, claim, create, type MakeFixture, message, note, TTL, write } from './fixture.ts'
 
@@ -140,7 +140,7 @@ export function describeTrouble(make: MakeFixture): void {
       expect(await store.claim('s', 'w1', TTL)).toMatchObject({ failed: 0 })
     })
 
-    it('B-STORE-58: whoever lost the lease changes nothing by giving it back with trouble', async () => {
+    it('B-STORE-58: a worker that lost the lease changes nothing by giving it back with trouble', async () => {
       const { store, clock } = await make()
       const zombie = await begin(store, 's')
       clock.advance(TTL)

@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   process.stdout.write('settled\n')
 }
 
-/** Everything waits for nobody, and nothing is due. Until then, whoever waits for a person is served. */
+/** Whether every session is idle and none is due. Answers the requests of sessions that wait for a person on the way. */
 async function settled(): Promise<boolean> {
   const cards = await store.list({ limit: 1_000 })
   await Promise.all(cards.filter((card) => card.status === 'requires_action').map(attend))
@@ -116,7 +116,7 @@ async function again(): Promise<void> {
   await append(session, body, 'resend')
 }
 
-/** Leaves the file to whoever else has it open, or to nobody, for a moment. */
+/** Closes the file for a moment; other processes may have it open, or none. */
 async function reopen(): Promise<void> {
   await store.close()
   await sleep(chance.integer(0, 150))

@@ -32,7 +32,7 @@ const world = {
 const worker = new Worker(world, {
   id: `worker-${process.pid}-${systemRandom.id()}`,
   leaseMs: Number(leaseMs),
-  // Whoever kills here is no session: none may be left alone for it.
+  // The kills come from outside, not from a session: no session may be left alone for them.
   attemptsMax: Number.MAX_SAFE_INTEGER,
   onError: report,
 })
@@ -42,7 +42,7 @@ lines.on('line', (line) => {
   if (line === 'go') go().catch((error: unknown) => report('', error))
   else if (line === 'stop') stop().catch((error: unknown) => report('', error))
 })
-// Whoever started us is gone: nobody will kill us any more.
+// The parent process is gone, so it cannot stop this one any more.
 lines.on('close', () => process.exit(2))
 
 async function go(): Promise<void> {
@@ -63,7 +63,7 @@ function report(session: string, error: unknown): void {
   errors.add({ kind, code: error instanceof Fault ? error.code : '', session, text })
 }
 
-/** The same store, with a mark before each commit and one after it returned: who kills in between has hit a commit. */
+/** The same store, with a mark before each commit and one after it returned: a kill between the two has hit a commit. */
 function marked(inner: Store, marks: Appender<MarkLine>): Store {
   let commits = 0
   return {

@@ -94,7 +94,7 @@ describe('the comparison', () => {
     expect((await verify(store, { ...evidence, journal: twice })).violations).toHaveLength(1)
   })
 
-  it('B-CRASH-1: finds an event that nobody sent, and one that is there twice', async () => {
+  it('B-CRASH-1: finds an event that was never sent, and one that is there twice', async () => {
     const unsent = evidence.journal.filter((entry) => entry.id !== 'c2')
     expect((await verify(store, { ...evidence, journal: unsent })).violations).toHaveLength(1)
     const double = [...events, { ...events[1], seq: events.length + 1 } as Event]

@@ -8,7 +8,7 @@ export type EffectReport = {
   /** Effects that ran again with the same key, as `read` and `idempotent` may. */
   readonly repeated: number
   readonly unknown: number
-  /** Of the unknown: those whose effect had really run to its end. */
+  /** Of the calls with an unknown outcome: those whose effect had really finished. */
   readonly unknownDone: number
   readonly ran: Readonly<Record<OracleLine['effect'], number>>
 }

@@ -1,5 +1,5 @@
-// The evidence of a crash run: files outside the store, one JSON line a fact. Written by those who know the fact (the tool
-// itself, the client, the worker), read by those who judge it. Nothing here goes through the code under test.
+// The evidence of a crash run: files outside the store, one JSON line per fact. Written by the part that knows the fact (the tool
+// itself, the client, the worker), read by the checks. Nothing here goes through the code under test.
 import { hash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -63,7 +63,7 @@ export class Appender<Line> {
   }
 
   add(line: Line): void {
-    // The newline in front keeps a line that a kill tore apart from spoiling the next writer's.
+    // The newline in front separates it from a line that a kill cut short.
     const bytes = Buffer.from(`\n${JSON.stringify(line)}\n`)
     if (writeSync(this.#fd, bytes) !== bytes.length) throw new Error('evidence was written only in part')
   }
@@ -107,7 +107,7 @@ export function readLines<Line>(path: string): readonly Line[] {
   }
 }
 
-/** A line that a kill tore says nothing: its writer died before it went on. */
+/** A line cut short by a kill says nothing: its writer died before it went on. */
 function parseLines<Line>(lines: readonly string[]): readonly Line[] {
   return lines.flatMap((line): readonly Line[] => {
     if (line === '') return []
@@ -119,7 +119,7 @@ function parseLines<Line>(lines: readonly string[]): readonly Line[] {
   })
 }
 
-/** Nobody forges here; this only has to be short, and different for different values. */
+/** No protection against forgery is needed here: it only has to be short, and different for different values. */
 const DIGEST_LENGTH = 20
 
 /** The same for two values that are the same JSON, whatever the order of their fields. */

@@ -14,7 +14,7 @@ export type Shot = {
   readonly warmUpMs: number
   /** How long after what it waited for. */
   readonly delayMs: number
-  /** The next worker is at work already: the sessions of the dead are taken over by somebody who lives. */
+  /** The next worker runs already before the kill, so a live worker takes over the sessions of the killed one. */
   readonly overlap: boolean
 }
 

@@ -51,7 +51,7 @@ export function refold(events: readonly Event[], upTo = 0): { readonly end: Sess
   return { end, at }
 }
 
-/** Everything has settled: no run, so no open intent and no open request, and no input that nobody took up. */
+/** Everything has settled: no run, so no open intent and no open request, and no input that was never taken up. */
 export function checkRest(end: Session): readonly string[] {
   const wrong: string[] = []
   if (end.run) wrong.push(`its run ${end.run.seq} is still open`)

@@ -74,7 +74,7 @@ function checkLog(events: readonly Event[]): readonly string[] {
   }
 }
 
-/** What somebody has once read is still there, unchanged. */
+/** Events that were read once are still there, unchanged. */
 function checkReads(events: readonly Event[], digests: readonly string[]): readonly string[] {
   return digests.flatMap((digest, i) => {
     const event = events[i]

@@ -30,8 +30,27 @@ type Case = {
 }
 
 const ECHOES = ['arguments', 'args', 'input', 'parameters', 'properties', 'params']
-// biome-ignore format: pieces of a kind share a line
-const PIECES = ['{', '}', '[', ']', '"', ',', ':', '\\', 'true', 'nul', '-1', '1e', ' ', '"path":', '`', '\u2028', '"__proto__":{', '\ud800', '\n']
+const PIECES = [
+  '{',
+  '}',
+  '[',
+  ']',
+  '"',
+  ',',
+  ':',
+  '\\',
+  'true',
+  'nul',
+  '-1',
+  '1e',
+  ' ',
+  '"path":',
+  '`',
+  '\u2028',
+  '"__proto__":{',
+  '\ud800',
+  '\n',
+]
 
 function call(tape: Tape): Case {
   const schema = rootSchema(tape)

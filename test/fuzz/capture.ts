@@ -35,7 +35,7 @@ function cut(tape: Tape): Case {
 
 const MARKER = /\b(error|exception|traceback|panic|panicked|fatal|failed|failure|abort|aborted|segmentation fault)\b/i
 
-/** The same, by somebody who may look at everything at once and a character at a time. */
+/** The same result from a simple reading that sees the whole text, a character at a time. */
 function expected({ chunks, limits: { previewBytesMax, wholeBytesMax } }: Case): Captured {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(chunks))
   const characters = Array.from(text)

@@ -22,10 +22,37 @@ const QUOTES: readonly ((word: string) => string)[] = [
 ]
 
 /** Words in which a shell sees more than a word. */
-// biome-ignore format: kinds share a line
 const ACTIVE = [
-  '$HOME', '${HOME}', '$(id)', '`id`', '"$(id)"', '"`id`"', '"$HOME"', '"a\\$b"', '$((1+1))', '<(id)', '>(id)', "$'a'", '$"a"',
-  '~', '~root', '*.txt', 'a?', '[ab]', '{a,b}', '!!', '"!x"', '\\a', 'a\\ b', '#', "'open", '"open', '"a\nb"', "'a\nb'", '$', '"$"',
+  '$HOME',
+  '${HOME}',
+  '$(id)',
+  '`id`',
+  '"$(id)"',
+  '"`id`"',
+  '"$HOME"',
+  '"a\\$b"',
+  '$((1+1))',
+  '<(id)',
+  '>(id)',
+  "$'a'",
+  '$"a"',
+  '~',
+  '~root',
+  '*.txt',
+  'a?',
+  '[ab]',
+  '{a,b}',
+  '!!',
+  '"!x"',
+  '\\a',
+  'a\\ b',
+  '#',
+  "'open",
+  '"open',
+  '"a\nb"',
+  "'a\nb'",
+  '$',
+  '"$"',
 ]
 const OPERATORS = [
   ';',

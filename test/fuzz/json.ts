@@ -5,24 +5,48 @@ import type { Tape } from './tape.ts'
 
 export type JsonObject = { readonly [key: string]: Json }
 
-// biome-ignore format: names of a kind share a line
 const NAMES = [
-  'path', 'command', 'replace_all', 'names', 'limit', 'old_string', 'file_path', 'x', 'y', 'type',
-  'filePath', 'cmd', 'replaceAll', 'oldString', 'args', 'input', 'properties',
-  '__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty',
-]
+  'path command replace_all names limit old_string file_path x y type',
+  'filePath cmd replaceAll oldString args input properties',
+  '__proto__ constructor prototype toString hasOwnProperty',
+].flatMap((line) => line.split(' '))
 const ALIASES: Readonly<Record<string, string>> = {
   path: 'filePath',
   command: 'cmd',
   replace_all: 'replaceAll',
   old_string: 'oldString',
 }
-// biome-ignore format: texts of a kind share a line
-const TEXTS = ['', 'a', 'true', 'false', '0', '-5', '12', '1.0', '9007199254740993', 'null', 'ü', '\ud800', '{}', 'a b', '\\"']
-// biome-ignore format: texts of a kind share a line
+const TEXTS = [
+  '',
+  'a',
+  'true',
+  'false',
+  '0',
+  '-5',
+  '12',
+  '1.0',
+  '9007199254740993',
+  'null',
+  'ü',
+  '\ud800',
+  '{}',
+  'a b',
+  '\\"',
+]
 const ODD = [
-  '[a](a)', '[[a](a)]([a](a))', '[a](b)', '[]', '["a"]', '[1,"2"]', '["a', '{"x":"true"}', '{"path":1}', '"{}"', '```json\n["a"]\n```',
-  '{"__proto__":{"polluted":1}}', '  ',
+  '[a](a)',
+  '[[a](a)]([a](a))',
+  '[a](b)',
+  '[]',
+  '["a"]',
+  '[1,"2"]',
+  '["a',
+  '{"x":"true"}',
+  '{"path":1}',
+  '"{}"',
+  '```json\n["a"]\n```',
+  '{"__proto__":{"polluted":1}}',
+  '  ',
 ]
 const NUMBERS = [0, 1, -1, 12, 1.5, -0.5, 1e21, Number.MAX_SAFE_INTEGER, 2 ** 60]
 
@@ -221,7 +245,7 @@ export function isPart(part: Json | undefined, whole: Json | undefined): boolean
   )
 }
 
-/** Threat 48: no object of the result has another prototype than it should, and nobody else's has a new field. */
+/** Threat 48: no object of the result has a wrong prototype, and `Object.prototype` has no new field. */
 export function pollution(value: Json): string | null {
   const strange = Object.getOwnPropertyNames(Object.prototype).find((name) => !PROTOTYPE.has(name))
   if (strange !== undefined) return `Object.prototype has "${strange}"`

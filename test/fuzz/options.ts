@@ -1,5 +1,5 @@
-// Options that nobody meant, for every public entry: a misspelled one is refused by its name, a value that cannot be used is refused
-// or taken, and nothing is ever a raw error. What each option means is tested elsewhere.
+// Wrong options for every public entry: a misspelled one is refused by its name, an unusable value is refused or taken, and
+// nothing ever throws a raw error. What each option means is tested elsewhere.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -223,7 +223,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
     more: 'outputTokensMax temperature providerOptions prices',
     call: (options) => fromAiSdk(sdk, options),
   },
-  // Listening is not tried with values that cannot be known to be wrong.
+  // The options for listening are left out: some odd values would be valid there.
   startChaos: { good: { script: ['hi'], strict: false }, more: '', call: (options) => startChaos(options) },
   'a chaos reply': {
     good: { text: 't' },
@@ -238,10 +238,30 @@ function stale(error: unknown): void {
   if (!known) throw error
 }
 
-// biome-ignore format: a list
 const ODD: readonly unknown[] = [
-  '', '5s', 'Once', Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY, 2 ** 60, null, true, false, [], [null], [5], {}, { a: 1 },
-  nothing, 1n, Symbol('s'), new Map(), new Date(0), new Error('e'), Object.create(null) as unknown,
+  '',
+  '5s',
+  'Once',
+  Number.NaN,
+  -1,
+  0.5,
+  Number.POSITIVE_INFINITY,
+  2 ** 60,
+  null,
+  true,
+  false,
+  [],
+  [null],
+  [5],
+  {},
+  { a: 1 },
+  nothing,
+  1n,
+  Symbol('s'),
+  new Map(),
+  new Date(0),
+  new Error('e'),
+  Object.create(null) as unknown,
 ]
 const WHOLE: readonly unknown[] = [null, 5, 'text', true, [], nothing, 1n]
 

@@ -28,18 +28,56 @@ const real: Subject = {
   },
 }
 
-// biome-ignore format: names of a kind share a line
-const PLAIN = ['a', 'b', 'file', 'new', 'A', 'ü', 'u\u0308', 'a.', '...', ' ', '~', '\\', '..\\..', 'b\\c', '%2e%2e', '-', 'ws-evil', 'a\n', 'hard', 'scripts', 'scripts/hooks', 'scripts/hooks/pre', 'a/b', 'a/file']
-// biome-ignore format: names of a kind share a line
-const LINKS = [
-  'in', 'deep', 'linkfile', 'abs', 'back', 'self', 'out', 'rel', 'chain', 'chain2', 'canary', 'canary.txt', 'up', 'top', 'loop', 'loop1',
-  'dangling', 'danglingIn', 'danglingDir', 'proc', 'procOut', 'dotgit', 'sibling',
+const PLAIN = [
+  'a',
+  'b',
+  'file',
+  'new',
+  'A',
+  'ü',
+  'u\u0308',
+  'a.',
+  '...',
+  ' ',
+  '~',
+  '\\',
+  '..\\..',
+  'b\\c',
+  '%2e%2e',
+  '-',
+  'ws-evil',
+  'a\n',
+  'hard',
+  'scripts',
+  'scripts/hooks',
+  'scripts/hooks/pre',
+  'a/b',
+  'a/file',
 ]
+const LINKS = [
+  'in deep linkfile abs back self out rel chain chain2 canary canary.txt up top loop loop1',
+  'dangling danglingIn danglingDir proc procOut dotgit sibling',
+].flatMap((line) => line.split(' '))
 /** Every spelling that some file system takes for a name that is never written. */
-// biome-ignore format: names of a kind share a line
 const GUARDED = [
-  '.git', '.GIT', '.Git', '.git.', '.git ', '.gi\u200ct', '\uff0egit', '.git::$INDEX_ALLOCATION', '.bashrc', '.BashRC', '.npmrc', '.vscode',
-  'terret.json', '.terret', '.mcp.json', '.envrc', 'secret', 'SECRET',
+  '.git',
+  '.GIT',
+  '.Git',
+  '.git.',
+  '.git ',
+  '.gi\u200ct',
+  '\uff0egit',
+  '.git::$INDEX_ALLOCATION',
+  '.bashrc',
+  '.BashRC',
+  '.npmrc',
+  '.vscode',
+  'terret.json',
+  '.terret',
+  '.mcp.json',
+  '.envrc',
+  'secret',
+  'SECRET',
 ]
 const LONG = 'x'.repeat(300)
 const STARTS = [

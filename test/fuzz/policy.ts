@@ -1,5 +1,5 @@
-// The policy against a reading of its rules by somebody else: deny before ask before allow, a further denial never lets more
-// through, a shell's own syntax is never allowed by a rule, and what is remembered is one action.
+// The policy against an independent implementation of its rules: deny before ask before allow, a further denial never lets more
+// through, shell syntax is never allowed by a rule, and a remembered decision covers one action.
 import type { Json } from '../../src/kernel/content.ts'
 import { type Action, judge, type Policy, rememberedRule, type Rule } from '../../src/tools/policy/policy.ts'
 import { command, type Command, VOCABULARY } from './command.ts'

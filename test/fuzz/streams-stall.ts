@@ -1,5 +1,5 @@
 // A stream that stops at some byte, through the whole exchange: it falls silent, breaks off, or is stopped by the caller. The
-// clock and the client are ours here; nothing may be left behind, and nobody is waited for.
+// clock and the client are ours here; nothing may be left behind or still waited for.
 import type { CallContext, Delta, Request } from '../../src/ports/model.ts'
 import type { Deadlines, Exchange } from '../../src/models/http/exchange.ts'
 import type { Sink, Transport } from '../../src/models/http/transport.ts'
@@ -62,7 +62,7 @@ export async function checkStall(taken: Taken, offset: number): Promise<void> {
     const told = answer as Answer | null
     if (told === null) throw new Error(`${how}: it is still waited for`)
     hold(clock.waiting === 0, () => `${how}: a timer is left behind`)
-    // Whatever the client does now is nobody's trouble.
+    // Whatever the client does now has no effect.
     client.breakOff()
     await settled()
     if (how !== 'stopped' && said) {

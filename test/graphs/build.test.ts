@@ -1,4 +1,4 @@
-// What is said about a graph before it runs: what is wrong with it, what its types hold, and how it is drawn.
+// A graph before it runs: what is wrong with it, what its types enforce, and how it is drawn.
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../src/index.ts'
 import { append, command, END, last, START, send, toJson, toMermaid, withState } from '../../src/graphs/index.ts'
@@ -11,7 +11,7 @@ const { node, question, agentNode, mapNode, graph } = withState({
 })
 const nothing = () => node({ run: () => undefined, effect: 'read' })
 
-/** Edges as somebody writes them whom no compiler checks. */
+/** Edges without compiler checks, as plain JavaScript can pass them. */
 function loose(nodes: readonly string[], edges: readonly unknown[], more: object = {}) {
   const made = Object.fromEntries(nodes.map((name) => [name, nothing()]))
   return () => graph({ name: 'g', nodes: made, edges: edges as never, ...more })
@@ -179,7 +179,7 @@ describe('a graph that cannot work', () => {
       ['a', END],
     ] as const
     const one = graph({ name: 'one', nodes: { a: nothing() }, edges: ends })
-    expect(() => withGraphs([one, one])).toThrow('There is an agent "one" already')
+    expect(() => withGraphs([one, one])).toThrow('agent "one"')
     expect(() => withGraphs([one], { subagents: { one: { description: 'x' } } })).toThrow('already')
     const child = agentNode({ agent: 'writer', task: () => 'write', take: (draft) => ({ draft }) })
     const parent = graph({ name: 'parent', nodes: { a: child }, edges: ends })

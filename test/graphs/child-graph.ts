@@ -1,5 +1,5 @@
-// A process that runs a graph until it rests, for kill.test.ts, which kills it on the way. It says a line when it comes to the place
-// where it is to be killed, and stays there; without a place it says how the run ended.
+// A process that runs a graph until it rests, for kill.test.ts, which kills it on the way. At the place where it is to be killed it
+// prints a line and waits; without a place it prints how the run ended.
 import { appendFileSync } from 'node:fs'
 import { append, END, last, START, send, withState } from '../../src/graphs/index.ts'
 import { Fault, Harness, type Result, scripted, type Store } from '../../src/index.ts'
@@ -15,7 +15,7 @@ let results = 0
 
 const { node, graph } = withState({ facts: append<string>(), draft: last<string>() })
 
-/** Writes down that it ran, under its key; at its place it stays there. */
+/** Writes down that it ran, with its key. At the place of the kill it waits. */
 async function done(name: string, key: string): Promise<void> {
   appendFileSync(journal, `${name} ${key}\n`)
   if (place !== name) return
@@ -80,7 +80,7 @@ process.stdout.write(
 await harness.close()
 await store.close()
 
-/** The first process opens the session; those that follow go on with it, or say a word to it. */
+/** The first process opens the session; the next ones continue it, or send it an input. */
 async function started(id: string): Promise<Result> {
   try {
     await harness.open({ id, agent: 'report' })
@@ -91,7 +91,7 @@ async function started(id: string): Promise<Result> {
   return harness.session(id).run({})
 }
 
-/** A store whose commit at the place is on disk, and never comes back to whoever made it. */
+/** A store whose commit at the chosen place reaches the disk but never returns to its caller. */
 function halting(inner: Store): Store {
   const commit: Store['commit'] = async (writes) => {
     const receipts = await inner.commit(writes)

@@ -1,4 +1,4 @@
-// One node over many items: which of them run, what their results come to, and what one that fails does to the others.
+// One node over many items: which items run, how their results are combined, and what a failing item does to the others.
 import { describe, expect, it } from 'vitest'
 import { append, END, last, type MapPolicy, START, withState } from '../../src/graphs/index.ts'
 import { standing } from '../../src/graphs/node-status.ts'
@@ -60,7 +60,7 @@ describe('a map', () => {
     expect(await turnsOf(session)).toEqual([['each', 'each', 'each', 'each'], []])
   })
 
-  it('B-GRAPH-42: fail-fast ends with the first error in the order of the input, whoever failed first, and starts no more (AC-92)', async () => {
+  it('B-GRAPH-42: fail-fast ends with the first error in the order of the input, whichever item failed first, and starts no more (AC-92)', async () => {
     const late = moment()
     const ran: string[] = []
     const run: Run = async (item, context) => {
@@ -73,7 +73,7 @@ describe('a map', () => {
     const { result, session } = await runOf(mapped(run, { policy: 'fail-fast', parallel: 3 }), { items })
     expect(failureIn(result)).toBe('planner_failed: Node "each" failed: Error: bad first')
     expect(ran).toEqual(['a', 'bad first', 'bad second'])
-    // Who fails first in time is the second: the log says so, and the outcome does not depend on it.
+    // The second item fails first in time. The log keeps that order; the outcome does not depend on it.
     const results = ofType(await eventsIn(session), 'agent.tool_result')
     expect(results.map(({ content }) => content)).toEqual([
       '"A"',
@@ -173,6 +173,6 @@ describe('a map', () => {
       edges: [[START, 'none'], { from: 'none', to: ['none', 'end'], by: () => 'none' }, ['end', END]],
     })
     const result = await withGraphs([round]).run({}, { agent: 'round' })
-    expect(failureIn(result)).toContain('RecursionLimit: 1000 supersteps in a row called nothing.')
+    expect(failureIn(result)).toContain('RecursionLimit: 1000 supersteps')
   })
 })

@@ -162,7 +162,7 @@ describe('large documents', () => {
 })
 
 describe('policy', () => {
-  it('B-REPORT-27: a policy file that allows writes elsewhere only denies the file before anybody is asked; the denial is recorded and the run ends (AC-107, S3-14)', async () => {
+  it('B-REPORT-27: a policy file that allows writes elsewhere only denies the file before a person is asked; the denial is recorded and the run ends (AC-107, S3-14)', async () => {
     const bench = openBench()
     writeFileSync(join(bench.folder, 'policy.json'), JSON.stringify({ rules: [], writeRoots: ['allowed'], base: '.' }))
     const strict = openBench({ policy: loadPolicy(join(bench.folder, 'policy.json')) })

@@ -225,7 +225,7 @@ describe('what it says', () => {
     expect(sentencesOf(text)).toEqual([{ text: 'Tea is warm and good for all', line: 1 }])
   })
 
-  it('B-REPORT-17: every kind of line end ends a line; marks of quotes and what nobody sees are in no quote', async () => {
+  it('B-REPORT-17: every kind of line end ends a line; quote marks and invisible characters are in no quote', async () => {
     const documents = {
       'mac.txt': 'Tides\r\rThe first tide is the\rhighest tide of all.\r',
       'quote.md':
@@ -361,7 +361,7 @@ describe('where it reads and writes', () => {
     expect(bench.read('out/report.md')).toMatch(/^# The harbour/)
   })
 
-  it('B-REPORT-15: a place that cannot be written is said before anybody is asked, and a retry goes on when it can be', async () => {
+  it('B-REPORT-15: a place that cannot be written is reported before a person is asked, and a retry goes on when it can be', async () => {
     const bench = openBench()
     bench.write('out', 'a file where the folder should be')
     const { result, session } = await bench.report()
@@ -373,7 +373,7 @@ describe('where it reads and writes', () => {
     expect(await session.run({ edit: { out: 'elsewhere/report.md' } })).toMatchObject({ status: 'requires_action' })
     mkdirSync(join(bench.folder, 'closed'), { mode: 0o500 })
     const closed = await bench.report({ ...INPUT, out: 'closed/report.md' })
-    // Whoever may do everything may write there, too.
+    // Root can write to the closed folder, too.
     const able = process.getuid?.() === 0
     expect(closed.result.status).toBe(able ? 'requires_action' : 'failed')
     chmodSync(join(bench.folder, 'closed'), 0o700)

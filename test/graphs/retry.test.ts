@@ -97,7 +97,7 @@ describe('a node that fails', () => {
     expect(ran).toEqual(['good', 'bad old', 'bad new', 'bad old', 'good', 'bad early'])
   })
 
-  it('B-GRAPH-28: that was too slow is tried again like one that failed, unless it may run once only: then nobody knows', async () => {
+  it('B-GRAPH-28: that was too slow is tried again like one that failed, unless it may run once only: then its outcome is unknown', async () => {
     for (const [effect, turns, status] of [
       ['read', [['slow'], ['slow'], []], 'timeout'],
       ['once', [['slow'], []], 'unknown'],

@@ -1,4 +1,4 @@
-// A graph that waits: for a person's yes, for an answer, for a child. It holds no process meanwhile, and whoever goes on repeats nothing.
+// A graph that waits for an approval, an answer or a child. It holds no process meanwhile, and continuing it repeats nothing.
 import { describe, expect, it } from 'vitest'
 import type { SessionHandle, Store } from '../../src/index.ts'
 import { scripted } from '../../src/index.ts'
@@ -63,7 +63,7 @@ describe('a node that must be allowed', () => {
     },
   )
 
-  it('B-GRAPH-34: and is not, ends the run; nobody is asked again until somebody says so', async () => {
+  it('B-GRAPH-34: and is not, ends the run; the question is not asked again until a retry or an edit', async () => {
     const written: string[] = []
     const { result, session } = await runOf(gated(written), { topic: 'rain' })
     await session.decide({ callId: result.pending[0]?.callId ?? '', allow: false, by: 'ana', why: 'too short' })
@@ -160,7 +160,7 @@ describe('a question', () => {
   })
 
   it.each(STORAGES)(
-    'B-GRAPH-38: what branches were sent and who has arrived at a join survive the wait and the process (AC-91, %s)',
+    'B-GRAPH-38: what branches were sent and which of them arrived at a join survive the wait and the process (AC-91, %s)',
     async (storage) => {
       const made = () =>
         graph({

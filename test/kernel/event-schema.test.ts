@@ -1,4 +1,4 @@
-// Events are declared once, as types. The schema that files are checked by is made of them, and says the same as they do.
+// Events are declared once, as types. The schema that checks files is generated from them and must agree with them.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'

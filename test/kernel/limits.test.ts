@@ -33,7 +33,7 @@ describe('limits', () => {
     expect(log.session.last).toEqual({ type: 'limit', limit: 'tool_calls' })
   })
 
-  it('B-LIMIT-3: active time stops a run; time parked for people and time nobody drove do not count', () => {
+  it('B-LIMIT-3: active time stops a run; time parked for people and time without a worker do not count', () => {
     const log = asking({ activeMs: 1_000 })
     log.now += 400
     const turn = log.reply([call('host', { gate: { type: 'outside' } })])
@@ -78,7 +78,7 @@ describe('limits', () => {
     log.now += 300
     fail(2_000)
     expect(log.session.run).toMatchObject({ waitedMs: 2_300, trouble: { class: 'server', message: 'HTTP 503' } })
-    // Nobody drove for an hour.
+    // No worker drove the session for an hour.
     log.now += 3_600_000
     log.settle()
     log.now += 3_600_000

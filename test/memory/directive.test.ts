@@ -65,7 +65,7 @@ describe('the loop directive', () => {
     expect(await staging.store.card(sessionId)).toMatchObject({ status: 'idle', due: null })
   })
 
-  it('B-DIRECTIVE-4: a session goes on by itself three times in a row and then sleeps, until somebody writes (S4-10)', async () => {
+  it('B-DIRECTIVE-4: a session goes on by itself three times in a row and then sleeps, until a message comes (S4-10)', async () => {
     const staging = staged(Array.from({ length: 16 }, (_, i) => (i % 2 === 0 ? goOn : `Answer ${i}.`)))
     const { sessionId } = await staging.harness.run('Go on for ever.')
     expect(await eventsOf(staging, sessionId, 'run.started')).toHaveLength(4)

@@ -66,7 +66,7 @@ describe('runtime files', () => {
     expect(state).toContain('- lesson: Bulbs: Order in August.')
     expect(buffer).toContain('> Plan the garden.')
     expect(buffer).toContain(`Wait until ${dueAt}`)
-    // What somebody said is quoted: it makes no heading of these files.
+    // Quoted text must not become a heading of these files.
     for (const text of [state, buffer]) expect(text).toContain('> # Done')
   })
 
@@ -104,7 +104,7 @@ describe('runtime files', () => {
     expect(await logOf(here.store, sessionId)).toEqual(log)
   })
 
-  it('B-MEMORY-4: a session that waits for somebody says for whom', async () => {
+  it('B-MEMORY-4: a session that waits for a person says for whom', async () => {
     const here = place()
     const asks = { calls: [{ tool: 'ask_user', args: { question: 'Red?' }, id: 'q' }] }
     const { harness } = staged(here, [asks, 'Red it is.'], {
@@ -193,7 +193,7 @@ describe('runtime files', () => {
     expect(errors).toContain('hook session_rest')
   })
 
-  it('B-MEMORY-9: a session_rest hook is told each time somebody looked and nothing is left to do, and for what it waits', async () => {
+  it('B-MEMORY-9: a session_rest hook is told each time a worker looked and nothing is left to do, and what the session waits for', async () => {
     const told: unknown[] = []
     const rest: Hook = { type: 'session_rest', run: (event) => void told.push(event) }
     const only: Hook = { type: 'session_rest', agents: ['other'], run: () => void told.push('other') }

@@ -139,7 +139,7 @@ describe('learnings', () => {
     expect(said).toHaveLength(1)
   })
 
-  it('B-MEMORY-26: a database of somebody else is left alone', async () => {
+  it('B-MEMORY-26: a database of another program is left alone', async () => {
     const { store, file } = place()
     meddle(file, (db) => db.exec('CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)'))
     const memory = closing(openMemory({ file, store }))
@@ -236,7 +236,7 @@ describe('learnings', () => {
     const again = closing(openMemory({ file, store }))
     expect(await again.list('a')).toMatchObject([{ title: 'Another' }])
     await expect(again.forget('a', 's1:2')).rejects.toMatchObject({ code: 'invalid_input' })
-    // Nothing of what it said is kept in order to forget it.
+    // Nothing of the text is kept in order to remember that it is forgotten.
     expect(readFileSync(`${file}.forgotten`, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/)
   })
 

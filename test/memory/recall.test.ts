@@ -91,7 +91,7 @@ describe('recall', () => {
     }
   }, 60_000)
 
-  it('B-MEMORY-44: a file that somebody keeps locked is waited for no longer than a recall may take', async () => {
+  it('B-MEMORY-44: a file that another process keeps locked is waited for no longer than a recall may take', async () => {
     const { store, file } = place()
     const db = new (loadDriver())(file)
     db.exec('BEGIN EXCLUSIVE; CREATE TABLE held (x)')

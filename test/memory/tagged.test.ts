@@ -129,7 +129,7 @@ describe('the loop directive of a model without tools', () => {
     await harness.close()
   })
 
-  it('B-DIRECTIVE-25: who writes only the block has said its summary', async () => {
+  it('B-DIRECTIVE-25: for a reply that is only the block, its summary is the text', async () => {
     const { harness, requests } = staged([block(sleep)])
     expect(await harness.run('Well?')).toMatchObject({ status: 'completed', text: 'all done' })
     expect(requests).toHaveLength(1)

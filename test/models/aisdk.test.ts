@@ -251,7 +251,7 @@ describe('a model of the AI SDK', () => {
     expect(result.usage).toMatchObject({ inputTokens: 200, outputTokens: 20, modelRequests: 2, toolCalls: 1 })
   })
 
-  it('B-AISDK-9: a provider that nobody knows is not free, and one that tells its own price is believed', async () => {
+  it('B-AISDK-9: an unknown provider is not free, and one that tells its own price is believed', async () => {
     expect((await ask(mock([finish('stop')]))).reply.cost).toBe(60 * 3 + 40 * 0.3 + 10 * 15)
     const known = { ...finish('stop'), providerMetadata: { router: { usage: { cost: 0.000_012_3 } } } }
     expect((await ask(mock([known]))).reply.cost).toBe(13)

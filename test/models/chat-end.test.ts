@@ -29,7 +29,7 @@ describe('Chat: how a stream ends', () => {
     expect(play('cut').reply).toEqual({
       type: 'failure',
       class: 'network',
-      message: 'The stream ended before the reply was complete.',
+      message: expect.stringContaining('ended') as string,
       retryable: true,
       partial: 'I will write',
     })
@@ -83,7 +83,7 @@ describe('Chat: how a stream ends', () => {
     expect(replyOf({ error: {} })).toMatchObject({ class: 'server', retryable: true })
     expect(replyOf(delta({ content: 'x' }, 'insufficient_system_resource'))).toMatchObject({
       class: 'server',
-      message: 'The provider stopped early: insufficient_system_resource.',
+      message: expect.stringContaining('insufficient_system_resource') as string,
       partial: 'x',
     })
   })

@@ -232,7 +232,7 @@ describe('Chat: reasoning', () => {
     })
   })
 
-  it('B-CHAT-7: reasoning that nobody signed is text, whatever field it came in', () => {
+  it('B-CHAT-7: unsigned reasoning is text, whatever field it came in', () => {
     expect(play('deepseek-thinking').reply).toMatchObject({
       parts: [{ type: 'reasoning', text: 'I need the date.' }],
       calls: [{ id: 'call_00_date', tool: 'get_date', args: '{}' }],

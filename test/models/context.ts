@@ -1,4 +1,4 @@
-// What a model is called with, for tests: a request, and a context whose clock stands still unless somebody sleeps.
+// What a model is called with, for tests: a request, and a context whose clock only moves when the code sleeps.
 import type { CallContext, Delta, Request } from '../../src/ports/model.ts'
 import type { Message } from '../../src/kernel/transcript.ts'
 

@@ -13,7 +13,7 @@ const SAID = { type: 'reply', parts: [{ type: 'text', text: 'Hi.' }] }
 
 describe.each(TRANSPORTS)('over HTTP with %s', (_name, transport) => {
   it.each([301, 302, 303, 307, 308])(
-    'B-EXCHANGE-15: a redirect (%i) is refused, and nobody else sees the key',
+    'B-EXCHANGE-15: a redirect (%i) is refused, and no other host sees the key',
     async (status) => {
       const other = await served((_request, response) => {
         response.writeHead(200, STREAMED).end(ANSWER)

@@ -57,7 +57,7 @@ class Providers {
     return this.harnesses[dialect].session(id)
   }
 
-  /** A message to that provider, who answers like this. */
+  /** Sends a message to that provider, which gives these replies. */
   async run(dialect: Dialect, id: string, input: Input, ...replies: readonly ChaosReply[]): Promise<Result> {
     this.#queue.push(...replies)
     const result = await this.session(dialect, id).run(input)
@@ -73,7 +73,7 @@ class Providers {
     this.#queue.length = 0
   }
 
-  /** A thought that nobody had before, signed. */
+  /** A new signed thought, different from all before. */
   thought(redacted?: true): Exclude<ChaosSaid['reasoning'], string | undefined> {
     const n = this.#thought++
     const signed = { text: `thought-${n}`, signature: seal(`signature ${n}`), encrypted: seal(`encrypted ${n}`) }
@@ -358,7 +358,7 @@ function repliesTo({ how, thinks, calls }: Step, providers: Providers): readonly
   }
 }
 
-it('B-SWITCH-5: whatever a conversation was, and whoever answered, no strict provider refuses what comes next', async () => {
+it('B-SWITCH-5: whatever a conversation was, and whichever provider answered, no strict provider refuses what comes next', async () => {
   let requests = 0
   await fc.assert(
     fc.asyncProperty(steps, hosts, async (conversed, among) => {

@@ -149,7 +149,7 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
     }
   })
 
-  it('B-HOSTED-27: a stream nobody can read ends with a sentence (F36)', async () => {
+  it('B-HOSTED-27: an unreadable stream ends with a sentence (F36)', async () => {
     const { harness } = await stage(() => ({ text: 'Zipped.', chaos: { gzip: true } }), { dialect, clock: hasty(10) })
     const result = await harness.run('Hello.')
     expect(result).toMatchObject({ status: 'failed', stopReason: 'provider_error' })
@@ -335,7 +335,7 @@ describe('trouble on the way', () => {
     }
   })
 
-  it('B-HOSTED-38: Retry-After is kept, and nobody else asks before it is over (F32)', async () => {
+  it('B-HOSTED-38: Retry-After is kept, and no other call is sent before it is over (F32)', async () => {
     const clock = hasty(10)
     const { harness, chaos, store } = await stage((_request, n) => (n === 0 ? rateLimited(4) : 'Fine.'), { clock })
     const first = harness.run('One.')
@@ -349,7 +349,7 @@ describe('trouble on the way', () => {
     expect(later).toHaveLength(3)
     const events = await eventsOf(store, others[0]?.sessionId ?? '')
     expect(waits(events)[0]).toBeGreaterThanOrEqual(4_000)
-    // Everybody who was told the same comes back at another time.
+    // Jitter: callers that got the same Retry-After come back at different times.
     expect(waits(events)[0]).toBeLessThanOrEqual(5_001)
   })
 
@@ -364,7 +364,7 @@ describe('trouble on the way', () => {
     expect(wait).toBeGreaterThan(599_000)
     expect(wait).toBeLessThanOrEqual(608_000)
     expect(result.status === 'sleeping' && result.until).toBe(ofType(events, 'model.failed')[0]?.retryAt)
-    // Whoever comes now is told to come back, and nobody is asked.
+    // A further call is told to wait, and the provider is not asked.
     const other = await harness.run('Me too.')
     expect(other).toMatchObject({ status: 'sleeping', stopReason: 'rescheduling' })
   })

@@ -200,7 +200,7 @@ describe('a provider that wants to be asked otherwise', () => {
     expect(asked).toEqual([{ effort: 'low', summary: 'auto' }, { effort: 'low' }, { effort: 'low' }])
   })
 
-  it('B-HOSTED-53: a call that was held back here is no attempt: whoever fails was asked four times', async () => {
+  it('B-HOSTED-53: a call that was held back here is no attempt: a run that fails has asked the provider at least four times', async () => {
     const clock = hasty(60)
     const asked = new Map<string, number>()
     const { harness } = await stage(
@@ -221,7 +221,7 @@ describe('a provider that wants to be asked otherwise', () => {
     }
   }, 60_000)
 
-  it('B-HOSTED-53: the log says that nobody was asked, and the failures of the run do not count it', async () => {
+  it('B-HOSTED-53: the log says that no provider was asked, and the failures of the run do not count it', async () => {
     const { harness, store } = await stage([rateLimited(60)])
     await harness.run('One.')
     const { sessionId, status } = await harness.run('Two.')
@@ -265,7 +265,7 @@ describe('where a model is', () => {
     expect(await firstByteMs('ollama:qwen3', { deadlines: { firstByteMs: 5 } })).toBe(5)
   })
 
-  it('B-ROUTE-12: a chain keeps the spelling of arguments of whoever reads it', async () => {
+  it('B-ROUTE-12: a chain keeps the spelling of arguments of the model that reads it', async () => {
     const { tool } = noting()
     const rawArgs = '{ "city" : "Oslo" }'
     const chaos = await chaosOf([{ calls: [{ tool: 'look', rawArgs }] }, 'Cold.'])

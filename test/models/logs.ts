@@ -5,7 +5,6 @@ import type { Message } from '../../src/kernel/transcript.ts'
 
 /** Among them what our own ids look like, with and without the nine letters of Mistral. */
 const ids = fc.oneof(
-  // biome-ignore format: a list of words
   fc.constantFrom('', ' ', 'a', 'b', 'call_1', 'functions.read:0', 'ünï', 'D6X1kRf9a', 'x'.repeat(65), 'y'.repeat(41)),
   fc.tuple(fc.nat(12), fc.nat(2)).map(([seq, index]) => `call_${seq}_${index}`),
   fc.tuple(fc.nat(12), fc.nat(2)).map(([seq, index]) => `00000${seq.toString(36)}00${index}`),

@@ -83,7 +83,7 @@ describe('Messages: the conversation that is sent', () => {
     })
   })
 
-  it('B-MESSAGES-2: user and assistant take turns, and the user begins and ends; where nobody spoke a fixed line stands', () => {
+  it('B-MESSAGES-2: user and assistant take turns, and the user begins and ends; where a message is missing a fixed line stands', () => {
     const goesOn = { type: 'text', text: '(the conversation goes on)' }
     expect(body({ messages: [user('a'), user('b'), agent('c'), user('d')] }).messages).toMatchObject([
       { role: 'user', content: [{ text: 'a' }, { text: 'b' }] },

@@ -70,7 +70,7 @@ class Heard {
         this.#think(part)
         return
       case 'tool-call':
-        // What the provider ran itself is nobody's call.
+        // A tool that the provider executed itself is not a call of ours.
         if (part.providerExecuted) return
         this.#calls.push({
           // Where a host gives no id, this reader makes one up.

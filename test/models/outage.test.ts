@@ -76,7 +76,7 @@ describe('an outage', () => {
         reason: expect.stringMatching(/^server: .*overloaded/i) as unknown,
       })
       expect((await harness.list())[0]?.outage).toEqual(card.outage)
-      // Nobody holds it: another worker could claim it.
+      // No worker holds the session: another one can claim it.
       expect(await store.claim(session.id, 'another', 1)).not.toBeNull()
       expect(await running).toMatchObject({ status: 'completed', text: 'Back.' })
     },

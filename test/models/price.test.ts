@@ -18,7 +18,7 @@ describe('prices', () => {
     )
   })
 
-  it('B-PRICE-2: a model nobody knows is never free, and says that nobody knows it', async () => {
+  it('B-PRICE-2: an unknown model is never free, and says that it is unknown', async () => {
     const { known, cost, price } = await profileOf('anthropic', 'claude-of-tomorrow-x')
     expect(known).toBe(false)
     expect(price).toEqual(CAUTIOUS)

@@ -207,7 +207,10 @@ describe('answers of the Responses protocol', () => {
   it('B-RESPONSES-11: a damaged stream never throws and never runs a call whose arguments are not whole', () => {
     const events = recorded('one-tool-encrypted')
     const broken = events.map((event, i) => (i === 4 ? { ...event, data: event.data.slice(0, -9) } : event))
-    expect(play(broken).answer).toMatchObject({ class: 'network', message: 'The stream was damaged on its way.' })
+    expect(play(broken).answer).toMatchObject({
+      class: 'network',
+      message: expect.stringContaining('damaged') as string,
+    })
     const lost = [
       item('output_item.added', { output_index: 0, item: { type: 'function_call', call_id: 'c', name: 'rm' } }),
       item('function_call_arguments.delta', { output_index: 0, delta: '{"all":true}' }),

@@ -32,7 +32,7 @@ const ask = async (model: Model, more: Parameters<typeof request>[0] = {}) => {
 
 describe('routes', () => {
   it.each(['rate_limit', 'server', 'network', 'timeout', 'auth'] as const)(
-    'B-ROUTE-1: after a failure of class %s the next model is asked at once, and the reply says who gave it',
+    'B-ROUTE-1: after a failure of class %s the next model is asked at once, and the reply says which model gave it',
     async (kind) => {
       const { answer, slept } = await ask(fallback(scripted(fails(kind), 'a'), scripted(['from b'], 'b')))
       expect(answer).toMatchObject({ type: 'reply', parts: [{ text: 'from b' }], route: 'b' })
@@ -48,7 +48,7 @@ describe('routes', () => {
     },
   )
 
-  it('B-ROUTE-3: once something was shown nobody else is asked (TRAP-6)', async () => {
+  it('B-ROUTE-3: once something was shown no other model is asked (TRAP-6)', async () => {
     const broken: Model = {
       name: 'a',
       call: async (_request, context) => {
@@ -79,7 +79,7 @@ describe('routes', () => {
     expect(() => fallback()).toThrow(/at least one model/)
   })
 
-  it('B-ROUTE-6: a refused key is not tried again, unless somebody else in the chain may answer later (AC-78)', async () => {
+  it('B-ROUTE-6: a refused key is not tried again, unless another model in the chain may answer later (AC-78)', async () => {
     const both = await ask(fallback(scripted(fails('auth'), 'a'), scripted(fails('auth'), 'b')))
     expect(both.answer).toMatchObject({ class: 'auth', retryable: false })
     const busy = await ask(fallback(scripted(fails('rate_limit', 70), 'a'), scripted(fails('auth'), 'b')))
@@ -88,7 +88,7 @@ describe('routes', () => {
     expect(late.answer).toMatchObject({ class: 'server', retryable: true })
   })
 
-  it('B-ROUTE-13: where somebody was asked, it was an attempt; where all were held back here, it was none', async () => {
+  it('B-ROUTE-13: if any provider was asked it was an attempt; if all calls were held back here, it was none', async () => {
     const held: Model = { name: 'a', call: async () => ({ ...failure('rate_limit', 'held', 70), unasked: true }) }
     const tried = await ask(fallback(held, scripted(fails('server'), 'b')))
     expect(tried.answer).toMatchObject({ class: 'server' })
@@ -137,7 +137,7 @@ describe('routes', () => {
 })
 
 describe('the limiter', () => {
-  it('B-ROUTE-10: when a provider says not before, nobody asks before: short waits are sat out, long ones given back', async () => {
+  it('B-ROUTE-10: when a provider says not before, no call is sent before: short waits are sat out, long ones given back', async () => {
     const limiter = new Limiter()
     const { context, slept } = callContext()
     expect(await limiter.pass('p', context)).toBeNull()
@@ -156,7 +156,7 @@ describe('the limiter', () => {
     })
   })
 
-  it('B-ROUTE-11: who waits looks again, since others may have been told to wait longer, and does not outstay an abort', async () => {
+  it('B-ROUTE-11: a waiting call checks again, since others may have been told to wait longer, and ends with an abort', async () => {
     const limiter = new Limiter()
     const { context, slept } = callContext()
     limiter.told(failure('rate_limit', 'm', 1_000), context)

@@ -113,7 +113,7 @@ describe('a sound conversation', () => {
   it('B-SOUND-3: it only grows: the turns of a start of the log are the start of its turns', () => {
     fc.assert(
       fc.property(logs, fc.nat(), (log, at) => {
-        // Results belong to the turn before them, so a start ends where somebody begins to speak.
+        // Results belong to the turn before them, so a prefix must end before a message that is no tool result.
         const starts = log.flatMap((message, i) => (message.role === 'tool' ? [] : [i]))
         const end = starts[at % Math.max(1, starts.length)] ?? 0
         const start = sound(log.slice(0, end)).turns

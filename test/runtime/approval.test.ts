@@ -214,7 +214,7 @@ describe.each(STORAGES)('what was handed out on %s', (storage) => {
     expect(seen[1]).not.toContain('EVIL')
   })
 
-  it('B-APPROVE-13: a call whose arguments are not those that were approved is refused, whoever changed them', async () => {
+  it('B-APPROVE-13: a call whose arguments are not those that were approved is refused, whatever changed them', async () => {
     const ran: string[] = []
     const store = storeOf(storage)
     const tools = [noting(ran)('pay', { approval: 'ask' })]
@@ -258,7 +258,7 @@ describe('what is counted around an approval', () => {
     expect(ran).toBe(2)
   })
 
-  it('B-LIMIT-2: a call counts once however long it waited and whoever drives on, and the limit holds across the pause (AC-36)', async () => {
+  it('B-LIMIT-2: a call counts once however long it waited and whichever worker goes on, and the limit holds across the pause (AC-36)', async () => {
     const ran: string[] = []
     const store: Store = memory()
     const tools = [noting(ran)('pay', { approval: 'ask' }), noting(ran)('look')]
@@ -272,7 +272,7 @@ describe('what is counted around an approval', () => {
     expect(ran).toEqual(['pay 1', 'look 2'])
   })
 
-  it('B-LIMIT-2: a batch over the limit fails before anybody is asked (AC-37)', async () => {
+  it('B-LIMIT-2: a batch over the limit fails before a person is asked (AC-37)', async () => {
     const ran: string[] = []
     const tools = [noting(ran)('pay', { approval: 'ask' })]
     const harness = make([{ calls: [call('pay', 1), call('pay', 2)] }, 'never'], tools, { limits: { toolCalls: 1 } })
@@ -356,7 +356,7 @@ describe('the second look', () => {
     expect(await later({ rules: [] }, { rules: [], writeRoots: ['/out'], base: '/out' }, [put])).toEqual([])
   })
 
-  it('B-POLICY-20: what somebody allowed is not refused because nobody can be asked any more', async () => {
+  it('B-POLICY-20: an approved call is not refused because no person can be asked any more', async () => {
     const ask: Policy = { rules: [{ effect: 'ask', tool: 'put' }] }
     expect(await later(ask, { ...ask, onAsk: 'deny' }, [put])).toEqual(['put'])
     expect(await later({ rules: [] }, { rules: [], onAsk: 'deny' }, [put])).toEqual(['put'])

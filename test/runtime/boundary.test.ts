@@ -319,7 +319,7 @@ describe('people', () => {
   })
 
   it.each(['memory', 'sqlite'])(
-    'B-APPROVE-8: of two who decide at the same moment one is heard and the other is told (S4-13, %s)',
+    'B-APPROVE-8: of two decisions at the same moment one is taken and the other is refused (S4-13, %s)',
     async (where) => {
       for (let round = 0; round < 10; round++) {
         const ran: string[] = []
@@ -346,7 +346,7 @@ describe('people', () => {
     },
   )
 
-  it('B-APPROVE-9: who has not the role hears it at once, and the one who has it can still decide', async () => {
+  it('B-APPROVE-9: a decision without the role is refused at once, and one with the role is still taken', async () => {
     const ran: string[] = []
     const policy = { rules: [{ effect: 'ask', tool: 'risky', roles: ['lead'] }] } as const
     const harness = new Harness({

@@ -56,7 +56,7 @@ async function started(id: string): Promise<Result> {
   return harness.session(id).run('Go.')
 }
 
-/** A store whose commit at the place is on disk, and never comes back to whoever made it. */
+/** A store whose commit at the chosen place reaches the disk but never returns to its caller. */
 function halting(inner: Store): Store {
   const commit: Store['commit'] = async (writes) => {
     const receipts = await inner.commit(writes)

@@ -7,14 +7,14 @@ import type { OwnerWrite } from '../../src/ports/store.ts'
 
 const [file = '', session = '', lines = '', place = '', effect = 'once', verdict = 'allow'] = process.argv.slice(2)
 
-/** Appended whole, whoever else writes: what was noted is there, also when the next instant is the last. */
+/** Appends the whole line at once, even beside other writers. The line survives a kill right after it. */
 function note(line: string): void {
   const fd = openSync(lines, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT)
   writeSync(fd, `${line}\n`)
   closeSync(fd)
 }
 
-/** Says where it is and goes no further, if this is where it is to be killed. */
+/** At the place where it is to be killed: prints the place and waits. */
 function stopAt(here: string): Promise<void> | undefined {
   if (place !== here) return undefined
   process.stdout.write(`${here}\n`)

@@ -1,5 +1,5 @@
-// A process that drives a session: told what to say by lines on stdin, answering by lines on stdout. When stdin ends
-// it has nothing left to do and must end by itself, whoever is still connected. Run by live-process.test.ts.
+// A process that drives a session: lines on stdin tell it what to say, and it answers by lines on stdout. When stdin ends
+// it has nothing left to do and must exit by itself, even with readers still connected. Run by live-process.test.ts.
 import { createInterface } from 'node:readline'
 import { SocketLive } from '../../src/live/socket.ts'
 import { systemClock as clock } from '../../src/engine/platform.ts'

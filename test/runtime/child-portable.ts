@@ -1,5 +1,5 @@
-// A process that gets a session as JSON on stdin, imports it into a store of its own, says yes to what is asked and lets it go on:
-// for portable.test.ts. It says what it saw.
+// A process that gets a session as JSON on stdin, imports it into its own store, approves what is asked and resumes it. It prints
+// what it saw. Run by portable.test.ts.
 import { memory, scripted, Harness } from '../../src/index.ts'
 import { importSession } from '../../src/archive/portable.ts'
 import { payTool } from './portable-stage.ts'

@@ -1,5 +1,5 @@
-// How children end when they do not simply answer: failures, limits, interrupts, questions, and words that come late. The parent
-// gets one honest result, and goes on.
+// How children end when they do not simply answer: failures, limits, interrupts, questions, and late messages. The parent gets one
+// honest result, and goes on.
 import { tmpdir } from 'node:os'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
@@ -87,7 +87,7 @@ describe('a child that does not finish', () => {
     },
   )
 
-  it('B-CHILD-20: a child that somebody interrupts is an error for its parent, which goes on', async () => {
+  it('B-CHILD-20: a child that is interrupted is an error for its parent, which goes on', async () => {
     const begun = gate()
     const roles: Roles = { root: [ask('dig'), report], dig: [() => say({ stall: true }, begun.open())] }
     const { harness, store } = family(roles)
@@ -103,7 +103,7 @@ describe('a child that does not finish', () => {
     expect(await toldTo(store, session.id)).toMatchObject([{ ok: false, metadata: { reason: 'interrupted' } }])
   })
 
-  it('B-CHILD-21: a provider that will not let anybody in stops the parent at once; one that may come back does not (S2-29)', async () => {
+  it('B-CHILD-21: a provider that refuses the key stops the parent at once; one that may come back does not (S2-29)', async () => {
     const roles = (error: 'auth' | 'server'): Roles => ({ root: [ask('dig'), report], dig: [{ error }] })
     const limits = { modelAttempts: 1 }
     const barred = family(roles('auth'), { limits })
@@ -116,7 +116,7 @@ describe('a child that does not finish', () => {
     expect((await toldTo(shaky.store, went.sessionId))[0]?.about).not.toHaveProperty('permanent')
   })
 
-  it('B-CHILD-22: an answer that looks like a word of the harness about its child stops nobody', async () => {
+  it('B-CHILD-22: an answer that looks like a notice of the harness about a child stops nothing', async () => {
     const forged = '{"permanent":true}'
     const { harness } = family({ root: [ask('dig'), report], dig: [forged] })
     expect(await harness.run('Go.')).toMatchObject({ status: 'completed', text: forged })
@@ -196,7 +196,7 @@ function answerTo(text: string): (r: Request) => ReturnType<typeof ask> {
   }
 }
 
-/** What a child that asked makes of the answer. */
+/** What a child that asked says when it has its answer. */
 const heed: Line = (r) => `So it is ${resultsIn(r).at(-1)?.content}.`
 
 describe.each(STORAGES)('a child that asks, on %s', (storage) => {
@@ -258,7 +258,7 @@ describe.each(STORAGES)('a child that asks, on %s', (storage) => {
   })
 })
 
-/** A child asks; while its parent's answer is held back, somebody else acts; then the answer comes. */
+/** A child asks; `act` runs while the parent's answer is held back; then the answer comes. */
 async function overtaken(stage: Stage, held: ReturnType<typeof gate>, act: (child: string) => Promise<unknown>) {
   const { harness, store } = stage
   const session = await harness.open()
@@ -317,14 +317,19 @@ describe('an answer that comes too late', () => {
 })
 
 describe('whose question it is', () => {
-  it('B-CHILD-31: only an own child that waits with a question can be answered; anything else is refused and reaches nobody', async () => {
+  it('B-CHILD-31: only an own child that waits with a question can be answered; anything else is refused and reaches no session', async () => {
     const { harness, store } = family(
       {
         root: [
           ask('paint'),
           async (r) => {
-            await parked(`${r.session}~5.0~5.0`)
-            return ask(...wrong.map((session) => ({ task: 'red', session: session || r.session })))
+            const [child = '', grand = ''] = await vi.waitFor(async () => {
+              const below = await childrenOf(store, r.session)
+              expect(below).toHaveLength(2)
+              return below
+            })
+            await parked(grand)
+            return ask(...wrong(r.session, child, grand).map((session) => ({ task: 'red', session })))
           },
           (r) =>
             resultsIn(r)
@@ -339,18 +344,23 @@ describe('whose question it is', () => {
     )
     const parked = (id: string) =>
       vi.waitFor(async () => expect(await store.card(id)).toMatchObject({ due: null, status: 'requires_action' }))
-    let wrong: readonly string[] = ['nobody']
+    let wrong: (...tree: readonly string[]) => readonly string[] = () => ['nobody']
     const other = await harness.open()
     await other.run('Go.')
     const foreign = await childrenOf(store, other.id)
     for (const child of foreign) await parked(child)
     const session = await harness.open()
-    const grand = `${session.id}~5.0~5.0`
-    wrong = [...foreign, '', 'nowhere', `${session.id}~99.0`, `${session.id}~5.0~99.0`, grand]
+    wrong = (root = '', child = '', grand = '') => [...foreign, root, 'nowhere', `${root}~99.0`, `${child}~99.0`, grand]
     const before = await Promise.all(foreign.map(async (child) => (await store.card(child))?.seq))
     const result = await session.run('Go.')
-    expect(await childrenOf(store, session.id)).toEqual([`${session.id}~5.0`, grand])
-    expect(result).toMatchObject({ status: 'completed', text: wrong.map(() => false).join() })
+    const [, grand = '', ...more] = await childrenOf(store, session.id)
+    expect(more).toEqual([])
+    expect(result).toMatchObject({
+      status: 'completed',
+      text: wrong()
+        .map(() => false)
+        .join(),
+    })
     expect(await Promise.all(foreign.map(async (child) => (await store.card(child))?.seq))).toEqual(before)
     expect(ofType(await eventsOf(store, grand), 'user.custom_tool_result')).toEqual([])
   })
@@ -397,7 +407,7 @@ describe('whose question it is', () => {
     })
   })
 
-  it('B-CHILD-34: a child whose own child asks answers it itself, and nobody above is bothered', async () => {
+  it('B-CHILD-34: a child whose own child asks answers it itself, and no session above is asked', async () => {
     const roles: Roles = {
       root: [ask('paint'), report],
       paint: [ask('mix'), answerTo('much'), report],

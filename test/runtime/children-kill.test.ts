@@ -1,5 +1,5 @@
-// Processes that are killed while they have children: whoever starts again finds the same ones, nothing is done twice, and the
-// parent gets one result of each. The script they run is child-family.ts.
+// Processes killed while they have children: the next process finds the same children, repeats nothing, and the parent gets
+// one result from each. The script they run is child-family.ts.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'

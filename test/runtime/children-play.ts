@@ -56,10 +56,10 @@ export function use(tool: string, args: Json = {}) {
   return { calls: [{ tool, args }] }
 }
 
-/** Says this; what had to be noted before it is noted. */
+/** Returns the step. The second argument is evaluated before that, for its side effect. */
 export function say<T extends Step>(step: T, _noted: unknown): T {
   return step
 }
 
-/** The last words of a session: what came back to it. */
+/** The last reply of a session: the results that came back to it. */
 export const report: Line = (request) => resultsIn(request).at(-1)?.content ?? 'nothing came back'

@@ -47,7 +47,7 @@ export function tool(name: string, extra: Partial<Parameters<typeof defineTool<u
   })
 }
 
-/** A promise that somebody else keeps. */
+/** A promise that the test resolves by hand. */
 export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = (): void => {}
   const opened = new Promise<void>((resolve) => {

@@ -110,10 +110,12 @@ describe.each(STORAGES)('approvals below a root, on %s', (storage) => {
     await expect(foreign.decide({ ...pending!, allow: true, by: 'eve' })).rejects.toMatchObject({
       code: 'invalid_input',
     })
-    await expect(session.answer({ callId: '5.0', content: 'x', sessionId: foreign.id })).rejects.toMatchObject({
+    await expect(
+      session.answer({ callId: pending!.callId, content: 'x', sessionId: foreign.id }),
+    ).rejects.toMatchObject({
       code: 'invalid_input',
     })
-    // A session that only has such a name is nobody's child.
+    // A session whose id only looks like a child's is not a child.
     const posing = await harness.open({ id: `${parked.sessionId}~posing` })
     await expect(session.decide({ ...pending!, sessionId: posing.id, allow: true, by: 'eve' })).rejects.toMatchObject({
       code: 'invalid_input',
@@ -197,7 +199,7 @@ describe.each(STORAGES)('a tree that is stopped, on %s', (storage) => {
 })
 
 describe('a tree that waits', () => {
-  it('B-CHILD-41: while a child waits for its provider the root sleeps until then, and nobody is asked for anything', async () => {
+  it('B-CHILD-41: while a child waits for its provider the root sleeps until then, and no person is asked for anything', async () => {
     const roles: Roles = { root: [ask('dig'), report], dig: [{ error: 'rate_limit', retryAfterMs: 60_000 }] }
     const { harness, store } = family(roles, { worker: { lingerMs: 0 } })
     const result = await harness.run('Go.')
@@ -374,7 +376,7 @@ describe('the stream of a tree', () => {
       expect(source).toMatchObject({ agent: 'subagent', parent: { session: root, call: uses[1]?.call } })
   })
 
-  it('B-CHILD-53: who comes between a reply and the hand-over of its call sees the child', async () => {
+  it('B-CHILD-53: a reader that comes between a reply and the hand-over of its call sees the child', async () => {
     const policy = { rules: [{ tool: 'subagent', effect: 'ask' }] } as const
     const { harness, store } = family({ root: [ask('one'), 'end'], one: ['done'] }, { policy })
     const { sessionId: root, pending } = await harness.run('Go.')

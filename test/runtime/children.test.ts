@@ -82,7 +82,7 @@ describe.each(STORAGES)('a child on %s', (storage) => {
     ])
   })
 
-  it('B-CHILD-3: nobody holds the parent while a child works, and the siblings of the call run', async () => {
+  it('B-CHILD-3: no worker holds the parent while a child works, and the siblings of the call run', async () => {
     const held = gate()
     const digging: () => Promise<string> = async () => {
       await held.opened
@@ -161,7 +161,7 @@ describe.each(STORAGES)('a child on %s', (storage) => {
     ])
   })
 
-  it('B-CHILD-6: a tree that has no money left asks no model in any child, and the parent waits until somebody allows more (threat 50)', async () => {
+  it('B-CHILD-6: a tree that has no money left asks no model in any child, and the parent waits until a person allows more (threat 50)', async () => {
     // A call of a model without a price holds about $0.12; the first one costs nearly all there is.
     const roles = { root: [{ ...ask('dig'), cost: 190_000 }, report], dig: [{ text: 'dug', cost: 1_000 }] }
     const { harness, store } = family(roles, { storage, budget: { treeUsd: 0.2 } })

@@ -37,7 +37,7 @@ describe('classified failures of calls', () => {
     expect(classify(odd)?.recoverable).toBe(false)
   })
 
-  it('B-CLASS-2: an approval nobody gave in time is ApprovalExpired, not a time-out (AC-97, TRAP-18)', () => {
+  it('B-CLASS-2: an approval that was not given in time is ApprovalExpired, not a time-out (AC-97, TRAP-18)', () => {
     const expired = result('The approval expired before anyone decided.', { status: 'denied', kind: 'Denied' })
     expect(expired).toMatchObject({ class: 'ApprovalExpired', category: 'needs_confirmation', recoverable: false })
     const late = result('The approval timed out: its TTL of 60 s is over.', { status: 'denied', kind: 'Denied' })
@@ -56,7 +56,7 @@ describe('classified failures of calls', () => {
       expect(one).toMatchObject({ class: 'BlockedByPolicy', category: 'blocked_by_policy', recoverable: false })
   })
 
-  it('B-CLASS-4: a 403 of somebody else is about credentials, not about policy (AC-97)', () => {
+  it('B-CLASS-4: a 403 of another server is about credentials, not about policy (AC-97)', () => {
     for (const text of ['GitHub answered 403', 'HTTP 401', 'status=403', 'It answered HTTP/403.', '401 Unauthorized']) {
       for (const kind of ['Failed', 'Unavailable', 'Denied'] as const)
         expect(result(text, { kind })).toMatchObject({ class: 'BadCredentials', category: 'needs_confirmation' })

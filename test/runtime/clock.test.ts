@@ -1,5 +1,5 @@
-// What the engine does when somebody sets the machine's clock, or when it was wrong for a while. The store goes by the machine's
-// clock, everything that lasts by one that nobody can set.
+// What the engine does when the machine's clock is set, or was wrong for a while. The store uses the machine's clock;
+// durations use the monotonic clock, which cannot be set.
 import { describe, expect, it, vi } from 'vitest'
 import { memory, scripted, type Store } from '../../src/index.ts'
 import { calls, make, tool, typesIn, waiting } from './scene.ts'
@@ -85,7 +85,7 @@ describe("the machine's clock is set while a run is under way", () => {
 describe('a session that was written to by a clock ten years ahead', () => {
   const risky = tool('risky', { effect: 'once', approval: 'ask' })
 
-  it('B-CLOCK-6: goes on: it is decided in time, and a question nobody answers expires by the clock', async () => {
+  it('B-CLOCK-6: goes on: it is decided in time, and an unanswered question expires by the clock', async () => {
     const script = ['first', calls('risky'), 'second', calls('risky'), 'third']
     const { steady, wall, store, harness } = scene({ tools: [risky], approvalMs: 60_000 }, scripted(script))
     wall.aheadMs = YEARS_MS
@@ -111,7 +111,7 @@ describe('a session that was written to by a clock ten years ahead', () => {
     await working
   })
 
-  it('B-CLOCK-7: what it was to do in five minutes is done when somebody looks; what is wanted in ten years waits', async () => {
+  it('B-CLOCK-7: what it was to do in five minutes is done when a worker looks; what is wanted in ten years waits', async () => {
     const { steady, wall, store, harness } = scene()
     const far = wall.now() + YEARS_MS
     await asleep(store, 'far', [{ due: far }])

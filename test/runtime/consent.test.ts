@@ -1,4 +1,4 @@
-// A yes and a no through the harness: what each of them covers in its run, and who counts as one person.
+// Approvals and denials through the harness: what each covers within its run, and which voters count as the same person.
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
@@ -60,7 +60,7 @@ describe('a yes and a no of this run', () => {
     expect(d).not.toHaveProperty('covered')
     const stale = session.decide({ callId: d?.callId ?? '', allow: true, by: 'terret', under })
     await expect(stale).rejects.toMatchObject({ code: 'decision_stale' })
-    // What came too late has not taken the place of a decision.
+    // A late decision did not replace the first one.
     await session.decide({ callId: d?.callId ?? '', allow: true, by: 'ana' })
     expect((await session.run()).status).toBe('completed')
     expect(ran).toEqual(['a', 'b', 'd'])
@@ -97,7 +97,7 @@ describe('a yes and a no of this run', () => {
     expect(ran).toEqual([(args as { path: string }).path, 'other'])
   })
 
-  it('B-CLI-171: where nobody can be asked, a call that was denied before is denied', async () => {
+  it('B-CLI-171: where no person can be asked, a call that was denied before is denied', async () => {
     const ran: string[] = []
     const store = memory()
     const first = make([put({ path: 'a' })], [files(ran)], { store })
@@ -144,7 +144,7 @@ describe('a yes and a no of this run', () => {
     },
   )
 
-  it('B-CLI-173: two who look alike and vote at the same moment are one', async () => {
+  it('B-CLI-173: two voters whose names look alike and who vote at the same moment count as one', async () => {
     const policy: Policy = { rules: [{ effect: 'ask', n: 2 }] }
     const session = await make([put({ path: 'a' }), 'done'], [files([])], { policy }).open()
     const [a] = (await session.run('go')).pending

@@ -1,4 +1,4 @@
-// A disk that stays full for longer than a lease, under a real SQLite file: whoever drove goes on when there is room.
+// A disk that stays full for longer than a lease, under a real SQLite file: the same worker goes on when there is room again.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, vi } from 'vitest'
 import { Fault, Harness, scripted } from '../../src/index.ts'

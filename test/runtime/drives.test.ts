@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { calls, make, STORAGES, storeOf, tool, typesIn, waiting } from './scene.ts'
 
 describe.each(STORAGES)('a harness with drives: false on %s', (storage) => {
-  it('B-HARNESS-16: records what is said, decided and interrupted, and drives nothing: whoever works on the store does', async () => {
+  it('B-HARNESS-16: records what is said, decided and interrupted, and drives nothing: a worker on the same store does', async () => {
     const store = storeOf(storage)
     const { tool: pay, ran, go } = waiting('pay', { effect: 'once', approval: 'ask' })
     go()
@@ -22,7 +22,7 @@ describe.each(STORAGES)('a harness with drives: false on %s', (storage) => {
     expect(ran).toEqual([])
     expect(await drives.session(id).run()).toMatchObject({ status: 'completed', text: 'Paid.' })
     expect(ran).toEqual(['pay 1'])
-    // What the owner alone may write it writes as the owner, for a moment.
+    // For an event that only the owner may write, it takes the lease for a moment.
     const fork = await outside.fork()
     expect(await outside.undo()).toEqual([])
     await fork.close()
@@ -30,7 +30,7 @@ describe.each(STORAGES)('a harness with drives: false on %s', (storage) => {
     expect(await records.wake(id)).toEqual({ type: 'rested', waiting: 'input', until: null })
   })
 
-  it('B-HARNESS-17: its run waits for whoever drives, and returns when the session rests, also for a person', async () => {
+  it('B-HARNESS-17: its run waits for the worker that drives, and returns when the session rests, also for a person', async () => {
     const store = storeOf(storage)
     const sign = tool('sign', { approval: 'ask' })
     const drives = make([calls('sign'), 'Signed.'], { store, tools: [sign] })

@@ -108,8 +108,8 @@ describe.each(STORAGES)('what the simulator found, on %s', (storage) => {
     )
     const session = await harness.open()
     const running = session.run('Go.')
-    const child = `${session.id}~5.0`
     await vi.waitFor(async () => expect(ofType(await eventsOf(store, session.id), 'agent.message')).toHaveLength(2))
+    const [child = ''] = await childrenOf(store, session.id)
     const [callId = ''] = (await store.card(child))?.waits ?? []
     await harness.session(child).answer({ callId, content: 'green' })
     await harness.session(child).run()

@@ -1,4 +1,4 @@
-// A log in the making with a guard beside it, as the driver has one: asked right before each request, its word is recorded first.
+// A growing log with a guard, as in the driver: the guard is asked right before each request, and its notice is logged first.
 import type { Limits, Proposal } from '../../src/kernel/content.ts'
 import type { Event, OwnerBody } from '../../src/kernel/event.ts'
 import type { Decision } from '../../src/kernel/next.ts'
@@ -17,7 +17,7 @@ type Options = { limits?: Partial<Limits>; breaker?: BreakerOptions | false; tra
 export class Guarded {
   readonly log = new Logbook()
   readonly traits: Traits
-  /** Every word of the guard, also null for nothing. */
+  /** Every notice of the guard; null where it had none. */
   readonly words: (Word | null)[] = []
   readonly breaker: BreakerOptions | false
   guard: Guard
@@ -36,7 +36,7 @@ export class Guarded {
     this.settle()
   }
 
-  /** As the driver does: what `next` records, and before a request what the guard says. */
+  /** As the driver does: record what `next` decides, and ask the guard before each request. */
   settle(): Decision {
     for (;;) {
       this.#feed()
@@ -52,7 +52,7 @@ export class Guarded {
     }
   }
 
-  /** One turn: these calls, and what each came to. Calls that the kernel itself settles have nothing to come to. */
+  /** One turn: these calls and their outcomes. Calls that the kernel settles itself have no outcome here. */
   turn(calls: readonly Proposal[], ended: readonly (Ended | null)[]): Decision {
     const seq = this.log.reply(calls)
     this.settle()

@@ -95,7 +95,7 @@ describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, sto
     expect((await staged.harness.session(result.sessionId).run('Go on.')).text).toBe('Done.')
   })
 
-  it('B-HOOK-27: strictly, a hook after a call ends the run: the call has its result, which nobody may read (AC-53)', async () => {
+  it('B-HOOK-27: strictly, a hook after a call ends the run: the call has its result, which no model reads (AC-53)', async () => {
     const staged = stage([calls(call('look')), 'Done.'], [throwing('after_tool_call')], {
       storage,
       tools: [noting()('look', { effect: 'once' })],

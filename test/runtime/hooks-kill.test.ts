@@ -1,4 +1,4 @@
-// Processes that are killed while a hook is asked, between its word and what follows from it, and when a run has just ended.
+// Processes killed while a hook is asked, between its verdict and what follows from it, and right after a run ended.
 // The script they run is child-hooks.ts.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

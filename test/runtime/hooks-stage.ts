@@ -57,7 +57,7 @@ export function stage(script: Script, hooks: readonly Hook[], given: Given = {})
     hooks,
     store,
   })
-  // What is said last is done first: the harness is closed before its store.
+  // Registered last, run first: the harness is closed before its store.
   onTestFinished(() => store.close())
   onTestFinished(() => harness.close())
   return { harness, store, reports, requests }
@@ -91,7 +91,7 @@ export function resultsIn(request: Request | undefined): readonly string[] {
   )
 }
 
-/** What the model reads that no model said. */
+/** The texts that the model reads in the role of the user: from the user and from the harness. */
 export function saidIn(request: Request | undefined): readonly string[] {
   return (request?.messages ?? []).flatMap((message) => {
     return message.role === 'user' ? message.parts.map((part) => (part.type === 'text' ? part.text : '')) : []
@@ -114,9 +114,9 @@ export async function resultIn(staged: Staged, session: string) {
   return results[0] as (typeof results)[number]
 }
 
-/** Something that a test lets happen when it wants. */
+/** Holds the code under test back until the test opens it. */
 export class Gate<T = void> {
-  /** Somebody waits at the gate. */
+  /** Resolves when the code under test waits at the gate. */
   readonly reached: Promise<void>
   readonly #opened: Promise<T>
   #arrive: () => void = () => {}

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { Harness, type Hook, type HookEvents, ModelRetry, output, scripted } from '../../src/index.ts'
 import { call, calls, eventsOf, noting, resultIn, resultsIn, saidIn, stage, storages } from './hooks-stage.ts'
 
-/** As somebody writes it whom no compiler stops. */
+/** A hook without compiler checks, as plain JavaScript can pass it. */
 const unchecked = (hook: unknown): Hook => hook as Hook
 
 describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {
@@ -28,7 +28,7 @@ describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {
     expect(saidIn(requests[1])).toEqual(['Hello.', 'Again.'])
   })
 
-  it('B-HOOK-2: user_prompt_submit can cancel: nobody is asked, later hooks neither, and the session goes on', async () => {
+  it('B-HOOK-2: user_prompt_submit can cancel: no model and no later hook is asked, and the session goes on', async () => {
     const asked: string[] = []
     const guard: Hook = {
       type: 'user_prompt_submit',

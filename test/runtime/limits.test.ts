@@ -49,7 +49,7 @@ const ONE_CALL = 'One tool call is left in this run.'
 const NO_CALL = 'No tool calls are left in this run.'
 
 describe('the limit of requests', () => {
-  it('B-RUNLIMIT-1: of none asks nobody, ends the run at its limit, and its end is told once (AC-1)', async () => {
+  it('B-RUNLIMIT-1: of none asks no model, ends the run at its limit, and its end is told once (AC-1)', async () => {
     const { script, seen } = recorded(['never'])
     const { hooks, events } = told()
     const result = await make(script, { limits: { modelRequests: 0 }, hooks }).run('Go.')
@@ -208,7 +208,7 @@ describe('active time', () => {
     return work
   }
 
-  /** Takes this long by the harness's clock, and does not listen to anybody. */
+  /** Takes this long by the harness's clock, and ignores the stop signal. */
   const taking = (name: string, ms: number, extra: Parameters<typeof tool>[1] = {}) =>
     tool(name, {
       timeoutMs: 10_000_000,
@@ -224,7 +224,7 @@ describe('active time', () => {
     return { harness: make(script, { ...options, clock, store: memory({ clock }) }), clock }
   }
 
-  it('B-RUNLIMIT-8: is bounded without anybody asking for it: a tool that never returns ends the run after ten minutes', async () => {
+  it('B-RUNLIMIT-8: is bounded by default: a tool that never returns ends the run after ten minutes', async () => {
     const { harness, clock } = timed([calls('hang'), 'never'], { tools: [taking('hang', 9_000_000)] })
     const result = await during(clock, harness.run('Go.'))
     expect(result).toMatchObject({ status: 'limit', limit: 'active_ms', flags: { capped: true } })

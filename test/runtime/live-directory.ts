@@ -9,7 +9,7 @@ export class Directory implements Pick<Store, 'announce' | 'address' | 'watch'> 
   /** The worker that drives every session, or null. */
   owner: string | null = null
   readonly addresses = new Map<string, string>()
-  /** How often somebody asked for the owner. */
+  /** How often the owner was looked up. */
   looks = 0
   announcements = 0
   readonly #listeners = new Set<Listener>()
@@ -29,7 +29,7 @@ export class Directory implements Pick<Store, 'announce' | 'address' | 'watch'> 
     return () => void this.#listeners.delete(listener)
   }
 
-  /** As a commit of another process is heard of. */
+  /** Announces events as if another process had committed them. */
   grow(news: readonly Event[] | null = null): void {
     for (const listener of this.#listeners) listener(news)
   }

@@ -59,7 +59,7 @@ describe('live deltas of another process', () => {
     first.child.kill('SIGKILL')
     await once(first.child, 'exit')
     const looks = directory.looks
-    // The lease of the dead still lives, so the store still names it.
+    // The dead worker's lease has not ended yet, so the store still names it as the owner.
     directory.grow()
     await vi.waitFor(() => expect(directory.looks).toBeGreaterThan(looks), quick)
     const second = await drive()
@@ -87,7 +87,7 @@ describe('live deltas of another process', () => {
     const { deltas } = follow(reader)
     driver.tell({ type: 'say', seq: 2, pieces: ['first '] })
     await vi.waitFor(() => expect(deltas).toHaveLength(1), quick)
-    // Said in one go: more than the socket takes, whoever reads.
+    // Published in one go: more than the socket's buffer takes, however fast the reader is.
     const burst = Array.from({ length: 2_000 }, () => 'x'.repeat(4_096))
     driver.tell({ type: 'say', seq: 2, pieces: burst })
     const whole = `first ${burst.join('')}`

@@ -1,4 +1,4 @@
-// Serving what a worker's sessions say: who is let in, who is sent away, and what is left behind.
+// Serving a worker's live deltas: which clients are accepted, which are refused, and which files are left behind.
 import { once } from 'node:events'
 import { existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
@@ -34,10 +34,10 @@ describe('the driving process', () => {
     expect(existsSync(dirname(stage.pathOf('w1')))).toBe(false)
   })
 
-  it('B-LIVE-15: takes folders away that killed processes left, and nothing that anybody may need', async () => {
+  it('B-LIVE-15: takes folders away that killed processes left, and nothing that may still be needed', async () => {
     const old = new Date(Date.now() - 120_000)
     const folderOf = (name: string) => join(stage.folder, `terret-${name}`)
-    /** A socket that nobody listens to any more. */
+    /** A socket whose server is gone. */
     const dead = async (name: string, when = old) => {
       mkdirSync(folderOf(name))
       const server = createServer().listen(join(folderOf(name), 'moving'))
@@ -144,7 +144,7 @@ describe('the driving process', () => {
     expect(stage.directory.looks).toBe(1)
   })
 
-  it('B-LIVE-12: lets everybody go when it closes, and may be closed twice or while it opens', async () => {
+  it('B-LIVE-12: disconnects all clients when it closes, and may be closed twice or while it opens', async () => {
     const driver = await stage.drivenBy('w1')
     const reader = stage.open()
     const { deltas } = follow(reader)

@@ -1,4 +1,4 @@
-// A stage for live deltas over real sockets: who drives, who follows, and a folder that must be empty at the end.
+// A stage for live deltas over real sockets: a driver, its followers, and a folder that must be empty at the end.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'

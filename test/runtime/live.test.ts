@@ -40,7 +40,7 @@ describe('live deltas in one process', () => {
     )
   })
 
-  it('B-LIVE-1: whoever subscribes while a delta is being told hears it once', () => {
+  it('B-LIVE-1: a subscriber that comes while a delta is published gets it once', () => {
     const live = new LocalLive()
     const late: LiveDelta[] = []
     let there = false
@@ -75,7 +75,7 @@ describe('live deltas in one process', () => {
     leave = live.subscribe(session, ({ text }) => void heard.push(text))
     live.publish(session, 1, { kind: 'text', part: 0, text: 'a' })
     expect(heard).toEqual([])
-    // Leaving twice takes nobody else's place.
+    // Unsubscribing twice must not remove a later subscriber.
     leave()
     live.subscribe(session, ({ text }) => void heard.push(text))
     leave()

@@ -1,5 +1,5 @@
-// Many runs at once under one budget of a day: the true cost may be three times what was held, and still nothing starts that
-// does not fit. Real HTTP to the chaos server.
+// Many runs at once under one day budget: the real cost may be three times the hold, and still no call starts that does not
+// fit. Real HTTP to the chaos server.
 import { describe, expect, it } from 'vitest'
 import type { Charge, Store, Write } from '../../src/ports/store.ts'
 import { chaosOf, eventsOf, harnessOf, hosted, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
@@ -62,7 +62,7 @@ describe.each(STORAGES)('many runs at once on %s', (storage) => {
 
     const logs = await Promise.all(results.map(({ sessionId }) => eventsOf(store, sessionId)))
     const started = logs.flatMap((events) => ofType(events, 'model.started'))
-    // Who was refused was never asked, and waits for more.
+    // A refused run never called the model, and waits for a higher budget.
     expect(chaos.requests).toHaveLength(started.length)
     const refused = results.filter(({ status }) => status === 'limit')
     expect(started.length + refused.length).toBe(RUNS)
@@ -77,9 +77,9 @@ describe.each(STORAGES)('many runs at once on %s', (storage) => {
     expect(cost / held).toBeGreaterThan(2.9)
     const replay = replayed(charges, dayOf(store))
     expect(replay).toMatchObject({ held: 0, spent: cost })
-    // No hold was ever made that did not fit beside what was held and spent then.
+    // Every hold fitted beside what was held and spent at that moment.
     expect(replay.most).toBeLessThanOrEqual(LIMIT)
-    // Nothing was held back that fitted: even one after the other, 21 would have been made.
+    // No call that fitted was refused: even one after the other, 21 would have been made.
     expect(started.length).toBeGreaterThanOrEqual(21)
   })
 

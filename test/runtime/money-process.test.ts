@@ -13,7 +13,7 @@ const ASK = { calls: [{ tool: 'look', args: { city: 'Oslo' } }], usage: { inputT
 
 it('B-MONEY-23: killing and starting again does not reset the meter, and a lost call is counted at its full hold (threat 50)', async () => {
   const file = makeFile()
-  // The third and the fifth question are never answered: whoever asked is killed.
+  // The third and the fifth request are never answered: the process that sent them is killed.
   const chaos = await chaosOf((_request, n) => (n === 2 || n === 4 ? { text: '', chaos: { stallAfterBytes: 0 } } : ASK))
   let said = ''
   const start = () => {

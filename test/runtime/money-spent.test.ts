@@ -1,5 +1,5 @@
-// What a call comes to that nobody tells exactly: it was stopped, it cost nothing, it says no usage. Real HTTP to the chaos server,
-// on both stores. What is held and who pays is money.test.ts.
+// The cost of a call whose exact usage is unknown: it was stopped, it cost nothing, or it reports no usage. Real HTTP to the
+// chaos server, on both stores. Holds and accounts are money.test.ts.
 import { describe, expect, it, vi } from 'vitest'
 import {
   fallback,
@@ -31,7 +31,7 @@ import {
 const DAY_MS = 86_400_000
 const PRICE: Price = { input: 2, output: 10 }
 const HOSTED = { prices: { 'anthropic:*': PRICE }, outputTokensMax: 1_000 }
-/** A thousand tokens of an answer, and a few characters that ask. */
+/** A thousand output tokens, and a few input characters. */
 const HOLD_MIN = 10_000
 const USAGE = { inputTokens: 100, outputTokens: 50 }
 const COST = 700
@@ -54,7 +54,7 @@ describe.each(STORAGES)('what a call comes to, on %s', (storage) => {
     const { held = 0 } = (await store.account(dayOf(store))) ?? {}
     expect(held).toBeGreaterThan(HOLD_MIN)
     await session.interrupt()
-    // What it may have cost is an estimate; the account is on the safe side.
+    // The cost in the result is an estimate; the account counts the full hold.
     expect(await running).toMatchObject({ status: 'interrupted', cost: expect.any(Number) as number })
     expect(await store.account(dayOf(store))).toMatchObject({ held: 0, spent: held, assumed: held })
     const [failed] = ofType(await eventsOf(store, session.id), 'model.failed')

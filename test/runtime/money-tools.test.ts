@@ -151,7 +151,7 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     expect(await store.account(`tree:${result.sessionId}`)).toMatchObject({ held: 0, spent: PROMPT_COST })
   })
 
-  it('B-MONEY-31: a request that nobody comes back for counts at its full hold: the call was given up', async () => {
+  it('B-MONEY-31: a request whose outcome is never recorded counts at its full hold: the call was given up', async () => {
     const store = storeOf(storage)
     const deaf = { name: 'deaf', call: () => new Promise<never>(() => {}) }
     const tool = defineTool({
@@ -176,12 +176,12 @@ describe.each(STORAGES)('models that tools ask, on %s', (storage) => {
     const result = await harness.run('Go.')
     expect(result).toMatchObject({ status: 'completed', calls: [{ status: 'timeout' }] })
     const account = await store.account(`session:${result.sessionId}`)
-    // Nobody knows its price: 8,192 tokens at 15, and a few that ask.
+    // The cost is estimated: 8,192 output tokens at 15, and a few input tokens.
     expect(account).toMatchObject({ held: 0, spent: 2 * COST + (account?.assumed ?? 0) })
     expect(account?.assumed).toBeGreaterThanOrEqual(122_880)
   })
 
-  it('B-MONEY-31: a request that nobody comes back for counts at its full hold: the worker was lost', async () => {
+  it('B-MONEY-31: a request whose outcome is never recorded counts at its full hold: the worker was lost', async () => {
     const store = storeOf(storage)
     let [ran, asked] = [0, 0]
     const deaf = { name: 'deaf', call: () => new Promise<never>(() => void (asked += 1)) }

@@ -1,5 +1,5 @@
-// One budget for a session and its children: whose day it is, where money is asked for that runs out below, and what an allowance
-// does for all who share an account. On both stores. What one session does with its money is money.test.ts.
+// One budget for a session and its children: which day account is charged, where a child without money asks for more, and what
+// an allowance does for every session of an account. On both stores. The money of a single session is money.test.ts.
 import { describe, expect, it, vi } from 'vitest'
 import {
   ask,
@@ -18,10 +18,10 @@ import {
 const WAIT = { timeout: 10_000, interval: 20 }
 const DAY_MS = 86_400_000
 const cost = 60_000
-/** Two that cost so much leave nothing of $0.25. */
+/** Two calls at this cost use up $0.25. */
 const MOST = 100_000
 
-/** How an account stands that does not cover a call. */
+/** An account that does not cover one more call. */
 function shortOf(limit: number) {
   return { limit, spent: expect.any(Number) as number, held: 0, needed: expect.any(Number) as number }
 }
@@ -42,7 +42,7 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
     const day = Math.floor(store.now() / DAY_MS)
     expect(await store.account(`day:default:${day}`)).toMatchObject({ limit: 300_000, spent: 3 * cost, held: 0 })
     expect(await store.account(`day:helper:${day}`)).toBeNull()
-    // Another day's worth is not there for whoever is started next.
+    // The next run does not get another day's budget.
     const next = await harness.run('Go.')
     expect(next).toMatchObject({ status: 'limit', limit: 'usd', account: 'day' })
   })
@@ -107,7 +107,7 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
     expect(await store.account(`tree:${session.id}`)).toMatchObject({ limit: 1_250_000, held: 0 })
   })
 
-  it('B-MONEY-28: what is allowed counts from the next call on also for those who are at work', async () => {
+  it('B-MONEY-28: what is allowed counts from the next call on, also for children at work', async () => {
     const { opened, open } = gate()
     const wait = tool('wait', { execute: () => opened })
     const roles = {
@@ -133,7 +133,7 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
     await vi.waitFor(async () => expect(await endsOf(store, mine)).toEqual(['limit', 'completed']), WAIT)
     expect(await endsOf(store, dig)).toEqual([])
     open()
-    // The one that was at work all the time began when there was less.
+    // The child that was at work all the time began with less money.
     expect(await running).toMatchObject({ status: 'completed' })
     expect(await store.account(`tree:${session.id}`)).toMatchObject({ limit: 1_250_000, held: 0 })
   })

@@ -1,10 +1,10 @@
-// Money through the harness: what is held before a call, what becomes of it, who pays, and what happens when it does not fit.
-// Real HTTP to the chaos server, on both stores. Many runs at once are money-many.test.ts; killed processes money-process.test.ts;
-// children money-tree.test.ts; what nobody tells exactly money-spent.test.ts; models that tools ask money-tools.test.ts.
+// Money through the harness: what is held before a call, how a hold ends, which account pays, and what happens when the budget is
+// too small. Real HTTP to the chaos server, on both stores. Many runs at once are money-many.test.ts; killed processes
+// money-process.test.ts; children money-tree.test.ts; unknown usage money-spent.test.ts; models called by tools money-tools.test.ts.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { overloaded } from '../../src/testing/index.ts'
-import { type Budget, defineTool, Fault, Harness, type Price, scripted, type Store } from '../../src/index.ts'
+import { type Budget, defineTool, Harness, type Price, scripted, type Store } from '../../src/index.ts'
 import type { Write } from '../../src/ports/store.ts'
 import type { Clock } from '../../src/ports/system.ts'
 import { cardOf } from '../../src/engine/card.ts'
@@ -29,7 +29,7 @@ import { observed } from './stage.ts'
 const DAY_MS = 86_400_000
 const PRICE: Price = { input: 2, output: 10 }
 const HOSTED = { prices: { 'anthropic:*': PRICE, 'openai:*': PRICE, 'openrouter:*': PRICE }, outputTokensMax: 1_000 }
-/** A thousand tokens of an answer, and a few characters that ask. */
+/** A thousand output tokens, and a few input characters. */
 const HOLD_MIN = 10_000
 const USAGE = { inputTokens: 100, outputTokens: 50 }
 const COST = 700
@@ -41,7 +41,7 @@ function dayOf(store: Store): string {
 }
 
 describe.each(STORAGES)('money on %s', (storage) => {
-  it('B-MONEY-1: money is held in the commit that writes the intent, before anybody is asked', async () => {
+  it('B-MONEY-1: money is held in the commit that writes the intent, before the model is asked', async () => {
     const charges: (readonly string[])[] = []
     const note = (writes: readonly Write[]): void => {
       for (const write of writes) {
@@ -125,7 +125,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
   })
 
   it.each(['runUsd', 'sessionUsd', 'treeUsd', 'dayUsd'] as const)(
-    'B-MONEY-5: a call that does not fit %s is not made; somebody allows more, it is recorded, and the work goes on',
+    'B-MONEY-5: a call that does not fit %s is not made; a person allows more, it is recorded, and the work goes on',
     async (kind) => {
       const { tool, calls } = noting()
       const { harness, store, chaos } = await stage([ASK, { text: 'Done.', usage: USAGE }], {
@@ -155,7 +155,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     },
   )
 
-  it('B-MONEY-6: the very first call may not fit either, and nothing is asked until somebody allows it', async () => {
+  it('B-MONEY-6: the very first call may not fit either, and no model is asked until a person allows it', async () => {
     const { harness, chaos } = await stage([{ text: 'Fine.', usage: USAGE }], {
       storage,
       hosted: HOSTED,
@@ -208,7 +208,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     for (const usd of [undefined, 0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e-9]) {
       await expect(raise(usd)).rejects.toMatchObject({ code: 'invalid_input' })
     }
-    // Two people at once: one of them is late, and what both allow is not added up.
+    // Two people approve at once: one of them is too late, and their amounts are not added up.
     const both = await Promise.allSettled([raise(0.02), raise(0.02)])
     expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await session.run()).toMatchObject({ status: 'completed' })
@@ -231,7 +231,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     const second = make({ dayUsd: TIGHT })
     expect(await second.run('Other.')).toMatchObject({ status: 'limit' })
     expect(await store.account(dayOf(store))).toMatchObject({ limit: 11_000, spent: 2 * COST })
-    // A budget that somebody raised in the code, or took away, counts from the next call on.
+    // A budget that was raised or removed in the code counts from the next call on.
     expect(await make({ dayUsd: 1 }).session(sessionId).run('More.')).toMatchObject({ status: 'completed' })
     expect(await make({ runUsd: 1 }).run('More.')).toMatchObject({ status: 'completed' })
     expect(await make({ dayUsd: TIGHT }).run('More.')).toMatchObject({ status: 'limit' })
@@ -258,7 +258,7 @@ describe.each(STORAGES)('money on %s', (storage) => {
     },
   )
 
-  it('B-MONEY-11: a model nobody knows is priced with caution, and one that says no price is counted as held', async () => {
+  it('B-MONEY-11: an unknown model is priced with caution, and one without a price is counted as held', async () => {
     const { harness, store } = await stage([{ text: 'Fine.', usage: USAGE }], {
       storage,
       hosted: { outputTokensMax: 1_000 },
@@ -365,8 +365,9 @@ describe('a budget', () => {
     { treeUsd: Number.POSITIVE_INFINITY },
     { sessionUsd: '5' as unknown as number },
   ])('B-MONEY-15: %o is no budget, and is refused when the harness is made', (budget) => {
-    expect(() => new Harness({ model: scripted([]), budget })).toThrow(Fault)
-    expect(() => new Harness({ model: scripted([]), budget })).toThrow(/must be a number of dollars/)
+    const [name = ''] = Object.keys(budget)
+    const refused = { code: 'invalid_config', message: expect.stringContaining(name) as string }
+    expect(() => new Harness({ model: scripted([]), budget })).toThrow(expect.objectContaining(refused) as Error)
   })
 
   it('B-MONEY-15: a budget that there is not bounds nothing, and is refused', () => {

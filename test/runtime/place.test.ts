@@ -1,5 +1,5 @@
-// An approval is for one place: the folder, the walls, the values that the host supplies, the environment. What would act in
-// another is asked about again.
+// An approval is for one place: the folder, the sandbox, the values that the host supplies, the environment. A call that would act
+// in another place is asked about again.
 import { mkdtempSync, readFileSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -129,7 +129,7 @@ describe('an approval', () => {
     const same = { tools: [mail({ tenant: 'one' }, sent)], environment: 'staging' }
     const { session } = await moved({ call }, same, same)
     expect((await session.run()).status).toBe('completed')
-    // What the tool says of its place counts instead of the injected values.
+    // The place that the tool itself declares counts instead of the injected values.
     const said = await moved(
       { call },
       { tools: [mail({ tenant: '1', place: 'a' }, sent)] },

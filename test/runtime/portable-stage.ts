@@ -1,4 +1,4 @@
-// A session that pays after somebody said yes, for the tests of export and import: what it paid is written down outside of it.
+// A session that pays after an approval, for the tests of export and import. Its payments are recorded outside of the session.
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { defineTool, Harness, memory, type Script, scripted, type Store, type Tool } from '../../src/index.ts'
@@ -37,7 +37,7 @@ export function desk(script: Script, options: { readonly store?: Store; readonly
 
 export type Copy = Record<string, unknown> & { events: Event[]; blobs: Record<string, unknown> }
 
-/** A change by somebody who also knows how to make the checksum. */
+/** A forged change whose checksum is recomputed, too. */
 export function forged(value: Portable, change: (copy: Copy) => void): unknown {
   const copy = structuredClone(value) as unknown as Copy
   change(copy)

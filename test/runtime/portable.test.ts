@@ -25,7 +25,7 @@ function desk(script: Script, options: Parameters<typeof makeDesk>[1] = {}): Des
   return made
 }
 
-/** Exported while it waits for a yes. */
+/** Exported while it waits for an approval. */
 async function paused(): Promise<Portable> {
   const { harness, store } = desk(ASKS)
   const session = await harness.open({ id: 'buyer' })
@@ -166,7 +166,7 @@ describe('a session in a file', () => {
       ['digest', (copy) => (callIn(copy)['tool'] = 'give')],
       ['hash', (copy) => ((Object.values(copy.blobs)[0] as Loose)['data'] = 'AAAA')],
       ['base64', (copy) => ((Object.values(copy.blobs)[0] as Loose)['data'] = '%')],
-      // Nobody said yes.
+      // The call was never approved.
       ['started from asked', (copy) => copy.events.push(after({ type: 'agent.tool_use', call: key }))],
       ['not open', (copy) => copy.events.push(after({ type: 'agent.tool_use', call: '99.0' }))],
       ['over an open call', (copy) => copy.events.push(after({ type: 'run.settled', outcome: { type: 'completed' } }))],
@@ -177,17 +177,18 @@ describe('a session in a file', () => {
 
   it('B-PORT-11: a file of another shape is refused with the place that is wrong (AC-41, S0-46)', async () => {
     const value = await paused()
+    const said = `events[${value.events.findIndex(({ type }) => type === 'user.message')}]`
     const cases: readonly (readonly [string, (copy: Copy) => void])[] = [
       ['format', (copy) => (copy['format'] = 'transcript')],
       ['version must be 1', (copy) => (copy['version'] = 2)],
       ['extra is not known', (copy) => (copy['extra'] = 1)],
       ['events is missing', (copy) => Reflect.deleteProperty(copy, 'events')],
       ['events must be a list', (copy) => Object.assign(copy, { events: {} })],
-      ['events[1].when is missing', (copy) => delete eventIn(copy, 'user.message')['when']],
-      ['events[1].id must be', (copy) => (eventIn(copy, 'user.message')['id'] = '')],
-      ['events[1].more is not known', (copy) => (eventIn(copy, 'user.message')['more'] = 1)],
+      [`${said}.when is missing`, (copy) => delete eventIn(copy, 'user.message')['when']],
+      [`${said}.id must be`, (copy) => (eventIn(copy, 'user.message')['id'] = '')],
+      [`${said}.more is not known`, (copy) => (eventIn(copy, 'user.message')['more'] = 1)],
       [
-        'events[1].parts[0].text must be a text',
+        `${said}.parts[0].text must be a text`,
         (copy) => (eventIn(copy, 'user.message')['parts'] = [{ type: 'text', text: 1 }]),
       ],
       ['does not know', (copy) => (eventIn(copy, 'user.message')['type'] = 'user.wish')],
@@ -317,7 +318,10 @@ describe('a session in a file', () => {
       message: expect.stringContaining('waits for a child') as unknown,
     })
     const child = (await store.list({ limit: 10 })).map((card) => card.session).find((id) => id.includes('~')) ?? ''
-    await expect(exportSession(store, child)).rejects.toThrow('is a child of session top')
+    await expect(exportSession(store, child)).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringContaining('child of session top') as string,
+    })
     expect((await exportSession(store, child, { partial: true })).session).toBe(child)
     expect((await exportSession(store, 'top')).session).toBe('top')
   })
@@ -383,7 +387,7 @@ describe('a fork in a file', () => {
     return { value: await exportSession(store, 'third'), store }
   }
 
-  it('B-PORT-17: it brings the logs it reads through, and stands alone in another store, where nobody goes on with those', async () => {
+  it('B-PORT-17: it brings the logs it reads through, and stands alone in another store, where no worker continues those', async () => {
     const { value } = await forkOfFork()
     expect(value.parents?.map((parent) => parent.session)).toEqual(['second', 'first'])
     const there = desk(echo)
@@ -418,7 +422,7 @@ describe('a fork in a file', () => {
 })
 
 describe('a file from anybody', () => {
-  /** Numbers that only look random, so that a failure can be seen again. */
+  /** Pseudo-random numbers, so that a failure can be reproduced. */
   function* numbers(seed: number): Generator<number, never> {
     for (let state = seed; ; ) {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0

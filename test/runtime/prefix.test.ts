@@ -34,7 +34,7 @@ function recorder() {
   return { bodies, send }
 }
 
-/** Marks for the cache move along and are no content. What comes after the conversation is closed by one bracket. */
+/** The body without cache marks, which move along and are not content, and without the brackets that close the conversation. */
 function start(body: string): string {
   return body.replaceAll(',"cache_control":{"type":"ephemeral"}', '').replace(/\]\}$/, '')
 }

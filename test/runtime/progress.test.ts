@@ -148,7 +148,7 @@ describe('failures', () => {
     expect(until(wrong, () => wrong.one('get', {}, end))).toEqual({ nudge: 2, halt: 3 })
   })
 
-  it('B-BREAKER-10: a child that can never work halts at once, by the word of the harness and nobody else (S2-29, TRAP-17)', () => {
+  it('B-BREAKER-10: a child that can never work halts at once, by the word of the harness alone (S2-29, TRAP-17)', () => {
     const answer = (guarded: Guarded, proposal: Proposal): void => {
       const seq = guarded.log.reply([proposal])
       guarded.settle()
@@ -345,7 +345,7 @@ describe('the breaker', () => {
     expect(guarded.halted).toBeNull()
   })
 
-  it('B-BREAKER-23: after a restart, an approval or a failed request it goes on where it was, and nudges nobody twice', () => {
+  it('B-BREAKER-23: after a restart, an approval or a failed request it goes on where it was, and nudges no model twice', () => {
     const guarded = new Guarded()
     guarded.one('read', {}, failed('no'))
     guarded.restart()

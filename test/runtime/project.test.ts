@@ -1,4 +1,4 @@
-// The transcript and its projection: deterministic, whole, and the start of what comes next.
+// The transcript and its projection: deterministic, complete, and a prefix of the next one.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { requestBytes } from '../../sim/bytes.ts'

@@ -1,4 +1,4 @@
-// The queue between a run and whoever iterates over its events.
+// The queue between a run and the code that iterates over its events.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
@@ -12,7 +12,7 @@ function filled(...items: readonly string[]) {
 }
 
 describe('the queue', () => {
-  it('B-STREAM-1: what was pushed comes out in order, also to several who ask before it is there', async () => {
+  it('B-STREAM-1: what was pushed comes out in order, also to several readers that ask before it is there', async () => {
     const { queue, iterator } = filled('a')
     const asked = [iterator.next(), iterator.next(), iterator.next(), iterator.next()]
     queue.push('b')
@@ -34,7 +34,7 @@ describe('the queue', () => {
     expect(left).toEqual([])
   })
 
-  it('B-STREAM-3: who stops early leaves once, who reads to the end does not', async () => {
+  it('B-STREAM-3: a reader that stops early leaves once, one that reads to the end does not', async () => {
     const early = filled('a', 'b')
     for await (const item of early.iterator) {
       expect(item).toBe('a')

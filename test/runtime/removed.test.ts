@@ -1,4 +1,4 @@
-// A session that was removed while a worker still had its log in hand, and another one that got its id.
+// A session that was removed while a worker still held its log in memory, and another session that got the same id.
 import { expect, it } from 'vitest'
 import { lines, make, STORAGES, storeOf } from './scene.ts'
 
@@ -13,7 +13,7 @@ it.each(STORAGES)(
     await store.remove('s', 'ana')
     const other = make(['Never asked.'], { store, drives: false })
     const second = await other.open({ id: 's' })
-    // More than the first had: an old place in the log would look like one of the new.
+    // More events than the first session had: an old seq would exist in the new log, too.
     for (let n = 0; n <= seq; n++) await second.send(`New ${n}.`)
     expect(await worker.session('s').run()).toMatchObject({ status: 'completed', text: 'Two.' })
     const texts = lines(await second.messages())

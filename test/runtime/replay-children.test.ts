@@ -1,6 +1,7 @@
-// Rerun of sessions that had children: each session of the tree goes by its own log. What a rerun is otherwise is replay.test.ts.
+// Rerun of sessions that had children: each session of the tree follows its own log. Rerun in general is replay.test.ts.
 import { describe, expect, it, vi } from 'vitest'
 import { type Event, memory, type Store } from '../../src/index.ts'
+import { callKey } from '../../src/kernel/event.ts'
 import { readChildren, readLog, recordingOf, type RerunOptions } from '../../src/replay.ts'
 import { askUserTool } from '../../src/tools/people/ask.ts'
 import { ask, childrenOf, family, type FamilyOptions, report, resultsIn, tool, use } from './children-stage.ts'
@@ -73,7 +74,7 @@ describe('rerun of a session with children', () => {
     const { harness, store } = family({ root: [ask('one'), 'end'], one: [ask('two'), 'one'], two: ['two'] })
     const { sessionId } = await harness.run('Go.')
     const events = await readLog(store, sessionId)
-    expect(() => recordingOf(events)).toThrow('its log is missing. Give it as `children`.')
+    expect(() => recordingOf(events)).toThrow('its log is missing')
     const [[id, log] = ['', []]] = [...(await readChildren(store, sessionId))]
     expect(() => recordingOf(events, { children: new Map([[id, log]]) })).toThrow('its log is missing')
     expect(() => recordingOf(log, { children: new Map() })).toThrow('its log is missing')
@@ -152,14 +153,16 @@ describe('live tools and children', () => {
 /** The same, as if the worker had been lost during its first request: all that follows stands two places later. */
 function withLoss(events: readonly Event[], children: ReadonlyMap<string, readonly Event[]>) {
   const asked = events.findIndex(({ type }) => type === 'model.started')
-  const later = (value: unknown) =>
-    JSON.parse(JSON.stringify(value).replace(/"5\.0"|~5\.0/g, (found) => found.replace('5', '7'))) as never
+  const { seq = 0 } = events.find(({ type }) => type === 'agent.message') ?? {}
+  const [from, to] = [callKey(seq, 0), callKey(seq + 2, 0)]
+  const moving = (text: string) => text.replaceAll(`"${from}"`, `"${to}"`).replaceAll(`~${from}`, `~${to}`)
+  const later = (value: unknown) => JSON.parse(moving(JSON.stringify(value))) as never
   const started = events[asked]
   if (!started) throw new Error('nobody asked')
   const lost = { ...started, type: 'model.failed', class: 'lost', message: 'lost', retryable: true } as Event
   const moved = events.slice(asked + 1).map((event) => later(shifted(event)) as Event)
   const all = [...events.slice(0, asked + 1), lost, { ...started, shows: [] } as Event, ...moved]
-  const below = [...children].map(([id, log]) => [id.replace('~5.0', '~7.0'), later(log) as readonly Event[]] as const)
+  const below = [...children].map(([id, log]) => [moving(id), later(log) as readonly Event[]] as const)
   return { events: all.map((event, i) => ({ ...event, seq: i + 1 })), children: new Map(below) }
 }
 

@@ -201,7 +201,7 @@ describe('redecide', () => {
     expect(redecide(events, resting).map(({ found }) => found.type)).toContain('agent.message')
   })
 
-  it('B-REPLAY-7: a rule that would have gone on where the owner waited is found by what nobody wrote', async () => {
+  it('B-REPLAY-7: a rule that would have gone on where the owner waited is found by an event that is missing in the log', async () => {
     const events = await readLog((await eventful()).store, 'eventful')
     const hasty: typeof next = (session, here) => {
       const { run } = session

@@ -1,5 +1,5 @@
-// What a run comes to, as its caller gets it: the ends and how they are told apart, what is counted, and what was said. How runs end
-// is settle.test.ts; that failures are classified right is classify.test.ts.
+// The result of a run, as its caller gets it: the kinds of end and how to tell them apart, the counts, and the text. How runs end
+// is settle.test.ts; the classes of failures are classify.test.ts.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -236,7 +236,7 @@ describe('what a run added', () => {
     expect(texts(parked)).toEqual(['user: Go.', 'assistant:  pay()'])
   })
 
-  it('B-VERB-4: has all that opened the run, also for whoever only drives it on, and for a run that never began', async () => {
+  it('B-VERB-4: has all that opened the run, also for a caller that only continues it, and for a run that never began', async () => {
     const store = memory()
     const host = make(['Both.', 'Next.'], { store })
     const session = await host.open()
@@ -272,7 +272,7 @@ describe('what a run added', () => {
     expect(texts(result)).toEqual(['user: two', 'user: three'])
   })
 
-  it('B-VERB-11: whoever steers an open run gets the result of that run, whole', async () => {
+  it('B-VERB-11: a caller that steers an open run gets the result of that run, whole', async () => {
     const { tool: slow, runs, go } = waiting('slow')
     const script: Script = [
       { ...calls('look 1'), usage: { inputTokens: 3, outputTokens: 1 } },
@@ -402,7 +402,7 @@ describe('what is thrown', () => {
     expect(started).toMatchObject({ limits: { modelRequests: 64, toolCalls: null, tokens: null, activeMs: 600_000 } })
   })
 
-  it('B-VERB-8: a log that cannot be is a Bug for whoever runs it, and the log stays as it is', async () => {
+  it('B-VERB-8: a log that cannot be is a Bug for the caller that runs it, and the log stays as it is', async () => {
     const inner = memory()
     let bent = false
     const store: Store = new Proxy(inner, {

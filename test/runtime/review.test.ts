@@ -1,5 +1,5 @@
-// What came from elsewhere is looked at again: sessions from files that somebody forged, and approvals that were given for another
-// place. Whatever a file says, nothing of it runs before a person in this store said so, and then by the rules of here and now.
+// Imported state is reviewed again: sessions from forged files, and approvals given for another place. Whatever a file says, none
+// of its calls runs before a person approves it in this store, and then the current local rules apply.
 import { copyFileSync, mkdtempSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import {
   type Store,
   type Tool,
 } from '../../src/index.ts'
-import type { Event } from '../../src/kernel/event.ts'
+import { callKey, type Event } from '../../src/kernel/event.ts'
 import { exportSession, importSession, type Portable } from '../../src/archive/portable.ts'
 import { recordingOf } from '../../src/archive/replay-run.ts'
 import { redecide } from '../../src/archive/replay-decide.ts'
@@ -45,7 +45,17 @@ function callIn(copy: { readonly events: readonly Event[] }): Loose {
   return (eventIn(copy, 'agent.message')['calls'] as Loose[])[0] as Loose
 }
 
-/** Exported while it waits for a yes. */
+/** The key of the call that `callIn` finds. */
+function keyIn(copy: { readonly events: readonly Event[] }): string {
+  return callKey(Number(eventIn(copy, 'agent.message')['seq']), 0)
+}
+
+/** Ends the file with the first event of this type. */
+function cutAfter(copy: Copy, type: Event['type']): void {
+  copy.events.length = copy.events.findIndex((event) => event.type === type) + 1
+}
+
+/** Exported while it waits for an approval. */
 async function parked(tools: readonly Tool[] = [payTool([])], script: Script = ASKS): Promise<Portable> {
   const store = memory()
   await (await harnessOf(script, { store, tools }).open({ id: 'buyer' })).run('Pay 5.')
@@ -58,10 +68,18 @@ function append(copy: Copy, body: object): void {
   copy.events.push({ seq: seq + 1, at, epoch: 1, ...body } as Event)
 }
 
-/** As a person elsewhere would have said it. */
+/** An approval as a person in another store would have given it. */
 function approve(copy: Copy): void {
   const { digest } = callIn(copy)
-  append(copy, { epoch: 0, type: 'user.tool_confirmation', id: 'yes', call: '5.0', digest, allow: true, by: 'eve' })
+  append(copy, {
+    epoch: 0,
+    type: 'user.tool_confirmation',
+    id: 'yes',
+    call: keyIn(copy),
+    digest,
+    allow: true,
+    by: 'eve',
+  })
 }
 
 function bare(copy: Copy): void {
@@ -105,7 +123,7 @@ describe('a session that was imported with something open', () => {
     const before = await readLog(store, 'buyer')
     await harness.work({ idleMs: 20 })
     expect(await harness.wake('buyer')).toMatchObject({ type: 'rested', waiting: 'resume' })
-    await expect(session.decide({ callId: '5.0', allow: true, by: 'ann' })).rejects.toMatchObject({
+    await expect(session.decide({ callId: keyIn({ events: before }), allow: true, by: 'ann' })).rejects.toMatchObject({
       code: 'session_held',
     })
     expect(await readLog(store, 'buyer')).toEqual(before)
@@ -177,14 +195,14 @@ describe('what is open in an imported session', () => {
   const COUNTS = { modelRequests: 1e9, modelAttempts: 1e9, lossesMax: 1e9, toolRetries: 1e9, outputRetries: 1e9 }
   const ENDLESS = { ...COUNTS, modelMs: 1e15, activeMs: 1e15, hold: 0, toolCalls: null, parallel: 1e9, depth: 1e9 }
   function use(copy: Copy): void {
-    append(copy, { type: 'agent.tool_use', call: '5.0' })
+    append(copy, { type: 'agent.tool_use', call: keyIn(copy) })
   }
   function letGo(copy: Copy): void {
     append(copy, { epoch: 0, type: 'user.interrupt', id: 'go', mode: 'resume' })
   }
   function reviewed(copy: Copy): void {
     const { limits, toolset, instructions } = eventIn(copy, 'run.started')
-    append(copy, { type: 'call.reviewed', call: '5.0', effect: 'once', timeoutMs: 1_000 })
+    append(copy, { type: 'call.reviewed', call: keyIn(copy), effect: 'once', timeoutMs: 1_000 })
     append(copy, { type: 'run.reviewed', limits, toolset, instructions })
   }
 
@@ -209,7 +227,7 @@ describe('what is open in an imported session', () => {
     },
   )
 
-  it('B-REVIEW-2: is refused where the policy of here denies it, nobody can be asked, the tool is gone or reads its arguments otherwise', async () => {
+  it('B-REVIEW-2: is refused where the policy of here denies it, no person can be asked, the tool is gone or reads its arguments otherwise', async () => {
     const value = forged(await parked(), (copy) => (approve(copy), bare(copy)))
     const other = defineTool({
       name: 'pay',
@@ -239,9 +257,9 @@ describe('what is open in an imported session', () => {
     const value = await parked([free], [{ calls: [{ tool: 'slow' }] }, 'Over.'])
     const cut = (effect: string) =>
       forged(value, (copy) => {
-        copy.events.length = 5
+        cutAfter(copy, 'agent.message')
         callIn(copy)['effect'] = effect
-        append(copy, { type: 'agent.tool_use', call: '5.0' })
+        append(copy, { type: 'agent.tool_use', call: keyIn(copy) })
       })
     for (const [effect, tool, status] of [
       ['once', free, 'unknown'],
@@ -272,9 +290,12 @@ describe('what is open in an imported session', () => {
     await session.decide({ callId: pending?.callId ?? '', allow: false, by: 'ann' })
     await session.run()
     expect(seen).toEqual(['Be good.'])
-    const review = (await readLog(store, 'buyer')).find(({ type }) => type === 'run.reviewed')
+    const events = await readLog(store, 'buyer')
+    const review = events.find(({ type }) => type === 'run.reviewed')
     expect(review).toMatchObject({ limits: { modelRequests: 2 } })
-    expect(await store.account('run:buyer:3')).toMatchObject({ limit: 500_000 })
+    expect(await store.account(`run:buyer:${String(eventIn({ events }, 'run.started')['seq'])}`)).toMatchObject({
+      limit: 500_000,
+    })
   })
 
   it('B-REVIEW-5: an undo takes back nothing that a file says was done, and nothing of a session that it names', async () => {
@@ -289,7 +310,7 @@ describe('what is open in an imported session', () => {
     await importSession(store, value, { id: 'copy' })
     expect(await harness.session('copy').undo()).toEqual([])
     const naming = forged(value, (copy) => {
-      callIn(copy)['gate'] = { type: 'outside', child: 'default', answers: { session: 'buyer', call: '5.0' } }
+      callIn(copy)['gate'] = { type: 'outside', child: 'default', answers: { session: 'buyer', call: keyIn(copy) } }
       eventIn(copy, 'agent.tool_use')['type'] = 'agent.custom_tool_use'
     })
     await importSession(store, naming, { id: 'other' })
@@ -328,7 +349,7 @@ describe('what is open in an imported session', () => {
 
   it('B-REVIEW-7: a request that was open elsewhere is made anew, with the money of here', async () => {
     const value = forged(await parked(), (copy) => {
-      copy.events.length = 4
+      cutAfter(copy, 'model.started')
       eventIn(copy, 'model.started')['held'] = 7
     })
     const { session, store } = await resumed(value, ['Fresh.'], { budget: { runUsd: 5 } })

@@ -44,7 +44,7 @@ export function tool(name: string, extra: Extra = {}): Tool {
   return defineTool({ name, description: name, input, effect: 'read', execute: ({ n }) => `${name} ${n}`, ...extra })
 }
 
-/** A tool that says that it runs, and goes on when it is let, or told to stop. */
+/** A tool that reports that it runs, and goes on when the test lets it or a stop signal comes. */
 export function waiting(name: string, extra: Extra = {}): { tool: Tool; runs: Moment; go: () => void; ran: string[] } {
   const runs = moment()
   const gate = moment()
@@ -82,7 +82,7 @@ export async function typesIn(session: SessionHandle): Promise<readonly string[]
   return (await session.read()).events.map(({ type }) => type)
 }
 
-/** A store that counts who listens to its sessions. */
+/** A store that counts the watchers of its sessions. */
 export function counted(inner: Store): { readonly store: Store; readonly listening: () => number } {
   let listening = 0
   const watch: Store['watch'] = (session, listener) => {

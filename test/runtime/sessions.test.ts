@@ -100,16 +100,17 @@ describe.each(STORAGES)('a message to a busy session on %s', (storage) => {
     const { tool: slow, runs, go } = waiting('slow')
     const session = await make([calls('slow'), 'Done.'], { tools: [slow], store: storeOf(storage) }).open()
     const first = await session.send('one', { id: 'mine', when: 'idle' })
-    expect(first).toEqual({ eventId: `${session.id}:2`, seq: 2, duplicate: false, queued: false })
     await runs.here
+    const { seq } = (await session.read()).events.find(({ type }) => type === 'user.message') ?? {}
+    expect(first).toEqual({ eventId: `${session.id}:${seq}`, seq, duplicate: false, queued: false })
     for (const when of ['next', 'idle'] as const)
-      expect(await session.send('one', { id: 'mine', when })).toMatchObject({ seq: 2, duplicate: true })
+      expect(await session.send('one', { id: 'mine', when })).toMatchObject({ seq, duplicate: true })
     await expect(session.send('another', { id: 'mine' })).rejects.toMatchObject({ code: 'id_reused' })
     await expect(session.send('another', { id: 'mine', when: 'idle' })).rejects.toMatchObject(busy)
     go()
     const result = await session.run()
     expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
-    // Who asks again with the id of a message that was done gets what it came to, and nothing is done again.
+    // Sending the id of a finished message again returns its result and repeats nothing.
     expect(await session.run('one', { id: 'mine' })).toEqual(result)
     expect(await session.run('one', { id: 'mine', when: 'idle' })).toEqual(result)
     expect((await typesIn(session)).filter((type) => type === 'user.message')).toHaveLength(1)
@@ -179,7 +180,7 @@ describe('what cannot be meant', () => {
 })
 
 describe('steering', () => {
-  it('B-VERB-17: who cancels means all of it, wherever it stands in the batch', async () => {
+  it('B-VERB-17: a cancel drops the whole batch, wherever it stands in it', async () => {
     for (const batch of [
       [{ type: 'cancel' }, { type: 'message', input: 'two' }],
       [{ type: 'message', input: 'two' }, { type: 'pause' }, { type: 'cancel' }, { type: 'resume' }],
@@ -232,12 +233,12 @@ describe('steering', () => {
     await first.close()
     const session = make([said, 'Again.'], { tools: [slow], store: open(file) }).session(id)
     expect(await session.run()).toMatchObject({ stopReason: 'paused' })
-    // What is to come later does not end the pause.
+    // A message for later does not end the pause.
     await session.send('later', { when: 'after' })
     expect(await session.run()).toMatchObject({ stopReason: 'paused' })
     expect(ran).toEqual(['slow 1'])
     await session.steer([{ type: 'resume' }])
-    // A second harness has a tool of its own that was let go long ago.
+    // The tool's gate was opened above, so it does not wait again.
     expect(await session.run()).toMatchObject({ status: 'completed', text: 'Again.' })
     expect(ran).toEqual(['slow 1', 'slow 2'])
   })
@@ -258,7 +259,7 @@ describe('steering', () => {
     expect(asked).toBe(2)
   })
 
-  it('B-VERB-18: a pause also holds the run that comes after, until somebody goes on or stops it', async () => {
+  it('B-VERB-18: a pause also holds the run that comes after, until it is resumed or stopped', async () => {
     for (const goesOn of [true, false]) {
       const asked = moment()
       const answer = moment()
@@ -282,7 +283,7 @@ describe('steering', () => {
     }
   })
 
-  it('B-VERB-18: who stops a paused session and speaks again is heard', async () => {
+  it('B-VERB-18: a message after a stop of a paused session is taken up', async () => {
     const { tool: slow, runs, go } = waiting('slow')
     const session = await make([calls('slow'), said], { tools: [slow] }).open()
     const running = session.run('one')
@@ -299,7 +300,7 @@ describe('steering', () => {
 describe('an interrupt', () => {
   const stopped = { status: 'interrupted', stopReason: 'cancelled', pending: [] }
 
-  it('B-VERB-19: before the first request: nobody is asked, and the message is known to the next run', async () => {
+  it('B-VERB-19: before the first request: no model is asked, and the message is known to the next run', async () => {
     const asked = moment()
     let free = (): void => {}
     let slow = true
@@ -449,7 +450,7 @@ describe.each(STORAGES)('a decision on %s', (storage) => {
     const first = make([calls('pay 1')], { tools, store })
     const parked = await first.run('Pay one.')
     await first.close()
-    // Whoever drives on has a model that would rather pay more.
+    // The second worker's model asks for a larger payment.
     const session = make([calls('pay 1000'), 'Done.'], { tools, store }).session(parked.sessionId)
     await session.send('Hurry.')
     await session.decide({ callId: parked.pending[0]?.callId ?? '', allow: true, by: 'ana' })

@@ -1,4 +1,4 @@
-// How runs end that did not end well: each for its own reason, with everything in the log, and the session goes on.
+// Runs that end without success: each has its own reason, everything is in the log, and the session goes on.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, type HarnessOptions, ModelRetry, type Script, scripted } from '../../src/index.ts'

@@ -1,4 +1,4 @@
-// Model calls that were asked to stop: what comes of an answer that arrives all the same, and what the next request shows of it.
+// Model calls that were told to stop: what happens to an answer that arrives anyway, and what the next request shows of it.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,9 +1,9 @@
-// Undo: what write and edit changed in a run is put back, newest first, and nobody else's change is lost. On real files.
+// Undo: the changes of write and edit in a run are reverted, newest first, and no change by others is lost. On real files.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Fault, Harness, type Script, scripted, sqlite, type Store, type UndoneCall } from '../../src/index.ts'
+import { Harness, type Script, scripted, sqlite, type Store, type UndoneCall } from '../../src/index.ts'
 import { fileTools } from '../../src/tools/index.ts'
 
 let root = ''
@@ -60,7 +60,7 @@ describe('undo of a run', () => {
     expect(existsSync(join(root, 'new.txt'))).toBe(false)
   })
 
-  it('B-UNDO-2: what somebody changed since is left alone, and so is what could not be kept', async () => {
+  it('B-UNDO-2: a file changed by others since is left alone, and so is what could not be kept', async () => {
     put('mine.txt', 'before')
     put('key.txt', 'token=hunter2-hunter2')
     const harness = make([{ calls: [write('mine.txt', 'after'), write('key.txt', 'gone')] }, 'done'], {
@@ -96,7 +96,8 @@ describe('undo of a run', () => {
     expect(text('b.txt')).toBe('second')
     await session.undo(starts[0]?.seq)
     expect(text('a.txt')).toBe('zero')
-    for (const wrong of [0, -3, 1.5, Number.NaN, 1, 2]) await expect(session.undo(wrong)).rejects.toThrow(/No run/)
+    for (const wrong of [0, -3, 1.5, Number.NaN, 1, 2])
+      await expect(session.undo(wrong)).rejects.toMatchObject({ code: 'invalid_input' })
     await session.run('three')
     expect(told).toContain('a.txt: put back as it was before')
   })
@@ -110,7 +111,7 @@ describe('undo of a run', () => {
     expect(text('a.txt')).toBe('zero')
   })
 
-  it('B-UNDO-3: a second undo of several changes of one file finds nothing that somebody else changed', async () => {
+  it('B-UNDO-3: a second undo of several changes of one file finds nothing that others changed', async () => {
     put('a.txt', 'zero')
     const harness = make([{ calls: [write('a.txt', 'one')] }, { calls: [edit('a.txt', ['one', 'two'])] }, 'done'])
     const { sessionId } = await harness.run('change')
@@ -163,7 +164,7 @@ describe('undo of a run', () => {
       if (events.filter((event) => event.type === 'model.started').length === 3) break
       await new Promise((resolve) => setImmediate(resolve))
     }
-    await expect(session.undo()).rejects.toThrow(Fault)
+    await expect(session.undo()).rejects.toMatchObject({ code: 'session_busy' })
     await session.interrupt()
   })
 })

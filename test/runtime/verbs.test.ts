@@ -1,5 +1,5 @@
-// The verbs are interfaces: something that is no harness can have them too. Here a client that hands everything on as JSON texts, as
-// one over HTTP will. What each verb does is tested elsewhere.
+// The verbs are interfaces: an object that is no harness can have them, too. Here it is a client that sends everything as JSON text,
+// as one over HTTP will. What each verb does is tested elsewhere.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
@@ -40,7 +40,7 @@ describe('the verbs', () => {
   })
 })
 
-/** The same story, whoever has the verbs. */
+/** The same story through any object that has the session verbs. */
 async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
   const session = await sessions.open({ id: 's' })
   const asked = await session.run('Pay 5.')
@@ -75,7 +75,7 @@ async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
   }
 }
 
-/** Everything goes over as a text and comes back as one. */
+/** Everything is sent as JSON text and comes back as JSON text. */
 function clientOf(sessions: Sessions): Sessions {
   return overWire(sessions, {
     open: async (options) => sessionClient(sessions, (await sessions.open(sent(options))).id),
@@ -106,7 +106,7 @@ function streamClient(stream: RunStream): RunStream {
   }
 }
 
-/** Each verb, with its arguments and its answer sent over. What answers with a session or a stream is its own. */
+/** Sends each verb, its arguments and its answer over the wire. A verb that returns a session or a stream has its own method. */
 function overWire<T extends object>(far: T, own: Partial<T>): T {
   return new Proxy(own as T, {
     get: (_, verb) => {

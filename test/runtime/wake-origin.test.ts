@@ -1,4 +1,4 @@
-// What a session is opened with: the name of an environment and files that may be read. Where that stands, who is told, who reads.
+// What a session is opened with: the name of an environment and readable files. Where that is recorded, and what reads it.
 import { describe, expect, it } from 'vitest'
 import { type Attachment, Fault, memory, type Request, scripted } from '../../src/index.ts'
 import { fileTools } from '../../src/tools/files/files.ts'

@@ -1,11 +1,11 @@
-// A session that waits for somebody outside: what it looks like meanwhile, which answers are taken, and what an interrupt clears.
+// A session that waits for an outside answer: what it looks like meanwhile, which answers are taken, and what an interrupt clears.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Fault, type Result, scripted, type SessionHandle, type Store } from '../../src/index.ts'
 import { calls, make, STORAGES, storeOf, tool, typesIn } from './scene.ts'
 import { asleep } from './wake-stage.ts'
 
-/** Nothing here executes it: somebody outside answers. */
+/** Nothing here executes it: the answer comes from outside. */
 const desk = defineTool({ name: 'desk', description: 'asks the desk', input: z.object({ n: z.number() }) })
 
 const model = (first: ReturnType<typeof calls>) =>
@@ -33,7 +33,7 @@ async function answersIn(session: SessionHandle): Promise<readonly string[]> {
 }
 
 describe.each(STORAGES)('a call that somebody outside answers, on %s', (storage) => {
-  it('B-WAKE-40: parks its session, which is due to nobody, and the answer makes it due: any worker goes on (S4-12)', async () => {
+  it('B-WAKE-40: parks its session, which is not due, and the answer makes it due: any worker goes on (S4-12)', async () => {
     const store = storeOf(storage)
     const { session, callId } = await parkedIn(store)
     expect((await typesIn(session)).at(-1)).toBe('agent.custom_tool_use')
@@ -94,7 +94,7 @@ describe.each(STORAGES)('a call that somebody outside answers, on %s', (storage)
     expect(await session.run()).toMatchObject({ status: 'completed', text: `heard ${taken}` })
   })
 
-  it('B-WAKE-43: has one result whoever is first, an answer or an interrupt, and later ones are refused (AC-113, AC-115)', async () => {
+  it('B-WAKE-43: has one result whichever is first, an answer or an interrupt, and later ones are refused (AC-113, AC-115)', async () => {
     for (let round = 0; round < 4; round++) {
       const store = storeOf(storage)
       const { session, callId } = await parkedIn(store)
@@ -146,7 +146,7 @@ describe.each(STORAGES)('a call that somebody outside answers, on %s', (storage)
     expect([after.pending.map(({ needs }) => needs), ran]).toEqual([['answer'], ['note 1', 'gated 2', 'note 3']])
   })
 
-  it('B-WAKE-46: and one that is asked about stay open however often somebody looks (AC-106)', async () => {
+  it('B-WAKE-46: and one that is asked about stay open however often a worker looks (AC-106)', async () => {
     const store = storeOf(storage)
     const gated = tool('gated', { approval: 'ask' })
     const harness = make(model(calls('gated')), { store, tools: [gated] })

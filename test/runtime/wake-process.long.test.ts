@@ -58,7 +58,7 @@ it('B-WAKE-60: a session that kills every worker is quarantined after five, by a
   for (let i = 0; i < 6; i++) {
     await asleep(store, `good ${i}`, [])
     await say(store, `good ${i}`, 'note')
-    // Until the lease of the one before has ended there is nothing to find but the healthy one.
+    // Until the last worker's lease has ended, only the healthy session can be found.
     said.push((await lines(start({ leaseMs: 400, idleMs: 1_200 }))).slice(1).join())
   }
   expect(said).toEqual([
@@ -71,14 +71,14 @@ it('B-WAKE-60: a session that kills every worker is quarantined after five, by a
     due: null,
   })
   expect((await store.read('poison', 0)).events.map(({ type }) => type)).toEqual(['session.created', 'user.message'])
-  // Those that were in the same process when it died are not to blame.
+  // Sessions that were in the same process when it died are not blamed.
   for (let i = 0; i < 6; i++) {
     const card = await store.card(`good ${i}`)
     expect(card).toMatchObject({ outcome: 'completed' })
     expect(card).not.toHaveProperty('trouble')
   }
   expect(new Set(journal()).size).toBe(journal().length)
-  // Somebody who can live with it wakes it by name.
+  // A harness that survives the session wakes it by id.
   const harness = make(scripted(['I live']), { store })
   await harness.wake('poison')
   expect(await store.card('poison')).toMatchObject({ outcome: 'completed', due: null })
@@ -122,7 +122,7 @@ it('B-WAKE-61: a busy provider leaves the input pending and the session sleeping
   expect(failed).toMatchObject({ class: 'rate_limit', retryable: true })
   expect(await store.card('s')).toMatchObject({ due: retryAt, outcome: null })
   expect(await eventsOf(store, 's', 'run.settled')).toEqual([])
-  // Whoever asks is told that it sleeps, and until when.
+  // A caller is told that the session sleeps, and until when.
   const harness = make(scripted(['never asked']), { store, worker: { lingerMs: 0 } })
   if (store.now() < (retryAt ?? 0))
     expect(await harness.session('s').run()).toMatchObject({ status: 'sleeping', until: retryAt })

@@ -11,7 +11,7 @@ import { START } from '../contract/fixture.ts'
 
 type Wake = { readonly due: number; readonly key?: string }
 
-/** A session that nobody has said anything to, with wakes at these times. */
+/** A session without any message, with wakes at these times. */
 export async function asleep(store: Store, session: string, wakes: readonly Wake[], agent = AGENT): Promise<void> {
   const at = store.now()
   const bodies: OwnerBody[] = [
@@ -20,13 +20,13 @@ export async function asleep(store: Store, session: string, wakes: readonly Wake
   ]
   const events = bodies.map((body, i): OwnerEvent => ({ seq: i + 1, at, epoch: 0, ...body }))
   const state = events.reduce(fold, EMPTY)
-  // As its owner left it, before the first of them was due.
+  // The card as its owner left it, before the first wake was due.
   const now = Math.min(at, ...wakes.map(({ due }) => due - 1))
   const card = cardOf(session, state, next(state, { now, epoch: 0 }))
   await store.commit([{ session, lane: 'owner', epoch: 0, expectedSeq: 0, events, card }])
 }
 
-/** Said by somebody who does not drive. */
+/** A message through the inbox, from outside of the worker that drives the session. */
 export async function say(store: Store, session: string, text: string): Promise<void> {
   const parts = [{ type: 'text', text }] as const
   const events = [{ type: 'user.message', id: text, parts, when: 'next' }] as const
@@ -44,7 +44,7 @@ export function changed(inner: Store, members: (inner: Store) => Partial<Store>)
   })
 }
 
-/** A store in which no attempt gets far with these sessions, and which counts how often one tried. */
+/** A store in which every attempt on these sessions fails early. Counts the attempts. */
 export function poisoned(inner: Store, sessions: Set<string>): { readonly store: Store; readonly tries: string[] } {
   const tries: string[] = []
   const store = changed(inner, () => ({
@@ -97,7 +97,7 @@ export class HandClock implements Clock {
   }
 }
 
-/** Everything that can happen without the clock has happened. */
+/** Waits until everything has happened that can happen without the clock. */
 export async function quiet(): Promise<void> {
   for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve))
 }

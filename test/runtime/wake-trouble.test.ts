@@ -14,7 +14,7 @@ async function scene(storage: 'memory' | 'sqlite', worker: { attemptsMax?: numbe
   const { store, tries } = poisoned(storeOf(storage, clock), sick)
   await asleep(store, 'bad', [])
   await say(store, 'bad', 'hello')
-  /** Each time in a new worker: what is remembered is remembered by the store. */
+  /** A new worker each time: the store alone remembers. */
   const work = async (): Promise<void> => {
     const harness = make(DONE, { store, clock, worker })
     await harness.work({ idleMs: 0 })
@@ -68,7 +68,7 @@ describe.each(STORAGES)('a session whose attempts throw, on %s', (storage) => {
     expect(await trouble()).toMatchObject({ attempts: 1, until: null })
     expect(tries).toHaveLength(3)
     sick.clear()
-    // Whatever was wrong with it is mended.
+    // The cause of the trouble is fixed.
     expect(await harness.wake('bad')).toMatchObject({ type: 'rested' })
     expect(await trouble()).toBeUndefined()
     expect(await store.card('bad')).toMatchObject({ outcome: 'completed' })
@@ -121,7 +121,7 @@ describe('trouble', () => {
   })
 
   it.each(['disk_full', 'store_busy', 'io_error'] as const)(
-    'B-WAKE-25: of the store (%s) is no trouble of a session: nobody is quarantined for it, and nothing is tried in a hot loop',
+    'B-WAKE-25: of the store (%s) is no trouble of a session: none is quarantined for it, and nothing is tried in a hot loop',
     async (code) => {
       const clock = new HandClock()
       const inner = memory({ clock })
@@ -162,7 +162,7 @@ describe('trouble', () => {
       await asleep(store, id, [])
       await say(store, id, 'hello')
     }
-    // Their worker was lost, and nobody knows which of them it was.
+    // Their worker was lost, and it is unknown which of the sessions killed it.
     for (const id of suspects) await store.claim(id, 'lost', 1_000)
     clock.advance(1_000)
     const now = new Set<string>()
@@ -261,7 +261,7 @@ describe('a heartbeat', () => {
       expect(seen[0]?.aborted).toBe(true)
       expect(commits).toBe(before)
       expect((await typesIn(harness.session('s'))).at(-1)).toBe('agent.tool_use')
-      // Nobody says that it is still his: the session is there for whoever comes.
+      // The lease has ended, so the session is due for any worker.
       expect(await inner.due(9)).toEqual(['s'])
     },
   )

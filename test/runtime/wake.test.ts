@@ -1,4 +1,4 @@
-// Waking and working: how sessions are found, in which order, when nobody looks, and how a worker ends.
+// Waking and working: how due sessions are found, in which order, what happens while no worker looks, and how a worker ends.
 import { describe, expect, it, vi } from 'vitest'
 import { Fault, memory, scripted } from '../../src/index.ts'
 import { calls, make, STORAGES, storeOf, typesIn, waiting } from './scene.ts'
@@ -171,7 +171,7 @@ describe('a worker', () => {
       over = worked
     })
     await quiet()
-    // It comes due in the very moment in which the worker would go.
+    // It becomes due at the very moment when the worker would end.
     await asleep(store, 's', [{ due: clock.time + 1_000 }])
     await quiet()
     clock.advance(1_000)
@@ -202,11 +202,11 @@ describe('a worker', () => {
     expect(await working).toEqual({ type: 'stopped', looks: 1 })
     expect(await store.card('one')).toMatchObject({ outcome: 'completed' })
     expect(await typesIn(harness.session('two'))).toEqual(['session.created', 'user.message'])
-    // Whoever stopped may begin again.
+    // A stopped harness can work again.
     expect(await harness.work({ idleMs: 0 })).toEqual({ type: 'idle', looks: 1 })
   })
 
-  it('B-WAKE-10: uses a place that somebody else left free', async () => {
+  it('B-WAKE-10: uses a place that a finished run left free', async () => {
     const store = memory()
     const slow = waiting('slow')
     const model = scripted(({ session, messages }) =>

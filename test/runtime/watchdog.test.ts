@@ -1,4 +1,4 @@
-// The watchdog in a real process whose event loop is really blocked: what it says, and that it keeps nobody alive.
+// The watchdog in a real process whose event loop is really blocked: what it reports, and that it does not keep the process alive.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'

@@ -21,7 +21,7 @@ function counting(sql: string, real: Statement): Statement {
     return (...values) => {
       count()
       const result = call(...values)
-      // The commit was the last: whoever is killed after it was not heard, and yet it is done.
+      // COMMIT is the last statement: a process killed right after it has removed the session without reporting so.
       if (sql === 'COMMIT') count()
       return result
     }

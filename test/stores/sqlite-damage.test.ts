@@ -114,7 +114,7 @@ describe('a damaged log', () => {
     expect(await store.due(1)).toEqual(['healthy'])
   })
 
-  it('B-STORE-81: a log that lost its last event is not written on, also when nobody has read it', async () => {
+  it('B-STORE-81: a log that lost its last event is not appended to, also when it was not read before', async () => {
     const file = await makeLog()
     alter(file, `DELETE FROM events WHERE pos = ${positionOf(10)}`)
     expect(await outcome(admit(open(file), 's', message('m')))).toBe('session_damaged')
@@ -185,7 +185,7 @@ describe('a file that is no store of ours', () => {
     copyFileSync(await makeLog(), file)
     truncateSync(file, statSync(file).size / 2)
     expect(await outcome(create(open(file), 't'))).toBe('store_damaged')
-    await expect(open(file).read('s', 0)).rejects.toThrow('Restore it from a backup')
+    await expect(open(file).read('s', 0)).rejects.toThrow('backup')
   })
 
   it("B-STORE-85: another program's database is refused and left as it is", async () => {

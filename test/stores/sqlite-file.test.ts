@@ -1,4 +1,4 @@
-// Where an SQLite store may live, who may read it, and which SQLite it accepts.
+// Where an SQLite store may live, its file permissions, and which SQLite versions it accepts.
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -47,7 +47,7 @@ describe('the file of a store', () => {
       const file = makeFile()
       const store = open(file, { fileSystemOf: () => magic })
       expect(await outcome(create(store, 's'))).toBe('store_unsupported')
-      await expect(create(store, 's')).rejects.toThrow(`is on ${name}, a network file system`)
+      await expect(create(store, 's')).rejects.toThrow(name)
       expect(existsSync(file)).toBe(false)
     }
     expect(await outcome(create(open(makeFile(), { fileSystemOf: () => 0x65735546 }), 's'))).toBe('ok')
@@ -67,7 +67,7 @@ describe('the file of a store', () => {
       driverOf((db) => ({ ...db, prepare: (sql) => db.prepare(sql.replace('sqlite_version()', `'3.45.1'`)) }))
     const store = open(makeFile(), { loadDriver: old })
     expect(await outcome(create(store, 's'))).toBe('store_unsupported')
-    await expect(create(store, 's')).rejects.toThrow('SQLite 3.45.1 is too old; 3.51.3 or newer is needed')
+    await expect(create(store, 's')).rejects.toThrow('3.45.1')
     for (const bad of ['3.51.2', '3.50.9', '2.99.99']) expect(() => checkVersion(bad)).toThrow('too old')
     for (const good of ['3.51.3', '3.51.10', '3.52.0', '4.0.0']) expect(() => checkVersion(good)).not.toThrow()
   })

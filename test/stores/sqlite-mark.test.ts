@@ -1,4 +1,4 @@
-// A store that is replaced, restored from an older copy, or loses its file, and who notices (F17).
+// A store whose file is replaced, restored from an older copy, or lost, and how that is noticed (F17).
 import { copyFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

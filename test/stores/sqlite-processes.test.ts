@@ -120,7 +120,7 @@ describe('several processes on one file', () => {
     await burst
   })
 
-  it('B-STORE-112: whoever listens and misses events of others is told to read, never given a gap', async () => {
+  it('B-STORE-112: a listener that misses events of other processes is told to read, and never gets a gap', async () => {
     const file = makeFile()
     const [here, there] = [open(file, { clock: new StillClock() }), open(file)]
     await create(here, 's')

@@ -122,7 +122,7 @@ describe('a healthy SQLite file', () => {
     ])
   })
 
-  it('B-STORE-74: events cannot be changed, by nobody, and deleted only with their session, whose removal is logged', async () => {
+  it('B-STORE-74: events cannot be changed by any program, and deleted only with their session, whose removal is logged', async () => {
     const file = makeFile()
     const store = open(file)
     await create(store, 's')

@@ -139,7 +139,7 @@ describe('admission', () => {
     }
   })
 
-  it('B-ADMIT-7: text nobody can read means no arguments only where none can be lost and none is required', () => {
+  it('B-ADMIT-7: unreadable text means no arguments only where none can be lost and none is required', () => {
     expect(ran(tool(z.object({})), 'go ahead')).toEqual({})
     expect(ran(tool(open, { effect: 'read' }), 'go ahead')).toEqual({})
     expect(refusal(tool(open), 'go ahead').retryKind).toBe('InvalidArguments')

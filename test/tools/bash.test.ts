@@ -178,7 +178,7 @@ describe('bash', () => {
     expect(tool.timeoutMs).toBeGreaterThan(600_000)
   })
 
-  it('B-BASH-17: without a sandbox asks for every call whatever rules allow, and refuses all where nobody can be asked', async () => {
+  it('B-BASH-17: without a sandbox asks for every call whatever rules allow, and refuses all where no person can be asked', async () => {
     const attended = bashTool({ workspace: box.workspace, sandbox: open, attended: true })
     const alone = bashTool({ workspace: box.workspace, sandbox: open, attended: false })
     expect(await asked(attended, [{}, { network: true }])).toEqual(['always', 'always'])
@@ -245,7 +245,7 @@ describe('bash', () => {
     expect(await box.run(command, {}, noBubblewrap ? { sandbox: open } : {})).toMatchObject({ exit_code: 0 })
   })
 
-  it('B-BASH-19: shows each line to whoever watches, bounded in length and number', async () => {
+  it('B-BASH-19: shows each line to watchers, bounded in length and number', async () => {
     const lines: BashLine[] = []
     const options = { sandbox: open, onLine: (line: BashLine) => lines.push(line) }
     await box.run('echo é; echo bad >&2', {}, options)

@@ -26,7 +26,7 @@ it('B-ATTACK-65: a file that only its owner may read is never readable by others
   const guarded = guard({ root: folder })
   const place = await locate(guarded, 'secret', 'write')
   const modes: number[] = []
-  // Handed over in pieces: between them somebody looks at everything in the folder.
+  // Written in pieces: the modes of all files in the folder are read between them.
   async function* pieces(): AsyncGenerator<Buffer> {
     for (const piece of ['af', 'ter']) {
       await Promise.resolve()

@@ -45,7 +45,7 @@ describe('write', () => {
     expect(bench.text('log')).toBe('a\nb\nb\n')
   })
 
-  it('B-FILES-22: with the hash of what was read, it does not write over what somebody else wrote', async () => {
+  it('B-FILES-22: with the hash of what was read, it does not write over a change by others', async () => {
     const call = bench.tools()
     bench.put('a.txt', 'mine\n')
     const read = await call('read', { path: 'a.txt' })
@@ -169,7 +169,7 @@ describe('edit', () => {
   it('B-FILES-36: a file that changed between reading and writing is not written over', async () => {
     const file = bench.put('a.txt', 'old')
     const context = bench.context()
-    // The kept bytes are the last thing before the replacement: that is when somebody else writes.
+    // Keeping the old bytes is the last step before the replacement: the foreign write happens then.
     const keep: typeof context.keep = (text, media) => {
       writeFileSync(file, 'theirs, old')
       return context.keep(text, media)

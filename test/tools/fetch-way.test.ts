@@ -20,7 +20,7 @@ describe('a redirect', () => {
     expect(await allClosed(one)).toBe(true)
   })
 
-  it('B-FETCH-21: to another host is named and not followed, unless nobody has to be asked for that one', async () => {
+  it('B-FETCH-21: to another host is named and not followed, unless that host needs no approval', async () => {
     const other = await web(html('<p>other'))
     const one = await web((_, response) => moved(response, `http://other.test:${other.port}/`))
     const url = `http://site.test:${one.port}/`

@@ -205,7 +205,7 @@ describe('a page', () => {
     expect((await shown(html(body), { format: 'text' })).content.split(/\s+/)).toEqual(['a', 'b', 'c', 'e'])
   })
 
-  it('B-FETCH-10: loses characters that nobody sees, in every format, and they are counted', async () => {
+  it('B-FETCH-10: loses invisible characters, in every format, and they are counted', async () => {
     const tags = '\u{e006f}\u{e0062}\u{e0065}\u{e0079}'
     const one = await web(html(`<p>a${tags}b\u202e\u200bc&#x200b;&shy;d`))
     for (const format of ['markdown', 'text']) {

@@ -183,7 +183,7 @@ describe('an isolated handler', () => {
     const results = events.filter((event) => event.type === 'agent.tool_result')
     expect([result.status, quick]).toEqual(['completed', 2])
     expect(results.map(({ status }) => status).toSorted()).toEqual(['ok', 'ok', 'timeout'])
-    // Both had landed before the loop was stopped: it held nobody up.
+    // Both results came before the endless loop was stopped: it blocked no other call.
     expect(results.at(-1)?.status).toBe('timeout')
   })
 })

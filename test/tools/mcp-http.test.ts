@@ -96,7 +96,7 @@ describe('a server at a URL', () => {
     const one = server()
     const frozen = await toolsOf(one)
     await odd.close()
-    // The first call may still be written to a connection that is just closing: nobody can say what became of it.
+    // The first call may still be written to a connection that is just closing: its outcome is unknown.
     expect(await call(frozen, 'odd__do')).toMatchObject({ type: 'failed' })
     const refused = await call(frozen, 'odd__do')
     expect(refused).toMatchObject({ kind: 'Unavailable', output: { metadata: { error_type: 'MCPError', tool: 'do' } } })

@@ -122,7 +122,7 @@ describe('a definition', () => {
 })
 
 describe('pins in a file', () => {
-  it('B-MCP-28: outlive the process, for several servers at once, and are readable by nobody else', async () => {
+  it('B-MCP-28: outlive the process, for several servers at once, and are readable by their owner alone', async () => {
     const path = join(bench.folder, 'kept', 'pins.json')
     const servers = ['one', 'two', 'three'].map((name) => bench.server({ name, pins: filePins(path) }))
     await Promise.all(servers.map((server) => toolsOf(server)))

@@ -1,4 +1,4 @@
-// MCP servers that nobody here wrote: the official ones from npm on each transport, and one of the newest revision.
+// MCP servers of other authors: the official ones from npm on each transport, and one of the newest revision.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

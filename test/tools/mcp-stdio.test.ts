@@ -76,7 +76,7 @@ describe('the process', () => {
     await gone(mark)
   })
 
-  it('B-MCP-65: without one, whoever descends from the server when it is closed ends too', async () => {
+  it('B-MCP-65: without one, the descendants of the server end too when it is closed', async () => {
     const mark = `brood-${process.pid}-plain`
     bench.lists(['breed'], { mark, strangers: ['child'] })
     vi.spyOn(process, 'getuid').mockReturnValue(1_000)
@@ -240,14 +240,14 @@ describe('a server that dies in a call', () => {
 })
 
 describe('what comes through the pipe', () => {
-  it('B-MCP-51: lines that are no messages and lines in pieces harm nobody', async () => {
+  it('B-MCP-51: lines that are no messages and lines in pieces do no harm', async () => {
     bench.lists(['junk'])
     const server = bench.server()
     expect(await call(server, 'odd__junk')).toMatchObject({ output: { content: 'clean' } })
     expect(server.status()).toMatchObject({ state: 'connected', dropped: 5 })
   })
 
-  it('B-MCP-52: answers that come twice, late, or to nobody are dropped and counted', async () => {
+  it('B-MCP-52: answers that come twice, late, or to no request are dropped and counted', async () => {
     bench.lists(['double', 'silent', 'echo'])
     const server = bench.server({ callMs: 200 })
     expect(await call(server, 'odd__double')).toMatchObject({ output: { content: 'the first' } })

@@ -34,7 +34,7 @@ describe('the policy', () => {
     expect(judge(policy(...rules), action('bash', { command: 'rm -rf x' })).type).toBe('deny')
   })
 
-  it('B-POLICY-2: without a rule the tool decides itself; where nobody can be asked a question counts as a no', () => {
+  it('B-POLICY-2: without a rule the tool decides itself; where no person can be asked a question counts as a no', () => {
     expect(judge(policy(), action('publish', {}, 'ask'))).toMatchObject({
       type: 'ask',
       gate: { class: 'publish', n: 1 },

@@ -243,7 +243,7 @@ describe('a confined command (needs bubblewrap)', () => {
 
 describe('a confined command that takes all it can get (needs bubblewrap)', () => {
   const few = { processesMax: 64, memoryBytesMax: 2 ** 30, fileBytesMax: 2 ** 20 }
-  // Linux counts no processes of root, so root tries it as nobody.
+  // Linux does not limit the processes of root, so root runs it as another user.
   const isRoot = process.getuid?.() === 0
   const noOther = noBubblewrap || (isRoot && !existsSync('/usr/bin/setpriv'))
 
@@ -318,7 +318,7 @@ describe('a command under the first process of its namespace (needs bubblewrap)'
     expect(result.stdout).toMatch(/^alive \d+\ncaught\nSigIgn:\t0{16}\n$/)
   })
 
-  it.skipIf(noBubblewrap)('B-BASH-15: has nothing to gain from killing whoever reports its end', async () => {
+  it.skipIf(noBubblewrap)('B-BASH-15: gains nothing from killing the process that reports its end', async () => {
     const mark = `6${process.pid}`
     const result = await box.run(`setsid sleep ${mark} & kill -9 $PPID; sleep ${mark}`, { timeout_ms: 400 })
     expect(result).toMatchObject({ success: false, timed_out: true })

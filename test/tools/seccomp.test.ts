@@ -54,7 +54,7 @@ describe.each(processors)('the filter for %s', (arch, audit, numbers) => {
   const verdict = (number: number, ...args: readonly number[]): number => decide(program, { number, args, audit })
   const families = Array.from({ length: 64 }, (_, family) => family)
 
-  it('B-BASH-22: kills whoever calls in the manner of another processor', () => {
+  it('B-BASH-22: kills a process that makes system calls of another architecture', () => {
     const others = [0, 0x40000003, 0xc000003e, 0xc00000b7].filter((other) => other !== audit)
     expect(others.map((other) => decide(program, { number: numbers.read, audit: other }))).toEqual([KILL, KILL, KILL])
     expect(verdict(0x40000000 + numbers.read)).toBe(KILL)
@@ -110,7 +110,7 @@ describe('a confined command (needs bubblewrap)', () => {
   const [, , numbers] = processors.find(([arch]) => arch === process.arch) ?? processors[0]
   const noFilter = noBubblewrap || filterFor() === null
 
-  it('B-BASH-22: has no filter on a processor nobody wrote it for', () => {
+  it('B-BASH-22: has no filter on an unsupported processor', () => {
     expect(filterFor('riscv64')).toBeNull()
   })
 

@@ -81,7 +81,7 @@ describe('skills', () => {
     expect(await tools({ folders: [] })).toEqual([])
     await expect(tools({ selected: ['a', 'd'] })).rejects.toMatchObject({
       code: 'invalid_config',
-      message: 'There is no skill "d" to select. The skills are: a, b, c.',
+      message: expect.stringMatching(/"d".*a, b, c/) as string,
     })
     expect((await call('skill_read', { name: 'b' }, { selected: ['a'] })).kind).toBe('NotFound')
   })
@@ -196,7 +196,7 @@ describe('skill_read', () => {
     expect((await call('skill_read', { name: 'long', path: 'text.md', offset: 1e9 })).kind).toBe('InvalidInput')
   })
 
-  it('B-SKILL-6: leaves out what nobody sees, and says so', async () => {
+  it('B-SKILL-6: leaves out invisible characters, and says so', async () => {
     skill('a/SKILL.md', 'name: a', 'be\u{e0041}\u200b nice\u202e')
     const { content } = await call('skill_read', { name: 'a' })
     expect(content).toContain('be nice\n(3 invisible characters are left out)')
@@ -238,7 +238,7 @@ describe('skill_read', () => {
 })
 
 describe('skill_run', () => {
-  it('B-SKILL-8: asks as bash does: not in the sandbox, always without one, and is refused where nobody can be asked', async () => {
+  it('B-SKILL-8: asks as bash does: not in the sandbox, always without one, and is refused where no person can be asked', async () => {
     skill('a/SKILL.md', 'name: a')
     const walls: Sandbox = { type: 'bwrap', path: '/usr/bin/bwrap' }
     const settings = [{ sandbox: walls }, { sandbox: open, attended: true }, { sandbox: open, attended: false }]

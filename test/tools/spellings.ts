@@ -1,11 +1,12 @@
 // Thousands of ways to write addresses that are not public, as URLs. Each would lead a careless client to a port of this host or of
 // its network. Deterministic: the same list in every run.
 
-// biome-ignore format: a table
-const HOSTS: readonly (readonly [number, number, number, number])[] = [
-  [127, 0, 0, 1], [127, 0, 0, 2], [127, 1, 2, 3], [127, 255, 255, 254], [0, 0, 0, 0], [10, 0, 0, 1], [10, 20, 30, 40], [172, 16, 0, 1],
-  [172, 31, 9, 9], [192, 168, 0, 1], [192, 168, 1, 254], [169, 254, 169, 254], [100, 64, 0, 1], [100, 100, 100, 200], [168, 63, 129, 16],
-]
+type Quad = readonly [number, number, number, number]
+
+const HOSTS = [
+  '127.0.0.1 127.0.0.2 127.1.2.3 127.255.255.254 0.0.0.0 10.0.0.1 10.20.30.40 172.16.0.1',
+  '172.31.9.9 192.168.0.1 192.168.1.254 169.254.169.254 100.64.0.1 100.100.100.200 168.63.129.16',
+].flatMap((line) => line.split(' ').map((host) => host.split('.').map(Number) as unknown as Quad))
 const NAMES = [
   'localhost',
   'LocalHost',
@@ -64,7 +65,7 @@ export function spellings(port: number): readonly string[] {
 }
 
 /** One to four parts, each in any radix. */
-function numbers([a, b, c, d]: readonly [number, number, number, number]): readonly string[] {
+function numbers([a, b, c, d]: Quad): readonly string[] {
   const parted = [
     [a, b, c, d],
     [a, b, c * 256 + d],
@@ -80,7 +81,7 @@ function numbers([a, b, c, d]: readonly [number, number, number, number]): reado
 }
 
 /** Inside IPv6: mapped, compatible, translated, tunnelled. */
-function carried([a, b, c, d]: readonly [number, number, number, number]): readonly string[] {
+function carried([a, b, c, d]: Quad): readonly string[] {
   const [dotted, high, low] = [`${a}.${b}.${c}.${d}`, (a * 256 + b).toString(16), (c * 256 + d).toString(16)]
   const forms = [
     `::ffff:${dotted}`,

@@ -1,4 +1,4 @@
-// Servers of the web for tests: each on an address of this host, with every connection counted, and a certificate that nobody else trusts.
+// Web servers for tests: each on an address of this host, with every connection counted, and a certificate that only the tests trust.
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'

@@ -1,4 +1,4 @@
-// Traces in files: where they are, who can read them, what a crash leaves, and what must never be in them.
+// Traces in files: where they are, their permissions, what a crash leaves, and what must never be in them.
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { rmSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'

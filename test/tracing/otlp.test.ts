@@ -64,7 +64,7 @@ describe('an export', () => {
     expect(seen[0]?.body).toContain(JSON.stringify({ key: 'gen_ai.response.finish_reasons', value }))
   })
 
-  it('B-TRACE-26: is empty for nobody: without a span that has ended nothing is sent', async () => {
+  it('B-TRACE-26: is never empty: without a span that has ended nothing is sent', async () => {
     const { seen, endpoint } = await collector()
     const tale = new Tale('open')
     tale.begin()
@@ -139,7 +139,7 @@ describe('an export', () => {
     expect(waits).toEqual([7_000, 30_000, 30_000, 30_000])
   })
 
-  it('B-TRACE-28: that nobody can be reached for, or that is not answered in time, is tried again', async () => {
+  it('B-TRACE-28: that cannot be reached, or that is not answered in time, is tried again', async () => {
     const { seen, endpoint } = await collector((response, n) => {
       if (n === 0) response.destroy()
       else if (n > 1) response.end('{}')

@@ -1,4 +1,4 @@
-// The tracer over real stores and real runs: what is exported when, what is lost, and that nobody waits for it.
+// The tracer over real stores and real runs: what is exported when, what is lost, and that no run waits for it.
 import { describe, expect, it } from 'vitest'
 import { memory, type Script, type Store } from '../../src/index.ts'
 import { readTree, type Sink, type Span, spansOf, Tracer, tracing } from '../../src/tracing/index.ts'
@@ -77,7 +77,7 @@ describe('a settled run', () => {
     },
   )
 
-  it('B-TRACE-15: delays nobody: the call returns before anything is read, also when the sink never answers', async () => {
+  it('B-TRACE-15: delays no run: the call returns before anything is read, also when the sink never answers', async () => {
     const set = stage()
     let reads = 0
     const store = overheard(set.store, async () => {
