@@ -2,9 +2,9 @@
 // D1: nothing starts before its intent is on disk.   D2: what landed is written, even if it is no longer wanted.
 // D3: one suspension point while nothing is to be written (bell.wait).   D4: a lost lease ends the attempt at once.
 import { Fault } from '../kernel/failure.ts'
-import type { Decision, Waiting } from '../kernel/next.ts'
+import type { Waiting } from '../kernel/next.ts'
 import { Bell } from './bell.ts'
-import { type Broke, byTheStore, planCommit, type Job, leaves } from './commit.ts'
+import { type Broke, byTheStore, type CommitPlan, planCommit, type Job, leaves } from './commit.ts'
 import { Flights } from './flights.ts'
 import type { StopSignal } from './leases.ts'
 import { sleep } from './sleep.ts'
@@ -32,12 +32,16 @@ export async function drive(job: Job, stopSignal: StopSignal): Promise<Ended> {
         await cache.catchUp()
       }
       if (stopSignal.reason === 'stopped') flights.abortAll('interrupted', cache.now())
-      const decision = await write(job, flights, stopSignal)
+      const { decision, write: written } = await write(job, flights, stopSignal)
       // One look at the clock for all of this pass: it is the attempt's, and a pass takes no time.
       const at = job.clock.now()
       if (stopSignal.reason === 'lost' || job.leases.lapsed(at)) return { type: 'lost' }
       if (stopSignal.reason === 'stopped' && flights.size === 0) return { type: 'stopped' }
-      if (decision.type === 'rest' && leaves(job, decision)) return { ...byTheStore(job, decision), type: 'rested' }
+      if (decision.type === 'rest') {
+        // What was given back is left, and nothing else: the commit took its time, and the clock may say otherwise by now.
+        if (written.release) return { ...byTheStore(job, decision), type: 'rested' }
+        if (leaves(job, decision)) continue
+      }
       const now = at + cache.aheadMs
       const held = job.leases.held(at)
       if (stopSignal.reason === null && decision.type === 'perform') flights.reconcile(decision, now, held)
@@ -55,8 +59,8 @@ export async function drive(job: Job, stopSignal: StopSignal): Promise<Ended> {
   }
 }
 
-/** Commits what landed and all that `next` records on top, in one write, and returns what must be happening then. */
-async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promise<Decision> {
+/** Commits what landed and all that `next` records on top, in one write, and returns it with what must be happening then. */
+async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promise<CommitPlan> {
   const { cache, store, clock } = job
   let plan = planCommit(job, flights, stopSignal, null)
   for (let giveUpAt = 0; ; ) {
@@ -88,7 +92,7 @@ async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promis
     }
   }
   flights.written(plan.landed)
-  return plan.decision
+  return plan
 }
 
 async function brokeBy(error: Fault): Promise<Broke> {

@@ -162,10 +162,7 @@ function fail(s: OpenSession, e: Of<'model.failed'>): void {
   run.model = null
   run.retryAt = e.retryAt ?? 0
   if (e.class === 'superseded' || e.class === 'interrupted') return
-  if (e.class === 'lost') {
-    run.losses += 1
-    return
-  }
+  if (e.class === 'lost') return void (run.losses += 1)
   if (e.class === 'overflow') s.paused = true
   countFailure(run, e, at)
 }
@@ -194,8 +191,7 @@ function conclude(s: OpenSession, e: Of<'run.settled'>): void {
   s.stop = 0
   s.paused &&= s.inputs.length > 0
   s.last = outcome
-  if (outcome.type !== 'limit' || outcome.limit !== 'usd') delete s.denied
-  else if (s.parent && (s.run?.said?.denied.length ?? 0) > 0) s.denied = true
+  if (s.parent) s.denied = 'limit' in outcome && outcome.limit === 'usd' && (s.denied || !!s.run?.said?.denied.length)
   s.run = null
 }
 

@@ -76,10 +76,10 @@ export type Session = Frozen<{
   /** seq of the last import. While `held`, nothing that came with it is driven, until a person says so. */
   imported?: number
   held?: boolean
-  /** The next run could not begin: why, how often it was tried, how long that took, and when it is tried again. */
-  deferred?: Frozen<{ reason: string; tries: number; waitedMs: number; at: number; retryAt: number }> | null
   /** Of a child: a person said no in a run that ended for want of money. Its parent is told when a later run answers. */
   denied?: boolean
+  /** The next run could not begin: why, how often it was tried, how long that took, and when it is tried again. */
+  deferred?: Frozen<{ reason: string; tries: number; waitedMs: number; at: number; retryAt: number }> | null
 }>
 
 /** A session that its one owner changes in place. */

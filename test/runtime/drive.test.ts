@@ -1,7 +1,7 @@
 // The driver: what is written when, what is started when, and that nothing can hold it up.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Fault, memory, type Tool } from '../../src/index.ts'
+import { defineTool, Fault, Harness, memory, type Tool } from '../../src/index.ts'
 import { observed, stage, typesOf } from './stage.ts'
 
 const input = z.object({})
@@ -227,6 +227,40 @@ describe('the driver', () => {
     expect(events.find((event) => event.type === 'agent.tool_result')).toMatchObject({
       content: { type: 'blob', bytes: 200_000 },
     })
+  })
+
+  it('B-DRIVE-20: a session that was given back is left, also if its wait is a short one by the time that is on disk', async () => {
+    const epochs: (readonly [epoch: number, release: boolean])[] = []
+    const { store } = observed(memory(), async ([write]) => {
+      if (write?.lane !== 'owner' || write.epoch === 0) return
+      epochs.push([write.epoch, write.release === true])
+      if (write.events[0]?.type === 'model.failed') await wait(150)
+    })
+    const slow = {
+      type: 'failure',
+      class: 'rate_limit',
+      message: 'Slow down.',
+      retryable: true,
+      retryAfterMs: 350,
+    } as const
+    const done = {
+      type: 'reply',
+      parts: [{ type: 'text', text: 'done' }],
+      calls: [],
+      finish: 'stop',
+      usage: null,
+    } as const
+    let asked = 0
+    const model = { name: 'slow', call: async () => (asked++ === 0 ? slow : done) }
+    const harness = new Harness({ model, store, worker: { lingerMs: 300 } })
+    expect(await harness.run('go')).toMatchObject({ text: 'done' })
+    await harness.close()
+    expect(epochs).toEqual([
+      [1, false],
+      [1, true],
+      [2, false],
+      [2, true],
+    ])
   })
 })
 
