@@ -12,7 +12,7 @@ type Loop = (url: string) => Promise<number>
 
 const throughHarness: Loop = async (baseUrl) => {
   const prices = { 'openrouter:*': { input: 1, output: 4, contextTokens: 128_000 } }
-  // With a key, as every paid provider has one: then all that is written is looked at for it.
+  // With a key, as every paid provider has one: so everything that is written is searched for it.
   const hosted = model('openrouter:bench', { baseUrl, key: 'sk-bench-0123456789abcdef', prices })
   const subject = new Harness({ model: hosted, tools: [lookup], limits: LIMITS, secrets: {} })
   const { status, usage } = await subject.run('go')

@@ -24,7 +24,7 @@ export class Marks {
 
   sample(): Sample {
     const at = (n: number): number => this.#at.get(n) ?? Number.NaN
-    // The median turn of the fifty: a collection of garbage that falls among them would say more than all of them.
+    // The median of fifty turns: one garbage collection among them would dominate a mean.
     const typical = (from: number): number =>
       medianOf(Array.from({ length: 50 }, (_, i) => at(from + i + 1) - at(from + i)))
     return {

@@ -22,7 +22,7 @@ export function liveBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-/** Where all sessions wait for one another in their last turn: then all of them are open, and what they hold is counted. */
+/** All sessions wait for one another in their last turn, so all are open when their memory is measured. */
 export class Barrier {
   bytes = 0
   #here = 0

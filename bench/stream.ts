@@ -10,7 +10,7 @@ const agent = new Agent({ keepAlive: true })
 type Read = (url: string) => Promise<number>
 
 const throughHarness: Read = async (url) => {
-  // With a key, as every paid provider has one: then each delta is looked at for it.
+  // With a key, as every paid provider has one: so each delta is searched for it.
   const speaker = model('openrouter:bench', { baseUrl: url, key: 'sk-bench-0123456789abcdef', prices: PRICES })
   const harness = new Harness({ model: speaker, secrets: {} })
   const stream = harness.stream('go', { deltas: true })

@@ -61,7 +61,7 @@ function needed({ clock }: SimProcess, oracle: Oracle): ToolSource {
   return { type: 'source', name: 'needed', tools, close: async () => {} }
 }
 
-/** What a model says of itself that has a price: so much is held for each request that no answer costs more. */
+/** The profile of a model with a price: the hold for each request covers its dearest answer. */
 const PRICE = { input: 0.05, output: 1 }
 const PROFILE = { price: PRICE, known: true, contextTokens: 1_000_000, cost: () => 0 }
 const ABLE = { name: 'simulated', native: 'no' }
@@ -139,7 +139,7 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
   ]
 }
 
-/** Written down a second time, so that the real one is compared with something. */
+/** Computed independently, so that the real hash is compared with something. */
 function placeHash(place: string): string {
   return hash('sha256', JSON.stringify([null, place]))
 }

@@ -49,7 +49,7 @@ function anew(): Told {
   return { notices: new Set(), trail: { text: '', count: 0, turn: 0 } }
 }
 
-/** What was aborted says nothing. Any other result that is not the same failure once more breaks the row. */
+/** Aborted results do not count. Any other result that is not the same failure again ends the series. */
 function fails({ trail }: Told, w: Watched, e: Of<'agent.tool_result'>): void {
   const call = w.calls.get(e.call)
   if (!call || e.status === 'aborted') return

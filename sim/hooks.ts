@@ -64,7 +64,7 @@ function rewriter(plan: HookPlan, process: SimProcess, verdicts: Verdicts, think
   }
 }
 
-/** Mostly nothing; now and then its word, or an error. */
+/** Mostly nothing; now and then a verdict, or an error. */
 async function fateOf<T>(
   process: SimProcess,
   session: string,

@@ -90,7 +90,7 @@ export class Invariants {
     }
   }
 
-  /** What happened in another store was checked there, if it happened at all. */
+  /** Events from another store are not checked here: they were checked there, or never happened. */
   #restore(session: string, w: Watched, e: Event): void {
     const deaf: Fail = () => {}
     if (e.type === 'session.created' || e.type === 'run.started') {
@@ -133,7 +133,7 @@ export class Invariants {
     if (e.epoch > 0 && e.epoch !== this.leases.get(session)?.epoch) fail('I3 a worker without the lease wrote')
     if (e.epoch > 0 && w.held) fail('I39 an imported session is driven before anybody let it go on')
     w.epoch = Math.max(w.epoch, e.epoch)
-    // What a new session begins with no hook was asked about, and it cost nothing.
+    // No hook was asked about the events that a new session begins with, and they cost nothing.
     const brought = e.epoch === 0 && !('id' in e)
     if (!brought || e.type === 'session.created') this.verdicts.take(session, w, e, fail)
     this.#guarding.take(session, w, e, fail)
@@ -254,7 +254,7 @@ export class Invariants {
     if (call.result > 0) fail('I22 a second result for one call')
     const { gate, clear } = call.proposal
     const ready = call.intents === 0 && call.handed === 0 && (gate?.type !== 'ask' || call.decision === true)
-    // What is held back at the last moment was no call.
+    // A call that a hook holds back at the last moment does not count as a call.
     if (e.status === 'denied' && ready && clear && w.run) w.run.toolCalls -= 1
     call.result = e.seq
     call.running = false
@@ -295,7 +295,7 @@ function handed(w: Watched, e: Of<'agent.custom_tool_use'>, fail: Fail): void {
   if (!call || !answererOf(call.proposal)) return fail('I7 a call was handed out that is ours')
   if (call.handed > 0) fail('I30 a call is handed out twice')
   if (stopped(w)) fail('I16 a call starts after an interrupt')
-  // A question that a person has already comes along with a fork.
+  // An open question to a person comes along with a fork, so it does not begin here.
   if (e.epoch > 0) begins(w, call, fail)
   call.handed = e.seq
 }

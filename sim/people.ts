@@ -28,7 +28,7 @@ export class People {
   readonly refused: string[] = []
   readonly #stage: Stage
   readonly #chance: Chance
-  /** The call that a yes for the run was last said with, by session. */
+  /** The call of the last approval for a whole run, by session. */
   readonly #wide = new Map<string, { readonly call: string; ended: boolean }>()
   /** How many are still going to send something. */
   busy = 0
@@ -134,7 +134,7 @@ export class People {
     while (!this.#stage.over()) {
       await this.#stage.scheduler.sleep(chance.between(5, 40))
       for (const [session, { fold }] of this.#stage.invariants.sessions()) {
-        // A question first: a call that is asked about again may wait beside one that was handed out before.
+        // Questions first: a call that is asked about again may wait beside one that was handed out before.
         const open = fold.run?.turn?.open ?? []
         const waiting =
           open.find(({ state }) => state.type === 'asked') ??
@@ -160,7 +160,7 @@ export class People {
     const decision = { type: 'user.tool_confirmation', call, by: 'sim' } as const
     if (chance.yes(0.15))
       await this.say(session, { ...decision, id: `w${click}`, digest: 'of another action', allow: true })
-    // A driver that leans on a yes for the run: it may stand, have ended, or never have been one.
+    // A decision that refers to an approval for the run, which may be valid, have ended, or never have existed.
     const wide = this.#wide.get(session)
     if (wide !== undefined && chance.yes(wide.ended ? 0.8 : 0.4))
       await this.say(session, { ...decision, id: `u${click}`, digest, allow: true, under: wide.call })

@@ -26,7 +26,7 @@ export type Tally = {
   clocksSet: number
 }
 
-/** The disk of the simulated machine: full for a while, for everybody. */
+/** The disk of the simulated machine: full for a while, for all processes. */
 export type Disk = { fullUntil: number }
 
 /** What the clocks of machines are set to, beside the right time: years ahead, and an hour to either side. */
@@ -179,7 +179,7 @@ export class SimProcess {
     this.committing = true
     try {
       const receipts = await this.#shared.walls.by(this.#aheadMs, () => store.commit(writes))
-      // Written, but the writer never learns. What several sessions share is where that hurts most.
+      // Written, but the writer never learns it. That hurts most in commits of several sessions.
       const shared = writes.length > 1 || writes.some((write) => write.lane === 'owner' && write.sends !== undefined)
       if (faults && this.chance.yes(faults.crashAfter * (shared ? 4 : 1))) this.crash()
       if (shared && !this.alive) tally.familyCrashes += 1

@@ -38,7 +38,7 @@ for (let seed = first; seed < first + seeds; seed++) {
 const seconds = ((performance.now() - begun) / 1_000).toFixed(1)
 console.log(`${seeds} seeds, ${tally.sessions} sessions, ${tally.bad} seeds with a difference, ${seconds} s`)
 console.log(`  refolded ${tally.events} events to ${tally.bytes} bytes of state, ${tally.snapshots} snapshots compared`)
-// A worker that was stopped or frozen writes what landed and nothing on top: in the log there is no telling it from other rules.
+// A worker that was stopped or frozen writes finished results and nothing more: the log cannot tell that from other rules.
 console.log(
   `  redecided ${tally.owner} events of owners; ${tally.cutShort} attempts ended with something left to write`,
 )

@@ -209,7 +209,7 @@ class Simulation {
   async #create(session: string): Promise<void> {
     const { chance } = this.#scheduler
     const bodies: OwnerBody[] = [{ type: 'session.created', agent: session, planner: 'model' }]
-    // Made where the clock was wrong: what it asks for lies ahead of everybody else's time.
+    // Made by a machine whose clock was wrong: its wakes lie ahead of the right time.
     const aheadMs = this.#cast.clocks && chance.yes(0.2) ? FAR_MS : 0
     const at = this.#scheduler.now() + aheadMs
     if (aheadMs === 0 && chance.yes(0.2))

@@ -51,7 +51,7 @@ export class Verdicts {
     const before = asks.filter((ask) => ask.epoch === epoch && ask.since === since)
     // An attempt that asks one hook after the other may still be asking while a sibling ends the run.
     const goesOn = epoch > 0 && before.length > 0
-    // By clocks that differ a session is taken from a worker that cannot know it: nothing it writes counts, but it may still ask.
+    // With wrong clocks a worker can lose a session without knowing it: its writes do not count, but it may still ask.
     const robbed = epoch === 0 && cast.clocks
     if (!goesOn && !robbed && known && known.intents + known.handed + known.result > 0)
       complain(`${where}: V1 the hook ${hook} is asked about a call whose verdict is on disk`)
@@ -101,7 +101,7 @@ export class Verdicts {
     }
   }
 
-  /** The word is wanted of every call that a hook is there for. */
+  /** Every call that a hook covers must ask for its verdict. */
   #proposed(plan: HookPlan | null, e: Of<'agent.message'>, fail: Fail): void {
     if (e.verdict.type !== 'continue') return
     for (const call of e.calls) {
@@ -146,7 +146,7 @@ export class Verdicts {
     this.#seen(plan, session, call, e, fail)
   }
 
-  /** What came of a call that ran is what the hooks left of it. */
+  /** The result of a call that ran is what the hooks made of it. */
   #seen(
     plan: HookPlan | null,
     session: string,

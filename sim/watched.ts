@@ -19,7 +19,7 @@ export type CallRecord = {
   handed: number
   answer: number
   result: number
-  /** How it ended, for the count of retries: null for neither of both. */
+  /** How it ended, for the count of retries; null if neither. */
   ended: 'ok' | 'retry' | null
   /** It came with an import or a fork, and was not asked about in this session. */
   foreign: boolean
@@ -33,7 +33,7 @@ export type RunRecord = {
   tokens: number
   /** A strict hook failed in it. */
   ends: boolean
-  /** Calls whose yes was for the run and still stands, and what was denied. */
+  /** Calls with a valid approval for the whole run, and the actions that were denied. */
   readonly wide: Map<CallKey, string>
   readonly denied: Set<string>
 }

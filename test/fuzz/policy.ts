@@ -223,7 +223,7 @@ function check(subject: Subject, { rules, more, onAsk, action: asked, command: o
   hold(!released || isSame(asked, other), () => `${textOf(other)} is let through because ${textOf(asked)} was`)
 }
 
-/** A rule that was remembered where the place has no name holds in every place: it has no condition on it. */
+/** A rule remembered in a place without a name has no condition on the place, so it holds everywhere. */
 function isSame(one: Action, other: Action): boolean {
   const there = one.environment === undefined || one.environment === other.environment
   return there && one.tool === other.tool && sameJson(one.args, other.args)

@@ -9,7 +9,7 @@ import { hold } from './target.ts'
 /** What came of the damaged bytes, and from which event on the stream is as it was. */
 type Resumed = { readonly state: unknown; readonly next: number; readonly answer: Answer }
 
-/** Many damages come to the same, such as an event that is lost or broken: the rest is then read once. */
+/** Many kinds of damage have the same result, such as a lost or broken event: the rest of the stream is then read only once. */
 export class Damage {
   readonly #taken: Taken
   #at = -1

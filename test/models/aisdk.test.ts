@@ -21,7 +21,7 @@ async function ask(model: LanguageModelV3, more: Partial<Request> = {}, settings
   return { reply: answer, deltas: heard.deltas }
 }
 
-/** What a reply says, without what only one side tells: counts of nothing, and how no arguments are written. */
+/** The content of a reply that both sides report: without zero counts, and without the spelling of empty arguments. */
 function said({ parts, calls, finish: end, usage }: Reply) {
   const counts = Object.entries(usage ?? {}).filter(([, count]) => count !== 0)
   return {

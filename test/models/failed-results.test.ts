@@ -24,7 +24,7 @@ const ENDS: readonly Ended[] = [
   ['unknown', 'Unknown', '[failed: unknown]\n42'],
 ]
 
-/** The messages of a log in which each call said 42, and ended in one of these ways. */
+/** The messages of a log in which each call returned 42 and ended in one of these ways. */
 function logged(ends: readonly Ended[], content = '42'): readonly Message[] {
   const calls = ends.map((_, i) => ({ id: `c${i}`, tool: 'look', args: {}, effect: 'once', timeoutMs: 1 }) as const)
   const results = ends.map(([status, kind], i) => {

@@ -180,7 +180,7 @@ describe.each(DIALECTS)('trouble over %s', (dialect) => {
       expect(calls).toEqual([])
       expect(chaos.requests.at(-1)?.refused).toBeUndefined()
     }
-    // Nothing at all would be arguments enough for a tool that needs none.
+    // A tool without arguments: even an empty text would be valid input for it.
     let ran = 0
     const launch = defineTool({
       name: 'launch',

@@ -403,8 +403,8 @@ describe('Messages: any conversation', () => {
           const request = { ...base, tools: [look], messages: log.slice(0, count) }
           const { body: text } = messages.encode(request, target)
           expect([where, ...refusals(text)]).toEqual([where])
-          // A log asks the model after a user or after results, and then everything asked before stays. Thinking that is
-          // switched off for one loop of calls changes how its thoughts are told.
+          // A log asks the model after a user message or after results, and then all earlier messages stay the same. Where thinking
+          // is switched off for one loop of calls, its thoughts are encoded in another way.
           const midway = log[count]?.role === 'tool' || unmarked(text).endsWith(GOES_ON)
           if (midway || /"thinking":\{"type":"(enabled|disabled)"/.test(text)) continue
           const list = unmarked(text)

@@ -91,7 +91,7 @@ describe('structured output', () => {
     const text = 'First: {"city":"Oslo","days":40}, no, that is too long. The answer is {"city":"Oslo","da'
     const cut = await judgeOutput(plan(city, 'prompted'), reply(text, [], 'length'))
     expect(cut).toMatchObject({ type: 'retry_user_message', text: expect.stringContaining('cut off') as string })
-    // What breaks off after a whole answer is only what was said about it.
+    // A cut after the whole JSON value only loses text around it.
     const whole = await judgeOutput(plan(city, 'prompted'), reply('{"city":"Oslo","days":4} is what I', [], 'length'))
     expect(whole).toEqual({ type: 'final', output: { city: 'Oslo', days: 4 } })
   })

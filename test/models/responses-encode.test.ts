@@ -152,7 +152,7 @@ describe('requests of the Responses protocol', () => {
     expect(texts([thought, 'Yes.'], target({ reasoning: 'off' }))).toEqual([thinking, yes])
     expect(texts([{ type: 'reasoning', text: 'Hm.' }, 'Yes.'])).toEqual([thinking, yes])
     expect(texts([kept(sealed, 0, 'azure'), kept({ type: 'thinking', signature: 'x' }), 'Yes.'])).toEqual([yes])
-    // The item it led to was never made.
+    // The item that the thought led to is missing.
     expect(texts([thought])).toEqual([thinking])
     expect(sent([user(1, 'a'), agent(2, [kept(sealed)]), user(3, 'b')]).input).toHaveLength(2)
   })

@@ -187,7 +187,7 @@ describe('memory and SQLite', () => {
       }
     })
     await fc.assert(property, { numRuns: 100 })
-    // A run that only ever refused, or never did, would compare nothing.
+    // A run that only refused, or never refused, would compare nothing.
     for (const code of ['ok', 'lease_lost', 'conflict', 'over_budget', 'id_reused', 'session_closed']) {
       expect([...codes.keys()]).toContain(code)
     }

@@ -19,7 +19,7 @@ import {
 import { describeStore } from '../contract/store.ts'
 import { makeFile, meddle, open } from './folder.ts'
 
-/** Of SQLite's word on how it will answer. */
+/** One row of SQLite's query plan. */
 type Step = { readonly detail: string }
 
 describeStore('sqlite', async () => {

@@ -97,7 +97,7 @@ describe('the capture of a stream', () => {
 function heldBytes(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  // Twice: what the first one found is given back beside it, and is all back when the second begins.
+  // Twice: the first collection frees its finds in parallel, and the second waits for that.
   collect()
   collect()
   return process.memoryUsage().arrayBuffers

@@ -218,7 +218,7 @@ describe('a connection', () => {
     }
     expect(wrong).toEqual([])
     expect(canary.connections.made + second.connections.made).toBe(0)
-    // They are not refused for being nonsense: a client that does not look is led here by many of them.
+    // These URLs are not just nonsense: many of them lead a client that does not check to this server.
     const led = urls.filter((url) => URL.canParse(url) && /^(127\.|\[::(ffff:7f|1\]))/.test(new URL(url).hostname))
     for (const url of led.filter((_, at) => at % 10 === 0))
       await fetch(url).then(

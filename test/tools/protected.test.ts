@@ -50,7 +50,7 @@ describe('a confined command (needs bubblewrap)', () => {
 
   it.skipIf(noBubblewrap)('B-BASH-13: finds closed what the file tools do not write, at any depth', async () => {
     const write = fileTools({ root: box.workspace }).find(({ name }) => name === 'write')
-    // As many at a time as are closed: of more than 50 the rest is compared afterwards.
+    // In lots that fit: only 50 names at a time are closed before the command, the rest is compared after it.
     const lots = Array.from({ length: Math.ceil(PROTECTED.length / 40) }, (_, lot) =>
       PROTECTED.slice(40 * lot, 40 * lot + 40),
     )
