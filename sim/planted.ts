@@ -97,8 +97,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'siblings of an open question run',
     file: 'src/kernel/next.ts',
-    find: 'asked.length > 0 || s.paused ? [] : wave',
-    replace: 's.paused ? [] : wave',
+    find: 'if (asked.length === 0 && !s.paused) {',
+    replace: 'if (!s.paused) {',
   },
   {
     name: 'an interrupt forgets the input that waits',
