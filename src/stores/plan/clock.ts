@@ -15,7 +15,11 @@ export const systemClock: Clock = {
 const BEGAN = Date.now() - process.uptime() * 1_000
 
 /** The time at which this process began, and how long it has been running: it cannot be set. For everything that lasts. */
-export const steadyClock: Clock = { ...systemClock, now: () => Math.floor(BEGAN + process.uptime() * 1_000) }
+export function steadyNow(): number {
+  return Math.floor(BEGAN + process.uptime() * 1_000)
+}
+
+export const steadyClock: Clock = { ...systemClock, now: steadyNow }
 
 /** Keeps the process alive until the returned function is called: for a commit that waits for its turn. */
 export function holdProcess(): () => void {
