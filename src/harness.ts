@@ -129,8 +129,9 @@ const checkStream = optionsOf<StreamOptions & AgentChoice>('stream', { ...STREAM
 const checkFilter = optionsOf<Partial<CardFilter>>('list', {
   status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
   root: text,
+  folder: text,
   after: text,
-  newest: flag,
+  newest: (value, name, of) => (value === 'made' ? null : flag(value, name, of)),
   limit: count(),
 })
 const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })

@@ -14,7 +14,7 @@ import { sentBefore } from './sessions/log-follower.ts'
 import { BUDGET, isBroke, isStopped } from './view/calls.ts'
 import { readTranscript } from './view/history.ts'
 import type { Input } from './sessions/input.ts'
-import { readOrigin } from './sessions/origin.ts'
+import { folderIn, readOrigin } from './sessions/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
 import { rootAgentOf } from './riders/children/tree.ts'
 import { raiseOf, wasRaised } from './riders/money/spending-limits.ts'
@@ -269,12 +269,12 @@ export class SessionHandle implements Verbs {
   async fork(options: ForkOptions = {}): Promise<Verbs> {
     this.#check()
     checkFork(options)
-    const { seq, agent } = await headOf(this.#services.store, this.id)
+    const { seq, agent, folder } = await headOf(this.#services.store, this.id)
     const at = options.at ?? seq
     if (!(Number.isInteger(at) && at >= 1 && at <= seq))
       throw new Fault('invalid_input', `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${at}.`)
     const forked = new SessionHandle(options.id ?? this.#services.random.id(), this.#services, this.#worker)
-    const origin = await readOrigin(this.#services.store, this.id)
+    const origin = { ...(await readOrigin(this.#services.store, this.id)), ...folderIn(options.folder ?? folder) }
     // A workflow plans again what it has no result of.
     const planned = this.#services.agent(agent).planner !== null
     const { forkedAt } = await import('./sessions/fork.ts')

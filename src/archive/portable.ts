@@ -17,22 +17,26 @@ import type { Portable, PortableBlob, PortableLog } from './portable-file.ts'
 import { checkPortable, invalid } from './schema-check.ts'
 import { bytesOf, mentionsIn, needs, soundLog } from './sound.ts'
 import { flag, optionsOf, text } from '../options.ts'
+import { folderIn } from '../sessions/origin.ts'
+import { withoutFolder } from '../view/folder.ts'
 import { readLog } from './replay.ts'
 
 export type { Portable } from './portable-file.ts'
 
-type ImportOptions = { readonly id?: string }
+/** `folder`: where it works from now on. What the file says of that is not read. */
+type ImportOptions = { readonly id?: string; readonly folder?: string }
 type ExportOptions = { readonly partial?: boolean }
 const checkExport = optionsOf<ExportOptions>('exportSession', { partial: flag })
-const checkOptions = optionsOf<ImportOptions>('importSession', { id: text })
+const checkOptions = optionsOf<ImportOptions>('importSession', { id: text, folder: text })
 
 /**
- * Refused for what could not be imported: a child, or a session that waits for one. With `partial` the import decides.
+ * Refused for what could not be imported: a child, or a session that waits for one. With `partial` the import decides. The folder
+ * it works in stays here.
  */
 export async function exportSession(store: Store, session: string, options: ExportOptions = {}): Promise<Portable> {
   checkExport(options)
   const { partial = false } = options
-  const events = await readLog(store, session)
+  const events = withoutFolder(await readLog(store, session))
   const apart = partial ? null : notAlone(session, events, events.reduce(fold, EMPTY))
   if (apart !== null) throw new Fault('invalid_input', `Session ${session} cannot be exported: ${apart}`)
   const parents = await parentsOf(store, { session, events })
@@ -49,7 +53,8 @@ export async function exportSession(store: Store, session: string, options: Expo
  */
 export async function importSession(store: Store, value: unknown, options: ImportOptions = {}): Promise<Card> {
   checkOptions(options)
-  const copy = copied(value)
+  const place = folderIn(options.folder)
+  const copy = homeless(copied(value))
   const blobs = Object.entries(copy.blobs).map(([hashed, blob]): Blob => {
     return { hash: hashed, media: blob.media, data: bytesOf(hashed, blob) }
   })
@@ -68,7 +73,7 @@ export async function importSession(store: Store, value: unknown, options: Impor
     const log = closed(parent)
     return restoration(store, log, soundLog(log, copy.blobs), [])
   })
-  const arrived = after(state, { type: 'session.imported', from: copy.session }, store.now())
+  const arrived = after(state, { type: 'session.imported', from: copy.session, ...place }, store.now())
   const write = restoration(store, { session: id, events: [...copy.events, arrived] }, fold(state, arrived), blobs)
   await store.commit([...stubs, write])
   return write.card
@@ -97,6 +102,12 @@ function copied(value: unknown): Portable {
     // Circles, numbers that JSON does not have, and what is nested too deeply to be walked.
     throw invalid(`it is no JSON (${error instanceof Error ? error.message : String(error)}).`)
   }
+}
+
+/** No file chooses a folder of this machine, neither for the session nor for those it was forked from. */
+function homeless(copy: Portable): Portable {
+  const bare = <Log extends PortableLog>(log: Log): Log => ({ ...log, events: withoutFolder(log.events) })
+  return copy.parents ? { ...bare(copy), parents: copy.parents.map(bare) } : bare(copy)
 }
 
 function checksumOf(rest: Omit<Portable, 'checksum'>): string {
@@ -183,7 +194,7 @@ function after({ seq, at, epoch }: Session, body: OwnerBody, now: number): Owner
 async function isThere(store: Store, { session, events }: PortableLog): Promise<boolean> {
   if ((await store.card(session)) === null) return false
   const { events: known } = await store.read(session, 0, events.length)
-  if (canonicalJson(known) === canonicalJson(events)) return true
+  if (canonicalJson(withoutFolder(known)) === canonicalJson(events)) return true
   throw new Fault(
     'session_exists',
     `Session ${session}, from which this one was forked, is another one here. Import it into another store.`,
@@ -195,7 +206,7 @@ async function parentsOf(store: Store, log: PortableLog): Promise<readonly Porta
   for (let fork = forkOf(log.events); fork; fork = forkOf(logs.at(-1)?.events ?? [])) {
     const { session, seq } = fork
     if (logs.some((below) => below.session === session)) throw invalid(OWN_FORK)
-    const known = (await readLog(store, session)).slice(0, seq)
+    const known = withoutFolder((await readLog(store, session)).slice(0, seq))
     logs.push({ session, events: known })
   }
   return logs.slice(1)

@@ -88,11 +88,13 @@ export type Beginning = Origin & {
 export function creation(
   services: Services,
   id: string,
-  { blobs = [], events = [], ...origin }: Beginning,
+  { blobs = [], events = [], folder, ...origin }: Beginning,
 ): OwnerWrite {
   const { store, redactor } = services
   const planner = plannerName(services, origin.agent)
-  const bodies: readonly OwnerBody[] = [{ type: 'session.created', planner, ...origin }, ...events]
+  // With a hole in it a path leads nowhere.
+  const place = folder === undefined || redactor.find(folder) !== null ? {} : { folder }
+  const bodies: readonly OwnerBody[] = [{ type: 'session.created', planner, ...origin, ...place }, ...events]
   const clean = bodies.map((body) => redactor.body(body))
   return { ...ownerWrite(id, EMPTY, clean, { now: store.now(), epoch: 0 }), blobs }
 }

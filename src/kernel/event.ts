@@ -38,13 +38,14 @@ export type OwnerBody = Frozen<
   | { type: 'run.settled'; outcome: Outcome; inputs?: readonly Whole[]; wakes?: readonly string[] }
   | { type: 'session.closed' }
   /** It came out of a file, where it was called `from`. What stands before this is history: nothing is done on its word. */
-  | { type: 'session.imported'; from: Name }
+  | { type: 'session.imported'; from: Name; folder?: string }
   /** What an open run froze elsewhere is replaced by what holds here and now. */
   | ({ type: 'run.reviewed'; limits: Limits } & Frozen<Setup>)
   /** An open call gets its terms anew. What was decided about it before does not count any more. */
   | ({ type: 'call.reviewed'; call: CallKey } & Terms)
 >
-type Origin = { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork }
+/** `folder` is where a root works, by its full path. After an import only that of `session.imported` counts. */
+type Origin = { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork; folder?: string }
 /** `root` is `depth` levels up. One that `parks` hears ends, and no questions. `reader`: the parent's tool that reads long, kept answers. */
 export type Parent = Frozen<{ session: Name; call: CallKey; root: Name; depth: Whole; parks?: true; reader?: Name }>
 type Fork = Frozen<{ session: Name; seq: Whole }>

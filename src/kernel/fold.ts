@@ -46,6 +46,7 @@ function apply(s: OpenSession, e: Event): void {
       s.created = true
       s.agent = e.agent
       s.parent = e.parent ?? null
+      if (e.folder !== undefined) s.folder = e.folder
       return
     case 'user.message':
       if (s.closed) return
@@ -95,7 +96,7 @@ function apply(s: OpenSession, e: Event): void {
       s.wakes = []
       return
     case 'session.imported':
-      return arrive(s, e.seq)
+      return arrive(s, e)
     case 'run.reviewed':
       return void Object.assign(runOf(s), renewed(e))
     case 'call.reviewed':

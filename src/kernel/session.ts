@@ -6,7 +6,7 @@ import type { Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 9
+export const FOLD_VERSION = 10
 
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number }>
 /** `at` is what the clock said when it was asked for. */
@@ -58,6 +58,8 @@ export type Session = Frozen<{
   closed: boolean
   agent: string
   parent: Parent | null
+  /** Where it works, if that was said here: an import forgets what its file says. */
+  folder?: string
   /** Admitted, not yet promoted. */
   inputs: readonly Input[]
   /** What an earlier run left that no request has shown yet: results, notes, and inputs an interrupt swallowed. */
@@ -164,8 +166,10 @@ export function wakeOf(e: Extract<Event, { type: 'wake.scheduled' }>): Wake {
 }
 
 /** It came out of a file: what is open in it is held, and nothing that was allowed elsewhere is allowed here. A no still counts. */
-export function arrive(s: OpenSession, seq: number): void {
-  s.imported = seq
+export function arrive(s: OpenSession, e: Extract<Event, { type: 'session.imported' }>): void {
+  s.imported = e.seq
+  if (e.folder === undefined) delete s.folder
+  else s.folder = e.folder
   s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
   if (!s.run) return
   s.run.foreign = true

@@ -25,6 +25,8 @@ export type Card = Frozen<{
   outcome: Outcome['type'] | null
   /** It was imported with something open, and no person has let it go on. */
   held?: true
+  /** Where a root works. Its children work there too, and do not say so. */
+  folder?: string
 }>
 
 /** Money moves in the same commit as its event, in millionths of a dollar. Accounts `session:S`, `tree:S`, `run:S:n` go with S. */
@@ -79,7 +81,14 @@ export type Claim = Frozen<{ epoch: number; until: number; failed: number }>
 export type AccountRow = Frozen<{ id: string; limit: number | null; held: number; spent: number; assumed: number }>
 /** What is known of a session that was taken out: never what was in it. `bytes` are those of its events and blobs. */
 export type Removal = Frozen<{ session: string; agent: string; events: number; bytes: number; at: number; by: string }>
-export type CardFilter = Frozen<{ status?: Status; root?: string; after?: string; newest?: true; limit: number }>
+export type CardFilter = Frozen<{
+  status?: Status
+  root?: string
+  folder?: string
+  after?: string
+  newest?: true | 'made'
+  limit: number
+}>
 
 /**
  * The one truth. Every promise resolves only after the commit that holds its effect returned.
@@ -109,7 +118,7 @@ export interface Store {
   due(limit: number): Promise<readonly string[]>
   /** When the next session becomes due, or null. */
   nextDue(): Promise<number | null>
-  list(filter: CardFilter): Promise<readonly Card[]> // by id, from `after` on; or the roots, `newest` last event first
+  list(filter: CardFilter): Promise<readonly Card[]> // by id, from `after` on; or the roots, `newest` last event first, or the last `made` in this store
   blob(hash: string): Promise<Blob | null>
   account(id: string): Promise<AccountRow | null>
   /** Where other processes reach this worker's live deltas, and where this session's owner is reached. */

@@ -1,5 +1,6 @@
-// Where a session was opened: the name of its environment, and files that may be read and not changed. How they are given, how
+// Where a session was opened: its folder, the name of its environment, and files that may be read and not changed. How they are given, how
 // `session.created` has them, and what a model is told of them. The files lie beside the log, by hash.
+import { isAbsolute } from 'node:path'
 import type { BlobRef, Frozen } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Store } from '../ports/store.ts'
@@ -13,20 +14,24 @@ export type OriginOptions = {
   readonly environment?: string
   /** Files for the whole life of the session. A model is told of them, and reads them with `read`. */
   readonly attachments?: readonly Attachment[]
+  /** The full path of the folder it works in, for `list({ folder })`. It changes nothing of what tools may do. */
+  readonly folder?: string
 }
 
 export const ORIGIN_OPTIONS: Checks<OriginOptions> = {
   environment: text,
   attachments: listOf(within<Attachment>({ ...FILE_PART, name: needed(text) })),
+  folder: text,
 }
 
 /** As `session.created` has it. */
-export type Origin = Frozen<{ environment?: string; attachments?: readonly BlobRef[] }>
+export type Origin = Frozen<{ environment?: string; attachments?: readonly BlobRef[]; folder?: string }>
 
 const NAME_CHARS_MAX = 200
+const FOLDER_CHARS_MAX = 4_096
 
 export function originOf(options: OriginOptions): { readonly origin: Origin; readonly blobs: readonly Blob[] } {
-  const { environment, attachments = [] } = options
+  const { environment, attachments = [], folder } = options
   if (environment !== undefined) checkName('An environment', environment)
   for (const [i, { name }] of attachments.entries()) {
     checkName('An attachment', name)
@@ -35,11 +40,11 @@ export function originOf(options: OriginOptions): { readonly origin: Origin; rea
   }
   const { parts, blobs } = readInput(attachments)
   const refs = parts.filter((part): part is BlobRef => part.type === 'blob')
-  const named = environment === undefined ? {} : { environment }
+  const named = { ...(environment === undefined ? {} : { environment }), ...folderIn(folder) }
   return { origin: refs.length > 0 ? { ...named, attachments: refs } : named, blobs }
 }
 
-/** Its session's own, as the log has it. */
+/** Its session's own, as the log has it, but for its folder: an import may have forgotten that. */
 export async function readOrigin(store: Store, session: string): Promise<Origin> {
   const [created] = (await store.read(session, 0, 1)).events
   if (created?.type !== 'session.created') return {}
@@ -54,6 +59,15 @@ export function originText({ environment, attachments = [] }: Origin): string {
   for (const { name = 'a file', media, bytes, hash } of attachments)
     lines.push(`- ${name} (${media}, ${bytes} bytes): blob:${hash}`)
   return lines.join('\n')
+}
+
+/** As an event has it. */
+export function folderIn(folder: string | undefined): Pick<Origin, 'folder'> {
+  if (folder === undefined) return {}
+  // Half a character would come back from a file as another one.
+  const odd = !isAbsolute(folder) || /[\0\p{Cs}]/u.test(folder)
+  if (!odd && folder.length <= FOLDER_CHARS_MAX) return { folder }
+  throw new Fault('invalid_input', `A folder is a full path of at most ${FOLDER_CHARS_MAX} characters.`)
 }
 
 function checkName(what: string, name: unknown): void {

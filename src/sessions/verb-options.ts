@@ -31,7 +31,8 @@ export type Answer = {
   /** The session that asked, as `pending` names it. Default: this one. */
   readonly sessionId?: string
 }
-export type ForkOptions = { readonly at?: number; readonly id?: string }
+/** `folder`: where the fork works. Default: where this session does. */
+export type ForkOptions = { readonly at?: number; readonly id?: string; readonly folder?: string }
 
 export const RUN_OPTIONS: Checks<RunOptions> = { raw: flag, patienceMs: count() }
 // `after` is checked where the log is read.
@@ -45,7 +46,7 @@ export const STREAM_OPTIONS: Checks<StreamOptions> = {
 export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
 export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
 export const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
-export const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text })
+export const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text, folder: text })
 export const checkAnswer = optionsOf<Answer & Partial<Pending>>('answer', {
   ...SHOWN,
   digest: anything,

@@ -62,6 +62,46 @@ export function describeIndexes(make: MakeFixture): void {
     })
   })
 
+  describe('folders', () => {
+    it('B-STORE-166: list filters by folder, with status and root: by id, the newest first, or the last made first', async () => {
+      const { store, clock } = await make()
+      for (const [id, folder] of Object.entries({ b: '/one', c: '/one', a: '/one', x: '/one/two', y: null })) {
+        clock.time += 1
+        await create(store, id, folder === null ? {} : { folder })
+      }
+      await create(store, 'b~1.0', { root: 'b' })
+      clock.time += 1
+      const owner = await claim(store, 'c', 'w1')
+      await write(store, owner, [note('x')], { card: card('c', { status: 'running', folder: '/one' }) })
+      await admit(store, 'c', message('m'))
+      const ids = async (filter: Partial<Parameters<typeof store.list>[0]>) =>
+        (await store.list({ limit: 99, folder: '/one', ...filter })).map((found) => found.session)
+      expect(await ids({})).toEqual(['a', 'b', 'c'])
+      expect(await ids({ after: 'a', limit: 1 })).toEqual(['b'])
+      expect(await ids({ newest: true })).toEqual(['c', 'a', 'b'])
+      expect(await ids({ newest: true, limit: 2 })).toEqual(['c', 'a'])
+      expect(await ids({ newest: true, status: 'idle' })).toEqual(['a', 'b'])
+      expect(await ids({ newest: 'made' })).toEqual(['a', 'c', 'b'])
+      expect(await ids({ newest: 'made', limit: 2 })).toEqual(['a', 'c'])
+      expect(await ids({ newest: 'made', status: 'idle' })).toEqual(['a', 'b'])
+      const made = await store.list({ newest: 'made', limit: 99 })
+      expect(made.map((found) => found.session)).toEqual(['y', 'x', 'a', 'c', 'b'])
+      expect(await store.list({ newest: 'made', limit: 9, status: 'running' })).toEqual([await store.card('c')])
+      expect(await ids({ status: 'running' })).toEqual(['c'])
+      expect(await ids({ root: 'b' })).toEqual(['b'])
+      expect(await ids({ root: 'b', status: 'running' })).toEqual([])
+      for (const folder of ['/', '/one/', '/One', '']) expect(await ids({ folder })).toEqual([])
+      expect(await store.card('c')).toMatchObject({ folder: '/one', seq: 3 })
+      expect(await store.card('b~1.0')).not.toHaveProperty('folder')
+      await store.remove('a', 'somebody')
+      await create(store, 'a', { folder: '/one' })
+      expect(await ids({ newest: 'made' })).toEqual(['a', 'c', 'b'])
+      await store.remove('b', 'somebody')
+      await create(store, 'b', { folder: '/one' })
+      expect(await ids({ newest: 'made' })).toEqual(['b', 'a', 'c'])
+    })
+  })
+
   describe('due times', () => {
     it('B-STORE-52: due names the sessions whose time has come, the longest waiting first', async () => {
       const { store, clock } = await make()

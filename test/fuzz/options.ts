@@ -106,13 +106,21 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   route: { good: { chat: model }, more: 'reasoning coding', call: (routes) => terret.route(routes, 'chat') },
   sqlite: { good: {}, more: 'clock', call: (options, { folder }) => void terret.sqlite(join(folder, 'x.db'), options) },
   memory: { good: {}, more: 'clock sessionsMax', call: (options) => void terret.memory(options) },
-  open: { good: {}, more: 'agent environment attachments id', call: (options, { harness }) => harness.open(options) },
+  open: {
+    good: {},
+    more: 'agent environment attachments id folder',
+    call: (options, { harness }) => harness.open(options),
+  },
   run: {
     good: {},
     more: 'raw agent',
     call: (options, { harness }) => harness.stream('go', options).result.then(nothing),
   },
-  list: { good: {}, more: 'status root after newest limit', call: (options, { harness }) => harness.list(options) },
+  list: {
+    good: {},
+    more: 'status root folder after newest limit',
+    call: (options, { harness }) => harness.list(options),
+  },
   work: { good: { idleMs: 0 }, more: 'width signal', call: (options, { harness }) => harness.work(options) },
   remove: {
     good: {},
@@ -131,7 +139,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
     more: 'sessionId ok by',
     call: async (options, world) => (await session(world)).answer(options).catch(stale),
   },
-  fork: { good: {}, more: 'at id', call: async (options, world) => (await session(world)).fork(options) },
+  fork: { good: {}, more: 'at id folder', call: async (options, world) => (await session(world)).fork(options) },
   fileTools: { good: { root: '.' }, more: GUARD, call: (options) => tools.fileTools(options) },
   builtInTools: {
     good: { root: '.' },

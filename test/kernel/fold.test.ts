@@ -89,6 +89,17 @@ describe('fold', () => {
     expect(sizes.at(-1)).toBeLessThan((sizes[0] ?? 0) + 40)
   })
 
+  it('B-FOLD-8: a session works where it was created, and after an import where that says, or nowhere', () => {
+    const created = { seq: 1, at: 1, epoch: 0, type: 'session.created', agent: 'a', planner: 'model' } as const
+    const arrived = { seq: 2, at: 2, epoch: 0, type: 'session.imported', from: 's' } as const
+    const folded = (...events: readonly Event[]): Session => events.reduce(fold, EMPTY)
+    const there = { ...created, folder: '/there' }
+    expect(folded(there).folder).toBe('/there')
+    expect(folded(there, arrived)).not.toHaveProperty('folder')
+    expect(folded(there, { ...arrived, folder: '/here' }).folder).toBe('/here')
+    expect(folded(created, { ...arrived, folder: '/here' }).folder).toBe('/here')
+  })
+
   it('B-FOLD-7: inbox events in any order and number never break a log (rule 3)', () => {
     const bodies: fc.Arbitrary<InboxBody> = fc.oneof(
       fc.record({

@@ -94,7 +94,7 @@ class Known {
     const epoch = (this.#epochs.get(w.session) ?? 0) - w.stale
     const seq = (this.#seqs.get(w.session) ?? 0) - w.behind
     return ownerWrite(store, { session: w.session, worker: '', epoch, seq }, w.texts.map(note), {
-      card: card(w.session, { status: w.status, due: w.due, root: 'a', cost: w.texts.length }),
+      card: card(w.session, { status: w.status, due: w.due, root: 'a', cost: w.texts.length, ...placed(w.texts) }),
       charges: w.charges,
       sends: w.sends.map((l) => ({ session: l.session, event: message(l.id, l.text) })),
       ...(w.release ? { release: true as const } : {}),
@@ -120,6 +120,11 @@ class Known {
   }
 }
 
+/** Some sessions have a folder, some change it. */
+function placed({ length }: readonly string[]): { readonly folder?: string } {
+  return length === 1 ? {} : { folder: length === 0 ? '/one' : '/two' }
+}
+
 type Answer = { readonly code: string; readonly value: unknown }
 
 async function answerOf(promise: Promise<unknown>): Promise<Answer> {
@@ -141,6 +146,9 @@ async function look(store: Store): Promise<unknown> {
     { limit: 2, after: 'a', status: 'running' },
     { limit: 9, root: 'a' },
     { limit: 2, newest: true },
+    { limit: 9, folder: '/one' },
+    { limit: 2, newest: 'made' },
+    { limit: 9, folder: '/one', newest: true, status: 'running' },
   ] as const
   return {
     each: await Promise.all(each),

@@ -84,6 +84,7 @@ describe('rows beside the logs', () => {
     ['a hold', `UPDATE holds SET amount = 1`, 'store_damaged'],
     ['a card', `UPDATE sessions SET card = replace(card, '44', '45')`, 'ok'],
     ['a due time', `UPDATE sessions SET due = 5`, 'session_damaged'],
+    ['a folder', `UPDATE sessions SET folder = '/elsewhere'`, 'session_damaged'],
     ['the end of a log', `UPDATE heads SET at = at + 1`, 'session_damaged'],
   ])('B-STORE-160: %s that was changed is refused, or said on the card', async (_, sql, code) => {
     const file = await filled()
@@ -107,7 +108,7 @@ describe('rows beside the logs', () => {
     expect(await store.account(ACCOUNT_OF_OLD)).toMatchObject({ limit: 1_000, held: 40 })
     await admit(store, 'plain', message('fourth'))
     await claim(store, 'plain', 'w')
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 5 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
     const summed = `SELECT id, s.sum IS NOT NULL AS turn, h.sum IS NOT NULL AS head FROM sessions s JOIN heads h ON h.n = s.n WHERE id IN ('plain', 'root') ORDER BY id`
     expect(meddle(file, (db) => db.prepare(summed).all())).toEqual([
       { id: 'plain', turn: 1, head: 1 },

@@ -7,6 +7,8 @@ import { addSum, seedOf } from '../../src/stores/plan/checksum.ts'
 import {
   admit,
   begin,
+  card,
+  claim,
   create,
   message,
   note,
@@ -26,6 +28,9 @@ describeStore('sqlite', async () => {
   const clock = new StillClock()
   return { clock, store: open(makeFile(), { clock }) }
 })
+
+/** As a file was before its sessions said where they work. */
+const WITHOUT_FOLDERS = 'DROP INDEX sessions_folder; ALTER TABLE sessions DROP COLUMN folder'
 
 describe('a healthy SQLite file', () => {
   it('B-STORE-70: everything acknowledged is there when the file is opened again', async () => {
@@ -184,10 +189,10 @@ describe('a healthy SQLite file', () => {
     const first = sqlite(file)
     for (const id of ['a', 'b', 'c']) await create(first, id)
     await first.close()
-    meddle(file, (db) => db.exec('DROP INDEX heads_at; UPDATE meta SET version = 4'))
+    meddle(file, (db) => db.exec(`${WITHOUT_FOLDERS}; DROP INDEX heads_at; UPDATE meta SET version = 4`))
     const store = open(file)
     expect(await store.list({ newest: true, limit: 2 })).toHaveLength(2)
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 5 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
     const planOf = (sql: string) =>
       meddle(file, (db) => (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as Step[]).map(({ detail }) => detail))
     const newest = planOf(SQL.listNewest)
@@ -198,6 +203,28 @@ describe('a healthy SQLite file', () => {
     const ofStatus = planOf(SQL.listNewestStatus)
     expect(ofStatus).toContain('SEARCH s USING INDEX sessions_status (status=?)')
     expect(ofStatus.filter((step) => step.startsWith('SCAN '))).toEqual([])
+  })
+
+  it('B-STORE-165: the sessions of a folder come out of an index, by when they were made, their last events or their ids, in a file of the fifth schema too', async () => {
+    const file = makeFile()
+    const first = sqlite(file)
+    for (const id of ['a', 'b']) await create(first, id)
+    await first.close()
+    meddle(file, (db) => db.exec(`${WITHOUT_FOLDERS}; UPDATE meta SET version = 5`))
+    const store = open(file)
+    await create(store, 'c', { folder: '/work' })
+    await write(store, await claim(store, 'a', 'w'), [note('x')], { card: card('a', { folder: '/work' }) })
+    expect((await store.list({ folder: '/work', limit: 9 })).map(({ session }) => session)).toEqual(['a', 'c'])
+    expect(await store.card('b')).toMatchObject({ session: 'b', seq: 1 })
+    expect(await store.card('b')).not.toHaveProperty('trouble')
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
+    for (const sql of [SQL.listFolder, SQL.listNewestFolder, SQL.listMadeFolder]) {
+      const steps = meddle(file, (db) => db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as Step[])
+      const plan = steps.map(({ detail }) => detail)
+      expect(plan.join()).toContain('SEARCH s USING INDEX sessions_folder (folder=?')
+      expect(plan.filter((step) => step.startsWith('SCAN '))).toEqual([])
+      if (sql === SQL.listMadeFolder) expect(plan.join()).not.toContain('TEMP B-TREE')
+    }
   })
 
   it('B-STORE-88: a file of the first schema is brought up to date when it is opened, with all that is due in it', async () => {
@@ -215,6 +242,7 @@ describe('a healthy SQLite file', () => {
       db.exec(
         'DROP INDEX sessions_due; CREATE INDEX sessions_due ON sessions (due) WHERE worker IS NULL AND due IS NOT NULL',
       )
+      db.exec(WITHOUT_FOLDERS)
       for (const column of ['urgent', 'tries', 'trouble', 'sum', 'card_sum'])
         db.exec(`ALTER TABLE sessions DROP COLUMN ${column}`)
       for (const table of ['heads', 'accounts', 'holds']) db.exec(`ALTER TABLE ${table} DROP COLUMN sum`)
@@ -226,7 +254,7 @@ describe('a healthy SQLite file', () => {
     const store = open(file, { clock })
     expect(await store.due(9)).toEqual(['sent', 'begun', 'wake'])
     expect(await store.claim('sent', 'w1', 9)).toMatchObject({ failed: 0 })
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 5 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
     // Others opened it before, and go on.
     const other = open(file, { clock })
     expect(await other.card('wake')).toMatchObject({ status: 'rescheduling' })

@@ -1,6 +1,6 @@
 // The store in memory: the same contract as the durable ones, for tests, simulation and runs that need no file.
 // Nothing survives the process. Events are kept as JSON, so that the log cannot be changed through an object that a caller holds.
-import type { Card } from '../../ports/store.ts'
+import type { Card, CardFilter } from '../../ports/store.ts'
 import type { Event } from '../../kernel/event.ts'
 import { assert, Fault } from '../../kernel/failure.ts'
 import type { AccountRow, Blob, Claim, Page, Receipt, Removal, Snapshot, Store, Write } from '../../ports/store.ts'
@@ -245,16 +245,19 @@ class MemoryStore implements Store {
 
   async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
     this.#check()
-    const { status, root, after = '', limit, newest } = filter
+    const { root, after = '', limit, newest } = filter
     checkCount('limit', limit)
-    if (newest) return newestOf(this.#list, status).slice(0, limit)
+    if (newest === 'made')
+      return rootsOf([...this.#logs.values()].reverse(), filter)
+        .slice(0, limit)
+        .map(cardOf)
+    if (newest) return newestOf(this.#list, filter).slice(0, limit)
     if (!this.#ordered) this.#list.sort((a, b) => compareIds(a.id, b.id))
     this.#ordered = true
     const found: Card[] = []
     for (const log of this.#list.slice(countUpTo(this.#list, after))) {
       if (found.length >= limit) break
-      const wanted = (status ?? log.status) === log.status && (root ?? log.card.root) === log.card.root
-      if (wanted) found.push(cardOf(log))
+      if (isWanted(log, filter) && (root ?? log.card.root) === log.card.root) found.push(cardOf(log))
     }
     return found
   }
@@ -460,8 +463,16 @@ function flat(text: string): string {
   return text
 }
 const OBJECT = '{'.charCodeAt(0)
-function newestOf(logs: readonly Log[], status: Card['status'] | undefined): readonly Card[] {
-  const roots = logs.filter((log) => log.id === log.card.root && (status ?? log.status) === log.status)
+function isWanted(log: Log, { status, folder }: CardFilter): boolean {
+  return (status ?? log.status) === log.status && (folder ?? log.card.folder) === log.card.folder
+}
+
+function rootsOf(logs: readonly Log[], filter: CardFilter): Log[] {
+  return logs.filter((log) => log.id === log.card.root && isWanted(log, filter))
+}
+
+function newestOf(logs: readonly Log[], filter: CardFilter): readonly Card[] {
+  const roots = rootsOf(logs, filter)
   return roots.sort((a, b) => b.at - a.at || compareIds(a.id, b.id)).map(cardOf)
 }
 

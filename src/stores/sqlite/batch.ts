@@ -302,6 +302,7 @@ export class Batch implements View, Household {
     }
     const card = draft.card ?? was?.card ?? null
     const root = card?.root ?? was?.root ?? ''
+    const folder = (card ?? was)?.folder ?? null
     const place = bodies.length > 0 ? this.#place(n, was, first) : was
     assert(place, `session ${session} begins without an event`)
     const { pos, tail, tailSpans } = place
@@ -321,6 +322,7 @@ export class Batch implements View, Household {
       tail,
       tailSpans,
       root,
+      folder,
       card,
     }
     this.#change(session, row)

@@ -1,9 +1,8 @@
 // Reads an SQLite store: logs, verified against their checksums in large pieces, and the rows that indexes serve.
 // It writes nothing, and an event that fails its checksum never leaves it.
-import type { Card } from '../../ports/store.ts'
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Blob, Page, Snapshot, Store } from '../../ports/store.ts'
+import type { AccountRow, Blob, Card, CardFilter, Page, Snapshot } from '../../ports/store.ts'
 import { upcast } from '../../kernel/upcast.ts'
 import { crc32, addSum, isSound, seedOf } from '../plan/checksum.ts'
 import { CLOCK_SLACK_MS, type Trouble } from '../plan/plan.ts'
@@ -153,15 +152,22 @@ export function readCard(sql: Statements, session: string): Card | null {
   return row ? cardOf(row) : null
 }
 
-export function readList(sql: Statements, filter: Parameters<Store['list']>[0]): readonly Card[] {
-  const { status, root, after = '', limit, newest } = filter
-  const rows = (): unknown[] => {
-    if (newest) return status === undefined ? sql.listNewest.all(limit) : sql.listNewestStatus.all(status, limit)
-    if (status === undefined)
-      return root === undefined ? sql.list.all(after, limit) : sql.listRoot.all(after, root, limit)
-    return root === undefined ? sql.listStatus.all(after, status, limit) : sql.listBoth.all(after, status, root, limit)
+export function readList(sql: Statements, filter: CardFilter): readonly Card[] {
+  return (rowsOf(sql, filter) as CardRow[]).map(cardOf)
+}
+
+function rowsOf(sql: Statements, { status, root, folder, after = '', limit, newest }: CardFilter): unknown[] {
+  const state = status ?? null
+  if (folder !== undefined) {
+    if (newest === 'made') return sql.listMadeFolder.all(folder, state, limit)
+    if (newest) return sql.listNewestFolder.all(folder, state, limit)
+    return sql.listFolder.all(folder, after, state, root ?? null, limit)
   }
-  return (rows() as CardRow[]).map(cardOf)
+  if (newest === 'made') return sql.listMade.all(state, limit)
+  if (newest) return status === undefined ? sql.listNewest.all(limit) : sql.listNewestStatus.all(status, limit)
+  if (status === undefined)
+    return root === undefined ? sql.list.all(after, limit) : sql.listRoot.all(after, root, limit)
+  return root === undefined ? sql.listStatus.all(after, status, limit) : sql.listBoth.all(after, status, root, limit)
 }
 
 /** A damaged session is listed with a note, so that it can be found by name. */

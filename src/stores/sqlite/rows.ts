@@ -15,6 +15,7 @@ export type Row = Head & {
   /** How many spans `tail` lists. */
   readonly tailSpans: number
   readonly root: string
+  readonly folder: string | null
   /** The card as last written, if this process wrote it. */
   readonly card: Card | null
 }
@@ -46,14 +47,14 @@ type Insert = (statement: Statement, part: readonly SqlValue[]) => void
 
 /** The narrowest statement that will do: a column that is not named costs no index. */
 export function writeSession(sql: Statements, session: string, row: Row, was: Row | null): void {
-  const { n, due, urgent, tries, trouble, epoch, worker, status, root, card } = row
+  const { n, due, urgent, tries, trouble, epoch, worker, status, root, folder, card } = row
   const turn = turnOf(row)
   const shown = (): readonly [string, number] => {
     const text = JSON.stringify(card)
     return [text, rowSum(n, session, text)]
   }
   if (was === null) {
-    sql.create.get(...turn, epoch, worker, status, root, ...shown(), session, n)
+    sql.create.get(...turn, epoch, worker, status, root, folder, ...shown(), session, n)
     return
   }
   const leased = epoch === was.epoch && worker === was.worker
@@ -63,18 +64,24 @@ export function writeSession(sql: Statements, session: string, row: Row, was: Ro
     else if (!waits) sql.wake.get(...turn, n)
   } else if (leased && status === was.status && root === was.root) sql.describe.get(...turn, ...shown(), n)
   else sql.replace.get(...turn, epoch, worker, status, root, ...shown(), n)
+  if (folder !== was.folder) sql.move.get(folder, n)
 }
 
 /** When a worker should look, and the sum of all in the row that is not its card. */
-function turnOf({ n, epoch, worker, due, urgent, tries, trouble, status, root }: Row): readonly SqlValue[] {
+function turnOf({ n, epoch, worker, due, urgent, tries, trouble, status, root, folder }: Row): readonly SqlValue[] {
   const [rush, told] = [urgent ? 1 : 0, trouble && JSON.stringify(trouble)]
-  return [due, rush, tries, told, rowSum(n, epoch, worker, due, rush, tries, told, status, root)]
+  return [due, rush, tries, told, rowSum(n, epoch, worker, due, rush, tries, told, status, root, ...placeIn(folder))]
+}
+
+/** Rows from before there were folders keep their sums. */
+function placeIn(folder: string | null): readonly string[] {
+  return folder === null ? [] : [folder]
 }
 
 /** A row of a session as it lies in the file, without its card. */
 export type StoredRow = Pick<
   Row,
-  'n' | 'seq' | 'at' | 'pos' | 'tail' | 'epoch' | 'worker' | 'due' | 'status' | 'tries' | 'root'
+  'n' | 'seq' | 'at' | 'pos' | 'tail' | 'epoch' | 'worker' | 'due' | 'status' | 'tries' | 'root' | 'folder'
 > & {
   readonly urgent: number
   readonly trouble: string | null
@@ -82,8 +89,8 @@ export type StoredRow = Pick<
 
 /** What is wrong with it, or null. */
 export function damageOf(row: StoredRow, turnSum: number | null, headSum: number | null): string | null {
-  const { n, seq, at, pos, tail, epoch, worker, due, urgent, tries, trouble, status, root } = row
-  const sound = isSound(turnSum, n, epoch, worker, due, urgent, tries, trouble, status, root)
+  const { n, seq, at, pos, tail, epoch, worker, due, urgent, tries, trouble, status, root, folder } = row
+  const sound = isSound(turnSum, n, epoch, worker, due, urgent, tries, trouble, status, root, ...placeIn(folder))
   return sound && isSound(headSum, n, seq, at, pos, tail) ? null : DAMAGED
 }
 export const DAMAGED = 'what is kept beside its log does not match its checksum'
@@ -93,9 +100,9 @@ function sameCard(a: Card | null, b: Card | null): boolean {
   if (a === b) return true
   if (a === null || b === null) return false
   const { asks, waits } = b
-  const alike = a.agent === b.agent && a.root === b.root && a.status === b.status && a.cost === b.cost
-  if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome || a.session !== b.session || a.held !== b.held)
-    return false
+  if (a.session !== b.session || a.root !== b.root || a.folder !== b.folder) return false
+  const alike = a.agent === b.agent && a.status === b.status && a.cost === b.cost && a.held === b.held
+  if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome) return false
   if (a.asks.length !== asks.length || a.waits.length !== waits.length) return false
   return a.asks.every((key, i) => key === asks[i]) && a.waits.every((key, i) => key === waits[i])
 }

@@ -2,7 +2,7 @@
 import type { Database, Statement } from './driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 5
+export const SCHEMA_VERSION = 6
 
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
@@ -37,6 +37,9 @@ const FORKS = `
  */
 const NEWNESS = 'CREATE INDEX heads_at ON heads (at);'
 
+/** Only roots have one. In the order of their numbers, which is that in which they were made. */
+const FOLDERS = 'CREATE INDEX sessions_folder ON sessions (folder) WHERE folder IS NOT NULL;'
+
 const REFERRED = 'CREATE INDEX blob_refs_session ON blob_refs (session);'
 
 /**
@@ -55,7 +58,7 @@ export const SCHEMA = `
     n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL, worker TEXT, due REAL,
     status TEXT NOT NULL, root TEXT NOT NULL, card TEXT NOT NULL,
     urgent INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, trouble TEXT,
-    sum INTEGER, card_sum INTEGER
+    sum INTEGER, card_sum INTEGER, folder TEXT
   ) STRICT;
   CREATE INDEX sessions_due ON sessions (urgent, due) WHERE worker IS NULL AND due IS NOT NULL;
   CREATE INDEX sessions_worker ON sessions (worker) WHERE worker IS NOT NULL;
@@ -79,7 +82,7 @@ export const SCHEMA = `
   CREATE TABLE snapshots (
     session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL
   ) STRICT;
-  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}
+  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}${FOLDERS}
 `
 
 /** From the schema before it to each schema, by number. */
@@ -118,9 +121,11 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
     ALTER TABLE holds ADD COLUMN sum INTEGER;
   `,
   5: NEWNESS,
+  // No session from before says where it works.
+  6: `ALTER TABLE sessions ADD COLUMN folder TEXT; ${FOLDERS}`,
 }
 
-const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.sum, s.card,
+const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.folder, s.sum, s.card,
   s.card_sum AS cardSum, h.seq, h.at, h.pos, h.tail, h.sum AS headSum FROM sessions s JOIN heads h ON h.n = s.n`
 
 /**
@@ -130,6 +135,8 @@ const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.t
 const NEWEST = 'SELECT h.n FROM heads h CROSS JOIN sessions s ON s.n = h.n WHERE root = id ORDER BY at DESC, id LIMIT ?'
 const NEWEST_STATUS = `SELECT h.n FROM sessions s CROSS JOIN heads h ON h.n = s.n WHERE status = ? AND root = id
   ORDER BY at DESC, id LIMIT ?`
+const NEWEST_FOLDER = `SELECT h.n FROM sessions s CROSS JOIN heads h ON h.n = s.n
+  WHERE folder = ?1 AND status = coalesce(?2, status) AND root = id ORDER BY at DESC, id LIMIT ?3`
 /** Of blobs: those that only this session refers to. */
 const ORPHANED = `hash IN (SELECT hash FROM blob_refs WHERE session = ?1)
     AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = blobs.hash AND r.session <> ?1)`
@@ -146,19 +153,20 @@ export const SQL = {
   free: 'PRAGMA freelist_count',
   // Sessions.
   head: `SELECT s.n, h.seq, h.at, h.pos, h.tail, h.sum AS headSum, s.sum AS turnSum, e.sum, s.epoch, s.worker, s.due, s.urgent, s.status, s.tries, s.trouble,
-    s.root FROM sessions s
+    s.root, s.folder FROM sessions s
     JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos AND e.session = s.n WHERE s.id = ?`,
   end: `SELECT s.n, h.seq, h.tail, e.sum FROM sessions s JOIN heads h ON h.n = s.n LEFT JOIN events e ON e.pos = h.pos WHERE s.id = ?`,
   seq: 'SELECT h.seq FROM sessions s JOIN heads h ON h.n = s.n WHERE s.id = ?',
   last: 'SELECT coalesce(max(pos), 0) AS pos FROM events',
   count: 'SELECT max(coalesce((SELECT max(n) FROM sessions), 0), coalesce((SELECT max(n) FROM removals), 0)) AS n',
-  create: `INSERT INTO sessions (due, urgent, tries, trouble, sum, epoch, worker, status, root, card, card_sum, id, n)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  create: `INSERT INTO sessions (due, urgent, tries, trouble, sum, epoch, worker, status, root, folder, card, card_sum, id, n)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   wake: `UPDATE sessions SET ${TURN} WHERE n = ?`,
   lease: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ? WHERE n = ?`,
   describe: `UPDATE sessions SET ${TURN}, card = ?, card_sum = ? WHERE n = ?`,
   replace: `UPDATE sessions SET ${TURN}, epoch = ?, worker = ?, status = ?, root = ?, card = ?, card_sum = ?
     WHERE n = ?`,
+  move: 'UPDATE sessions SET folder = ? WHERE n = ?',
   // Events.
   spans: `SELECT group_concat((key - ?) || ',' || pos) AS text FROM (SELECT key, pos FROM spans
     WHERE key BETWEEN coalesce((SELECT max(key) FROM spans WHERE key BETWEEN ? AND ?), 0) AND ? AND key >= ? ORDER BY key)`,
@@ -201,6 +209,11 @@ export const SQL = {
   listBoth: `${CARD} WHERE s.id > ? AND s.status = ? AND s.root = ? ORDER BY s.id LIMIT ?`,
   listNewest: `${CARD} WHERE s.n IN (${NEWEST}) ORDER BY h.at DESC, s.id`,
   listNewestStatus: `${CARD} WHERE s.n IN (${NEWEST_STATUS}) ORDER BY h.at DESC, s.id`,
+  listFolder: `${CARD} WHERE s.folder = ?1 AND s.id > ?2 AND s.status = coalesce(?3, s.status) AND s.root = coalesce(?4, s.root)
+    ORDER BY s.id LIMIT ?5`,
+  listMade: `${CARD} WHERE s.status = coalesce(?1, s.status) AND s.root = s.id ORDER BY s.n DESC LIMIT ?2`,
+  listMadeFolder: `${CARD} WHERE s.folder = ?1 AND s.status = coalesce(?2, s.status) AND s.root = s.id ORDER BY s.n DESC LIMIT ?3`,
+  listNewestFolder: `${CARD} WHERE s.n IN (${NEWEST_FOLDER}) ORDER BY h.at DESC, s.id`,
   // Money.
   account: 'SELECT cap, held, spent, assumed, sum FROM accounts WHERE id = ?',
   keepAccount: `INSERT INTO accounts (id, cap, held, spent, assumed, sum) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id)
