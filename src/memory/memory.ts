@@ -34,7 +34,7 @@ export type MemoryOptions = {
   /** Where the logs are. */
   readonly store: Pick<Store, 'read' | 'card' | 'list'>
   /** Whose logs are taken in when the file is opened, with their children, in the order they began. Default: all of the store. */
-  readonly sessions?: () => readonly string[]
+  readonly sessions?: () => readonly string[] | Promise<readonly string[]>
   readonly clock?: Clock
   /** Told, in one line, when the file had to be made again or a log cannot be read. Default: a warning of the process. */
   readonly report?: (line: string) => void
@@ -247,7 +247,7 @@ export class Memory {
   async #catchUp(learnings: Learnings): Promise<void> {
     const known = await whenFree(this.#clock, () => learnings.cursors())
     const grown = ({ session, seq }: Card): boolean => seq > (known.get(session) ?? 0)
-    for await (const session of this.#sessions ? this.#newest(this.#sessions(), grown) : this.#all(grown)) {
+    for await (const session of this.#sessions ? this.#newest(await this.#sessions(), grown) : this.#all(grown)) {
       if (this.#closed) return
       try {
         await this.#take(session, (act) => whenFree(this.#clock, () => act(learnings)))

@@ -1,7 +1,10 @@
 // `terret list` where there is nothing to list, or no way to, and where there is more than it shows.
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { recordFolder } from '../../src/cli/state/folders.ts'
+import { homeOf, makeHome } from '../../src/cli/state/home.ts'
+import { Harness, scripted, sqlite } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
 
 const { stage } = stageOfEach()
@@ -45,4 +48,91 @@ it('B-CLI-154: --all shows the newest of all folders, says if there are more, an
   expect(listed).toHaveLength(4)
   for (const { folder } of listed) expect(folder).toBe(stage.folder)
   expect(listed.map(({ session }) => session)).toContain('an "odd" id')
+})
+
+type Listed = { readonly session: string; readonly folder: string | null }
+const listed = (out: string): readonly Listed[] =>
+  out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Listed)
+const offline = ['--model', 'offline:any'] as const
+
+it('B-CLI-193: where a session works is in its log, and nothing is written beside the database for it', async () => {
+  const { session } = (await stage.json('run', ...offline, 'One.')) as Listed
+  const forked = (await stage.json('fork', session)) as Listed
+  const [created] = listed((await stage.terret('history', session, '--json')).out)
+  expect(created).toMatchObject({ type: 'session.created', folder: stage.folder })
+  expect(existsSync(join(stage.home, 'folders.jsonl'))).toBe(false)
+  const all = listed((await stage.terret('list', '--json')).out)
+  expect(all.map((each) => [each.session, each.folder])).toEqual([
+    [forked.session, stage.folder],
+    [session, stage.folder],
+  ])
+  expect((await stage.terret('run', ...offline, '--continue', '--session', session, 'Two.')).code).toBe(0)
+  // The beginning counts, not the newest event.
+  expect(await stage.json('inspect', 'latest')).toMatchObject({ session: forked.session })
+})
+
+it('B-CLI-194: a session from before, whose folder is only in folders.jsonl, is found, resumed and removed as the others', async () => {
+  makeHome(homeOf(stage.env))
+  const store = sqlite(join(stage.home, 'terret.db'))
+  const harness = new Harness({ model: scripted(['One.', 'Two.']), store })
+  for (const id of ['old-here', 'old-there']) await (await harness.open({ id })).run('Old.')
+  await harness.close()
+  await store.close()
+  const other = realpathSync(join(stage.write('other/a.txt', ''), '..'))
+  recordFolder(homeOf(stage.env), { session: 'old-here', folder: stage.folder })
+  recordFolder(homeOf(stage.env), { session: 'old-there', folder: other })
+  const before = readFileSync(join(stage.home, 'folders.jsonl'), 'utf8')
+  const { session } = (await stage.json('run', ...offline, 'New.')) as Listed
+  const ids = async (...args: readonly string[]) =>
+    listed((await stage.terret('list', '--json', ...args)).out).map((each) => [each.session, each.folder])
+  const [old, made, there] = [
+    ['old-here', stage.folder],
+    [session, stage.folder],
+    ['old-there', other],
+  ]
+  expect(await ids()).toEqual([made, old])
+  expect(await ids('--limit', '1')).toEqual([made])
+  expect(await ids('--status', 'terminated')).toEqual([])
+  expect(await ids('--all')).toEqual([made, there, old])
+  expect((await stage.terret('run', ...offline, '-c', '--session', 'old-here', 'More.')).code).toBe(0)
+  expect(await ids()).toEqual([made, old])
+  const forked = (await stage.json('fork', 'old-there')) as Listed
+  expect(await stage.json('inspect', forked.session)).toMatchObject({ folder: other })
+  expect(readFileSync(join(stage.home, 'folders.jsonl'), 'utf8')).toBe(before)
+  expect((await stage.terret('delete', 'old-here', '--yes')).code).toBe(0)
+  expect(await ids()).toEqual([made])
+  expect((await stage.terret('prune', '--older', '0', '--yes')).code).toBe(0)
+  expect(await ids('--all')).toHaveLength(2)
+})
+
+it('B-CLI-195: a folder whose path holds a secret is in no log; its sessions are listed and go on all the same', async () => {
+  const env = { DOOR_PASSWORD: 'tulips-and-roses' }
+  const cwd = join(stage.write('tulips-and-roses/a.txt', ''), '..')
+  const run = (...args: readonly string[]) => stage.start(args, { cwd, env }).ended
+  expect((await run('run', ...offline, 'One.')).code).toBe(0)
+  expect((await run('history', 'latest', '--json')).out).not.toContain('tulips')
+  expect((await run('run', ...offline, '-c', 'Two.')).code).toBe(0)
+  expect((await run('export', 'latest', '--format', 'json', '--out', join(stage.folder, 's.json'))).code).toBe(0)
+  expect((await run('import', join(stage.folder, 's.json'), '--id', 'copy')).code).toBe(0)
+  expect((await run('history', 'copy', '--json')).out).not.toContain('tulips')
+  const found = listed((await run('list', '--json')).out)
+  expect(found.map(({ folder }) => folder)).toEqual([realpathSync(cwd), realpathSync(cwd)])
+})
+
+it('B-CLI-196: an export says nothing of the folder, and an imported session works where it was imported', async () => {
+  const { session } = (await stage.json('run', ...offline, 'One.')) as Listed
+  const out = join(stage.folder, '..', 'out')
+  expect((await stage.terret('export', session, '--format', 'folder', '--out', out)).code).toBe(0)
+  for (const file of readdirSync(out).filter((name) => /json/.test(name)))
+    expect([file, readFileSync(join(out, file), 'utf8')]).not.toEqual([file, expect.stringContaining('"folder"')])
+  for (const format of ['json', 'jsonl', 'md'])
+    expect((await stage.terret('export', session, '--format', format)).out).not.toContain('"folder"')
+  const other = realpathSync(join(stage.write('other/a.txt', ''), '..'))
+  const from = join(out, 'session.json')
+  expect((await stage.start(['import', from, '--id', 'copy'], { cwd: other }).ended).code).toBe(0)
+  expect(await stage.json('inspect', 'copy')).toMatchObject({ folder: other })
+  expect(existsSync(join(stage.home, 'folders.jsonl'))).toBe(false)
 })

@@ -1,6 +1,6 @@
 // Kills reports: starts one with the real command, waits until the log shows the node that is aimed at, kills the process a seeded
 // moment later, and reports where the log stood then. Nothing is asserted here, and the killed process does not cooperate.
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -58,10 +58,10 @@ export class Range {
   /** Starts a report and leaves it running. Unless it is killed, it stops at its gate. */
   async start(): Promise<{ readonly session: string; readonly out: string; readonly process: Started }> {
     const out = join(this.#folder, 'out', `${this.#shots++}.md`)
-    const known = this.#sessions().length
+    const known = await this.#sessions()
     const args = ['start', TOPIC, '--documents', NURSING, '--out', out, '--model', 'offline:any']
     const process = this.#stage.start(args, { cwd: this.#folder })
-    const session = await until(() => this.#sessions()[known] ?? null)
+    const session = await until(async () => (await this.#sessions()).find((id) => !known.includes(id)) ?? null)
     return { session, out, process }
   }
 
@@ -97,20 +97,8 @@ export class Range {
     return calledIn(events).some(({ tool }) => tool === (aim === 'gate' ? 'finalize' : aim))
   }
 
-  /** In the order they were started here. The line is there before the session is. */
-  #sessions(): readonly string[] {
-    const file = join(this.#stage.home, 'folders.jsonl')
-    if (!existsSync(file)) return []
-    return readFileSync(file, 'utf8')
-      .split('\n')
-      .flatMap((line) => {
-        try {
-          const { session, folder } = JSON.parse(line) as { session: string; folder: string }
-          return folder === this.#folder ? [session] : []
-        } catch {
-          return []
-        }
-      })
+  async #sessions(): Promise<readonly string[]> {
+    return (await this.#store.list({ folder: this.#folder, limit: 10_000 })).map(({ session }) => session)
   }
 }
 

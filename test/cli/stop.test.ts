@@ -1,5 +1,5 @@
 // Stopping and going on: Ctrl-C once and twice, a kill, a worker in the place of a person.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { describe, expect, it } from 'vitest'
@@ -98,10 +98,7 @@ describe('a worker', () => {
     await stage.terret('run', 'Here.')
     await stage.terret('answer', 'latest', 'Yes.')
     stage.write('config/terret/config.json', readFileSync(join(stage.config, 'config.json'), 'utf8'))
-    writeFileSync(
-      join(stage.home, 'folders.jsonl'),
-      readFileSync(join(stage.home, 'folders.jsonl'), 'utf8').replace('/other"', '/gone"'),
-    )
+    renameSync(join(stage.folder, '..', 'other'), join(stage.folder, '..', 'gone'))
     const { code, err } = await stage.terret('worker', '--idle')
     expect(code).toBe(0)
     expect(err).toContain('There is no folder')

@@ -11,7 +11,7 @@ import { fitted, saidText } from '../present/text.ts'
 import { oneLine } from '../present/clean.ts'
 import { headLine, isBudget, neededText, votesText } from '../present/ending.ts'
 import { endOf, EXIT } from '../exit.ts'
-import { recordFolder } from '../state/folders.ts'
+import { startIn } from '../state/folders.ts'
 import { WAITS_MS } from '../present/outage.ts'
 import { shortId } from '../state/place.ts'
 import { hiddenText, painted, shownCall } from '../present/preview.ts'
@@ -118,9 +118,7 @@ export class Chat implements Talk {
 
   async #opened(): Promise<SessionHandle> {
     const { place, harness } = this.options
-    const id = randomUUID()
-    recordFolder(place.home, { session: id, folder: place.folder })
-    return harness.open({ id })
+    return startIn(place, place.folder, (as) => harness.open(as))
   }
 
   async #steer(text: string): Promise<void> {

@@ -1,6 +1,5 @@
 // The slash commands of a chat: the table, and what each does. They only show and decide; messages to the model do not begin with a
 // slash.
-import { randomUUID } from 'node:crypto'
 import { nearest } from '../../options.ts'
 import { withTreeCost } from '../../stores/plan/tree-cost.ts'
 import type { Call } from '../args.ts'
@@ -9,7 +8,7 @@ import { hiddenText, painted } from '../present/preview.ts'
 import { clean, oneLine } from '../present/clean.ts'
 import { counted, isBudget } from '../present/ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { recordFolder } from '../state/folders.ts'
+import { startIn } from '../state/folders.ts'
 import { allEvents, pendingIn } from '../state/log.ts'
 import { shortId, type Place } from '../state/place.ts'
 import { SAID } from '../commands/undo.ts'
@@ -220,9 +219,9 @@ async function mode(chat: Talk, [wanted]: readonly string[]): Promise<void> {
 async function fork(chat: Talk): Promise<void> {
   const { session: handle, options } = chat
   if (!handle) return chat.view.note('There is nothing to copy yet.')
-  const id = randomUUID()
-  recordFolder(options.place.home, { session: id, folder: options.setup.folder })
-  chat.session = await handle.fork({ id })
+  const forked = await startIn(options.place, options.setup.folder, (as) => handle.fork(as))
+  const { id } = forked
+  chat.session = forked
   chat.view.seq = (await options.place.store.card(id))?.seq ?? 0
   chat.view.note(`  Now in ${shortId(id)}. ${shortId(handle.id)} stays as it is.`)
 }

@@ -27,7 +27,7 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
   const card = await sessionOf(place, name)
   const held = await heldIn(place.store, card.session)
   if (held) {
-    const showing = { folder: folderOf(place.home, card.root), ...seatOf(process.stderr) }
+    const showing = { folder: await folderOf(place, card.root), ...seatOf(process.stderr) }
     throw new Refusal(EXIT.waits, (await heldLines(held, showing)).join('\n'))
   }
   const by = person(call)
@@ -40,7 +40,7 @@ async function decide(place: Place, call: Call, allow: boolean): Promise<number>
     throw new Refusal(EXIT.conflict, text)
   }
   const always = call.is('always') ? await ruleFor(place, call, card, pending) : null
-  const folder = folderOf(place.home, card.root)
+  const folder = await folderOf(place, card.root)
   if (pending && !(await isMeant(call, pending, { allow, always, folder }))) {
     warn('Nothing was decided.')
     return EXIT.waits
@@ -86,7 +86,7 @@ type Always = { readonly setup: Setup; readonly rule: Rule }
 
 /** The rule `--always` would save. Refused before the decision if it would have no effect. */
 async function ruleFor(place: Place, call: Call, { root }: Card, pending: Pending | null): Promise<Always> {
-  const setup = await setupFor(place.home, workplaceOf(place, root), wishesOf(call))
+  const setup = await setupFor(place.home, await workplaceOf(place, root), wishesOf(call))
   const rule = pending && (await rememberable(setup, pending))
   if (rule) return { setup, rule }
   const why = 'This call is asked about each time, so a saved rule would have no effect. Approve it without --always.'

@@ -14,7 +14,7 @@ export function deleteOne(call: Call): Promise<number> {
   return inPlace(async (place) => {
     const card = await sessionOf(place, call.words[0] ?? '')
     const { session } = card
-    const folder = folderOf(place.home, session)
+    const folder = await folderOf(place, session)
     if (!(await isMeant(place, call, card))) {
       warn('Nothing was removed.')
       return EXIT.interrupted
@@ -42,8 +42,9 @@ async function isMeant(place: Place, call: Call, card: Card): Promise<boolean> {
   return /^y(es)?$/i.test((await ask('Remove it for good? [y/N] '))?.trim() ?? '')
 }
 
-async function lossOf({ home, store }: Place, card: Card): Promise<readonly string[]> {
+async function lossOf(place: Place, card: Card): Promise<readonly string[]> {
   const { session, root, at } = card
+  const { store } = place
   const family = session === root ? await store.list({ root, limit: FAMILY_MAX }) : [card]
   const events = family.reduce((sum, { seq }) => sum + seq, 0)
   const children = family.length > 1 ? `, with ${countOf(family.length - 1, 'subagent session')}` : ''
@@ -51,7 +52,7 @@ async function lossOf({ home, store }: Place, card: Card): Promise<readonly stri
   return [
     `Session   ${session}`,
     `State     ${stateOf(card)}${next}`,
-    `Folder    ${oneLine(folderOf(home, session) ?? 'not known', 400)}`,
+    `Folder    ${oneLine((await folderOf(place, session)) ?? 'not known', 400)}`,
     `Task      ${oneLine(await taskOf(store, session), 400)}`,
     `Events    ${events}${children}, the last one ${whenOf(at)}`,
   ]

@@ -1,7 +1,7 @@
 // `terret export`: a session as JSON lines, as a page to read, as one file that can be imported, or as a folder to look through.
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import type { Event } from '../../kernel/index.ts'
+import type { Card, Event, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { spoken } from '../present/text.ts'
 import { clean, safeJson } from '../present/clean.ts'
@@ -13,6 +13,7 @@ import { codeOf, isErrno } from '../state/plain-file.ts'
 import { printJson, printRaw, warn } from '../present/print.ts'
 import { isPlanned } from '../state/workflows.ts'
 import { CallLog } from '../../view/calls.ts'
+import { withoutFolder } from '../../view/folder.ts'
 import { summaryOf, workflowIn } from './inspect.ts'
 
 const FORMATS = ['jsonl', 'md', 'json', 'folder'] as const
@@ -43,7 +44,7 @@ async function exportText({ store }: Place, session: string, format: 'jsonl' | '
     const { exportSession } = await import('../../replay.ts')
     return `${safeJson(await exportSession(store, session))}\n`
   }
-  const events = await allEvents(store, session)
+  const events = withoutFolder(await allEvents(store, session))
   if (format === 'jsonl') return events.map((event) => `${safeJson(event)}\n`).join('')
   return pageOf(session, [...(await eventsBefore(store, events)), ...events])
 }
@@ -111,8 +112,8 @@ async function writeFolder({ store }: Place, session: string, folder: string): P
   ])
   // The folder is useful even if the session cannot be imported.
   const portable = await exportSession(store, session, { partial: true })
-  const events = await allEvents(store, session)
-  const card = await store.card(session)
+  const events = withoutFolder(await allEvents(store, session))
+  const card = await cardOf(store, session)
   const artifacts = Object.entries(portable.blobs).map(([hash, { media, data }]) => {
     return {
       hash,
@@ -137,6 +138,12 @@ async function writeFolder({ store }: Place, session: string, folder: string): P
     rmSync(folder, { recursive: true, force: true })
     throw error
   }
+}
+
+/** Without a path of this machine, as the log. */
+async function cardOf(store: Store, session: string): Promise<Card | null> {
+  const { folder: _, ...card } = (await store.card(session)) ?? { folder: null }
+  return 'session' in card ? card : null
 }
 
 function extensionOf(media: string): string {

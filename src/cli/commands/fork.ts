@@ -1,9 +1,8 @@
 // `terret fork`: a new session that goes on from an event of another, which stays unchanged. Open calls are asked about again.
-import { randomUUID } from 'node:crypto'
 import type { Call } from '../args.ts'
 import { aside } from '../state/without-driving.ts'
 import { EXIT } from '../exit.ts'
-import { folderOf, recordFolder } from '../state/folders.ts'
+import { folderOf, startIn } from '../state/folders.ts'
 import { allEvents, foldAll } from '../state/log.ts'
 import { inPlace, sessionOf, shortId } from '../state/place.ts'
 import { print, printJson, typed } from '../present/print.ts'
@@ -13,9 +12,11 @@ export function fork(call: Call): Promise<number> {
   const at = call.count('at')
   return inPlace(async (place) => {
     const { session, agent } = await sessionOf(place, call.words[0] ?? '')
-    const id = randomUUID()
-    recordFolder(place.home, { session: id, folder: folderOf(place.home, session) ?? place.folder })
-    await aside(place, (harness) => harness.session(session).fork({ id, ...(at === undefined ? {} : { at }) }), agent)
+    const folder = (await folderOf(place, session)) ?? place.folder
+    const upTo = at === undefined ? {} : { at }
+    const { id } = await startIn(place, folder, (as) => {
+      return aside(place, (harness) => harness.session(session).fork({ ...as, ...upTo }), agent)
+    })
     const again = foldAll(await allEvents(place.store, id)).run?.turn?.open.length ?? 0
     if (call.is('json')) printJson({ session: id, from: session, at: at ?? null, open: again })
     else if (again > 0)

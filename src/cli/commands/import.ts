@@ -14,15 +14,21 @@ export function importFrom(call: Call): Promise<number> {
   const value = read(file)
   const id = call.text('id')
   return inPlace(async (place) => {
-    const { importSession } = await import('../../replay.ts')
-    const card = await importSession(place.store, value, id === undefined ? {} : { id })
-    // After the import, so that a refused import leaves nothing.
-    recordFolder(place.home, { session: card.session, folder: place.folder })
-    const held = await heldIn(place.store, card.session)
+    const [{ importSession }, { environmentSecrets }] = await Promise.all([
+      import('../../replay.ts'),
+      import('../../index.ts'),
+    ])
+    // It works here from now on, whatever the file says.
+    const { home, folder, store } = place
+    const isSaid = !Object.values(environmentSecrets()).some((secret) => folder.includes(secret))
+    const where = isSaid ? { folder } : {}
+    const card = await importSession(store, value, { ...where, ...(id === undefined ? {} : { id }) })
+    if (!isSaid) recordFolder(home, { session: card.session, folder })
+    const held = await heldIn(store, card.session)
     if (call.is('json')) printJson(held ? { ...card, would: held } : card)
     else {
       print(`Imported ${card.session}: ${card.seq} events.`)
-      if (held) print((await heldLines(held, { folder: place.folder, ...seatOf(process.stdout) })).join('\n'))
+      if (held) print((await heldLines(held, { folder, ...seatOf(process.stdout) })).join('\n'))
     }
     return EXIT.ok
   })

@@ -23,7 +23,7 @@ export function inspect(call: Call): Promise<number> {
     const { session } = card
     const events = await allEvents(place.store, session)
     const pending = await pendingIn(place.store, card.root)
-    const folder = folderOf(place.home, session)
+    const folder = await folderOf(place, session)
     const summary = summaryOf(events)
     const decisions = [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
       return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by) }

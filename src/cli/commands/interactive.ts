@@ -58,7 +58,7 @@ type Holding = {
 }
 
 async function held(place: Place, card: Card | null, call: Call): Promise<number> {
-  const setup = await setupOf(place, card ? workplaceOf(place, card.session) : place.folder, noted(call))
+  const setup = await setupOf(place, card ? await workplaceOf(place, card.session) : place.folder, noted(call))
   const seat: Seat = { chat: null, terminal: null }
   const off = onSignals(seat)
   const undivert = divert(seat)

@@ -3,7 +3,7 @@ import type { Card, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { foldersOf, startedSessions } from '../state/folders.ts'
+import { cardsIn, notedFolders } from '../state/folders.ts'
 import { hasStore, readPlace, type Place, shortId } from '../state/place.ts'
 import { print, printJson, typed, warn } from '../present/print.ts'
 import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
@@ -18,7 +18,7 @@ export async function list(call: Call): Promise<number> {
   const all = call.is('all')
   if (!hasStore()) return none(call)
   return readPlace(async (place) => {
-    const found = all ? await everywhere(place, status, limit) : await inFolder(place, status, limit)
+    const found = all ? await everywhere(place, status, limit) : await inFolder(place, status)
     const { cards, count } = found
     if (cards.length === 0) {
       // Nothing has used the store yet: make sure it works before it counts as empty.
@@ -26,13 +26,13 @@ export async function list(call: Call): Promise<number> {
       return none(call)
     }
     const shown = await withTreeCost(place.store, cards.slice(0, limit))
-    const folders = all ? foldersOf(place.home, new Set(shown.map(({ session }) => session))) : null
+    const noted = all ? notedFolders(place.home) : NOT_NOTED
     for (const card of shown) {
-      const folder = folders ? (folders.get(card.session) ?? null) : place.folder
+      const folder = all ? (card.folder ?? noted.get(card.session) ?? null) : place.folder
       const task = await taskOf(place.store, card.session).catch(goneSince)
       if (task === null) continue
       if (call.is('json')) printJson({ ...card, folder, task })
-      else print(line(card, task, folders ? (folder ?? '?') : null))
+      else print(line(card, task, all ? (folder ?? '?') : null))
     }
     const left = shown.find(isQuarantined)
     if (!call.is('json') && left)
@@ -45,6 +45,7 @@ export async function list(call: Call): Promise<number> {
 }
 
 type Status = Card['status']
+const NOT_NOTED: ReadonlyMap<string, string> = new Map()
 type Found = { readonly cards: readonly Card[]; readonly count: number }
 
 function statusOf(call: Call): Status | undefined {
@@ -60,16 +61,10 @@ function none(call: Call): number {
   return EXIT.ok
 }
 
-/** In the order they were started. Only the shown ones are read. */
-async function inFolder({ home, folder, store }: Place, status: Status | undefined, limit: number): Promise<Found> {
-  const ids = [...new Set(startedSessions(home).flatMap((each) => (each.folder === folder ? [each.session] : [])))]
-  const cards: Card[] = []
-  for (const id of ids.toReversed()) {
-    if (cards.length === limit && status === undefined) break
-    const card = await store.card(id)
-    if (card && (status === undefined || card.status === status)) cards.push(card)
-  }
-  return { cards, count: status === undefined && cards.length === limit ? ids.length : cards.length }
+/** In the order they were started. */
+async function inFolder(place: Place, status: Status | undefined): Promise<Found> {
+  const cards = await cardsIn(place, { status })
+  return { cards, count: cards.length }
 }
 
 /** All sessions of the store, also those without a folder. One more than shown, to know whether there are more. */

@@ -2,7 +2,7 @@
 import type { Call } from '../args.ts'
 import { pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT } from '../exit.ts'
-import { folderOf, startedSessions } from '../state/folders.ts'
+import { folderOf, sessionsIn } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
 import { mayWait, pendingIn } from '../state/log.ts'
 import { hasStore, readPlace, type Place, sessionOf } from '../state/place.ts'
@@ -21,12 +21,12 @@ export async function pending(call: Call): Promise<number> {
     const seat = seatOf(process.stdout, call.is('whole'))
     for (const each of held) {
       if (call.is('json')) printJson(each)
-      else print((await heldLines(each, { folder: folderOf(place.home, each.session), ...seat })).join('\n'))
+      else print((await heldLines(each, { folder: await folderOf(place, each.session), ...seat })).join('\n'))
     }
     for (const each of found) {
       if (call.is('json')) printJson(each)
       else {
-        const folder = folderOf(place.home, each.path[0] ?? each.sessionId)
+        const folder = await folderOf(place, each.path[0] ?? each.sessionId)
         print([...(await pendingLines(each, { folder, ...seat })), wayLine(each)].join('\n'))
       }
     }
@@ -40,13 +40,11 @@ function nothing(call: Call): number {
 }
 
 /** The roots of all sessions that wait: of this folder, or of all. */
-async function waiting({ home, folder, store }: Place, all: boolean): Promise<readonly string[]> {
-  const here = all
-    ? null
-    : new Set(startedSessions(home).flatMap((each) => (each.folder === folder ? [each.session] : [])))
+async function waiting(place: Place, all: boolean): Promise<readonly string[]> {
+  const here = all ? null : await sessionsIn(place)
   const roots = new Set<string>()
   for (let after = ''; ; ) {
-    const cards = await store.list({ after, limit: PAGE })
+    const cards = await place.store.list({ after, limit: PAGE })
     for (const card of cards) if (mayWait(card) && (here === null || here.has(card.root))) roots.add(card.root)
     const last = cards.at(-1)
     if (last === undefined || cards.length < PAGE) return [...roots]

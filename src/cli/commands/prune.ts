@@ -3,7 +3,7 @@ import type { Card, Removal, Store } from '../../kernel/index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { startedSessions } from '../state/folders.ts'
+import { sessionsIn } from '../state/folders.ts'
 import { sweep, sweepLost } from '../state/leftovers.ts'
 import { hasStore, inPlace, type Place, shortId } from '../state/place.ts'
 import { ask, isAttended, print, printJson, warn } from '../present/print.ts'
@@ -58,12 +58,11 @@ export async function prune(call: Call): Promise<number> {
 }
 
 /** Of this folder, or all of the store. */
-async function familiesIn({ home, folder, store }: Place, all: boolean): Promise<readonly Family[]> {
-  const started = startedSessions(home).filter((each) => each.folder === folder)
-  const here = all ? null : new Set(started.map(({ session }) => session))
+async function familiesIn(place: Place, all: boolean): Promise<readonly Family[]> {
+  const here = all ? null : await sessionsIn(place)
   const families = new Map<string, Card[]>()
   for (let after = ''; ; ) {
-    const page = await store.list({ after, limit: PAGE })
+    const page = await place.store.list({ after, limit: PAGE })
     for (const card of page) {
       if (here !== null && !here.has(card.root)) continue
       const cards = families.get(card.root)

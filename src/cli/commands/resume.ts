@@ -22,7 +22,7 @@ export async function resumeSession(place: Place, card: Card, call: Call, messag
   const { session: id, status, agent } = card
   if (status === 'terminated')
     throw new Refusal(EXIT.conflict, `Session ${id} is closed. \`terret fork ${id}\` goes on from it.`)
-  const setup = await setupOf(place, workplaceOf(place, id), call, agent)
+  const setup = await setupOf(place, await workplaceOf(place, id), call, agent)
   const drive = async (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id)
     const { paused, held, run } = foldAll(await allEvents(place.store, id))

@@ -1,9 +1,8 @@
 // `terret run`: an agent on a task in this folder, in a new session or in one that goes on.
-import { randomUUID } from 'node:crypto'
 import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { recordFolder } from '../state/folders.ts'
+import { startIn } from '../state/folders.ts'
 import { inPlace, type Place, sessionOf, workplaceOf } from '../state/place.ts'
 import { type Ear, setupOf, withHarness, work } from '../state/work.ts'
 
@@ -19,16 +18,14 @@ export async function run(call: Call): Promise<number> {
 async function begin(place: Place, call: Call, task: string): Promise<number> {
   const setup = await setupOf(place, place.folder, call)
   return withHarness(place, setup, call, async (harness, ear) => {
-    const id = randomUUID()
-    recordFolder(place.home, { session: id, folder: place.folder })
-    const session = await harness.open({ id })
+    const session = await startIn(place, place.folder, (as) => harness.open(as))
     return work(call, { harness, setup, session, ear }, (deltas) => session.stream(task, { deltas }))
   })
 }
 
 async function goOn(place: Place, call: Call, task: string): Promise<number> {
   const { session: id, agent } = await sessionOf(place, call.text('session') ?? 'latest')
-  const setup = await setupOf(place, workplaceOf(place, id), call, agent)
+  const setup = await setupOf(place, await workplaceOf(place, id), call, agent)
   const drive = (harness: Harness, ear: Ear): Promise<number> => {
     const session = harness.session(id)
     return work(call, { harness, setup, session, ear, agent }, (deltas) => session.stream(task, { deltas }))

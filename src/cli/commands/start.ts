@@ -1,12 +1,11 @@
 // `terret start`: the report workflow on a topic, over a folder of documents, in a new session. Before the file is written it asks, or
 // prints how to decide. It is meant to stop there, so waiting is not a failure.
-import { randomUUID } from 'node:crypto'
 import { isAbsolute, relative, resolve } from 'node:path'
 import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { recordFolder } from '../state/folders.ts'
+import { startIn } from '../state/folders.ts'
 import { realFolder } from '../state/home.ts'
 import { inPlace, type Place, shortId } from '../state/place.ts'
 import { warn } from '../present/print.ts'
@@ -36,10 +35,8 @@ async function begin(place: Place, call: Call, { topic, documents, out }: Input)
   const { folder } = place
   const input = { topic, documents: within(folder, documents), out: within(folder, out) }
   const drive = async (harness: Harness): Promise<number> => {
-    const id = randomUUID()
-    recordFolder(place.home, { session: id, folder })
-    const session = await harness.open({ id, agent })
-    if (!call.is('quiet') && !call.is('json')) warn(`Report ${shortId(id)}: ${oneLine(topic, 200)}`)
+    const session = await startIn(place, folder, (as) => harness.open({ ...as, agent }))
+    if (!call.is('quiet') && !call.is('json')) warn(`Report ${shortId(session.id)}: ${oneLine(topic, 200)}`)
     return work(call, { harness, setup, session, agent }, (deltas) => session.stream(JSON.stringify(input), { deltas }))
   }
   const code = await withHarness(place, setup, call, drive, agent)

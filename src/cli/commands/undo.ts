@@ -17,7 +17,7 @@ export const SAID = {
 export function undo(call: Call): Promise<number> {
   return inPlace(async (place) => {
     const { session, agent } = await sessionOf(place, call.words[0] ?? '')
-    const folder = workplaceOf(place, session)
+    const folder = await workplaceOf(place, session)
     const tools = await fileToolsOf(folder)
     const { Harness, offline } = await import('../../index.ts')
     const workflow = workflowOf(agent)

@@ -9,7 +9,7 @@ import { setupOf, withHarness } from '../state/work.ts'
 export function wake(call: Call): Promise<number> {
   return inPlace(async (place) => {
     const { session, agent } = await sessionOf(place, call.words[0] ?? '')
-    const setup = await setupOf(place, workplaceOf(place, session), call, agent)
+    const setup = await setupOf(place, await workplaceOf(place, session), call, agent)
     const look = async (harness: Harness): Promise<number> => {
       const looked = await harness.wake(session)
       if (call.is('json')) printJson({ session, ...looked })

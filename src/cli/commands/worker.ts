@@ -123,8 +123,8 @@ class Crews {
   }
 
   /** The setup of its folder limits a session. */
-  #crewOf(session: string, agent: string): Promise<Crew> {
-    const folder = workplaceOf(this.#place, session)
+  async #crewOf(session: string, agent: string): Promise<Crew> {
+    const folder = await workplaceOf(this.#place, session)
     const name = `${workflowOf(agent) ?? ''} ${folder}`
     const known = this.#crews.get(name)
     if (known) return known

@@ -1,10 +1,13 @@
-// The folder each session was started in: one line per session, in a file beside the database. The line is written before the session,
-// so every session has one; a line without a session is harmless. The database stays the truth: `list --all` also shows sessions
-// without a line.
+// In which folder a session works. Its card says it. Of sessions from before cards did, and of those whose path holds a secret, it is in
+// a side file beside the database, one line per session; a line without a session is harmless.
+import { randomUUID } from 'node:crypto'
 import { appendFileSync, closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import type { Card, Store } from '../../kernel/index.ts'
 import type { Home } from './home.ts'
 import { codeOf, isErrno } from './plain-file.ts'
 import { EXIT, Refusal } from '../exit.ts'
+
+type Kept = { readonly home: Home; readonly store: Store }
 
 export type Started = { readonly session: string; readonly folder: string }
 
@@ -64,17 +67,46 @@ function startedIn(line: string): readonly Started[] {
   }
 }
 
-/** The folders of these sessions. */
-export function foldersOf({ folders }: Home, sessions: ReadonlySet<string>): ReadonlyMap<string, string> {
-  const lines = fileText(folders).split('\n')
-  // The id is between the third and fourth quote, unless it contains quotes. Only wanted lines are parsed.
-  const odd = [...sessions].some((session) => JSON.stringify(session) !== `"${session}"`)
-  const known = lines.filter((line) => odd || sessions.has(line.split('"', 4)[3] ?? '')).flatMap(startedIn)
-  return new Map(known.map(({ session, folder }) => [session, folder]))
+/** Starts a session that works in this folder. A path that holds a secret is not in the log: it is kept in the side file. */
+export async function startIn<T>(
+  { home, store }: Kept,
+  folder: string,
+  start: (as: { readonly id: string; readonly folder: string }) => Promise<T>,
+): Promise<T> {
+  const id = randomUUID()
+  const started = await start({ id, folder })
+  if ((await store.card(id))?.folder === undefined) recordFolder(home, { session: id, folder })
+  return started
+}
+
+/** The sessions of this folder, the last that was started first. Those of the side file are from before the others. */
+export async function cardsIn(
+  { home, folder, store }: Kept & { readonly folder: string },
+  { status, limit = Number.MAX_SAFE_INTEGER }: Wanted = {},
+): Promise<readonly Card[]> {
+  const cards = [...(await store.list({ folder, newest: 'made', limit, ...(status ? { status } : {}) }))]
+  for (const [session, where] of [...notedFolders(home)].reverse()) {
+    if (cards.length >= limit) break
+    const card = where === folder ? await store.card(session) : null
+    if (card && card.folder === undefined && (status ?? card.status) === card.status) cards.push(card)
+  }
+  return cards
+}
+
+/** By session: what the side file says. Its last line counts. */
+export function notedFolders(home: Pick<Home, 'folders'>): ReadonlyMap<string, string> {
+  return new Map(startedSessions(home).map(({ session, folder }) => [session, folder]))
+}
+
+type Wanted = { readonly status?: Card['status'] | undefined; readonly limit?: number }
+
+export async function sessionsIn(place: Kept & { readonly folder: string }): Promise<ReadonlySet<string>> {
+  return new Set((await cardsIn(place)).map(({ session }) => session))
 }
 
 /** A child works in the folder of its root session. */
-export function folderOf(home: Home, session: string): string | null {
+export async function folderOf({ home, store }: Kept, session: string): Promise<string | null> {
   const [root = session] = session.split('~')
-  return startedSessions(home).findLast((each) => each.session === root)?.folder ?? null
+  const { folder } = (await store.card(root)) ?? {}
+  return folder ?? notedFolders(home).get(root) ?? null
 }

@@ -4,7 +4,7 @@ import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Removal, Store } from '../../kernel/index.ts'
 import { clean } from '../present/clean.ts'
-import { forgetFolders, startedSessions } from './folders.ts'
+import { forgetFolders } from './folders.ts'
 import type { Home } from './home.ts'
 import { runtimeDir } from './memory.ts'
 import { codeOf } from './plain-file.ts'
@@ -13,27 +13,21 @@ import { warn } from '../present/print.ts'
 /** A file that cannot be removed is a warning: the session itself is gone. */
 export async function sweep(home: Home, removed: readonly Removal[]): Promise<void> {
   if (removed.length === 0) return
-  // Lines last: while a line exists, the next prune looks for the rest.
   await sweepRuntimeFiles(home, removed)
   await sweepTraces(home, removed)
   tried(home.folders, () => forgetFolders(home, new Set(removed.map(({ session }) => session))))
 }
 
-/** Removed sessions whose other files are still there, as after a crash. */
+/** What the last removals left of other files, as after a crash. */
 export async function sweepLost(home: Home, store: Store): Promise<void> {
   const removals = await store.removals(LOST_MAX)
-  const removed = new Set(removals.map(({ session }) => session))
-  const lost = new Set<string>()
-  for (const { session } of removed.size > 0 ? startedSessions(home) : [])
-    if (removed.has(session) && (await store.card(session)) === null) lost.add(session)
-  // Only root sessions have a line. The ids of children begin with their root's id.
-  await sweep(
-    home,
-    removals.filter(({ session }) => lost.has(session.split('~')[0] ?? '')),
-  )
+  const lost: Removal[] = []
+  for (const removal of removals) if ((await store.card(removal.session)) === null) lost.push(removal)
+  await sweep(home, lost)
 }
 
-const LOST_MAX = 100_000
+/** Each event of each may have a trace. */
+const LOST_MAX = 10_000
 
 async function sweepRuntimeFiles(home: Home, removed: readonly Removal[]): Promise<void> {
   const dir = runtimeDir(home)

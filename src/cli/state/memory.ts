@@ -6,7 +6,7 @@ import type { HarnessOptions, Store } from '../../index.ts'
 import type { Memory } from '../../memory/index.ts'
 import { clean, visible } from '../present/clean.ts'
 import { endOf } from '../exit.ts'
-import { startedSessions } from './folders.ts'
+import { sessionsIn } from './folders.ts'
 import type { Home } from './home.ts'
 import { readPlain } from './plain-file.ts'
 import { warn } from '../present/print.ts'
@@ -30,8 +30,7 @@ export function runtimeDir({ folder }: Home): string {
 export async function memoryOf(home: Home, folder: string, store: Store): Promise<Remembered> {
   const { openMemory } = await import('../../memory/index.ts')
   const own = placeOf(home, folder)
-  const sessions = (): readonly string[] =>
-    startedSessions(home).flatMap((each) => (each.folder === folder ? [each.session] : []))
+  const sessions = async (): Promise<readonly string[]> => [...(await sessionsIn({ home, folder, store }))].reverse()
   const memory = openMemory({ file: join(own, 'learnings.db'), store, sessions, report: (line) => warn(clean(line)) })
   return { memory, promoted: promotedIn(home, folder) }
 }

@@ -4,7 +4,7 @@ import type { Card, Store } from '../../kernel/index.ts'
 import type { SqliteFile } from '../../stores/sqlite/sqlite.ts'
 import { clean } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { folderOf, startedSessions } from './folders.ts'
+import { cardsIn, folderOf } from './folders.ts'
 import { type Home, homeOf, makeHome, realFolder, unusable } from './home.ts'
 import { isErrno } from './plain-file.ts'
 import { warn } from '../present/print.ts'
@@ -97,17 +97,15 @@ async function beginningWith(store: Store, start: string): Promise<readonly Card
 }
 
 /** The session of this folder that was started last. */
-async function latestOf({ home, folder, store }: Place): Promise<Card> {
-  for (const started of startedSessions(home).toReversed()) {
-    const card = started.folder === folder ? await store.card(started.session) : null
-    if (card) return card
-  }
+async function latestOf(place: Place): Promise<Card> {
+  const [card] = await cardsIn(place, { limit: 1 })
+  if (card) return card
   throw new Refusal(EXIT.missing, 'There is no session of this folder yet. `terret run TASK` starts one.')
 }
 
 /** The folder a session works in: where it was started. */
-export function workplaceOf({ home }: Place, session: string): string {
-  const folder = folderOf(home, session)
+export async function workplaceOf(place: Place, session: string): Promise<string> {
+  const folder = await folderOf(place, session)
   if (folder === null)
     throw new Refusal(
       EXIT.config,
