@@ -4,7 +4,7 @@ import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { cardsIn, notedFolders } from '../state/folders.ts'
-import { hasStore, readPlace, type Place, shortId } from '../state/place.ts'
+import { hasStore, readPlace, shortId } from '../state/place.ts'
 import { print, printJson, typed, warn } from '../present/print.ts'
 import { type TreeCard, withTreeCost } from '../../stores/plan/tree-cost.ts'
 import { taskText } from '../state/workflows.ts'
@@ -18,8 +18,9 @@ export async function list(call: Call): Promise<number> {
   const all = call.is('all')
   if (!hasStore()) return none(call)
   return readPlace(async (place) => {
-    const found = all ? await everywhere(place, status, limit) : await inFolder(place, status)
-    const { cards, count } = found
+    // One more than shown, to know whether there are more.
+    const wanted = { limit: limit + 1, ...(status ? { status } : {}) }
+    const cards = all ? await place.store.list({ newest: true, ...wanted }) : await cardsIn(place, wanted)
     if (cards.length === 0) {
       // Nothing has used the store yet: make sure it works before it counts as empty.
       await place.store.list({ limit: 1 })
@@ -39,14 +40,13 @@ export async function list(call: Call): Promise<number> {
       warn(
         `No worker tries ${shortId(left.session)} any more: \`terret inspect ${shortId(left.session)}\` says why, and how to go on.`,
       )
-    if (!call.is('json') && count > limit) warn(`… and ${all ? '' : `${count - limit} `}more: --limit N shows them.`)
+    if (!call.is('json') && cards.length > limit) warn('… and more: --limit N shows them.')
     return EXIT.ok
   })
 }
 
 type Status = Card['status']
 const NOT_NOTED: ReadonlyMap<string, string> = new Map()
-type Found = { readonly cards: readonly Card[]; readonly count: number }
 
 function statusOf(call: Call): Status | undefined {
   const given = call.text('status')
@@ -59,18 +59,6 @@ function none(call: Call): number {
   if (!call.is('json'))
     warn('No sessions here yet. `terret run TASK` starts one; `terret list --all` looks everywhere.')
   return EXIT.ok
-}
-
-/** In the order they were started. */
-async function inFolder(place: Place, status: Status | undefined): Promise<Found> {
-  const cards = await cardsIn(place, { status })
-  return { cards, count: cards.length }
-}
-
-/** All sessions of the store, also those without a folder. One more than shown, to know whether there are more. */
-async function everywhere({ store }: Place, status: Status | undefined, limit: number): Promise<Found> {
-  const cards = await store.list({ newest: true, limit: limit + 1, ...(status ? { status } : {}) })
-  return { cards, count: cards.length }
 }
 
 /** It was removed after its card was read. */
