@@ -14,7 +14,7 @@ const PARKED = 10_000
 const WIDTH = 200
 
 /** What is reachable now. Twice: what a first collection frees may hold what only a second one finds. */
-export function liveBytes(): number {
+function liveBytes(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   collect()
@@ -23,7 +23,7 @@ export function liveBytes(): number {
 }
 
 /** All sessions wait for one another in their last turn, so all are open when their memory is measured. */
-export class Barrier {
+class Barrier {
   bytes = 0
   #here = 0
   #open = (): void => {}
@@ -42,7 +42,7 @@ export class Barrier {
 }
 
 /** All sessions, from nothing to their end. What the collections at the barrier take is not counted as theirs. */
-async function measured(all: (barrier: Barrier | null) => Promise<void>): Promise<Sample> {
+export async function measured(all: (barrier: Barrier | null) => Promise<void>): Promise<Sample> {
   const begun = cpuMs()
   await all(null)
   const perSecond = (SESSIONS * (TURNS + 1)) / ((cpuMs() - begun) / 1_000)

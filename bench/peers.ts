@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { CALLS, turn } from './fanout.ts'
 import { type Case, cpuMs, type Family, type Figure, type Median } from './family.ts'
 import { harness as loopCase, Marks, TURNS } from './loop.ts'
-import { Barrier, harness as manyCase, liveBytes, SESSIONS, TURNS as FEW } from './many.ts'
+import { harness as manyCase, measured, SESSIONS, TURNS as FEW } from './many.ts'
 import { argsOf, resultOf } from './turn.ts'
 
 /** The versions of the proof that the goals come from; newer ones of pi need Node 22. */
@@ -127,19 +127,12 @@ const piWide: Case = async (folder) => {
 
 const piMany: Case = async (folder) => {
   const agentOf = await piOf(folder)
-  const all = async (barrier: Barrier | null): Promise<void> => {
+  return measured(async (barrier) => {
     const agents = Array.from({ length: SESSIONS }, () =>
       agentOf((n) => (n < FEW ? [argsOf(n)] : (barrier?.arrive().then(() => null) ?? null))),
     )
     await Promise.all(agents.map((agent) => agent.prompt('go')))
-  }
-  const begun = cpuMs()
-  await all(null)
-  const perSecond = (SESSIONS * (FEW + 1)) / ((cpuMs() - begun) / 1_000)
-  const before = liveBytes()
-  const barrier = new Barrier()
-  await all(barrier)
-  return { perSecond, heap: (barrier.bytes - before) / SESSIONS / 1_024 }
+  })
 }
 
 const wide: Case = async () => ({ us: await turn() })

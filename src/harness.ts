@@ -18,6 +18,7 @@ import {
   optionsOf,
   orNull,
   record,
+  shown,
   ms,
   oneOf,
   tableOf,
@@ -131,7 +132,8 @@ const checkFilter = optionsOf<Partial<CardFilter>>('list', {
   root: text,
   folder: text,
   after: text,
-  newest: (value, name, of) => (value === 'made' ? null : flag(value, name, of)),
+  newest: (value) =>
+    value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
   limit: count(),
 })
 const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })

@@ -2,6 +2,7 @@
 // `session.created` has them, and what a model is told of them. The files lie beside the log, by hash.
 import { isAbsolute } from 'node:path'
 import type { BlobRef, Frozen } from '../kernel/content.ts'
+import { shortened } from '../view/text.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Store } from '../ports/store.ts'
 import { type Checks, listOf, needed, text, within } from '../options.ts'
@@ -67,7 +68,10 @@ export function folderIn(folder: string | undefined): Pick<Origin, 'folder'> {
   // Half a character would come back from a file as another one.
   const odd = !isAbsolute(folder) || /[\0\p{Cs}]/u.test(folder)
   if (!odd && folder.length <= FOLDER_CHARS_MAX) return { folder }
-  throw new Fault('invalid_input', `A folder is a full path of at most ${FOLDER_CHARS_MAX} characters.`)
+  throw new Fault(
+    'invalid_input',
+    `${JSON.stringify(shortened(folder, 64))} is no folder to work in. Give its full path, of at most ${FOLDER_CHARS_MAX} characters.`,
+  )
 }
 
 function checkName(what: string, name: unknown): void {

@@ -1,4 +1,4 @@
-// A log without the folder its session works in: a path of one machine says nothing on another, and is nobody's business there.
+// Leaves the folder of a session out of its log, for exports: a path of one machine means nothing on another, and may tell too much.
 import type { Event } from '../kernel/event.ts'
 
 export function withoutFolder(events: readonly Event[]): readonly Event[] {

@@ -58,8 +58,8 @@ export function childrenRider(cache: SessionCache, store: Store, known: Agents):
 }
 
 /**
- * A child with nothing to do may owe its parent a word all the same. It is in the commit that gives the session back: after that
- * no worker looks at it any more.
+ * A child with nothing to do may still have to answer its parent. That answer goes into the commit that gives the session back,
+ * because no worker looks at the session after it.
  */
 async function indebted(cache: SessionCache, store: Store, plan: CommitPlan): Promise<CommitPlan> {
   const { events, write, decision, woken } = plan

@@ -299,9 +299,9 @@ const ARGS = ['--dev-bind', '/', '/', '--proc', '/proc', '--unshare-pid', '--as-
 let found: Promise<readonly string[] | null> | null = null
 
 /**
- * What stands before a command; null where there is no such place, as in many containers. Tried once per process. Only for root:
- * others need a user namespace for it, in which files of root seem to be nobody's and no program gets more rights than it has, so
- * that ssh, sudo and rootless containers fail.
+ * The words that start a command in a PID namespace; null where that is not allowed, as in many containers. Tried once per process.
+ * Only for root: other users would need a user namespace too, in which root's files have no known owner and no program gains rights,
+ * so that ssh, sudo and rootless containers fail.
  */
 export function pidNamespace(clock: Clock): Promise<readonly string[] | null> {
   found ??= tried(clock)

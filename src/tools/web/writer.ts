@@ -38,7 +38,7 @@ const INLINE: ReadonlyMap<string, string> = new Map([
 ])
 const HIDING_STYLE =
   /display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d]*[1-9])/i
-/** Characters that Markdown would read as markup: anywhere, or only at the beginning of a line. `_` within a word is plain text. */
+/** Markdown's own characters: those that count anywhere, and those that count only where a line begins. `_` within a word is plain. */
 const MARKS = /[\\*`[\]]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu
 const MARKS_AT_START = /^(?:[->]|\+(?= )|=+|#{1,6}(?= )|~~~)/
 const NUMBER_AT_START = /^(\d+)(?=\. )/

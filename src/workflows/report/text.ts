@@ -170,7 +170,7 @@ export function termsIn(text: string): readonly string[] {
   return [...new Set(words.filter((word) => (word.length > 1 || WIDE.test(word)) && !STOP.has(word)))]
 }
 
-/** The stems of all words of a text. In scripts without spaces, all characters of a word. */
+/** The stem of each word of a text. Where a script has no spaces, each character counts as a word. */
 export function stemsIn(text: string): ReadonlySet<string> {
   const words = wordsOf(text)
   if (!WIDE.test(text)) return new Set(words.map(stemOf))
@@ -186,7 +186,7 @@ function segmentsOf(run: string): readonly string[] {
   return Array.from(new Intl.Segmenter('zh', { granularity: 'word' }).segment(run), ({ segment }) => segment)
 }
 
-/** The stem of a word. Rough: it only has to find sentences. */
+/** A rough stem of a word: good enough to find sentences about the same thing. */
 function stemOf(word: string): string {
   const singular = word
     .replace(/ies$/, 'y')
