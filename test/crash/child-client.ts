@@ -98,8 +98,8 @@ async function attend({ session }: Card): Promise<void> {
       await append(session, { type: 'user.custom_tool_result', id: newId(), call, ok: true, content }, 'answer')
     }
   }
-  // Nothing to serve and a run open: it is paused, and a message lets it go on.
-  if (!served && book.session.run) await send(session, 'next', { turns: [] })
+  // Nothing to serve: it is paused, in a run or before one began (B-KERNEL-13), and a message lets it go on.
+  if (!served) await send(session, 'next', { turns: [] })
 }
 
 async function decide(session: string, call: string, digest: string): Promise<void> {
