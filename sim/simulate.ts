@@ -249,6 +249,11 @@ class Simulation {
       code: 'sim',
       redactor: new Redactor({}),
       watchdog: null,
+      model: () => {
+        throw new Error('no simulated run chooses its model')
+      },
+      schemas: new Map(),
+      context: null,
       hooks,
       breaker: this.#cast.breaker ? {} : (false as const),
       observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),

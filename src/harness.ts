@@ -6,9 +6,11 @@ import type { Card, CardFilter, Removal, Status, Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
 import { isPriced } from './models/http/hosted.ts'
+import { resolveModel } from './models/resolve.ts'
 import {
   callable,
   type Check,
+  type Checks,
   clockCheck,
   count,
   filled,
@@ -25,7 +27,14 @@ import {
   text,
   within,
 } from './options.ts'
-import { AGENT, AGENT_OPTIONS, type AgentOptions, agentsOf, type SubagentOptions } from './sessions/agent.ts'
+import {
+  AGENT,
+  AGENT_OPTIONS,
+  type AgentOptions,
+  agentsOf,
+  modelCheck,
+  type SubagentOptions,
+} from './sessions/agent.ts'
 import { type BreakerOptions, Guard } from './riders/guard/guard.ts'
 import { type Hook, Hooks } from './riders/hooks/hooks.ts'
 import type { Input } from './sessions/input.ts'
@@ -33,7 +42,7 @@ import { LocalLive } from './live/live.ts'
 import { SocketLive } from './live/socket.ts'
 import { Observer, type RunTracer } from './riders/hooks/observer.ts'
 import { systemClock, systemRandom } from './engine/platform.ts'
-import { ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
+import { descriptionIn, ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
 import type { Beginning } from './engine/owner.ts'
 import type { Worked, WorkOptions } from './engine/due-loop.ts'
 import { type Budget, BUDGETS } from './riders/money/spending-limits.ts'
@@ -41,9 +50,10 @@ import { environmentSecrets, Redactor, SECRET_CHARS_MIN, type Secrets } from './
 import type { Result } from './sessions/result.ts'
 import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
-import type { Agent, Services } from './engine/wiring.ts'
+import type { Agent, MakeContext, Services } from './engine/wiring.ts'
 import { RUN_OPTIONS, type RunOptions, STREAM_OPTIONS, type StreamOptions } from './sessions/verb-options.ts'
-import type { AgentChoice, OpenOptions, RemoveOptions, RunStream, Session, Sessions } from './sessions/verbs.ts'
+import type { BeginOptions, OpenOptions, RemoveOptions, RunStream, Session, Sessions } from './sessions/verbs.ts'
+import { labelsCheck } from './sessions/metadata.ts'
 import { checkSession, SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
 import { memory } from './stores/memory/memory.ts'
@@ -70,6 +80,13 @@ export type HarnessOptions = AgentOptions & {
   readonly graphs?: readonly Graph[]
   /** Your own code around runs and calls, in this order. */
   readonly hooks?: readonly Hook[]
+  /** Models that a run may choose by these names, beside those that are named `provider:model`. */
+  readonly models?: Readonly<Record<string, Model | string>>
+  /**
+   * Builds what tools get as `deps`: clients, connections, whose session it is. Once for each time that a worker drives a session,
+   * and before its first call there. What has `close` or `Symbol.asyncDispose` is closed when the worker leaves the session.
+   */
+  readonly context?: MakeContext
   /** A hook that throws ends its run. Without it, it is reported and the run goes on. */
   readonly strictHooks?: boolean
   /** When a run that gets nowhere is nudged and halted. `false`: never. */
@@ -113,6 +130,8 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   subagents: (value, name, of) => (value === true ? null : tableOf(() => null)(value, name, of)),
   graphs: listOf(graphCheck),
   hooks: listOf(() => null),
+  models: tableOf(modelCheck),
+  context: callable,
   strictHooks: flag,
   breaker: (value, name, of) => (value === false ? null : record(value, name, of)),
   tracing: callable,
@@ -124,13 +143,15 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   random: having('give one with id() and fraction()', 'id', 'fraction'),
 })
 const checkOpen = optionsOf<OpenOptions>('open', { ...ORIGIN_OPTIONS, agent: filled, id: text })
-const checkRun = optionsOf<RunOptions & AgentChoice>('run', { ...RUN_OPTIONS, agent: filled })
-const checkStream = optionsOf<StreamOptions & AgentChoice>('stream', { ...STREAM_OPTIONS, agent: filled })
+const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
+const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN })
+const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN })
 
 const checkFilter = optionsOf<Partial<CardFilter>>('list', {
   status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
   root: text,
   folder: text,
+  where: labelsCheck,
   after: text,
   newest: (value) =>
     value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
@@ -161,7 +182,8 @@ export class Harness implements Sessions {
     const hooks = hooksOf({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
-    const keys = [...agents.values()].map(({ model }) => keysOf(model))
+    const given = Object.values(options.models ?? {}).filter((model) => typeof model !== 'string')
+    const keys = [...[...agents.values()].map(({ model }) => model), ...given].map(keysOf)
     this.#services = {
       watchdog: options.watchdogMs === undefined ? null : new Watchdog(options.watchdogMs),
       store,
@@ -174,6 +196,9 @@ export class Harness implements Sessions {
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
       observer: hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null,
+      model: modelsBy(options.models ?? {}),
+      schemas: new Map(),
+      context: options.context ?? null,
     }
     const alarm = options.clock ?? idleClock
     this.#worker = new Worker(this.#services, {
@@ -186,17 +211,18 @@ export class Harness implements Sessions {
 
   async open(options: OpenOptions = {}): Promise<Session> {
     checkOpen(options)
-    const { id = this.#services.random.id(), agent = AGENT } = options
+    const { id = this.#services.random.id() } = options
     const handle = this.#session(id)
     const { origin, blobs } = originOf(options)
-    await handle.create({ ...this.#beginning(agent), ...origin, blobs })
+    await handle.create({ ...this.#beginning(options), ...origin, blobs })
     return handle
   }
 
   /** In the environment of the harness, unless another is given. */
-  #beginning(agent: string = AGENT): Beginning {
+  #beginning({ agent = AGENT, labels }: BeginOptions): Beginning {
     const { environment } = this.#services.agent(agent)
-    return environment === null ? { agent } : { agent, environment }
+    const begun = environment === null ? { agent } : { agent, environment }
+    return labels ? { ...begun, ...descriptionIn({ labels }) } : begun
   }
 
   session(id: string): Session {
@@ -209,16 +235,16 @@ export class Harness implements Sessions {
     return new SessionHandle(id, this.#services, this.#worker)
   }
 
-  async run(input: Input, options: RunOptions & AgentChoice = {}): Promise<Result> {
+  async run(input: Input, options: RunOptions & BeginOptions = {}): Promise<Result> {
     checkRun(options)
     const session = this.#session(this.#services.random.id())
-    return session.begin(this.#beginning(options.agent), input, options)
+    return session.begin(this.#beginning(options), input, options)
   }
 
-  stream(input: Input, options: StreamOptions & AgentChoice = {}): RunStream {
+  stream(input: Input, options: StreamOptions & BeginOptions = {}): RunStream {
     checkStream(options)
     const session = this.#session(this.#services.random.id())
-    return session.streamFrom(options, () => session.createWith(this.#beginning(options.agent), input, options))
+    return session.streamFrom(options, () => session.createWith(this.#beginning(options), input, options))
   }
 
   async list(filter: Partial<CardFilter> = {}): Promise<readonly TreeCard[]> {
@@ -332,6 +358,16 @@ function reporter(tell: (where: string, error: unknown) => void): (where: string
 function warn(where: string, error: unknown): void {
   const text = error instanceof Error ? error.message || error.name : String(error)
   process.emitWarning(`${where}: ${text}`, 'TerretWarning')
+}
+
+/** Each is made once, when a run first chooses it. */
+function modelsBy(named: Readonly<Record<string, Model | string>>): (name: string) => Model {
+  const known = new Map<string, Model>()
+  return (name) => {
+    const model = known.get(name) ?? resolveModel(Object.hasOwn(named, name) ? (named[name] as Model | string) : name)
+    known.set(name, model)
+    return model
+  }
 }
 
 /** A key that was handed over in code is a secret like one of the environment. */

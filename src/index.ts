@@ -1,6 +1,6 @@
 // The public names of terret, and nothing else.
 export { Harness, type HarnessOptions } from './harness.ts'
-export type { BlobRef, EffectClass, Json, Limits, Outcome, Part, Usage } from './kernel/content.ts'
+export type { BlobRef, EffectClass, Json, Labels, Limits, Metadata, Outcome, Part, Usage } from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, type Failure, type FailureKind, Fault, type FaultCode } from './kernel/failure.ts'
 export type { Delta, Model, ModelFailure, Reply, Request } from './ports/model.ts'
@@ -28,6 +28,7 @@ export { DueLoop, type DueLoopOptions, type LookResult, type Worked, type WorkOp
 export type { Looked, WorkerOptions } from './engine/worker.ts'
 export type {
   AgentChoice,
+  BeginOptions,
   OpenOptions,
   RemoveOptions,
   RunStream,
@@ -37,7 +38,7 @@ export type {
   Sessions,
 } from './sessions/verbs.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'
-export type { Command, SendOptions } from './sessions/command.ts'
+export type { Command, RunChoices, SendOptions } from './sessions/command.ts'
 export type { Answer, ForkOptions, RunOptions, StreamOptions } from './sessions/verb-options.ts'
 export type { TreeCard } from './stores/plan/tree-cost.ts'
 export { memory, type MemoryOptions } from './stores/memory/memory.ts'

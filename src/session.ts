@@ -1,23 +1,30 @@
 // The verbs of a session in this process. What each promises is said in sessions/verbs.ts; callers know no more than that.
 import type { CallKey } from './kernel/content.ts'
-import { eventId, type InboxBody } from './kernel/event.ts'
+import { type Description, eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
 import type { Call } from './kernel/ledger.ts'
 import type { Page, Receipt } from './ports/store.ts'
 import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
-import { type Command, commandsOf, interruptOf, messageOf, type Said, type SendOptions } from './sessions/command.ts'
+import {
+  type Command,
+  commandsOf,
+  interruptOf,
+  type MessageBody,
+  messageOf,
+  type Said,
+  type SendOptions,
+} from './sessions/command.ts'
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
-import { headOf, heldText, pendingOf } from './riders/children/tree.ts'
+import { headOf, heldText } from './riders/children/tree.ts'
 import { Feed } from './sessions/stream.ts'
 import { sentBefore } from './sessions/log-follower.ts'
-import { BUDGET, isBroke, isStopped } from './view/calls.ts'
+import { BUDGET, isStopped } from './view/calls.ts'
 import { readTranscript } from './view/history.ts'
 import type { Input } from './sessions/input.ts'
-import { folderIn, readOrigin } from './sessions/origin.ts'
+import { given } from './options.ts'
+import { descriptionIn, readOrigin } from './sessions/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
-import { rootAgentOf } from './riders/children/tree.ts'
-import { raiseOf, wasRaised } from './riders/money/spending-limits.ts'
 import { attended, follow, type Followed, type Place, whenBegun } from './sessions/await-run.ts'
 import { orThrow, type Result } from './sessions/result.ts'
 import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts'
@@ -36,12 +43,17 @@ import type { RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.
 import type { Reader, Worker } from './engine/worker.ts'
 import type { Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
+import type { StandardSchema } from './tools/core/json-schema.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
 
 /** A caller that says how patient it is also waits that long for the result. */
-function followedBy({ raw = false, patienceMs }: RunOptions): Pick<Followed, 'raw' | 'patient'> {
-  return { raw, patient: patienceMs !== undefined }
+function followedBy({ raw = false, patienceMs, output }: RunOptions): Pick<Followed, 'raw' | 'patient' | 'schema'> {
+  const schema = output && '~standard' in output.schema ? { schema: output.schema as StandardSchema } : {}
+  return { raw, patient: patienceMs !== undefined, ...schema }
 }
+
+/** Schemas of callers whose runs no worker here has taken up: the oldest is known elsewhere as JSON Schema only. */
+const SCHEMAS_KEPT = 1_000
 
 /** How many messages may wait in one session. */
 const INPUTS_MAX = 1_000
@@ -64,8 +76,13 @@ export class SessionHandle implements Verbs {
 
   async send(input: Input, options: SendOptions = {}): Promise<SentReceipt> {
     checkSend(options)
+    const { signal } = options
     const receipt = await this.#enter(input, options)
-    this.#kick()
+    if (!signal) this.#kick()
+    else {
+      const followed = { input: receipt.seq, after: receipt.seq - 1 }
+      attended(this.#worker, (reader) => this.#heed(reader, followed, signal)).catch(() => {})
+    }
     return receipt
   }
 
@@ -82,7 +99,9 @@ export class SessionHandle implements Verbs {
 
   /** The message is on disk when this resolves. */
   async #enter(input: Input, options: SendOptions): Promise<SentReceipt> {
+    options.signal?.throwIfAborted()
     const said = messageOf(input, options, this.#services.random)
+    if (said.event.options !== undefined) await this.#checkChoice(said, options, null)
     if (options.when !== 'idle') return this.#queue(said, options)
     try {
       return await this.#enterIdle(said)
@@ -95,6 +114,18 @@ export class SessionHandle implements Verbs {
       if (seq === null) throw error
       return { eventId: eventId(this.id, seq), seq, duplicate: true, queued: false }
     }
+  }
+
+  /** What is wrong with the options is said before anything is written. */
+  async #checkChoice({ event }: Said<MessageBody>, options: RunOptions, agent: string | null): Promise<void> {
+    const { schemas, store } = this.#services
+    const { checkChoice } = await import('./sessions/run-choice.ts')
+    const name = agent ?? (await store.card(this.id))?.agent
+    if (name !== undefined) checkChoice(this.#services, name, options)
+    const { schema } = followedBy(options)
+    if (schema) schemas.set(event.id, schema)
+    const [oldest] = schemas.keys()
+    if (schemas.size > SCHEMAS_KEPT && oldest !== undefined) schemas.delete(oldest)
   }
 
   /** Admits a message, unless too many wait. One that was sent before is known, however many wait. */
@@ -142,7 +173,7 @@ export class SessionHandle implements Verbs {
         return this.#follow(reader, { input: null, after: Math.max(0, began - 1), ...followedBy(options) })
       }
       const { seq } = await this.#enter(input, options)
-      return this.#follow(reader, { input: seq, after: seq - 1, ...followedBy(options) })
+      return this.#heed(reader, { input: seq, after: seq - 1, ...followedBy(options) }, options.signal)
     })
   }
 
@@ -185,45 +216,13 @@ export class SessionHandle implements Verbs {
     return new SessionHandle(sessionId, this.#services, this.#worker)
   }
 
-  /**
-   * More money for what ended at its budget: this session, or children that it waits for. The work goes on in new runs. What is
-   * shared by all of them is raised once. A denial is noted.
-   */
   async #raise(decision: ApprovalDecision): Promise<SentReceipt> {
-    const { allow, usd = 0 } = decision
-    const amount = Math.round(usd * 1_000_000)
-    if (allow && !(amount > 0 && Number.isFinite(amount)))
-      throw new Fault('invalid_input', 'Say how much more the session may spend, in dollars: usd.')
-    const waiting = (await pendingOf(this.#services.store, this.id)).filter(({ callId }) => callId === BUDGET)
-    const [first, ...others] = waiting.map(
-      ({ sessionId }) => new SessionHandle(sessionId, this.#services, this.#worker),
-    )
-    if (!first) throw new Fault('decision_stale', `Session ${this.id} does not wait for a budget.`)
-    const receipt = await first.#raiseOwn(decision, amount, true)
-    for (const other of others) await other.#raiseOwn(decision, amount, false)
-    return receipt
-  }
-
-  async #raiseOwn({ allow, by, why, usd }: ApprovalDecision, amount: number, shared: boolean): Promise<SentReceipt> {
-    const { store, random } = this.#services
-    const { value: seq } = await this.#asOwner(async (session) => {
-      const payer = { session: this.id, root: session.parent?.root ?? this.id, run: session.began, at: store.now() }
-      const agent = await rootAgentOf(session, store)
-      if (session.run !== null || !isBroke(session.last) || (await wasRaised(agent, payer, store)))
-        throw new Fault('decision_stale', `Session ${this.id} does not wait for a budget.`)
-      const decided = allow ? `${by} raised the budget by $${usd}` : `${by} did not raise the budget`
-      const note = {
-        type: 'note.added',
-        kind: 'limit',
-        text: `${decided}${why === undefined ? '' : `: ${why}`}.`,
-      } as const
-      if (!allow) return { value: session.seq + 1, events: [note] }
-      const parts = [{ type: 'text', text: 'The budget was raised. Go on.' }] as const
-      const go = { type: 'user.message', id: random.id(), parts, when: 'after', by } as const
-      const charges = raiseOf(agent, payer, amount, shared)
-      return { value: session.seq + 2, events: [note], charges, sends: [go] }
-    })
-    return { eventId: eventId(this.id, seq), seq, duplicate: false, queued: false }
+    this.#check()
+    const { raise } = await import('./sessions/raise.ts')
+    const raised = await raise(this.#services, this.id, decision)
+    for (const { session } of raised) this.#kick(session)
+    const { session = this.id, seq = 0 } = raised[0] ?? {}
+    return { eventId: eventId(session, seq), seq, duplicate: false, queued: false }
   }
 
   async answer(answer: Answer): Promise<SentReceipt> {
@@ -269,12 +268,13 @@ export class SessionHandle implements Verbs {
   async fork(options: ForkOptions = {}): Promise<Verbs> {
     this.#check()
     checkFork(options)
-    const { seq, agent, folder } = await headOf(this.#services.store, this.id)
+    const { seq, agent, folder, metadata, labels } = await headOf(this.#services.store, this.id)
     const at = options.at ?? seq
     if (!(Number.isInteger(at) && at >= 1 && at <= seq))
       throw new Fault('invalid_input', `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${at}.`)
     const forked = new SessionHandle(options.id ?? this.#services.random.id(), this.#services, this.#worker)
-    const origin = { ...(await readOrigin(this.#services.store, this.id)), ...folderIn(options.folder ?? folder) }
+    const said = descriptionIn(given({ folder: options.folder ?? folder, metadata, labels }) as Description)
+    const origin = { ...(await readOrigin(this.#services.store, this.id)), ...said }
     // A workflow plans again what it has no result of.
     const planned = this.#services.agent(agent).planner !== null
     const { forkedAt } = await import('./sessions/fork.ts')
@@ -310,10 +310,12 @@ export class SessionHandle implements Verbs {
   }
 
   /** Creates the session and admits its first message in one commit. */
-  async createWith(beginning: Beginning, input: Input, options: Pick<SendOptions, 'patienceMs'>): Promise<number> {
+  async createWith(beginning: Beginning, input: Input, options: RunOptions): Promise<number> {
     const { store, random, redactor } = this.#services
-    const { patienceMs } = options
-    const { event, blobs } = messageOf(input, patienceMs === undefined ? {} : { patienceMs }, random)
+    options.signal?.throwIfAborted()
+    const said = messageOf(input, options, random)
+    if (said.event.options !== undefined) await this.#checkChoice(said, options, beginning.agent)
+    const { event, blobs } = said
     const message = { session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs } as const
     const [, receipt] = await store.commit([creation(this.#services, this.id, beginning), message])
     return receipt?.seqs[0] ?? 0
@@ -322,7 +324,7 @@ export class SessionHandle implements Verbs {
   async begin(beginning: Beginning, input: Input, options: RunOptions): Promise<Result> {
     return attended(this.#worker, async (reader) => {
       const seq = await this.createWith(beginning, input, options)
-      return this.#follow(reader, { input: seq, after: seq - 1, ...followedBy(options) })
+      return this.#heed(reader, { input: seq, after: seq - 1, ...followedBy(options) }, options.signal)
     })
   }
 
@@ -338,7 +340,7 @@ export class SessionHandle implements Verbs {
         const followed = { input, after: from, ...followedBy(options) }
         if (!live) return this.#follow(reader, followed)
         const see = { event: feed.root(this.id, root), end: () => feed.end() }
-        return this.#follow(reader, { ...followed, see, gone: gone.signal })
+        return this.#heed(reader, { ...followed, see, gone: gone.signal }, options.signal)
       })
     }
     const followed = read(true).finally(() => {
@@ -409,8 +411,25 @@ export class SessionHandle implements Verbs {
     return { id: this.id, services: this.#services, worker: this.#worker }
   }
 
-  #follow(reader: Reader, followed: Followed): Promise<Result> {
-    return follow(this.#place, reader, followed)
+  async #follow(reader: Reader, followed: Followed): Promise<Result> {
+    const result = await follow(this.#place, reader, followed)
+    if (!followed.schema) return result
+    const { parsedResult } = await import('./sessions/run-choice.ts')
+    return parsedResult(result, followed.schema)
+  }
+
+  /** Follows a run, which the signal stops. */
+  async #heed(reader: Reader, followed: Followed, signal: AbortSignal | undefined): Promise<Result> {
+    const { input } = followed
+    if (!signal || input === null) return this.#follow(reader, followed)
+    const stop = (): void => void this.#stopRunOf(input).catch(() => {})
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      return await this.#follow(reader, followed)
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
   }
 
   async #admit(said: Said): Promise<SentReceipt> {
@@ -451,8 +470,8 @@ export class SessionHandle implements Verbs {
   }
 
   /** The work goes on in the background; callers that wait for it see its error, and the log keeps the state. */
-  #kick(): void {
-    if (this.#worker.drives) this.#worker.wake(this.id).catch(() => {})
+  #kick(session = this.id): void {
+    if (this.#worker.drives) this.#worker.wake(session).catch(() => {})
   }
 
   #check(): void {

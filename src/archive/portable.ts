@@ -17,17 +17,23 @@ import type { Portable, PortableBlob, PortableLog } from './portable-file.ts'
 import { checkPortable, invalid } from './schema-check.ts'
 import { bytesOf, mentionsIn, needs, soundLog } from './sound.ts'
 import { flag, optionsOf, text } from '../options.ts'
-import { folderIn } from '../sessions/origin.ts'
+import { labelsCheck, metadataCheck } from '../sessions/metadata.ts'
+import { descriptionIn, type OriginOptions } from '../sessions/origin.ts'
 import { withoutFolder } from '../view/folder.ts'
 import { readLog } from './replay.ts'
 
 export type { Portable } from './portable-file.ts'
 
-/** `folder`: where it works from now on. What the file says of that is not read. */
-type ImportOptions = { readonly id?: string; readonly folder?: string }
+/** Where it works from now on, and whose it is. What the file says of that is not read. */
+type ImportOptions = { readonly id?: string } & Pick<OriginOptions, 'folder' | 'metadata' | 'labels'>
 type ExportOptions = { readonly partial?: boolean }
 const checkExport = optionsOf<ExportOptions>('exportSession', { partial: flag })
-const checkOptions = optionsOf<ImportOptions>('importSession', { id: text, folder: text })
+const checkOptions = optionsOf<ImportOptions>('importSession', {
+  id: text,
+  folder: text,
+  metadata: metadataCheck,
+  labels: labelsCheck,
+})
 
 /**
  * Refused for what could not be imported: a child, or a session that waits for one. With `partial` the import decides. The folder
@@ -53,7 +59,7 @@ export async function exportSession(store: Store, session: string, options: Expo
  */
 export async function importSession(store: Store, value: unknown, options: ImportOptions = {}): Promise<Card> {
   checkOptions(options)
-  const place = folderIn(options.folder)
+  const said = descriptionIn(options)
   const copy = homeless(copied(value))
   const blobs = Object.entries(copy.blobs).map(([hashed, blob]): Blob => {
     return { hash: hashed, media: blob.media, data: bytesOf(hashed, blob) }
@@ -73,7 +79,7 @@ export async function importSession(store: Store, value: unknown, options: Impor
     const log = closed(parent)
     return restoration(store, log, soundLog(log, copy.blobs), [])
   })
-  const arrived = after(state, { type: 'session.imported', from: copy.session, ...place }, store.now())
+  const arrived = after(state, { type: 'session.imported', from: copy.session, ...said }, store.now())
   const write = restoration(store, { session: id, events: [...copy.events, arrived] }, fold(state, arrived), blobs)
   await store.commit([...stubs, write])
   return write.card

@@ -44,8 +44,10 @@ export function soundLog({ session, events }: PortableLog, blobs: Blobs): Sessio
 
 /** What an event cannot do without. */
 export function needs(event: Event): readonly string[] {
-  if (event.type === 'run.started')
-    return [event.toolset, event.instructions, ...(event.policy === undefined ? [] : [event.policy])]
+  if (event.type === 'run.started') {
+    const { toolset, instructions, policy, options } = event
+    return [toolset, instructions, policy, options].filter((hashed) => hashed !== undefined)
+  }
   if (event.type === 'session.created') return (event.attachments ?? []).map(({ hash }) => hash)
   if (event.type === 'agent.tool_result') return typeof event.content === 'string' ? [] : [event.content.hash]
   const parts = event.type === 'user.message' || event.type === 'agent.message' ? event.parts : []

@@ -66,7 +66,7 @@ async function answered(
   const last = requests + 1 >= limits.modelRequests
   if (last || agent.planner || !hooks?.has('continue_turn', agent.name)) return { calls: [], verdict }
   const text = textOf(reply.parts)
-  const at = { session: cache.id, agent: agent.name, text }
+  const at = { ...cache.place, text }
   try {
     const asked = hooks.goesOn({ ...at, requests: requests + 1, requestsMax: limits.modelRequests })
     const nudge = await inTime(asked, flight, null, 'timeout')
@@ -94,7 +94,7 @@ async function mayGoOn(
   const ends = verdict.type === 'final' || verdict.type === 'stop' || verdict.type === 'unexpected'
   if (ends || !services.hooks?.has('stop', agent.name)) return verdict
   const { requests = 0, cost = 0, limits = agent.limits } = cache.session.run ?? {}
-  const at = { session: cache.id, agent: agent.name, model: reply.route ?? agent.model.name }
+  const at = { ...cache.place, model: reply.route ?? agent.model.name }
   const spent = { requests: requests + 1, requestsMax: limits.modelRequests, cost: cost + (costOf(reply) ?? 0) }
   try {
     const why = await inTime(services.hooks.stopped({ ...at, ...spent }), flight, NO_WORD, 'timeout')
@@ -185,13 +185,13 @@ function refused(call: Proposal, kind: 'Denied' | 'NotFound', message: string, m
 }
 
 /** A call that the model must correct is a result that hooks see, like one that ran. They cannot change that it counts. */
-async function rewritten({ agent, cache, flight }: Admitting, hooks: Hooks, call: Proposal): Promise<Proposal> {
+async function rewritten({ cache, flight }: Admitting, hooks: Hooks, call: Proposal): Promise<Proposal> {
   const { gate, tool, args } = call
   if (gate?.type !== 'refuse' || gate.retryKind === undefined) return call
   const metadata = (gate.metadata ?? {}) as Readonly<Record<string, Json>>
   const output = { ok: false, content: gate.failure.message, metadata }
   // The reply has no place in the log yet, so the call has no key; its provider's id stands for it.
-  const at = { session: cache.id, agent: agent.name, call: call.id, tool, args }
+  const at = { ...cache.place, call: call.id, tool, args }
   try {
     const said = await inTime(hooks.rewritten(at, output), flight, WITHHELD, 'timeout')
     const failure = { ...gate.failure, message: said.content || gate.failure.kind }

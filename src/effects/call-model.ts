@@ -13,7 +13,7 @@ import { hourAccount, hourCharges, withinBudget } from '../tools/core/budget.ts'
 import { isPassing } from '../engine/backoff.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, resolved, type Services } from '../engine/wiring.ts'
+import { type Agent, agentFor, resolved, type Services } from '../engine/wiring.ts'
 import { rootAgentOf } from '../riders/children/tree.ts'
 import { costed } from '../riders/money/usage-estimate.ts'
 import { type Admitting, admitted, type Settled } from './admit-reply.ts'
@@ -40,7 +40,7 @@ export class ModelCaller {
   }
 
   async call(cache: SessionCache, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
-    const agent = this.#services.agent(cache.session.agent)
+    const agent = agentFor(this.#services, cache)
     const frame = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
     const transcript = cache.shown ?? (await cache.transcript())
     assert(cache.started, 'a model call without model.started')

@@ -1,15 +1,16 @@
 // What a model and a tool see of their flight: the doors they may use, and nothing else of the harness.
-import type { CallKey, Proposal } from '../kernel/content.ts'
+import type { CallKey, Metadata, Proposal } from '../kernel/content.ts'
 import type { Blob } from '../ports/store.ts'
 import type { CallContext, Delta } from '../ports/model.ts'
 import type { Clock } from '../ports/system.ts'
 import { ToolFailure } from '../tools/core/output.ts'
 import type { ToolContext } from '../tools/core/tool.ts'
-import type { SessionCache } from '../engine/session-cache.ts'
+import { NO_METADATA, type SessionCache } from '../engine/session-cache.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
 import type { BudgetedModel } from '../riders/money/budgeted-model.ts'
 import type { Spent } from '../riders/money/usage-estimate.ts'
 import type { FlightContext } from '../engine/flights.ts'
+import { cloneJson } from './clone-json.ts'
 import { shownText } from './outcomes.ts'
 import { markOf, type Stream } from '../riders/redact/redact.ts'
 import { sleep } from '../engine/sleep.ts'
@@ -106,6 +107,8 @@ export class ToolRunContext implements ToolContext {
   asked = false
   /** The tools of the run. */
   tools: Tools | null = null
+  /** What the host's `context` built. */
+  deps: unknown
   readonly clock: Clock
   #cache: SessionCache | null = null
   #allowances: (() => Promise<Allowances>) | null = null
@@ -136,6 +139,11 @@ export class ToolRunContext implements ToolContext {
   paidBy(cache: SessionCache, allowances: () => Promise<Allowances>): void {
     this.#cache = cache
     this.#allowances = allowances
+  }
+
+  /** A copy: a handler may do with it what it likes. */
+  get metadata(): Metadata {
+    return cloneJson(this.#cache?.place.metadata ?? NO_METADATA)
   }
 
   /** What its requests came to so far; null if none was made. */

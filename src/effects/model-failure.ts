@@ -5,7 +5,7 @@ import { CUTS_MAX, triedMs } from '../kernel/limits.ts'
 import type { ModelFailure, Request } from '../ports/model.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import type { Services } from '../engine/wiring.ts'
+import { agentFor, type Services } from '../engine/wiring.ts'
 import { RETRY_MS_MAX } from '../models/http/failures.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import { CHARS_A_TOKEN } from '../riders/money/spending-limits.ts'
@@ -35,7 +35,7 @@ export async function failedCall(
   const { request, flight, context } = during
   const worked = flight.reason !== null || context.spoke || failure.class === 'timeout'
   if (failure.unasked || !worked) return failed
-  const { model } = services.agent(cache.session.agent)
+  const { model } = agentFor(services, cache)
   return { ...failed, ...(await assumedFor(model, request, failed.partial?.length ?? 0)) }
 }
 
@@ -96,7 +96,7 @@ async function fullText(
   failure: ModelFailure,
   request: Request,
 ): Promise<string> {
-  const { model } = services.agent(cache.session.agent)
+  const { model } = agentFor(services, cache)
   const tokens = Math.ceil(charsIn(request) / CHARS_A_TOKEN)
   const most = isPriced(model) ? ` of ${(await model.profile()).contextTokens}` : ''
   return `The context is full: about ${tokens}${most} tokens. Fork the session from an earlier event, or go on with a model that takes more. (${failure.message})`

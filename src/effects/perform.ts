@@ -3,7 +3,7 @@
 import type { Effect } from '../kernel/next.ts'
 import type { Fail, FlightContext, Landing, Perform } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import type { Services } from '../engine/wiring.ts'
+import { agentFor, type Services } from '../engine/wiring.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
 import { askingFor, ModelCaller } from './call-model.ts'
 import { FrozenRuns } from './frozen-run.ts'
@@ -22,7 +22,7 @@ export class Performer {
   constructor(services: Services) {
     this.#services = services
     this.#frozen = new FrozenRuns(services.store)
-    this.#preparer = new Preparer(services)
+    this.#preparer = new Preparer(services, () => this.allowances())
     this.#model = new ModelCaller(services, this.#frozen)
     this.#calls = new CallRunner(services, this.#frozen, () => this.allowances())
   }
@@ -54,7 +54,7 @@ export class Performer {
     flight: FlightContext,
   ): Promise<Landing> {
     const { reviewRun } = await import('./review.ts')
-    const asking = askingFor(this.#services, this.#services.agent(cache.session.agent), cache)
+    const asking = askingFor(this.#services, agentFor(this.#services, cache), cache)
     return reviewRun({ services: this.#services, preparer: this.#preparer, asking }, effect, cache, flight)
   }
 }

@@ -1,16 +1,18 @@
 // The first effect: prepare a run. Asks the sources of tools, freezes what the run will use and lands as `run.started`.
-import type { Limits } from '../kernel/content.ts'
+import type { Limits, Metadata } from '../kernel/content.ts'
 import type { OwnerBody, Setup } from '../kernel/event.ts'
 import type { Failure } from '../kernel/failure.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob } from '../ports/store.ts'
-import type { SessionCache } from '../engine/session-cache.ts'
+import { NO_METADATA, type SessionCache } from '../engine/session-cache.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
+import type { Allowances } from '../riders/money/allowance.ts'
 import { inputText } from '../view/history.ts'
 import { inTime, messageIn, PREPARE_MS, TOO_LONG } from './outcomes.ts'
 import { originText, readOrigin } from '../sessions/origin.ts'
 import { backoffMs, isPassing } from '../engine/backoff.ts'
+import type { Chosen } from './run-options.ts'
 import type { Tools } from './toolbox.ts'
 import { type Agent, textBlob, type Services } from '../engine/wiring.ts'
 import { toolsetBlob } from './frozen-run.ts'
@@ -31,32 +33,45 @@ export class Preparer {
   /** What is said of where a session was opened, which never changes. */
   readonly #places = new WeakMap<SessionCache, string>()
 
-  constructor(services: Services) {
+  readonly #allowances: () => Promise<Allowances>
+
+  constructor(services: Services, allowances: () => Promise<Allowances>) {
     this.#services = services
+    this.#allowances = allowances
   }
 
   async prepare(effect: Prepare, cache: SessionCache, flight: FlightContext): Promise<Landing> {
     const from = cache.now()
+    const { session } = cache
+    let chosen: Chosen = { ...NOTHING_CHOSEN, agent: this.#services.agent(session.agent), metadata: session.metadata }
     try {
-      return await this.#prepare(effect, cache, flight)
+      if (session.inputs.some(({ seq, chooses }) => chooses && effect.inputs.includes(seq))) {
+        const { chosenBy } = await import('./run-options.ts')
+        chosen = await chosenBy(this.#services, cache, effect.inputs)
+        if (chosen.agent.budget !== null) await (await this.#allowances()).learn(chosen.agent)
+      }
+      return await this.#prepare(effect, cache, flight, chosen)
     } catch (error) {
-      return this.failed(effect, cache, flight.reason === 'timeout' ? TOO_LONG : error, cache.now() - from)
+      const why = flight.reason === 'timeout' ? TOO_LONG : error
+      return this.failed(effect, cache, why, cache.now() - from, chosen.agent)
     }
   }
 
   /** What becomes of a run that could not begin: it is tried again while what is away may come back and the patience lasts. */
-  failed(effect: Prepare, cache: SessionCache, error: unknown, triedMs: number): Landing {
+  failed(
+    effect: Prepare,
+    cache: SessionCache,
+    error: unknown,
+    triedMs: number,
+    agent: Agent = this.#services.agent(cache.session.agent),
+  ): Landing {
     const { inputs, wakes } = effect
     const { random } = this.#services
     const why = messageIn(error)
     const passing = isPassing(error)
     let message = why
     if (passing) {
-      const { patienceMs = Number.POSITIVE_INFINITY } = limitsFor(
-        this.#services.agent(cache.session.agent),
-        effect,
-        cache,
-      )
+      const { patienceMs = Number.POSITIVE_INFINITY } = limitsFor(agent, effect, cache)
       const { tries = 0, waitedMs = 0 } = cache.session.deferred ?? {}
       const usedMs = waitedMs + Math.min(Math.max(0, triedMs), PREPARE_MS)
       const waitMs = Math.ceil(backoffMs(tries + 1) * (1 + random.fraction() / 4))
@@ -76,16 +91,16 @@ export class Preparer {
     return { events: [{ type: 'run.settled', outcome, inputs, ...used }] }
   }
 
-  async #prepare(effect: Prepare, cache: SessionCache, flight: FlightContext): Promise<Landing> {
-    const agent = this.#services.agent(cache.session.agent)
+  async #prepare(effect: Prepare, cache: SessionCache, flight: FlightContext, chosen: Chosen): Promise<Landing> {
+    const { agent } = chosen
     const { hooks } = this.#services
     // First what may be away: hooks are not told of a run that cannot begin.
     const tools = await agent.tools.open(flight)
-    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, cache, flight)
+    const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, cache, flight, chosen.metadata)
     if ('events' in said) return said
     const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, cache) : []
     const contexts = [...told, ...said.contexts]
-    const { setup, blobs } = await this.setup(cache, agent, tools)
+    const { setup, blobs } = await this.setup(cache, tools, chosen)
     const { inputs, wakes } = effect
     return {
       events: [
@@ -99,16 +114,19 @@ export class Preparer {
   /** What a run is frozen to, as it is now. */
   async setup(
     cache: SessionCache,
-    agent: Agent,
     tools: Tools,
+    { agent, options, tools: names, metadata }: Chosen,
   ): Promise<{ readonly setup: Setup; readonly blobs: Blob[] }> {
-    const { toolset, policy, ...frozen } = this.#freeze(agent, tools)
+    const { toolset, policy, ...frozen } =
+      options === null ? this.#frozenBy(agent, tools) : await this.#frozenAs(agent, tools, names)
     const instructions = await this.#placed(cache, frozen)
     const hashes = { toolset: toolset.hash, instructions: instructions.hash }
     const { warnings } = agent.tools
     const more = { ...(policy ? { policy: policy.hash } : {}), ...(warnings.length > 0 ? { warnings } : {}) }
-    const setup = { ...hashes, ...more, code: this.#services.code }
-    return { setup, blobs: policy ? [toolset, instructions, policy] : [toolset, instructions] }
+    const own = { ...(options ? { options: options.hash } : {}), ...(metadata === undefined ? {} : { metadata }) }
+    const setup = { ...hashes, ...more, ...own, code: this.#services.code }
+    const blobs = policy ? [toolset, instructions, policy] : [toolset, instructions]
+    return { setup, blobs: options ? [...blobs, options] : blobs }
   }
 
   /** A run that no message began must know what it is for. */
@@ -128,11 +146,12 @@ export class Preparer {
     { inputs }: Prepare,
     { id, session }: SessionCache,
     flight: FlightContext,
+    metadata: Metadata = NO_METADATA,
   ): Promise<Landing | { readonly contexts: readonly string[] }> {
     const { agent } = session
     if (!hooks.has('run_start', agent) && !hooks.has('user_prompt_submit', agent)) return NOTHING
     const prompt = await inputText(this.#services.store, id, inputs)
-    const at = { session: id, agent, prompt }
+    const at = { session: id, agent, metadata, prompt }
     await hooks.tell('run_start', at)
     const said = inputs.length > 0 ? await inTime(hooks.prompt(at), flight, null, 'timeout') : NOTHING
     if (said === null) return hookFailed(inputs, { kind: 'Timeout', message: NO_WORD })
@@ -149,23 +168,34 @@ export class Preparer {
     return textBlob(redactor.text([said, place].filter((text) => text !== '').join('\n\n')), 'text/plain')
   }
 
+  #frozenBy(agent: Agent, tools: Tools): Frozen {
+    const known = this.#frozen.get(tools) ?? this.#freeze(agent, tools)
+    this.#frozen.set(tools, known)
+    return known
+  }
+
+  /** For one run alone. */
+  async #frozenAs(agent: Agent, tools: Tools, names: readonly string[] | null): Promise<Frozen> {
+    if (names === null) return this.#freeze(agent, tools)
+    const { chosenTools } = await import('./run-options.ts')
+    return this.#freeze(agent, chosenTools(tools, names))
+  }
+
   #freeze(agent: Agent, tools: Tools): Frozen {
-    const known = this.#frozen.get(tools)
-    if (known) return known
     const { redactor } = this.#services
     const said = redactor.text(instructionsOf(agent, tools))
     const { rules, ...rest } = agent.policy
     const none = rules.length === 0 && Object.keys(rest).length === 0
-    const frozen = {
+    return {
       toolset: toolsetBlob(tools, redactor),
       said,
       instructions: textBlob(said, 'text/plain'),
       policy: none ? null : textBlob(JSON.stringify(redactor.values(agent.policy)), 'application/json'),
     }
-    this.#frozen.set(tools, frozen)
-    return frozen
   }
 }
+
+const NOTHING_CHOSEN = { options: null, tools: null } as const
 
 /** The patience that came with the messages that open the run, the longest of them, or else the agent's own. */
 function limitsFor({ limits }: Agent, { inputs }: Prepare, { session }: SessionCache): Limits {

@@ -13,6 +13,7 @@ import { type Admitting, admittedAgain } from './admit-reply.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { Preparer } from './prepare.ts'
+import { reviewedOptions } from './run-options.ts'
 import type { Tools } from './toolbox.ts'
 import type { Services } from '../engine/wiring.ts'
 
@@ -25,9 +26,10 @@ export async function reviewRun(
   cache: SessionCache,
   flight: FlightContext,
 ): Promise<Landing> {
-  const agent = services.agent(cache.session.agent)
+  const chosen = await reviewedOptions(services, cache)
+  const { agent } = chosen
   const tools = await agent.tools.open(flight)
-  const { setup, blobs } = await preparer.setup(cache, agent, tools)
+  const { setup, blobs } = await preparer.setup(cache, tools, chosen)
   const admitting: Admitting = { services, agent, cache, tools, allow: 'all', flight }
   const events: OwnerBody[] = []
   for (const call of calls) {

@@ -10,7 +10,7 @@ import { judge } from '../tools/policy/policy.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import type { Agent, Services } from '../engine/wiring.ts'
+import { type Agent, agentFor, type Services } from '../engine/wiring.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
 import type { Admitting } from './admit-reply.ts'
@@ -18,7 +18,7 @@ import { askingFor } from './call-model.ts'
 import { cloneJson } from './clone-json.ts'
 import { ToolRunContext } from './contexts.ts'
 import type { FrozenRuns } from './frozen-run.ts'
-import { abandon, heldBack, inTime, resultOf, stoppedResult, WITHHELD } from './outcomes.ts'
+import { abandon, heldBack, inTime, messageIn, resultOf, stoppedResult, WITHHELD } from './outcomes.ts'
 
 type Run = Extract<Effect, { type: 'run' }>
 
@@ -36,9 +36,9 @@ export class CallRunner {
   /** The last word before a call starts: it lands as the call's intent, or as a denial, and so it is asked for once. */
   async clear(cache: SessionCache, effect: Run, flight: FlightContext): Promise<Landing> {
     const { call } = effect
-    const { hooks, agent: agentOf } = this.#services
+    const { hooks } = this.#services
     const { key, proposal } = call
-    const agent = agentOf(cache.session.agent)
+    const agent = agentFor(this.#services, cache)
     const denied = this.#secondLook(agent, proposal)
     if (denied !== null) return { events: [refused(key, 'denied', denied)] }
     if (proposal.digest !== undefined) {
@@ -46,7 +46,7 @@ export class CallRunner {
       if (again) return again
     }
     const child = outsideOf(proposal)?.child
-    const at = { session: cache.id, agent: agent.name, call: key, tool: proposal.tool, args: cloneJson(proposal.args) }
+    const at = { ...cache.place, call: key, tool: proposal.tool, args: cloneJson(proposal.args) }
     let dropped = false
     // Once it was not ours it stays so, lest a hook be passed over.
     const wanted = (): boolean => {
@@ -89,7 +89,7 @@ export class CallRunner {
 
   async run(cache: SessionCache, effect: Run, flight: FlightContext): Promise<Landing> {
     const { call, mode } = effect
-    const agent = this.#services.agent(cache.session.agent)
+    const agent = agentFor(this.#services, cache)
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
     const tool = tools.get(call.proposal.tool)
     const frame = this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
@@ -110,6 +110,10 @@ export class CallRunner {
     const context = new ToolRunContext(this.#services, cache.id, call, flight, tool.secrets)
     context.paidBy(cache, this.#allowances)
     context.tools = this.#frozen.offered(frame, tools)
+    if (this.#services.context !== null) {
+      const failed = await this.#equip(cache, context)
+      if (failed !== null) return { events: [refused(call.key, 'error', failed)] }
+    }
     const args = cloneJson(approved)
     const leave = this.#services.watchdog?.enter({ tool: tool.name, call: call.key, session: cache.id })
     const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
@@ -122,13 +126,25 @@ export class CallRunner {
     return paidFor(landing, cache.id, call.key, context.spent)
   }
 
+  /** Gives the handler what the host's `context` built. Why not, if that failed: the handler then does not run. */
+  async #equip(cache: SessionCache, context: ToolRunContext): Promise<string | null> {
+    const { AttemptContext } = await import('./attempt-context.ts')
+    cache.context ??= new AttemptContext(this.#services, cache)
+    try {
+      context.deps = await cache.context.deps()
+      return null
+    } catch (error) {
+      return `Not run: the context of this tool could not be built (${messageIn(error)}).`
+    }
+  }
+
   /** What came of a call that ran. A promise only if hooks have a say on it. */
   #done(cache: SessionCache, effect: Run, ran: Ran): Landing | Promise<Landing> {
     const { done, context, flight } = ran
     const { call } = effect
     if (done.type === 'undecided') return { events: [unknown(call.key)] }
     const { hooks, redactor } = this.#services
-    const hooked = hooks?.has('after_tool_call', this.#services.agent(cache.session.agent).name, call.proposal.tool)
+    const hooked = hooks?.has('after_tool_call', cache.session.agent, call.proposal.tool)
     if (done.type === 'failed' && flight.reason !== null) {
       const stopped = abandon(effect, flight.reason, true)
       // A tool that says what it had done when it was stopped is quoted, unless a hook must see that first.
@@ -142,10 +158,10 @@ export class CallRunner {
 
   /** After the hooks that see a result before anybody else does. */
   async #seen(cache: SessionCache, call: Call, { done, context, flight }: Ran<Ended>, hooks: Hooks): Promise<Landing> {
-    const { redactor, agent } = this.#services
+    const { redactor } = this.#services
     const withheld = { ...done, output: WITHHELD }
     const { tool, args } = call.proposal
-    const at = { session: cache.id, agent: agent(cache.session.agent).name, call: call.key, tool, args }
+    const at = { ...cache.place, call: call.key, tool, args }
     try {
       const said = await inTime(hooks.rewritten(at, done.output), flight, WITHHELD)
       // A hook has its say on the result. What the call adds beside it stands, unless its result is withheld.

@@ -52,6 +52,7 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
     card.outage = { reason: s.deferred.reason.slice(0, REASON_CHARS_MAX), tries: s.deferred.tries, begins: false }
   if (s.held) card.held = true
   if (s.folder !== undefined) card.folder = s.folder
+  if (s.labels !== undefined) card.labels = s.labels
   // What is looked at then comes before other wakes of that time.
   if (s.wakes.some((wake) => wake.urgent && wake.due === due)) card.urgent = true
   return card

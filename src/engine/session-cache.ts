@@ -1,5 +1,6 @@
 // One session as this process has read it: the folded session, and the transcript once a model must read it.
 // A cache of the log and nothing more: dropping it loses nothing.
+import type { Metadata } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
 import { type OpenSession, open, take } from '../kernel/fold.ts'
@@ -8,11 +9,13 @@ import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
 import { Guard, type SavedGuard } from '../riders/guard/guard.ts'
 import { charsOf, damaged, readTranscript } from '../view/history.ts'
+import type { AttemptContext } from '../effects/attempt-context.ts'
 import type { Sent } from '../effects/prefix.ts'
 import { lifeOf } from '../stores/plan/plan.ts'
-import type { Services } from './wiring.ts'
+import type { Services, Varied } from './wiring.ts'
 import type { FrozenRun } from '../effects/frozen-run.ts'
 
+export const NO_METADATA: Metadata = {}
 /** Small enough that a page's events die young: parsed events that survive cost more than reading them. */
 const PAGE = 1_000
 /** A log up to this long is read once for both folds; a longer one is read again when a model must read it. */
@@ -32,6 +35,10 @@ export class SessionCache {
   snapshotSeq = 0
   /** What the open run froze, kept with the run's seq. */
   frame: { readonly run: number; readonly frame: FrozenRun } | null = null
+  /** What the open run has instead of what its agent has; kept until another run has other options. */
+  varied: Varied | null = null
+  /** What the host built for the tools of the attempt that drives it. */
+  context: AttemptContext | null = null
   /** What the last answered request began with, to notice when the next one begins otherwise. */
   sent: Sent | null = null
   /** The request being asked now. */
@@ -61,6 +68,12 @@ export class SessionCache {
   get guard(): Guard {
     assert(this.#guard, 'a book without a guard is driven')
     return this.#guard
+  }
+
+  /** What each hook of the open run is told. */
+  get place(): { readonly session: string; readonly agent: string; readonly metadata: Metadata } {
+    const { agent, run, metadata } = this.session
+    return { session: this.id, agent, metadata: (run ? run.metadata : metadata) ?? NO_METADATA }
   }
 
   /** Reads to the end of the log, from the newest usable snapshot on. */

@@ -1,6 +1,8 @@
 // What an attempt may touch: the doors, and the agents by name. Types and small lookups; nothing happens here.
 import { hash } from 'node:crypto'
-import type { BlobRef, Limits, Part, Verdict } from '../kernel/content.ts'
+import type { BlobRef, Limits, Metadata, Part, Verdict } from '../kernel/content.ts'
+import { assert } from '../kernel/failure.ts'
+import type { Session } from '../kernel/session.ts'
 import type { OwnerEvent } from '../kernel/event.ts'
 import type { Waiting } from '../kernel/next.ts'
 import type { Blob, Store } from '../ports/store.ts'
@@ -16,6 +18,7 @@ import type { Redactor } from '../riders/redact/redact.ts'
 import type { Toolbox } from '../effects/toolbox.ts'
 import type { Watchdog } from './watchdog.ts'
 import type { Policy } from '../tools/policy/policy.ts'
+import type { StandardSchema } from '../tools/core/json-schema.ts'
 
 /** What answers turns instead of a language model, and says itself what its replies mean. Its `call` is the agent's model. */
 export type Planner = {
@@ -37,6 +40,8 @@ export type Agent = {
   readonly output: OutputPlan | null
   /** Null: nothing is bounded by money. */
   readonly budget: Budget | null
+  /** The same for another model, which may have to be asked in another way. Absent where no run can choose its model. */
+  readonly outputFor?: (model: Model) => OutputPlan | null
   /** The agents it may start as children, by name. */
   readonly children: readonly string[]
   /** Null: a language model. Notices, breakers and prefix rules are for those alone. */
@@ -68,7 +73,30 @@ export type Services = {
   /** Null: no observer of runs. */
   readonly observer: Watcher | null
   readonly code: string
+  /** A model that a run may choose, by its name. */
+  readonly model: (name: string) => Model
+  /** The schemas that callers in this process gave with a message, by its id: what a worker elsewhere knows only as JSON Schema. */
+  readonly schemas: Map<string, StandardSchema>
+  /** Builds what the tools of one attempt get as `deps`; null if there is nothing to build. */
+  readonly context: MakeContext | null
 }
+
+/** What the context of an attempt is built from. */
+export type ContextOf = { readonly session: string; readonly agent: string; readonly metadata: Metadata }
+export type MakeContext = (of: ContextOf) => unknown
+
+/**
+ * The agent that drives this session now: its own, or what the open run has instead, which was read before the run went on. What
+ * came from elsewhere is driven by the session's own agent until it was reviewed.
+ */
+export function agentFor(services: Services, { session, varied }: Driven): Agent {
+  const { run } = session
+  if (run?.options === undefined || run.foreign) return services.agent(session.agent)
+  assert(varied?.options === run.options, 'a run goes on without its options')
+  return varied.agent
+}
+type Driven = { readonly session: Session; readonly varied: Varied | null }
+export type Varied = { readonly options: string; readonly agent: Agent }
 
 /** What answers the turns of an agent's sessions, as it is recorded. */
 export function plannerName(services: Pick<Services, 'agent'>, agent: string): string {

@@ -17,7 +17,7 @@ import {
   optionsOf,
   wait,
 } from '../options.ts'
-import { SessionCaches } from './session-cache.ts'
+import { type SessionCache, SessionCaches } from './session-cache.ts'
 import { Leases, type StopSignal } from './leases.ts'
 import { Sleepers } from './sleep.ts'
 import type { CommitPlan, Job } from './commit.ts'
@@ -301,8 +301,9 @@ export class Worker {
     const { graceMs, lingerMs, patienceMs, leaseMs } = this.#options
     const { epoch } = claim
     let wrote = false
+    let cache: SessionCache | null = null
     try {
-      const cache = await this.#caches.open(session, epoch)
+      cache = await this.#caches.open(session, epoch)
       const leases = this.#leases
       const { perform, fail } = this.#performer.for(cache)
       const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
@@ -339,7 +340,16 @@ export class Worker {
       this.#caches.drop(session)
       await this.#fail(session, claim, error, wrote)
       throw error
+    } finally {
+      if (cache?.context) await this.#close(cache)
     }
+  }
+
+  /** The attempt is over, and with it what the host built for its tools. */
+  async #close(cache: SessionCache): Promise<void> {
+    const { context } = cache
+    cache.context = null
+    await context?.close()
   }
 
   /** Through the inbox, which is open to all: another worker has the session by now. If that fails too, nothing more can be done. */

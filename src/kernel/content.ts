@@ -82,6 +82,20 @@ type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningToke
 /** Input counts what was read from and written to a cache, output what was spent on reasoning. */
 export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
 
+/** What a host says of a session or a run for its own use: tools, hooks and traces see it, models do not. */
+export type Metadata = Readonly<Record<string, Json>>
+/** What sessions are listed by. */
+export type Labels = Readonly<Record<string, string>>
+
+/** What one run has instead of what its agent has. `tools`: of the agent's tools, only these. */
+export type RunChoice = Frozen<{
+  model?: Name
+  instructions?: string
+  limits?: Readonly<Record<string, number | null>>
+  output?: Frozen<{ schema: Json; mode?: string }>
+  tools?: readonly Name[]
+}>
+
 /** Counted by fold, enforced by next. `hold` is in millionths of a dollar: money is counted in integers. */
 export type Limits = Frozen<{
   modelRequests: number

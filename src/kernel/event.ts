@@ -2,9 +2,9 @@
 // A session is an append-only log of these. A new type needs a decision record. Two lanes:
 // - inbox events may be appended by anyone, at any time, and must be harmless in any interleaving;
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
-import type { CallKey, Frozen, Hash, Json, Moment, Name, Whole } from './content.ts'
+import type { CallKey, Frozen, Hash, Json, Labels, Metadata, Moment, Name, Whole } from './content.ts'
 import type { Allow, BlobRef, CallStatus, Failure, Limits, ModelFailureClass, NoteKind, Outcome } from './content.ts'
-import type { Part, Proposal, Terms, Usage, Verdict } from './content.ts'
+import type { Part, Proposal, RunChoice, Terms, Usage, Verdict } from './content.ts'
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
@@ -13,8 +13,8 @@ export type InboxBody = Frozen<
   | ({ type: 'user.custom_tool_result'; id: Name; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
   | { type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume'; run?: Whole }
 >
-/** `patienceMs` is for the run that this message opens, instead of the agent's own. */
-type Sender = { by?: string; patienceMs?: number }
+/** All but `by` is for the run that this message opens. */
+type Sender = { by?: string; patienceMs?: number; options?: RunChoice; metadata?: Metadata }
 /** `scope: 'run'`: the rule in `remember` may allow later calls of this run. Those name this call: they are `under` it. */
 type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey }
 /** `parent`: the call of the parent session that waits for this one from now on. `denied`: a person said no to the child, or below it. */
@@ -38,21 +38,24 @@ export type OwnerBody = Frozen<
   | { type: 'run.settled'; outcome: Outcome; inputs?: readonly Whole[]; wakes?: readonly string[] }
   | { type: 'session.closed' }
   /** It came out of a file, where it was called `from`. What stands before this is history: nothing is done on its word. */
-  | { type: 'session.imported'; from: Name; folder?: string }
+  | ({ type: 'session.imported'; from: Name } & Frozen<Description>)
   /** What an open run froze elsewhere is replaced by what holds here and now. */
   | ({ type: 'run.reviewed'; limits: Limits } & Frozen<Setup>)
   /** An open call gets its terms anew. What was decided about it before does not count any more. */
   | ({ type: 'call.reviewed'; call: CallKey } & Terms)
 >
-/** `folder` is where a root works, by its full path. After an import only that of `session.imported` counts. */
-type Origin = { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork; folder?: string }
+type Origin = Description & { parent?: Parent; environment?: string; attachments?: readonly BlobRef[]; fork?: Fork }
+/** `folder` is where a root works, by its full path. After an import only what `session.imported` says counts. */
+export type Description = { folder?: string; metadata?: Metadata; labels?: Labels }
 /** `root` is `depth` levels up. One that `parks` hears ends, and no questions. `reader`: the parent's tool that reads long, kept answers. */
 export type Parent = Frozen<{ session: Name; call: CallKey; root: Name; depth: Whole; parks?: true; reader?: Name }>
 type Fork = Frozen<{ session: Name; seq: Whole }>
 /** `foreign`: a fork took it along from the session it came from. */
 type Begun = Setup & { foreign?: true }
-/** The frozen toolset, instructions and policy, by hash; the code that ran; tools that are missing, in sentences for people. */
-export type Setup = { toolset: Hash; instructions: Hash; policy?: Hash; code?: string; warnings?: readonly string[] }
+/** The frozen toolset, instructions, policy and choice, by hash; the code that ran; tools that are missing, in sentences for people. */
+export type Setup = { toolset: Hash; instructions: Hash; policy?: Hash; options?: Hash } & Told
+/** `metadata` is that of the session, and over it that of the message that opens the run. */
+type Told = { code?: string; warnings?: readonly string[]; metadata?: Metadata }
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
 /** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */

@@ -6,7 +6,7 @@ import type { Event } from './event.ts'
 import { assert } from './failure.ts'
 import { answer, copyTurn, decide, hand, type OpenTurn, openTurn, review, settle, start } from './ledger.ts'
 import { countFailure, countRetry, defer, endDeferral, forgetFailures, forgiveRetries } from './retries.ts'
-import { arrive, clock, inputOf, newRun, renewed, wakeOf } from './session.ts'
+import { arrive, clock, describe, inputOf, newRun, renewed, wakeOf } from './session.ts'
 import type { OpenRun, OpenSession, Session } from './session.ts'
 
 export type { OpenSession } from './session.ts'
@@ -46,8 +46,7 @@ function apply(s: OpenSession, e: Event): void {
       s.created = true
       s.agent = e.agent
       s.parent = e.parent ?? null
-      if (e.folder !== undefined) s.folder = e.folder
-      return
+      return describe(s, e)
     case 'user.message':
       if (s.closed) return
       s.inputs = [...s.inputs, inputOf(e)]
@@ -98,7 +97,7 @@ function apply(s: OpenSession, e: Event): void {
     case 'session.imported':
       return arrive(s, e)
     case 'run.reviewed':
-      return void Object.assign(runOf(s), renewed(e))
+      return renewed(runOf(s), e)
     case 'call.reviewed':
       return review(turnOf(s), e)
     default:

@@ -1,23 +1,26 @@
 // What `next` needs to know of a session: plain JSON, bounded by what is open, replaced and never mutated.
 // Settled calls and shown messages leave it; the transcript (transcript.ts) keeps what a model must read.
 import { clockOf } from './clock.ts'
-import type { Frozen, Limits, ModelFailureClass, Mutable, Outcome } from './content.ts'
-import type { Event, Parent } from './event.ts'
+import type { Frozen, Labels, Limits, Metadata, ModelFailureClass, Mutable, Outcome } from './content.ts'
+import type { Description, Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
 export const FOLD_VERSION = 10
 
-export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number }>
+/** `chooses`: it has options or metadata for the run that it opens. */
+export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number; chooses?: true }>
 /** `at` is what the clock said when it was asked for. */
 export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true }>
 
 export type Run = Frozen<{
   seq: number
   limits: Limits
-  /** The frozen toolset and instructions, by hash. */
+  /** The frozen toolset and instructions, by hash, and what the run has instead of what its agent has. */
   toolset: string
   instructions: string
+  options?: string
+  metadata?: Metadata
   requests: number
   toolCalls: number
   outputRetries: number
@@ -58,8 +61,10 @@ export type Session = Frozen<{
   closed: boolean
   agent: string
   parent: Parent | null
-  /** Where it works, if that was said here: an import forgets what its file says. */
+  /** Where it works, and what its host says of it, if that was said here: an import forgets what its file says. */
   folder?: string
+  metadata?: Metadata
+  labels?: Labels
   /** Admitted, not yet promoted. */
   inputs: readonly Input[]
   /** What an earlier run left that no request has shown yet: results, notes, and inputs an interrupt swallowed. */
@@ -91,8 +96,9 @@ const NOBODY = { created: false, closed: false, agent: '', parent: null, run: nu
 const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
-export function inputOf({ seq, when, patienceMs }: Extract<Event, { type: 'user.message' }>): Input {
-  return patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
+export function inputOf({ seq, when, patienceMs, options, metadata }: Extract<Event, { type: 'user.message' }>): Input {
+  const input = patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
+  return options === undefined && metadata === undefined ? input : { ...input, chooses: true }
 }
 
 /** Input that may join the run at its next request. */
@@ -117,7 +123,7 @@ function parked(s: Session, run: Run): boolean {
 }
 
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { readonly turn: null } {
-  const { seq, limits, toolset, instructions } = e
+  const { seq, limits, toolset, instructions, options, metadata } = e
   const run = {
     seq,
     limits,
@@ -143,12 +149,26 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
     model: null,
     turn: null,
   }
-  return e.foreign ? { ...run, foreign: true } : run
+  if (!e.foreign && options === undefined && metadata === undefined) return run
+  const chosen = { ...(options === undefined ? {} : { options }), ...(metadata === undefined ? {} : { metadata }) }
+  return { ...run, ...chosen, ...(e.foreign ? { foreign: true } : {}) }
 }
 
-/** What a review puts in the place of what a run froze elsewhere. */
-export function renewed({ limits, toolset, instructions }: Extract<Event, { type: 'run.reviewed' }>): Partial<Run> {
-  return { limits, toolset, instructions, retryAt: 0, foreign: false }
+/** A review puts what holds here and now in the place of what a run froze elsewhere. */
+export function renewed(run: OpenRun, e: Extract<Event, { type: 'run.reviewed' }>): void {
+  const { limits, toolset, instructions, options, metadata } = e
+  Object.assign(run, { limits, toolset, instructions, retryAt: 0, foreign: false })
+  if (options === undefined) delete run.options
+  else run.options = options
+  if (metadata === undefined) delete run.metadata
+  else run.metadata = metadata
+}
+
+/** What is said of it where it is made, or where it arrives. */
+export function describe(s: OpenSession, { folder, metadata, labels }: Frozen<Description>): void {
+  if (folder !== undefined) s.folder = folder
+  if (metadata !== undefined) s.metadata = metadata
+  if (labels !== undefined) s.labels = labels
 }
 
 /** Time counts while one attempt works, by that attempt's own clock: not while parked, and not while no worker drives. */
@@ -168,8 +188,10 @@ export function wakeOf(e: Extract<Event, { type: 'wake.scheduled' }>): Wake {
 /** It came out of a file: what is open in it is held, and nothing that was allowed elsewhere is allowed here. A no still counts. */
 export function arrive(s: OpenSession, e: Extract<Event, { type: 'session.imported' }>): void {
   s.imported = e.seq
-  if (e.folder === undefined) delete s.folder
-  else s.folder = e.folder
+  delete s.folder
+  delete s.metadata
+  delete s.labels
+  describe(s, e)
   s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
   if (!s.run) return
   s.run.foreign = true

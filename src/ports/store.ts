@@ -1,5 +1,5 @@
 // The door to a store, as types: what a commit holds, and what a store promises. Nothing of it runs.
-import type { CallKey, Frozen, Outcome } from '../kernel/content.ts'
+import type { CallKey, Frozen, Labels, Outcome } from '../kernel/content.ts'
 import type { Event, InboxBody, OwnerEvent } from '../kernel/event.ts'
 
 /** The status of a session, and its card: the one derived row of it that indexes read. Made by engine/card.ts. */
@@ -27,6 +27,8 @@ export type Card = Frozen<{
   held?: true
   /** Where a root works. Its children work there too, and do not say so. */
   folder?: string
+  /** What its host lists it by. Its children have the same. */
+  labels?: Labels
 }>
 
 /** Money moves in the same commit as its event, in millionths of a dollar. Accounts `session:S`, `tree:S`, `run:S:n` go with S. */
@@ -85,6 +87,8 @@ export type CardFilter = Frozen<{
   status?: Status
   root?: string
   folder?: string
+  /** Only those that have all these labels. */
+  where?: Labels
   after?: string
   newest?: true | 'made'
   limit: number

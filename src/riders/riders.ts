@@ -4,7 +4,7 @@ import type { Limits } from '../kernel/content.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Rider } from '../engine/commit.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, plannerName, type Services } from '../engine/wiring.ts'
+import { type Agent, agentFor, plannerName, type Services } from '../engine/wiring.ts'
 import type { Performer } from '../effects/perform.ts'
 import { readerIn, type Tools } from '../effects/toolbox.ts'
 import { hasFamily } from './children/tree.ts'
@@ -17,10 +17,14 @@ export async function ridersFor(
 ): Promise<readonly Rider[]> {
   const { redactor, store } = services
   const { session } = cache
+  if (session.run?.options !== undefined) {
+    const { recallOptions } = await import('../effects/run-options.ts')
+    await recallOptions(services, cache)
+  }
   const agent = session.agent === '' ? null : services.agent(session.agent)
   const riders: Rider[] = []
   // Notices, breakers and limits of tokens are for language models alone.
-  if (agent?.planner === null) riders.push(guardRider(cache, () => traitsOf(agent)))
+  if (agent?.planner === null) riders.push(guardRider(cache, () => traitsOf(agentFor(services, cache))))
   else cache.unguard()
   if (!redactor.idle) riders.push({ rewrite: (_commit, body) => redactor.body(body) })
   if (agent !== null && (agent.budget !== null || mayMove(session, agent.limits))) {
@@ -67,7 +71,7 @@ function traitsOf({ tools, output }: Agent): Traits {
   const finalResult = output?.asked?.mode === 'tool'
   if (seen === null) return { ...NO_TRAITS, finalResult }
   const known = TRAITS.get(seen)
-  if (known) return known
+  if (known) return known.finalResult === finalResult ? known : { ...known, finalResult }
   const named = (trait: 'deliverable' | 'polling'): ReadonlySet<string> =>
     new Set([...seen.values()].filter((tool) => tool[trait]).map((tool) => tool.name))
   const traits = { writers: named('deliverable'), pollers: named('polling'), finalResult }

@@ -52,12 +52,12 @@ export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
 const MODES = oneOf<OutputMode>({ auto: true, native: true, tool: true, prompted: true, text: true })
 const withSchema = within<HarnessOutput>({ schema: needed(schemaCheck), mode: MODES })
 /** A schema itself is what is often given instead. */
-const outputCheck: Check = (value, name, of) => {
+export const outputCheck: Check = (value, name, of) => {
   const bare = typeof value === 'function' || (typeof value === 'object' && value !== null && !('schema' in value))
   return bare ? 'has no schema: write output: { schema }' : withSchema(value, name, of)
 }
 const MODEL_HINT = 'Name one, such as openai:gpt-5.1, or hand one over.'
-const modelCheck: Check = (value) =>
+export const modelCheck: Check = (value) =>
   typeof value === 'string' || typeof (value as Partial<Model> | null)?.call === 'function'
     ? null
     : `is no model. ${MODEL_HINT}`.replace(/\.$/, '')
@@ -165,16 +165,24 @@ function agentOf(name: string, options: AgentOptions, shared: Placed): Agent {
     environment: shared.environment ?? null,
     budget: shared.budget ?? null,
     output,
+    ...(options.output ? { outputFor: (other: Model) => outputOf(options.output as HarnessOutput, other) } : {}),
     children: shared.children,
     planner: null,
   }
 }
 
-function outputOf({ schema, mode }: HarnessOutput, model: Model): OutputPlan | null {
+export function outputOf({ schema, mode }: HarnessOutput, model: Model): OutputPlan | null {
   const standard = '~standard' in schema ? (schema as StandardSchema) : anyJsonSchema(schema, FINAL_RESULT)
-  const shape = standard['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
-  if (!shape) throw new Fault('invalid_config', 'The output schema cannot say its JSON Schema. Use a library that can.')
+  const shape = shapeOf(schema)
   const able = isPriced(model) ? model.able : { name: model.name, native: 'no' as const }
   const validate = (value: unknown) => standard['~standard'].validate(value)
-  return planOutput({ schema: shape as Json, validate, ...(mode === undefined ? {} : { mode }) }, able)
+  return planOutput({ schema: shape, validate, ...(mode === undefined ? {} : { mode }) }, able)
+}
+
+/** A schema for an answer, as JSON Schema. */
+export function shapeOf(schema: HarnessOutput['schema']): Json {
+  if (!('~standard' in schema)) return schema as Json
+  const shape = (schema as StandardSchema)['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
+  if (shape) return shape as Json
+  throw new Fault('invalid_config', 'The output schema cannot say its JSON Schema. Use a library that can.')
 }

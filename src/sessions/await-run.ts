@@ -8,6 +8,7 @@ import { Collector, type Result } from './result.ts'
 import { sleep } from '../engine/sleep.ts'
 import type { Looked, Reader, Worker } from '../engine/worker.ts'
 import type { Services } from '../engine/wiring.ts'
+import type { StandardSchema } from '../tools/core/json-schema.ts'
 
 /** A session, and the worker that drives it. */
 export type Place = { readonly id: string; readonly services: Services; readonly worker: Worker }
@@ -19,6 +20,8 @@ export type Followed = {
   readonly raw?: boolean
   /** Also wait for a try that is far off. Without it, a wait longer than the worker's `lingerMs` and its jitter is `sleeping`. */
   readonly patient?: boolean
+  /** The caller's own schema of the answer. */
+  readonly schema?: StandardSchema
   /** Other readers of the events, and what they must still do at the end. */
   readonly see?: { readonly event: (event: Event) => void; readonly end: () => Promise<void> }
   /** The result is not waited for any more. */

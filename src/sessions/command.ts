@@ -1,12 +1,29 @@
 // What may be said to a session: messages and commands, read into inbox events. What is not understood is refused here, before
 // anything is written; nothing is written here.
+import type { Limits, Metadata, RunChoice } from '../kernel/content.ts'
 import type { InboxBody } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../ports/store.ts'
 import type { Random } from '../ports/system.ts'
-import { anything, type Checks, count, needed, optionsOf, shown, text } from '../options.ts'
+import {
+  anything,
+  type Check,
+  type Checks,
+  count,
+  filled,
+  given,
+  listOf,
+  needed,
+  optionsOf,
+  shown,
+  text,
+  within,
+} from '../options.ts'
+import { LIMITS } from '../effects/limits.ts'
 import { checkCallersId } from '../stores/plan/id.ts'
+import { type HarnessOutput, outputCheck, shapeOf } from './agent.ts'
 import { type Input, readInput } from './input.ts'
+import { metadataCheck } from './metadata.ts'
 
 export type SendOptions = {
   /**
@@ -19,10 +36,63 @@ export type SendOptions = {
   readonly by?: string
   /** How long a provider may be unavailable before the run that this message opens fails. Default: the limit `patienceMs`. */
   readonly patienceMs?: number
+} & RunChoices
+
+/**
+ * What the run that a message opens has instead of what its agent has. It is recorded with the message, so any worker prepares the
+ * same run. A message with any of the first five opens a run of its own: while another run is open it waits, like `after`.
+ */
+export type RunChoices = {
+  /** The name of a model: one of the harness's `models`, or `provider:model`. */
+  readonly model?: string
+  /** Instead of the agent's own. What its tools say stays. */
+  readonly instructions?: string
+  readonly limits?: Partial<Omit<Limits, 'hold'>>
+  /** What the answer of this run must be. Your own schema parses it here; other processes know it as JSON Schema. */
+  readonly output?: HarnessOutput
+  /** Of the agent's tools, only these. */
+  readonly tools?: readonly string[]
+  /** For your own code: tools, hooks, traces and results have it, over that of the session. The model does not see it. */
+  readonly metadata?: Metadata
+  /** Interrupts the run when it is aborted. */
+  readonly signal?: AbortSignal
+}
+
+const { hold: _hold, ...RUN_LIMITS } = LIMITS
+const modelName: Check = (value, name, of) =>
+  typeof value === 'object'
+    ? 'is no name: put the model into `models` of the harness, and name it here'
+    : filled(value, name, of)
+const signalCheck: Check = (value) =>
+  value instanceof AbortSignal ? null : `must be an AbortSignal, not ${shown(value)}`
+export const RUN_CHOICES: Checks<RunChoices> = {
+  model: modelName,
+  instructions: text,
+  limits: within<NonNullable<RunChoices['limits']>>(RUN_LIMITS),
+  output: outputCheck,
+  tools: listOf(filled),
+  metadata: metadataCheck,
+  signal: signalCheck,
 }
 
 /** What `when` may be is said with the message. */
-export const SEND_OPTIONS: Checks<SendOptions> = { when: anything, id: text, by: text, patienceMs: count() }
+export const SEND_OPTIONS: Checks<SendOptions> = {
+  when: anything,
+  id: text,
+  by: text,
+  patienceMs: count(),
+  ...RUN_CHOICES,
+}
+
+/** As the message has it; undefined if the run is as its agent is. */
+export function choiceIn({ model, instructions, limits, output, tools }: RunChoices): RunChoice | undefined {
+  const choice = given({ model, instructions, limits: limits && given(limits), tools, output: output && asked(output) })
+  return Object.keys(choice).length === 0 ? undefined : (choice as RunChoice)
+}
+
+function asked({ schema, mode }: HarnessOutput): NonNullable<RunChoice['output']> {
+  return { schema: shapeOf(schema), ...(mode === undefined ? {} : { mode }) }
+}
 
 /** What may be said to a session while it works. A batch is taken whole or not at all. */
 export type Command =
@@ -44,7 +114,7 @@ const COMMANDS: Readonly<Record<Command['type'], (command: unknown) => void>> = 
 }
 
 export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; readonly blobs: readonly Blob[] }
-type MessageBody = Extract<InboxBody, { type: 'user.message' }>
+export type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
 export function messageOf(input: Input, options: SendOptions, random: Random): Said<MessageBody> {
   const { when = 'next', id = random.id(), by, patienceMs } = options
@@ -52,12 +122,17 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
   if (!['next', 'after', 'now', 'idle'].includes(when))
     throw new Fault('invalid_input', `A message cannot come ${shown(when)}: say next, after, now or idle.`)
   checkCallersId(id)
+  const { metadata } = options
+  const choice = choiceIn(options)
+  if (choice && when === 'now')
+    throw new Fault('invalid_input', 'A message with options opens a run of its own: say next, after or idle, not now.')
   const { parts, blobs } = readInput(input)
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new Fault('invalid_input', 'A message must not be empty.')
-  const event = { type: 'user.message', id, parts, when: when === 'idle' ? 'next' : when } as const
+  const event = { type: 'user.message', id, parts, when: choice ? 'after' : when === 'idle' ? 'next' : when } as const
   const more = { ...(by === undefined ? {} : { by }), ...(patienceMs === undefined ? {} : { patienceMs }) }
-  return { event: { ...event, ...more }, blobs }
+  const own = { ...(choice ? { options: choice } : {}), ...(metadata === undefined ? {} : { metadata }) }
+  return { event: { ...event, ...more, ...own }, blobs }
 }
 
 export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {

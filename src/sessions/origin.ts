@@ -1,12 +1,14 @@
 // Where a session was opened: its folder, the name of its environment, and files that may be read and not changed. How they are given, how
 // `session.created` has them, and what a model is told of them. The files lie beside the log, by hash.
 import { isAbsolute } from 'node:path'
-import type { BlobRef, Frozen } from '../kernel/content.ts'
+import type { BlobRef, Frozen, Labels, Metadata } from '../kernel/content.ts'
+import type { Description } from '../kernel/event.ts'
 import { shortened } from '../view/text.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Store } from '../ports/store.ts'
 import { type Checks, listOf, needed, text, within } from '../options.ts'
 import { FILE_PART, type FilePart, readInput } from './input.ts'
+import { labelsCheck, metadataCheck } from './metadata.ts'
 
 export type Attachment = FilePart & { readonly name: string }
 
@@ -17,22 +19,28 @@ export type OriginOptions = {
   readonly attachments?: readonly Attachment[]
   /** The full path of the folder it works in, for `list({ folder })`. It changes nothing of what tools may do. */
   readonly folder?: string
+  /** For your own code: tools, hooks, traces, results and children have it, at most 16 KB of JSON. The model does not see it. */
+  readonly metadata?: Metadata
+  /** For `list({ where })`: at most 16, such as `{ tenant: 'acme' }`. Children have them too. */
+  readonly labels?: Labels
 }
 
 export const ORIGIN_OPTIONS: Checks<OriginOptions> = {
+  metadata: metadataCheck,
+  labels: labelsCheck,
   environment: text,
   attachments: listOf(within<Attachment>({ ...FILE_PART, name: needed(text) })),
   folder: text,
 }
 
 /** As `session.created` has it. */
-export type Origin = Frozen<{ environment?: string; attachments?: readonly BlobRef[]; folder?: string }>
+export type Origin = Frozen<{ environment?: string; attachments?: readonly BlobRef[] } & Description>
 
 const NAME_CHARS_MAX = 200
 const FOLDER_CHARS_MAX = 4_096
 
 export function originOf(options: OriginOptions): { readonly origin: Origin; readonly blobs: readonly Blob[] } {
-  const { environment, attachments = [], folder } = options
+  const { environment, attachments = [] } = options
   if (environment !== undefined) checkName('An environment', environment)
   for (const [i, { name }] of attachments.entries()) {
     checkName('An attachment', name)
@@ -41,11 +49,11 @@ export function originOf(options: OriginOptions): { readonly origin: Origin; rea
   }
   const { parts, blobs } = readInput(attachments)
   const refs = parts.filter((part): part is BlobRef => part.type === 'blob')
-  const named = { ...(environment === undefined ? {} : { environment }), ...folderIn(folder) }
+  const named = { ...(environment === undefined ? {} : { environment }), ...descriptionIn(options) }
   return { origin: refs.length > 0 ? { ...named, attachments: refs } : named, blobs }
 }
 
-/** Its session's own, as the log has it, but for its folder: an import may have forgotten that. */
+/** Its session's own, as the log has it, but for what is said of it: an import may have forgotten that. */
 export async function readOrigin(store: Store, session: string): Promise<Origin> {
   const [created] = (await store.read(session, 0, 1)).events
   if (created?.type !== 'session.created') return {}
@@ -62,8 +70,14 @@ export function originText({ environment, attachments = [] }: Origin): string {
   return lines.join('\n')
 }
 
-/** As an event has it. */
-export function folderIn(folder: string | undefined): Pick<Origin, 'folder'> {
+/** What a host says of a session, as an event has it. */
+export function descriptionIn({ folder, metadata, labels }: Frozen<Description>): Frozen<Description> {
+  const said = metadata === undefined ? {} : { metadata }
+  const listed = labels === undefined || Object.keys(labels).length === 0 ? {} : { labels }
+  return { ...folderIn(folder), ...said, ...listed }
+}
+
+function folderIn(folder: string | undefined): Pick<Origin, 'folder'> {
   if (folder === undefined) return {}
   // Half a character would come back from a file as another one.
   const odd = !isAbsolute(folder) || /[\0\p{Cs}]/u.test(folder)

@@ -1,5 +1,15 @@
 // What became of one run, collected from its events. It reads the log and adds nothing to it.
-import type { BlobRef, CallKey, CallStatus, FailedReason, Frozen, Json, Outcome, Part } from '../kernel/content.ts'
+import type {
+  BlobRef,
+  CallKey,
+  CallStatus,
+  FailedReason,
+  Frozen,
+  Json,
+  Metadata,
+  Outcome,
+  Part,
+} from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
 import type { Store } from '../ports/store.ts'
@@ -41,6 +51,8 @@ type Common = {
   pending: readonly Pending[]
   flags: Flags
   calls: readonly CallRecord[]
+  /** What the host said of the run and its session. */
+  metadata: Metadata
   /** Tools that the run had to do without, such as those of a server that could not be reached. */
   warnings: readonly string[]
   /** What the run added to the conversation, whole: also results that no request has shown. */
@@ -255,6 +267,7 @@ export class Collector {
     waiting: string,
   ): Told<Common> {
     const own = spentIn(events)
+    const start = events.find((event) => event.type === 'run.started')
     const { usage, cost } = this.#below === null ? own : plus(own, this.#below)
     const responses = this.#raw ? cloneJson(events.filter((event) => event.type === 'agent.message')) : null
     return {
@@ -270,7 +283,8 @@ export class Collector {
         halted: outcome?.type === 'halted',
         empty: outcome?.type === 'failed' && outcome.reason === 'empty_answer',
       },
-      warnings: events.find((event) => event.type === 'run.started')?.warnings ?? NO_WARNINGS,
+      warnings: start?.warnings ?? NO_WARNINGS,
+      metadata: start?.metadata ? cloneJson(start.metadata) : {},
       ...(responses ? { responses } : {}),
     }
   }

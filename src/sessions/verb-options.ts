@@ -1,14 +1,15 @@
 // The options of a session's verbs, and the one check of each. What the verbs do is src/session.ts.
 import type { CallKey } from '../kernel/content.ts'
 import { anything, type Checks, count, flag, needed, optionsOf, text } from '../options.ts'
-import { SEND_OPTIONS, type SendOptions } from './command.ts'
+import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
 import type { Pending } from '../view/calls.ts'
 
-export type RunOptions = Pick<SendOptions, 'patienceMs'> & {
-  /** The result also has each reply of the model, as the log has it. */
-  readonly raw?: boolean
-}
+export type RunOptions = Pick<SendOptions, 'patienceMs'> &
+  RunChoices & {
+    /** The result also has each reply of the model, as the log has it. */
+    readonly raw?: boolean
+  }
 
 export type StreamOptions = RunOptions & {
   /**
@@ -34,7 +35,7 @@ export type Answer = {
 /** `folder`: where the fork works. Default: where this session does. */
 export type ForkOptions = { readonly at?: number; readonly id?: string; readonly folder?: string }
 
-export const RUN_OPTIONS: Checks<RunOptions> = { raw: flag, patienceMs: count() }
+export const RUN_OPTIONS: Checks<RunOptions> = { ...RUN_CHOICES, raw: flag, patienceMs: count() }
 // `after` is checked where the log is read.
 export const STREAM_OPTIONS: Checks<StreamOptions> = {
   ...RUN_OPTIONS,

@@ -1,6 +1,6 @@
 // What one can do with a session, and with sessions, wherever they are: the verbs as interfaces. In this process `Harness` and
 // session.ts have them; a client of a server can have the same. No verb takes or gives what could not be sent over a wire, but for
-// streams, which can be followed over one.
+// streams, which can be followed over one, a signal, and the schema of an answer, which is sent as JSON Schema.
 import type { CardFilter, Page, Removal } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Looked } from '../engine/worker.ts'
@@ -21,9 +21,9 @@ export interface Sessions {
   /** The session with this id. Nothing is read or written until a verb is used. */
   session(id: string): Session
   /** One input in a new session, to its end. */
-  run(input: Input, options?: RunOptions & AgentChoice): Promise<Result>
+  run(input: Input, options?: RunOptions & BeginOptions): Promise<Result>
   /** The same, as it happens. */
-  stream(input: Input, options?: StreamOptions & AgentChoice): RunStream
+  stream(input: Input, options?: StreamOptions & BeginOptions): RunStream
   /**
    * Sessions of the store, by their cards, with what each cost with its children: all of them, unless `limit` says how many. The
    * next page comes `after` the last id.
@@ -88,6 +88,9 @@ export type RunStream = AsyncIterable<StreamEvent> & {
   /** The result of a run that completed; rejects with `RunFailed` for any other end. */
   orThrow(): Promise<Completed>
 }
+
+/** A run in a new session of its own, which has these labels. */
+export type BeginOptions = AgentChoice & Pick<OriginOptions, 'labels'>
 
 export type OpenOptions = AgentChoice & OriginOptions & { readonly id?: string }
 

@@ -51,6 +51,7 @@ export function openRun(
     [TERRET.toolsetHash]: e.toolset,
   }
   if (e.code !== undefined) attributes[TERRET.code] = e.code
+  if (e.metadata !== undefined) attributes[TERRET.metadata] = JSON.stringify(e.metadata)
   if (created?.fork) {
     attributes[TERRET.forkSession] = created.fork.session
     attributes[TERRET.forkSeq] = created.fork.seq

@@ -43,6 +43,8 @@ export const TERRET = {
   modelRequests: 'terret.model_requests',
   costUsd: 'terret.cost_usd',
   code: 'terret.code',
+  /** What the host said of the run and its session, as JSON. */
+  metadata: 'terret.metadata',
   instructionsHash: 'terret.instructions.hash',
   toolsetHash: 'terret.toolset.hash',
   forkSession: 'terret.fork.session',

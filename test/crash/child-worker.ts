@@ -2,6 +2,7 @@
 // waits for "go", so that a round does not pay for the start of a process. It never kills itself and knows of no kill.
 import { createInterface } from 'node:readline'
 import { Bug, Fault } from '../../src/kernel/failure.ts'
+import { resolveModel } from '../../src/models/resolve.ts'
 import type { Store, Write } from '../../src/ports/store.ts'
 import { LocalLive } from '../../src/live/live.ts'
 import { systemClock, systemRandom } from '../../src/engine/platform.ts'
@@ -25,6 +26,9 @@ const world = {
   agent: () => agent,
   redactor: new Redactor({}),
   watchdog: null,
+  model: resolveModel,
+  schemas: new Map(),
+  context: null,
   hooks: null,
   breaker: false as const,
   observer: null,

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event, InboxBody } from '../../src/kernel/event.ts'
+import { resolveModel } from '../../src/models/resolve.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { LocalLive } from '../../src/live/live.ts'
 import { systemClock, systemRandom } from '../../src/engine/platform.ts'
@@ -54,6 +55,9 @@ describe('the comparison', () => {
       agent: () => agent,
       redactor: new Redactor({}),
       watchdog: null,
+      model: resolveModel,
+      schemas: new Map(),
+      context: null,
       hooks: null,
       breaker: false as const,
       observer: null,

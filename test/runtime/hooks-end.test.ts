@@ -70,7 +70,7 @@ describe.each(Object.entries(storages))('the end of a run on %s', (_name, storag
       const result = await running
       expect(result.stopReason).toBe(stopReason)
       expect(told.filter(({ type }) => type === 'run_end')).toEqual([
-        { type: 'run_end', event: { session: session.id, agent: 'default', result } },
+        { type: 'run_end', event: { session: session.id, agent: 'default', metadata: {}, result } },
       ])
       if (stopReason === 'limit_reached') expect(requests).toEqual([])
       if (stopReason !== 'prepare_failed')
@@ -151,7 +151,7 @@ describe.each(Object.entries(storages))('the end of a run on %s', (_name, storag
     expect(result).toMatchObject({ status: 'halted', stopReason: 'halted', reason: 'Enough.', text: 'Step 2.' })
     expect(ran.toSorted()).toEqual(['look -1', 'look 1'])
     expect(staged.requests).toHaveLength(2)
-    const at = { session: result.sessionId, agent: 'default', requestsMax: 64, model: 'scripted' }
+    const at = { session: result.sessionId, agent: 'default', metadata: {}, requestsMax: 64, model: 'scripted' }
     expect(asked).toEqual([
       { ...at, requests: 1, cost: 1 },
       { ...at, requests: 2, cost: 3 },
@@ -261,6 +261,7 @@ describe.each(Object.entries(storages))('the end of a run on %s', (_name, storag
       {
         session: result.sessionId,
         agent: 'default',
+        metadata: {},
         prompt: 'What is there?',
         result,
         tools: ['look: ok (11 chars)', 'fail: failed (ServiceUnavailable)', 'held: failed (BlockedByPolicy)'],

@@ -153,7 +153,14 @@ it('B-MONEY-17: a call that was stopped before it was made is freed', () => {
   const call = { type: 'call', key: 'call:4', seq: 4, deadline: 0 } as const
   const [never] = abandon(call, 'interrupted', false).events
   const [once] = abandon(call, 'interrupted', true).events
-  const purse = new SpendingLimits('default', {}, { price: PRICE, outputTokensMax: 1, baseChars: () => 0 })
+  const purse = new SpendingLimits(
+    'default',
+    {},
+    {
+      rate: () => ({ price: PRICE, outputTokensMax: 1 }),
+      baseChars: () => 0,
+    },
+  )
   const spending = { id: 's', root: 's', run: 3, open: { seq: 4, epoch: 1, at: 0, held: 70 } }
   const charged = (body: OwnerBody | undefined) =>
     body && chargesOf(spending, [{ seq: 5, at: 0, epoch: 1, ...body }], purse)

@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
 import { type Database, loadDriver, type Statement } from '../../src/stores/sqlite/driver.ts'
 import {
   admit,
@@ -197,10 +198,10 @@ describe('a file that is no store of ours', () => {
 
   it('B-STORE-86: a newer schema is refused with its number', async () => {
     const file = await makeLog()
-    meddle(file, (db) => db.exec('UPDATE meta SET version = 7'))
+    meddle(file, (db) => db.exec(`UPDATE meta SET version = ${SCHEMA_VERSION + 1}`))
     const store = open(file)
     expect(await outcome(store.read('s', 0))).toBe('store_newer')
-    await expect(store.read('s', 0)).rejects.toThrow('schema 7')
+    await expect(store.read('s', 0)).rejects.toThrow(`schema ${SCHEMA_VERSION + 1}`)
   })
 
   it('B-STORE-87: a file that is removed or replaced while open is noticed by the next commit', async () => {

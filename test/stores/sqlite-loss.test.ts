@@ -1,6 +1,7 @@
 // Loss and damage that SQLite itself does not report: rows beside the logs, the write-ahead log, and files that go away.
 import { copyFileSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
 import type { Card } from '../../src/ports/store.ts'
 import { admit, begin, card, claim, create, message, note, outcome, seqs, write } from '../contract/fixture.ts'
 import { makeFile, makeFolder, meddle, open } from './folder.ts'
@@ -108,7 +109,7 @@ describe('rows beside the logs', () => {
     expect(await store.account(ACCOUNT_OF_OLD)).toMatchObject({ limit: 1_000, held: 40 })
     await admit(store, 'plain', message('fourth'))
     await claim(store, 'plain', 'w')
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: SCHEMA_VERSION })
     const summed = `SELECT id, s.sum IS NOT NULL AS turn, h.sum IS NOT NULL AS head FROM sessions s JOIN heads h ON h.n = s.n WHERE id IN ('plain', 'root') ORDER BY id`
     expect(meddle(file, (db) => db.prepare(summed).all())).toEqual([
       { id: 'plain', turn: 1, head: 1 },

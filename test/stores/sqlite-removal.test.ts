@@ -9,6 +9,7 @@ import type { Event } from '../../src/kernel/event.ts'
 import type { Store } from '../../src/ports/store.ts'
 import type { Database } from '../../src/stores/sqlite/driver.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+import { SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
 import { admit, begin, card, create, message, note, outcome, seqs, StillClock, write } from '../contract/fixture.ts'
 import { makeFile, meddle, open } from './folder.ts'
 
@@ -114,7 +115,7 @@ describe('removal from a file', () => {
     const clock = new StillClock()
     const store = open(file, { clock })
     expect((await store.read('root', 0)).events).toHaveLength(4)
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: SCHEMA_VERSION })
     await expect(store.remove('root', 'ann')).rejects.toMatchObject({ code: 'conflict' })
     await store.remove('fork-short', 'ann')
     await expect(store.remove('root', 'ann')).rejects.toMatchObject({

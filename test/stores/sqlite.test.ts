@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import { SQL } from '../../src/stores/sqlite/schema.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+import { SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
 import { addSum, seedOf } from '../../src/stores/plan/checksum.ts'
 import {
   admit,
@@ -192,7 +193,7 @@ describe('a healthy SQLite file', () => {
     meddle(file, (db) => db.exec(`${WITHOUT_FOLDERS}; DROP INDEX heads_at; UPDATE meta SET version = 4`))
     const store = open(file)
     expect(await store.list({ newest: true, limit: 2 })).toHaveLength(2)
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: SCHEMA_VERSION })
     const planOf = (sql: string) =>
       meddle(file, (db) => (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as Step[]).map(({ detail }) => detail))
     const newest = planOf(SQL.listNewest)
@@ -217,7 +218,7 @@ describe('a healthy SQLite file', () => {
     expect((await store.list({ folder: '/work', limit: 9 })).map(({ session }) => session)).toEqual(['a', 'c'])
     expect(await store.card('b')).toMatchObject({ session: 'b', seq: 1 })
     expect(await store.card('b')).not.toHaveProperty('trouble')
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: SCHEMA_VERSION })
     for (const sql of [SQL.listFolder, SQL.listNewestFolder, SQL.listMadeFolder]) {
       const steps = meddle(file, (db) => db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as Step[])
       const plan = steps.map(({ detail }) => detail)
@@ -254,7 +255,7 @@ describe('a healthy SQLite file', () => {
     const store = open(file, { clock })
     expect(await store.due(9)).toEqual(['sent', 'begun', 'wake'])
     expect(await store.claim('sent', 'w1', 9)).toMatchObject({ failed: 0 })
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: SCHEMA_VERSION })
     // Others opened it before, and go on.
     const other = open(file, { clock })
     expect(await other.card('wake')).toMatchObject({ status: 'rescheduling' })

@@ -27,6 +27,8 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
     key: `s:${call}`,
     approved,
     signal,
+    metadata: {},
+    deps: undefined,
     clock: systemClock,
     reader: 'read',
     keep: (text, media = 'text/plain') => {

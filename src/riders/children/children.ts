@@ -121,7 +121,9 @@ function birth({
   const reads = reader === undefined || parks.parks ? {} : { reader }
   const parent = { session: id, call: call.key, root, depth: depth + 1, ...parks, ...reads }
   const planner = plannerOf(child)
-  const created: OwnerBody = { type: 'session.created', agent: child, planner, parent }
+  const { labels, run } = session
+  const said = { ...(run?.metadata ? { metadata: run.metadata } : {}), ...(labels ? { labels } : {}) }
+  const created: OwnerBody = { type: 'session.created', agent: child, planner, parent, ...said }
   const born = childId(id, call.key)
   const parts = [{ type: 'text', text: task }] as const
   const message: InboxBody = { type: 'user.message', id: ownId('task'), parts, when: 'next', by: `session:${id}` }

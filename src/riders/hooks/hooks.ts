@@ -1,7 +1,7 @@
 // The hooks of a harness: a host's own code around a run. They are asked here, in order; what they said is recorded by whoever
 // asks (a run's start, a call's result, a turn's verdict), so nothing that was answered is asked again.
 import { Fault } from '../../kernel/failure.ts'
-import type { CallKey, Json } from '../../kernel/content.ts'
+import type { CallKey, Json, Metadata } from '../../kernel/content.ts'
 import type { Waiting } from '../../kernel/next.ts'
 import type { Clock } from '../../ports/system.ts'
 import { callable, filled, listOf, needed, optionsOf, text } from '../../options.ts'
@@ -11,6 +11,8 @@ import type { Result } from '../../sessions/result.ts'
 type At = {
   readonly session: string
   readonly agent: string
+  /** What the host said of the run and its session. */
+  readonly metadata: Metadata
 }
 type OnCall = At & { readonly call: CallKey; readonly tool: string; readonly args: Json }
 /** A copy of the result. Change it in place, or return another. */

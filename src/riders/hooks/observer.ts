@@ -12,7 +12,8 @@ import type { Hooks } from './hooks.ts'
 import { inputText } from '../../view/history.ts'
 import { type CallRecord, Collector, type Result } from '../../sessions/result.ts'
 import { sleep } from '../../engine/sleep.ts'
-import type { Watcher } from '../../engine/wiring.ts'
+import type { ContextOf, Watcher } from '../../engine/wiring.ts'
+import { headOf } from '../children/tree.ts'
 
 export type RunTracer = {
   /** A run settled. It must not wait. */
@@ -55,8 +56,8 @@ export class Observer implements Watcher {
     const { store, hooks } = this.#options
     if (!hooks?.some('session_rest')) return
     this.#line(session, async () => {
-      const { agent = '' } = (await store.card(session)) ?? {}
-      await hooks.tell('session_rest', { session, agent, waiting })
+      const { agent, metadata = {} } = await headOf(store, session)
+      await hooks.tell('session_rest', { session, agent, metadata, waiting })
     })
   }
 
@@ -88,7 +89,7 @@ export class Observer implements Watcher {
     tracer?.settled(session, began)
     if (!hooks) return
     const run = await readRun(store, session, began, event)
-    const at = { session, agent }
+    const at = { session, agent, metadata: run.result.metadata }
     const reached = limitOf(run)
     if (reached) await hooks.tell('limit_reached', { ...at, ...reached })
     await hooks.tell('run_end', { ...at, result: run.result })
@@ -98,7 +99,7 @@ export class Observer implements Watcher {
     void after.then(() => this.#after.delete(after))
   }
 
-  async #tellAfter(at: { readonly session: string; readonly agent: string }, run: Read): Promise<void> {
+  async #tellAfter(at: ContextOf, run: Read): Promise<void> {
     const { store, hooks } = this.#options
     const prompt = await inputText(store, at.session, run.inputs)
     const { result, durationMs } = run
@@ -110,9 +111,11 @@ export class Observer implements Watcher {
     if (!hooks?.has('after_subagent_run', agent) || event.from === undefined) return
     const [answer] = (await store.read(session, event.from - 1, 1)).events
     if (answer?.type !== 'user.custom_tool_result' || !isChildKey(answer.id)) return
-    const metadata = (answer.metadata ?? {}) as { readonly agent?: string }
-    const output = { ok: answer.ok, content: answer.content, metadata: { ...metadata } }
-    await hooks.tell('after_subagent_run', { session, agent, call: event.call, child: metadata.agent ?? '', output })
+    const said = (answer.metadata ?? {}) as { readonly agent?: string }
+    const output = { ok: answer.ok, content: answer.content, metadata: { ...said } }
+    const { run } = await headOf(store, session)
+    const at = { session, agent, metadata: run?.metadata ?? {} }
+    await hooks.tell('after_subagent_run', { ...at, call: event.call, child: said.agent ?? '', output })
   }
 }
 

@@ -1,18 +1,19 @@
 // What the sessions of one worker and their tools may spend, found out only where there is a budget. What moves the money is
 // charges.ts and budgeted-model.ts.
 import type { SessionCache } from '../../engine/session-cache.ts'
-import type { Agent, Services } from '../../engine/wiring.ts'
+import { type Agent, agentFor, type Services } from '../../engine/wiring.ts'
+import type { Model } from '../../ports/model.ts'
 import type { FrozenRun, FrozenRuns } from '../../effects/frozen-run.ts'
 import type { Tools } from '../../effects/toolbox.ts'
 import { rootAgentOf } from '../children/tree.ts'
-import { type Rate, rateOf, SpendingLimits } from './spending-limits.ts'
+import { type Rate, rateOf, SpendingLimits, UNKNOWN_RATE } from './spending-limits.ts'
 
 const UNPRICED = new SpendingLimits('', {}, null)
 
 export class Allowances {
   readonly #services: Services
   readonly #frozen: FrozenRuns
-  readonly #rates = new WeakMap<Agent, Rate>()
+  readonly #rates = new WeakMap<Model, Rate>()
   readonly #told = new WeakMap<object, number>()
 
   constructor(services: Services, frozen: FrozenRuns) {
@@ -28,15 +29,21 @@ export class Allowances {
 
   /** What its tools may spend. Only with a budget does anything have to be found out for it. */
   async allowance(cache: SessionCache): Promise<SpendingLimits> {
-    const agent = this.#services.agent(cache.session.agent)
+    const agent = agentFor(this.#services, cache)
     if (agent.budget === null) return UNPRICED
     await cache.count()
-    const rate = this.#rates.get(agent) ?? (await rateOf(agent.model))
-    this.#rates.set(agent, rate)
+    await this.learn(agent)
     const { session } = cache
     if (session.run && !this.#frozen.known(cache)) await this.#frozen.of(cache)
     const payer = await rootAgentOf(session, this.#services.store)
-    return new SpendingLimits(payer, agent.budget, { ...rate, baseChars: () => this.#baseChars(cache, agent) })
+    const rate = (): Rate => this.#rates.get(agentFor(this.#services, cache).model) ?? UNKNOWN_RATE
+    const baseChars = (): number => this.#baseChars(cache, agentFor(this.#services, cache))
+    return new SpendingLimits(payer, agent.budget, { rate, baseChars })
+  }
+
+  /** What the model of this agent costs, before anything is held for it. */
+  async learn({ model }: Agent): Promise<void> {
+    if (!this.#rates.has(model)) this.#rates.set(model, await rateOf(model))
   }
 
   /** What stands before the conversation: as the run froze it, or as the run that begins just now will. */

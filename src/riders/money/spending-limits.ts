@@ -28,7 +28,7 @@ const MILLION = 1_000_000
 export type Rate = { readonly price: Price; readonly outputTokensMax: number }
 
 /** For a model that does not say what it costs. */
-const UNKNOWN_RATE: Rate = { price: CAUTIOUS, outputTokensMax: OUTPUT_TOKENS }
+export const UNKNOWN_RATE: Rate = { price: CAUTIOUS, outputTokensMax: OUTPUT_TOKENS }
 
 export async function rateOf(model: Model): Promise<Rate> {
   if (!isPriced(model)) return UNKNOWN_RATE
@@ -42,8 +42,11 @@ export function holdOf({ price, outputTokensMax }: Rate, chars: number, boost = 
   return Math.ceil((chars / CHARS_A_TOKEN) * input + outputTokensMax * (boost ? 2 : 1) * price.output)
 }
 
-/** `baseChars`: what every request carries, instructions and tools. Asked when money is held, since tools may change. */
-type Own = Rate & { readonly baseChars: () => number }
+/**
+ * What the model of the open run costs, and what every request carries: instructions and tools. Both are asked for when money is held,
+ * since a run may choose its model, and tools may change.
+ */
+type Own = { readonly rate: () => Rate; readonly baseChars: () => number }
 
 export class SpendingLimits {
   readonly #agent: string
@@ -67,7 +70,7 @@ export class SpendingLimits {
 
   /** Null: as the run's limits say. */
   hold(historyChars: () => number, boost: boolean): number | null {
-    return this.#rate === null ? null : holdOf(this.#rate, historyChars() + this.#rate.baseChars(), boost)
+    return this.#rate === null ? null : holdOf(this.#rate.rate(), historyChars() + this.#rate.baseChars(), boost)
   }
 
   accounts(payer: Payer): readonly string[] {

@@ -210,7 +210,7 @@ type Fields = Readonly<Record<string, Json>>
 const NONE: readonly Found[] = []
 
 /** Fields of events that hold what the world made: there nothing is the log's own. */
-const WORLDS: ReadonlySet<string> = new Set(['args', 'metadata', 'output', 'missed', 'remember', 'opaque', 'raw'])
+const WORLDS: ReadonlySet<string> = new Set('args metadata labels options output missed remember opaque raw'.split(' '))
 /** Fields whose values are words of the kernel, names that code gave, or hashes. */
 const OWN: ReadonlySet<string> = new Set(
   (

@@ -463,8 +463,9 @@ function flat(text: string): string {
   return text
 }
 const OBJECT = '{'.charCodeAt(0)
-function isWanted(log: Log, { status, folder }: CardFilter): boolean {
-  return (status ?? log.status) === log.status && (folder ?? log.card.folder) === log.card.folder
+function isWanted({ status: now, card }: Log, { status, folder, where }: CardFilter): boolean {
+  if ((status ?? now) !== now || (folder ?? card.folder) !== card.folder) return false
+  return where === undefined || Object.entries(where).every(([name, value]) => card.labels?.[name] === value)
 }
 
 function rootsOf(logs: readonly Log[], filter: CardFilter): Log[] {

@@ -156,8 +156,15 @@ export function readList(sql: Statements, filter: CardFilter): readonly Card[] {
   return (rowsOf(sql, filter) as CardRow[]).map(cardOf)
 }
 
-function rowsOf(sql: Statements, { status, root, folder, after = '', limit, newest }: CardFilter): unknown[] {
+function rowsOf(sql: Statements, { status, root, folder, where, after = '', limit, newest }: CardFilter): unknown[] {
   const state = status ?? null
+  const [label] = Object.entries(where ?? {})
+  if (label) {
+    const wanted = [...label, JSON.stringify(where), state, folder ?? null]
+    if (newest === 'made') return sql.listMadeWhere.all(...wanted, limit)
+    if (newest) return sql.listNewestWhere.all(...wanted, limit)
+    return sql.listWhere.all(...wanted, after, root ?? null, limit)
+  }
   if (folder !== undefined) {
     if (newest === 'made') return sql.listMadeFolder.all(folder, state, limit)
     if (newest) return sql.listNewestFolder.all(folder, state, limit)

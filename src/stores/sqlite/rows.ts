@@ -55,6 +55,7 @@ export function writeSession(sql: Statements, session: string, row: Row, was: Ro
   }
   if (was === null) {
     sql.create.get(...turn, epoch, worker, status, root, folder, ...shown(), session, n)
+    for (const [name, value] of Object.entries(card?.labels ?? {})) sql.label.get(name, value, n)
     return
   }
   const leased = epoch === was.epoch && worker === was.worker

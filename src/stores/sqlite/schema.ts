@@ -2,7 +2,7 @@
 import type { Database, Statement } from './driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 6
+export const SCHEMA_VERSION = 7
 
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
@@ -39,6 +39,14 @@ const NEWNESS = 'CREATE INDEX heads_at ON heads (at);'
 
 /** Only roots have one. In the order of their numbers, which is that in which they were made. */
 const FOLDERS = 'CREATE INDEX sessions_folder ON sessions (folder) WHERE folder IS NOT NULL;'
+
+/** What sessions are listed by. A session gets its labels when it is made, and keeps them. */
+const LABELS = `
+  CREATE TABLE IF NOT EXISTS labels (
+    name TEXT NOT NULL, value TEXT NOT NULL, session INTEGER NOT NULL, PRIMARY KEY (name, value, session)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS labels_session ON labels (session);
+`
 
 const REFERRED = 'CREATE INDEX blob_refs_session ON blob_refs (session);'
 
@@ -82,7 +90,7 @@ export const SCHEMA = `
   CREATE TABLE snapshots (
     session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body TEXT NOT NULL
   ) STRICT;
-  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}${FOLDERS}
+  ${REMOVALS}${FORKS}${REFERRED}${NEWNESS}${FOLDERS}${LABELS}
 `
 
 /** From the schema before it to each schema, by number. */
@@ -123,6 +131,7 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
   5: NEWNESS,
   // No session from before says where it works.
   6: `ALTER TABLE sessions ADD COLUMN folder TEXT; ${FOLDERS}`,
+  7: LABELS,
 }
 
 const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.folder, s.sum, s.card,
@@ -137,6 +146,11 @@ const NEWEST_STATUS = `SELECT h.n FROM sessions s CROSS JOIN heads h ON h.n = s.
   ORDER BY at DESC, id LIMIT ?`
 const NEWEST_FOLDER = `SELECT h.n FROM sessions s CROSS JOIN heads h ON h.n = s.n
   WHERE folder = ?1 AND status = coalesce(?2, status) AND root = id ORDER BY at DESC, id LIMIT ?3`
+/** Of the sessions with the first label, those that have all of them, and the rest of what is asked for. */
+const LABELLED = `s.n IN (SELECT session FROM labels WHERE name = ?1 AND value = ?2)
+    AND NOT EXISTS (SELECT 1 FROM json_each(?3) w WHERE NOT EXISTS
+      (SELECT 1 FROM labels l WHERE l.name = w.key AND l.value = w.value AND l.session = s.n))
+    AND s.status = coalesce(?4, s.status) AND (?5 IS NULL OR s.folder = ?5)`
 /** Of blobs: those that only this session refers to. */
 const ORPHANED = `hash IN (SELECT hash FROM blob_refs WHERE session = ?1)
     AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = blobs.hash AND r.session <> ?1)`
@@ -214,6 +228,10 @@ export const SQL = {
   listMade: `${CARD} WHERE s.status = coalesce(?1, s.status) AND s.root = s.id ORDER BY s.n DESC LIMIT ?2`,
   listMadeFolder: `${CARD} WHERE s.folder = ?1 AND s.status = coalesce(?2, s.status) AND s.root = s.id ORDER BY s.n DESC LIMIT ?3`,
   listNewestFolder: `${CARD} WHERE s.n IN (${NEWEST_FOLDER}) ORDER BY h.at DESC, s.id`,
+  listWhere: `${CARD} WHERE ${LABELLED} AND s.id > ?6 AND s.root = coalesce(?7, s.root) ORDER BY s.id LIMIT ?8`,
+  listMadeWhere: `${CARD} WHERE ${LABELLED} AND s.root = s.id ORDER BY s.n DESC LIMIT ?6`,
+  listNewestWhere: `${CARD} WHERE ${LABELLED} AND s.root = s.id ORDER BY h.at DESC, s.id LIMIT ?6`,
+  label: 'INSERT INTO labels (name, value, session) VALUES (?, ?, ?)',
   // Money.
   account: 'SELECT cap, held, spent, assumed, sum FROM accounts WHERE id = ?',
   keepAccount: `INSERT INTO accounts (id, cap, held, spent, assumed, sum) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id)
@@ -251,6 +269,7 @@ export const SQL = {
   dropInbox: 'DELETE FROM inbox WHERE session = ?',
   dropSnapshot: 'DELETE FROM snapshots WHERE session = ?',
   dropFork: 'DELETE FROM forks WHERE session = ?',
+  dropLabels: 'DELETE FROM labels WHERE session = ?',
   dropBlobs: `DELETE FROM blobs WHERE ${ORPHANED}`,
   dropBlobRefs: 'DELETE FROM blob_refs WHERE session = ?',
   dropEvents: 'DELETE FROM events WHERE pos BETWEEN ? AND ? AND session = ?',

@@ -42,7 +42,7 @@ function classOf(value: object): string {
 }
 
 /**
- * A copy in which nothing can answer twice in two ways: no accessors, no Proxy, no `toJSON`. Only for what `strangerIn` let pass; what
+ * A copy in which nothing can answer twice in two ways: no accessors, no Proxy, no `toJSON`. Only for what `firstNonJson` let pass; what
  * it would now find is a change in between, and is thrown.
  */
 export function plainCopy(value: Json, levels: number): Json {

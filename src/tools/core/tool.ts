@@ -1,6 +1,6 @@
 // One representation of a tool, and the only one. What happens around it (admission, intent, retries) is not here.
 import { hash } from 'node:crypto'
-import type { BlobRef, CallKey, EffectClass, Frozen, Json } from '../../kernel/content.ts'
+import type { BlobRef, CallKey, EffectClass, Frozen, Json, Metadata as RunMetadata } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
@@ -36,7 +36,7 @@ export type { StandardSchema } from './json-schema.ts'
  */
 export type Approval = 'auto' | 'ask' | 'always' | 'never'
 
-export type ToolContext = Frozen<{
+export type ToolContext<Deps = unknown> = Frozen<{
   session: string
   call: CallKey
   /** The same for every try of this call: hand it to services that accept an idempotency key. */
@@ -44,6 +44,10 @@ export type ToolContext = Frozen<{
   /** A person was asked about this very call, and said yes. */
   approved: boolean
   signal: AbortSignal
+  /** What the host said of this run and its session. */
+  metadata: RunMetadata
+  /** What the harness's `context` built for this session. Undefined where it builds nothing, and in `undo`. */
+  deps: Deps
   /** The harness's clock: a tool that waits waits by it. */
   clock: Clock
   /** Keeps a large text beside the log, in the same commit as the result. `recall` reads it back, also in later calls. */

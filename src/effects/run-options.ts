@@ -1,0 +1,132 @@
+// What one run has instead of what its agent has. It comes with the message that opens the run, is frozen as a blob beside the rest of
+// the run's setup, and is read back by each attempt that goes on with the run. Loaded by the first run that has any.
+import type { Json, Limits, Metadata, RunChoice } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import type { Blob } from '../ports/store.ts'
+import { FINAL_RESULT, type OutputPlan } from '../models/output.ts'
+import { outputOf } from '../sessions/agent.ts'
+import type { JsonSchema, StandardSchema } from '../tools/core/json-schema.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
+import { type Agent, findText, type Services, textBlob } from '../engine/wiring.ts'
+import { limitsOf } from './limits.ts'
+import type { Tools } from './toolbox.ts'
+
+/** `message` is the id of the message that it came with: a caller in this process may have given a schema with it. */
+type Frozen = RunChoice & { readonly message: string }
+
+export type Chosen = {
+  readonly agent: Agent
+  readonly options: Blob | null
+  /** Of the agent's tools, only these; null for all. */
+  readonly tools: readonly string[] | null
+  readonly metadata: Metadata | undefined
+}
+
+/** What the messages that open a run chose for it. What is in a file chooses neither a model nor limits, nor whose run it is. */
+export async function chosenBy(services: Services, cache: SessionCache, inputs: readonly number[]): Promise<Chosen> {
+  const { session } = cache
+  let metadata = session.metadata
+  let frozen: Frozen | null = null
+  for (const { seq, chooses } of session.inputs) {
+    if (!chooses || !inputs.includes(seq)) continue
+    const [event] = (await services.store.read(cache.id, seq - 1, 1)).events
+    if (event?.type !== 'user.message') continue
+    const foreign = seq <= (session.imported ?? 0)
+    if (event.metadata !== undefined && !foreign) metadata = { ...metadata, ...event.metadata }
+    if (event.options !== undefined)
+      frozen = { ...(foreign ? harmless(event.options) : event.options), message: event.id }
+  }
+  const agent = services.agent(session.agent)
+  if (frozen === null) return { agent, options: null, tools: null, metadata }
+  return { ...varied(services, cache, agent, frozen), metadata }
+}
+
+/** The options that an open run froze elsewhere, as they hold here. */
+export async function reviewedOptions(services: Services, cache: SessionCache): Promise<Chosen> {
+  const { metadata, run, agent: name } = cache.session
+  const agent = services.agent(name)
+  if (run?.options === undefined) return { agent, options: null, tools: null, metadata }
+  const { message, ...choice } = await frozenAs(services, run.options)
+  return { ...varied(services, cache, agent, { ...harmless(choice), message }), metadata }
+}
+
+/** For an attempt that goes on with a run that chose: what it chose is known from here on. */
+export async function recallOptions(services: Services, cache: SessionCache): Promise<void> {
+  const { run, agent } = cache.session
+  if (run?.options === undefined || run.foreign || cache.varied?.options === run.options) return
+  const frozen = await frozenAs(services, run.options)
+  cache.varied = { options: run.options, agent: agentWith(services, services.agent(agent), frozen) }
+}
+
+/** Of all tools, those that were chosen. */
+export function chosenTools(tools: Tools, names: readonly string[]): Tools {
+  const missing = names.filter((name) => !tools.has(name))
+  if (missing.length > 0) throw missingTools(missing, [...tools.keys()])
+  return new Map([...tools].filter(([name]) => names.includes(name)))
+}
+
+export function missingTools(missing: readonly string[], known: readonly string[]): Fault {
+  const has = known.length === 0 ? 'It has none' : `It has: ${known.join(', ')}`
+  return new Fault('invalid_config', `The agent has no tool "${missing.join('", "')}" for this run. ${has}.`)
+}
+
+function harmless({ instructions, output, tools }: RunChoice): RunChoice {
+  const said = { ...(instructions === undefined ? {} : { instructions }), ...(output === undefined ? {} : { output }) }
+  return tools === undefined ? said : { ...said, tools }
+}
+
+function varied(services: Services, cache: SessionCache, agent: Agent, frozen: Frozen): Omit<Chosen, 'metadata'> {
+  const options = textBlob(JSON.stringify(frozen), 'application/json')
+  const own = agentWith(services, agent, frozen)
+  cache.varied = { options: options.hash, agent: own }
+  return { agent: own, options, tools: frozen.tools ?? null }
+}
+
+async function frozenAs({ store }: Services, hashed: string): Promise<Frozen> {
+  const text = await findText(store, hashed)
+  if (text !== null) return JSON.parse(text) as Frozen
+  throw new Fault('store_damaged', `The options of this run are missing (${hashed}). Restore a backup to go on.`)
+}
+
+function agentWith(services: Services, agent: Agent, { message, ...choice }: Frozen): Agent {
+  const { instructions = agent.instructions } = choice
+  const model = choice.model === undefined ? agent.model : services.model(choice.model)
+  const limits = choice.limits ? limitsOf({ ...agent.limits, ...choice.limits } as Limits) : agent.limits
+  const asked = choice.output
+  const output = asked
+    ? checkedBy(services.schemas.get(message), outputOf(asked as Output, model))
+    : model === agent.model
+      ? agent.output
+      : (agent.outputFor?.(model) ?? null)
+  if (output && agent.tools.seen?.has(FINAL_RESULT))
+    throw new Fault('invalid_config', `"${FINAL_RESULT}" is the name of the answer itself. Rename the tool.`)
+  return { ...agent, model, limits, instructions, output }
+}
+
+type Output = { readonly schema: JsonSchema; readonly mode?: OutputPlan['mode'] }
+
+/** With the caller's own schema, what it refuses is corrected too. The log has the value as the model gave it: any process can parse it. */
+function checkedBy(schema: StandardSchema | undefined, plan: OutputPlan | null): OutputPlan | null {
+  if (plan === null || schema === undefined) return plan
+  const check: OutputPlan['check'] = async (value) => {
+    const checked = await plan.check(value)
+    if ('problem' in checked) return checked
+    const parsed = await parsedBy(schema, checked.output)
+    return 'problem' in parsed ? parsed : checked
+  }
+  return { ...plan, check }
+}
+
+/** What a caller's own schema makes of the answer. */
+export async function parsedBy(
+  schema: StandardSchema,
+  value: Json,
+): Promise<{ readonly value: unknown } | { readonly problem: string }> {
+  try {
+    const parsed = await schema['~standard'].validate(value)
+    if (!parsed.issues) return { value: parsed.value }
+    return { problem: parsed.issues.map(({ message }) => `- ${message.slice(0, 200)}`).join('\n') }
+  } catch (error) {
+    return { problem: `- the check failed: ${error instanceof Error ? error.message : String(error)}` }
+  }
+}

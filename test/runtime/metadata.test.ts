@@ -1,0 +1,228 @@
+// What a host says of its sessions and runs, and what it builds for their tools.
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import {
+  defineTool,
+  Fault,
+  Harness,
+  type HarnessOptions,
+  memory,
+  type Hook,
+  scripted,
+  type Store,
+} from '../../src/index.ts'
+import { exportSession, importSession } from '../../src/replay.ts'
+import { makeFile, open as openFile } from '../stores/folder.ts'
+
+function harnessWith(options: Partial<HarnessOptions>): Harness {
+  const harness = new Harness({ model: scripted(() => ({ text: 'done' })), ...options })
+  onTestFinished(() => harness.close())
+  return harness
+}
+
+const calling = (tool: string) =>
+  scripted(({ messages }) =>
+    messages.at(-1)?.role === 'tool'
+      ? { text: 'done' }
+      : { calls: [{ tool, args: tool === 'subagent' ? { agent: 'helper', task: 'look' } : {} }] },
+  )
+
+function tell(notes: unknown[]) {
+  return defineTool<object>({
+    name: 'tell',
+    description: 'tell',
+    input: z.object({}),
+    effect: 'read',
+    execute: (_args, { metadata, deps }) => {
+      notes.push(deps === undefined ? metadata : deps)
+      return 'told'
+    },
+  })
+}
+
+const codeOf = (act: Promise<unknown>): Promise<unknown> =>
+  act.then(
+    () => 'ok',
+    (error: unknown) => (error instanceof Fault ? error.code : error),
+  )
+
+describe('metadata', () => {
+  it('B-META-1: of the session, and over it of the run, reaches tools, hooks, results and children, and no model', async () => {
+    const notes: unknown[] = []
+    const hooked: [string, unknown][] = []
+    const types = [
+      'run_start',
+      'user_prompt_submit',
+      'before_tool_call',
+      'stop',
+      'run_end',
+      'session_rest',
+      'after_subagent_run',
+    ] as const
+    const hooks = types.map(
+      (type) =>
+        ({
+          type,
+          run: ({ agent, metadata }: { agent: string; metadata: unknown }) =>
+            void (agent === 'default' && hooked.push([type, metadata])),
+        }) as Hook,
+    )
+    const model = calling('subagent')
+    const requests: string[] = []
+    const noted = {
+      ...model,
+      call: (...args: Parameters<typeof model.call>) => (requests.push(JSON.stringify(args[0])), model.call(...args)),
+    }
+    const helper = { description: 'helps', model: calling('tell'), tools: [tell(notes)] }
+    const harness = harnessWith({ model: noted, subagents: { helper }, hooks })
+    const session = await harness.open({ metadata: { tenant: 'acme', trace: 1 } })
+    const result = await session.run('go', { metadata: { trace: 2, user: { id: 'u-17' } } })
+    const all = { tenant: 'acme', trace: 2, user: { id: 'u-17' } }
+    expect(result).toMatchObject({ status: 'completed', metadata: all })
+    expect(notes).toEqual([all])
+    expect(Object.fromEntries(hooked)).toEqual({
+      ...Object.fromEntries(types.map((type) => [type, all])),
+      session_rest: { tenant: 'acme', trace: 1 },
+    })
+    expect(requests.join()).not.toMatch(/acme|u-17/)
+    expect(await session.run('again')).toMatchObject({ metadata: { tenant: 'acme', trace: 1 } })
+  })
+
+  it('B-META-2: what is no JSON object, or over 16 KB, is refused, and nothing is written', async () => {
+    const harness = harnessWith({})
+    const session = await harness.open()
+    const circle: { [key: string]: unknown } = {}
+    circle['self'] = circle
+    for (const metadata of [
+      [],
+      'text',
+      { when: new Date() },
+      { n: Number.NaN },
+      { f: () => 1 },
+      circle,
+      { text: 'x'.repeat(16_385) },
+    ] as never[]) {
+      expect(await codeOf(session.run('a', { metadata }))).toBe('invalid_config')
+      expect(await codeOf(session.send('a', { metadata }))).toBe('invalid_config')
+      expect(await codeOf(harness.open({ metadata }))).toBe('invalid_config')
+    }
+    expect((await session.read()).events).toHaveLength(1)
+    expect(await harness.list()).toHaveLength(1)
+  })
+
+  it('B-META-5: an import has the metadata and labels that the importer says, and none of its file', async () => {
+    const [from, to] = [memory(), memory()]
+    const { id } = await harnessWith({ store: from }).open({ metadata: { tenant: 'a' }, labels: { tenant: 'a' } })
+    const file = await exportSession(from, id)
+    const here = harnessWith({ store: to })
+    await importSession(to, file)
+    expect(await here.list({ where: { tenant: 'a' } })).toEqual([])
+    expect(await here.session(id).run('go')).toMatchObject({ metadata: {} })
+    await importSession(to, file, { id: 'mine', metadata: { tenant: 'b' }, labels: { tenant: 'b' } })
+    expect((await here.list({ where: { tenant: 'b' } })).map(({ session }) => session)).toEqual(['mine'])
+    expect(await here.session('mine').run('go')).toMatchObject({ metadata: { tenant: 'b' } })
+  })
+})
+
+describe.each([
+  ['memory', () => memory()],
+  ['SQLite', () => openFile(makeFile())],
+] as const)('labels in %s', (_name, makeStore: () => Store) => {
+  it('B-META-3: sessions are listed by their labels, with every other filter; children and forks have them too', async () => {
+    const store = makeStore()
+    onTestFinished(() => store.close())
+    const helper = { description: 'helps', model: scripted(() => ({ text: 'helped' })) }
+    const harness = harnessWith({ store, model: calling('subagent'), subagents: { helper } })
+    const a = await harness.open({ labels: { tenant: 'a', kind: 'chat' }, folder: '/one' })
+    await harness.open({ labels: { tenant: 'a', kind: 'job' }, folder: '/two' })
+    await harness.open({ labels: { tenant: 'b', kind: 'chat' } })
+    const { sessionId } = await harness.run('go', { labels: { tenant: 'a' } })
+    const fork = await a.fork()
+    const ids = async (filter: Parameters<Harness['list']>[0]) =>
+      (await harness.list(filter)).map(({ session }) => session)
+    const ofA = await ids({ where: { tenant: 'a' } })
+    expect(ofA).toHaveLength(5)
+    expect(ofA).toEqual(expect.arrayContaining([a.id, sessionId, fork.id]))
+    expect(ofA.some((id) => id.startsWith(`${sessionId}~`))).toBe(true)
+    expect(new Set(await ids({ where: { tenant: 'a', kind: 'chat' } }))).toEqual(new Set([a.id, fork.id]))
+    expect(await ids({ where: { tenant: 'a', kind: 'none' } })).toEqual([])
+    expect(await ids({ where: { tenant: 'a' }, folder: '/two' })).toHaveLength(1)
+    expect(await ids({ where: { tenant: 'a' }, status: 'running' })).toEqual([])
+    expect((await ids({ where: { tenant: 'a' }, newest: 'made', limit: 2 }))[0]).toBe(fork.id)
+    expect(await ids({ where: { tenant: 'a' }, newest: true })).toHaveLength(4)
+    expect(await ids({ where: { tenant: 'a' }, root: sessionId })).toHaveLength(2)
+    expect(await ids({ where: { tenant: 'a' }, after: ofA[1] as string, limit: 1 })).toEqual([ofA[2]])
+    expect(await ids({ where: {} })).toHaveLength(6)
+    expect((await harness.list({ where: { tenant: 'b' } }))[0]?.labels).toEqual({ tenant: 'b', kind: 'chat' })
+    await harness.remove(sessionId)
+    expect(await ids({ where: { tenant: 'a' } })).toHaveLength(3)
+  })
+
+  it('B-META-4: more than 16 labels, and what is no short line, are refused, and nothing is written', async () => {
+    const store = makeStore()
+    onTestFinished(() => store.close())
+    const harness = harnessWith({ store })
+    const many = Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`l${n}`, 'x']))
+    for (const labels of [
+      many,
+      { 'a b': 'x' },
+      { a: '' },
+      { a: 'x\ny' },
+      { a: 'x'.repeat(129) },
+      { a: 1 as never },
+      { ['x'.repeat(65)]: 'x' },
+      [] as never,
+    ]) {
+      expect(await codeOf(harness.open({ labels }))).toBe('invalid_config')
+      expect(await codeOf(harness.run('a', { labels }))).toBe('invalid_config')
+      expect(await codeOf(harness.list({ where: labels }))).toBe('invalid_config')
+    }
+    expect(await harness.list()).toEqual([])
+  })
+})
+
+describe('context', () => {
+  it('B-META-6: is built once for each run, before its first call, from its metadata, and closed after it', async () => {
+    const notes: unknown[] = []
+    const did: string[] = []
+    const context = ({ session, metadata }: { session: string; metadata: { readonly [key: string]: unknown } }) => {
+      const who = String(metadata['user'])
+      did.push(`made ${who}`)
+      return { who, session, close: () => void did.push(`closed ${who}`) }
+    }
+    const harness = harnessWith({ model: calling('tell'), tools: [tell(notes)], context })
+    const session = await harness.open()
+    await session.send('a', { metadata: { user: 'ann' } })
+    await session.send('b', { when: 'after', metadata: { user: 'bob' } })
+    await session.run()
+    await session.run('c', { metadata: { user: 'cy' } })
+    await harness.close()
+    expect(notes).toMatchObject([{ who: 'ann', session: session.id }, { who: 'bob' }, { who: 'cy' }])
+    expect(did).toEqual(['made ann', 'made bob', 'closed ann', 'closed bob', 'made cy', 'closed cy'])
+  })
+
+  it('B-META-6: a run without calls builds none', async () => {
+    let made = 0
+    await harnessWith({ context: () => (made += 1) }).run('a')
+    expect(made).toBe(0)
+  })
+
+  it('B-META-7: one that cannot be built fails the call, which does not run; the next call tries again', async () => {
+    const notes: unknown[] = []
+    let tries = 0
+    const context = () => {
+      tries += 1
+      if (tries === 1) throw new Error('the database is away')
+      return { tries }
+    }
+    const model = scripted([
+      { calls: [{ tool: 'tell', args: {} }] },
+      { calls: [{ tool: 'tell', args: {} }] },
+      { text: 'done' },
+    ])
+    const result = await harnessWith({ model, tools: [tell(notes)], context }).run('a')
+    expect(result.calls.map(({ status }) => status)).toEqual(['error', 'ok'])
+    expect(result.calls[0]?.content).toContain('the database is away')
+    expect(notes).toEqual([{ tries: 2 }])
+  })
+})

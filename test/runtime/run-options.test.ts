@@ -1,0 +1,252 @@
+// What one run has instead of what its agent has.
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { exportSession, importSession } from '../../src/replay.ts'
+import { defineTool, Fault, Harness, type HarnessOptions, memory, type Request, scripted } from '../../src/index.ts'
+import { END, last, START, withState } from '../../src/graphs/index.ts'
+import { chaosOf, hosted } from '../models/hosted-stage.ts'
+
+const { node, graph } = withState({ topic: last('') })
+const report = graph({
+  name: 'report',
+  nodes: { plan: node({ effect: 'read', run: () => ({}) }) },
+  edges: [
+    [START, 'plan'],
+    ['plan', END],
+  ],
+})
+
+const look = defineTool({
+  name: 'look',
+  description: 'look',
+  input: z.object({}),
+  effect: 'read',
+  execute: () => 'seen',
+})
+const touch = defineTool({ name: 'touch', description: 'touch', input: z.object({}), execute: () => 'touched' })
+
+/** A model that notes its requests under its name, and says what it is told to. */
+function noting(name: string, seen: [string, Request][], say: Parameters<typeof scripted>[0] = () => ({ text: name })) {
+  const model = scripted(say)
+  return {
+    ...model,
+    name,
+    call: (...[request, context]: Parameters<typeof model.call>) => {
+      seen.push([name, request])
+      return model.call(request, context)
+    },
+  }
+}
+
+function harnessWith(options: Partial<HarnessOptions> & Pick<HarnessOptions, 'model'>): Harness {
+  const harness = new Harness({ tools: [look, touch], instructions: 'Be brief.', ...options })
+  onTestFinished(() => harness.close())
+  return harness
+}
+
+const faultOf = (act: Promise<unknown>): Promise<unknown> =>
+  act.then(
+    () => 'no fault',
+    (error: unknown) => (error instanceof Fault ? error.code : error),
+  )
+
+describe('the options of one run', () => {
+  it('B-RUN-1: a run has its own model, instructions, limits and tools, and the next run has those of the agent', async () => {
+    const seen: [string, Request][] = []
+    const harness = harnessWith({ model: noting('own', seen), models: { other: noting('other', seen) } })
+    const session = await harness.open()
+    const first = await session.run('a', {
+      model: 'other',
+      instructions: 'Be long.',
+      tools: ['look'],
+      limits: { modelRequests: 3 },
+    })
+    expect(first).toMatchObject({ status: 'completed', text: 'other' })
+    await session.run('b')
+    expect(seen.map(([name, { instructions, tools }]) => [name, instructions, tools.map((tool) => tool.name)])).toEqual(
+      [
+        ['other', 'Be long.', ['look']],
+        ['own', 'Be brief.', ['look', 'touch']],
+      ],
+    )
+    const started = (await session.read()).events.filter((event) => event.type === 'run.started')
+    expect(started.map(({ limits }) => limits.modelRequests)).toEqual([3, 64])
+    expect(started.map(({ options }) => typeof options)).toEqual(['string', 'undefined'])
+  })
+
+  it('B-RUN-1: a run that may use fewer tools cannot call the others', async () => {
+    const model = scripted([{ calls: [{ tool: 'touch', args: {} }] }, { text: 'done' }])
+    const result = await harnessWith({ model }).run('a', { tools: ['look'] })
+    expect(result.calls).toMatchObject([{ tool: 'touch', status: 'error' }])
+  })
+
+  it('B-RUN-1: `stream` of a new session takes them too, and `send`', async () => {
+    const seen: [string, Request][] = []
+    const harness = harnessWith({ model: noting('own', seen), models: { other: noting('other', seen) } })
+    await harness.stream('a', { model: 'other' }).result
+    const session = await harness.open()
+    await session.send('b', { instructions: 'Be kind.' })
+    await session.run()
+    expect(seen.map(([name, { instructions }]) => [name, instructions])).toEqual([
+      ['other', 'Be brief.'],
+      ['own', 'Be kind.'],
+    ])
+  })
+
+  it('B-RUN-3: while another run is open a message with options waits for a run of its own', async () => {
+    const seen: [string, Request][] = []
+    const slow = noting('own', seen, ({ messages }) => ({ text: `${messages.length}`, delayMs: 30 }))
+    const harness = harnessWith({ model: slow, models: { other: noting('other', seen) } })
+    const session = await harness.open()
+    await session.send('a')
+    const [second] = await Promise.all([session.run('b', { model: 'other' }), session.run('c')])
+    expect(second.text).toBe('other')
+    expect(seen.filter(([name]) => name === 'other')).toHaveLength(1)
+    expect(await faultOf(session.send('d', { when: 'now', model: 'other' }))).toBe('invalid_input')
+  })
+
+  it('B-RUN-4: what is held for a request, and how its answer is asked for, is as the chosen model has it', async () => {
+    const chaos = await chaosOf(() => ({ text: '{"n":1}', usage: { inputTokens: 100, outputTokens: 50 } }))
+    const cheap = hosted(chaos, 'responses', {
+      prices: { 'openai:*': { input: 2, output: 10 } },
+      outputTokensMax: 1_000,
+    })
+    const own = scripted([{ calls: [{ tool: 'final_result', args: { n: 2 } }] }])
+    const output = { schema: z.object({ n: z.number() }) }
+    const harness = harnessWith({ model: own, models: { cheap }, budget: { dayUsd: 10 }, output })
+    const session = await harness.open()
+    expect(await session.run('a')).toMatchObject({ output: { n: 2 } })
+    expect(await session.run('b', { model: 'cheap' })).toMatchObject({ output: { n: 1 }, cost: 700 })
+    const held = (await session.read()).events.flatMap((event) =>
+      event.type === 'model.started' ? [event.held ?? 0] : [],
+    )
+    expect(held[0]).toBeGreaterThan(100_000)
+    expect(held[1]).toBeLessThan(30_000)
+  })
+
+  it('B-RUN-5: the caller gets what its own schema makes of the answer, and what it refuses is corrected', async () => {
+    const schema = z.object({
+      day: z.string().transform((text) => new Date(text)),
+      n: z.number().refine((n) => n % 2 === 0, 'must be even'),
+    })
+    const calls = [1, 2].map((n) => ({ calls: [{ tool: 'final_result', args: { day: '2026-01-02', n } }] }))
+    const harness = harnessWith({ model: scripted(calls) })
+    const result = await harness.run('a', { output: { schema, mode: 'tool' } })
+    expect(result).toMatchObject({ status: 'completed', output: { day: new Date('2026-01-02'), n: 2 } })
+    const [final] = (await harness.session(result.sessionId).read()).events
+      .filter((event) => event.type === 'agent.message')
+      .slice(-1)
+    expect(final).toMatchObject({ verdict: { type: 'final', output: { day: '2026-01-02', n: 2 } } })
+  })
+
+  it('B-RUN-5: an answer that a worker elsewhere took, and that the schema of the caller refuses, is no answer', async () => {
+    const store = memory()
+    const worker = harnessWith({ model: scripted([{ calls: [{ tool: 'final_result', args: { n: 1 } }] }]), store })
+    const client = harnessWith({ model: scripted([]), store, drives: false })
+    const schema = z.object({ n: z.number().refine((n) => n % 2 === 0, 'must be even') })
+    const working = worker.work({ idleMs: 200 })
+    const result = await client.run('a', { output: { schema, mode: 'tool' } })
+    expect(result).toMatchObject({ status: 'failed', stopReason: 'output_validation_failed' })
+    await working
+  })
+
+  it('B-RUN-6: what cannot be is refused in one sentence, and nothing is written', async () => {
+    const harness = harnessWith({ model: scripted(() => ({ text: 'x' })), graphs: [report] })
+    const session = await harness.open()
+    const wrong = [
+      [{ tools: ['lok'] }, /no tool "lok".*look, touch/],
+      [{ model: 'nobody:x' }, /no provider "nobody"/],
+      [{ model: scripted([]) as never }, /no name: put the model into `models`/],
+      [{ limits: { hold: 3 } as never }, /Unknown option "hold"/],
+      [{ limits: { modelRequest: 3 } as never }, /did you mean "modelRequests"/],
+      [{ output: { schema: { validate: () => true } as never, mode: 'odd' as never } }, /mode/],
+      [{ signal: 'now' as never }, /AbortSignal/],
+    ] as const
+    for (const [options, text] of wrong) {
+      await expect(session.run('a', options)).rejects.toThrow(text)
+      expect(await faultOf(session.send('a', options))).toBe('invalid_config')
+    }
+    await expect(harness.run('a', { agent: 'report', tools: ['look'] })).rejects.toThrow(/is a workflow/)
+    expect((await session.read()).events).toHaveLength(1)
+    expect(await harness.list()).toHaveLength(1)
+  })
+
+  it('B-RUN-6: a tool that only a source could have had fails the run with the same sentence', async () => {
+    const source = { type: 'source', name: 'there', tools: async () => [look], close: async () => {} } as const
+    const harness = harnessWith({ model: scripted(() => ({ text: 'x' })), tools: [source] })
+    const result = await harness.run('a', { tools: ['lok'] })
+    expect(result).toMatchObject({
+      status: 'failed',
+      stopReason: 'prepare_failed',
+      failure: { message: expect.stringMatching(/no tool "lok"/) as string },
+    })
+  })
+
+  it('B-RUN-7: a signal stops the run of its message and no other', async () => {
+    const slow = scripted(({ messages }) => ({ text: `${messages.length}`, delayMs: 50 }))
+    const harness = harnessWith({ model: slow })
+    const stopped = new AbortController()
+    const result = harness.run('a', { signal: stopped.signal })
+    setTimeout(() => stopped.abort(), 10)
+    expect(await result).toMatchObject({ status: 'interrupted' })
+    const session = await harness.open()
+    const second = new AbortController()
+    const first = session.run('a')
+    await session.send('b', { when: 'after', signal: second.signal })
+    second.abort()
+    expect(await first).toMatchObject({ status: 'completed' })
+    expect(await session.run()).toMatchObject({ status: 'interrupted' })
+    await expect(session.run('c', { signal: AbortSignal.abort() })).rejects.toThrow(/aborted/)
+    const said = (await session.read()).events.filter((event) => event.type === 'user.message')
+    expect(said).toHaveLength(2)
+  })
+
+  it('B-RUN-8: what a file says chooses neither a model nor limits', async () => {
+    const seen: [string, Request][] = []
+    const [from, to] = [memory(), memory()]
+    const asks = defineTool({
+      name: 'ask',
+      description: 'ask',
+      input: z.object({}),
+      approval: 'ask',
+      execute: () => 'done',
+    })
+    const make = (store: typeof from, name: string) =>
+      harnessWith({
+        store,
+        tools: [asks, look],
+        model: noting(name, seen, ({ messages }) =>
+          messages.some(({ role }) => role === 'tool') ? { text: name } : { calls: [{ tool: 'ask', args: {} }] },
+        ),
+        models: { dear: noting('dear', seen, () => ({ calls: [{ tool: 'ask', args: {} }] })) },
+      })
+    const there = make(from, 'there')
+    const { sessionId } = await there.run('a', {
+      model: 'dear',
+      limits: { modelRequests: 900 },
+      tools: ['ask'],
+      instructions: 'Be odd.',
+      metadata: { tenant: 'a' },
+    })
+    const here = make(to, 'here')
+    await importSession(to, await exportSession(from, sessionId))
+    const session = here.session(sessionId)
+    await session.steer([{ type: 'resume' }])
+    const [pending] = (await session.run()).pending
+    if (!pending) throw new Error('nothing is asked')
+    await session.decide({ ...pending, allow: true, by: 'me' })
+    expect(await session.run()).toMatchObject({ status: 'completed', text: 'here', metadata: {} })
+    const { events } = await session.read()
+    expect(events.find((event) => event.type === 'run.reviewed')).toMatchObject({ limits: { modelRequests: 64 } })
+    expect(seen.at(-1)?.[1]).toMatchObject({ instructions: 'Be odd.', tools: [{ name: 'ask' }] })
+  })
+
+  it('B-RUN-9: secrets in the options of a run are not written', async () => {
+    const harness = harnessWith({ model: scripted(() => ({ text: 'x' })), secrets: { KEY: 'a-secret-of-mine-123' } })
+    const { sessionId } = await harness.run('a', {
+      instructions: 'Use a-secret-of-mine-123.',
+      metadata: { key: 'a-secret-of-mine-123' },
+    })
+    expect(JSON.stringify((await harness.session(sessionId).read()).events)).not.toContain('a-secret-of-mine-123')
+  })
+})
