@@ -7,7 +7,7 @@ import type { Agent } from '../src/engine/wiring.ts'
 import { ToolFailure } from '../src/tools/core/output.ts'
 import { LIKE_PARENT, subagentTool } from '../src/tools/agents/subagent.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolSource } from '../src/tools/core/tool.ts'
-import { type Cast, COST_MAX, type Role } from './cast.ts'
+import { type Cast, COST_MAX, INSTRUCTIONS, type Role } from './cast.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
 import type { Chance } from './scheduler.ts'
@@ -39,7 +39,7 @@ function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: Sim
       clock: process.clock,
       own,
     }),
-    instructions: 'Simulate.',
+    instructions: INSTRUCTIONS,
     limits,
     approvalMs,
     policy: cast.policy,

@@ -46,6 +46,8 @@ export type Cast = {
 
 /** What a request of the simulated model costs at most, and what is held for one at most, in millionths of a dollar. */
 export const COST_MAX = 1_000
+/** What a run is told that chose nothing else. */
+export const INSTRUCTIONS = 'Simulate.'
 export const HOLD_MAX = 2_500
 /** Most calls the stubborn model makes before the breaker must end its run. */
 export const STUBBORN_MAX = 3

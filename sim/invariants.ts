@@ -6,7 +6,7 @@ import type { Usage } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
 import { type OpenSession, take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
-import type { Cast } from './cast.ts'
+import { type Cast, INSTRUCTIONS } from './cast.ts'
 import { Families } from './families.ts'
 import { Guarding } from './guarding.ts'
 import { Money } from './money.ts'
@@ -34,7 +34,17 @@ import {
 export const FAR = 'far'
 
 const COUNTED = ['events', 'unknown', 'lostCalls', 'settled', 'once', 'idempotent', 'read', 'stopped', 'cut'] as const
-const STEERED = ['children', 'deepest', 'questions', 'pauses', 'broke', 'notices', 'nudges', 'halts'] as const
+const STEERED = [
+  'children',
+  'deepest',
+  'questions',
+  'pauses',
+  'choices',
+  'broke',
+  'notices',
+  'nudges',
+  'halts',
+] as const
 export type Seen = Record<(typeof COUNTED)[number] | (typeof STEERED)[number], number>
 
 export class Invariants {
@@ -46,6 +56,8 @@ export class Invariants {
   readonly #families = new Families()
   readonly #guarding: Guarding
   readonly #oracle: Oracle
+  /** The instructions that messages brought for their runs. */
+  readonly #chosen = new Map<string, string>()
   readonly #sessions = new Map<string, Watched>()
   readonly #hash = createHash('sha256')
   #digest: string | null = null
@@ -177,14 +189,20 @@ export class Invariants {
     }
     switch (e.type) {
       case 'user.message':
+        if (e.options?.instructions !== undefined) this.#chosen.set(`${session}:${e.seq}`, e.options.instructions)
+        return steered(w, e)
       case 'user.interrupt':
         return steered(w, e)
       case 'user.tool_confirmation':
         return decided(w, e)
       case 'user.custom_tool_result':
         return answered(w, e)
-      case 'run.started':
+      case 'run.started': {
+        const own = e.inputs.flatMap((seq) => this.#chosen.get(`${session}:${seq}`) ?? []).at(-1)
+        if (own !== undefined) this.seen.choices += 1
+        this.#oracle.begun(session, e.seq, own ?? INSTRUCTIONS)
         return begun(w, e, fail)
+      }
       case 'model.started':
         return asked(w, e, fail)
       case 'agent.message':

@@ -10,6 +10,8 @@ export type Execution = {
   times: number
 }
 
+type Told = { readonly run: number; readonly instructions: string }
+
 export class Oracle {
   readonly executions = new Map<string, Execution>()
   readonly violations: string[] = []
@@ -24,6 +26,8 @@ export class Oracle {
   /** From when until when the provider is down. */
   outage: { readonly from: number; readonly until: number } | null = null
   readonly #spoken = new Set<string>()
+  /** What the runs of a session are to be told, in order. */
+  readonly #told = new Map<string, readonly Told[]>()
   readonly #requests = new Map<string, { readonly seq: number; readonly bytes: string }>()
 
   /** A handler is about to act on the world. */
@@ -54,14 +58,28 @@ export class Oracle {
     return this.executions.has(`${session}:${call}`)
   }
 
-  /** A model is asked: the request must be whole, and start with the bytes of the one before. */
+  /** A run began that is to have these instructions. */
+  begun(session: string, run: number, instructions: string): void {
+    this.#told.set(session, [...(this.#told.get(session) ?? []), { run, instructions }])
+  }
+
+  /** The run that a request belongs to. */
+  #runAt(session: string, seq: number): Told | undefined {
+    return this.#told.get(session)?.findLast(({ run }) => run < seq)
+  }
+
+  /** A model is asked: the request must be whole, and start with the bytes of the one before, if that was told the same. */
   ask(request: Request): void {
-    const { session, seq } = request
+    const { session, seq, instructions } = request
+    const told = this.#runAt(session, seq)
+    if (told && told.instructions !== instructions)
+      this.violations.push(`O7 ${session}@${seq}: was told "${instructions}" and not "${told.instructions}"`)
     const bytes = requestBytes(request)
     const last = this.#requests.get(session) ?? { seq: 0, bytes: '' }
     // A process that froze may ask late: then its request is the older one, and a prefix of what was asked since.
     const late = seq < last.seq
-    const whole = late ? last.bytes.startsWith(bytes) : bytes.startsWith(last.bytes)
+    const other = this.#runAt(session, last.seq)?.instructions !== told?.instructions
+    const whole = other || (late ? last.bytes.startsWith(bytes) : bytes.startsWith(last.bytes))
     if (!whole) this.violations.push(`O3 ${session}@${seq}: the request does not extend the one at ${last.seq}`)
     if (!late) this.#requests.set(session, { seq, bytes })
     this.#pairs(request)

@@ -47,7 +47,11 @@ export class People {
     for (let i = 0, n = chance.between(2, 4); i < n; i++) {
       await this.#stage.scheduler.sleep(chance.between(0, 350))
       const id = `m${i}`
-      const message = messageOf(id, `${session} ${id}`, chance.pick(WHEN))
+      const plain = messageOf(id, `${session} ${id}`, chance.pick(WHEN))
+      // Now and then for a run with instructions of its own, which any process must give it.
+      const message: InboxBody = chance.yes(0.2)
+        ? { ...plain, when: 'after', options: { instructions: `Simulate ${id}.` }, metadata: { id } }
+        : plain
       await this.say(session, message)
       if (chance.yes(0.2)) await this.say(session, message)
       // The first session is never interrupted: it is the one that is sure to run every class of effect.
@@ -192,6 +196,10 @@ export class People {
   }
 }
 
-function messageOf(id: string, text: string, when: (typeof WHEN)[number]): InboxBody {
+function messageOf(
+  id: string,
+  text: string,
+  when: (typeof WHEN)[number],
+): Extract<InboxBody, { type: 'user.message' }> {
   return { type: 'user.message', id, parts: [{ type: 'text', text }], when }
 }

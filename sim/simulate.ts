@@ -24,6 +24,7 @@ import { Redactor } from '../src/riders/redact/redact.ts'
 // Loaded here, as the runtime loads them when they are first needed: a seed must not depend on the seeds that ran before it.
 import '../src/effects/model-failure.ts'
 import '../src/effects/review.ts'
+import '../src/effects/run-options.ts'
 import '../src/riders/children/children.ts'
 import '../src/riders/money/allowance.ts'
 import '../src/riders/money/budgeted-model.ts'
