@@ -138,9 +138,9 @@ describe('decisions', () => {
     ])
     const asked = await stage.terret('run', 'Paint.')
     expect([asked.code, asked.err]).toEqual([3, expect.stringContaining('Which colour?')])
-    expect((await stage.terret('answer', 'latest', 'Blue')).code).toBe(0)
-    expect((await stage.terret('answer', 'latest', 'Red')).code).toBe(9)
-    expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 0, out: 'Blue it is.\n' })
+    expect((await stage.apart('answer', 'latest', 'Blue')).code).toBe(0)
+    expect((await stage.apart('answer', 'latest', 'Red')).code).toBe(9)
+    expect(await stage.apart('resume', 'latest')).toMatchObject({ code: 0, out: 'Blue it is.\n' })
     expect(JSON.stringify(requests[1]?.body)).toContain('Blue')
   })
 

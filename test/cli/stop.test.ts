@@ -63,9 +63,9 @@ describe('a run that was killed', () => {
     await asked(2)
     run.child.kill('SIGKILL')
     await run.ended
-    expect((await stage.terret('resume', 'latest')).code).toBe(3)
-    expect((await stage.terret('approve', 'latest', '--by', 'ana')).code).toBe(0)
-    expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 0, out: 'Done.\n' })
+    expect((await stage.apart('resume', 'latest')).code).toBe(3)
+    expect((await stage.apart('approve', 'latest', '--by', 'ana')).code).toBe(0)
+    expect(await stage.apart('resume', 'latest')).toMatchObject({ code: 0, out: 'Done.\n' })
     expect(readFileSync(join(stage.folder, 'log.txt'), 'utf8')).toBe('x')
     const { out } = await stage.terret('history', 'latest', '--event', 'run.started', '--json')
     expect(out.trimEnd().split('\n')).toHaveLength(1)
