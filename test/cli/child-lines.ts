@@ -24,8 +24,6 @@ async function run({ command, args, cwd, env }: Line): Promise<Ended> {
   lines += 1
   // The file of the command does its work when it is loaded: another address for each line.
   await import(`${pathToFileURL(realpathSync(command)).href}?line=${lines}`)
-  // As the end of a process would: on Node 20 a closed database keeps its file until its statements are collected.
-  globalThis.gc?.()
   const left = await leftAfter(before)
   if (left.length > 0) return { code: null, out: out(), err: `${err()}\nIts process would not end: ${left.join(', ')}` }
   return { code: Number(process.exitCode ?? 0), out: out(), err: err() }

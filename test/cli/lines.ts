@@ -19,22 +19,14 @@ const DEADLINE_MS = 20_000
 /** These stay until they are stopped, or need a terminal. */
 const LASTING = new Set(['interactive', 'tail'])
 
-/** Those that were seen to end by themselves as a process of their own. */
-const ended = new Set<string>()
 let resident: ChildProcess | null = null
 let last: Promise<unknown> = Promise.resolve()
 let waiting = 0
 
-/**
- * Whether a line needs no process of its own. The first of each command has one all the same: a real start, and a real end. So has a
- * line that runs beside another one.
- */
+/** Whether a line needs no process of its own. One that runs beside another line does. That each command ends: ends.test.ts. */
 export function canShare([command = '', ...args]: readonly string[]): boolean {
   if (LASTING.has(command) || (command === 'worker' && !args.includes('--idle'))) return false
-  const kind = args.includes('--resume') ? `${command} --resume` : command
-  const known = ended.has(kind)
-  ended.add(kind)
-  return known && waiting === 0
+  return waiting === 0
 }
 
 /** One after another. */
@@ -67,7 +59,7 @@ async function told(line: Line): Promise<Ended> {
 }
 
 function start(): ChildProcess {
-  const child = fork(SCRIPT, { execArgv: ['--expose-gc'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const child = fork(SCRIPT, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   child.once('exit', () => {
     if (resident === child) resident = null
   })
