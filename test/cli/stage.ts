@@ -30,6 +30,8 @@ export type Stage = {
   start(args: readonly string[], options?: Options): Started
   /** To its end, mostly in a process that runs many lines: see lines.ts. */
   terret(...args: readonly string[]): Promise<Ended>
+  /** The same in another folder, or with more variables. */
+  terretIn(where: Pick<Options, 'cwd' | 'env'>, ...args: readonly string[]): Promise<Ended>
   /** To its end, in a process of its own: where a test is about what another process finds. */
   apart(...args: readonly string[]): Promise<Ended>
   /** Of a line that is not understood or not allowed, whatever its command: nothing is to be driven. */
@@ -72,9 +74,11 @@ export function openStage(): Stage {
       }),
     )
   }
-  const refused: Stage['refused'] = (...args) => sharedLine({ command: named, args, cwd: folder, env })
-  const apart: Stage['apart'] = (...args) => start(args).ended
-  const terret: Stage['terret'] = (...args) => (canShare(args) ? refused(...args) : apart(...args))
+  const shared = ({ cwd = folder, env: more }: Options, args: readonly string[]): Promise<Ended> =>
+    sharedLine({ command: named, args, cwd, env: { ...env, ...more } })
+  const terretIn: Stage['terretIn'] = (where, ...args) =>
+    canShare(args) ? shared(where, args) : start(args, where).ended
+  const terret: Stage['terret'] = (...args) => terretIn({}, ...args)
   return {
     command: named,
     folder,
@@ -85,8 +89,9 @@ export function openStage(): Stage {
     configure: (settings) => void write('config/terret/config.json', JSON.stringify(settings)),
     start,
     terret,
-    apart,
-    refused,
+    terretIn,
+    apart: (...args) => start(args).ended,
+    refused: (...args) => shared({}, args),
     json: async (...args) => {
       const { out, err } = await terret(...args, '--json')
       if (out === '') throw new Error(err)

@@ -179,7 +179,7 @@ describe('the spellings of a secret', () => {
     ' \n',
     Buffer.from(LONG).toString('base64').slice(0, 20),
   ])('B-SECRET-13: reads a long text of many %j once', (piece) => {
-    const text = piece.repeat(2_000_000 / piece.length)
+    const text = piece.repeat(400_000 / piece.length)
     expect(redactor.text(text)).toBe(text)
     const stream = redactor.stream()
     let chars = 0
