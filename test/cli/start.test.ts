@@ -79,7 +79,10 @@ describe('terret start', () => {
   it('B-CLI-133: a report can be forked, interrupted, replayed and taken up again like any session', async () => {
     await offline()
     const { session } = (await stage.json('inspect', 'latest')) as { session: string }
-    const forked = (await stage.json('fork', session, '--at', '17')) as { session: string }
+    const { out } = await stage.terret('history', session, '--event', 'agent.message', '--json')
+    const replies = out.trimEnd().split('\n')
+    const { seq } = JSON.parse(replies.at(-3) ?? '') as { seq: number }
+    const forked = (await stage.json('fork', session, '--at', String(seq))) as { session: string }
     expect(await stage.terret('resume', forked.session)).toMatchObject({ code: 3 })
     expect((await stage.terret('interrupt', session)).code).toBe(0)
     expect(await stage.terret('wake', session)).toMatchObject({ code: 0 })
