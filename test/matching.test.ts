@@ -200,10 +200,12 @@ describe('what is shown', () => {
   ])('B-MATCH-14: a long line of %s that comes in small pieces is drawn once', (_, before, piece) => {
     const prose = new Prose()
     const rows = [...prose.push(before, 80)]
+    let longest = 0
     for (let i = 0; i < LONG / 8; i++) {
       rows.push(...prose.push(piece.repeat(8), 80))
-      expect(prose.open.join('').length).toBeLessThanOrEqual(10_000)
+      longest = Math.max(longest, prose.open.join('').length)
     }
+    expect(longest).toBeLessThanOrEqual(10_000)
     expect([...rows, ...prose.end(80)].join('').replaceAll('`', '')).toBe(piece.repeat(LONG))
   })
 })

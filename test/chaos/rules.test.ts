@@ -14,6 +14,7 @@ import { describe, expect, it } from 'vitest'
 import { type Asked, type ChaosRequest, type ChaosSaid, type Dialect, providerRules } from '../../src/testing/index.ts'
 import { ruleCases } from './rules-cases.ts'
 import { chaosFor, DIALECTS, json, post } from './wire.ts'
+import { runs } from '../runs.ts'
 
 type Fields = Asked['body']
 const KEYS =
@@ -167,7 +168,7 @@ describe('a body', () => {
         const body = (typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}) as Fields
         for (const { check } of providerRules) check({ headers: {}, body, issued })
       }),
-      { numRuns: 2_000, seed: 11 },
+      { numRuns: runs(2_000), seed: 11 },
     )
   })
 })

@@ -1,10 +1,11 @@
 // A process that stays alive and runs one command line after another with the built command: what each prints, and its exit code.
-// For lines that drive nothing. It ends with the process that started it.
+// A line that leaves open what would keep its process alive is a failure. It ends with the process that started it.
 import { realpathSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type { Ended, Line } from './lines.ts'
 
 let lines = 0
+const LEFT_MS = 2_000
 
 process.on('message', (line) => void run(line as Line).then((ended) => process.send?.(ended)))
 process.on('disconnect', () => process.exit())
@@ -18,11 +19,25 @@ async function run({ command, args, cwd, env }: Line): Promise<Ended> {
   Object.assign(process.env, env)
   process.argv.splice(1, process.argv.length, command, ...args)
   process.exitCode = undefined
+  const before = process.getActiveResourcesInfo()
   const [out, err] = [heard(process.stdout), heard(process.stderr)]
   lines += 1
   // The file of the command does its work when it is loaded: another address for each line.
   await import(`${pathToFileURL(realpathSync(command)).href}?line=${lines}`)
+  const left = await leftAfter(before)
+  if (left.length > 0) return { code: null, out: out(), err: `${err()}\nIts process would not end: ${left.join(', ')}` }
   return { code: Number(process.exitCode ?? 0), out: out(), err: err() }
+}
+
+/** What is still open that was not before, and would keep a process alive. What is about to close has a while for it. */
+async function leftAfter(before: readonly string[]): Promise<readonly string[]> {
+  const until = performance.now() + LEFT_MS
+  for (;;) {
+    const left = [...process.getActiveResourcesInfo()]
+    for (const each of before) if (left.includes(each)) left.splice(left.indexOf(each), 1)
+    if (left.length === 0 || performance.now() > until) return left
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
 }
 
 /** From now on nothing is written there: the text is kept instead. */

@@ -121,7 +121,7 @@ describe('configuration', () => {
   it('B-CLI-76: mcp add, list and remove change only the servers; values of variables are never written', async () => {
     stage.configure({ model: 'offline:any' })
     const add = ['mcp', 'add', 'files', '--unchecked', '--env', 'MY_TOKEN', '--', 'node', 'server.mjs', '--root', '.']
-    expect((await stage.start(add, { env: { MY_TOKEN: 'a-secret-value' } }).ended).code).toBe(0)
+    expect((await stage.terretIn({ env: { MY_TOKEN: 'a-secret-value' } }, ...add)).code).toBe(0)
     const web = ['web', '--unchecked', '--url', 'https://mcp.example/x', '--header', 'authorization=MY_TOKEN']
     await stage.terret('mcp', 'add', ...web)
     const text = readFileSync(join(stage.config, 'config.json'), 'utf8')
@@ -230,9 +230,9 @@ describe('places', () => {
     stage.write('shared/a.txt', '')
     const shared = join(stage.folder, '..', 'shared')
     chmodSync(shared, 0o755)
-    const { code, err } = await stage.start(['list', '--all'], { env: { TERRET_HOME: shared } }).ended
+    const { code, err } = await stage.terretIn({ env: { TERRET_HOME: shared } }, 'list', '--all')
     expect([code, err.includes('Set TERRET_HOME')]).toEqual([0, false])
-    const run = await stage.start(['run', '--model', 'offline:any', 'x'], { env: { TERRET_HOME: shared } }).ended
+    const run = await stage.terretIn({ env: { TERRET_HOME: shared } }, 'run', '--model', 'offline:any', 'x')
     expect([run.code, run.err]).toEqual([8, expect.stringContaining('Set TERRET_HOME to a folder of its own.')])
     expect(statSync(shared).mode & 0o777).toBe(0o755)
   })
@@ -240,8 +240,7 @@ describe('places', () => {
   it('B-CLI-78: a data folder that cannot be made or used is said in one line, with exit code 8', async () => {
     const file = stage.write('file', '')
     for (const home of [join(file, 'home'), '/proc/terret']) {
-      const { code, err } = await stage.start(['run', '--model', 'offline:any', 'x'], { env: { TERRET_HOME: home } })
-        .ended
+      const { code, err } = await stage.terretIn({ env: { TERRET_HOME: home } }, 'run', '--model', 'offline:any', 'x')
       expect([code, err]).toEqual([
         8,
         expect.stringMatching(
@@ -249,7 +248,7 @@ describe('places', () => {
         ),
       ])
     }
-    const relative = await stage.start(['list'], { env: { TERRET_HOME: 'here' } }).ended
+    const relative = await stage.terretIn({ env: { TERRET_HOME: 'here' } }, 'list')
     expect([relative.code, relative.err]).toEqual([7, expect.stringContaining('which is not an absolute path')])
   })
 

@@ -1,5 +1,5 @@
-// One process for many command lines that drive nothing: starting a process is most of the cost of such a line.
-// Not for lines that drive, are stopped, or are watched.
+// One process for many command lines, one after another: starting a process is most of the cost of a line.
+// Not for lines that stay until they are stopped, are watched, or must have a process of their own.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -16,42 +16,23 @@ export type Line = {
 const SCRIPT = fileURLToPath(new URL('../../.build/test/cli/child-lines.js', import.meta.url))
 const DEADLINE_MS = 20_000
 
-/** These commands only read, or add one inbox event for the worker that drives. */
-const SHORT = new Set([
-  'answer',
-  'approve',
-  'delete',
-  'export',
-  'fork',
-  'history',
-  'import',
-  'inspect',
-  'list',
-  'memory',
-  'pending',
-  'policy',
-  'prune',
-  'reject',
-  'replay',
-  'workflow',
-])
+/** These stay until they are stopped, or need a terminal. */
+const LASTING = new Set(['interactive', 'tail'])
 
-/** Those that were seen to end by themselves as a process of their own. */
-const ended = new Set<string>()
 let resident: ChildProcess | null = null
 let last: Promise<unknown> = Promise.resolve()
+let waiting = 0
 
-/** Whether a line needs no process of its own. The first of each command has one all the same: a real start, and a real end. */
-export function isShort([command = '', ...args]: readonly string[]): boolean {
-  if (!SHORT.has(command) || args.includes('--resume')) return false
-  const known = ended.has(command)
-  ended.add(command)
-  return known
+/** Whether a line needs no process of its own. One that runs beside another line does. That each command ends: ends.test.ts. */
+export function canShare([command = '', ...args]: readonly string[]): boolean {
+  if (LASTING.has(command) || (command === 'worker' && !args.includes('--idle'))) return false
+  return waiting === 0
 }
 
 /** One after another. */
-export function shortLine(line: Line): Promise<Ended> {
-  const done = last.then(() => told(line))
+export async function sharedLine(line: Line): Promise<Ended> {
+  waiting += 1
+  const done = last.then(() => told(line)).finally(() => (waiting -= 1))
   last = done.catch(() => {})
   return done
 }

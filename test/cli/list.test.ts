@@ -19,7 +19,7 @@ it('B-CLI-153: a home that cannot be used has no empty list: it is said in one l
   const broken = stage.write('broken/terret.db', 'This is no database, and long enough to be read as one. '.repeat(99))
   for (const home of [file, inFile, join(odd, '..', '..'), join(broken, '..')]) {
     for (const args of [['list'], ['list', '--all'], ['list', '--json'], ['pending']]) {
-      const { code, out, err } = await stage.start(args, { env: { TERRET_HOME: home } }).ended
+      const { code, out, err } = await stage.terretIn({ env: { TERRET_HOME: home } }, ...args)
       expect([home, args, code, out]).toEqual([home, args, 8, ''])
       expect(err).toMatch(ONE_LINE)
     }
@@ -111,7 +111,7 @@ it('B-CLI-194: a session from before, whose folder is only in folders.jsonl, is 
 it('B-CLI-195: a folder whose path holds a secret is in no log; its sessions are listed and go on all the same', async () => {
   const env = { DOOR_PASSWORD: 'tulips-and-roses' }
   const cwd = join(stage.write('tulips-and-roses/a.txt', ''), '..')
-  const run = (...args: readonly string[]) => stage.start(args, { cwd, env }).ended
+  const run = (...args: readonly string[]) => stage.terretIn({ cwd, env }, ...args)
   expect((await run('run', ...offline, 'One.')).code).toBe(0)
   expect((await run('history', 'latest', '--json')).out).not.toContain('tulips')
   expect((await run('run', ...offline, '-c', 'Two.')).code).toBe(0)
@@ -132,7 +132,7 @@ it('B-CLI-196: an export says nothing of the folder, and an imported session wor
     expect((await stage.terret('export', session, '--format', format)).out).not.toContain('"folder"')
   const other = realpathSync(join(stage.write('other/a.txt', ''), '..'))
   const from = join(out, 'session.json')
-  expect((await stage.start(['import', from, '--id', 'copy'], { cwd: other }).ended).code).toBe(0)
+  expect((await stage.terretIn({ cwd: other }, 'import', from, '--id', 'copy')).code).toBe(0)
   expect(await stage.json('inspect', 'copy')).toMatchObject({ folder: other })
   expect(existsSync(join(stage.home, 'folders.jsonl'))).toBe(false)
 })

@@ -40,7 +40,7 @@ describe('the agent of a folder', () => {
     const [one] = await learned()
     expect(sent(2)).toContain(`[${one?.id}] lesson (1): Staging needs the VPN`)
     stage.write('other/a.txt', '')
-    await stage.start(['run', 'How do I deploy to staging?'], { cwd: join(stage.folder, '..', 'other') }).ended
+    await stage.terretIn({ cwd: join(stage.folder, '..', 'other') }, 'run', 'How do I deploy to staging?')
     expect(sent(3)).toContain('How do I deploy to staging?')
     expect(sent(3)).not.toContain('VPN')
   })
@@ -49,7 +49,7 @@ describe('the agent of a folder', () => {
     await scriptedBy([vpn, 'Deployed.', learns('Elsewhere', 'Another thing.'), 'Done.'])
     await stage.terret('run', 'Deploy the server to staging.')
     stage.write('other/a.txt', '')
-    await stage.start(['run', 'Look.'], { cwd: join(stage.folder, '..', 'other') }).ended
+    await stage.terretIn({ cwd: join(stage.folder, '..', 'other') }, 'run', 'Look.')
     const before = await learned()
     rmSync(join(stage.home, 'memory'), { recursive: true })
     expect(await learned()).toEqual(before)

@@ -125,7 +125,7 @@ describe('always', () => {
     expect(existsSync(join(stage.folder, '.terret'))).toBe(false)
     stage.write('other/a.txt', '')
     const elsewhere = ['policy', 'test', 'web_fetch', JSON.stringify({ url: URL_ })]
-    expect((await stage.start(elsewhere, { cwd: join(stage.folder, '..', 'other') }).ended).out).toBe('ask\n')
+    expect((await stage.terretIn({ cwd: join(stage.folder, '..', 'other') }, ...elsewhere)).out).toBe('ask\n')
     expect((await stage.terret('policy', 'forget', '2')).code).toBe(6)
     expect(await stage.terret('policy', 'forget', '1')).toMatchObject({ code: 0, out: `Forgotten: ${words}\n` })
     expect((await stage.terret('policy')).out).not.toContain('Kept')

@@ -17,6 +17,7 @@ import {
 import type { Json, Pending } from '../../src/index.ts'
 import { oddName, skeleton } from '../../src/view/lookalike.ts'
 import { openStage, type Stage } from './stage.ts'
+import { runs } from '../runs.ts'
 
 let stage: Stage
 beforeEach(() => {
@@ -181,7 +182,7 @@ describe('text that is not ours', () => {
           expect(widthOf(row)).toBeLessThanOrEqual(columns)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 

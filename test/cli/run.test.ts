@@ -1,4 +1,4 @@
-// `terret run` and what follows it: list, inspect, pending, approve, resume, undo. Real processes on a real file.
+// `terret run` and what follows it: list, inspect, pending, approve, resume, undo. The built command on a real file.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -75,9 +75,9 @@ describe('terret run', () => {
     const parked = await stage.terret('run', 'Write three files.')
     expect(parked.code).toBe(3)
     expect(existsSync(join(stage.folder, 'one.txt'))).toBe(false)
-    expect((await stage.terret('approve', 'latest', '--by', 'ana')).code).toBe(0)
-    expect((await stage.terret('resume', 'latest')).code).toBe(3)
-    await stage.terret('worker', '--idle')
+    expect((await stage.apart('approve', 'latest', '--by', 'ana')).code).toBe(0)
+    expect((await stage.apart('resume', 'latest')).code).toBe(3)
+    await stage.apart('worker', '--idle')
     expect(existsSync(join(stage.folder, 'two.txt'))).toBe(false)
     const [two, three] = (await stage.terret('pending', '--json')).out.trimEnd().split('\n')
     const callOf = (line = '{}'): string => (JSON.parse(line) as { callId: string }).callId

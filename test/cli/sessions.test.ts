@@ -28,7 +28,7 @@ describe('ids and lists', () => {
       6,
       'terret: There is no session "zzz". `terret list --all` shows those there are.\n',
     ])
-    const elsewhere = await stage.start(['inspect', 'latest'], { cwd: stage.home }).ended
+    const elsewhere = await stage.terretIn({ cwd: stage.home }, 'inspect', 'latest')
     expect(elsewhere.code).toBe(6)
   })
 
@@ -50,7 +50,7 @@ describe('ids and lists', () => {
     await stage.terret('run', ...offline, 'First of here.')
     await stage.terret('run', ...offline, 'Second of here.')
     stage.write('other/a.txt', '')
-    await stage.start(['run', ...offline, 'Elsewhere.'], { cwd: join(stage.folder, '..', 'other') }).ended
+    await stage.terretIn({ cwd: join(stage.folder, '..', 'other') }, 'run', ...offline, 'Elsewhere.')
     const tasks = (out: string): readonly string[] =>
       out
         .trimEnd()
@@ -138,9 +138,9 @@ describe('decisions', () => {
     ])
     const asked = await stage.terret('run', 'Paint.')
     expect([asked.code, asked.err]).toEqual([3, expect.stringContaining('Which colour?')])
-    expect((await stage.terret('answer', 'latest', 'Blue')).code).toBe(0)
-    expect((await stage.terret('answer', 'latest', 'Red')).code).toBe(9)
-    expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 0, out: 'Blue it is.\n' })
+    expect((await stage.apart('answer', 'latest', 'Blue')).code).toBe(0)
+    expect((await stage.apart('answer', 'latest', 'Red')).code).toBe(9)
+    expect(await stage.apart('resume', 'latest')).toMatchObject({ code: 0, out: 'Blue it is.\n' })
     expect(JSON.stringify(requests[1]?.body)).toContain('Blue')
   })
 
@@ -298,7 +298,7 @@ describe('files to take along', () => {
     expect((await stage.terret('export', 'latest', '--format', 'json', '-o', file)).code).toBe(0)
     const log = (await stage.terret('export', 'latest')).out
     const env = { TERRET_HOME: join(stage.folder, '..', 'second') }
-    const there = (...args: readonly string[]) => stage.start(args, { env }).ended
+    const there = (...args: readonly string[]) => stage.terretIn({ env }, ...args)
     expect((await there('import', file)).code).toBe(0)
     const arrived = (await there('history', 'latest', '--json')).out
     expect(arrived.startsWith(log)).toBe(true)
@@ -315,7 +315,7 @@ describe('files to take along', () => {
     const file = join(stage.folder, 'session.json')
     await stage.terret('export', 'latest', '--format', 'json', '-o', file)
     const env = { TERRET_HOME: join(stage.folder, '..', 'second') }
-    const there = (...args: readonly string[]) => stage.start(args, { env }).ended
+    const there = (...args: readonly string[]) => stage.terretIn({ env }, ...args)
     const { code, out } = await there('import', file)
     expect(code).toBe(0)
     for (const said of ['is held', 'write (call ', '  a.txt', '│ +hello', `terret resume ${session.slice(0, 8)}`])

@@ -1,10 +1,10 @@
-// The built command line as real processes, in a home of its own. The test's process is the other side: a provider, a person.
+// The built command line, in a home of its own: as real processes, or as lines that share one. The test's process is the other side: a provider, a person.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Ended, isShort, shortLine } from './lines.ts'
+import { canShare, type Ended, sharedLine } from './lines.ts'
 
 /** The published command as a file: what users run, and it loads faster than one file per module. */
 export const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -28,8 +28,12 @@ export type Stage = {
   /** Replaces the user configuration. */
   configure(config: object): void
   start(args: readonly string[], options?: Options): Started
-  /** To its end. A line that drives nothing is mostly run by a process that stays: see lines.ts. */
+  /** To its end, mostly in a process that runs many lines: see lines.ts. */
   terret(...args: readonly string[]): Promise<Ended>
+  /** The same in another folder, or with more variables. */
+  terretIn(where: Pick<Options, 'cwd' | 'env'>, ...args: readonly string[]): Promise<Ended>
+  /** To its end, in a process of its own: where a test is about what another process finds. */
+  apart(...args: readonly string[]): Promise<Ended>
   /** Of a line that is not understood or not allowed, whatever its command: nothing is to be driven. */
   refused(...args: readonly string[]): Promise<Ended>
   json(...args: readonly string[]): Promise<unknown>
@@ -70,8 +74,11 @@ export function openStage(): Stage {
       }),
     )
   }
-  const refused: Stage['refused'] = (...args) => shortLine({ command: named, args, cwd: folder, env })
-  const terret: Stage['terret'] = (...args) => (isShort(args) ? refused(...args) : start(args).ended)
+  const shared = ({ cwd = folder, env: more }: Options, args: readonly string[]): Promise<Ended> =>
+    sharedLine({ command: named, args, cwd, env: { ...env, ...more } })
+  const terretIn: Stage['terretIn'] = (where, ...args) =>
+    canShare(args) ? shared(where, args) : start(args, where).ended
+  const terret: Stage['terret'] = (...args) => terretIn({}, ...args)
   return {
     command: named,
     folder,
@@ -82,7 +89,9 @@ export function openStage(): Stage {
     configure: (settings) => void write('config/terret/config.json', JSON.stringify(settings)),
     start,
     terret,
-    refused,
+    terretIn,
+    apart: (...args) => start(args).ended,
+    refused: (...args) => shared({}, args),
     json: async (...args) => {
       const { out, err } = await terret(...args, '--json')
       if (out === '') throw new Error(err)

@@ -13,8 +13,8 @@ const TOPIC = 'What does a sick-room need: light, clean air, tea, a good bed and
 const { scriptedBy, stage } = stageOfEach()
 beforeEach(() => cpSync(NURSING, join(stage.folder, 'docs'), { recursive: true }))
 
-const offline = (...more: readonly string[]) =>
-  stage.terret('start', TOPIC, '--documents', 'docs', '--out', 'r.md', '--model', 'offline:any', ...more)
+const OFFLINE = ['start', TOPIC, '--documents', 'docs', '--out', 'r.md', '--model', 'offline:any'] as const
+const offline = () => stage.terret(...OFFLINE)
 const report = (): string => readFileSync(join(stage.folder, 'r.md'), 'utf8')
 
 type Shown = {
@@ -54,14 +54,14 @@ describe('terret start', () => {
   })
 
   it('B-CLI-121: a report is started by one process, approved by a second and finished by a third, without a model or a key', async () => {
-    await offline()
+    await stage.apart(...OFFLINE)
     expect(await inspected()).toMatchObject({ status: 'requires_action', pending: [{ tool: 'finalize' }] })
-    expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 3 })
-    expect(await stage.terret('approve', 'latest', '--by', 'ana')).toMatchObject({ code: 0 })
+    expect(await stage.apart('resume', 'latest')).toMatchObject({ code: 3 })
+    expect(await stage.apart('approve', 'latest', '--by', 'ana')).toMatchObject({ code: 0 })
     expect(existsSync(join(stage.folder, 'r.md'))).toBe(false)
-    expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 0, out: `${join(stage.folder, 'r.md')}\n` })
+    expect(await stage.apart('resume', 'latest')).toMatchObject({ code: 0, out: `${join(stage.folder, 'r.md')}\n` })
     expect(report()).toMatch(/^# What does a sick-room need/)
-    expect(await stage.terret('approve', 'latest')).toMatchObject({ code: 9 })
+    expect(await stage.apart('approve', 'latest')).toMatchObject({ code: 9 })
   })
 
   it('B-CLI-122: a worker and a wake go on with it as well', async () => {
@@ -79,7 +79,10 @@ describe('terret start', () => {
   it('B-CLI-133: a report can be forked, interrupted, replayed and taken up again like any session', async () => {
     await offline()
     const { session } = (await stage.json('inspect', 'latest')) as { session: string }
-    const forked = (await stage.json('fork', session, '--at', '17')) as { session: string }
+    const { out } = await stage.terret('history', session, '--event', 'agent.message', '--json')
+    const replies = out.trimEnd().split('\n')
+    const { seq } = JSON.parse(replies.at(-3) ?? '') as { seq: number }
+    const forked = (await stage.json('fork', session, '--at', String(seq))) as { session: string }
     expect(await stage.terret('resume', forked.session)).toMatchObject({ code: 3 })
     expect((await stage.terret('interrupt', session)).code).toBe(0)
     expect(await stage.terret('wake', session)).toMatchObject({ code: 0 })
@@ -107,21 +110,13 @@ describe('terret start', () => {
   })
 
   it('B-CLI-124: the printed command is one that runs: by the name of the command, or as the file it is', async () => {
-    const args = ['start', TOPIC, '--documents', 'docs', '--out', 'r.md', '--model', 'offline:any']
-    const { err } = await stage.start(args, { main: MAIN }).ended
+    const { err } = await stage.start(OFFLINE, { main: MAIN }).ended
     const [, file = '', words = ''] = /Allow it: {3}node (\S+) (.*)\n/.exec(err) ?? []
     expect(file).toBe(MAIN)
     expect(await stage.start(words.split(' '), { main: file }).ended).toMatchObject({ code: 0 })
     const repository = fileURLToPath(new URL('../../', import.meta.url))
     const inside = await stage.start(
-      [
-        ...args.slice(0, 2),
-        '--documents',
-        NURSING,
-        ...args.slice(4, 5),
-        join(stage.folder, 'other.md'),
-        ...args.slice(6),
-      ],
+      ['start', TOPIC, '--documents', NURSING, '--out', join(stage.folder, 'other.md'), '--model', 'offline:any'],
       { main: MAIN, cwd: repository },
     ).ended
     expect(inside.err).toMatch(/Allow it: {3}node dist\/cli\/main\.js approve [0-9a-f]{8} --resume\n/)
@@ -211,16 +206,7 @@ describe('terret start', () => {
   })
 
   it('B-CLI-129: with --json there is one object of the same shape as of a run', async () => {
-    const parked = (await stage.json(
-      'start',
-      TOPIC,
-      '--documents',
-      'docs',
-      '--out',
-      'r.md',
-      '--model',
-      'offline:any',
-    )) as object
+    const parked = (await stage.json(...OFFLINE)) as object
     expect(parked).toMatchObject({
       status: 'requires_action',
       text: '',

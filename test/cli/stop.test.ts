@@ -63,9 +63,9 @@ describe('a run that was killed', () => {
     await asked(2)
     run.child.kill('SIGKILL')
     await run.ended
-    expect((await stage.terret('resume', 'latest')).code).toBe(3)
-    expect((await stage.terret('approve', 'latest', '--by', 'ana')).code).toBe(0)
-    expect(await stage.terret('resume', 'latest')).toMatchObject({ code: 0, out: 'Done.\n' })
+    expect((await stage.apart('resume', 'latest')).code).toBe(3)
+    expect((await stage.apart('approve', 'latest', '--by', 'ana')).code).toBe(0)
+    expect(await stage.apart('resume', 'latest')).toMatchObject({ code: 0, out: 'Done.\n' })
     expect(readFileSync(join(stage.folder, 'log.txt'), 'utf8')).toBe('x')
     const { out } = await stage.terret('history', 'latest', '--event', 'run.started', '--json')
     expect(out.trimEnd().split('\n')).toHaveLength(1)
@@ -79,9 +79,9 @@ describe('a worker', () => {
     const other = join(stage.folder, '..', 'other')
     stage.write('other/a.txt', '')
     await stage.terret('run', 'Here.')
-    await stage.start(['run', 'There.'], { cwd: other }).ended
+    await stage.terretIn({ cwd: other }, 'run', 'There.')
     const worker = stage.start(['worker'], { cwd: stage.home })
-    for (const cwd of [stage.folder, other]) await stage.start(['approve', 'latest'], { cwd }).ended
+    for (const cwd of [stage.folder, other]) await stage.terretIn({ cwd }, 'approve', 'latest')
     const settled = [stage.folder, other].map((cwd) => stage.start(['tail', 'latest', '--settled'], { cwd }).ended)
     expect((await Promise.all(settled)).map(({ out }) => out.includes('run.settled'))).toEqual([true, true])
     worker.child.kill('SIGTERM')
@@ -93,8 +93,8 @@ describe('a worker', () => {
     const ask = { calls: [{ tool: 'ask_user', args: { question: 'Well?' } }] }
     await scriptedBy([ask, ask, 'Done.'])
     stage.write('other/a.txt', '')
-    await stage.start(['run', 'There.'], { cwd: join(stage.folder, '..', 'other') }).ended
-    await stage.start(['answer', 'latest', 'Yes.'], { cwd: join(stage.folder, '..', 'other') }).ended
+    await stage.terretIn({ cwd: join(stage.folder, '..', 'other') }, 'run', 'There.')
+    await stage.terretIn({ cwd: join(stage.folder, '..', 'other') }, 'answer', 'latest', 'Yes.')
     await stage.terret('run', 'Here.')
     await stage.terret('answer', 'latest', 'Yes.')
     stage.write('config/terret/config.json', readFileSync(join(stage.config, 'config.json'), 'utf8'))

@@ -28,7 +28,7 @@ it('B-CLI-149: a run leaves its spans in the data folder, without texts and for 
 })
 
 it('B-CLI-150: "tracing": {"local": false} and TERRET_DISABLE_LOCAL_TRACING leave none', async () => {
-  expect((await stage.start(run, { env: { TERRET_DISABLE_LOCAL_TRACING: '1' } }).ended).code).toBe(0)
+  expect((await stage.terretIn({ env: { TERRET_DISABLE_LOCAL_TRACING: '1' } }, ...run)).code).toBe(0)
   stage.configure({ tracing: { local: false } })
   expect((await stage.terret(...run)).code).toBe(0)
   expect(existsSync(traces())).toBe(false)

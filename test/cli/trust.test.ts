@@ -88,9 +88,9 @@ describe('an untrusted folder', () => {
     writeFileSync(join(stage.folder, '.terret', 'config.json'), JSON.stringify(config))
     const env = { PATH: `${stage.folder}:${stage.folder}/node_modules/.bin:${process.env['PATH'] ?? ''}` }
     for (const task of ['list the files', 'search for "hello" in .', 'use glob with {"pattern":"*"}']) {
-      expect((await stage.start(['run', '--model', 'offline:any', task], { env }).ended).code).toBe(0)
+      expect((await stage.terretIn({ env }, 'run', '--model', 'offline:any', task)).code).toBe(0)
     }
-    expect((await stage.start(['doctor', '--model', 'offline:any'], { env }).ended).code).toBe(0)
+    expect((await stage.terretIn({ env }, 'doctor', '--model', 'offline:any')).code).toBe(0)
     expect(() => readFileSync(proof)).toThrow(/ENOENT/)
   })
 
@@ -115,7 +115,7 @@ describe('a trusted folder', () => {
     expect(JSON.stringify(requests[0]?.body)).toContain('Speak like a pirate.')
     mkdirSync(join(stage.folder, 'inner'))
     writeFileSync(join(stage.folder, 'inner', 'AGENTS.md'), 'Speak like a robot.')
-    const inner = await stage.start(['run', 'Hello.'], { cwd: join(stage.folder, 'inner') }).ended
+    const inner = await stage.terretIn({ cwd: join(stage.folder, 'inner') }, 'run', 'Hello.')
     expect(inner.err).toContain('is not trusted')
     expect(JSON.stringify(requests[1]?.body)).not.toMatch(/pirate|robot/)
     await stage.terret('trust', '--remove')
@@ -155,10 +155,10 @@ describe('a trusted folder', () => {
     stage.configure({ model: 'openai:m', endpoints: { openai: { baseUrl: `${url}/v1`, protocol: 'chat' } } })
     stage.write('config/terret/.env', '\ufeffOPENAI_API_KEY=sk-0123456789abcdef\n')
     const env = { OPENAI_API_KEY: '' }
-    expect(await stage.start(['run', 'Hello.'], { env }).ended).toMatchObject({ code: 0 })
+    expect(await stage.terretIn({ env }, 'run', 'Hello.')).toMatchObject({ code: 0 })
     stage.write('config/terret/.env', 'OPENAI_API_KEY=\n')
     stage.write('work/.env', 'OPENAI_API_KEY=sk-fedcba9876543210\n')
-    expect(await stage.start(['run', '--trust', 'Hello.'], { env }).ended).toMatchObject({ code: 0 })
+    expect(await stage.terretIn({ env }, 'run', '--trust', 'Hello.')).toMatchObject({ code: 0 })
     expect(requests).toHaveLength(2)
   })
 
@@ -277,9 +277,9 @@ describe('the folders that a policy lets be written', () => {
 
 describe('where an agent works', () => {
   it('B-CLI-28: never in a folder that holds its own data or configuration, nor inside of them', async () => {
-    const above = await stage.start(['run', '--model', 'offline:any', 'x'], { cwd: join(stage.folder, '..') }).ended
+    const above = await stage.terretIn({ cwd: join(stage.folder, '..') }, 'run', '--model', 'offline:any', 'x')
     expect([above.code, lastLine(above.err)]).toEqual([7, expect.stringContaining('Work in a folder of its own.')])
-    const inside = await stage.start(['run', '--model', 'offline:any', 'x'], { cwd: stage.home }).ended
+    const inside = await stage.terretIn({ cwd: stage.home }, 'run', '--model', 'offline:any', 'x')
     expect(inside.code).toBe(7)
   })
 })

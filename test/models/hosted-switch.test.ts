@@ -25,6 +25,7 @@ import {
   STORAGES,
   storeOf,
 } from './hosted-stage.ts'
+import { runs } from '../runs.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -381,7 +382,7 @@ it('B-SWITCH-5: whatever a conversation was, and whichever provider answered, no
       await Promise.all(Object.values(providers.harnesses).map((harness) => harness.close()))
       await providers.chaos.close()
     }),
-    { numRuns: 40, seed: 4_2026, endOnFailure: true },
+    { numRuns: runs(40), seed: 4_2026, endOnFailure: true },
   )
-  expect(requests).toBeGreaterThan(200)
+  expect(requests).toBeGreaterThan(runs(200))
 })

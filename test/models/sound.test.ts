@@ -14,10 +14,11 @@ import { refusals as chatRefusals } from './chat-rules.ts'
 import { logs } from './logs.ts'
 import { refusals as messagesRefusals } from './messages-rules.ts'
 import { refusals as responsesRefusals } from './responses-rules.ts'
+import { runs } from '../runs.ts'
 
 const WORD = /^[A-Za-z0-9_-]{1,64}$/
 const patterns = [WORD, /^[A-Za-z0-9]{9}$/, /^[A-Za-z0-9_-]{1,40}$/, /^[\w.:-]{1,64}$/]
-const runs = { numRuns: 400 }
+const CASES = { numRuns: runs(400) }
 
 /** The same conversation as a log would have it, had nothing been wrong. */
 function asLog(turns: readonly Turn[]): readonly Message[] {
@@ -93,7 +94,7 @@ describe('a sound conversation', () => {
           }
         }
       }),
-      runs,
+      CASES,
     )
   })
 
@@ -106,7 +107,7 @@ describe('a sound conversation', () => {
         expect(twice.mended).toEqual([])
         expect(plain(twice.turns)).toEqual(plain(once.turns))
       }),
-      runs,
+      CASES,
     )
   })
 
@@ -119,7 +120,7 @@ describe('a sound conversation', () => {
         const start = sound(log.slice(0, end)).turns
         expect(plain(sound(log).turns.slice(0, start.length))).toEqual(plain(start))
       }),
-      runs,
+      CASES,
     )
   })
 
@@ -146,7 +147,7 @@ describe('a sound conversation', () => {
         })
         check()
       }),
-      runs,
+      CASES,
     )
   })
 
@@ -229,7 +230,7 @@ describe('a sound conversation', () => {
       fc.property(logs, (log) => {
         expect(refused(protocol.encode(request(log), target).body)).toEqual([])
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     )
   })
 })

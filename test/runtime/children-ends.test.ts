@@ -1,7 +1,7 @@
 // How children end when they do not simply answer: failures, limits, interrupts, questions, and late messages. The parent gets one
 // honest result, and goes on.
 import { tmpdir } from 'node:os'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type HarnessOptions, type Request, stopAtRequests } from '../../src/index.ts'
 import { askUserTool } from '../../src/tools/people/ask.ts'
@@ -26,6 +26,7 @@ import {
   treeOf,
   use,
 } from './children-stage.ts'
+import { until } from '../until.ts'
 
 const helper = { description: 'helps' }
 const dig = ask({ task: 'dig', agent: 'helper' })
@@ -248,7 +249,7 @@ describe.each(STORAGES)('a child that asks, on %s', (storage) => {
     const [call = ''] = (await store.card(child))?.waits ?? []
     await harness.session(root).answer({ sessionId: child, callId: call, content: 'green', by: 'ana' })
     expect(await harness.session(child).run()).toMatchObject({ status: 'completed', text: 'So it is green.' })
-    await vi.waitFor(async () => expect(await store.card(root)).toMatchObject({ due: null }))
+    await until(async () => expect(await store.card(root)).toMatchObject({ due: null }))
     const events = await eventsOf(store, root)
     expect((await toldTo(store, root)).map(({ about }) => about.status)).toEqual(['awaiting', 'completed'])
     expect(ofType(events, 'agent.tool_result')).toHaveLength(1)
@@ -263,7 +264,7 @@ async function overtaken(stage: Stage, held: ReturnType<typeof gate>, act: (chil
   const { harness, store } = stage
   const session = await harness.open()
   const running = session.run('Go.')
-  const [child = ''] = await vi.waitFor(async () => {
+  const [child = ''] = await until(async () => {
     const replies = ofType(await eventsOf(store, session.id), 'agent.message')
     expect(replies).toHaveLength(2)
     return childrenOf(store, session.id)
@@ -323,7 +324,7 @@ describe('whose question it is', () => {
         root: [
           ask('paint'),
           async (r) => {
-            const [child = '', grand = ''] = await vi.waitFor(async () => {
+            const [child = '', grand = ''] = await until(async () => {
               const below = await childrenOf(store, r.session)
               expect(below).toHaveLength(2)
               return below
@@ -343,7 +344,7 @@ describe('whose question it is', () => {
       { tools: TOOLS },
     )
     const parked = (id: string) =>
-      vi.waitFor(async () => expect(await store.card(id)).toMatchObject({ due: null, status: 'requires_action' }))
+      until(async () => expect(await store.card(id)).toMatchObject({ due: null, status: 'requires_action' }))
     let wrong: (...tree: readonly string[]) => readonly string[] = () => ['nobody']
     const other = await harness.open()
     await other.run('Go.')

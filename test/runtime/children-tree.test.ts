@@ -1,5 +1,5 @@
 // A whole tree of sessions seen from its root: approvals, interrupts, restarts and the stream.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Harness, Request, Result, Store, StreamEvent } from '../../src/index.ts'
 import { askUserTool } from '../../src/tools/people/ask.ts'
 import { makeFile, open } from '../stores/folder.ts'
@@ -23,6 +23,7 @@ import {
   tool,
   use,
 } from './children-stage.ts'
+import { until } from '../until.ts'
 
 /** Every result of a session, in order. */
 const all: Line = (r) =>
@@ -171,12 +172,12 @@ describe.each(STORAGES)('a tree that is stopped, on %s', (storage) => {
     await session.interrupt()
     expect(await running).toMatchObject({ status: 'interrupted' })
     const below = await childrenOf(store, session.id)
-    await vi.waitFor(async () => {
+    await until(async () => {
       for (const id of [session.id, ...below]) expect(await endsOf(store, id)).toEqual(['interrupted'])
     })
     expect(stopped).toEqual(below.slice(-1))
     // What they still say is kept, and is no second result.
-    await vi.waitFor(async () => expect(await toldTo(store, session.id)).toMatchObject([{ ok: false }]))
+    await until(async () => expect(await toldTo(store, session.id)).toMatchObject([{ ok: false }]))
     expect(ofType(await eventsOf(store, session.id), 'agent.tool_result')).toMatchObject([{ status: 'aborted' }])
   })
 
@@ -253,7 +254,7 @@ describe('a tree that waits', () => {
     expect(result).toMatchObject({ status: 'failed', stopReason: 'hook_error' })
     const below = await childrenOf(store, result.sessionId)
     expect(below).toHaveLength(2)
-    await vi.waitFor(async () => {
+    await until(async () => {
       for (const id of below) expect(await endsOf(store, id)).toEqual(['interrupted'])
     })
   })
@@ -354,7 +355,7 @@ describe('the stream of a tree', () => {
     await runs.opened
     const { sessionId, status } = await stream.result
     expect(status).toBe('interrupted')
-    await vi.waitFor(async () => {
+    await until(async () => {
       for (const id of await childrenOf(store, sessionId)) expect(await endsOf(store, id)).toEqual(['interrupted'])
     })
   })

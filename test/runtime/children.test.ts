@@ -1,6 +1,6 @@
 // Subagents as durable children: how one is made, what it gets, and what its parent gets back. How they end otherwise is
 // children-ends.test.ts; a whole tree seen from its root children-tree.test.ts; killed processes children-kill.test.ts.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Fault, Harness, type HarnessOptions, type Request, type Tool, type ToolSource } from '../../src/index.ts'
 import type { Write } from '../../src/ports/store.ts'
@@ -25,6 +25,7 @@ import {
   use,
 } from './children-stage.ts'
 import { observed } from './stage.ts'
+import { until } from '../until.ts'
 
 const NAMED = { helper: { description: 'helps' } } as const
 
@@ -102,7 +103,7 @@ describe.each(STORAGES)('a child on %s', (storage) => {
     const { harness, store } = family(roles, { storage, tools: [tool('look')] })
     const session = await harness.open()
     const running = session.run('Go.')
-    await vi.waitFor(async () => {
+    await until(async () => {
       expect(ofType(await eventsOf(store, session.id), 'agent.tool_result')).toHaveLength(1)
       expect(await store.card(session.id)).toMatchObject({ status: 'requires_action', due: null })
     })
@@ -136,7 +137,7 @@ describe.each(STORAGES)('a child on %s', (storage) => {
     const session = await harness.open()
     const running = session.run('Go.')
     await begun.opened
-    await vi.waitFor(async () => expect(await toldTo(store, session.id)).toHaveLength(1))
+    await until(async () => expect(await toldTo(store, session.id)).toHaveLength(1))
     slow.open()
     expect(await running).toMatchObject({ status: 'completed', text: 'slow one then quick one' })
     expect((await toldTo(store, session.id)).map(({ content }) => content)).toEqual(['quick one', 'slow one'])

@@ -1,9 +1,10 @@
 // What the engine does when the machine's clock is set, or was wrong for a while. The store uses the machine's clock;
 // durations use the monotonic clock, which cannot be set.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { memory, scripted, type Store } from '../../src/index.ts'
 import { calls, make, tool, typesIn, waiting } from './scene.ts'
 import { asleep, HandClock, quiet } from './wake-stage.ts'
+import { until } from '../until.ts'
 
 const YEARS_MS = 10 * 365 * 24 * 3_600_000
 const HOUR_MS = 3_600_000
@@ -36,7 +37,7 @@ describe("the machine's clock is set while a run is under way", () => {
       await quiet()
       expect(await typesIn(session)).not.toContain('agent.tool_result')
       steady.advance(1)
-      await vi.waitFor(async () => expect(await typesIn(session)).toContain('agent.tool_result'))
+      await until(async () => expect(await typesIn(session)).toContain('agent.tool_result'))
       const { calls: made } = await running
       expect(made[0]).toMatchObject({ status: 'timeout' })
     },
@@ -55,7 +56,7 @@ describe("the machine's clock is set while a run is under way", () => {
       await quiet()
       expect(asked).toBe(1)
       steady.advance(1)
-      await vi.waitFor(async () => expect(await endOf(store, 's')).toBe('completed'))
+      await until(async () => expect(await endOf(store, 's')).toBe('completed'))
       expect(asked).toBe(2)
     },
   )
@@ -101,7 +102,7 @@ describe('a session that was written to by a clock ten years ahead', () => {
     const working = harness.work()
     await quiet()
     steady.advance(60_001)
-    await vi.waitFor(async () => expect((await session.read()).events.at(-1)?.type).toBe('run.settled'))
+    await until(async () => expect((await session.read()).events.at(-1)?.type).toBe('run.settled'))
     const results = (await session.read()).events.flatMap((e) => (e.type === 'agent.tool_result' ? [e.status] : []))
     expect(results).toEqual(['ok', 'denied'])
     const times = (await session.read()).events.map(({ at }) => at)
@@ -119,7 +120,7 @@ describe('a session that was written to by a clock ten years ahead', () => {
     await asleep(store, 'soon', [{ due: wall.now() + 300_000 }])
     wall.aheadMs = 0
     const working = harness.work()
-    await vi.waitFor(async () => expect(await endOf(store, 'soon')).toBe('completed'))
+    await until(async () => expect(await endOf(store, 'soon')).toBe('completed'))
     steady.advance(60_000)
     await quiet()
     expect(await store.card('far')).toMatchObject({ outcome: null, due: far, wakes: 1 })

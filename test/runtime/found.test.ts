@@ -1,5 +1,5 @@
 // What the simulator found in children and hooks, each as the smallest run that shows it again.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Hook } from '../../src/index.ts'
 import type { OwnerWrite, Write } from '../../src/ports/store.ts'
 import { askUserTool } from '../../src/tools/people/ask.ts'
@@ -20,6 +20,7 @@ import {
   use,
 } from './children-stage.ts'
 import { observed } from './stage.ts'
+import { until } from '../until.ts'
 
 describe.each(STORAGES)('what the simulator found, on %s', (storage) => {
   it('B-SIM-8: a child that is made and let go in one commit is told to stop in it, and asks no model', async () => {
@@ -108,7 +109,7 @@ describe.each(STORAGES)('what the simulator found, on %s', (storage) => {
     )
     const session = await harness.open()
     const running = session.run('Go.')
-    await vi.waitFor(async () => expect(ofType(await eventsOf(store, session.id), 'agent.message')).toHaveLength(2))
+    await until(async () => expect(ofType(await eventsOf(store, session.id), 'agent.message')).toHaveLength(2))
     const [child = ''] = await childrenOf(store, session.id)
     const [callId = ''] = (await store.card(child))?.waits ?? []
     await harness.session(child).answer({ callId, content: 'green' })

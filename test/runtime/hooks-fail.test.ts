@@ -1,8 +1,9 @@
 // Hooks that throw, hang or come too late, and runs that are stopped while a hook is asked. What hooks may do is in hooks.test.ts.
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Hook, memory } from '../../src/index.ts'
 import { FakeClock, settled } from '../models/fake-clock.ts'
 import { call, calls, eventsOf, Gate, noting, resultIn, resultsIn, saidIn, stage, storages } from './hooks-stage.ts'
+import { until } from '../until.ts'
 
 const boom = (): never => {
   throw new Error('boom')
@@ -37,7 +38,7 @@ describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, sto
       onTestFinished(() => void process.off('warning', hear))
       const { harness } = stage(['Done.'], [throwing('run_end')], { storage, onError })
       expect(await harness.run('Go.')).toMatchObject({ status: 'completed', text: 'Done.' })
-      await vi.waitFor(() => expect(warned).toEqual(['hook run_end: boom', 'onError: boom']))
+      await until(() => expect(warned).toEqual(['hook run_end: boom', 'onError: boom']))
     },
   )
 

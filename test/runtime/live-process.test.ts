@@ -113,7 +113,7 @@ describe('live deltas of workers that share an SQLite file', () => {
       await vi.waitFor(() => expect([...joined(deltas).values()][index]).toBe(whole), quick)
       child.kill('SIGKILL')
     }
-    expect([...joined(deltas).keys()]).toEqual(['2.0', '3.0'])
+    expect(joined(deltas).size).toBe(2)
     // Not one catch-up at the end, but as it was said.
     expect(deltas.length).toBeGreaterThan(20)
     await live.close()

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { joined } from './live-directory.ts'
 import { follow, pause, quick, say, Stage } from './live-stage.ts'
+import { until } from '../until.ts'
 
 let stage: Stage
 beforeEach(() => void (stage = new Stage()))
@@ -60,9 +61,7 @@ describe('the driving process', () => {
     const living = dirname(stage.pathOf('w1'))
     utimesSync(living, old, old)
     await stage.drivenBy('w2')
-    await vi.waitFor(() =>
-      expect([existsSync(folderOf('dead01')), existsSync(folderOf('dead02'))]).toEqual([false, false]),
-    )
+    await until(() => expect([existsSync(folderOf('dead01')), existsSync(folderOf('dead02'))]).toEqual([false, false]))
     await pause(100)
     const kept = ['empty1', 'linked', 'not-of-that-name', 'shared', 'young1']
     expect(kept.filter((name) => !existsSync(folderOf(name)))).toEqual([])

@@ -17,6 +17,7 @@ import {
   type Tool,
 } from '../../src/index.ts'
 import { environmentSecrets, Redactor } from '../../src/riders/redact/redact.ts'
+import { runs } from '../runs.ts'
 
 const SECRET = 'sk-live-4f9a8b7c6d5e'
 const MARK = '⟦secret:API_KEY⟧'
@@ -213,7 +214,7 @@ describe('what is shown and used', () => {
         out += stream.push(whole.slice(at)) + stream.end()
         expect(out).toBe(redactor.text(whole))
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 

@@ -1,10 +1,11 @@
 // Rerun of sessions that had children: each session of the tree follows its own log. Rerun in general is replay.test.ts.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Event, memory, type Store } from '../../src/index.ts'
 import { callKey } from '../../src/kernel/event.ts'
 import { readChildren, readLog, recordingOf, type RerunOptions } from '../../src/replay.ts'
 import { askUserTool } from '../../src/tools/people/ask.ts'
 import { ask, childrenOf, family, type FamilyOptions, report, resultsIn, tool, use } from './children-stage.ts'
+import { until } from '../until.ts'
 
 const SAME = { sameTypes: true, sameCalls: true, sameResults: true, divergence: null }
 
@@ -125,7 +126,7 @@ describe('people and children', () => {
     for await (const event of session.stream('Go.'))
       if (event.session !== session.id && event.type === 'model.started') break
     const [child = ''] = await childrenOf(store, session.id)
-    await vi.waitFor(async () => expect(await typesOf(store, child)).toContain('run.settled'))
+    await until(async () => expect(await typesOf(store, child)).toContain('run.settled'))
     const { rerun } = await again(store, session.id)
     expect(rerun).toMatchObject(SAME)
     expect(rerun.events.find(({ type }) => type === 'run.settled')).toMatchObject({ outcome: { type: 'interrupted' } })

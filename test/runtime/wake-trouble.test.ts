@@ -1,9 +1,10 @@
 // Sessions whose attempts fail: how long they are left alone, when for good, what is seen of it, and what ends it.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Fault, type Harness, memory, scripted, type Store } from '../../src/index.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
 import { make, STORAGES, storeOf, tool, typesIn, calls } from './scene.ts'
 import { asleep, changed, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+import { until } from '../until.ts'
 
 const DONE = scripted(() => 'done')
 
@@ -251,7 +252,7 @@ describe('a heartbeat', () => {
       await asleep(store, 's', [])
       await say(store, 's', 'hello')
       const looked = harness.wake('s')
-      await vi.waitFor(() => expect(seen).toHaveLength(1))
+      await until(() => expect(seen).toHaveLength(1))
       const before = commits
       for (let i = 0; i < 4; i++) {
         clock.advance(1_000)

@@ -1,8 +1,9 @@
 // Waking and working: how due sessions are found, in which order, what happens while no worker looks, and how a worker ends.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Fault, memory, scripted } from '../../src/index.ts'
 import { calls, make, STORAGES, storeOf, typesIn, waiting } from './scene.ts'
 import { asleep, changed, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+import { until } from '../until.ts'
 
 describe.each(STORAGES)('what is due, on %s', (storage) => {
   it('B-WAKE-1: a look with nothing pending leaves no trace: no event, no due time, no later look (S4-17, AC-110)', async () => {
@@ -105,10 +106,10 @@ describe('a worker', () => {
     await quiet()
     expect(await ended('sooner')).toBeNull()
     clock.advance(1)
-    await vi.waitFor(async () => expect(await ended('sooner')).toBe('completed'))
+    await until(async () => expect(await ended('sooner')).toBe('completed'))
     expect(await ended('first')).toBeNull()
     clock.advance(2_000)
-    await vi.waitFor(async () => expect(await ended('first')).toBe('completed'))
+    await until(async () => expect(await ended('first')).toBe('completed'))
     await quiet()
     // Looks for claims that might have been lost, and then there is nothing to wait for.
     for (let i = 0; i < 4; i++) {
@@ -142,10 +143,10 @@ describe('a worker', () => {
     await quiet()
     expect(await ended('a')).toBeNull()
     clock.advance(1)
-    await vi.waitFor(async () => expect([await ended('a'), await ended('b')]).toEqual(['completed', 'completed']))
+    await until(async () => expect([await ended('a'), await ended('b')]).toEqual(['completed', 'completed']))
     expect(await ended('late')).toBeNull()
     clock.advance(50_000)
-    await vi.waitFor(async () => expect(await ended('late')).toBe('completed'))
+    await until(async () => expect(await ended('late')).toBe('completed'))
     expect([...asked.values()]).toEqual([2, 2, 2])
     await harness.close()
   })
@@ -159,7 +160,7 @@ describe('a worker', () => {
     await quiet()
     expect(await ended('s')).toBeNull()
     clock.advance(60_000)
-    await vi.waitFor(async () => expect(await ended('s')).toBe('completed'))
+    await until(async () => expect(await ended('s')).toBe('completed'))
     const started = (await harness.session('s').read()).events.filter(({ type }) => type === 'run.started')
     expect(started).toHaveLength(1)
   })
@@ -175,7 +176,7 @@ describe('a worker', () => {
     await asleep(store, 's', [{ due: clock.time + 1_000 }])
     await quiet()
     clock.advance(1_000)
-    await vi.waitFor(async () => expect(await ended('s')).toBe('completed'))
+    await until(async () => expect(await ended('s')).toBe('completed'))
     await quiet()
     clock.advance(999)
     await quiet()
@@ -222,7 +223,7 @@ describe('a worker', () => {
     expect(await store.card('due')).toMatchObject({ outcome: null })
     slow.go()
     await asked
-    await vi.waitFor(async () => expect(await store.card('due')).toMatchObject({ outcome: 'completed' }))
+    await until(async () => expect(await store.card('due')).toMatchObject({ outcome: 'completed' }))
   })
 
   it('B-WAKE-11: works once at a time, and refuses a width and a time that make no sense', async () => {
@@ -255,7 +256,7 @@ describe('a worker', () => {
       clock.advance(1_000)
       await quiet()
     }
-    await vi.waitFor(async () => expect(await store.card('s')).toMatchObject({ outcome: 'completed' }))
+    await until(async () => expect(await store.card('s')).toMatchObject({ outcome: 'completed' }))
     expect(asked).toBeLessThan(6)
   })
 })

@@ -9,6 +9,7 @@ import type { Charge, Claim, Store, Write } from '../../src/ports/store.ts'
 import { memory } from '../../src/stores/memory/memory.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { card, creation, message, note, outcome, ownerWrite, START, StillClock } from '../contract/fixture.ts'
+import { runs } from '../runs.ts'
 
 const session: fc.Arbitrary<string> = fc.constantFrom('a', 'a', 'b', 'b', 'c')
 const worker: fc.Arbitrary<string> = fc.constantFrom('w1', 'w2')
@@ -194,7 +195,7 @@ describe('memory and SQLite', () => {
         rmSync(folder, { recursive: true, force: true })
       }
     })
-    await fc.assert(property, { numRuns: 100 })
+    await fc.assert(property, { numRuns: runs(100) })
     // A run that only refused, or never refused, would compare nothing.
     for (const code of ['ok', 'lease_lost', 'conflict', 'over_budget', 'id_reused', 'session_closed']) {
       expect([...codes.keys()]).toContain(code)

@@ -8,6 +8,7 @@ import type { Json } from '../../src/kernel/content.ts'
 import type { Model, Reply } from '../../src/ports/model.ts'
 import { fileTools } from '../../src/tools/files/files.ts'
 import { admitAll, edit, one, open, ran, refusal, tool } from './admitting.ts'
+import { runs } from '../runs.ts'
 
 describe('admission', () => {
   it('B-ADMIT-1: valid arguments are admitted as they are and at once; no text means no arguments', () => {
@@ -246,7 +247,7 @@ describe('admission against hostile text', () => {
         expect(input.safeParse(proposal.args).success).toBe(true)
         expect(ran(subject, JSON.stringify(proposal.args))).toEqual(proposal.args)
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     )
   })
 })

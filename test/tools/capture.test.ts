@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Capture, type Captured } from '../../src/tools/shell/capture.ts'
+import { runs } from '../runs.ts'
 
 const replaced = new TextDecoder('utf-8', { ignoreBOM: true })
 
@@ -34,7 +35,7 @@ describe('the capture of a stream', () => {
           ),
         ).toEqual(captured([all], limit))
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 
@@ -56,7 +57,7 @@ describe('the capture of a stream', () => {
           expect(lostBytes).toBe(size - Buffer.byteLength(whole ?? ''))
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     )
   })
 

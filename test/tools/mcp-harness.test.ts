@@ -1,9 +1,10 @@
 // MCP servers given to a harness: connected once for all runs, asked about, pinned between runs, closed with it.
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { Harness, scripted, type Script } from '../../src/index.ts'
 import type { McpServer } from '../../src/tools/mcp/mcp.ts'
 import { processesWith } from './box.ts'
 import { definition, McpBench } from './mcp-bench.ts'
+import { until } from '../until.ts'
 
 let bench: McpBench
 let harness: Harness | null = null
@@ -62,7 +63,7 @@ it('B-MCP-98: closing the harness ends the servers, also in the middle of a call
   const one = start(bench.server({ approval: 'auto' }), [{ calls: [{ tool: 'odd__silent', args: {} }] }, 'done'])
   const run = one.run('wait')
   run.catch(() => {})
-  await vi.waitFor(() => expect(bench.count('call silent')).toBe(1))
+  await until(() => expect(bench.count('call silent')).toBe(1))
   await one.close()
   await run.catch(() => {})
   expect(processesWith(bench.folder)).toEqual([])

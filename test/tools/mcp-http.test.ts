@@ -1,9 +1,10 @@
 // MCP servers at a URL: what leaves this machine and what is let in. Judged by what the servers on the other end saw.
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/kernel/failure.ts'
 import { type McpHttpOptions, mcpServer } from '../../src/tools/mcp/mcp.ts'
 import { call, McpBench, namesOf, toolsOf } from './mcp-bench.ts'
 import { done, HttpOdd } from './mcp-http-odd.ts'
+import { until } from '../until.ts'
 
 const SECRET = 'token-91f3ab'
 const headers = { authorization: `Bearer ${SECRET}`, 'x-key': 'key-77aa01' }
@@ -202,6 +203,6 @@ describe('the old transport', () => {
     const one = server({ transport: 'sse', connectMs: 200 })
     expect(await toolsOf(one)).toEqual([])
     expect(one.status().troubles).toEqual(['It did not answer within 200 ms.'])
-    await vi.waitFor(() => expect(closed).toBe(1))
+    await until(() => expect(closed).toBe(1))
   })
 })

@@ -8,6 +8,7 @@ import { pidNamespace } from '../../src/tools/mcp/stdio.ts'
 import { processesWith } from './box.ts'
 import { toolContext } from './context.ts'
 import { call, HandClock, McpBench, namesOf, toolsOf } from './mcp-bench.ts'
+import { until } from '../until.ts'
 
 let bench: McpBench
 beforeEach(() => {
@@ -57,7 +58,7 @@ describe('the process', () => {
     bench.lists(['breed'], { mark, deaf: true })
     const server = bench.server()
     await call(server, 'odd__breed')
-    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(4))
+    await until(() => expect(processesWith(mark)).toHaveLength(4))
     await server.close()
     expect([processesWith(mark), processesWith(bench.folder)]).toEqual([[], []])
   })
@@ -67,11 +68,11 @@ describe('the process', () => {
     bench.lists(['breed', 'die'], { mark, deaf: true, strangers: ['child', 'orphan'] })
     const server = bench.server()
     await call(server, 'odd__breed')
-    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(6))
+    await until(() => expect(processesWith(mark)).toHaveLength(6))
     await server.close()
     expect([processesWith(mark), processesWith(bench.folder)]).toEqual([[], []])
     await call(server, 'odd__breed')
-    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(6))
+    await until(() => expect(processesWith(mark)).toHaveLength(6))
     await call(server, 'odd__die')
     await gone(mark)
   })
@@ -87,7 +88,7 @@ describe('the process', () => {
     const odd = join(import.meta.dirname, 'mcp-servers', 'odd.mjs')
     const server = bench.keep(mcpServer({ name: 'odd', command: process.execPath, args: [odd, bench.folder] }))
     await call(server, 'odd__breed')
-    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(5))
+    await until(() => expect(processesWith(mark)).toHaveLength(5))
     await server.close()
     await gone(mark)
     expect(processesWith(bench.folder)).toEqual([])
@@ -113,7 +114,7 @@ describe('the process', () => {
     bench.lists(['breed', 'die'], { mark })
     const server = bench.server()
     await call(server, 'odd__breed')
-    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(4))
+    await until(() => expect(processesWith(mark)).toHaveLength(4))
     await call(server, 'odd__die')
     await gone(mark)
   })
@@ -138,7 +139,7 @@ describe('the process', () => {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     await new Promise((born) => harness.once('message', born))
-    await vi.waitFor(() => expect(processesWith(mark)).toHaveLength(4 + strangers.length))
+    await until(() => expect(processesWith(mark)).toHaveLength(4 + strangers.length))
     harness.kill('SIGKILL')
     await gone(mark)
     await gone(bench.folder)
@@ -150,7 +151,7 @@ describe('the process', () => {
     expect(processesWith(bench.folder)).toEqual([])
     const [server, stop] = [bench.server(), new AbortController()]
     const asked = toolsOf(server, undefined, stop.signal)
-    await vi.waitFor(() => expect(bench.count('start')).toBe(2))
+    await until(() => expect(bench.count('start')).toBe(2))
     stop.abort(new Error('enough'))
     await expect(asked).rejects.toThrow('enough')
     await gone(bench.folder)
@@ -170,7 +171,7 @@ describe('the process', () => {
     bench.lists(['echo'], { silent: true })
     const [server, stop] = [bench.server(), new AbortController()]
     const first = toolsOf(server, undefined, stop.signal)
-    await vi.waitFor(() => expect(bench.count('start')).toBe(1))
+    await until(() => expect(bench.count('start')).toBe(1))
     bench.lists(['echo'])
     stop.abort(new Error('enough'))
     await expect(first).rejects.toThrow('enough')
@@ -182,7 +183,7 @@ describe('the process', () => {
     bench.lists([], { silent: true })
     const server = bench.server()
     const asked = toolsOf(server)
-    await vi.waitFor(() => expect(bench.count('start')).toBe(1))
+    await until(() => expect(bench.count('start')).toBe(1))
     await server.close()
     expect([await asked, processesWith(bench.folder)]).toEqual([[], []])
   })
@@ -251,7 +252,7 @@ describe('what comes through the pipe', () => {
     bench.lists(['double', 'silent', 'echo'])
     const server = bench.server({ callMs: 200 })
     expect(await call(server, 'odd__double')).toMatchObject({ output: { content: 'the first' } })
-    await vi.waitFor(() => expect(server.status().dropped).toBe(4))
+    await until(() => expect(server.status().dropped).toBe(4))
     await call(server, 'odd__silent')
     expect(await call(server, 'odd__echo', { message: 'c' })).toMatchObject({ output: { content: 'you said c' } })
     expect(server.status()).toMatchObject({ state: 'connected', dropped: 5 })
@@ -324,17 +325,17 @@ describe('a call', () => {
     const read = await call(bench.server({ callMs: 150, effects: { silent: 'read' } }), 'odd__silent')
     expect(read).toMatchObject({ kind: 'Timeout' })
     expect(read.output.content).not.toMatch(/may have happened/)
-    await vi.waitFor(() => expect(bench.count('cancelled')).toBe(2))
+    await until(() => expect(bench.count('cancelled')).toBe(2))
   })
 
   it('B-MCP-59: that is stopped is cancelled at the server, and the connection stays', async () => {
     bench.lists(['silent', 'echo'])
     const [server, stop] = [bench.server(), new AbortController()]
     const done = call(server, 'odd__silent', {}, toolContext({ signal: stop.signal }))
-    await vi.waitFor(() => expect(bench.count('call silent')).toBe(1))
+    await until(() => expect(bench.count('call silent')).toBe(1))
     stop.abort()
     expect(await done).toMatchObject({ kind: 'Interrupted' })
-    await vi.waitFor(() => expect(bench.count('cancelled')).toBe(1))
+    await until(() => expect(bench.count('cancelled')).toBe(1))
     expect(await call(server, 'odd__echo', { message: 'f' })).toMatchObject({ type: 'ok' })
     expect(bench.count('start')).toBe(1)
   })

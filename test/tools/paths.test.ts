@@ -19,6 +19,7 @@ import { Fault } from '../../src/kernel/failure.ts'
 import { ToolFailure } from '../../src/tools/core/output.ts'
 import { contains, guard, locate } from '../../src/tools/files/paths.ts'
 import { CANARY, Workbench } from './workbench.ts'
+import { runs } from '../runs.ts'
 
 let bench: Workbench
 beforeEach(() => {
@@ -234,9 +235,9 @@ describe('any path', () => {
         expect(existing === bench.root || existing.startsWith(`${bench.root}/`)).toBe(true)
         await call(access, { path: text, content: 'x' }).catch(() => null)
       }),
-      { numRuns: 1500 },
+      { numRuns: runs(1500) },
     )
-    expect(allowed).toBeGreaterThan(100)
+    expect(allowed).toBeGreaterThan(runs(100))
     expect(bench.canary).toBe(CANARY)
     expect(readdirSync(bench.outside)).toEqual(['canary.txt'])
     expect(readdirSync(bench.folder).toSorted()).toEqual(['ws', 'ws-evil'])

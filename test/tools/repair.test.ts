@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Json } from '../../src/kernel/content.ts'
 import { repair } from '../../src/tools/repair/repair.ts'
+import { runs } from '../runs.ts'
 
 const SCHEMA = z.strictObject({
   path: z.string(),
@@ -225,7 +226,7 @@ describe('repair: properties', () => {
         expect(mend(once)).toEqual(once)
         expect(JSON.stringify(value)).toBe(before)
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     )
   })
 
@@ -241,7 +242,7 @@ describe('repair: properties', () => {
         expect(SCHEMA.safeParse(value).success).toBe(true)
         expect(mend(value)).toBe(value)
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     )
   })
 
@@ -251,7 +252,7 @@ describe('repair: properties', () => {
         const stranger = Object.fromEntries([...Object.entries(value as object), [`?${name}`, item]]) as Json
         expect(mend(stranger)).toBe(stranger)
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     )
   })
 
@@ -262,7 +263,7 @@ describe('repair: properties', () => {
         const invented = keysOf(mend(value)).filter((key) => !before.has(key) && !before.has(ALIASED[key] ?? key))
         expect(invented).toEqual([])
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     )
   })
 

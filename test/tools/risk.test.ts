@@ -9,6 +9,7 @@ import { rolldown } from 'rolldown'
 import { afterAll, expect, it } from 'vitest'
 import { classify, type Risk } from '../../src/tools/shell/risk/risk.ts'
 import { ASKED, BLOCKED, BOUNDED, SAFE } from './risk-table.ts'
+import { runs } from '../runs.ts'
 
 const LEVELS: readonly Risk['level'][] = ['safe_read', 'bounded_write', 'needs_approval', 'blocked']
 const rank = async (command: string): Promise<number> => LEVELS.indexOf((await classify(command)).level)
@@ -91,7 +92,7 @@ it('B-RISK-6: a blocked command stays blocked in any number of wrappings', async
       const wrapped = wrappings.reduce((text, wrap) => wrap(text), command)
       expect((await classify(wrapped)).level).toBe('blocked')
     }),
-    { numRuns: 300, seed: 6 },
+    { numRuns: runs(300), seed: 6 },
   )
 })
 
@@ -112,7 +113,7 @@ it('B-RISK-7: two commands one after the other are as risky as the riskier one',
       const both = `${first}${join}${second}`
       expect(await rank(both)).toBe(Math.max(await rank(first), await rank(second)))
     }),
-    { numRuns: 300, seed: 6 },
+    { numRuns: runs(300), seed: 6 },
   )
 })
 
@@ -123,7 +124,7 @@ it('B-RISK-7: safe commands before and behind never lower the level', async () =
       const all = [...before, command, ...behind].join('\n')
       expect(await rank(all)).toBeGreaterThanOrEqual(await rank(command))
     }),
-    { numRuns: 200, seed: 7 },
+    { numRuns: runs(200), seed: 7 },
   )
 })
 
@@ -176,7 +177,7 @@ it('B-RISK-9: any text has a level, and none throws', async () => {
     fc.asyncProperty(soup, async (parts) => {
       expect(LEVELS).toContain((await classify(parts.join(''))).level)
     }),
-    { numRuns: 100, seed: 7 },
+    { numRuns: runs(100), seed: 7 },
   )
 })
 
@@ -228,7 +229,7 @@ it('B-RISK-10: a text that makes bash run a forbidden program is never let throu
       bash('-c', command)
       expect(existsSync(canary)).toBe(false)
     }),
-    { numRuns: 700, seed: 10 },
+    { numRuns: runs(700), seed: 10 },
   )
   expect(ran).toBeGreaterThan(5)
 })
@@ -246,7 +247,7 @@ it('B-RISK-11: what bash refuses to parse is never a safe read', async () => {
       const command = parts.join(' ')
       if ((await classify(command)).level === 'safe_read') expect(bash('-n', '-c', command)).toBe(0)
     }),
-    { numRuns: 250, seed: 11 },
+    { numRuns: runs(250), seed: 11 },
   )
 })
 
@@ -254,7 +255,7 @@ it('B-RISK-12: a word means what bash makes of it', async () => {
   const spellings = "r m \\r 'r' \"m\" '' \"\" $'r' $'\\x6d' $'\\162' $\"m\" $'\\u0072' \\m"
   const others = 'x - \\\\ "\\$" \'$\' "\\\\" $\'\\n\' "\\r" \'\\r\' "`true`" \\$'
   const part = fc.constantFrom(...`${spellings} ${others}`.split(' '))
-  const words = fc.sample(fc.array(part, { minLength: 2, maxLength: 4 }), { seed: 12, numRuns: 500 })
+  const words = fc.sample(fc.array(part, { minLength: 2, maxLength: 4 }), { seed: 12, numRuns: runs(500) })
   const lines = words.map((parts) => parts.join(''))
   const script = lines.map((word) => `printf '%s\\0' ${word}`).join('\n')
   const said = spawnSync('/bin/bash', ['-c', script], { encoding: 'utf8' }).stdout.split('\0')

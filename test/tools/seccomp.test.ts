@@ -3,10 +3,11 @@ import { spawn } from 'node:child_process'
 import { linkSync, renameSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findSandbox } from '../../src/tools/shell/sandbox.ts'
 import { filterFor } from '../../src/tools/shell/seccomp.ts'
 import { Box, noBubblewrap } from './box.ts'
+import { until } from '../until.ts'
 
 type Call = { readonly number: number; readonly args?: readonly number[]; readonly audit?: number }
 
@@ -141,7 +142,7 @@ describe('a confined command (needs bubblewrap)', () => {
       await box.run(probe, { network: true })
       expect(met).toBe(0)
       await box.run(probe, {}, { localSockets: true })
-      await vi.waitFor(() => expect(met).toBe(4))
+      await until(() => expect(met).toBe(4))
     } finally {
       for (const server of servers) server.close()
     }

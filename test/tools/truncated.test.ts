@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/kernel/content.ts'
 import { close } from '../../src/tools/repair/truncated.ts'
+import { runs } from '../runs.ts'
 
 describe('closing text that is not JSON', () => {
   const cases: readonly (readonly [string, Json, string])[] = [
@@ -67,7 +68,7 @@ describe('closing text that is not JSON', () => {
           expect(close(source)).toEqual({ value: whole, lost: 'none' })
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -98,7 +99,7 @@ describe('closing text that is not JSON', () => {
         ),
         (source) => void close(source),
       ),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     )
     expect(close('{"a":'.repeat(200_000))).toSatisfy((closed: unknown) => closed === null || typeof closed === 'object')
     expect(close(`{"a":"${'x'.repeat(3_000_000)}`)).toEqual({ value: {}, lost: 'value' })

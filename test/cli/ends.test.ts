@@ -1,0 +1,48 @@
+// Each command as a process of its own: a real start and a real end. Most other tests run their lines in a process that stays (lines.ts).
+import { expect, it } from 'vitest'
+import { TABLE } from '../../src/cli/table.ts'
+import { stageOfEach } from './scripted.ts'
+
+const { scriptedBy, stage } = stageOfEach()
+const call = (tool: string, args: Readonly<Record<string, string>>) => ({ calls: [{ tool, args }] })
+
+it('B-CLI-197: every command ends by itself, with its exit code', async () => {
+  const named = new Set<string>()
+  const each = async (lines: Readonly<Record<string, number>>): Promise<void> => {
+    for (const [line, code] of Object.entries(lines)) {
+      const [command = '', ...args] = line.split(' ')
+      named.add(command)
+      expect({ line, ...(await stage.apart(command, ...args)) }).toMatchObject({ line, code })
+    }
+  }
+  await each({ help: 0, version: 0, 'completion bash': 0, 'init --model offline:any': 0 })
+  await each({ trust: 0, policy: 0, 'mcp list': 0, workflow: 0, memory: 6, demo: 0, interactive: 2 })
+  await scriptedBy([
+    call('write', { path: 'a', content: 'a' }),
+    'Written.',
+    call('ask_user', { question: 'Which?' }),
+    'So be it.',
+    call('write', { path: 'b', content: 'b' }),
+  ])
+  await each({ 'run Write.': 3, list: 0, pending: 0, 'inspect latest': 0, 'history latest': 0, 'approve latest': 0 })
+  await each({
+    'resume latest': 0,
+    'undo latest': 0,
+    'wake latest': 0,
+    'replay latest': 0,
+    'doctor --session latest': 0,
+  })
+  await each({ 'export latest --format json --out x': 0, 'delete latest --yes': 0, 'import x --id copy': 0 })
+  await each({
+    'run Ask.': 3,
+    'answer latest This.': 0,
+    'worker --idle': 0,
+    'tail latest --settled': 0,
+    'fork latest': 0,
+  })
+  await each({ 'run Write.': 3, 'reject latest': 0, 'interrupt latest': 0, 'prune --older 0 --yes': 0 })
+  stage.write('work/docs/tea.txt', 'Tea\n\nTea is craved by the sick.\n')
+  await each({ 'start Tea --documents docs --model offline:any': 0, 'approve latest --resume': 0 })
+  expect(Object.keys(TABLE).filter((name) => !named.has(name))).toEqual([])
+  // Nearly forty processes, one after another.
+}, 120_000)
