@@ -217,8 +217,10 @@ export class SimProcess {
           else this.#timer(this.chance.between(0, 40), () => listener(null))
         }),
       watchDue: (listener) => store.watchDue(() => this.#timer(this.chance.between(0, 40), listener)),
-      claim: (session, worker, ttlMs) => far(true, () => store.claim(session, worker, ttlMs)),
+      claim: (session, worker, ttlMs, self) => far(true, () => store.claim(session, worker, ttlMs, self)),
       extend: (worker, ttlMs) => far(true, () => store.extend(worker, ttlMs)),
+      holders: (host) => far(false, () => store.holders(host)),
+      expire: (worker, gone) => far(true, () => store.expire(worker, gone)),
       release: (session, epoch, trouble) => far(true, () => store.release(session, epoch, trouble)),
       card: (session) => far(false, () => store.card(session)),
       due: (limit) => far(false, () => store.due(limit)),

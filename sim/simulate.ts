@@ -191,8 +191,8 @@ class Simulation {
       this.#invariants.committed()
       return receipts
     }
-    const claim: Store['claim'] = async (session, worker, ttlMs) => {
-      const given = await store.claim(session, worker, ttlMs)
+    const claim: Store['claim'] = async (session, worker, ttlMs, self) => {
+      const given = await store.claim(session, worker, ttlMs, self)
       if (given) this.#invariants.leases.set(session, { epoch: given.epoch, worker })
       return given
     }

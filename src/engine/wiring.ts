@@ -5,7 +5,7 @@ import type { OwnerEvent } from '../kernel/event.ts'
 import type { Waiting } from '../kernel/next.ts'
 import type { Blob, Store } from '../ports/store.ts'
 import type { Model, Reply } from '../ports/model.ts'
-import type { Clock, Random } from '../ports/system.ts'
+import type { Clock, Processes, Random } from '../ports/system.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { OutputPlan } from '../models/output.ts'
 import type { BreakerOptions } from '../riders/guard/guard.ts'
@@ -59,6 +59,8 @@ export type Services = {
   readonly live: Live
   readonly clock: Clock
   readonly random: Random
+  /** Absent: leases end by the clock alone. */
+  readonly processes?: Processes
   readonly agent: (name: string) => Agent
   readonly redactor: Redactor
   readonly watchdog: Watchdog | null

@@ -19,6 +19,7 @@ import {
 } from '../options.ts'
 import { SessionCaches } from './session-cache.ts'
 import { Leases, type StopSignal } from './leases.ts'
+import { Peers, selfOf } from './peers.ts'
 import { Sleepers } from './sleep.ts'
 import type { CommitPlan, Job } from './commit.ts'
 import { drive, type Ended } from './drive.ts'
@@ -115,6 +116,7 @@ export class Worker {
   /** Those it drove that wait for a provider longer than it lingers. */
   readonly #sleepers: Sleepers
   readonly #leases: Leases
+  readonly #peers: Peers
   #closing = false
   #dueLoop: DueLoop | null = null
 
@@ -129,6 +131,7 @@ export class Worker {
     const { alarm, leaseMs } = this.#options
     this.#caches = new SessionCaches(services)
     this.#leases = new Leases({ worker: options.id, leaseMs, store, clock, driven: this.#attempts })
+    this.#peers = new Peers({ store, clock, leaseMs, processes: services.processes })
     this.#sleepers = new Sleepers(clock, alarm, (session) => void this.look(session, false))
   }
 
@@ -183,6 +186,7 @@ export class Worker {
       clock,
       width,
       idleMs,
+      peers: this.#peers,
       driving: () => this.#attempts.size,
       look: async (session, alone) => (await this.look(session, alone)).seen,
       report: (error) => this.#options.onError?.('', error),
@@ -263,7 +267,7 @@ export class Worker {
       // Followers look for the address when the first event of this attempt is committed.
       await live.serve(this.id, this.#options.leaseMs)
       const begun = this.#services.clock.now()
-      const claim = await store.claim(session, this.id, this.#options.leaseMs)
+      const claim = await this.#claim(session)
       if (!claim) return { type: 'contended' }
       const attempt = this.#attempts.get(session)
       if (attempt) attempt.epoch = claim.epoch
@@ -285,6 +289,14 @@ export class Worker {
       const due = card?.due ?? null
       if (due === null || due > store.now()) return ended
     }
+  }
+
+  /** One that is held by a process of this host that is gone is free at once. */
+  async #claim(session: string): Promise<Claim | null> {
+    const { store } = this.#services
+    const claim = (): Promise<Claim | null> =>
+      store.claim(session, this.id, this.#options.leaseMs, selfOf(this.#services))
+    return (await claim()) ?? ((await this.#peers.look()).ended > 0 ? claim() : null)
   }
 
   /** Whether a session that failed before is given back untouched: it failed too often, or must be looked at alone. */
