@@ -17,7 +17,7 @@ import { Elsewhere } from './elsewhere.ts'
 import { FAR, Invariants, type Seen } from './invariants.ts'
 import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
-import { type Disk, type Faults, type Shared, SimProcess, type Tally, Walls } from './process.ts'
+import { type Disk, type Faults, type Running, type Shared, SimProcess, type Tally, Walls } from './process.ts'
 import { Chance, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/riders/redact/redact.ts'
@@ -42,6 +42,7 @@ const FAULTS: Faults = {
   stall: 0.005,
   diskFull: 0.008,
   clockSet: 0.006,
+  misjudge: 0.02,
 }
 
 export type Report = {
@@ -91,7 +92,10 @@ class Simulation {
     diskFull: 0,
     overBudget: 0,
     clocksSet: 0,
+    buried: 0,
+    misjudged: 0,
   }
+  readonly #running: Running = new Map()
   readonly #disk: Disk = { fullUntil: 0 }
   readonly #people: People
   readonly #elsewhere: Elsewhere
@@ -245,6 +249,7 @@ class Simulation {
       live: new LocalLive(),
       clock,
       random,
+      processes: process.processes,
       agent,
       code: 'sim',
       redactor: new Redactor({}),
@@ -270,6 +275,8 @@ class Simulation {
       crashed()
     }
     return {
+      running: this.#running,
+      tells: this.#cast.tells,
       walls: this.#walls,
       scheduler: this.#scheduler,
       store: this.#store,

@@ -13,6 +13,7 @@ import {
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { type Database, loadDriver, type Statement } from '../../src/stores/sqlite/driver.ts'
+import { SQL } from '../../src/stores/sqlite/schema.ts'
 import {
   admit,
   begin,
@@ -154,7 +155,7 @@ describe('a row that cannot be read', () => {
     const spy = spyDriver()
     const store = open(file, { loadDriver: spy.loadDriver })
     await store.card('s')
-    spy.failing = { sql: 'SELECT until, ttl AS ttlMs, address FROM workers WHERE id = ?', errcode: 11 }
+    spy.failing = { sql: SQL.worker, errcode: 11 }
     const sends = [{ session: 'other', event: message('sent') }]
     const results = await Promise.all([
       outcome(admit(store, 'other', message('m1'))),
@@ -197,10 +198,10 @@ describe('a file that is no store of ours', () => {
 
   it('B-STORE-86: a newer schema is refused with its number', async () => {
     const file = await makeLog()
-    meddle(file, (db) => db.exec('UPDATE meta SET version = 7'))
+    meddle(file, (db) => db.exec('UPDATE meta SET version = 8'))
     const store = open(file)
     expect(await outcome(store.read('s', 0))).toBe('store_newer')
-    await expect(store.read('s', 0)).rejects.toThrow('schema 7')
+    await expect(store.read('s', 0)).rejects.toThrow('schema 8')
   })
 
   it('B-STORE-87: a file that is removed or replaced while open is noticed by the next commit', async () => {

@@ -108,7 +108,7 @@ describe('rows beside the logs', () => {
     expect(await store.account(ACCOUNT_OF_OLD)).toMatchObject({ limit: 1_000, held: 40 })
     await admit(store, 'plain', message('fourth'))
     await claim(store, 'plain', 'w')
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 7 })
     const summed = `SELECT id, s.sum IS NOT NULL AS turn, h.sum IS NOT NULL AS head FROM sessions s JOIN heads h ON h.n = s.n WHERE id IN ('plain', 'root') ORDER BY id`
     expect(meddle(file, (db) => db.prepare(summed).all())).toEqual([
       { id: 'plain', turn: 1, head: 1 },

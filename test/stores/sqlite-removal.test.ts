@@ -114,7 +114,7 @@ describe('removal from a file', () => {
     const clock = new StillClock()
     const store = open(file, { clock })
     expect((await store.read('root', 0)).events).toHaveLength(4)
-    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 6 })
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 7 })
     await expect(store.remove('root', 'ann')).rejects.toMatchObject({ code: 'conflict' })
     await store.remove('fork-short', 'ann')
     await expect(store.remove('root', 'ann')).rejects.toMatchObject({
