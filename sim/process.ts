@@ -267,5 +267,9 @@ export class SimProcess {
 /** The first two workers share a host; the third is alone on another. */
 function selfOf(name: string): ProcessId {
   const [worker = '', generation = ''] = name.split('.')
-  return { host: worker === 'w2' ? 'another host' : 'a host', pid: Number(worker.slice(1)), started: Number(generation) }
+  return {
+    host: worker === 'w2' ? 'another host' : 'a host',
+    pid: Number(worker.slice(1)),
+    started: Number(generation),
+  }
 }

@@ -17,6 +17,8 @@ export type PeersOptions = {
 /** `ended`: how many leases. `again`: when to look next, for ever while no other process of this host holds a session. */
 type Peered = { readonly ended: number; readonly again: number }
 
+const NOBODY: Peered = { ended: 0, again: Number.POSITIVE_INFINITY }
+
 export class Peers {
   readonly #options: PeersOptions
   readonly #everyMs: number
@@ -30,6 +32,7 @@ export class Peers {
   /** At most once in so many milliseconds, however often it is asked. */
   async look(): Promise<Peered> {
     const { clock } = this.#options
+    if (!selfOf(this.#options)) return NOBODY
     const now = clock.now()
     if (now < this.#next) return { ended: 0, again: this.#next }
     this.#next = now + this.#everyMs

@@ -27,7 +27,7 @@ function place(): Place {
   const [file, journal] = [join(folder, 'terret.db'), join(folder, 'journal')]
   writeFileSync(journal, '')
   const start: Place['start'] = (...before) => {
-    const [command = '', ...args] = [...before, process.execPath, SCRIPT, file, journal, 'well', '30000']
+    const [command, ...args] = [...before, process.execPath, SCRIPT, file, journal, 'well', '30000']
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
     onTestFinished(() => {
       child.kill('SIGCONT')
