@@ -176,6 +176,7 @@ export class Harness implements Sessions {
       redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
+      ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null,
     }
     const alarm = options.clock ?? idleClock

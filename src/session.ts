@@ -310,10 +310,9 @@ export class SessionHandle implements Verbs {
   }
 
   /** Creates the session and admits its first message in one commit. */
-  async createWith(beginning: Beginning, input: Input, options: Pick<SendOptions, 'patienceMs'>): Promise<number> {
+  async createWith(beginning: Beginning, input: Input, options: RunOptions): Promise<number> {
     const { store, random, redactor } = this.#services
-    const { patienceMs } = options
-    const { event, blobs } = messageOf(input, patienceMs === undefined ? {} : { patienceMs }, random)
+    const { event, blobs } = messageOf(input, options, random)
     const message = { session: this.id, lane: 'inbox', events: [redactor.body(event)], blobs } as const
     const [, receipt] = await store.commit([creation(this.#services, this.id, beginning), message])
     return receipt?.seqs[0] ?? 0

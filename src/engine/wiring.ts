@@ -43,10 +43,12 @@ export type Agent = {
   readonly planner: Planner | null
 }
 
+/** Where the last run began, and where the one began that these events settle, if they settle one. */
+export type RunSeqs = { readonly began: number; readonly ended: number | null }
+
 /** Is told what is on disk. */
 export type Watcher = {
-  /** `run` is the start of the run that these events settle, if they settle one. */
-  committed(session: string, agent: string, run: number | null, events: readonly OwnerEvent[]): void
+  committed(session: string, agent: string, run: RunSeqs, events: readonly OwnerEvent[]): void
   /** Nothing is left to do for now. */
   rested(session: string, waiting: Waiting): void
   /** Everything that may delay an answer has been told. */
@@ -69,6 +71,8 @@ export type Services = {
   readonly breaker: BreakerOptions | false
   /** Null: no observer of runs. */
   readonly observer: Watcher | null
+  /** How runs are traced. Absent: they are not. */
+  readonly traces?: { readonly propagate: boolean }
   readonly code: string
 }
 

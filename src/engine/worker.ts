@@ -338,7 +338,7 @@ export class Worker {
       const { agent } = cache.session
       const committed = (plan: CommitPlan): void => {
         wrote ||= plan.events.length > 0
-        this.#committed(id, agent, plan)
+        this.#committed(id, agent, cache.session.began, plan)
       }
       const attempt = { turned: false }
       const around = { attempt, committed, renewed, leases, lingerMs, patienceMs }
@@ -379,8 +379,8 @@ export class Worker {
   }
 
   /** Other sessions have something to look at: children that were made, parents that were answered. */
-  #committed(session: string, agent: string, { events, ended, woken }: CommitPlan): void {
-    this.#services.observer?.committed(session, agent, ended, events)
+  #committed(session: string, agent: string, began: number, { events, ended, woken }: CommitPlan): void {
+    this.#services.observer?.committed(session, agent, { began, ended }, events)
     for (const other of woken) this.wake(other).catch((error) => this.#options.onError?.(other, error))
   }
 }

@@ -8,7 +8,7 @@ import type { OpenTurn, Said, Turn } from './ledger.ts'
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
 export const FOLD_VERSION = 10
 
-export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number }>
+export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number; traceparent?: string }>
 /** `at` is what the clock said when it was asked for. */
 export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true }>
 
@@ -43,6 +43,8 @@ export type Run = Frozen<{
   turn: Turn | null
   /** It began elsewhere: nothing of it goes on before its setup and its open calls were looked at here. */
   foreign?: boolean
+  /** The span of another program that it stands under, as it was given. */
+  traceparent?: string
   /** Absent until a person says no, or yes to more than one call. */
   said?: Said
 }>
@@ -91,8 +93,9 @@ const NOBODY = { created: false, closed: false, agent: '', parent: null, run: nu
 const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
-export function inputOf({ seq, when, patienceMs }: Extract<Event, { type: 'user.message' }>): Input {
-  return patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
+export function inputOf({ seq, when, patienceMs, traceparent }: Extract<Event, { type: 'user.message' }>): Input {
+  const input = patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
+  return traceparent === undefined ? input : { ...input, traceparent }
 }
 
 /** Input that may join the run at its next request. */
@@ -143,7 +146,8 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
     model: null,
     turn: null,
   }
-  return e.foreign ? { ...run, foreign: true } : run
+  const begun = e.traceparent === undefined ? run : { ...run, traceparent: e.traceparent }
+  return e.foreign ? { ...begun, foreign: true } : begun
 }
 
 /** What a review puts in the place of what a run froze elsewhere. */

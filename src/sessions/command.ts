@@ -6,6 +6,7 @@ import type { Blob } from '../ports/store.ts'
 import type { Random } from '../ports/system.ts'
 import { anything, type Checks, count, needed, optionsOf, shown, text } from '../options.ts'
 import { checkCallersId } from '../stores/plan/id.ts'
+import { traceparentCheck } from '../tracing/traceparent.ts'
 import { type Input, readInput } from './input.ts'
 
 export type SendOptions = {
@@ -19,10 +20,18 @@ export type SendOptions = {
   readonly by?: string
   /** How long a provider may be unavailable before the run that this message opens fails. Default: the limit `patienceMs`. */
   readonly patienceMs?: number
+  /** The W3C `traceparent` of the span that the run which this message opens stands under. It is in the log: another worker goes on with it. */
+  readonly traceparent?: string
 }
 
 /** What `when` may be is said with the message. */
-export const SEND_OPTIONS: Checks<SendOptions> = { when: anything, id: text, by: text, patienceMs: count() }
+export const SEND_OPTIONS: Checks<SendOptions> = {
+  when: anything,
+  id: text,
+  by: text,
+  patienceMs: count(),
+  traceparent: traceparentCheck,
+}
 
 /** What may be said to a session while it works. A batch is taken whole or not at all. */
 export type Command =
@@ -47,7 +56,7 @@ export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; r
 type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
 export function messageOf(input: Input, options: SendOptions, random: Random): Said<MessageBody> {
-  const { when = 'next', id = random.id(), by, patienceMs } = options
+  const { when = 'next', id = random.id(), by, patienceMs, traceparent } = options
   // A caller without a type checker may pass a value that does not exist, and it would stay in the log.
   if (!['next', 'after', 'now', 'idle'].includes(when))
     throw new Fault('invalid_input', `A message cannot come ${shown(when)}: say next, after, now or idle.`)
@@ -57,7 +66,8 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
     throw new Fault('invalid_input', 'A message must not be empty.')
   const event = { type: 'user.message', id, parts, when: when === 'idle' ? 'next' : when } as const
   const more = { ...(by === undefined ? {} : { by }), ...(patienceMs === undefined ? {} : { patienceMs }) }
-  return { event: { ...event, ...more }, blobs }
+  const trace = traceparent === undefined ? {} : { traceparent }
+  return { event: { ...event, ...more, ...trace }, blobs }
 }
 
 export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {
