@@ -89,7 +89,14 @@ export class Preparer {
     const { inputs, wakes } = effect
     return {
       events: [
-        { type: 'run.started', inputs, wakes, limits: limitsFor(agent, effect, cache), ...setup, ...traceOf(effect, cache) },
+        {
+          type: 'run.started',
+          inputs,
+          wakes,
+          limits: limitsFor(agent, effect, cache),
+          ...setup,
+          ...traceOf(effect, cache),
+        },
         ...contexts.map((text): OwnerBody => ({ type: 'note.added', kind: 'context', text })),
       ],
       blobs,

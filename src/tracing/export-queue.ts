@@ -179,14 +179,14 @@ export class ExportQueue {
     if (session === root && !late && this.#live.get(root)?.run === run) this.#forget(root)
   }
 
-  /** The spans that have ended since the last time. */
+  /** The spans that have ended since the last time. The rest of a run that has settled is sent by its own job. */
   async #exportOpen({ session, run }: Job): Promise<void> {
     const live = this.#live.get(session)
     if (live?.run !== run) return
     const { store, sink } = this.#options
     const logs = await readTree(store, session, run)
     const runs = runsOf(logs, sink.capture ?? 'none')
-    if (runs[0]?.sampled === false) return
+    if (runs[0]?.settledAt !== null || !runs[0].sampled) return
     const ended = runs.flatMap(({ spans }) => spans).filter(({ endedAt }) => endedAt !== null)
     const spans = ended.filter(({ spanId }) => !live.sent.has(spanId))
     if (spans.length === 0) return

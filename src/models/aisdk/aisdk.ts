@@ -65,7 +65,10 @@ async function ask(
   try {
     if (context.signal.aborted) return failure('other', 'The call was stopped before it was made.')
     // Do not wait for a client that ignores the signal.
-    await Promise.race([listen(model, settings, request, { ...tracedBy(context), abortSignal: stop.signal }, listening), aborted(stop.signal)])
+    await Promise.race([
+      listen(model, settings, request, { ...tracedBy(context), abortSignal: stop.signal }, listening),
+      aborted(stop.signal),
+    ])
     return listening.result()
   } catch (error) {
     if (context.signal.aborted) return listening.broken(failure('other', 'The call was stopped.'))
