@@ -18,7 +18,10 @@ import { asleep, changed, quiet, say } from './wake-stage.ts'
 const SCRIPT = fileURLToPath(new URL('../../.build/test/runtime/child-wake.js', import.meta.url))
 /** What is promised, and what a busy machine takes beside it. A lease lasts ten times as long. */
 const SOON_MS = 3_000
-const unshared = spawnSync('unshare', ['-Urpf', '--kill-child', '--mount-proc', 'true']).status === 0
+/** A process namespace of its own, where this user may make one. */
+const APART = ['unshare', '-Urpf', '--kill-child', '--mount-proc'] as const
+const [command, ...flags] = APART
+const unshared = spawnSync(command, [...flags, 'true']).status === 0
 
 type Place = {
   readonly store: Store
@@ -155,7 +158,7 @@ describe.skipIf(process.platform !== 'linux')('a worker whose process is gone', 
     'B-WAKE-35: a process of another process namespace is not judged, though its number is that of another process here',
     async () => {
       const here = place()
-      await hang(here, 'unshare', '-Urpf', '--kill-child', '--mount-proc')
+      await hang(here, ...APART)
       const harness = make(scripted(['no']), { store: here.store })
       expect(await harness.wake('s')).toEqual({ type: 'contended' })
       expect(await here.store.holders(self().host)).toEqual([])
