@@ -42,6 +42,8 @@ export type Cast = {
   readonly outage: { readonly fromMs: number; readonly forMs: number } | null
   /** The clocks of its machines are wrong now and then. */
   readonly clocks: boolean
+  /** Processes of one host can tell each other apart. */
+  readonly tells: boolean
 }
 
 /** What a request of the simulated model costs at most, and what is held for one at most, in millionths of a dollar. */
@@ -87,7 +89,8 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
   const hooks = chance.yes(0.55) ? drawHooks(chance) : null
   const asks = { effect: 'ask', tool: 'subagent', class: 'child' } as const
   const policy: Policy = { rules: chance.yes(0.15) ? [asks] : [] }
-  return { roles, allowances, budget, hooks, breaker, policy, outage, clocks: chance.yes(0.5) }
+  const clocks = chance.yes(0.5)
+  return { roles, allowances, budget, hooks, breaker, policy, outage, clocks, tells: chance.yes(0.6) }
 }
 
 function drawBudget(chance: Chance): Budget {

@@ -1,8 +1,9 @@
-// One simulated process: it can die between any two steps, freeze for longer than its lease, and find the disk full.
+// One simulated process: it can die between any two steps, freeze for longer than its lease, find the disk full, and take a living
+// process of its host for a dead one.
 // Everything the real worker touches goes through here, so a dead process never moves again.
 import { Fault } from '../src/kernel/failure.ts'
-import type { Store, Write } from '../src/ports/store.ts'
-import type { Clock } from '../src/ports/system.ts'
+import type { ProcessId, Store, Write } from '../src/ports/store.ts'
+import type { Clock, Processes } from '../src/ports/system.ts'
 import type { Chance, Scheduler } from './scheduler.ts'
 
 export type Faults = {
@@ -12,6 +13,8 @@ export type Faults = {
   readonly stall: number
   readonly diskFull: number
   readonly clockSet: number
+  /** A living process is taken for a dead one. */
+  readonly misjudge: number
 }
 
 export type Tally = {
@@ -24,6 +27,9 @@ export type Tally = {
   diskFull: number
   overBudget: number
   clocksSet: number
+  /** Leases that were ended because their process was gone, and because it was taken for gone. */
+  buried: number
+  misjudged: number
 }
 
 /** The disk of the simulated machine: full for a while, for all processes. */
@@ -67,7 +73,13 @@ export class Walls implements Clock {
   }
 }
 
+/** Which process has a number now. A worker that is started again has the number of the one before. */
+export type Running = Map<number, SimProcess>
+
 export type Shared = {
+  readonly running: Running
+  /** Processes of one host can tell each other apart. */
+  readonly tells: boolean
   readonly walls: Walls
   readonly scheduler: Scheduler
   readonly store: Store
@@ -98,9 +110,14 @@ export class SimProcess {
   #aheadMs = 0
   readonly clock: Clock
   readonly store: Store
+  readonly processes: Processes
+  readonly #self: ProcessId
 
   constructor(name: string, shared: Shared) {
     this.name = name
+    this.#self = selfOf(name)
+    shared.running.set(this.#self.pid, this)
+    this.processes = { self: () => (shared.tells ? this.#self : null), isGone: (other) => this.#judges(other) }
     this.place = name.endsWith('1') ? 'another folder' : 'a folder'
     this.#shared = shared
     this.clock = { now: () => shared.scheduler.now(), timer: (ms, fire) => this.#timer(ms, fire) }
@@ -109,6 +126,16 @@ export class SimProcess {
 
   get chance(): Chance {
     return this.#shared.scheduler.chance
+  }
+
+  #judges(other: ProcessId): boolean {
+    const { running, tally } = this.#shared
+    const found = running.get(other.pid)
+    const gone = !found?.alive || found.#self.started !== other.started
+    const wrong = !gone && this.chance.yes(this.#shared.faults()?.misjudge ?? 0)
+    if (gone) tally.buried += 1
+    if (wrong) tally.misjudged += 1
+    return gone || wrong
   }
 
   crash(): void {
@@ -217,8 +244,10 @@ export class SimProcess {
           else this.#timer(this.chance.between(0, 40), () => listener(null))
         }),
       watchDue: (listener) => store.watchDue(() => this.#timer(this.chance.between(0, 40), listener)),
-      claim: (session, worker, ttlMs) => far(true, () => store.claim(session, worker, ttlMs)),
+      claim: (session, worker, ttlMs, self) => far(true, () => store.claim(session, worker, ttlMs, self)),
       extend: (worker, ttlMs) => far(true, () => store.extend(worker, ttlMs)),
+      holders: (host) => far(false, () => store.holders(host)),
+      expire: (worker, gone) => far(true, () => store.expire(worker, gone)),
       release: (session, epoch, trouble) => far(true, () => store.release(session, epoch, trouble)),
       card: (session) => far(false, () => store.card(session)),
       due: (limit) => far(false, () => store.due(limit)),
@@ -232,5 +261,15 @@ export class SimProcess {
       removals: (limit) => store.removals(limit),
       close: () => Promise.resolve(),
     }
+  }
+}
+
+/** The first two workers share a host; the third is alone on another. */
+function selfOf(name: string): ProcessId {
+  const [worker = '', generation = ''] = name.split('.')
+  return {
+    host: worker === 'w2' ? 'another host' : 'a host',
+    pid: Number(worker.slice(1)),
+    started: Number(generation),
   }
 }

@@ -17,7 +17,7 @@ import { Elsewhere } from './elsewhere.ts'
 import { FAR, Invariants, type Seen } from './invariants.ts'
 import { Oracle } from './oracle.ts'
 import { People } from './people.ts'
-import { type Disk, type Faults, type Shared, SimProcess, type Tally, Walls } from './process.ts'
+import { type Disk, type Faults, type Running, type Shared, SimProcess, type Tally, Walls } from './process.ts'
 import { Chance, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/riders/redact/redact.ts'
@@ -43,6 +43,7 @@ const FAULTS: Faults = {
   stall: 0.005,
   diskFull: 0.008,
   clockSet: 0.006,
+  misjudge: 0.02,
 }
 
 export type Report = {
@@ -92,7 +93,10 @@ class Simulation {
     diskFull: 0,
     overBudget: 0,
     clocksSet: 0,
+    buried: 0,
+    misjudged: 0,
   }
+  readonly #running: Running = new Map()
   readonly #disk: Disk = { fullUntil: 0 }
   readonly #people: People
   readonly #elsewhere: Elsewhere
@@ -192,8 +196,8 @@ class Simulation {
       this.#invariants.committed()
       return receipts
     }
-    const claim: Store['claim'] = async (session, worker, ttlMs) => {
-      const given = await store.claim(session, worker, ttlMs)
+    const claim: Store['claim'] = async (session, worker, ttlMs, self) => {
+      const given = await store.claim(session, worker, ttlMs, self)
       if (given) this.#invariants.leases.set(session, { epoch: given.epoch, worker })
       return given
     }
@@ -246,6 +250,7 @@ class Simulation {
       live: new LocalLive(),
       clock,
       random,
+      processes: process.processes,
       agent,
       code: 'sim',
       redactor: new Redactor({}),
@@ -276,6 +281,8 @@ class Simulation {
       crashed()
     }
     return {
+      running: this.#running,
+      tells: this.#cast.tells,
       walls: this.#walls,
       scheduler: this.#scheduler,
       store: this.#store,

@@ -41,7 +41,9 @@ import type { Input } from './sessions/input.ts'
 import { LocalLive } from './live/live.ts'
 import { SocketLive } from './live/socket.ts'
 import { Observer, type RunTracer } from './riders/hooks/observer.ts'
+import { endDead } from './engine/peers.ts'
 import { systemClock, systemRandom } from './engine/platform.ts'
+import { systemProcesses } from './engine/processes.ts'
 import { descriptionIn, ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
 import type { Beginning } from './engine/owner.ts'
 import type { Worked, WorkOptions } from './engine/due-loop.ts'
@@ -190,11 +192,13 @@ export class Harness implements Sessions {
       live,
       clock,
       random,
+      processes: systemProcesses,
       code: `terret@${VERSION}`,
       agent: (name) => named(agents, name),
       redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
+      ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null,
       model: modelsBy(options.models ?? {}),
       schemas: new Map(),
@@ -257,6 +261,7 @@ export class Harness implements Sessions {
     this.#check()
     checkSession(session)
     checkRemove(options)
+    await endDead(this.#services)
     return this.#services.store.remove(session, options.by ?? 'the host')
   }
 

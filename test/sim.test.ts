@@ -82,6 +82,10 @@ describe('the simulator', () => {
     expect(set.filter((n) => n === 0).length).toBeGreaterThan(SEEDS.length / 5)
   })
 
+  it('B-SIM-60: in the seeds processes of one host end the leases of those that died, and of some that live', async () => {
+    expect(await missing(({ tally }) => ({ buried: tally.buried, misjudged: tally.misjudged }))).toEqual([])
+  })
+
   it('B-SIM-7: in the seeds runs run out of money, are told of their limits, and are halted where they get nowhere', async () => {
     expect(await missing((r) => r.seen)).toEqual([])
   })

@@ -50,7 +50,7 @@ export class ModelCaller {
     // Reading took time. If the call is no longer the open one, the model must not be asked.
     if (!flight.clear() || cache.session.run?.model?.seq !== effect.seq)
       return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
-    const context = new ModelContext(this.#services, cache.id, effect.seq, flight)
+    const context = new ModelContext(this.#services, cache, effect.seq, flight)
     // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
     const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
     if ('type' in tools) return this.#failed(cache, tools, { request, flight, context })

@@ -14,13 +14,15 @@ import { cloneJson } from './clone-json.ts'
 import { shownText } from './outcomes.ts'
 import { markOf, type Stream } from '../riders/redact/redact.ts'
 import { sleep } from '../engine/sleep.ts'
+import { callSpanIdOf, spanIdOf } from '../tracing/span.ts'
+import { traceparentIn } from './trace-context.ts'
 import { readerIn, type Tools } from './toolbox.ts'
 import { findText, refOf, textBlob, type Services } from '../engine/wiring.ts'
 
 /** What a model sees of its flight. A class, because one is made for every call. */
 export class ModelContext implements CallContext {
   readonly #services: Services
-  readonly #session: string
+  readonly #cache: SessionCache
   readonly #seq: number
   readonly #flight: FlightContext
   #spoke = false
@@ -28,9 +30,9 @@ export class ModelContext implements CallContext {
   /** The one of the last delta: nearly always that of the next. */
   #latest: Streamed | null = null
 
-  constructor(services: Services, session: string, seq: number, flight: FlightContext) {
+  constructor(services: Services, cache: SessionCache, seq: number, flight: FlightContext) {
     this.#services = services
-    this.#session = session
+    this.#cache = cache
     this.#seq = seq
     this.#flight = flight
   }
@@ -41,6 +43,11 @@ export class ModelContext implements CallContext {
 
   get clock(): Clock {
     return this.#services.clock
+  }
+
+  get traceparent(): string | undefined {
+    if (!this.#services.traces?.propagate) return undefined
+    return traceparentIn(this.#services, this.#cache, () => spanIdOf(this.#cache.id, this.#seq))
   }
 
   /** Something of the reply was shown. Certain once it is finished: a piece may be held back until more is known. */
@@ -54,7 +61,7 @@ export class ModelContext implements CallContext {
     if (text === '') return
     this.#spoke = true
     const { kind, part } = delta
-    live.publish(this.#session, this.#seq, text === delta.text ? delta : { kind, part, text })
+    live.publish(this.#cache.id, this.#seq, text === delta.text ? delta : { kind, part, text })
   }
 
   readonly sleep = (ms: number): Promise<void> => sleep(this.#services.clock, ms, this.#flight.signal)
@@ -66,11 +73,11 @@ export class ModelContext implements CallContext {
       const text = stream.end()
       if (text === '') continue
       this.#spoke = true
-      live.publish(this.#session, this.#seq, { ...of, text })
+      live.publish(this.#cache.id, this.#seq, { ...of, text })
     }
     if (!this.#spoke) return undefined
-    const shown = keeps ? shownText(live.said(this.#session), this.#seq) : undefined
-    live.finish(this.#session, this.#seq)
+    const shown = keeps ? shownText(live.said(this.#cache.id), this.#seq) : undefined
+    live.finish(this.#cache.id, this.#seq)
     return shown
   }
 
@@ -178,6 +185,13 @@ export class ToolRunContext implements ToolContext {
 
   get redact(): ToolContext['redact'] {
     return (text) => this.#services.redactor.text(text)
+  }
+
+  get traceparent(): string | undefined {
+    const cache = this.#cache
+    return cache === null
+      ? undefined
+      : traceparentIn(this.#services, cache, () => callSpanIdOf(this.session, this.call))
   }
 
   get askModel(): ToolContext['askModel'] {

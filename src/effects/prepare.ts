@@ -104,7 +104,14 @@ export class Preparer {
     const { inputs, wakes } = effect
     return {
       events: [
-        { type: 'run.started', inputs, wakes, limits: limitsFor(agent, effect, cache), ...setup },
+        {
+          type: 'run.started',
+          inputs,
+          wakes,
+          limits: limitsFor(agent, effect, cache),
+          ...setup,
+          ...traceOf(effect, cache),
+        },
         ...contexts.map((text): OwnerBody => ({ type: 'note.added', kind: 'context', text })),
       ],
       blobs,
@@ -202,6 +209,12 @@ function limitsFor({ limits }: Agent, { inputs }: Prepare, { session }: SessionC
   let most = -1
   for (const { seq, patienceMs = -1 } of session.inputs) if (inputs.includes(seq)) most = Math.max(most, patienceMs)
   return most < 0 ? limits : { ...limits, patienceMs: most }
+}
+
+/** That of the first message that has one. */
+function traceOf({ inputs }: Prepare, { session }: SessionCache): { readonly traceparent?: string } {
+  const found = session.inputs.find(({ seq, traceparent }) => traceparent !== undefined && inputs.includes(seq))
+  return found?.traceparent === undefined ? {} : { traceparent: found.traceparent }
 }
 
 const NO_WORD = 'A hook did not say in time whether this prompt may be shown.'

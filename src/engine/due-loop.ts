@@ -5,7 +5,9 @@ import type { Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
 import { callable, type Check, clockCheck, count, having, ms, needed, optionsOf } from '../options.ts'
 import { Bell } from './bell.ts'
+import { Peers } from './peers.ts'
 import { systemClock } from './platform.ts'
+import { systemProcesses } from './processes.ts'
 import { BACKOFF_MS_MAX, backoffMs } from './backoff.ts'
 
 export type WorkOptions = {
@@ -35,6 +37,8 @@ export type DueLoopOptions = {
   /** Looks at a session, with others at the same time or `alone`. Never rejects. */
   readonly look: (session: string, alone: boolean) => Promise<LookResult>
   readonly report: (error: unknown) => void
+  /** The other workers of this host. Default: those that the system tells of. */
+  readonly peers?: Pick<Peers, 'look'>
 }
 
 const checkDueLoop = optionsOf<DueLoopOptions>('new DueLoop', {
@@ -45,6 +49,7 @@ const checkDueLoop = optionsOf<DueLoopOptions>('new DueLoop', {
   driving: needed(callable),
   look: needed(callable),
   report: needed(callable),
+  peers: having('leave it out', 'look'),
 })
 
 /**
@@ -66,6 +71,7 @@ export class DueLoop {
   readonly #around: DueLoopOptions
   readonly #clock: Clock
   readonly #bell: Bell
+  readonly #peers: Pick<Peers, 'look'>
   readonly #looking = new Map<string, Promise<void>>()
   /** Sessions that could not be looked at, for reasons that are not theirs. */
   readonly #shy = new Map<string, Backoff>()
@@ -85,6 +91,8 @@ export class DueLoop {
     this.#around = around
     this.#clock = around.clock ?? systemClock
     this.#bell = new Bell(this.#clock)
+    const { store } = around
+    this.#peers = around.peers ?? new Peers({ store, clock: this.#clock, processes: systemProcesses })
     const unwatch = around.store.watchDue(this.#bell.ring)
     this.done = this.#walk().finally(() => {
       unwatch()
@@ -127,6 +135,7 @@ export class DueLoop {
     const free = width - driving()
     // A session that comes to rest rings the bell.
     if (free <= 0) return Number.POSITIVE_INFINITY
+    const peers = await this.#peers.look()
     const found = await this.#due(free)
     for (const session of found) await this.#consider(session)
     const now = this.#clock.now()
@@ -134,11 +143,11 @@ export class DueLoop {
     const idleAt = this.#idleSince + idleMs
     if (now >= idleAt) return null
     const due = (await store.nextDue()) ?? Number.POSITIVE_INFINITY
-    if (due === Number.POSITIVE_INFINITY) return idleAt
+    if (due === Number.POSITIVE_INFINITY) return Math.min(idleAt, peers.again)
     const next = now + due - store.now()
     // What is due and was not found is being claimed, or is left alone for a moment.
     const soon = now + (found.length > 0 ? CLAIM_MS : TROUBLE_MS)
-    return Math.min(idleAt, now + WAIT_MS_MAX, next <= now ? soon : next)
+    return Math.min(idleAt, peers.again, now + WAIT_MS_MAX, next <= now ? soon : next)
   }
 
   async #due(free: number): Promise<readonly string[]> {

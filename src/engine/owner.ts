@@ -7,6 +7,7 @@ import { EMPTY, type Session } from '../kernel/session.ts'
 import { ownerWrite } from './card.ts'
 import { headOf } from '../riders/children/tree.ts'
 import type { Origin } from '../sessions/origin.ts'
+import { endDead, selfOf } from './peers.ts'
 import { sleep } from './sleep.ts'
 import { plannerName, type Services } from './wiring.ts'
 
@@ -52,12 +53,14 @@ export async function asOwner<T>(
 }
 
 /** A worker that only looks, and finds nothing to do, is gone in a moment. */
-async function claimed({ store, random, clock }: Services, id: string): Promise<number> {
+async function claimed(services: Services, id: string): Promise<number> {
+  const { store, random, clock } = services
   // A name for this once: by its worker's name it would take the session from what that worker drives.
   const name = `owner-${random.id()}`
   for (let tries = 1; ; tries++) {
-    const claim = await store.claim(id, name, LEASE_MS)
+    const claim = await store.claim(id, name, LEASE_MS, selfOf(services))
     if (claim) return claim.epoch
+    if (tries === 1 && (await endDead(services)).ended > 0) continue
     const { run, inputs } = await headOf(store, id)
     if (run !== null || inputs.length > 0 || tries === TRIES_MAX)
       throw new Fault('session_busy', `Session ${id} is being driven. Try again when it rests.`)

@@ -7,7 +7,7 @@ import type { OwnerEvent } from '../kernel/event.ts'
 import type { Waiting } from '../kernel/next.ts'
 import type { Blob, Store } from '../ports/store.ts'
 import type { Model, Reply } from '../ports/model.ts'
-import type { Clock, Random } from '../ports/system.ts'
+import type { Clock, Processes, Random } from '../ports/system.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { OutputPlan } from '../models/output.ts'
 import type { BreakerOptions } from '../riders/guard/guard.ts'
@@ -48,10 +48,12 @@ export type Agent = {
   readonly planner: Planner | null
 }
 
+/** Where the last run began, and where the one began that these events settle, if they settle one. */
+export type RunSeqs = { readonly began: number; readonly ended: number | null }
+
 /** Is told what is on disk. */
 export type Watcher = {
-  /** `run` is the start of the run that these events settle, if they settle one. */
-  committed(session: string, agent: string, run: number | null, events: readonly OwnerEvent[]): void
+  committed(session: string, agent: string, run: RunSeqs, events: readonly OwnerEvent[]): void
   /** Nothing is left to do for now. */
   rested(session: string, waiting: Waiting): void
   /** Everything that may delay an answer has been told. */
@@ -64,6 +66,8 @@ export type Services = {
   readonly live: Live
   readonly clock: Clock
   readonly random: Random
+  /** Absent: leases end by the clock alone. */
+  readonly processes?: Processes
   readonly agent: (name: string) => Agent
   readonly redactor: Redactor
   readonly watchdog: Watchdog | null
@@ -72,6 +76,8 @@ export type Services = {
   readonly breaker: BreakerOptions | false
   /** Null: no observer of runs. */
   readonly observer: Watcher | null
+  /** How runs are traced. Absent: they are not. */
+  readonly traces?: { readonly propagate: boolean }
   readonly code: string
   /** A model that a run may choose, by its name. */
   readonly model: (name: string) => Model

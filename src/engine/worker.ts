@@ -19,6 +19,7 @@ import {
 } from '../options.ts'
 import { type SessionCache, SessionCaches } from './session-cache.ts'
 import { Leases, type StopSignal } from './leases.ts'
+import { Peers, selfOf } from './peers.ts'
 import { Sleepers } from './sleep.ts'
 import type { CommitPlan, Job } from './commit.ts'
 import { drive, type Ended } from './drive.ts'
@@ -115,6 +116,7 @@ export class Worker {
   /** Those it drove that wait for a provider longer than it lingers. */
   readonly #sleepers: Sleepers
   readonly #leases: Leases
+  readonly #peers: Peers
   #closing = false
   #dueLoop: DueLoop | null = null
 
@@ -129,6 +131,7 @@ export class Worker {
     const { alarm, leaseMs } = this.#options
     this.#caches = new SessionCaches(services)
     this.#leases = new Leases({ worker: options.id, leaseMs, store, clock, driven: this.#attempts })
+    this.#peers = new Peers({ store, clock, leaseMs, processes: services.processes })
     this.#sleepers = new Sleepers(clock, alarm, (session) => void this.look(session, false))
   }
 
@@ -183,6 +186,7 @@ export class Worker {
       clock,
       width,
       idleMs,
+      peers: this.#peers,
       driving: () => this.#attempts.size,
       look: async (session, alone) => (await this.look(session, alone)).seen,
       report: (error) => this.#options.onError?.('', error),
@@ -263,7 +267,7 @@ export class Worker {
       // Followers look for the address when the first event of this attempt is committed.
       await live.serve(this.id, this.#options.leaseMs)
       const begun = this.#services.clock.now()
-      const claim = await store.claim(session, this.id, this.#options.leaseMs)
+      const claim = await this.#claim(session)
       if (!claim) return { type: 'contended' }
       const attempt = this.#attempts.get(session)
       if (attempt) attempt.epoch = claim.epoch
@@ -287,6 +291,14 @@ export class Worker {
     }
   }
 
+  /** One that is held by a process of this host that is gone is free at once. */
+  async #claim(session: string): Promise<Claim | null> {
+    const { store } = this.#services
+    const claim = (): Promise<Claim | null> =>
+      store.claim(session, this.id, this.#options.leaseMs, selfOf(this.#services))
+    return (await claim()) ?? ((await this.#peers.look()).ended > 0 ? claim() : null)
+  }
+
   /** Whether a session that failed before is given back untouched: it failed too often, or must be looked at alone. */
   async #leaves(session: string, claim: Claim, attempt: Attempt): Promise<boolean> {
     const over = claim.failed >= this.#options.attemptsMax
@@ -301,9 +313,10 @@ export class Worker {
     const { graceMs, lingerMs, patienceMs, leaseMs } = this.#options
     const { epoch } = claim
     let wrote = false
-    let cache: SessionCache | null = null
+    let driven: SessionCache | null = null
     try {
-      cache = await this.#caches.open(session, epoch)
+      const cache = await this.#caches.open(session, epoch)
+      driven = cache
       const leases = this.#leases
       const { perform, fail } = this.#performer.for(cache)
       const late: FlightOptions['late'] = (effect, landing) => void this.#late(session, effect, landing)
@@ -327,7 +340,7 @@ export class Worker {
       const { agent } = cache.session
       const committed = (plan: CommitPlan): void => {
         wrote ||= plan.events.length > 0
-        this.#committed(id, agent, plan)
+        this.#committed(id, agent, cache.session.began, plan)
       }
       const attempt = { turned: false }
       const around = { attempt, committed, renewed, leases, lingerMs, patienceMs }
@@ -341,7 +354,7 @@ export class Worker {
       await this.#fail(session, claim, error, wrote)
       throw error
     } finally {
-      if (cache?.context) await this.#close(cache)
+      if (driven?.context) await this.#close(driven)
     }
   }
 
@@ -377,8 +390,8 @@ export class Worker {
   }
 
   /** Other sessions have something to look at: children that were made, parents that were answered. */
-  #committed(session: string, agent: string, { events, ended, woken }: CommitPlan): void {
-    this.#services.observer?.committed(session, agent, ended, events)
+  #committed(session: string, agent: string, began: number, { events, ended, woken }: CommitPlan): void {
+    this.#services.observer?.committed(session, agent, { began, ended }, events)
     for (const other of woken) this.wake(other).catch((error) => this.#options.onError?.(other, error))
   }
 }

@@ -13,8 +13,8 @@ export type InboxBody = Frozen<
   | ({ type: 'user.custom_tool_result'; id: Name; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
   | { type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume'; run?: Whole }
 >
-/** All but `by` is for the run that this message opens. */
-type Sender = { by?: string; patienceMs?: number; options?: RunChoice; metadata?: Metadata }
+/** All but `by` is for the run that this message opens; `traceparent` is the span it stands under. */
+type Sender = { by?: string; patienceMs?: number; options?: RunChoice; metadata?: Metadata; traceparent?: string }
 /** `scope: 'run'`: the rule in `remember` may allow later calls of this run. Those name this call: they are `under` it. */
 type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey }
 /** `parent`: the call of the parent session that waits for this one from now on. `denied`: a person said no to the child, or below it. */
@@ -50,8 +50,8 @@ export type Description = { folder?: string; metadata?: Metadata; labels?: Label
 /** `root` is `depth` levels up. One that `parks` hears ends, and no questions. `reader`: the parent's tool that reads long, kept answers. */
 export type Parent = Frozen<{ session: Name; call: CallKey; root: Name; depth: Whole; parks?: true; reader?: Name }>
 type Fork = Frozen<{ session: Name; seq: Whole }>
-/** `foreign`: a fork took it along from the session it came from. */
-type Begun = Setup & { foreign?: true }
+/** `foreign`: a fork took it along from the session it came from. `traceparent`: that of the first of its inputs that has one. */
+type Begun = Setup & { foreign?: true; traceparent?: string }
 /** The frozen toolset, instructions, policy and choice, by hash; the code that ran; tools that are missing, in sentences for people. */
 export type Setup = { toolset: Hash; instructions: Hash; policy?: Hash; options?: Hash } & Told
 /** `metadata` is that of the session, and over it that of the message that opens the run. */

@@ -9,7 +9,8 @@ import type { OpenTurn, Said, Turn } from './ledger.ts'
 export const FOLD_VERSION = 10
 
 /** `chooses`: it has options or metadata for the run that it opens. */
-export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now'; patienceMs?: number; chooses?: true }>
+export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
+type InputOptions = { patienceMs?: number; traceparent?: string; chooses?: true }
 /** `at` is what the clock said when it was asked for. */
 export type Wake = Frozen<{ seq: number; due: number; key: string; at: number; urgent?: true }>
 
@@ -46,6 +47,8 @@ export type Run = Frozen<{
   turn: Turn | null
   /** It began elsewhere: nothing of it goes on before its setup and its open calls were looked at here. */
   foreign?: boolean
+  /** The span of another program that it stands under, as it was given. */
+  traceparent?: string
   /** Absent until a person says no, or yes to more than one call. */
   said?: Said
 }>
@@ -96,9 +99,12 @@ const NOBODY = { created: false, closed: false, agent: '', parent: null, run: nu
 const NOTHING = { inputs: [], unshown: [], notes: [], wakes: [], stop: 0, began: 0, cost: 0 } as const
 export const EMPTY: Session = { seq: 0, at: 0, epoch: 0, ...NOBODY, ...NOTHING }
 
-export function inputOf({ seq, when, patienceMs, options, metadata }: Extract<Event, { type: 'user.message' }>): Input {
+export function inputOf(e: Extract<Event, { type: 'user.message' }>): Input {
+  const { seq, when, patienceMs, traceparent, options, metadata } = e
   const input = patienceMs === undefined ? { seq, when } : { seq, when, patienceMs }
-  return options === undefined && metadata === undefined ? input : { ...input, chooses: true }
+  if (traceparent === undefined && options === undefined && metadata === undefined) return input
+  const traced = traceparent === undefined ? input : { ...input, traceparent }
+  return options === undefined && metadata === undefined ? traced : { ...traced, chooses: true }
 }
 
 /** Input that may join the run at its next request. */
@@ -123,8 +129,8 @@ function parked(s: Session, run: Run): boolean {
 }
 
 export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { readonly turn: null } {
-  const { seq, limits, toolset, instructions, options, metadata } = e
-  const run = {
+  const { seq, limits, toolset, instructions, options, metadata, traceparent } = e
+  const run: Omit<Mutable<Run>, 'turn'> & { turn: null } = {
     seq,
     limits,
     toolset,
@@ -149,9 +155,11 @@ export function newRun(e: Extract<Event, { type: 'run.started' }>): Run & { read
     model: null,
     turn: null,
   }
-  if (!e.foreign && options === undefined && metadata === undefined) return run
-  const chosen = { ...(options === undefined ? {} : { options }), ...(metadata === undefined ? {} : { metadata }) }
-  return { ...run, ...chosen, ...(e.foreign ? { foreign: true } : {}) }
+  if (options !== undefined) run.options = options
+  if (metadata !== undefined) run.metadata = metadata
+  if (traceparent !== undefined) run.traceparent = traceparent
+  if (e.foreign) run.foreign = true
+  return run
 }
 
 /** A review puts what holds here and now in the place of what a run froze elsewhere. */

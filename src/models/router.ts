@@ -94,6 +94,10 @@ class Through implements CallContext {
     return this.#context.clock
   }
 
+  get traceparent(): string | undefined {
+    return this.#context.traceparent
+  }
+
   readonly sleep = (ms: number): Promise<void> => this.#context.sleep(ms)
 }
 

@@ -47,6 +47,8 @@ export type CallContext = Frozen<{
   emit: (delta: Delta) => void
   /** Waits by the harness's clock; ends early when the call is aborted. */
   sleep: (ms: number) => Promise<void>
+  /** The W3C header of that name, for the request. Absent: it carries none. */
+  traceparent?: string | undefined
 }>
 
 /** Ends with exactly one Reply or ModelFailure. Never throws for provider trouble; a throw is treated as a failure of class `other`. */

@@ -80,6 +80,10 @@ export type Page = Frozen<{ events: readonly Event[]; damaged?: Frozen<{ seq: nu
 
 /** `failed`: attempts in a row before it that were lost, or failed, before they had done a whole turn. */
 export type Claim = Frozen<{ epoch: number; until: number; failed: number }>
+/** A process that other processes of its host can find again. `host` is where its numbers count; `started` tells it from a later one. */
+export type ProcessId = Frozen<{ host: string; pid: number; started: number }>
+/** A worker that holds sessions, and the process it said it is. */
+export type Holder = Frozen<{ worker: string; process: ProcessId }>
 export type AccountRow = Frozen<{ id: string; limit: number | null; held: number; spent: number; assumed: number }>
 /** What is known of a session that was taken out: never what was in it. `bytes` are those of its events and blobs. */
 export type Removal = Frozen<{ session: string; agent: string; events: number; bytes: number; at: number; by: string }>
@@ -112,10 +116,14 @@ export interface Store {
   watch(session: string, listener: (news: readonly Event[] | null) => void): () => void
   /** Called when some session may have become due, in this process or in another. */
   watchDue(listener: () => void): () => void
-  /** A lease, or null while another worker's lives. The epoch only grows, also when the id of a removed session is used again. */
-  claim(session: string, worker: string, ttlMs: number): Promise<Claim | null>
+  /** A lease, or null while another worker's lives. The epoch only grows, also when the id of a removed session is used again. `process`: which one the worker is. */
+  claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null>
   /** One heartbeat for all of a worker's sessions; returns what it still holds. */
   extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
+  /** Workers of a host that hold sessions under a lease that lives. */
+  holders(host: string): Promise<readonly Holder[]>
+  /** Ends a worker's lease before its time: its process is gone. Its epochs stay, and if it lives after all it goes on where no other claimed. False: it is another process by now. */
+  expire(worker: string, process: ProcessId): Promise<boolean>
   release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void>
   card(session: string): Promise<Card | null>
   /** Sessions that are due and not driven: those with input or open work before those with wakes, the longest waiting first. */

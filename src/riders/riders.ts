@@ -1,12 +1,14 @@
 // The riders of one attempt, in the order in which they speak: guard, redaction, money, children. What a session does not need is
 // neither in its list nor loaded.
-import type { Limits } from '../kernel/content.ts'
+import type { CallKey, Limits } from '../kernel/content.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Rider } from '../engine/commit.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, agentFor, plannerName, type Services } from '../engine/wiring.ts'
 import type { Performer } from '../effects/perform.ts'
 import { readerIn, type Tools } from '../effects/toolbox.ts'
+import { traceparentIn } from '../effects/trace-context.ts'
+import { callSpanIdOf } from '../tracing/span.ts'
 import { hasFamily } from './children/tree.ts'
 import type { Traits } from './guard/guard.ts'
 
@@ -35,7 +37,9 @@ export async function ridersFor(
     const { childrenRider } = await import('./children/children.ts')
     const plannerOf = (name: string): string => plannerName(services, name)
     const readerOf = (name: string): string | undefined => readerIn(services.agent(name).tools.seen)
-    riders.push(childrenRider(cache, store, { plannerOf, readerOf }))
+    const traceOf = (call: CallKey): string | undefined =>
+      traceparentIn(services, cache, () => callSpanIdOf(cache.id, call))
+    riders.push(childrenRider(cache, store, { plannerOf, readerOf, traceOf }))
     // A child must be able to say what it said last, whatever ends it.
     if (session.parent) await cache.transcript()
   }

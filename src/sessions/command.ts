@@ -21,6 +21,7 @@ import {
 } from '../options.ts'
 import { LIMITS } from '../effects/limits.ts'
 import { checkCallersId } from '../stores/plan/id.ts'
+import { traceparentCheck } from '../tracing/traceparent.ts'
 import { type HarnessOutput, outputCheck, shapeOf } from './agent.ts'
 import { type Input, readInput } from './input.ts'
 import { metadataCheck } from './metadata.ts'
@@ -36,6 +37,8 @@ export type SendOptions = {
   readonly by?: string
   /** How long a provider may be unavailable before the run that this message opens fails. Default: the limit `patienceMs`. */
   readonly patienceMs?: number
+  /** The W3C `traceparent` of the span that the run which this message opens stands under. It is in the log: another worker goes on with it. */
+  readonly traceparent?: string
 } & RunChoices
 
 /**
@@ -81,6 +84,7 @@ export const SEND_OPTIONS: Checks<SendOptions> = {
   id: text,
   by: text,
   patienceMs: count(),
+  traceparent: traceparentCheck,
   ...RUN_CHOICES,
 }
 
@@ -117,7 +121,7 @@ export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; r
 export type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
 export function messageOf(input: Input, options: SendOptions, random: Random): Said<MessageBody> {
-  const { when = 'next', id = random.id(), by, patienceMs } = options
+  const { when = 'next', id = random.id(), by, patienceMs, traceparent } = options
   // A caller without a type checker may pass a value that does not exist, and it would stay in the log.
   if (!['next', 'after', 'now', 'idle'].includes(when))
     throw new Fault('invalid_input', `A message cannot come ${shown(when)}: say next, after, now or idle.`)
@@ -132,7 +136,8 @@ export function messageOf(input: Input, options: SendOptions, random: Random): S
   const event = { type: 'user.message', id, parts, when: choice ? 'after' : when === 'idle' ? 'next' : when } as const
   const more = { ...(by === undefined ? {} : { by }), ...(patienceMs === undefined ? {} : { patienceMs }) }
   const own = { ...(choice ? { options: choice } : {}), ...(metadata === undefined ? {} : { metadata }) }
-  return { event: { ...event, ...more, ...own }, blobs }
+  const trace = traceparent === undefined ? {} : { traceparent }
+  return { event: { ...event, ...more, ...own, ...trace }, blobs }
 }
 
 export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {

@@ -3,9 +3,10 @@ import type { CallKey } from '../kernel/content.ts'
 import { anything, type Checks, count, flag, needed, optionsOf, text } from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
+import { traceparentCheck } from '../tracing/traceparent.ts'
 import type { Pending } from '../view/calls.ts'
 
-export type RunOptions = Pick<SendOptions, 'patienceMs'> &
+export type RunOptions = Pick<SendOptions, 'patienceMs' | 'traceparent'> &
   RunChoices & {
     /** The result also has each reply of the model, as the log has it. */
     readonly raw?: boolean
@@ -35,7 +36,12 @@ export type Answer = {
 /** `folder`: where the fork works. Default: where this session does. */
 export type ForkOptions = { readonly at?: number; readonly id?: string; readonly folder?: string }
 
-export const RUN_OPTIONS: Checks<RunOptions> = { ...RUN_CHOICES, raw: flag, patienceMs: count() }
+export const RUN_OPTIONS: Checks<RunOptions> = {
+  ...RUN_CHOICES,
+  raw: flag,
+  patienceMs: count(),
+  traceparent: traceparentCheck,
+}
 // `after` is checked where the log is read.
 export const STREAM_OPTIONS: Checks<StreamOptions> = {
   ...RUN_OPTIONS,

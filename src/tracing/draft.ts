@@ -18,6 +18,7 @@ export type RunDraft = {
   readonly session: string
   readonly agent: string
   readonly capture: Capture
+  readonly sampled: boolean
   readonly span: Draft
   /** Its model calls and tool calls, in the order they began. */
   readonly drafts: Draft[]
@@ -35,10 +36,11 @@ export type RunPlace = Pick<Span, 'traceId' | 'spanId' | 'parentId'> & {
   readonly session: string
   readonly created: Of<'session.created'> | null
   readonly capture: Capture
+  readonly sampled: boolean
 }
 
 export function openRun(
-  { traceId, spanId, parentId, session, created, capture }: RunPlace,
+  { traceId, spanId, parentId, session, created, capture, sampled }: RunPlace,
   e: Of<'run.started'>,
 ): RunDraft {
   const agent = label(created?.agent ?? 'unknown')
@@ -60,7 +62,8 @@ export function openRun(
   const span: Draft = { ...newDraft(ids, `invoke_agent ${agent}`, e.at), attributes }
   const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, known: true }
   const lists = { drafts: [], calls: new CallLog(), callSpans: new Map(), epochs: new Set<number>() }
-  return { seq: e.seq, traceId, session, agent, capture, span, ...lists, model: null, requests: 0, cost: 0, usage }
+  const own = { seq: e.seq, traceId, session, agent, capture, sampled, span }
+  return { ...own, ...lists, model: null, requests: 0, cost: 0, usage }
 }
 
 export function openModel(

@@ -22,15 +22,20 @@ export type LaneOptions = {
 }
 
 type Job = { readonly session: string; readonly run: number }
+/** A root's run that is open: the spans that were sent of it and below it, and when the next are. */
+type Live = { readonly run: number; readonly sent: Set<string>; cancel: (() => void) | null }
 
 /** One export may retry for a while; a sink that never ends must not hold the others back for ever. */
 const EXPORT_MS = 120_000
 const REPORT_MS = 300_000
 /** More than this many are not remembered: most never come. */
 const MISSED_MAX = 1_024
+/** What ends within this time is sent together: each time the log of the run is read. */
+const LIVE_MS = 1_000
 const TOO_LATE = 'The export took too long, or the tracer was closed.'
 /** How the sessions of children are named. Only the queue goes by it; what a session is, its log says. */
 const CHILD = /~\d+\.\d+$/
+const CHILDREN = /(~\d+\.\d+)+$/
 
 export class ExportQueue {
   readonly #options: LaneOptions
@@ -39,6 +44,10 @@ export class ExportQueue {
   readonly #children: Job[] = []
   /** Sessions that still worked when their root was exported. */
   readonly #missed = new Set<string>()
+  /** By their sessions. The oldest are forgotten first: of those some spans may be sent again, under the same ids. */
+  readonly #live = new Map<string, Live>()
+  /** Open runs of which something ended. */
+  readonly #open: Job[] = []
   #closed = false
   /** Closed, and nothing is waited for any more. */
   #over = false
@@ -66,7 +75,40 @@ export class ExportQueue {
     if (this.#working === null) this.#cancelStart ??= this.#options.clock.timer(0, () => this.#start())
   }
 
+  /** Something of an open run ended. What children do is sent with their root's run, as long as it is known here. */
+  progress({ session, run }: Job): void {
+    if (this.#closed) return
+    const root = session.replace(CHILDREN, '')
+    const live = root === session ? this.#begin(root, run) : this.#live.get(root)
+    if (live) live.cancel ??= this.#options.clock.timer(LIVE_MS, () => this.#due(root, live))
+  }
+
+  #begin(root: string, run: number): Live {
+    const known = this.#live.get(root)
+    if (known?.run === run) return known
+    known?.cancel?.()
+    const live: Live = { run, sent: new Set(), cancel: null }
+    this.#live.delete(root)
+    this.#live.set(root, live)
+    const [oldest = ''] = this.#live.keys()
+    if (this.#live.size > this.#options.queueMax) this.#forget(oldest)
+    return live
+  }
+
+  #forget(root: string): void {
+    this.#live.get(root)?.cancel?.()
+    this.#live.delete(root)
+  }
+
+  #due(session: string, live: Live): void {
+    live.cancel?.()
+    live.cancel = null
+    this.#open.push({ session, run: live.run })
+    this.#start()
+  }
+
   async flush(): Promise<void> {
+    for (const [root, live] of this.#live) if (live.cancel) this.#due(root, live)
     while (this.#waiting() || this.#working) {
       this.#start()
       await this.#working
@@ -102,13 +144,17 @@ export class ExportQueue {
   }
 
   #waiting(): boolean {
-    return this.#roots.length + this.#children.length > 0
+    return this.#roots.length + this.#children.length + this.#open.length > 0
   }
 
   async #work(): Promise<void> {
     for (;;) {
+      const open = this.#open.shift()
+      // What fails here is sent when the run has settled, and is counted then.
+      if (open) await this.#exportOpen(open).catch(() => {})
       const job = this.#roots.shift() ?? this.#children.shift()
-      if (!job) return
+      if (!job && this.#open.length === 0) return
+      if (!job) continue
       try {
         await this.#export(job)
       } catch (error) {
@@ -119,10 +165,38 @@ export class ExportQueue {
   }
 
   async #export({ session, run }: Job): Promise<void> {
+    const found = await this.#find(session, run, this.#options.sink.capture ?? 'none')
+    const root = session.replace(CHILDREN, '')
+    const sent = this.#live.get(root)?.sent
+    const spans = found?.spans.filter(({ spanId }) => !sent?.has(spanId)) ?? []
+    if (found !== null && spans.length > 0) {
+      await this.#send({ logs: found.logs, spans })
+      this.#counts.exported += 1
+      for (const { spanId } of spans) sent?.add(spanId)
+    }
+    // A child that works on may have sent something.
+    const late = [...this.#missed].some((missed) => missed.startsWith(`${root}~`))
+    if (session === root && !late && this.#live.get(root)?.run === run) this.#forget(root)
+  }
+
+  /** The spans that have ended since the last time. The rest of a run that has settled is sent by its own job. */
+  async #exportOpen({ session, run }: Job): Promise<void> {
+    const live = this.#live.get(session)
+    if (live?.run !== run) return
+    const { store, sink } = this.#options
+    const logs = await readTree(store, session, run)
+    const runs = runsOf(logs, sink.capture ?? 'none')
+    if (runs[0]?.settledAt !== null || !runs[0].sampled) return
+    const ended = runs.flatMap(({ spans }) => spans).filter(({ endedAt }) => endedAt !== null)
+    const spans = ended.filter(({ spanId }) => !live.sent.has(spanId))
+    if (spans.length === 0) return
+    await this.#send({ logs, spans })
+    for (const { spanId } of spans) live.sent.add(spanId)
+  }
+
+  async #send(found: Found): Promise<void> {
     const { store, sink, clock } = this.#options
     const capture = sink.capture ?? 'none'
-    const found = await this.#find(session, run, capture)
-    if (found === null || found.spans.length === 0) return
     const texts = capture === 'content' ? await textsOf(store, found.logs) : new Map<string, string>()
     if (this.#over) throw new Error(TOO_LATE)
     const ended = new AbortController()
@@ -134,7 +208,6 @@ export class ExportQueue {
     })
     try {
       await Promise.race([sink.export(found.spans, { texts, clock, signal }), late])
-      this.#counts.exported += 1
     } finally {
       cancel()
       this.#stop = null
@@ -152,7 +225,7 @@ export class ExportQueue {
     const logs = await readTree(store, session, run)
     const runs = runsOf(logs, capture)
     const until = runs[0]?.settledAt ?? null
-    if (until === null) return null
+    if (until === null || runs[0]?.sampled === false) return null
     for (const log of logs.slice(1)) {
       const own = runs.filter((traced) => traced.session === log.session)
       if (own.length === 0 || own.some(({ settledAt }) => settledAt === null)) this.#miss(log.session)
@@ -166,8 +239,9 @@ export class ExportQueue {
     const root = await rootOf(store, parent)
     if (!root) return null
     const logs = await readTree(store, root.session, root.run)
-    const own = runsOf(logs, capture).find((traced) => traced.session === session && traced.run === run)
-    if (!own || own.settledAt === null) return null
+    const runs = runsOf(logs, capture)
+    const own = runs.find((traced) => traced.session === session && traced.run === run)
+    if (!own || own.settledAt === null || runs[0]?.sampled === false) return null
     // By its time it was there when the root was exported, unless it came about in that very moment.
     if (own.settledAt <= root.settledAt && !this.#missed.delete(session)) return null
     return { logs: logs.filter((log) => log.session === session), spans: own.spans }

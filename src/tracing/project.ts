@@ -7,12 +7,15 @@ import * as draft from './draft.ts'
 import type { Draft, RunDraft } from './draft.ts'
 import { type Capture, captureCheck, callSpanIdOf, childIdOf } from './span.ts'
 import { type SessionLog, type Span, spanIdOf, traceIdOf } from './span.ts'
+import { isSampled, readTraceparent } from './traceparent.ts'
 
 /** One run and its spans, its own first. `settledAt` is null while it is open: some spans have no end then. */
 export type TracedRun = {
   readonly session: string
   readonly run: number
   readonly settledAt: number | null
+  /** False: it was given a `traceparent` that is not sampled, so it is not exported. */
+  readonly sampled: boolean
   readonly spans: readonly Span[]
 }
 
@@ -85,8 +88,11 @@ function hear(walk: Walk, e: Event): void {
 
 function begin(walk: Walk, e: Of<'run.started'>): void {
   const { session, above, created, capture } = walk
-  const ids = { traceId: above?.traceId ?? traceIdOf(session, e.seq), spanId: spanIdOf(session, e.seq) }
-  walk.run = draft.openRun({ ...ids, parentId: above?.spanId ?? null, session, created, capture }, e)
+  const given = readTraceparent(e.traceparent)
+  const outer = above ?? given
+  const ids = { traceId: outer?.traceId ?? traceIdOf(session, e.seq), spanId: spanIdOf(session, e.seq) }
+  const sampled = given === null || isSampled(given)
+  walk.run = draft.openRun({ ...ids, parentId: outer?.spanId ?? null, session, created, capture, sampled }, e)
   walk.runs.push(walk.run)
 }
 
@@ -141,5 +147,5 @@ function finished(session: string, run: RunDraft): TracedRun {
     const { startedAt, endedAt, attributes, status, exceptions } = rest
     return { traceId, spanId, parentId, name, kind, startedAt, endedAt, attributes, status, exceptions }
   })
-  return { session, run: run.seq, settledAt: own.endedAt, spans }
+  return { session, run: run.seq, settledAt: own.endedAt, sampled: run.sampled, spans }
 }

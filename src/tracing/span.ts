@@ -37,7 +37,7 @@ export type ExportContext = Frozen<{
 }>
 
 /**
- * A place where spans go. `export` gets the spans of one run tree, once, and rejects when they could not be kept: they are
+ * A place where spans go. `export` gets the spans of one run tree, once (with `live` in parts), and rejects when they could not be kept: they are
  * then counted and given up. It is never called twice at a time.
  */
 export interface Sink {

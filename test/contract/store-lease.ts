@@ -171,6 +171,61 @@ export function describeLeases(make: MakeFixture): void {
       expect(await store.address('none')).toBeNull()
     })
 
+    it('B-STORE-29: the lease of a worker whose process is gone can be ended: its sessions are due and free, with a higher epoch', async () => {
+      const { store, clock } = await make()
+      const process = { host: 'h', pid: 7, started: 100 }
+      for (const id of ['s', 't']) await create(store, id, { due: clock.time, status: 'running' })
+      const first = await store.claim('s', 'w1', TTL, process)
+      await store.claim('t', 'w2', TTL, { ...process, pid: 8 })
+      expect((await store.holders('h')).toSorted((a, b) => a.process.pid - b.process.pid)).toEqual([
+        { worker: 'w1', process },
+        { worker: 'w2', process: { ...process, pid: 8 } },
+      ])
+      expect(await store.holders('other')).toEqual([])
+      expect([await store.due(9), await store.nextDue()]).toEqual([[], clock.time + TTL])
+      let told = 0
+      store.watchDue(() => void (told += 1))
+      expect(await store.expire('w1', process)).toBe(true)
+      expect(told).toBe(1)
+      expect(await store.holders('h')).toEqual([{ worker: 'w2', process: { ...process, pid: 8 } }])
+      expect(await store.due(9)).toEqual(['s'])
+      expect(await store.nextDue()).toBeLessThanOrEqual(clock.time)
+      const second = await store.claim('s', 'w3', TTL)
+      expect(second?.epoch).toBe((first?.epoch ?? 0) + 1)
+      const late = { session: 's', worker: 'w1', epoch: first?.epoch ?? 0, seq: 1 }
+      expect(await outcome(write(store, late, [note('late')]))).toBe('lease_lost')
+      expect(await store.claim('t', 'w3', TTL)).toBeNull()
+    })
+
+    it('B-STORE-29: a worker that is another process by now keeps its lease, and an unknown one is no matter', async () => {
+      const { store } = await make()
+      const process = { host: 'h', pid: 7, started: 100 }
+      await create(store, 's')
+      await store.claim('s', 'w1', TTL, process)
+      for (const other of [{ host: 'g' }, { pid: 8 }, { started: 101 }])
+        expect(await store.expire('w1', { ...process, ...other })).toBe(false)
+      expect(await store.expire('none', process)).toBe(false)
+      expect(await store.claim('s', 'w2', TTL)).toBeNull()
+      await begin(store, 'silent', 'w4')
+      expect(await store.expire('w4', process)).toBe(false)
+    })
+
+    it('B-STORE-29: a worker that lives after all goes on where no other worker claimed, and stays the same process', async () => {
+      const { store } = await make()
+      const process = { host: 'h', pid: 7, started: 100 }
+      for (const id of ['taken', 'kept', 'beaten']) await create(store, id)
+      const claims = new Map<string, number>()
+      for (const id of ['taken', 'kept', 'beaten'])
+        claims.set(id, (await store.claim(id, 'w1', TTL, process))?.epoch ?? 0)
+      expect(await store.expire('w1', process)).toBe(true)
+      await claim(store, 'taken', 'w2')
+      const kept = { session: 'kept', worker: 'w1', epoch: claims.get('kept') ?? 0, seq: 1 }
+      expect(await outcome(write(store, kept, [note('x')]))).toBe('ok')
+      expect(await store.claim('kept', 'w2', TTL)).toBeNull()
+      expect([...(await store.extend('w1', TTL)).keys()].toSorted()).toEqual(['beaten', 'kept'])
+      expect(await store.holders('h')).toEqual([{ worker: 'w1', process }])
+    })
+
     it('B-STORE-28: names that are empty or no text are refused', async () => {
       const { store } = await make()
       await create(store, 's')

@@ -6,6 +6,7 @@ import { resolveModel } from '../../src/models/resolve.ts'
 import type { Store, Write } from '../../src/ports/store.ts'
 import { LocalLive } from '../../src/live/live.ts'
 import { systemClock, systemRandom } from '../../src/engine/platform.ts'
+import { systemProcesses } from '../../src/engine/processes.ts'
 import { Worker } from '../../src/engine/worker.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Appender, digestOf, type ErrorLine, type MarkLine, placesIn, type Written } from './evidence.ts'
@@ -22,6 +23,7 @@ const world = {
   live: new LocalLive(),
   clock: systemClock,
   random: systemRandom,
+  processes: systemProcesses,
   code: 'crash',
   agent: () => agent,
   redactor: new Redactor({}),
@@ -84,8 +86,8 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
       marks.add({ type: 'end', n, ok: true })
       return receipts
     },
-    async claim(session, id, ttlMs) {
-      const claim = await inner.claim(session, id, ttlMs)
+    async claim(session, id, ttlMs, self) {
+      const claim = await inner.claim(session, id, ttlMs, self)
       if (claim) marks.add({ type: 'claim', session, epoch: claim.epoch })
       return claim
     },
@@ -94,6 +96,8 @@ function marked(inner: Store, marks: Appender<MarkLine>): Store {
     watch: (session, listener) => inner.watch(session, listener),
     watchDue: (listener) => inner.watchDue(listener),
     extend: (id, ttlMs) => inner.extend(id, ttlMs),
+    holders: (host) => inner.holders(host),
+    expire: (id, gone) => inner.expire(id, gone),
     release: (session, epoch, trouble) => inner.release(session, epoch, trouble),
     card: (session) => inner.card(session),
     due: (limit) => inner.due(limit),

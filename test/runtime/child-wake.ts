@@ -1,7 +1,8 @@
 // A worker process for wake-process.long.test.ts: it drives what is due in a file. A session that is told to note notes its name once,
 // one that is told to kill kills the process before anything of its run is written, one that is told to die does so in a tool
-// that it calls again and again, one that is told to be slow takes its time, and one that meets a busy provider waits.
-import { appendFileSync } from 'node:fs'
+// that it calls again and again, one that is told to be slow takes its time, one that is told to hang gets no answer in the first
+// process that asks, and one that meets a busy provider waits.
+import { appendFileSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { defineTool, Harness, type Hook, scripted, type Step } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
@@ -44,6 +45,10 @@ const model = scripted(async ({ messages }): Promise<Step> => {
   const [first] = messages
   const task = first?.role === 'user' && first.parts[0]?.type === 'text' ? first.parts[0].text : ''
   if (task === 'die') return { calls: [{ tool: 'die', args: { n: messages.length } }] }
+  if (task === 'hang' && !readFileSync(journal, 'utf8').includes('hung')) {
+    appendFileSync(journal, 'hung\n')
+    await new Promise(() => setTimeout(() => {}, 600_000))
+  }
   if (task === 'slow') await new Promise((resolve) => setTimeout(resolve, 600))
   if (last?.role === 'tool') return 'done'
   if (provider === 'busy') return { error: 'rate_limit', message: 'Come back later.', retryAfterMs: 1_500 }

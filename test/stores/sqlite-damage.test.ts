@@ -12,8 +12,8 @@ import {
 } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
 import { type Database, loadDriver, type Statement } from '../../src/stores/sqlite/driver.ts'
+import { SCHEMA_VERSION, SQL } from '../../src/stores/sqlite/schema.ts'
 import {
   admit,
   begin,
@@ -155,7 +155,7 @@ describe('a row that cannot be read', () => {
     const spy = spyDriver()
     const store = open(file, { loadDriver: spy.loadDriver })
     await store.card('s')
-    spy.failing = { sql: 'SELECT until, ttl AS ttlMs, address FROM workers WHERE id = ?', errcode: 11 }
+    spy.failing = { sql: SQL.worker, errcode: 11 }
     const sends = [{ session: 'other', event: message('sent') }]
     const results = await Promise.all([
       outcome(admit(store, 'other', message('m1'))),

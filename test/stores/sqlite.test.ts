@@ -17,6 +17,7 @@ import {
   ownerWrite,
   seqs,
   StillClock,
+  TTL,
   write,
 } from '../contract/fixture.ts'
 import { describeStore } from '../contract/store.ts'
@@ -30,8 +31,11 @@ describeStore('sqlite', async () => {
   return { clock, store: open(makeFile(), { clock }) }
 })
 
-/** As a file was before its sessions said where they work. */
-const WITHOUT_FOLDERS = 'DROP INDEX sessions_folder; ALTER TABLE sessions DROP COLUMN folder'
+/** As a file was before its workers said which process they are, and before its sessions said where they work. */
+const WITHOUT_PROCESSES = ['host', 'pid', 'started']
+  .map((column) => `ALTER TABLE workers DROP COLUMN ${column}`)
+  .join('; ')
+const WITHOUT_FOLDERS = `${WITHOUT_PROCESSES}; DROP INDEX sessions_folder; ALTER TABLE sessions DROP COLUMN folder`
 
 describe('a healthy SQLite file', () => {
   it('B-STORE-70: everything acknowledged is there when the file is opened again', async () => {
@@ -226,6 +230,26 @@ describe('a healthy SQLite file', () => {
       expect(plan.filter((step) => step.startsWith('SCAN '))).toEqual([])
       if (sql === SQL.listMadeFolder) expect(plan.join()).not.toContain('TEMP B-TREE')
     }
+  })
+
+  it('B-STORE-167: a file of the sixth schema knows no processes: its leases end by the clock, and a claim says which process it is', async () => {
+    const file = makeFile()
+    const clock = new StillClock()
+    const process = { host: 'h', pid: 7, started: 100 }
+    const first = sqlite(file, { clock })
+    for (const id of ['a', 'b']) await create(first, id)
+    await first.claim('a', 'w1', TTL, process)
+    await first.close()
+    meddle(file, (db) => db.exec(`${WITHOUT_PROCESSES}; UPDATE meta SET version = 6`))
+    const store = open(file, { clock })
+    expect(await store.holders('h')).toEqual([])
+    expect(meddle(file, (db) => db.prepare('SELECT version FROM meta').get())).toEqual({ version: 7 })
+    expect(await store.expire('w1', process)).toBe(false)
+    expect(await store.claim('a', 'w2', TTL)).toBeNull()
+    await store.claim('b', 'w1', TTL, process)
+    expect(await open(file, { clock }).holders('h')).toEqual([{ worker: 'w1', process }])
+    clock.advance(TTL)
+    expect(await store.claim('a', 'w2', TTL)).not.toBeNull()
   })
 
   it('B-STORE-88: a file of the first schema is brought up to date when it is opened, with all that is due in it', async () => {

@@ -65,7 +65,10 @@ async function ask(
   try {
     if (context.signal.aborted) return failure('other', 'The call was stopped before it was made.')
     // Do not wait for a client that ignores the signal.
-    await Promise.race([listen(model, settings, request, stop.signal, listening), aborted(stop.signal)])
+    await Promise.race([
+      listen(model, settings, request, { ...tracedBy(context), abortSignal: stop.signal }, listening),
+      aborted(stop.signal),
+    ])
     return listening.result()
   } catch (error) {
     if (context.signal.aborted) return listening.broken(failure('other', 'The call was stopped.'))
@@ -80,10 +83,11 @@ async function listen(
   model: LanguageModelV3,
   settings: AiSdkSettings,
   request: Request,
-  abortSignal: AbortSignal,
+  sending: Sending,
   listening: Listening,
 ): Promise<void> {
-  const { stream } = await start(model, settings, request, abortSignal)
+  const { abortSignal } = sending
+  const { stream } = await start(model, settings, request, sending)
   const reader: ReadableStreamDefaultReader<LanguageModelV3StreamPart> = stream.getReader()
   try {
     for (let read = await reader.read(); !read.done && !abortSignal.aborted; read = await reader.read()) {
@@ -95,17 +99,23 @@ async function listen(
   }
 }
 
+type Sending = { readonly abortSignal: AbortSignal; readonly headers?: { readonly traceparent: string } }
+
+function tracedBy({ traceparent }: CallContext): Pick<Sending, 'headers'> {
+  return traceparent === undefined ? {} : { headers: { traceparent } }
+}
+
 /** A file the provider cannot take is sent as text, so that the session can go on. */
-async function start(model: LanguageModelV3, settings: AiSdkSettings, request: Request, abortSignal: AbortSignal) {
+async function start(model: LanguageModelV3, settings: AiSdkSettings, request: Request, sending: Sending) {
   try {
-    return await model.doStream({ ...optionsFor(model, settings, request, true), abortSignal })
+    return await model.doStream({ ...optionsFor(model, settings, request, true), ...sending })
   } catch (error) {
     const refused = error instanceof Error && error.name === 'AI_UnsupportedFunctionalityError'
     const files = request.messages.some(
       (message) => message.role === 'user' && message.parts.some((p) => p.type === 'data'),
     )
     if (!refused || !files) throw error
-    return model.doStream({ ...optionsFor(model, settings, request, false), abortSignal })
+    return model.doStream({ ...optionsFor(model, settings, request, false), ...sending })
   }
 }
 

@@ -57,7 +57,12 @@ export async function exchange<State>(
     const { path, headers, body } = protocol.encode(request, target)
     const url = new URL(order.url + path)
     const all = { 'content-type': 'application/json', accept: 'text/event-stream', 'accept-encoding': 'identity' }
-    const sent = { url, headers: { ...all, ...headers, ...order.headers }, body, signal: stop.signal }
+    const sent = {
+      url,
+      headers: { ...all, ...traceOf(context), ...headers, ...order.headers },
+      body,
+      signal: stop.signal,
+    }
     await Promise.race([transport(sent, answer), stopped])
     return answer.result()
   } catch (error) {
@@ -68,6 +73,10 @@ export async function exchange<State>(
     answer.close()
     context.signal.removeEventListener('abort', onAbort)
   }
+}
+
+function traceOf({ traceparent }: CallContext): { readonly traceparent?: string } {
+  return traceparent === undefined ? {} : { traceparent }
 }
 
 /** A deadline that ran out. Its message is for people. */

@@ -1,6 +1,6 @@
 // Children: sessions that a call of another session opened, and what joins the commits of both. A child is made in the commit that hands its call over, and answers in
 // the commit that settles its run; so none is lost, none is made twice, and the parent gets one result.
-import type { Json, Outcome } from '../../kernel/content.ts'
+import type { CallKey, Json, Outcome } from '../../kernel/content.ts'
 import type { InboxBody, OwnerBody, OwnerEvent, Parent } from '../../kernel/event.ts'
 import { type Call, outsideOf } from '../../kernel/ledger.ts'
 import type { Decision, Waiting } from '../../kernel/next.ts'
@@ -93,6 +93,8 @@ function handed(family: Family, { id, session }: Pick<SessionCache, 'id' | 'sess
 export type Agents = {
   readonly plannerOf: (agent: string) => string
   readonly readerOf: (agent: string) => string | undefined
+  /** The trace context of a call of this session: its child is in the same trace. */
+  readonly traceOf: (call: CallKey) => string | undefined
 }
 type Known = Agents & { readonly at: number }
 
@@ -113,6 +115,7 @@ function birth({
   at,
   plannerOf,
   readerOf,
+  traceOf,
 }: Born): readonly (OwnerWrite | InboxWrite)[] {
   const { root = id, depth = 0 } = session.parent ?? {}
   // A model can be told of a question and answer it; what is no model can only wait.
@@ -126,7 +129,16 @@ function birth({
   const created: OwnerBody = { type: 'session.created', agent: child, planner, parent, ...said }
   const born = childId(id, call.key)
   const parts = [{ type: 'text', text: task }] as const
-  const message: InboxBody = { type: 'user.message', id: ownId('task'), parts, when: 'next', by: `session:${id}` }
+  const traceparent = traceOf(call.key)
+  const trace = traceparent === undefined ? {} : { traceparent }
+  const message: InboxBody = {
+    type: 'user.message',
+    id: ownId('task'),
+    parts,
+    when: 'next',
+    by: `session:${id}`,
+    ...trace,
+  }
   return [
     ownerWrite(born, EMPTY, [created], { now: at, epoch: 0 }),
     { session: born, lane: 'inbox', events: [message] },

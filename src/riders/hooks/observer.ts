@@ -12,10 +12,14 @@ import type { Hooks } from './hooks.ts'
 import { inputText } from '../../view/history.ts'
 import { type CallRecord, Collector, type Result } from '../../sessions/result.ts'
 import { sleep } from '../../engine/sleep.ts'
-import type { ContextOf, Watcher } from '../../engine/wiring.ts'
+import type { ContextOf, RunSeqs, Watcher } from '../../engine/wiring.ts'
 import { headOf } from '../children/tree.ts'
 
 export type RunTracer = {
+  /** Model requests carry the trace on. */
+  readonly propagate?: boolean
+  /** Something of an open run has ended. It must not wait. */
+  progressed?(session: string, run: number): void
   /** A run settled. It must not wait. */
   settled(session: string, run: number): void
   close(): Promise<void>
@@ -29,6 +33,8 @@ export type ObserverOptions = {
   readonly report: (error: unknown) => void
 }
 
+/** With each of these a span has ended. */
+const ENDS: ReadonlySet<Event['type']> = new Set(['agent.message', 'model.failed', 'agent.tool_result'])
 const PAGE = 1_000
 /** How long a harness that is closed waits for what goes on in the background. */
 const CLOSE_MS = 30_000
@@ -43,10 +49,12 @@ export class Observer implements Watcher {
     this.#options = options
   }
 
-  committed(session: string, agent: string, run: number | null, events: readonly OwnerEvent[]): void {
+  committed(session: string, agent: string, { began, ended }: RunSeqs, events: readonly OwnerEvent[]): void {
+    const { tracer } = this.#options
+    if (tracer && events.some(({ type }) => ENDS.has(type))) tracer.progressed?.(session, began)
     for (const event of events) {
       if (event.type === 'run.settled')
-        this.#line(session, () => this.#ended({ session, agent, began: run ?? event.seq, event }))
+        this.#line(session, () => this.#ended({ session, agent, began: ended ?? event.seq, event }))
       else if (event.type === 'agent.tool_result' && event.from !== undefined)
         this.#line(session, () => this.#returned(session, agent, event))
     }

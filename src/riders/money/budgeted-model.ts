@@ -1,5 +1,7 @@
 // The door through which a tool asks a model: under the budget of the run that called the tool, like the run's own calls. What a
 // try may cost is held before it is made and settled after it. It tries once: whether to try again is the tool's.
+import { traceparentIn } from '../../effects/trace-context.ts'
+import { callSpanIdOf } from '../../tracing/span.ts'
 import type { CallKey, Mutable, Usage } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Charge } from '../../ports/store.ts'
@@ -26,6 +28,7 @@ export class BudgetedModel {
   spent: Spent | null = null
   readonly #services: Services
   readonly #cache: SessionCache
+  readonly #call: CallKey
   readonly #under: string
   readonly #flight: FlightContext
   readonly #allowances: Allowances
@@ -44,6 +47,7 @@ export class BudgetedModel {
     this.#services = services
     this.#cache = cache
     this.#flight = flight
+    this.#call = call
     this.#under = holdsUnder(cache.id, call)
     this.#allowances = allowances
   }
@@ -72,7 +76,8 @@ export class BudgetedModel {
     const emit = (): void => {
       spoke = true
     }
-    const context = { signal: flight.signal, clock, emit, sleep: (ms: number) => sleep(clock, ms, flight.signal) }
+    const pause = (ms: number): Promise<void> => sleep(clock, ms, flight.signal)
+    const context = { signal: flight.signal, clock, emit, sleep: pause, traceparent: this.#traceparent() }
     const told = await answerOf(() => model.call(request, context))
     if (told.type === 'reply') {
       const answer = told.cost === undefined ? await costed(model, request, told) : told
@@ -81,6 +86,12 @@ export class BudgetedModel {
     }
     const worked = !told.unasked && (spoke || flight.reason !== null || told.class === 'timeout')
     return { answer: told, spent: worked ? await assumedFor(model, request, told.partial?.length ?? 0) : null }
+  }
+
+  #traceparent(): string | undefined {
+    const cache = this.#cache
+    if (!this.#services.traces?.propagate) return undefined
+    return traceparentIn(this.#services, cache, () => callSpanIdOf(cache.id, this.#call))
   }
 
   async #hold(spending: SpendingLimits, key: string, amount: number): Promise<ModelFailure | null> {

@@ -1,13 +1,26 @@
 // The store in memory: the same contract as the durable ones, for tests, simulation and runs that need no file.
 // Nothing survives the process. Events are kept as JSON, so that the log cannot be changed through an object that a caller holds.
-import type { Card, CardFilter } from '../../ports/store.ts'
+import type { Card } from '../../ports/store.ts'
 import type { Event } from '../../kernel/event.ts'
 import { assert, Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Blob, Claim, Page, Receipt, Removal, Snapshot, Store, Write } from '../../ports/store.ts'
+import type {
+  AccountRow,
+  Blob,
+  Claim,
+  Holder,
+  Page,
+  ProcessId,
+  Receipt,
+  Removal,
+  Snapshot,
+  Store,
+  Write,
+} from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
 import { upcast } from '../../kernel/upcast.ts'
 import { clockCheck, count, optionsOf } from '../../options.ts'
 import { Agenda } from './agenda.ts'
+import { cardOf, countUpTo, flat, isWanted, Log, newestOf, rootsOf } from './log.ts'
 import { type Hold, isOwnAccount } from '../plan/charges.ts'
 import { systemClock } from '../plan/clock.ts'
 import { checkCount } from '../plan/count.ts'
@@ -23,7 +36,6 @@ import {
   isDue,
   isLive,
   isProven,
-  originOf,
   type WritePlan,
   planWrites,
   releasedFrom,
@@ -52,41 +64,13 @@ export function memory(options: MemoryOptions = {}): Store {
 /** By whom a session was removed that had to make room. No list has these: it would grow for ever. */
 const FORGOTTEN = 'the bound on sessions'
 
-/** One session. A class, so that all of them have one shape: with a shape each, every look at one would be a search. */
-class Log implements Head {
-  readonly id: string
-  /** Counts sessions in the order of their creation. */
-  readonly n: number
-  turn = 0
-  seq = 0
-  at = 0
-  epoch: number
-  worker: string | null = null
-  due: number | null = null
-  urgent = false
-  status: Card['status']
-  tries = 0
-  trouble: Head['trouble'] = null
-  card: Card
-  readonly bodies: string[] = []
-  readonly ids = new Map<string, number>()
-  snapshot: Snapshot | null = null
-  /** The session whose log it reads before its own. */
-  readonly origin: string | null
-  /** The blobs it refers to, if any. */
-  blobs: Set<string> | null = null
-
-  constructor(n: number, draft: SessionChange, card: Card) {
-    this.id = draft.session
-    this.n = n
-    this.epoch = draft.epoch
-    this.status = draft.status
-    this.card = card
-    this.origin = originOf(draft)
-  }
+type Worker = {
+  until: number
+  ttlMs: number
+  address: string | null
+  process: ProcessId | null
+  readonly held: Set<Log>
 }
-
-type Worker = { until: number; ttlMs: number; address: string | null; readonly held: Set<Log> }
 
 class MemoryStore implements Store {
   readonly shared = false
@@ -182,11 +166,12 @@ class MemoryStore implements Store {
     return this.#listeners.addDue(listener)
   }
 
-  async claim(session: string, worker: string, ttlMs: number): Promise<Claim | null> {
+  async claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null> {
     const now = this.#check()
     const log = this.#find(session)
     if (log.worker !== worker && this.#leased(log, now)) return null
     const claimant = this.#extend(worker, ttlMs, now)
+    claimant.process = process ?? claimant.process
     const failed = log.tries
     Object.assign(log, claimedFrom(log, now), this.#isAhead(log.worker, now) ? doubted(log, now) : null)
     this.#place(log, { worker, due: log.due, urgent: log.urgent })
@@ -197,6 +182,23 @@ class MemoryStore implements Store {
   async extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
     const { held } = this.#extend(worker, ttlMs, this.#check())
     return new Map([...held].map((log) => [log.id, log.epoch]))
+  }
+
+  async holders(host: string): Promise<readonly Holder[]> {
+    const now = this.#check()
+    return [...this.#workers].flatMap(([worker, { held, process, ...lease }]) =>
+      process?.host === host && held.size > 0 && isLive(lease, now) ? [{ worker, process }] : [],
+    )
+  }
+
+  async expire(worker: string, { host, pid, started }: ProcessId): Promise<boolean> {
+    this.#check()
+    const known = this.#workers.get(worker)
+    const process = known?.process
+    if (!known || process?.host !== host || process.pid !== pid || process.started !== started) return false
+    known.until = 0
+    this.#listeners.tellDue()
+    return true
   }
 
   async release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void> {
@@ -340,7 +342,7 @@ class MemoryStore implements Store {
 
   #extend(worker: string, ttlMs: number, now: number): Worker {
     checkId('worker id', worker)
-    const known = this.#workers.get(worker) ?? { until: 0, ttlMs, address: null, held: new Set() }
+    const known = this.#workers.get(worker) ?? { until: 0, ttlMs, address: null, process: null, held: new Set() }
     Object.assign(known, extended(known, ttlMs, now))
     this.#workers.set(worker, known)
     return known
@@ -455,41 +457,4 @@ class MemoryStore implements Store {
     const log = this.#logs.get(session)
     if (log) log.blobs = (log.blobs ?? new Set()).add(hash)
   }
-}
-
-/** JSON is made in pieces, and a string of pieces takes half as much again. Reading one character joins them. */
-function flat(text: string): string {
-  assert(text.charCodeAt(0) === OBJECT, 'an event is an object')
-  return text
-}
-const OBJECT = '{'.charCodeAt(0)
-function isWanted({ status: now, card }: Log, { status, folder, where }: CardFilter): boolean {
-  if ((status ?? now) !== now || (folder ?? card.folder) !== card.folder) return false
-  return where === undefined || Object.entries(where).every(([name, value]) => card.labels?.[name] === value)
-}
-
-function rootsOf(logs: readonly Log[], filter: CardFilter): Log[] {
-  return logs.filter((log) => log.id === log.card.root && isWanted(log, filter))
-}
-
-function newestOf(logs: readonly Log[], filter: CardFilter): readonly Card[] {
-  const roots = rootsOf(logs, filter)
-  return roots.sort((a, b) => b.at - a.at || compareIds(a.id, b.id)).map(cardOf)
-}
-
-function cardOf(log: Log): Card {
-  const { card, seq, at, due, trouble } = log
-  return { ...card, seq, at, due, ...(trouble ? { trouble } : {}) }
-}
-
-/** How many of these, ordered by id, are not after `id`. */
-function countUpTo(logs: readonly Log[], id: string): number {
-  let [low, high] = [0, logs.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    const log = logs[middle]
-    if (log && compareIds(log.id, id) <= 0) low = middle + 1
-    else high = middle
-  }
-  return low
 }

@@ -1,7 +1,7 @@
 // What one transaction of an SQLite store will write: the present seen through the changes already decided, then all rows at once.
 // It decides nothing about admission (plan.ts does) and knows nothing about transactions (writer.ts does).
 import { assert, Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Claim, Receipt, Removal, Write } from '../../ports/store.ts'
+import type { AccountRow, Claim, ProcessId, Receipt, Removal, Write } from '../../ports/store.ts'
 import type { AccountChanges, Hold } from '../plan/charges.ts'
 import { crc32, addSum, isSound, rowSum, seedOf } from '../plan/checksum.ts'
 import { checkId } from '../plan/id.ts'
@@ -58,6 +58,7 @@ type HoldRow = {
 }
 
 const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
+const NOTHING_SAID = { address: null, host: null, pid: null, started: null }
 const ROWS_KNOWN_MAX = 10_000
 
 export class Batch implements View, Household {
@@ -193,14 +194,14 @@ export class Batch implements View, Household {
     return plan.receipts
   }
 
-  claim(session: string, worker: string, ttlMs: number): Claim | null {
+  claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Claim | null {
     checkId('worker id', worker)
     const row = this.head(session)
     if (row === null) throw missing(session)
     if (row.worker !== worker && this.isDriven(session)) return null
     const lease = row.worker === null ? null : this.#worker(row.worker)
     const ahead = lease !== null && lease.until > this.now && !isLive(lease, this.now)
-    const { until } = this.extend(worker, ttlMs)
+    const { until } = this.extend(worker, ttlMs, process)
     const epoch = row.epoch + 1
     this.#change(session, {
       ...row,
@@ -213,13 +214,21 @@ export class Batch implements View, Household {
   }
 
   /** Also how a worker becomes known. */
-  extend(worker: string, ttlMs: number, address?: string): WorkerRow {
+  extend(worker: string, ttlMs: number, says?: Partial<WorkerRow>): WorkerRow {
     checkId('worker id', worker)
     const known = this.#worker(worker)
-    const row = { ...extended(known, ttlMs, this.now), address: address ?? known?.address ?? null }
+    const row = { ...NOTHING_SAID, ...known, ...says, ...extended(known, ttlMs, this.now) }
     this.#workers.set(worker, row)
     if (!known) this.#rest.push(() => this.#sql.forgetWorkers.run(this.now - WORKER_KEPT_MS))
     return row
+  }
+
+  expire(worker: string, { host, pid, started }: ProcessId): boolean {
+    const known = this.#worker(worker)
+    if (known?.host !== host || known.pid !== pid || known.started !== started) return false
+    this.#workers.set(worker, { ...known, until: 0 })
+    this.stirred = true
+    return true
   }
 
   /** What lies ahead of the present is due now, and its card says why. It is looked at again: another may have been faster. */
@@ -403,7 +412,9 @@ export class Batch implements View, Household {
       writeSession(sql, session, row, was)
     }
     insertAll(sql.keepHeads, heads)
-    for (const [id, { until, ttlMs, address }] of this.#workers) sql.keepWorker.run(id, until, ttlMs, address)
+    for (const [id, { until, ttlMs, address, host, pid, started }] of this.#workers) {
+      sql.keepWorker.run(id, until, ttlMs, address, host, pid, started)
+    }
     for (const { id, limit, held, spent, assumed } of this.#accounts.values()) {
       sql.keepAccount.run(id, limit, held, spent, assumed, rowSum(id, limit, held, spent, assumed))
     }

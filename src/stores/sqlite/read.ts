@@ -2,10 +2,10 @@
 // It writes nothing, and an event that fails its checksum never leaves it.
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Blob, Card, CardFilter, Page, Snapshot } from '../../ports/store.ts'
+import type { AccountRow, Blob, Card, CardFilter, Holder, Page, ProcessId, Snapshot } from '../../ports/store.ts'
 import { upcast } from '../../kernel/upcast.ts'
 import { crc32, addSum, isSound, seedOf } from '../plan/checksum.ts'
-import { CLOCK_SLACK_MS, type Trouble } from '../plan/plan.ts'
+import { CLOCK_SLACK_MS, isLive, type Lease, type Trouble } from '../plan/plan.ts'
 import { primaryCode } from './fault.ts'
 import { DAMAGED, damageOf, type StoredRow } from './rows.ts'
 import type { Statements } from './schema.ts'
@@ -219,6 +219,13 @@ export function readAhead(sql: Statements, now: number): readonly string[] {
   const from = now + CLOCK_SLACK_MS
   const rows = [...sql.aheadFree.all(0, from), ...sql.aheadFree.all(1, from), ...sql.aheadLost.all(from)]
   return (rows as { id: string }[]).map(({ id }) => id)
+}
+
+/** A process that did not say all of who it is has no host, and is not found. */
+export function readHolders(sql: Statements, host: string, now: number): readonly Holder[] {
+  const rows = sql.holders.all(host, now) as (ProcessId & Lease & { readonly id: string })[]
+  const live = rows.filter((row) => isLive(row, now))
+  return live.map(({ id, pid, started }) => ({ worker: id, process: { host, pid, started } }))
 }
 
 /** When `due` will find something: a session's time, or the end of the lease that hides it. */

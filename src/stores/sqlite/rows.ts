@@ -19,7 +19,13 @@ export type Row = Head & {
   /** The card as last written, if this process wrote it. */
   readonly card: Card | null
 }
-export type WorkerRow = Lease & { readonly address: string | null }
+/** `host`, `pid` and `started` are its process, if it said which one it is. */
+export type WorkerRow = Lease & {
+  readonly address: string | null
+  readonly host: string | null
+  readonly pid: number | null
+  readonly started: number | null
+}
 
 /** Returns where the last row went. */
 export function insertEvents(bulk: Bulk, values: readonly SqlValue[]): number {

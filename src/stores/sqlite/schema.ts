@@ -2,7 +2,7 @@
 import type { Database, Statement } from './driver.ts'
 
 /** Raised with each released schema. A newer file is refused; an older one is migrated when it is opened. */
-export const SCHEMA_VERSION = 7
+export const SCHEMA_VERSION = 8
 
 /** Marks the file as ours ("Trrt"), so that another program's database is never taken over. */
 export const APPLICATION_ID = 0x54727274
@@ -75,7 +75,9 @@ export const SCHEMA = `
   CREATE TABLE inbox (
     session INTEGER NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, pos INTEGER NOT NULL, PRIMARY KEY (session, id)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE workers (id TEXT PRIMARY KEY, until REAL NOT NULL, ttl REAL NOT NULL, address TEXT) STRICT, WITHOUT ROWID;
+  CREATE TABLE workers (
+    id TEXT PRIMARY KEY, until REAL NOT NULL, ttl REAL NOT NULL, address TEXT, host TEXT, pid INTEGER, started INTEGER
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE accounts (
     id TEXT PRIMARY KEY, cap REAL, held REAL NOT NULL, spent REAL NOT NULL, assumed REAL NOT NULL, sum INTEGER
   ) STRICT, WITHOUT ROWID;
@@ -131,7 +133,13 @@ export const MIGRATIONS: Readonly<Record<number, string>> = {
   5: NEWNESS,
   // No session from before says where it works.
   6: `ALTER TABLE sessions ADD COLUMN folder TEXT; ${FOLDERS}`,
-  7: LABELS,
+  // No worker from before says which process it is: its lease ends by the clock.
+  7: `
+    ALTER TABLE workers ADD COLUMN host TEXT;
+    ALTER TABLE workers ADD COLUMN pid INTEGER;
+    ALTER TABLE workers ADD COLUMN started INTEGER;
+  `,
+  8: LABELS,
 }
 
 const CARD = `SELECT s.n, s.id, s.epoch, s.worker, s.due, s.urgent, s.tries, s.trouble, s.status, s.root, s.folder, s.sum, s.card,
@@ -192,9 +200,12 @@ export const SQL = {
   admitted: 'SELECT i.seq, e.body FROM inbox i JOIN events e ON e.pos = i.pos WHERE i.session = ? AND i.id = ?',
   admit: 'INSERT INTO inbox (session, id, seq, pos) VALUES (?, ?, ?, ?)',
   // Leases.
-  worker: 'SELECT until, ttl AS ttlMs, address FROM workers WHERE id = ?',
-  keepWorker: `INSERT INTO workers (id, until, ttl, address) VALUES (?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET until = excluded.until, ttl = excluded.ttl, address = excluded.address`,
+  worker: 'SELECT until, ttl AS ttlMs, address, host, pid, started FROM workers WHERE id = ?',
+  keepWorker: `INSERT INTO workers (id, until, ttl, address, host, pid, started) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET until = excluded.until, ttl = excluded.ttl, address = excluded.address,
+      host = excluded.host, pid = excluded.pid, started = excluded.started`,
+  holders: `SELECT id, until, ttl AS ttlMs, host, pid, started FROM workers w
+    WHERE host = ? AND until > ? AND EXISTS (SELECT 1 FROM sessions WHERE worker = w.id)`,
   forgetWorkers:
     'DELETE FROM workers WHERE until < ? AND NOT EXISTS (SELECT 1 FROM sessions WHERE worker = workers.id)',
   held: 'SELECT id, epoch FROM sessions WHERE worker = ?',

@@ -3,7 +3,19 @@
 import type { Card } from '../../ports/store.ts'
 import type { Event } from '../../kernel/event.ts'
 import { assert, Fault } from '../../kernel/failure.ts'
-import type { AccountRow, Blob, Claim, Page, Receipt, Removal, Snapshot, Store, Write } from '../../ports/store.ts'
+import type {
+  AccountRow,
+  Blob,
+  Claim,
+  Holder,
+  Page,
+  ProcessId,
+  Receipt,
+  Removal,
+  Snapshot,
+  Store,
+  Write,
+} from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
 import { checkCount } from '../plan/count.ts'
 import { Listeners } from '../plan/listeners.ts'
@@ -20,6 +32,7 @@ import {
   readBlob,
   readCard,
   readDue,
+  readHolders,
   readList,
   readLog,
   readNextDue,
@@ -117,8 +130,8 @@ export class SqliteStore implements Store {
     return () => this.#unlisten(remove)
   }
 
-  claim(session: string, worker: string, ttlMs: number): Promise<Claim | null> {
-    return this.#write((batch) => batch.claim(session, worker, ttlMs))
+  claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Promise<Claim | null> {
+    return this.#write((batch) => batch.claim(session, worker, ttlMs, process))
   }
 
   extend(worker: string, ttlMs: number): Promise<ReadonlyMap<string, number>> {
@@ -126,6 +139,14 @@ export class SqliteStore implements Store {
       batch.extend(worker, ttlMs)
       return batch.held(worker)
     })
+  }
+
+  holders(host: string): Promise<readonly Holder[]> {
+    return this.#read((sql) => readHolders(sql, host, this.now()))
+  }
+
+  expire(worker: string, process: ProcessId): Promise<boolean> {
+    return this.#write((batch) => batch.expire(worker, process))
   }
 
   release(session: string, epoch: number, trouble?: Card['trouble']): Promise<void> {
@@ -181,7 +202,7 @@ export class SqliteStore implements Store {
   }
 
   async announce(worker: string, address: string, ttlMs: number): Promise<void> {
-    await this.#write((batch) => batch.extend(worker, ttlMs, address))
+    await this.#write((batch) => batch.extend(worker, ttlMs, { address }))
   }
 
   address(session: string): Promise<string | null> {

@@ -62,6 +62,8 @@ export type ToolContext<Deps = unknown> = Frozen<{
    * it; what does not fit is not asked. Tried once.
    */
   askModel: (model: Model, request: Request) => Promise<Reply | ModelFailure>
+  /** The W3C `traceparent` of this call, for what it asks of other programs. Absent: there is no trace to go on with. */
+  traceparent?: string | undefined
   /** A secret this tool declared, by its name. */
   secret: (name: string) => string
   /** Puts the secrets this tool declared in the place of their marks (`⟦secret:NAME⟧`). */

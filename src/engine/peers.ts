@@ -1,0 +1,62 @@
+// The other workers of this host: the leases of those whose process is gone are ended, so that their sessions need not wait for them.
+// It takes no session: after it they are due, as after any lease that ran out. A wrong judgement is safe: epochs fence (decision 43).
+import type { ProcessId, Store } from '../ports/store.ts'
+import type { Clock, Processes } from '../ports/system.ts'
+
+/** Looking costs one read and a few system calls. */
+const EVERY_MS_MAX = 1_000
+
+export type PeersOptions = {
+  readonly store: Store
+  readonly clock: Clock
+  /** Absent: nothing is known of processes, and leases end by the clock. */
+  readonly processes?: Processes | undefined
+  readonly leaseMs?: number
+}
+
+/** `ended`: how many leases. `again`: when to look next, for ever while no other process of this host holds a session. */
+type Peered = { readonly ended: number; readonly again: number }
+
+const NOBODY: Peered = { ended: 0, again: Number.POSITIVE_INFINITY }
+
+export class Peers {
+  readonly #options: PeersOptions
+  readonly #everyMs: number
+  #next = Number.NEGATIVE_INFINITY
+
+  constructor(options: PeersOptions) {
+    this.#options = options
+    this.#everyMs = Math.min(EVERY_MS_MAX, (options.leaseMs ?? Number.POSITIVE_INFINITY) / 10)
+  }
+
+  /** At most once in so many milliseconds, however often it is asked. */
+  async look(): Promise<Peered> {
+    const { clock } = this.#options
+    if (!selfOf(this.#options)) return NOBODY
+    const now = clock.now()
+    if (now < this.#next) return { ended: 0, again: this.#next }
+    this.#next = now + this.#everyMs
+    const { ended, living } = await endDead(this.#options)
+    return { ended, again: living > 0 ? this.#next : Number.POSITIVE_INFINITY }
+  }
+}
+
+/** This process, for its peers to find; undefined where it has none, or they could not tell. */
+export function selfOf({ store, processes }: Pick<PeersOptions, 'store' | 'processes'>): ProcessId | undefined {
+  return (store.shared && processes?.self()) || undefined
+}
+
+/** Ends the leases of this host's workers whose process is gone. `living` counts the others, but for this process itself. */
+export async function endDead(
+  options: Pick<PeersOptions, 'store' | 'processes'>,
+): Promise<{ readonly ended: number; readonly living: number }> {
+  const { store, processes } = options
+  const self = selfOf(options)
+  if (!self || !processes) return { ended: 0, living: 0 }
+  const holders = await store.holders(self.host)
+  const others = holders.filter(({ process: { pid, started } }) => pid !== self.pid || started !== self.started)
+  const dead = others.filter(({ process }) => processes.isGone(process))
+  let ended = 0
+  for (const { worker, process } of dead) if (await store.expire(worker, process)) ended += 1
+  return { ended, living: others.length - dead.length }
+}
