@@ -1,8 +1,10 @@
 // What reaches the terminal: nothing of a model, a tool or a file can move its cursor, and nothing long is cut in silence.
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, vi } from 'vitest'
 import { widthOf } from '../../src/cli/present/text.ts'
 import { clean, exposedLine, oneLine, safeJson, shownLine } from '../../src/cli/present/clean.ts'
-import { spinner } from '../../src/cli/present/view.ts'
+import { Progress } from '../../src/cli/present/progress.ts'
+import { Screen } from '../../src/cli/present/screen.ts'
 import type { StreamEvent } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
 
@@ -110,7 +112,7 @@ describe('the line of progress', () => {
     let line = ''
     const out = { columns, write: (text: string) => void (line = text) } as unknown as NodeJS.WriteStream
     vi.useFakeTimers()
-    const view = spinner(out)
+    const view = new Progress(new Screen(out, { colours: false }))
     let offset = 0
     for (const text of texts) {
       const place = { session: 's', seq: 4, part: 0, offset, kind: 'text', source: { session: 's', agent: 'a' } }
@@ -119,7 +121,7 @@ describe('the line of progress', () => {
     }
     vi.advanceTimersByTime(100)
     vi.useRealTimers()
-    const shown = line
+    const shown = stripVTControlCharacters(line).trimStart()
     view.close()
     return shown
   }

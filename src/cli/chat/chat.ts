@@ -267,7 +267,7 @@ export class Chat implements Talk {
     const { by, terminal } = this.options
     if (hasVoted(pending.votes ?? [], by)) return this.view.note(`You approved it already: ${votesText(pending)}.`)
     await this.session?.decide({ ...bound(pending), by, ...said })
-    this.view.decided.add(pending.callId)
+    this.view.decided(pending.callId)
     const { green, red } = terminal.paint
     const why = said.why === undefined ? '' : `: ${oneLine(said.why)}`
     terminal.say('ask', said.allow ? green('  allowed') : red(fitted(`  refused${why}`, terminal.columns)))
