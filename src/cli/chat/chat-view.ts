@@ -2,8 +2,7 @@
 // messages. It decides nothing.
 import type { Part, Result, StreamEvent } from '../../index.ts'
 import type { Calls } from './call.ts'
-import type { Terminal } from './terminal-input.ts'
-import type { Moving } from '../present/screen.ts'
+import type { Moving, Surface } from '../present/screen.ts'
 import { type Form, type Logged, type Of, Presenter } from '../present/presenter.ts'
 import { clippedToWidth, spoken, wrapped } from '../present/text.ts'
 import { clean, oneLine } from '../present/clean.ts'
@@ -23,7 +22,7 @@ export class ChatView implements Form {
   readonly queued = new Map<number, string>()
   /** The seq at which the shown run started. */
   run = 0
-  readonly #terminal: Terminal
+  readonly #out: Surface
   readonly #presenter: Presenter
   /** Whether a message is on the screen already. */
   readonly #isEchoed: (id: string) => boolean
@@ -37,10 +36,10 @@ export class ChatView implements Form {
   #doing = 'beginning'
   #isStopping = false
 
-  constructor(terminal: Terminal, calls: Calls, isEchoed: (id: string) => boolean) {
+  constructor(out: Surface, calls: Calls, isEchoed: (id: string) => boolean) {
     this.calls = calls
-    this.#terminal = terminal
-    this.#presenter = new Presenter(terminal, this)
+    this.#out = out
+    this.#presenter = new Presenter(out, this)
     this.#isEchoed = isEchoed
   }
 
@@ -56,7 +55,7 @@ export class ChatView implements Form {
   }
 
   rest(): void {
-    this.#terminal.hush()
+    this.#out.hush()
     this.#fold()
     this.#flush()
     this.#said = ''
@@ -65,13 +64,13 @@ export class ChatView implements Form {
 
   /** Input of the user. Commands are dimmed. */
   echo(text: string): void {
-    const { paint, columns } = this.#terminal
+    const { paint, columns } = this.#out
     const lines = clean(text.trimEnd()).split('\n')
     const long = lines.length > ECHO_LINES_MAX
     const some = long ? [...lines.slice(0, ECHO_LINES_MAX - 3), `[… ${lines.length} lines in all]`] : lines
     const rows = some.flatMap((line) => wrapped(line, columns - 2))
     const colour = text.startsWith('/') ? paint.dim : paint.bold
-    this.#terminal.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
+    this.#out.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
   }
 
   note(text: string): void {
@@ -106,14 +105,14 @@ export class ChatView implements Form {
       this.#fold()
       this.#said += text
       this.#doing = 'answering'
-      this.#terminal.speak(text)
+      this.#out.speak(text)
     } else this.#doing = 'preparing a call'
   }
 
   logged(event: Logged): void {
     this.seq = event.seq
     if (event.type !== 'model.failed' || isStopped(event)) return
-    this.#terminal.hush()
+    this.#out.hush()
     this.#said = ''
   }
 
@@ -178,9 +177,9 @@ export class ChatView implements Form {
       this.#thought = event.parts.map((part) => (part.type === 'reasoning' ? part.text : '')).join(' ')
     this.#fold()
     const more = text.startsWith(this.#said) ? text.slice(this.#said.length) : null
-    if (more === null) this.#terminal.hush()
-    this.#terminal.speak(more ?? text)
-    this.#terminal.hush()
+    if (more === null) this.#out.hush()
+    this.#out.speak(more ?? text)
+    this.#out.hush()
     this.#said = ''
     this.#presenter.spend(event)
     this.calls.take(event)
@@ -190,8 +189,8 @@ export class ChatView implements Form {
   cut({ partial = '' }: Pick<Of<'model.failed'>, 'partial'>): void {
     const said = this.#said
     this.#said = ''
-    if (partial.startsWith(said)) this.#terminal.speak(partial.slice(said.length))
-    this.#terminal.hush()
+    if (partial.startsWith(said)) this.#out.speak(partial.slice(said.length))
+    this.#out.hush()
     if (partial.trim() !== '' || said.trim() !== '') this.#warn(CUT)
   }
 
@@ -200,17 +199,17 @@ export class ChatView implements Form {
     const text = oneLine(spoken(this.#thought), 2_000)
     if (text === '' || this.#folded) return
     this.#folded = true
-    const { paint, columns } = this.#terminal
-    this.#terminal.say('call', paint.dim(clippedToWidth(`  ∴ ${text}`, columns)))
+    const { paint, columns } = this.#out
+    this.#out.say('call', paint.dim(clippedToWidth(`  ∴ ${text}`, columns)))
   }
 
   #flush(): void {
-    const { paint, columns } = this.#terminal
-    for (const line of this.calls.done(paint, columns)) this.#terminal.say('call', line)
+    const { paint, columns } = this.#out
+    for (const line of this.calls.done(paint, columns)) this.#out.say('call', line)
   }
 
   moving(mark: string): Moving {
-    const { paint, columns } = this.#terminal
+    const { paint, columns } = this.#out
     // The end of the reasoning is its newest part.
     const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
     const calls = this.calls.moving(paint, columns, mark)

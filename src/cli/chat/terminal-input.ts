@@ -3,11 +3,11 @@
 import { createInterface, emitKeypressEvents } from 'node:readline'
 import type { ReadStream } from 'node:tty'
 import { type Deed, drawLine, EMPTY_LINE, type Key, type Known, type Line, press, type Prompt } from './edit-line.ts'
-import { type Kind, type Moving, PlainLines, Screen, type Surface } from '../present/screen.ts'
-import { type Paint, wrapped } from '../present/text.ts'
+import { PlainLines, Screen, type Surface } from '../present/screen.ts'
+import { wrapped } from '../present/text.ts'
 
-export interface Terminal extends Surface {
-  readonly rows: number
+export interface Terminal {
+  readonly out: Surface
   readonly open: boolean
   readonly gone: boolean
   /** The terminal itself leaves the input on the screen. */
@@ -45,11 +45,11 @@ const PASTE_OFF = '\u001b[?2004l'
 type Reading = { readonly question: boolean; readonly done: (text: string | null) => void; readonly draft: Line }
 
 class Rich implements Terminal {
+  readonly out: Screen
   readonly echoes = false
   readonly #in: ReadStream
-  readonly #out: NodeJS.WriteStream
+  readonly #tty: NodeJS.WriteStream
   readonly #options: TerminalOptions
-  readonly #screen: Screen
   #line: Line = EMPTY_LINE
   readonly #usual: Prompt
   #prompt: Prompt
@@ -57,46 +57,18 @@ class Rich implements Terminal {
   open = true
   gone = false
 
-  constructor(input: ReadStream, out: NodeJS.WriteStream, options: TerminalOptions, colours: boolean) {
+  constructor(input: ReadStream, tty: NodeJS.WriteStream, options: TerminalOptions, colours: boolean) {
     this.#in = input
-    this.#out = out
+    this.#tty = tty
     this.#options = options
-    this.#screen = new Screen(out, { colours, input: (columns) => drawLine(this.#prompt, this.#line, columns) })
-    this.#usual = { text: PROMPT, paint: this.paint.cyan }
+    this.out = new Screen(tty, { colours, input: (columns) => drawLine(this.#prompt, this.#line, columns) })
+    this.#usual = { text: PROMPT, paint: this.out.paint.cyan }
     this.#prompt = this.#usual
     emitKeypressEvents(input)
     this.#raw(true)
     input.on('keypress', this.#key).on('end', options.ears.gone).on('error', options.ears.gone)
-    out.on('resize', this.#screen.draw)
+    tty.on('resize', this.out.draw)
     process.on('SIGCONT', this.#back).on('exit', this.#restore)
-  }
-
-  get paint(): Paint {
-    return this.#screen.paint
-  }
-
-  get columns(): number {
-    return this.#screen.columns
-  }
-
-  get rows(): number {
-    return this.#screen.rows
-  }
-
-  say(kind: Kind, text: string): void {
-    this.#screen.say(kind, text)
-  }
-
-  speak(piece: string): void {
-    this.#screen.speak(piece)
-  }
-
-  hush(): void {
-    this.#screen.hush()
-  }
-
-  show(moving: ((mark: string) => Moving) | null): void {
-    this.#screen.show(moving)
   }
 
   read(question?: string): Promise<string | null> {
@@ -104,8 +76,8 @@ class Rich implements Terminal {
       const draft = this.#line
       this.#reading = { question: question !== undefined, done: resolve, draft }
       if (question !== undefined) this.#line = EMPTY_LINE
-      this.#prompt = question === undefined ? this.#usual : { text: `${question} `, paint: this.paint.bold }
-      this.#screen.later()
+      this.#prompt = question === undefined ? this.#usual : { text: `${question} `, paint: this.out.paint.bold }
+      this.out.later()
     })
   }
 
@@ -113,9 +85,9 @@ class Rich implements Terminal {
     if (!this.open) return
     this.open = false
     this.gone = gone
-    this.#screen.close(gone)
+    this.out.close(gone)
     this.#in.off('keypress', this.#key).off('end', this.#options.ears.gone)
-    this.#out.off('resize', this.#screen.draw)
+    this.#tty.off('resize', this.out.draw)
     process.off('SIGCONT', this.#back).off('exit', this.#restore)
     if (!gone) this.#raw(false)
     this.#in.pause()
@@ -127,7 +99,7 @@ class Rich implements Terminal {
     const [line, deed] = press(this.#line, key, known)
     this.#line = line
     if (deed) this.#do(deed)
-    this.#screen.draw()
+    this.out.draw()
   }
 
   #do(deed: Deed): void {
@@ -136,7 +108,7 @@ class Rich implements Terminal {
       if (this.#reading) this.#answer(deed.text)
       else ears.entered(deed.text)
     } else if (deed.type === 'choices') this.#choices(deed.names)
-    else if (deed.type === 'redraw') this.#screen.clear()
+    else if (deed.type === 'redraw') this.out.clear()
     else if (deed.type === 'suspend') this.#suspend()
     else if (this.#reading?.question) this.#answer(null)
     else if (deed.type === 'interrupt' && this.#reading && this.#line.cells.length > 0) this.#line = EMPTY_LINE
@@ -145,7 +117,7 @@ class Rich implements Terminal {
   }
 
   #choices(names: readonly string[]): void {
-    this.say('note', this.paint.dim(wrapped(`  ${names.join('  ')}`, this.columns, '  ').join('\n')))
+    this.out.say('note', this.out.paint.dim(wrapped(`  ${names.join('  ')}`, this.out.columns, '  ').join('\n')))
   }
 
   #answer(text: string | null): void {
@@ -158,14 +130,14 @@ class Rich implements Terminal {
   }
 
   #suspend(): void {
-    this.#screen.lift()
+    this.out.lift()
     this.#raw(false)
     process.kill(process.pid, 'SIGTSTP')
   }
 
   readonly #back = (): void => {
     this.#raw(true)
-    this.#screen.draw()
+    this.out.draw()
   }
 
   readonly #restore = (): void => this.#raw(false)
@@ -174,7 +146,7 @@ class Rich implements Terminal {
   #raw(on: boolean): void {
     try {
       this.#in.setRawMode(on)
-      this.#out.write(on ? PASTE_ON : PASTE_OFF)
+      this.#tty.write(on ? PASTE_ON : PASTE_OFF)
     } catch {}
   }
 }
@@ -183,24 +155,22 @@ const NOTHING_KNOWN: Known = { history: [], complete: () => [] }
 
 /** Lines in, lines out: the terminal itself edits what is typed, and its Ctrl-C comes as a signal. */
 class Plain implements Terminal {
+  readonly out: PlainLines
   readonly echoes = true
   open = true
   gone = false
-  readonly #out: NodeJS.WriteStream
-  readonly #page: PlainLines
   readonly #lines: ReturnType<typeof createInterface>
   #reading: ((text: string | null) => void) | null = null
   #prompt = ''
   #begun = ''
 
-  constructor(input: ReadStream, out: NodeJS.WriteStream, { ears }: TerminalOptions) {
-    this.#out = out
-    this.#page = new PlainLines(out)
+  constructor(input: ReadStream, tty: NodeJS.WriteStream, { ears }: TerminalOptions) {
+    this.out = new PlainLines(tty, () => (this.#reading ? this.#prompt : ''))
     this.#lines = createInterface({ input, terminal: false })
     input.on('error', ears.gone)
     this.#lines.on('close', ears.end)
     this.#lines.on('line', (line) => {
-      this.#page.ended()
+      this.out.ended()
       const text = this.#begun + line
       if (text.endsWith('\\')) {
         this.#begun = `${text.slice(0, -1)}\n`
@@ -211,36 +181,9 @@ class Plain implements Terminal {
     })
   }
 
-  get paint(): Paint {
-    return this.#page.paint
-  }
-
-  get columns(): number {
-    return this.#page.columns
-  }
-
-  get rows(): number {
-    return Math.max(5, this.#out.rows || 24)
-  }
-
-  say(kind: Kind, text: string): void {
-    this.#page.say(kind, text)
-    if (this.#reading) this.#page.put(this.#prompt)
-  }
-
-  speak(piece: string): void {
-    this.#page.speak(piece)
-  }
-
-  hush(): void {
-    this.#page.hush()
-  }
-
-  show(): void {}
-
   read(question?: string): Promise<string | null> {
     this.#prompt = question === undefined ? '> ' : `${question} `
-    this.#page.put(this.#prompt)
+    this.out.put(this.#prompt)
     return new Promise((resolve) => {
       this.#reading = resolve
     })
@@ -250,7 +193,7 @@ class Plain implements Terminal {
     if (!this.open) return
     this.open = false
     this.gone = gone
-    if (!gone) this.#page.end()
+    if (!gone) this.out.end()
     this.#lines.removeAllListeners('close')
     this.#lines.close()
     this.#answer(null)

@@ -30,6 +30,7 @@ export function progressOn(out: NodeJS.WriteStream, before: Before, isSilent: bo
 const UNSEEN: Surface = {
   paint: paintsOf(false),
   columns: Number.POSITIVE_INFINITY,
+  rows: Number.POSITIVE_INFINITY,
   say: () => {},
   speak: () => {},
   hush: () => {},

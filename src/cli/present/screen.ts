@@ -12,6 +12,7 @@ export type Moving = { readonly calls: readonly string[]; readonly status: strin
 export interface Surface {
   readonly paint: Paint
   readonly columns: number
+  readonly rows: number
   /** Permanent lines. They must be clean. */
   say(kind: Kind, text: string): void
   /** A piece of the model's text; cleaned here. */
@@ -66,7 +67,7 @@ export class Screen implements Surface {
   }
 
   get rows(): number {
-    return Math.max(5, this.#out.rows || 24)
+    return rowsOf(this.#out)
   }
 
   say(kind: Kind, text: string): void {
@@ -199,28 +200,39 @@ export class Screen implements Surface {
   }
 }
 
+function rowsOf(out: NodeJS.WriteStream): number {
+  return Math.max(5, out.rows || 24)
+}
+
 function up(rows: number): string {
   return rows > 0 ? `\u001b[${rows}A` : ''
 }
 
-/** Lines only. Those for a file are not wrapped. */
+/** Lines only. Those for a file are not wrapped. `prompt`: shown again after each line. */
 export class PlainLines implements Surface {
   readonly paint = paintsOf(false)
   readonly #out: NodeJS.WriteStream
+  readonly #prompt: () => string
   #prose: Prose | null = null
   #isUnended = false
 
-  constructor(out: NodeJS.WriteStream) {
+  constructor(out: NodeJS.WriteStream, prompt = () => '') {
     this.#out = out
+    this.#prompt = prompt
   }
 
   get columns(): number {
     return this.#out.isTTY ? Math.max(20, this.#out.columns || 80) : Number.POSITIVE_INFINITY
   }
 
+  get rows(): number {
+    return rowsOf(this.#out)
+  }
+
   say(_kind: Kind, text: string): void {
     this.end()
     this.#out.write(`${text}\n`)
+    this.put(this.#prompt())
   }
 
   speak(piece: string): void {
