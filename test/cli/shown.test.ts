@@ -1,9 +1,9 @@
 // What reaches the terminal: nothing of a model, a tool or a file can move its cursor, and nothing long is cut in silence.
 import { stripVTControlCharacters } from 'node:util'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { widthOf } from '../../src/cli/present/text.ts'
 import { clean, exposedLine, oneLine, safeJson, shownLine } from '../../src/cli/present/clean.ts'
-import { Progress } from '../../src/cli/present/progress.ts'
+import { Progress, progressOn } from '../../src/cli/present/progress.ts'
 import { Screen } from '../../src/cli/present/screen.ts'
 import type { StreamEvent } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
@@ -137,5 +137,26 @@ describe('the line of progress', () => {
       }
     }
     expect(drawn(80, ['An emoji in two pieces: 👩\u200d', '💻.'])).toBe('⠙ text: An emoji in two pieces: 👩💻.')
+  })
+
+  it('B-TALK-17: at a terminal that cannot move its cursor, run writes lines and redraws nothing', () => {
+    vi.stubEnv('TERM', 'dumb')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const written: string[] = []
+    const out = { isTTY: true, columns: 60, write: (text: string) => void written.push(text) }
+    const view = progressOn(out as unknown as NodeJS.WriteStream, {}, false)
+    const source = { session: 's', agent: 'a' }
+    view.see({
+      session: 's',
+      seq: 4,
+      source,
+      type: 'note.added',
+      kind: 'nudge',
+      text: 'Hurry.',
+    } as unknown as StreamEvent)
+    view.note('Stopping.')
+    view.close()
+    expect(view.live).toBe(false)
+    expect(written.join('')).toBe('  note: Hurry.\nStopping.\n')
   })
 })

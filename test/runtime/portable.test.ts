@@ -213,6 +213,12 @@ describe('a session in a file', () => {
     for (const nothing of [null, undefined, 3, 'text', [], {}, circle, 10n, () => value]) await refusalOf(nothing)
   })
 
+  it('B-PORT-30: what is not an export at all is refused with a sentence that says how to make one', async () => {
+    const { version: _version, ...other } = await paused()
+    for (const value of [null, 3, [], {}, { name: 'package' }, other])
+      expect(await refusalOf(value)).toContain('terret export SESSION --format json')
+  })
+
   it('B-PORT-12: an id that is taken is refused, and the session that has it stays as it is', async () => {
     const value = await paused()
     const { harness, store } = desk(['Mine.'])
