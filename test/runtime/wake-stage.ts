@@ -8,6 +8,7 @@ import { Bug, type Clock, type Store } from '../../src/index.ts'
 import { AGENT } from '../../src/sessions/agent.ts'
 import { cardOf } from '../../src/engine/card.ts'
 import { START } from '../contract/fixture.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 type Wake = { readonly due: number; readonly key?: string }
 
@@ -33,27 +34,16 @@ export async function say(store: Store, session: string, text: string): Promise<
   await store.commit([{ session, lane: 'inbox', events }])
 }
 
-/** The same store, with some of its members replaced. */
-export function changed(inner: Store, members: (inner: Store) => Partial<Store>): Store {
-  const own = members(inner)
-  return new Proxy(inner, {
-    get(target, name) {
-      const member: unknown = Reflect.get(name in own ? own : target, name)
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member
-    },
-  })
-}
-
 /** A store in which every attempt on these sessions fails early. Counts the attempts. */
 export function poisoned(inner: Store, sessions: Set<string>): { readonly store: Store; readonly tries: string[] } {
   const tries: string[] = []
-  const store = changed(inner, () => ({
+  const store = storeWith(inner, {
     read: (session, after, limit) => {
       if (!sessions.has(session)) return inner.read(session, after, limit)
       tries.push(session)
       return Promise.reject(new Bug('the sky is blue'))
     },
-  }))
+  })
   return { store, tries }
 }
 

@@ -3,7 +3,8 @@ import { describe, expect, it, vi } from 'vitest'
 import { Fault, type Harness, memory, scripted, type Store } from '../../src/index.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
 import { make, STORAGES, storeOf, tool, typesIn, calls } from './scene.ts'
-import { asleep, changed, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+import { asleep, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const DONE = scripted(() => 'done')
 
@@ -98,12 +99,12 @@ describe('trouble', () => {
     const inner = memory({ clock })
     let asked = 0
     // What the model says can never be written.
-    const store = changed(inner, () => ({
+    const store = storeWith(inner, {
       commit: (writes) => {
         const says = writes.some((write) => write.events.some(({ type }) => type === 'agent.message'))
         return says ? Promise.reject(new TypeError('no such page')) : inner.commit(writes)
       },
-    }))
+    })
     const model = scripted(() => {
       asked += 1
       return 'done'
@@ -126,12 +127,12 @@ describe('trouble', () => {
       const clock = new HandClock()
       const inner = memory({ clock })
       let [broken, claims] = [true, 0]
-      const store = changed(inner, () => ({
+      const store = storeWith(inner, {
         claim: (session, worker, ttlMs) => {
           claims += 1
           return broken ? Promise.reject(new Fault(code, 'Not now.')) : inner.claim(session, worker, ttlMs)
         },
-      }))
+      })
       await asleep(store, 's', [])
       await say(store, 's', 'hello')
       const harness = make(DONE, { store, clock, worker: { attemptsMax: 1 } })
@@ -187,7 +188,7 @@ describe('trouble', () => {
     const clock = new HandClock()
     const inner = memory({ clock })
     const read: Store['read'] = () => Promise.reject(new Error('cannot open with hunter2-hunter2'))
-    const store = changed(inner, () => ({ read }))
+    const store = storeWith(inner, { read })
     await asleep(store, 's', [])
     await say(store, 's', 'hello')
     await make(DONE, { store, clock, secrets: { PASSWORD: 'hunter2-hunter2' } }).work({ idleMs: 0 })
@@ -232,13 +233,13 @@ describe('a heartbeat', () => {
       const clock = new HandClock()
       const inner = memory({ clock })
       let commits = 0
-      const store = changed(inner, () => ({
+      const store = storeWith(inner, {
         extend: () => (how === 'throws' ? Promise.reject(new Fault('store_busy', 'Not now.')) : new Promise(() => {})),
         commit: (writes) => {
           commits += 1
           return inner.commit(writes)
         },
-      }))
+      })
       const seen: AbortSignal[] = []
       const hold = tool('hold', {
         effect: 'once',
@@ -277,7 +278,7 @@ it('B-WAKE-32: is driven for a caller that asks while a look gives it back becau
     asked.push(harness.wake('s'))
     return store.release(...args)
   }
-  const harness: Harness = make(DONE, { store: changed(store, () => ({ release })) })
+  const harness: Harness = make(DONE, { store: storeWith(store, { release }) })
   await new Promise((resolve) => void setTimeout(resolve, 5))
   await harness.look('s', false)
   expect(asked).toHaveLength(1)

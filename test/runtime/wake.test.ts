@@ -2,7 +2,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { Fault, memory, scripted } from '../../src/index.ts'
 import { calls, make, STORAGES, storeOf, typesIn, waiting } from './scene.ts'
-import { asleep, changed, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+import { asleep, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 describe.each(STORAGES)('what is due, on %s', (storage) => {
   it('B-WAKE-1: a look with nothing pending leaves no trace: no event, no due time, no later look (S4-17, AC-110)', async () => {
@@ -241,9 +242,9 @@ describe('a worker', () => {
     const clock = new HandClock()
     const inner = memory({ clock })
     let asked = 0
-    const store = changed(inner, () => ({
+    const store = storeWith(inner, {
       due: (limit) => (asked++ < 2 ? Promise.reject(new Fault('io_error', 'The disk is gone.')) : inner.due(limit)),
-    }))
+    })
     const errors: string[] = []
     const worker = { onError: (session: string, error: unknown) => void errors.push(`${session}${String(error)}`) }
     const harness = make(['done'], { store, clock, worker })
