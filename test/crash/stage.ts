@@ -4,9 +4,30 @@ import { cardOf } from '../../src/engine/card.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
-import type { OwnerWrite } from '../../src/ports/store.ts'
+import { systemClock, systemRandom } from '../../src/engine/platform.ts'
+import type { Agent, Services } from '../../src/engine/wiring.ts'
+import { LocalLive } from '../../src/live/live.ts'
+import { Redactor } from '../../src/riders/redact/redact.ts'
+import type { OwnerWrite, Store } from '../../src/ports/store.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
 import { AGENT, type Plan } from './workload.ts'
+
+/** A worker's services: no hooks, no breakers, and nobody who watches. */
+export function servicesOf(store: Store, agent: Agent): Services {
+  return {
+    store,
+    live: new LocalLive(),
+    clock: systemClock,
+    random: systemRandom,
+    code: 'crash',
+    agent: () => agent,
+    redactor: new Redactor({}),
+    watchdog: null,
+    hooks: null,
+    breaker: false,
+    observer: null,
+  }
+}
 
 export const CREATED: OwnerBody = { type: 'session.created', agent: AGENT, planner: 'model' }
 

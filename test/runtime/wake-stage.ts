@@ -1,13 +1,12 @@
-// What the tests of waking share: sessions with wakes in their log, stores that fail for one session, and a clock that is moved
-// by hand. Nothing is asserted here.
+// What the tests of waking share: sessions with wakes in their log, and stores that fail for one session. Nothing is
+// asserted here.
 import type { OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
-import { Bug, type Clock, type Store } from '../../src/index.ts'
+import { Bug, type Store } from '../../src/index.ts'
 import { AGENT } from '../../src/sessions/agent.ts'
 import { cardOf } from '../../src/engine/card.ts'
-import { START } from '../contract/fixture.ts'
 import { storeWith } from '../../sim/store-with.ts'
 
 type Wake = { readonly due: number; readonly key?: string }
@@ -45,46 +44,6 @@ export function poisoned(inner: Store, sessions: Set<string>): { readonly store:
     },
   })
   return { store, tries }
-}
-
-/** A clock that is moved by hand, and says when the next of its timers will fire. */
-export class HandClock implements Clock {
-  time = START
-  readonly #timers = new Map<() => void, number>()
-
-  now(): number {
-    return this.time
-  }
-
-  timer(ms: number, fire: () => void): () => void {
-    const own = (): void => fire()
-    this.#timers.set(own, this.time + ms)
-    return () => void this.#timers.delete(own)
-  }
-
-  /** When each of its timers will fire. */
-  get timers(): readonly number[] {
-    return [...this.#timers.values()]
-  }
-
-  get next(): number | null {
-    return this.#timers.size > 0 ? Math.min(...this.#timers.values()) : null
-  }
-
-  advance(ms: number): void {
-    this.time += ms
-    for (const [fire, at] of this.#timers) {
-      if (at > this.time) continue
-      this.#timers.delete(fire)
-      fire()
-    }
-  }
-
-  /** The machine sleeps: time goes on, and no timer fires for it. */
-  suspend(ms: number): void {
-    this.time += ms
-    for (const [fire, at] of this.#timers) this.#timers.set(fire, at + ms)
-  }
 }
 
 /** Waits until everything has happened that can happen without the clock. */

@@ -3,14 +3,15 @@ import { describe, expect, it, vi } from 'vitest'
 import { Fault, type Harness, memory, scripted, type Store } from '../../src/index.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
 import { make, STORAGES, storeOf, tool, typesIn, calls } from './scene.ts'
-import { asleep, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+import { asleep, poisoned, quiet, say } from './wake-stage.ts'
 import { storeWith } from '../../sim/store-with.ts'
+import { StillClock } from '../contract/fixture.ts'
 
 const DONE = scripted(() => 'done')
 
 /** One session with a message in a store where reading it fails, and a worker that is told when to look. */
 async function scene(storage: 'memory' | 'sqlite', worker: { attemptsMax?: number } = {}) {
-  const clock = new HandClock()
+  const clock = new StillClock()
   const sick = new Set(['bad'])
   const { store, tries } = poisoned(storeOf(storage, clock), sick)
   await asleep(store, 'bad', [])
@@ -95,7 +96,7 @@ describe.each(STORAGES)('a session whose attempts throw, on %s', (storage) => {
 
 describe('trouble', () => {
   it('B-WAKE-24: after something was written is a streak of its own, and still no reason to try again at once', async () => {
-    const clock = new HandClock()
+    const clock = new StillClock()
     const inner = memory({ clock })
     let asked = 0
     // What the model says can never be written.
@@ -124,7 +125,7 @@ describe('trouble', () => {
   it.each(['disk_full', 'store_busy', 'io_error'] as const)(
     'B-WAKE-25: of the store (%s) is no trouble of a session: none is quarantined for it, and nothing is tried in a hot loop',
     async (code) => {
-      const clock = new HandClock()
+      const clock = new StillClock()
       const inner = memory({ clock })
       let [broken, claims] = [true, 0]
       const store = storeWith(inner, {
@@ -156,7 +157,7 @@ describe('trouble', () => {
   )
 
   it('B-WAKE-28: of earlier attempts makes a session a suspect: it is driven while no other suspect is, and others beside it', async () => {
-    const clock = new HandClock()
+    const clock = new StillClock()
     const store = memory({ clock })
     const suspects = ['s0', 's1', 's2', 's3']
     for (const id of [...suspects, 'h0', 'h1', 'h2']) {
@@ -185,7 +186,7 @@ describe('trouble', () => {
   })
 
   it('B-WAKE-26: on a card holds no secret', async () => {
-    const clock = new HandClock()
+    const clock = new StillClock()
     const inner = memory({ clock })
     const read: Store['read'] = () => Promise.reject(new Error('cannot open with hunter2-hunter2'))
     const store = storeWith(inner, { read })
@@ -198,7 +199,7 @@ describe('trouble', () => {
 
   it('B-WAKE-27: of a damaged log is seen by every worker, and the others of its file go on', async () => {
     const file = makeFile()
-    const clock = new HandClock()
+    const clock = new StillClock()
     const writer = open(file, { clock })
     for (const id of ['bad', 'good']) {
       await asleep(writer, id, [])
@@ -230,7 +231,7 @@ describe('a heartbeat', () => {
   it.each(['throws', 'hangs'] as const)(
     'B-WAKE-30: that %s ends what runs when the lease ends, and nothing of it is written (S4-17, AC-111, F25)',
     async (how) => {
-      const clock = new HandClock()
+      const clock = new StillClock()
       const inner = memory({ clock })
       let commits = 0
       const store = storeWith(inner, {
