@@ -5,7 +5,7 @@
 //   --repetitions N   instead of each family's own number
 //   --peers           beside what others publish, which is installed for it (peers.ts)
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { argumentsOf, refuse, wholeNumber } from '../sim/arguments.ts'
 import { families } from './families.ts'
 import { peers } from './peers.ts'
 import type { Family, Figure } from './family.ts'
@@ -20,11 +20,8 @@ async function bench(all: readonly Family[], { json, only, repetitions }: Asked)
   const wanted = (figure: Figure): boolean => only.length === 0 || only.some((name) => matches(figure, name))
   const known = all.flatMap((family) => family.figures)
   const strange = only.find((name) => !known.some((figure) => matches(figure, name)))
-  if (strange !== undefined) {
-    process.exitCode = 2
-    console.error(`There is no bench "${strange}". Choose from: ${known.map((figure) => figure.name).join(', ')}.`)
-    return
-  }
+  if (strange !== undefined)
+    refuse(`There is no bench "${strange}". Choose from: ${known.map((figure) => figure.name).join(', ')}.`)
   if (json) console.error(machineLine())
   else console.log(`${machineLine()}\n\n${headLine()}`)
   for (const family of all) {
@@ -54,7 +51,7 @@ function matches({ name }: Figure, asked: string): boolean {
   return name === asked || name.startsWith(`${asked}.`)
 }
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = argumentsOf('bench', {
   options: {
     json: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true, default: [] },
@@ -67,7 +64,9 @@ const { values, positionals } = parseArgs({
 
 if (values.case !== undefined) await runCase([...families, peers], values.case, positionals[0] ?? '')
 else {
+  if (positionals.length > 0)
+    refuse(`"${positionals[0]}" is not an option. One figure is measured with: --only ${positionals[0]}`)
   const only = values.only.flatMap((names) => names.split(',')).filter((name) => name !== '')
-  const repetitions = values.repetitions === undefined ? null : Number(values.repetitions)
+  const repetitions = values.repetitions === undefined ? null : wholeNumber(values.repetitions, 'repetitions', 1)
   await bench(values.peers ? [peers] : families, { json: values.json, only, repetitions })
 }

@@ -1,6 +1,6 @@
 // The replay check's command line: `npm run replay -- --sessions 1000 | --seed N`. The simulator writes the sessions of each
 // seed; then every log is folded anew and decided anew. A difference prints the one command that shows it again.
-import { parseArgs } from 'node:util'
+import { fileURLToPath } from 'node:url'
 import type { Event } from '../src/kernel/event.ts'
 import { fold } from '../src/kernel/fold.ts'
 import type { Store } from '../src/ports/store.ts'
@@ -8,44 +8,85 @@ import { EMPTY, FOLD_VERSION } from '../src/kernel/session.ts'
 import { canonicalJson } from '../src/tools/core/canonical.ts'
 import { type Log, readLog, refold } from '../src/archive/replay.ts'
 import { redecide, unwritten } from '../src/archive/replay-decide.ts'
+import { argumentsOf, wholeNumber } from './arguments.ts'
+import { shared } from './shares.ts'
 import { simulate } from './simulate.ts'
 
-const { values } = parseArgs({
+const { values } = argumentsOf('replay', {
   options: {
     /** How many seeds: each writes some sessions. */
     sessions: { type: 'string', default: '1000' },
     first: { type: 'string', default: '1' },
     seed: { type: 'string' },
+    /** Of one core's share: the seed after its last, and how far apart its seeds are. */
+    lines: { type: 'boolean', default: false },
+    seeds: { type: 'string', default: '1' },
+    step: { type: 'string', default: '1' },
   },
 })
 
 const SESSIONS_MAX = 1_000
 const SHOWN_MAX = 3
 
-const tally = { sessions: 0, events: 0, owner: 0, snapshots: 0, bytes: 0, cutShort: 0, bad: 0 }
-const begun = performance.now()
-const first = Number(values.seed ?? values.first)
-const seeds = values.seed === undefined ? Number(values.sessions) : 1
-for (let seed = first; seed < first + seeds; seed++) {
-  const found: string[] = []
-  const { violations } = await simulate(seed, async (store) => void found.push(...(await check(store))))
-  if (violations.length > 0) found.push(`the simulator itself: ${violations[0]}`)
-  if (found.length === 0) continue
-  tally.bad += 1
-  const shown = seeds === 1 ? found : found.slice(0, SHOWN_MAX)
-  console.log(`seed ${seed}: ${shown.join('\n  ')}\n  replay: npm run replay -- --seed ${seed}`)
+type Tally = {
+  sessions: number
+  events: number
+  owner: number
+  snapshots: number
+  bytes: number
+  cutShort: number
 }
-const seconds = ((performance.now() - begun) / 1_000).toFixed(1)
-console.log(`${seeds} seeds, ${tally.sessions} sessions, ${tally.bad} seeds with a difference, ${seconds} s`)
-console.log(`  refolded ${tally.events} events to ${tally.bytes} bytes of state, ${tally.snapshots} snapshots compared`)
-// A worker that was stopped or frozen writes finished results and nothing more: the log cannot tell that from other rules.
-console.log(
-  `  redecided ${tally.owner} events of owners; ${tally.cutShort} attempts ended with something left to write`,
-)
-// Simulated processes are left where they stood.
-process.exit(tally.bad === 0 && tally.sessions > 0 ? 0 : 1)
+/** Of one seed. */
+type Checked = { readonly seed: number; readonly found: readonly string[]; readonly tally: Tally }
 
-async function check(store: Store): Promise<readonly string[]> {
+const first = wholeNumber(values.first, 'first')
+const count = wholeNumber(values.sessions, 'sessions', 1)
+
+if (values.lines) {
+  const step = wholeNumber(values.step, 'step', 1)
+  for (let seed = first; seed < wholeNumber(values.seeds, 'seeds'); seed += step)
+    process.stdout.write(`${JSON.stringify(await checked(seed))}\n`)
+} else await all()
+// Simulated processes are left where they stood.
+process.exit()
+
+async function all(): Promise<void> {
+  const begun = performance.now()
+  const file = fileURLToPath(import.meta.url)
+  const one = values.seed === undefined ? null : wholeNumber(values.seed, 'seed')
+  const results =
+    one === null
+      ? await shared<Checked>({ file, command: 'npm run replay', first, seeds: count })
+      : [await checked(one)]
+  const bad = results.filter(({ found }) => found.length > 0)
+  for (const { seed, found } of bad) {
+    const shown = one === null ? found.slice(0, SHOWN_MAX) : found
+    console.log(`seed ${seed}: ${shown.join('\n  ')}\n  replay: npm run replay -- --seed ${seed}`)
+  }
+  const sum = (of: keyof Tally): number => results.reduce((all, { tally }) => all + tally[of], 0)
+  const seconds = ((performance.now() - begun) / 1_000).toFixed(1)
+  console.log(
+    `${results.length} seeds, ${sum('sessions')} sessions, ${bad.length} seeds with a difference, ${seconds} s`,
+  )
+  console.log(
+    `  refolded ${sum('events')} events to ${sum('bytes')} bytes of state, ${sum('snapshots')} snapshots compared`,
+  )
+  // A worker that was stopped or frozen writes finished results and nothing more: the log cannot tell that from other rules.
+  console.log(
+    `  redecided ${sum('owner')} events of owners; ${sum('cutShort')} attempts ended with something left to write`,
+  )
+  if (bad.length > 0 || sum('sessions') === 0 || results.length !== (one === null ? count : 1)) process.exitCode = 1
+}
+
+async function checked(seed: number): Promise<Checked> {
+  const tally: Tally = { sessions: 0, events: 0, owner: 0, snapshots: 0, bytes: 0, cutShort: 0 }
+  const found: string[] = []
+  const { violations } = await simulate(seed, async (store) => void found.push(...(await check(store, tally))))
+  if (violations.length > 0) found.push(`the simulator itself: ${violations[0]}`)
+  return { seed, found, tally }
+}
+
+async function check(store: Store, tally: Tally): Promise<readonly string[]> {
   const found: string[] = []
   for (const { session } of await store.list({ limit: SESSIONS_MAX })) {
     const events = await readLog(store, session)

@@ -21,6 +21,7 @@ import { type Disk, type Faults, type Running, type Shared, SimProcess, type Tal
 import { Chance, Scheduler } from './scheduler.ts'
 import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/riders/redact/redact.ts'
+import { storeWith } from './store-with.ts'
 // Loaded here, as the runtime loads them when they are first needed: a seed must not depend on the seeds that ran before it.
 import '../src/effects/model-failure.ts'
 import '../src/effects/review.ts'
@@ -201,14 +202,7 @@ class Simulation {
       if (given) this.#invariants.leases.set(session, { epoch: given.epoch, worker })
       return given
     }
-    return new Proxy(store, {
-      get: (target, name) => {
-        if (name === 'commit') return commit
-        if (name === 'claim') return claim
-        const member: unknown = Reflect.get(target, name)
-        return typeof member === 'function' ? (member.bind(target) as unknown) : member
-      },
-    })
+    return storeWith(store, { commit, claim })
   }
 
   async #create(session: string): Promise<void> {

@@ -1,4 +1,6 @@
 // The simulator itself: it passes, it is deterministic, and it is hard enough to mean something.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { applies, FAULTS } from '../sim/planted.ts'
 import { type Report, simulate } from '../sim/simulate.ts'
@@ -88,5 +90,24 @@ describe('the simulator', () => {
 
   it('B-SIM-7: in the seeds runs run out of money, are told of their limits, and are halted where they get nowhere', async () => {
     expect(await missing((r) => r.seen)).toEqual([])
+  })
+})
+
+describe('the commands of this repository', () => {
+  it.each([
+    ['sim/main.js', '--sedes', '3'],
+    ['sim/main.js', '--seeds', 'many'],
+    ['sim/replay.js', '--sessions', '-1'],
+    ['bench/main.js', '--olny', 'loop'],
+    ['bench/main.js', '--repetitions', '0'],
+    ['test/crash/main.js', '--rounds'],
+    ['test/fuzz/main.js', '--runs', '1.5'],
+    ['test/sandbox/main.js', '--seed', 'x'],
+    ['test/attacks/main.js', 'stray'],
+  ])('B-SIM-60: %s %s is refused in one line that says what it takes, with exit code 2', (file, ...args) => {
+    const script = join(import.meta.dirname, '..', '.build', file)
+    const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' })
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toMatch(/^[^\n]*(takes: --|must be a whole number)[^\n]*\n$/)
   })
 })

@@ -7,7 +7,6 @@ import type { Store } from '../ports/store.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import { readSnapshot } from '../engine/session-cache.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
-import { firstGap, type Gap } from '../engine/gap.ts'
 import { damaged } from '../view/history.ts'
 
 export type Refolded = {
@@ -19,6 +18,9 @@ export type Refolded = {
   readonly state: string
   readonly difference: Misfold | null
 }
+
+/** Where two states differ. */
+type Gap = { readonly path: string; readonly expected: Json; readonly found: Json }
 
 /** After event `seq` the state is not the same: by copy and in place, from nothing and from the snapshot, or not at all. */
 export type Misfold = Gap & { readonly seq: number; readonly type: 'unfoldable' | 'copy' | 'source' | 'snapshot' }
@@ -127,4 +129,20 @@ class Folds {
     const gap = firstGap(JSON.parse(expected) as Json, found)
     return { seq, type, ...(gap ?? { path: '', expected: null, found: null }) }
   }
+}
+
+/** The first place where two values differ; null if they are the same. What is not there is null. */
+function firstGap(expected: Json, found: Json, path = ''): Gap | null {
+  if (canonicalJson(expected) === canonicalJson(found)) return null
+  if (!isKeyed(expected) || !isKeyed(found) || Array.isArray(expected) !== Array.isArray(found))
+    return { path, expected, found }
+  for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
+    const gap = firstGap(expected[key] ?? null, found[key] ?? null, path === '' ? key : `${path}.${key}`)
+    if (gap) return gap
+  }
+  return { path, expected, found }
+}
+
+function isKeyed(value: Json): value is Readonly<Record<string, Json>> {
+  return value !== null && typeof value === 'object'
 }

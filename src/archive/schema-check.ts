@@ -11,8 +11,12 @@ export function invalid(sentence: string): Fault {
   return new Fault('invalid_input', `This is no session that can be imported: ${sentence}`)
 }
 
+const NO_EXPORT =
+  'it is not a file that Terret exported. Make one with `terret export SESSION --format json`, or with `exportSession`.'
+
 /** Throws the Fault that says what is wrong, and where. */
 export function checkPortable(value: unknown): void {
+  if (!isObject(value) || !Object.hasOwn(value, 'version')) throw invalid(NO_EXPORT)
   check({ $ref: '#/$defs/Portable' }, value, '')
 }
 

@@ -64,7 +64,7 @@ export class SessionCache {
     this.#keeps = keeps
   }
 
-  /** It has seen every event of the open run. */
+  /** It has seen every event of the open run that a language model drove. */
   get guard(): Guard {
     assert(this.#guard, 'a book without a guard is driven')
     return this.#guard
@@ -85,6 +85,7 @@ export class SessionCache {
       this.session = open(session)
       this.snapshotSeq = snapshot.seq
       this.#kept = null
+      // None was saved where no language model drove the session. If one does now, in the same run, it is watched from here on.
       if (guard) this.#guard?.restore(guard)
     } else {
       this.session = open(EMPTY)

@@ -30,7 +30,7 @@ export type Point = Frozen<{
   failed?: string
 }>
 
-export type Outcome = Pick<Result, 'ok' | 'status'> & { readonly content: string }
+export type Outcome = Pick<Result, 'ok' | 'status' | 'kind'> & { readonly content: string }
 type Result = Extract<Message, { role: 'tool' }>
 
 /** What a request tells a planner: where it was, what its calls came to, and what was said to it since. */

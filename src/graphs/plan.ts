@@ -3,7 +3,7 @@
 import type { Json, Mutable } from '../kernel/content.ts'
 import type { Message } from '../kernel/transcript.ts'
 import { canonicalJson } from '../tools/core/canonical.ts'
-import { INCOMPLETE } from '../riders/children/children.ts'
+import { UNFINISHED } from '../riders/children/children.ts'
 import { initialState, reduced, type State, type Write } from './channel.ts'
 import type { Graph } from './definition.ts'
 import { GraphError, errorText } from './error.ts'
@@ -142,7 +142,7 @@ function landed(machine: Machine, point: Point, { results }: Reading): Point {
 }
 
 /** Only what failed by itself is tried again, in a node or in its child: what was denied, stopped or lost is for people. */
-function itemOf({ graph }: Machine, node: string, item: Item, { ok, status, content }: Outcome): Item {
+function itemOf({ graph }: Machine, node: string, item: Item, { ok, status, kind, content }: Outcome): Item {
   const step = graph.nodes.get(node)
   const tries = item.tries + 1
   if (ok && step) {
@@ -153,7 +153,7 @@ function itemOf({ graph }: Machine, node: string, item: Item, { ok, status, cont
     }
   }
   const own = ownError(content)
-  const ended = step?.type === 'agent' && content.startsWith(INCOMPLETE)
+  const ended = step?.type === 'agent' && kind === UNFINISHED
   const again = own !== null || ended || status === 'timeout'
   return again && tries <= (step?.retries ?? 0) ? { tries } : { tries, error: own ?? content }
 }

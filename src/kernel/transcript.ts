@@ -15,6 +15,8 @@ export type Message = Frozen<
 /** `status` and `kind` say how, for one that is not ok. */
 type Told = { ok: boolean; status?: CallStatus; kind?: string | undefined; content: string | BlobRef }
 
+type Answer = Extract<Event, { type: 'user.custom_tool_result' }>
+
 const CUT = 'The answer above was stopped by the user and is not complete. Calls it may have asked for were not run.'
 export const CLEARED = '[Old tool result content cleared]'
 
@@ -27,7 +29,7 @@ export class Transcript {
   /** Facts of the log that no request has shown yet, by seq. */
   readonly #held = new Map<number, Message>()
   readonly #calls = new Map<CallKey, ShownCall>()
-  readonly #answers = new Map<number, string>()
+  readonly #answers = new Map<number, Answer>()
   /** A person asked for a stop since the last request was made. */
   #stopped = false
 
@@ -45,7 +47,7 @@ export class Transcript {
         this.#stopped ||= e.mode === 'stop'
         return
       case 'user.custom_tool_result':
-        this.#answers.set(e.seq, e.content)
+        this.#answers.set(e.seq, e)
         return
       case 'note.added':
         return void this.#held.set(e.seq, said(e.seq, noteText(e)))
@@ -94,12 +96,13 @@ export class Transcript {
     const call = this.#calls.get(e.call)
     if (!call) return
     this.#calls.delete(e.call)
-    const content = e.from === undefined ? e.content : (this.#answers.get(e.from) ?? e.content)
-    if (e.from !== undefined) this.#answers.delete(e.from)
+    const answer = e.from === undefined ? undefined : this.#answers.get(e.from)
+    if (answer) this.#answers.delete(answer.seq)
+    const { content } = answer ?? e
     const { id, tool } = call
     const shown = { role: 'tool', seq: e.seq, call: e.call, id, tool, ok: e.status === 'ok', content } as const
     this.hasBlobs ||= typeof content !== 'string'
-    this.#held.set(e.seq, shown.ok ? shown : { ...shown, status: e.status, kind: e.failure?.kind })
+    this.#held.set(e.seq, shown.ok ? shown : { ...shown, status: e.status, kind: e.failure?.kind ?? typeOf(answer) })
   }
 
   /** A view, never a rewrite: the log keeps everything. A result whose call was cut goes with it. */
@@ -111,6 +114,12 @@ export class Transcript {
     if (e.summary !== undefined) this.messages.push(said(e.seq, tagged('conversation-summary', '', e.summary)))
     for (const message of shown) this.messages.push(message)
   }
+}
+
+/** What an answer from outside says about its own failure. */
+function typeOf(answer: Answer | undefined): string | undefined {
+  const { error_type: type } = (answer?.metadata ?? {}) as { readonly error_type?: unknown }
+  return typeof type === 'string' ? type : undefined
 }
 
 function said(seq: number, text: string): Message {

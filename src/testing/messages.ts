@@ -2,9 +2,8 @@
 // https://platform.claude.com/docs/en/api/errors. Requests are checked in rules-messages.ts.
 import type { Json, Usage } from '../kernel/content.ts'
 import type { Answer, AnswerReasoning } from './answer.ts'
-import { parsed } from './json.ts'
 import type { Frame, Refusal, Voice } from './voice.ts'
-import type { JsonObject } from '../view/json.ts'
+import { type JsonObject, parsed } from '../view/json.ts'
 
 export const messages: Voice = {
   whole: (answer) => ({
@@ -81,7 +80,7 @@ function contentOf({ reasoning, text, calls }: Answer): Json[] {
   if (reasoning) content.push(thinkingBlock(reasoning))
   if (text !== '') content.push({ type: 'text', text })
   for (const { id, tool, args } of calls) {
-    content.push({ type: 'tool_use', id, name: tool, input: parsed(args)?.value ?? args })
+    content.push({ type: 'tool_use', id, name: tool, input: parsed(args) ?? args })
   }
   return content
 }

@@ -1,9 +1,9 @@
 // The published rules of Chat Completions, as data: OpenAI's own, and one of compatible hosts (arguments must parse), because a
 // conversation may go to any of them.
-import { fieldsOf, parsed } from './json.ts'
+import { fieldsOf } from './json.ts'
 import { badRoot, badName, emptyArray, first, type DialectRule, repeated, tooLong, unstrict } from './rule.ts'
 import type { Refusal } from './voice.ts'
-import { type JsonObject, listOf, stringOf } from '../view/json.ts'
+import { type JsonObject, listOf, parsed, stringOf } from '../view/json.ts'
 
 const API = 'https://platform.openai.com/docs/api-reference/chat/create'
 const STRICT = 'https://developers.openai.com/api/docs/guides/structured-outputs'
@@ -119,7 +119,7 @@ const calls: readonly DialectRule[] = [
     check: ({ body }) =>
       inCalls(body, (call, at) => {
         const given = stringOf(fieldsOf(call.function).arguments)
-        return parsed(given) === null ? { message: `Expecting value in '${at}.function.arguments'` } : null
+        return parsed(given) === undefined ? { message: `Expecting value in '${at}.function.arguments'` } : null
       }),
   },
   {

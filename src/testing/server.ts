@@ -10,7 +10,7 @@ import { systemClock } from '../stores/plan/clock.ts'
 import { answerOf, type Answer } from './answer.ts'
 import { chat } from './chat.ts'
 import { Ledger } from './issued.ts'
-import { fieldsOf, parsed } from './json.ts'
+import { fieldsOf } from './json.ts'
 import { messages } from './messages.ts'
 import { responses } from './responses.ts'
 import { broken } from './rules.ts'
@@ -27,7 +27,7 @@ import {
 } from './script.ts'
 import { type Head, pause, send } from './sending.ts'
 import { type Refusal, type Voice, type Frame, framed } from './voice.ts'
-import { isObject } from '../view/json.ts'
+import { isObject, parsed } from '../view/json.ts'
 
 export type ChaosOptions = Frozen<{
   script: ChaosScript
@@ -119,9 +119,8 @@ class Desk {
     if (dialect === undefined || incoming.method !== 'POST') {
       return this.#tell(out, VOICES.chat, { status: 404, message: `Unknown request URL: ${incoming.method} ${path}.` })
     }
-    const body = parsed(text)
     const headers = plain(incoming)
-    const request = { dialect, path, headers, body: body?.value ?? null, at: this.#clock.now() }
+    const request = { dialect, path, headers, body: parsed(text) ?? null, at: this.#clock.now() }
     const refused = this.#refused(request)
     this.requests.push(refused?.rule === undefined ? request : { ...request, refused: refused.rule })
     if (refused !== null) return this.#tell(out, VOICES[dialect], refused.refusal)

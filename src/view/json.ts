@@ -8,6 +8,15 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Undefined if it is not JSON. */
+export function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
 /** Empty for what is no string. */
 export function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : ''

@@ -15,3 +15,8 @@ export function clipped(text: string, chars: number): string {
 export function shortened(text: string, chars: number): string {
   return text.length <= chars ? text : `${text.slice(0, chars).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
+
+/** `1 call`, `2 calls`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}

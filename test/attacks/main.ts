@@ -1,11 +1,11 @@
 // The hostile model suite: `npm run attacks [-- --row N] [--case text]`. Each case is played with its defence, where the world
 // must stay whole, and without it, where it must be harmed: else the case would prove nothing. Exit 1 if either is not so.
-import { parseArgs } from 'node:util'
+import { argumentsOf } from '../../sim/arguments.ts'
 import { type Case, playAll, type Row, type Verdict } from './case.ts'
 import { ROWS } from './rows.ts'
 import { removeWalls } from './walls.ts'
 
-const { values } = parseArgs({ options: { row: { type: 'string' }, case: { type: 'string' } } })
+const { values } = argumentsOf('attacks', { options: { row: { type: 'string' }, case: { type: 'string' } } })
 const begun = performance.now()
 const totals = { cases: 0, held: 0, broken: 0, skipped: 0, unconfined: 0 }
 console.log(' row  cases   held  controls broken')

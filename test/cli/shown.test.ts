@@ -1,8 +1,10 @@
 // What reaches the terminal: nothing of a model, a tool or a file can move its cursor, and nothing long is cut in silence.
-import { describe, expect, it, vi } from 'vitest'
+import { stripVTControlCharacters } from 'node:util'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { widthOf } from '../../src/cli/present/text.ts'
 import { clean, exposedLine, oneLine, safeJson, shownLine } from '../../src/cli/present/clean.ts'
-import { spinner } from '../../src/cli/present/view.ts'
+import { Progress, progressOn } from '../../src/cli/present/progress.ts'
+import { Screen } from '../../src/cli/present/screen.ts'
 import type { StreamEvent } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
 
@@ -110,7 +112,7 @@ describe('the line of progress', () => {
     let line = ''
     const out = { columns, write: (text: string) => void (line = text) } as unknown as NodeJS.WriteStream
     vi.useFakeTimers()
-    const view = spinner(out)
+    const view = new Progress(new Screen(out, { colours: false }))
     let offset = 0
     for (const text of texts) {
       const place = { session: 's', seq: 4, part: 0, offset, kind: 'text', source: { session: 's', agent: 'a' } }
@@ -119,7 +121,7 @@ describe('the line of progress', () => {
     }
     vi.advanceTimersByTime(100)
     vi.useRealTimers()
-    const shown = line
+    const shown = stripVTControlCharacters(line).trimStart()
     view.close()
     return shown
   }
@@ -135,5 +137,26 @@ describe('the line of progress', () => {
       }
     }
     expect(drawn(80, ['An emoji in two pieces: 👩\u200d', '💻.'])).toBe('⠙ text: An emoji in two pieces: 👩💻.')
+  })
+
+  it('B-TALK-17: at a terminal that cannot move its cursor, run writes lines and redraws nothing', () => {
+    vi.stubEnv('TERM', 'dumb')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const written: string[] = []
+    const out = { isTTY: true, columns: 60, write: (text: string) => void written.push(text) }
+    const view = progressOn(out as unknown as NodeJS.WriteStream, {}, false)
+    const source = { session: 's', agent: 'a' }
+    view.see({
+      session: 's',
+      seq: 4,
+      source,
+      type: 'note.added',
+      kind: 'nudge',
+      text: 'Hurry.',
+    } as unknown as StreamEvent)
+    view.note('Stopping.')
+    view.close()
+    expect(view.live).toBe(false)
+    expect(written.join('')).toBe('  note: Hurry.\nStopping.\n')
   })
 })

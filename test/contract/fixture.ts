@@ -8,6 +8,7 @@ import type { Clock } from '../../src/ports/system.ts'
 export const START = 1_700_000_000_000
 export const TTL = 30_000
 
+/** A clock that is moved by hand, and says when the next of its timers will fire. */
 export class StillClock implements Clock {
   time = START
   readonly #timers = new Map<() => void, number>()
@@ -27,6 +28,15 @@ export class StillClock implements Clock {
     return this.#timers.size
   }
 
+  /** When each of its timers will fire. */
+  get timers(): readonly number[] {
+    return [...this.#timers.values()]
+  }
+
+  get next(): number | null {
+    return this.#timers.size > 0 ? Math.min(...this.#timers.values()) : null
+  }
+
   advance(ms: number): void {
     this.time += ms
     for (const [fire, at] of this.#timers) {
@@ -34,6 +44,12 @@ export class StillClock implements Clock {
       this.#timers.delete(fire)
       fire()
     }
+  }
+
+  /** The machine sleeps: time goes on, and no timer fires for it. */
+  suspend(ms: number): void {
+    this.time += ms
+    for (const [fire, at] of this.#timers) this.#timers.set(fire, at + ms)
   }
 }
 

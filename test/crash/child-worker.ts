@@ -2,40 +2,20 @@
 // waits for "go", so that a round does not pay for the start of a process. It never kills itself and knows of no kill.
 import { createInterface } from 'node:readline'
 import { Bug, Fault } from '../../src/kernel/failure.ts'
-import { resolveModel } from '../../src/models/resolve.ts'
 import type { Store, Write } from '../../src/ports/store.ts'
-import { LocalLive } from '../../src/live/live.ts'
-import { systemClock, systemRandom } from '../../src/engine/platform.ts'
-import { systemProcesses } from '../../src/engine/processes.ts'
+import { systemRandom } from '../../src/engine/platform.ts'
 import { Worker } from '../../src/engine/worker.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { Appender, digestOf, type ErrorLine, type MarkLine, placesIn, type Written } from './evidence.ts'
 import { agentOf } from './workload.ts'
-import { Redactor } from '../../src/riders/redact/redact.ts'
+import { servicesOf } from './stage.ts'
 
 const [folder = '', leaseMs = '250'] = process.argv.slice(2)
 const places = placesIn(folder)
 const errors = new Appender<ErrorLine>(places.errors)
 const agent = agentOf(new Appender(places.oracle), places.oracle)
 const store = marked(sqlite(places.database), new Appender(places.marks(process.pid)))
-const world = {
-  store,
-  live: new LocalLive(),
-  clock: systemClock,
-  random: systemRandom,
-  processes: systemProcesses,
-  code: 'crash',
-  agent: () => agent,
-  redactor: new Redactor({}),
-  watchdog: null,
-  model: resolveModel,
-  schemas: new Map(),
-  context: null,
-  hooks: null,
-  breaker: false as const,
-  observer: null,
-}
-const worker = new Worker(world, {
+const worker = new Worker(servicesOf(store, agent), {
   id: `worker-${process.pid}-${systemRandom.id()}`,
   leaseMs: Number(leaseMs),
   // The kills come from outside, not from a session: no session may be left alone for them.

@@ -7,19 +7,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event, InboxBody } from '../../src/kernel/event.ts'
-import { resolveModel } from '../../src/models/resolve.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { LocalLive } from '../../src/live/live.ts'
-import { systemClock, systemRandom } from '../../src/engine/platform.ts'
 import { Worker } from '../../src/engine/worker.ts'
 import { memory } from '../../src/stores/memory/memory.ts'
 import { checkEffects } from './effect-check.ts'
 import { Appender, digestOf, type JournalLine, type OracleLine, readLines } from './evidence.ts'
 import { callsOf, checkEnvelopes, checkRequests, checkRest, checkShown, refold } from './log-check.ts'
-import { CREATED, creation, message } from './stage.ts'
+import { CREATED, creation, message, servicesOf } from './stage.ts'
 import { type Evidence, verify } from './verify.ts'
 import { agentOf } from './workload.ts'
-import { Redactor } from '../../src/riders/redact/redact.ts'
 
 const program = fileURLToPath(new URL('../../.build/test/crash/main.js', import.meta.url))
 
@@ -46,26 +42,10 @@ describe('the comparison', () => {
     store = memory()
     const oracle = join(folder, 'oracle.jsonl')
     const agent = agentOf(new Appender<OracleLine>(oracle), oracle)
-    const world = {
-      store,
-      live: new LocalLive(),
-      clock: systemClock,
-      random: systemRandom,
-      code: '',
-      agent: () => agent,
-      redactor: new Redactor({}),
-      watchdog: null,
-      model: resolveModel,
-      schemas: new Map(),
-      context: null,
-      hooks: null,
-      breaker: false as const,
-      observer: null,
-    }
     const turn = { thinkMs: 0, flaky: false, calls: ['pay', 'put'].map((tool) => ({ tool, ms: 0, bytes: 9 })) }
     const sent = [message('c1', { turns: [turn] }), message('c2', { turns: [] })]
     await store.commit([creation('s', store.now())])
-    const worker = new Worker(world, { id: 'w' })
+    const worker = new Worker(servicesOf(store, agent), { id: 'w' })
     for (const body of sent) {
       await store.commit([{ session: 's', lane: 'inbox', events: [body] }])
       await worker.wake('s')

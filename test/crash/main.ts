@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { argumentsOf, wholeNumber } from '../../sim/arguments.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { type ErrorLine, type JournalLine, type MarkLine, type OracleLine, placesIn, readLines } from './evidence.ts'
 import { shoot, takeAim } from './killer.ts'
@@ -19,7 +19,7 @@ const LEASE_MS = 250
 const LAST_LEASE_MS = 2_000
 const SETTLE_MS = 60_000
 
-const { values } = parseArgs({ options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
+const { values } = argumentsOf('crash', { options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
 const rounds = wholeNumber(values.rounds ?? '100', 'rounds')
 const seed = wholeNumber(values.seed ?? String(Date.now() % 1_000_000), 'seed')
 const folder = mkdtempSync(join(tmpdir(), 'terret-crash-'))
@@ -109,10 +109,4 @@ function missed(): readonly string[] {
   if (rounds < 50) return []
   const classes = Object.entries(strikes.struck.kills)
   return classes.flatMap(([name, kills]) => (kills > 0 ? [] : [`no kill fell into the class "${name}"`]))
-}
-
-function wholeNumber(text: string, name: string): number {
-  const value = Number(text)
-  if (Number.isSafeInteger(value) && value >= 0) return value
-  throw new Error(`--${name} must be a whole number, not ${text}`)
 }

@@ -1,12 +1,39 @@
 // The writes of the crash test's own hands: how a session is created, how a plan is sent, and, for the tests of its checks,
 // how a log is written that no worker wrote.
+import { systemProcesses } from '../../src/engine/processes.ts'
+import { resolveModel } from '../../src/models/resolve.ts'
 import { cardOf } from '../../src/engine/card.ts'
 import type { InboxBody, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
-import type { OwnerWrite } from '../../src/ports/store.ts'
+import { systemClock, systemRandom } from '../../src/engine/platform.ts'
+import type { Agent, Services } from '../../src/engine/wiring.ts'
+import { LocalLive } from '../../src/live/live.ts'
+import { Redactor } from '../../src/riders/redact/redact.ts'
+import type { OwnerWrite, Store } from '../../src/ports/store.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
 import { AGENT, type Plan } from './workload.ts'
+
+/** A worker's services: no hooks, no breakers, and nobody who watches. */
+export function servicesOf(store: Store, agent: Agent): Services {
+  return {
+    store,
+    live: new LocalLive(),
+    clock: systemClock,
+    random: systemRandom,
+    processes: systemProcesses,
+    code: 'crash',
+    agent: () => agent,
+    redactor: new Redactor({}),
+    watchdog: null,
+    model: resolveModel,
+    schemas: new Map(),
+    context: null,
+    hooks: null,
+    breaker: false,
+    observer: null,
+  }
+}
 
 export const CREATED: OwnerBody = { type: 'session.created', agent: AGENT, planner: 'model' }
 

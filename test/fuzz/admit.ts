@@ -14,6 +14,7 @@ import {
   rootSchema,
   sameJson,
   spoiled,
+  JSON_BITS,
 } from './json.ts'
 import { invented } from './repair.ts'
 import { drawn, type Tape } from './tape.ts'
@@ -30,27 +31,7 @@ type Case = {
 }
 
 const ECHOES = ['arguments', 'args', 'input', 'parameters', 'properties', 'params']
-const PIECES = [
-  '{',
-  '}',
-  '[',
-  ']',
-  '"',
-  ',',
-  ':',
-  '\\',
-  'true',
-  'nul',
-  '-1',
-  '1e',
-  ' ',
-  '"path":',
-  '`',
-  '\u2028',
-  '"__proto__":{',
-  '\ud800',
-  '\n',
-]
+const PIECES = [...JSON_BITS, '"path":', '"__proto__":{', '\ud800', '\n']
 
 function call(tape: Tape): Case {
   const schema = rootSchema(tape)

@@ -258,3 +258,22 @@ function foreign(value: Json): boolean {
   if (Array.isArray(value)) return value.some(foreign)
   return isObject(value) && (Object.getPrototypeOf(value) !== Object.prototype || Object.values(value).some(foreign))
 }
+
+/** Pieces of JSON text, to be put together wrongly. */
+export const JSON_BITS = [
+  '{',
+  '}',
+  '[',
+  ']',
+  '"',
+  ',',
+  ':',
+  '\\',
+  'true',
+  'nul',
+  '-1',
+  '1e',
+  ' ',
+  '`',
+  '\u2028',
+] as const

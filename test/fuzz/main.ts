@@ -1,10 +1,10 @@
 // The fuzzer's command line: `npm run fuzz -- --runs N [--seed S] [--target T] [--path P] | --planted`. Exit 1 on any finding.
 // What is looked for is in the targets; this only runs them and prints the one command that replays a finding.
-import { parseArgs } from 'node:util'
+import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
 import { type Target, run } from './target.ts'
 import { targets } from './targets.ts'
 
-const { values } = parseArgs({
+const { values } = argumentsOf('fuzz', {
   options: {
     runs: { type: 'string', default: '2000' },
     seed: { type: 'string' },
@@ -16,8 +16,8 @@ const { values } = parseArgs({
 const runs = wholeNumber(values.runs, 'runs')
 const seed = wholeNumber(values.seed ?? String(Date.now() % 1_000_000_000), 'seed')
 const chosen = values.target === undefined ? targets : targets.filter(({ name }) => name === values.target)
-if (chosen.length === 0) throw new Error(`--target must be one of: ${targets.map(({ name }) => name).join(', ')}`)
-if (values.path !== undefined && chosen.length > 1) throw new Error('--path belongs to one --target')
+if (chosen.length === 0) refuse(`--target must be one of: ${targets.map(({ name }) => name).join(', ')}.`)
+if (values.path !== undefined && chosen.length > 1) refuse('--path belongs to one --target. Name it with --target.')
 
 console.log(`seed ${seed}, ${runs} cases for each target`)
 const good = values.planted ? await planted() : await clean()
@@ -56,10 +56,4 @@ async function planted(): Promise<boolean> {
   }
   console.log(`caught ${caught} of ${faults.length}`)
   return caught === faults.length
-}
-
-function wholeNumber(text: string, name: string): number {
-  const value = Number(text)
-  if (Number.isSafeInteger(value) && value >= 0) return value
-  throw new Error(`--${name} must be a whole number, not ${text}`)
 }

@@ -6,6 +6,7 @@ import { Fault, Harness, type Result, scripted, type Store } from '../../src/ind
 import type { Write } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { moment } from './moment.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const [file = '', journal = '', session = '', place = '', word = ''] = process.argv.slice(2)
 
@@ -101,13 +102,7 @@ function halting(inner: Store): Store {
     process.stdout.write('reply\n')
     return new Promise(() => {})
   }
-  return new Proxy(inner, {
-    get(target, name) {
-      if (name === 'commit') return commit
-      const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member
-    },
-  })
+  return storeWith(inner, { commit })
 }
 
 function asksForFetch(write: Write): boolean {

@@ -12,6 +12,7 @@ import { begin, write } from '../contract/fixture.ts'
 import { saidIn } from '../runtime/hooks-stage.ts'
 import { meddle } from '../stores/folder.ts'
 import { closing, learns, place, staged } from './stage.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const vpn = { kind: 'lesson', title: 'Deploys need the VPN', detail: 'Staging deploys fail without it.' } as const
 
@@ -151,17 +152,9 @@ describe('learnings', () => {
     const { store, memory, file, reports } = place()
     await teach(store, 's1', [vpn])
     await teach(store, 's2', [{ ...vpn, title: 'Another' }])
-    const broken = new Proxy(store, {
-      get: (target, name) => {
-        const read: Store['read'] = async (session, after, limit) =>
-          session === 's1'
-            ? { events: [], damaged: { seq: 1, reason: 'a bad sum' } }
-            : target.read(session, after, limit)
-        if (name === 'read') return read
-        const member: unknown = Reflect.get(target, name)
-        return typeof member === 'function' ? (member.bind(target) as unknown) : member
-      },
-    })
+    const read: Store['read'] = async (session, after, limit) =>
+      session === 's1' ? { events: [], damaged: { seq: 1, reason: 'a bad sum' } } : store.read(session, after, limit)
+    const broken = storeWith(store, { read })
     await memory.close()
     const other = closing(
       openMemory({ file: `${file}.other`, store: broken, report: (line) => void reports.push(line) }),
@@ -246,13 +239,11 @@ describe('learnings', () => {
     const own = Array.from({ length: 150 }, (_, i) => `s${i}`)
     for (const session of [...own, 'theirs']) await teach(store, session, [{ ...vpn, title: session }])
     let asked = 0
-    const counting = new Proxy(store, {
-      get: (target, name) => {
-        if (name === 'list') asked += 1
-        const member: unknown = Reflect.get(target, name)
-        return typeof member === 'function' ? (member.bind(target) as unknown) : member
-      },
-    })
+    const list: Store['list'] = (query) => {
+      asked += 1
+      return store.list(query)
+    }
+    const counting = storeWith(store, { list })
     const titles = async (sessions: readonly string[]): Promise<readonly string[]> => {
       asked = 0
       const some = closing(openMemory({ file, store: counting, sessions: () => sessions }))

@@ -21,7 +21,7 @@ import {
 import type { Json } from '../../src/kernel/content.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { STORAGES, storeOf } from '../models/hosted-stage.ts'
-import { changed } from './wake-stage.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -219,13 +219,13 @@ describe.each(STORAGES)('what was handed out on %s', (storage) => {
     const store = storeOf(storage)
     const tools = [noting(ran)('pay', { approval: 'ask' })]
     const parked = await make([{ calls: [call('pay', 1)] }], tools, { store }).run('Go.')
-    const forging = changed(store, (inner) => ({
+    const forging = storeWith(store, {
       read: async (...at) => {
-        const page = await inner.read(...at)
+        const page = await store.read(...at)
         for (const event of page.events) if (event.type === 'agent.message') evil(event.calls)
         return page
       },
-    }))
+    })
     const session = make(['I see.'], tools, { store: forging }).session(parked.sessionId)
     await allow(session, callIds(parked)[0])
     const refused = { status: 'error', content: expect.stringContaining('approved') as string }

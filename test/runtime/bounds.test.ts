@@ -14,6 +14,7 @@ import {
   sqlite,
   type Store,
 } from '../../src/index.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -104,17 +105,12 @@ describe('a harness that drives nothing', () => {
     const session = await harness.open({ id: 's' })
     for (let i = 0; i < 500; i++) await session.send(`message ${i}`)
     let read = 0
-    const counting = new Proxy(store, {
-      get: (target, name) => {
-        const member = Reflect.get(target, name) as unknown
-        if (name !== 'read') return typeof member === 'function' ? (member.bind(target) as unknown) : member
-        return async (...args: Parameters<Store['read']>) => {
-          const page = await target.read(...args)
-          read += page.events.length
-          return page
-        }
-      },
-    })
+    const counted: Store['read'] = async (...args) => {
+      const page = await store.read(...args)
+      read += page.events.length
+      return page
+    }
+    const counting = storeWith(store, { read: counted })
     const watching = make({ store: counting, drives: false })
     expect(await watching.wake('s')).toEqual({ type: 'contended' })
     expect(read).toBe(501)

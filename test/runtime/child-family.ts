@@ -6,6 +6,7 @@ import { defineTool, Fault, Harness, type Result, type Store } from '../../src/i
 import type { Write } from '../../src/ports/store.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
 import { ask, type Line, play, resultsIn, use } from './children-play.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const [file = '', journal = '', session = '', place = ''] = process.argv.slice(2)
 
@@ -64,13 +65,7 @@ function halting(inner: Store): Store {
     process.stdout.write(`${place}\n`)
     return new Promise(() => {})
   }
-  return new Proxy(inner, {
-    get(target, name) {
-      if (name === 'commit') return commit
-      const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member
-    },
-  })
+  return storeWith(inner, { commit })
 }
 
 function isThere(write: Write): boolean {

@@ -4,6 +4,7 @@ import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { z } from 'zod'
 import { defineTool, Fault, Harness, type Hook, scripted, sqlite, type Store } from '../../src/index.ts'
 import type { OwnerWrite } from '../../src/ports/store.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const [file = '', session = '', lines = '', place = '', effect = 'once', verdict = 'allow'] = process.argv.slice(2)
 
@@ -36,13 +37,7 @@ function killable(inner: Store): Store {
     if (last) await stopAt(place)
     return receipts
   }
-  return new Proxy(inner, {
-    get(target, name) {
-      if (name === 'commit') return commit
-      const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member
-    },
-  })
+  return storeWith(inner, { commit })
 }
 
 const hooks: readonly Hook[] = [

@@ -3,15 +3,16 @@
 import { describe, expect, it } from 'vitest'
 import { memory, scripted, type Store } from '../../src/index.ts'
 import { calls, make, tool, typesIn, waiting } from './scene.ts'
-import { asleep, HandClock, quiet } from './wake-stage.ts'
+import { asleep, quiet } from './wake-stage.ts'
 import { until } from '../until.ts'
+import { StillClock } from '../contract/fixture.ts'
 
 const YEARS_MS = 10 * 365 * 24 * 3_600_000
 const HOUR_MS = 3_600_000
 
 /** Time passes by `steady`; the machine's clock is ahead of it by `aheadMs`. */
 function scene(options: Partial<Parameters<typeof make>[1]> = {}, model = scripted(() => 'done')) {
-  const steady = new HandClock()
+  const steady = new StillClock()
   const wall = { aheadMs: 0, now: () => steady.now() + wall.aheadMs, timer: steady.timer.bind(steady) }
   const store = memory({ clock: wall })
   const random = { id: () => crypto.randomUUID(), fraction: () => 0 }

@@ -1,10 +1,11 @@
 // Many runs at once under one day budget: the real cost may be three times the hold, and still no call starts that does not
 // fit. Real HTTP to the chaos server.
 import { describe, expect, it } from 'vitest'
-import type { Charge, Store, Write } from '../../src/ports/store.ts'
+import type { Charge, Store } from '../../src/ports/store.ts'
 import { chaosOf, eventsOf, harnessOf, hosted, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import { observed } from './stage.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const RUNS = 200
 const LIMIT = 1_000_000
@@ -42,18 +43,12 @@ describe.each(STORAGES)('many runs at once on %s', (storage) => {
     const charges: Charge[] = []
     const inner = storeOf(storage)
     const { store } = observed(inner)
-    const commit = store.commit.bind(store)
-    const noting = new Proxy(store, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name)
-        if (name !== 'commit') return member
-        return async (writes: readonly Write[]) => {
-          const receipts = await commit(writes)
-          for (const write of writes) if (write.lane === 'owner') charges.push(...(write.charges ?? []))
-          return receipts
-        }
-      },
-    })
+    const commit: Store['commit'] = async (writes) => {
+      const receipts = await store.commit(writes)
+      for (const write of writes) if (write.lane === 'owner') charges.push(...(write.charges ?? []))
+      return receipts
+    }
+    const noting = storeWith(store, { commit })
     const chaos = await chaosOf(() => ({ text: 'Dear.', usage: TRIPLE, chaos: { wrongUsage: 'triple' } }))
     const harness = harnessOf({ model: hosted(chaos, 'messages', HOSTED), store: noting, budget: { dayUsd: 1 } })
     const results = await Promise.all(Array.from({ length: RUNS }, (_, n) => harness.run(`Run ${n}.`)))

@@ -13,7 +13,8 @@ import { memory, scripted, type Store } from '../../src/index.ts'
 import { create, StillClock, TTL } from '../contract/fixture.ts'
 import { makeFolder, open } from '../stores/folder.ts'
 import { make } from './scene.ts'
-import { asleep, changed, quiet, say } from './wake-stage.ts'
+import { asleep, quiet, say } from './wake-stage.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../.build/test/runtime/child-wake.js', import.meta.url))
 /** What is promised, and what a busy machine takes beside it. A lease lasts ten times as long. */
@@ -196,7 +197,7 @@ describe('a look for dead processes', () => {
       looks += 1
       return inner.holders(host)
     }
-    store = changed(inner, () => ({ shared: true, holders }))
+    store = storeWith(inner, { shared: true, holders })
   })
 
   it('B-WAKE-36: is one read, at most once a second, and wanted again only while another process of the host holds a session', async () => {

@@ -13,6 +13,7 @@ import { redecide } from '../../src/archive/replay-decide.ts'
 import { readLog, refold } from '../../src/archive/replay.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
 import { ASKS, type Copy, desk as makeDesk, type Desk, forged, payTool } from './portable-stage.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 const open: Harness[] = []
 afterEach(async () => {
@@ -213,6 +214,12 @@ describe('a session in a file', () => {
     for (const nothing of [null, undefined, 3, 'text', [], {}, circle, 10n, () => value]) await refusalOf(nothing)
   })
 
+  it('B-PORT-30: what is not an export at all is refused with a sentence that says how to make one', async () => {
+    const { version: _version, ...other } = await paused()
+    for (const value of [null, 3, [], {}, { name: 'package' }, other])
+      expect(await refusalOf(value)).toContain('terret export SESSION --format json')
+  })
+
   it('B-PORT-12: an id that is taken is refused, and the session that has it stays as it is', async () => {
     const value = await paused()
     const { harness, store } = desk(['Mine.'])
@@ -360,10 +367,7 @@ describe('a session in a file', () => {
     await importSession(there, value)
     for (const hash of Object.keys(value.blobs))
       expect(bytes(await there.blob(hash))).toBe(bytes(await store.blob(hash)))
-    const gone = new Proxy(store, {
-      get: (target, name) =>
-        name === 'blob' ? async () => null : (Reflect.get(target, name) as () => unknown).bind(target),
-    })
+    const gone = storeWith(store, { blob: async () => null })
     await expect(exportSession(gone, 's')).rejects.toMatchObject({ code: 'store_damaged' })
     await expect(exportSession(store, 'nobody')).rejects.toMatchObject({ code: 'session_missing' })
   })

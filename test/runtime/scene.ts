@@ -15,7 +15,10 @@ import {
   type Store,
   type Tool,
 } from '../../src/index.ts'
+import { storeWith } from '../../sim/store-with.ts'
+import { moment, type Moment } from '../graphs/moment.ts'
 
+export { moment, type Moment }
 export { STORAGES, storeOf } from '../models/hosted-stage.ts'
 
 export function make(script: Script | Model, options: Partial<HarnessOptions> = {}): Harness {
@@ -23,17 +26,6 @@ export function make(script: Script | Model, options: Partial<HarnessOptions> = 
   const harness = new Harness({ worker: { graceMs: 50 }, ...options, model })
   onTestFinished(() => harness.close())
   return harness
-}
-
-/** Something that happens once, and can be waited for. */
-export type Moment = { readonly here: Promise<void>; readonly come: () => void }
-
-export function moment(): Moment {
-  let come = (): void => {}
-  const here = new Promise<void>((resolve) => {
-    come = resolve
-  })
-  return { here, come }
 }
 
 type Extra = Partial<Parameters<typeof defineTool<{ n: number }>>[0]>
@@ -95,12 +87,6 @@ export function counted(inner: Store): { readonly store: Store; readonly listeni
       unwatch()
     }
   }
-  const store = new Proxy(inner, {
-    get(target, name) {
-      if (name === 'watch') return watch
-      const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member
-    },
-  })
+  const store = storeWith(inner, { watch })
   return { store, listening: () => listening }
 }

@@ -3,6 +3,7 @@ import type { Limits } from '../../src/kernel/content.ts'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.ts'
 import type { Store, Write } from '../../src/ports/store.ts'
 import { Harness, memory, type Script, scripted, type SessionHandle, type Tool } from '../../src/index.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 export type Commit = readonly string[]
 
@@ -22,13 +23,7 @@ export function observed(
     if (owner.length > 0) commits.push(owner)
     return receipts
   }
-  const store = new Proxy(inner, {
-    get(target, name) {
-      if (name === 'commit') return commit
-      const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member
-    },
-  })
+  const store = storeWith(inner, { commit })
   return { store, commits }
 }
 

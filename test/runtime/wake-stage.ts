@@ -1,13 +1,13 @@
-// What the tests of waking share: sessions with wakes in their log, stores that fail for one session, and a clock that is moved
-// by hand. Nothing is asserted here.
+// What the tests of waking share: sessions with wakes in their log, and stores that fail for one session. Nothing is
+// asserted here.
 import type { OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
-import { Bug, type Clock, type Store } from '../../src/index.ts'
+import { Bug, type Store } from '../../src/index.ts'
 import { AGENT } from '../../src/sessions/agent.ts'
 import { cardOf } from '../../src/engine/card.ts'
-import { START } from '../contract/fixture.ts'
+import { storeWith } from '../../sim/store-with.ts'
 
 type Wake = { readonly due: number; readonly key?: string }
 
@@ -33,68 +33,17 @@ export async function say(store: Store, session: string, text: string): Promise<
   await store.commit([{ session, lane: 'inbox', events }])
 }
 
-/** The same store, with some of its members replaced. */
-export function changed(inner: Store, members: (inner: Store) => Partial<Store>): Store {
-  const own = members(inner)
-  return new Proxy(inner, {
-    get(target, name) {
-      const member: unknown = Reflect.get(name in own ? own : target, name)
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member
-    },
-  })
-}
-
 /** A store in which every attempt on these sessions fails early. Counts the attempts. */
 export function poisoned(inner: Store, sessions: Set<string>): { readonly store: Store; readonly tries: string[] } {
   const tries: string[] = []
-  const store = changed(inner, () => ({
+  const store = storeWith(inner, {
     read: (session, after, limit) => {
       if (!sessions.has(session)) return inner.read(session, after, limit)
       tries.push(session)
       return Promise.reject(new Bug('the sky is blue'))
     },
-  }))
+  })
   return { store, tries }
-}
-
-/** A clock that is moved by hand, and says when the next of its timers will fire. */
-export class HandClock implements Clock {
-  time = START
-  readonly #timers = new Map<() => void, number>()
-
-  now(): number {
-    return this.time
-  }
-
-  timer(ms: number, fire: () => void): () => void {
-    const own = (): void => fire()
-    this.#timers.set(own, this.time + ms)
-    return () => void this.#timers.delete(own)
-  }
-
-  /** When each of its timers will fire. */
-  get timers(): readonly number[] {
-    return [...this.#timers.values()]
-  }
-
-  get next(): number | null {
-    return this.#timers.size > 0 ? Math.min(...this.#timers.values()) : null
-  }
-
-  advance(ms: number): void {
-    this.time += ms
-    for (const [fire, at] of this.#timers) {
-      if (at > this.time) continue
-      this.#timers.delete(fire)
-      fire()
-    }
-  }
-
-  /** The machine sleeps: time goes on, and no timer fires for it. */
-  suspend(ms: number): void {
-    this.time += ms
-    for (const [fire, at] of this.#timers) this.#timers.set(fire, at + ms)
-  }
 }
 
 /** Waits until everything has happened that can happen without the clock. */

@@ -3,14 +3,16 @@ import { describe, expect, it } from 'vitest'
 import { Fault, type Harness, memory, scripted, type Store } from '../../src/index.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
 import { make, STORAGES, storeOf, tool, typesIn, calls } from './scene.ts'
-import { asleep, changed, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+import { asleep, poisoned, quiet, say } from './wake-stage.ts'
 import { until } from '../until.ts'
+import { storeWith } from '../../sim/store-with.ts'
+import { StillClock } from '../contract/fixture.ts'
 
 const DONE = scripted(() => 'done')
 
 /** One session with a message in a store where reading it fails, and a worker that is told when to look. */
 async function scene(storage: 'memory' | 'sqlite', worker: { attemptsMax?: number } = {}) {
-  const clock = new HandClock()
+  const clock = new StillClock()
   const sick = new Set(['bad'])
   const { store, tries } = poisoned(storeOf(storage, clock), sick)
   await asleep(store, 'bad', [])
@@ -95,16 +97,16 @@ describe.each(STORAGES)('a session whose attempts throw, on %s', (storage) => {
 
 describe('trouble', () => {
   it('B-WAKE-24: after something was written is a streak of its own, and still no reason to try again at once', async () => {
-    const clock = new HandClock()
+    const clock = new StillClock()
     const inner = memory({ clock })
     let asked = 0
     // What the model says can never be written.
-    const store = changed(inner, () => ({
+    const store = storeWith(inner, {
       commit: (writes) => {
         const says = writes.some((write) => write.events.some(({ type }) => type === 'agent.message'))
         return says ? Promise.reject(new TypeError('no such page')) : inner.commit(writes)
       },
-    }))
+    })
     const model = scripted(() => {
       asked += 1
       return 'done'
@@ -124,15 +126,15 @@ describe('trouble', () => {
   it.each(['disk_full', 'store_busy', 'io_error'] as const)(
     'B-WAKE-25: of the store (%s) is no trouble of a session: none is quarantined for it, and nothing is tried in a hot loop',
     async (code) => {
-      const clock = new HandClock()
+      const clock = new StillClock()
       const inner = memory({ clock })
       let [broken, claims] = [true, 0]
-      const store = changed(inner, () => ({
+      const store = storeWith(inner, {
         claim: (session, worker, ttlMs) => {
           claims += 1
           return broken ? Promise.reject(new Fault(code, 'Not now.')) : inner.claim(session, worker, ttlMs)
         },
-      }))
+      })
       await asleep(store, 's', [])
       await say(store, 's', 'hello')
       const harness = make(DONE, { store, clock, worker: { attemptsMax: 1 } })
@@ -156,7 +158,7 @@ describe('trouble', () => {
   )
 
   it('B-WAKE-28: of earlier attempts makes a session a suspect: it is driven while no other suspect is, and others beside it', async () => {
-    const clock = new HandClock()
+    const clock = new StillClock()
     const store = memory({ clock })
     const suspects = ['s0', 's1', 's2', 's3']
     for (const id of [...suspects, 'h0', 'h1', 'h2']) {
@@ -185,10 +187,10 @@ describe('trouble', () => {
   })
 
   it('B-WAKE-26: on a card holds no secret', async () => {
-    const clock = new HandClock()
+    const clock = new StillClock()
     const inner = memory({ clock })
     const read: Store['read'] = () => Promise.reject(new Error('cannot open with hunter2-hunter2'))
-    const store = changed(inner, () => ({ read }))
+    const store = storeWith(inner, { read })
     await asleep(store, 's', [])
     await say(store, 's', 'hello')
     await make(DONE, { store, clock, secrets: { PASSWORD: 'hunter2-hunter2' } }).work({ idleMs: 0 })
@@ -198,7 +200,7 @@ describe('trouble', () => {
 
   it('B-WAKE-27: of a damaged log is seen by every worker, and the others of its file go on', async () => {
     const file = makeFile()
-    const clock = new HandClock()
+    const clock = new StillClock()
     const writer = open(file, { clock })
     for (const id of ['bad', 'good']) {
       await asleep(writer, id, [])
@@ -230,16 +232,16 @@ describe('a heartbeat', () => {
   it.each(['throws', 'hangs'] as const)(
     'B-WAKE-30: that %s ends what runs when the lease ends, and nothing of it is written (S4-17, AC-111, F25)',
     async (how) => {
-      const clock = new HandClock()
+      const clock = new StillClock()
       const inner = memory({ clock })
       let commits = 0
-      const store = changed(inner, () => ({
+      const store = storeWith(inner, {
         extend: () => (how === 'throws' ? Promise.reject(new Fault('store_busy', 'Not now.')) : new Promise(() => {})),
         commit: (writes) => {
           commits += 1
           return inner.commit(writes)
         },
-      }))
+      })
       const seen: AbortSignal[] = []
       const hold = tool('hold', {
         effect: 'once',
@@ -278,7 +280,7 @@ it('B-WAKE-32: is driven for a caller that asks while a look gives it back becau
     asked.push(harness.wake('s'))
     return store.release(...args)
   }
-  const harness: Harness = make(DONE, { store: changed(store, () => ({ release })) })
+  const harness: Harness = make(DONE, { store: storeWith(store, { release }) })
   await new Promise((resolve) => void setTimeout(resolve, 5))
   await harness.look('s', false)
   expect(asked).toHaveLength(1)

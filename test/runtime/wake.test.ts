@@ -2,8 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { Fault, memory, scripted } from '../../src/index.ts'
 import { calls, make, STORAGES, storeOf, typesIn, waiting } from './scene.ts'
-import { asleep, changed, HandClock, poisoned, quiet, say } from './wake-stage.ts'
+import { asleep, poisoned, quiet, say } from './wake-stage.ts'
 import { until } from '../until.ts'
+import { storeWith } from '../../sim/store-with.ts'
+import { StillClock } from '../contract/fixture.ts'
 
 describe.each(STORAGES)('what is due, on %s', (storage) => {
   it('B-WAKE-1: a look with nothing pending leaves no trace: no event, no due time, no later look (S4-17, AC-110)', async () => {
@@ -83,7 +85,7 @@ describe.each(STORAGES)('what is due, on %s', (storage) => {
 
 describe('a worker', () => {
   const scene = () => {
-    const clock = new HandClock()
+    const clock = new StillClock()
     const store = memory({ clock })
     const harness = make(
       scripted(() => 'done'),
@@ -122,7 +124,7 @@ describe('a worker', () => {
   })
 
   it('B-WAKE-13: takes up what it left sleeping when its time has come, with one timer for all, and without work', async () => {
-    const clock = new HandClock()
+    const clock = new StillClock()
     const store = memory({ clock })
     const asked = new Map<string, number>()
     const model = scripted(({ session }) => {
@@ -239,12 +241,12 @@ describe('a worker', () => {
   })
 
   it('B-WAKE-12: waits and goes on when the store cannot say what is due', async () => {
-    const clock = new HandClock()
+    const clock = new StillClock()
     const inner = memory({ clock })
     let asked = 0
-    const store = changed(inner, () => ({
+    const store = storeWith(inner, {
       due: (limit) => (asked++ < 2 ? Promise.reject(new Fault('io_error', 'The disk is gone.')) : inner.due(limit)),
-    }))
+    })
     const errors: string[] = []
     const worker = { onError: (session: string, error: unknown) => void errors.push(`${session}${String(error)}`) }
     const harness = make(['done'], { store, clock, worker })

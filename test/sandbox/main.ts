@@ -5,16 +5,16 @@ import { fork } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { argumentsOf, refuse, wholeNumber } from '../../sim/arguments.ts'
 import { systemClock } from '../../src/engine/platform.ts'
 import { ToolFailure } from '../../src/tools/core/output.ts'
 import { findSandbox } from '../../src/tools/shell/sandbox.ts'
 import { Chance } from '../crash/random.ts'
 import { type Order, run } from './child-run.ts'
 
-const { values } = parseArgs({ options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
-const rounds = Number(values.rounds ?? '100')
-const seed = Number(values.seed ?? String(Date.now() % 1_000_000))
+const { values } = argumentsOf('sandbox', { options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
+const rounds = wholeNumber(values.rounds ?? '100', 'rounds', 1)
+const seed = wholeNumber(values.seed ?? String(Date.now() % 1_000_000), 'seed')
 const chance = new Chance(seed)
 /** How long after the kill of a harness the kernel may take to bury what hung on it. */
 const BURIAL_MS = 2_000
@@ -34,10 +34,7 @@ let survivors = 0
 let slowestMs = 0
 const troubles: string[] = []
 
-if (findSandbox('/var/tmp').type === 'none' || !Number.isInteger(rounds) || rounds < 1) {
-  console.error('usage: npm run sandbox -- --rounds N [--seed N]; bubblewrap must be installed')
-  process.exit(2)
-}
+if (findSandbox('/var/tmp').type === 'none') refuse('There is no sandbox here. Install bubblewrap.')
 const workspace = mkdtempSync('/var/tmp/terret-sandbox-')
 const begun = performance.now()
 try {

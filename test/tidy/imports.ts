@@ -83,7 +83,7 @@ const toolRooms: Readonly<Record<string, readonly string[]>> = {
   web: ['core'],
   skills: ['core', 'files', 'shell'],
   people: ['core'],
-  agents: ['core', 'files'],
+  agents: ['core', 'files', 'repair'],
 }
 /** The tools of a room that has several. They do not import each other; the file that makes them together does. */
 const tools = new Set(['read', 'write', 'edit', 'list', 'glob', 'search'].map((name) => `src/tools/files/${name}.ts`))

@@ -2,21 +2,19 @@
 // messages. It decides nothing.
 import type { Part, Result, StreamEvent } from '../../index.ts'
 import type { Calls } from './call.ts'
-import type { Terminal } from './terminal-input.ts'
-import type { Moving } from './screen.ts'
-import { clippedToWidth, fitted, spoken, wrapped } from '../present/text.ts'
+import type { Moving, Surface } from '../present/screen.ts'
+import { type Form, type Logged, type Of, Presenter } from '../present/presenter.ts'
+import { clippedToWidth, spoken, wrapped } from '../present/text.ts'
 import { clean, oneLine } from '../present/clean.ts'
 import { budgetText, UNWHOLE } from '../present/ending.ts'
-import { decisionText, CUT, isStopped } from '../present/outcome.ts'
-import { outageText } from '../present/outage.ts'
+import { CUT, isStopped } from '../present/outcome.ts'
 import { textOf } from '../../view/text.ts'
-
-type Of<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>
 
 /** Only the beginning of a longer message is shown. */
 const ECHO_LINES_MAX = 8
 
-export class ChatView {
+export class ChatView implements Form {
+  readonly wording = { unanswered: 'The model did not answer', failureCharsMax: 400, noteCharsMax: 400, margin: '' }
   readonly calls: Calls
   /** The last event of the session itself. */
   seq = 0
@@ -24,35 +22,31 @@ export class ChatView {
   readonly queued = new Map<number, string>()
   /** The seq at which the shown run started. */
   run = 0
-  readonly #terminal: Terminal
+  readonly #out: Surface
+  readonly #presenter: Presenter
   /** Whether a message is on the screen already. */
   readonly #isEchoed: (id: string) => boolean
-  /** Calls decided in this chat; their decision is not printed again. */
-  readonly decided = new Set<string>()
   /** The text of the open reply so far. */
   #said = ''
   /** How many characters of each part have arrived. */
   readonly #heard = new Map<number, number>()
   #thought = ''
   #folded = false
-  #tokens = 0
-  #cost = 0
-  /** The last model failure shown, so that it is not shown twice. */
-  #failure = ''
   readonly #warned = new Set<string>()
   #doing = 'beginning'
   #isStopping = false
 
-  constructor(terminal: Terminal, calls: Calls, isEchoed: (id: string) => boolean) {
+  constructor(out: Surface, calls: Calls, isEchoed: (id: string) => boolean) {
     this.calls = calls
-    this.#terminal = terminal
+    this.#out = out
+    this.#presenter = new Presenter(out, this)
     this.#isEchoed = isEchoed
   }
 
   begin(): void {
     this.#isStopping = false
     this.#doing = 'beginning'
-    this.#terminal.show((mark) => this.#moving(mark))
+    this.#presenter.begin()
   }
 
   stopping(): void {
@@ -61,34 +55,36 @@ export class ChatView {
   }
 
   rest(): void {
-    this.#terminal.hush()
+    this.#out.hush()
     this.#fold()
     this.#flush()
     this.#said = ''
-    this.#terminal.show(null)
+    this.#presenter.rest()
   }
 
   /** Input of the user. Commands are dimmed. */
   echo(text: string): void {
-    const { paint, columns } = this.#terminal
+    const { paint, columns } = this.#out
     const lines = clean(text.trimEnd()).split('\n')
     const long = lines.length > ECHO_LINES_MAX
     const some = long ? [...lines.slice(0, ECHO_LINES_MAX - 3), `[… ${lines.length} lines in all]`] : lines
     const rows = some.flatMap((line) => wrapped(line, columns - 2))
     const colour = text.startsWith('/') ? paint.dim : paint.bold
-    this.#terminal.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
+    this.#out.say('you', rows.map((row, at) => colour(`${at === 0 ? '› ' : '┆ '}${row}`)).join('\n'))
   }
 
   note(text: string): void {
-    const { paint, columns } = this.#terminal
-    this.#terminal.say('note', paint.dim(fitted(text, columns)))
+    this.#presenter.note(text)
+  }
+
+  /** Its decision is not printed again. */
+  decided(call: string): void {
+    this.#presenter.decided.add(call)
   }
 
   see(event: StreamEvent): void {
-    if (event.source.parent) return this.#seeChild(event)
-    if (event.type === 'delta') return this.#hear(event)
-    this.seq = event.seq
-    this.#seeOwn(event)
+    if (event.source.parent) this.#seeChild(event)
+    else this.#presenter.see(event)
   }
 
   /** Only the calls of children are shown. */
@@ -99,7 +95,7 @@ export class ChatView {
   }
 
   /** After a gap nothing more is streamed of a part until it is complete. */
-  #hear({ kind, text, part, offset }: Of<'delta'>): void {
+  heard({ kind, text, part, offset }: Of<'delta'>): void {
     if (offset !== (this.#heard.get(part) ?? 0)) return
     this.#heard.set(part, offset + text.length)
     if (kind === 'reasoning') {
@@ -109,63 +105,47 @@ export class ChatView {
       this.#fold()
       this.#said += text
       this.#doing = 'answering'
-      this.#terminal.speak(text)
+      this.#out.speak(text)
     } else this.#doing = 'preparing a call'
   }
 
-  #seeOwn(event: Exclude<StreamEvent, { type: 'delta' }>): void {
+  logged(event: Logged): void {
+    this.seq = event.seq
+    if (event.type !== 'model.failed' || isStopped(event)) return
+    this.#out.hush()
+    this.#said = ''
+  }
+
+  requested({ shows }: Of<'model.started'>): void {
+    this.#said = ''
+    this.#heard.clear()
+    this.#thought = ''
+    this.#folded = false
+    this.#doing = 'thinking'
+    for (const seq of shows) this.#taken(seq)
+  }
+
+  other(event: Logged): void {
     switch (event.type) {
       case 'user.message':
         if (!this.#isEchoed(event.id)) this.queued.set(event.seq, messageText(event))
         return
       case 'run.started':
         this.run = event.seq
-        this.#tokens = 0
-        this.#cost = 0
+        this.#presenter.tokens = 0
+        this.#presenter.cost = 0
         return this.#missing(event.warnings ?? [])
-      case 'model.started':
-        this.#said = ''
-        this.#heard.clear()
-        this.#thought = ''
-        this.#folded = false
-        this.#doing = 'thinking'
-        for (const seq of event.shows) this.#taken(seq)
-        return
-      case 'agent.message':
-        return this.#reply(event)
       case 'agent.tool_use':
       case 'agent.custom_tool_use':
         this.#doing = 'working'
         return this.calls.take(event)
       case 'agent.tool_result':
-        this.calls.take(event, this.decided.has(event.call))
+        this.calls.take(event, this.#presenter.decided.has(event.call))
         return this.#flush()
-      default:
-        return this.#seeRest(event)
-    }
-  }
-
-  #seeRest(event: Exclude<StreamEvent, { type: 'delta' }>): void {
-    switch (event.type) {
-      case 'model.failed':
-        if (isStopped(event)) return this.cut(event)
-        this.#terminal.hush()
-        this.#said = ''
-        this.#failure = event.message
-        return this.#warn(
-          outageText(event) ?? `The model did not answer (${event.class}): ${oneLine(event.message, 400)}`,
-        )
-      case 'run.deferred':
-        return this.#warn(outageText(event) ?? '')
-      case 'user.tool_confirmation':
-        if (this.decided.has(event.call)) return
-        return this.#aside(decisionText(event))
       case 'user.custom_tool_result':
         return this.calls.take(event)
-      case 'note.added':
-        return this.#aside(`note: ${oneLine(event.text, 400)}`)
       case 'context.compacted':
-        return this.#aside('what was said before was summed up')
+        return this.#presenter.aside('what was said before was summed up')
       case 'run.settled':
         for (const seq of event.inputs ?? []) this.#taken(seq)
         return
@@ -191,18 +171,17 @@ export class ChatView {
   }
 
   /** The log has the full text; deltas may have been lost. */
-  #reply(event: Of<'agent.message'>): void {
+  replied(event: Of<'agent.message'>): void {
     const text = textOf(event.parts)
     if (this.#thought === '')
       this.#thought = event.parts.map((part) => (part.type === 'reasoning' ? part.text : '')).join(' ')
     this.#fold()
     const more = text.startsWith(this.#said) ? text.slice(this.#said.length) : null
-    if (more === null) this.#terminal.hush()
-    this.#terminal.speak(more ?? text)
-    this.#terminal.hush()
+    if (more === null) this.#out.hush()
+    this.#out.speak(more ?? text)
+    this.#out.hush()
     this.#said = ''
-    this.#tokens += (event.usage?.inputTokens ?? 0) + (event.usage?.outputTokens ?? 0)
-    this.#cost += event.cost ?? 0
+    this.#presenter.spend(event)
     this.calls.take(event)
   }
 
@@ -210,15 +189,9 @@ export class ChatView {
   cut({ partial = '' }: Pick<Of<'model.failed'>, 'partial'>): void {
     const said = this.#said
     this.#said = ''
-    if (partial.startsWith(said)) this.#terminal.speak(partial.slice(said.length))
-    this.#terminal.hush()
+    if (partial.startsWith(said)) this.#out.speak(partial.slice(said.length))
+    this.#out.hush()
     if (partial.trim() !== '' || said.trim() !== '') this.#warn(CUT)
-  }
-
-  /** An event between calls. */
-  #aside(text: string): void {
-    const { paint, columns } = this.#terminal
-    this.#terminal.say('call', paint.dim(fitted(`  ${text}`, columns)))
   }
 
   /** Reasoning becomes one line, once. */
@@ -226,17 +199,17 @@ export class ChatView {
     const text = oneLine(spoken(this.#thought), 2_000)
     if (text === '' || this.#folded) return
     this.#folded = true
-    const { paint, columns } = this.#terminal
-    this.#terminal.say('call', paint.dim(clippedToWidth(`  ∴ ${text}`, columns)))
+    const { paint, columns } = this.#out
+    this.#out.say('call', paint.dim(clippedToWidth(`  ∴ ${text}`, columns)))
   }
 
   #flush(): void {
-    const { paint, columns } = this.#terminal
-    for (const line of this.calls.done(paint, columns)) this.#terminal.say('call', line)
+    const { paint, columns } = this.#out
+    for (const line of this.calls.done(paint, columns)) this.#out.say('call', line)
   }
 
-  #moving(mark: string): Moving {
-    const { paint, columns } = this.#terminal
+  moving(mark: string): Moving {
+    const { paint, columns } = this.#out
     // The end of the reasoning is its newest part.
     const thought = this.#thought !== '' && !this.#folded ? oneLine(this.#thought.slice(-columns), 2_000) : ''
     const calls = this.calls.moving(paint, columns, mark)
@@ -253,15 +226,14 @@ export class ChatView {
     ]
     const status = [
       this.#doing,
-      ...spentWords(this.#tokens, this.#cost),
+      ...spentWords(this.#presenter.tokens, this.#presenter.cost),
       ...(this.#isStopping ? [] : ['Ctrl-C stops']),
     ].join(' · ')
     return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(clippedToWidth(status, columns - 2))}` }
   }
 
   #warn(text: string): void {
-    const { paint, columns } = this.#terminal
-    this.#terminal.say('note', paint.yellow(fitted(`! ${text}`, columns)))
+    this.#presenter.warn(`! ${text}`)
   }
 
   /** Shows how a run ended, if that is worth a line. */
@@ -270,7 +242,7 @@ export class ChatView {
     const tokens = usage.inputTokens + usage.outputTokens
     const calls = usage.toolCalls === 0 ? [] : [usage.toolCalls === 1 ? '1 call' : `${usage.toolCalls} calls`]
     const spent = [...calls, ...spentWords(tokens, cost)].join(' · ')
-    const why = causeOf(result, this.#failure)
+    const why = causeOf(result, this.#presenter.told)
     if (why !== null) this.#warn(why)
     else if (spent !== '') this.note(`  ${spent}`)
   }

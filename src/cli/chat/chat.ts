@@ -39,7 +39,7 @@ export class Chat implements Talk {
   constructor(options: ChatOptions, session: SessionHandle | null) {
     this.options = options
     this.session = session
-    this.view = new ChatView(options.terminal, options.calls, (id) => this.#echoed.has(id))
+    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id))
   }
 
   /** Runs until the user leaves. An open session with work or questions goes on first. */
@@ -213,9 +213,9 @@ export class Chat implements Talk {
     const { question, choices } = (args ?? {}) as { readonly question?: unknown; readonly choices?: unknown }
     const offered = Array.isArray(choices) ? choices.map(String) : []
     const asked = typeof question === 'string' ? question : JSON.stringify(args)
-    const { columns } = terminal
+    const { columns } = terminal.out
     const choice = (text: string, at: number): string => fitted(`  ${at + 1} ${oneLine(text)}`, columns)
-    terminal.say('ask', [saidText(asked, columns), ...offered.map(choice)].join('\n'))
+    terminal.out.say('ask', [saidText(asked, columns), ...offered.map(choice)].join('\n'))
     const hint = offered.length > 0 ? 'Your answer, or a number (empty: later) ›' : 'Your answer (empty: later) ›'
     const said = (await terminal.read(hint))?.trim() ?? ''
     if (said === '') return false
@@ -229,7 +229,7 @@ export class Chat implements Talk {
     const { terminal, setup, by, kept } = this.options
     const asker = {
       read: (question: string) => terminal.read(question),
-      note: (text: string) => terminal.say('ask', terminal.paint.dim(fitted(text, terminal.columns))),
+      note: (text: string) => terminal.out.say('ask', terminal.out.paint.dim(fitted(text, terminal.out.columns))),
       show: (each: Pending, whole: boolean) => this.shown(each, whole),
       reason: async () => (await terminal.read('Why not? It is told (empty: no reason) ›'))?.trim() ?? '',
     }
@@ -242,7 +242,7 @@ export class Chat implements Talk {
 
   async shown(pending: Pending, whole = false): Promise<boolean> {
     const { terminal, setup } = this.options
-    const { paint, columns, rows } = terminal
+    const { paint, columns, rows } = terminal.out
     const room = { columns, rows: whole ? Number.POSITIVE_INFINITY : Math.max(8, rows - 10) }
     const action = await shownCall(setup.folder, pending, room)
     const before = pending.denied ? ['refused before in this run'] : []
@@ -251,7 +251,7 @@ export class Chat implements Talk {
     const hidden = hiddenText(action, 'd shows all of it.')
     this.#shown.add(shownKey(pending))
     const last = hidden === null ? [] : [paint.yellow(fitted(hidden, columns))]
-    terminal.say('ask', [wants, ...painted(action.rows, paint), ...last].join('\n'))
+    terminal.out.say('ask', [wants, ...painted(action.rows, paint), ...last].join('\n'))
     return hidden !== null
   }
 
@@ -267,10 +267,10 @@ export class Chat implements Talk {
     const { by, terminal } = this.options
     if (hasVoted(pending.votes ?? [], by)) return this.view.note(`You approved it already: ${votesText(pending)}.`)
     await this.session?.decide({ ...bound(pending), by, ...said })
-    this.view.decided.add(pending.callId)
-    const { green, red } = terminal.paint
+    this.view.decided(pending.callId)
+    const { green, red } = terminal.out.paint
     const why = said.why === undefined ? '' : `: ${oneLine(said.why)}`
-    terminal.say('ask', said.allow ? green('  allowed') : red(fitted(`  refused${why}`, terminal.columns)))
+    terminal.out.say('ask', said.allow ? green('  allowed') : red(fitted(`  refused${why}`, terminal.out.columns)))
   }
 
   /** An error is one line, and the chat goes on. */
@@ -279,9 +279,11 @@ export class Chat implements Talk {
       await act()
     } catch (error) {
       if (this.#left) return
-      this.options.terminal.say(
+      this.options.terminal.out.say(
         'note',
-        this.options.terminal.paint.red(fitted(`! ${oneLine(endOf(error).text, 600)}`, this.options.terminal.columns)),
+        this.options.terminal.out.paint.red(
+          fitted(`! ${oneLine(endOf(error).text, 600)}`, this.options.terminal.out.columns),
+        ),
       )
     }
   }

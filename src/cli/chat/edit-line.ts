@@ -1,6 +1,7 @@
 // The input line as data: a key goes in, the new line and an action come out. Pure: terminal-input.ts reads keys and draws. A paste of
 // several lines is one cell, and so is each grapheme.
 import { clean } from '../present/clean.ts'
+import type { Drawn } from '../present/screen.ts'
 import { widthOf, wrapped } from '../present/text.ts'
 
 /** As Node's readline names it. */
@@ -256,8 +257,6 @@ function down(line: Line, history: readonly string[]): Line {
 
 /** Text without colours, and the function that colours it. */
 export type Prompt = { readonly text: string; readonly paint: (text: string) => string }
-
-export type Drawn = { readonly rows: readonly string[]; readonly row: number; readonly column: number }
 
 /** The rows of a line after its prompt, and where the cursor is in them. Rows after the first begin below the text. */
 export function drawLine(prompt: Prompt, { cells, at }: Line, width: number): Drawn {

@@ -6,7 +6,8 @@ import type { Call } from '../args.ts'
 import { type Folded, foldedLine, type Texts, unfolded, type Calls } from './call.ts'
 import { hiddenText, painted } from '../present/preview.ts'
 import { clean, oneLine } from '../present/clean.ts'
-import { counted, isBudget } from '../present/ending.ts'
+import { isBudget } from '../present/ending.ts'
+import { counted } from '../../view/text.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
 import { allEvents, pendingIn } from '../state/log.ts'
@@ -73,7 +74,7 @@ function unknown({ view }: Talk, name: string): void {
 }
 
 function help({ options: { terminal }, view }: Talk): void {
-  const { dim, cyan } = terminal.paint
+  const { dim, cyan } = terminal.out.paint
   const rows = Object.entries(COMMANDS).map(([name, { words, says }]) => {
     return `  ${cyan(`/${name}`)}${dim(` ${words}`.padEnd(24 - name.length))} ${says}`
   })
@@ -81,7 +82,7 @@ function help({ options: { terminal }, view }: Talk): void {
     '  Enter sends · \\ at the end, Alt-Enter or Ctrl-J: a new line · ↑ ↓ what you said before · Tab completes',
     '  What you enter while it works is told to it at its next step. Ctrl-C stops it. Ctrl-D leaves.',
   ]
-  terminal.say('note', rows.join('\n'))
+  terminal.out.say('note', rows.join('\n'))
   for (const each of keys) view.note(each)
 }
 
@@ -92,11 +93,11 @@ function calls({ options: { terminal }, view }: Talk, words: readonly string[]):
   const { all } = view.calls
   if (all.length === 0) return view.note('There was no call in this session yet.')
   const some = words.includes('all') ? all : all.slice(-LISTED_MAX)
-  const { paint, columns: width } = terminal
+  const { paint, columns: width } = terminal.out
   const before = all.length - some.length
   const more = before > 0 ? [paint.dim(`  … ${counted(before, 'call')} before these: /calls all`)] : []
   const lines = some.map((call) => foldedLine(call, { paint, width, mark: '·' }))
-  terminal.say('note', [...more, ...lines, paint.dim('  /show N unfolds one.')].join('\n'))
+  terminal.out.say('note', [...more, ...lines, paint.dim('  /show N unfolds one.')].join('\n'))
 }
 
 async function show({ options: { terminal, place }, view }: Talk, words: readonly string[]): Promise<void> {
@@ -111,11 +112,14 @@ async function show({ options: { terminal, place }, view }: Talk, words: readonl
       `There is no call ${oneLine(given ?? '', 40)}. /calls lists them; the last is /show ${last.number}.`,
     )
   const texts = await textsOf(call, place)
-  const rows = whole ? Number.POSITIVE_INFINITY : Math.max(12, terminal.rows - 6)
-  const shown = unfolded(call, texts, { columns: terminal.columns, rows })
+  const rows = whole ? Number.POSITIVE_INFINITY : Math.max(12, terminal.out.rows - 6)
+  const shown = unfolded(call, texts, { columns: terminal.out.columns, rows })
   const more = hiddenText(shown, `/show ${call.number} all shows all of it.`)
-  const others = all.length > 1 ? [terminal.paint.dim('/calls lists the other calls.')] : []
-  terminal.say('note', [...painted(shown.rows, terminal.paint), ...(more === null ? others : [more])].join('\n'))
+  const others = all.length > 1 ? [terminal.out.paint.dim('/calls lists the other calls.')] : []
+  terminal.out.say(
+    'note',
+    [...painted(shown.rows, terminal.out.paint), ...(more === null ? others : [more])].join('\n'),
+  )
 }
 
 /** The output of a command, apart from its exit code; the whole output if the result has only its ends. */
@@ -179,7 +183,10 @@ async function decide(chat: Talk, words: readonly string[], allow: boolean): Pro
 async function undo(chat: Talk): Promise<void> {
   const undone = (await chat.session?.undo()) ?? []
   if (undone.length === 0) return chat.view.note('There was nothing to take back.')
-  chat.options.terminal.say('note', undone.map(({ what, result }) => `  ${oneLine(what)}: ${SAID[result]}`).join('\n'))
+  chat.options.terminal.out.say(
+    'note',
+    undone.map(({ what, result }) => `  ${oneLine(what)}: ${SAID[result]}`).join('\n'),
+  )
 }
 
 async function cost({ session: handle, options: { place }, view }: Talk): Promise<void> {

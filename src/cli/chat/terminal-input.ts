@@ -2,26 +2,16 @@
 // cursor. chat.ts interprets the input.
 import { createInterface, emitKeypressEvents } from 'node:readline'
 import type { ReadStream } from 'node:tty'
-import { type Deed, EMPTY_LINE, type Key, type Known, type Line, press, type Prompt } from './edit-line.ts'
-import { Canvas, type Kind, type Moving } from './screen.ts'
-import { type Paint, paintsOf, Prose, SAID_COLUMNS, saidRows, wrapped } from '../present/text.ts'
+import { type Deed, drawLine, EMPTY_LINE, type Key, type Known, type Line, press, type Prompt } from './edit-line.ts'
+import { PlainLines, Screen, type Surface } from '../present/screen.ts'
+import { wrapped } from '../present/text.ts'
 
 export interface Terminal {
-  readonly paint: Paint
-  /** Its size. */
-  readonly columns: number
-  readonly rows: number
+  readonly out: Surface
   readonly open: boolean
   readonly gone: boolean
   /** The terminal itself leaves the input on the screen. */
   readonly echoes: boolean
-  /** Permanent lines. They must be clean. */
-  say(kind: Kind, text: string): void
-  /** A piece of the model's text; cleaned here. */
-  speak(piece: string): void
-  hush(): void
-  /** The redrawn part while it works, asked for at every drawing; null while it rests. */
-  show(moving: ((mark: string) => Moving) | null): void
   /** Reads one input. With a question it reads the answer and then restores the line being edited. Null: cancelled. */
   read(question?: string): Promise<string | null>
   /** Restores the terminal. `gone`: it does not exist any more. */
@@ -49,77 +39,36 @@ export function openTerminal(options: TerminalOptions): Terminal {
 }
 
 const PROMPT = '› '
-const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
-const FRAME_MS = 100
-/** Pieces that come faster than this are drawn together. */
-const DRAW_MS = 16
 const PASTE_ON = '\u001b[?2004h'
 const PASTE_OFF = '\u001b[?2004l'
-const NOTHING: Moving = { calls: [], status: null }
 
 type Reading = { readonly question: boolean; readonly done: (text: string | null) => void; readonly draft: Line }
 
 class Rich implements Terminal {
-  readonly paint: Paint
+  readonly out: Screen
   readonly echoes = false
   readonly #in: ReadStream
-  readonly #out: NodeJS.WriteStream
+  readonly #tty: NodeJS.WriteStream
   readonly #options: TerminalOptions
-  readonly #canvas: Canvas
   #line: Line = EMPTY_LINE
   readonly #usual: Prompt
   #prompt: Prompt
   #reading: Reading | null = null
-  #moving: ((mark: string) => Moving) | null = null
-  #frame = 0
-  #spin: NodeJS.Timeout | null = null
-  #soon: NodeJS.Timeout | null = null
   open = true
   gone = false
 
-  constructor(input: ReadStream, out: NodeJS.WriteStream, options: TerminalOptions, colours: boolean) {
-    this.paint = paintsOf(colours)
+  constructor(input: ReadStream, tty: NodeJS.WriteStream, options: TerminalOptions, colours: boolean) {
     this.#in = input
-    this.#out = out
+    this.#tty = tty
     this.#options = options
-    this.#canvas = new Canvas(out)
-    this.#usual = { text: PROMPT, paint: this.paint.cyan }
+    this.out = new Screen(tty, { colours, input: (columns) => drawLine(this.#prompt, this.#line, columns) })
+    this.#usual = { text: PROMPT, paint: this.out.paint.cyan }
     this.#prompt = this.#usual
     emitKeypressEvents(input)
     this.#raw(true)
     input.on('keypress', this.#key).on('end', options.ears.gone).on('error', options.ears.gone)
-    out.on('resize', this.#draw)
+    tty.on('resize', this.out.draw)
     process.on('SIGCONT', this.#back).on('exit', this.#restore)
-  }
-
-  get columns(): number {
-    return this.#canvas.columns
-  }
-
-  get rows(): number {
-    return this.#canvas.rows
-  }
-
-  say(kind: Kind, text: string): void {
-    this.#canvas.say(kind, text)
-    this.#later()
-  }
-
-  speak(piece: string): void {
-    this.#canvas.speak(piece)
-    this.#later()
-  }
-
-  hush(): void {
-    this.#canvas.hush()
-    this.#later()
-  }
-
-  show(moving: ((mark: string) => Moving) | null): void {
-    this.#moving = moving
-    if (this.#spin) clearInterval(this.#spin)
-    this.#spin = moving === null ? null : setInterval(this.#turn, FRAME_MS)
-    this.#later()
   }
 
   read(question?: string): Promise<string | null> {
@@ -127,8 +76,8 @@ class Rich implements Terminal {
       const draft = this.#line
       this.#reading = { question: question !== undefined, done: resolve, draft }
       if (question !== undefined) this.#line = EMPTY_LINE
-      this.#prompt = question === undefined ? this.#usual : { text: `${question} `, paint: this.paint.bold }
-      this.#later()
+      this.#prompt = question === undefined ? this.#usual : { text: `${question} `, paint: this.out.paint.bold }
+      this.out.later()
     })
   }
 
@@ -136,11 +85,9 @@ class Rich implements Terminal {
     if (!this.open) return
     this.open = false
     this.gone = gone
-    this.show(null)
-    if (this.#soon) clearTimeout(this.#soon)
-    if (!gone) this.#canvas.lift()
+    this.out.close(gone)
     this.#in.off('keypress', this.#key).off('end', this.#options.ears.gone)
-    this.#out.off('resize', this.#draw)
+    this.#tty.off('resize', this.out.draw)
     process.off('SIGCONT', this.#back).off('exit', this.#restore)
     if (!gone) this.#raw(false)
     this.#in.pause()
@@ -152,7 +99,7 @@ class Rich implements Terminal {
     const [line, deed] = press(this.#line, key, known)
     this.#line = line
     if (deed) this.#do(deed)
-    this.#draw()
+    this.out.draw()
   }
 
   #do(deed: Deed): void {
@@ -161,7 +108,7 @@ class Rich implements Terminal {
       if (this.#reading) this.#answer(deed.text)
       else ears.entered(deed.text)
     } else if (deed.type === 'choices') this.#choices(deed.names)
-    else if (deed.type === 'redraw') this.#canvas.clear()
+    else if (deed.type === 'redraw') this.out.clear()
     else if (deed.type === 'suspend') this.#suspend()
     else if (this.#reading?.question) this.#answer(null)
     else if (deed.type === 'interrupt' && this.#reading && this.#line.cells.length > 0) this.#line = EMPTY_LINE
@@ -170,7 +117,7 @@ class Rich implements Terminal {
   }
 
   #choices(names: readonly string[]): void {
-    this.say('note', this.paint.dim(wrapped(`  ${names.join('  ')}`, this.columns, '  ').join('\n')))
+    this.out.say('note', this.out.paint.dim(wrapped(`  ${names.join('  ')}`, this.out.columns, '  ').join('\n')))
   }
 
   #answer(text: string | null): void {
@@ -182,32 +129,15 @@ class Rich implements Terminal {
     reading.done(text)
   }
 
-  readonly #turn = (): void => {
-    this.#frame = (this.#frame + 1) % FRAMES.length
-    this.#draw()
-  }
-
-  #later(): void {
-    this.#soon ??= setTimeout(this.#draw, DRAW_MS)
-  }
-
-  readonly #draw = (): void => {
-    if (this.#soon) clearTimeout(this.#soon)
-    this.#soon = null
-    if (!this.open) return
-    const moving = this.#moving?.(FRAMES[this.#frame] ?? '') ?? NOTHING
-    this.#canvas.draw({ prompt: this.#prompt, line: this.#line, moving })
-  }
-
   #suspend(): void {
-    this.#canvas.lift()
+    this.out.lift()
     this.#raw(false)
     process.kill(process.pid, 'SIGTSTP')
   }
 
   readonly #back = (): void => {
     this.#raw(true)
-    this.#draw()
+    this.out.draw()
   }
 
   readonly #restore = (): void => this.#raw(false)
@@ -216,7 +146,7 @@ class Rich implements Terminal {
   #raw(on: boolean): void {
     try {
       this.#in.setRawMode(on)
-      this.#out.write(on ? PASTE_ON : PASTE_OFF)
+      this.#tty.write(on ? PASTE_ON : PASTE_OFF)
     } catch {}
   }
 }
@@ -225,25 +155,22 @@ const NOTHING_KNOWN: Known = { history: [], complete: () => [] }
 
 /** Lines in, lines out: the terminal itself edits what is typed, and its Ctrl-C comes as a signal. */
 class Plain implements Terminal {
-  readonly paint = paintsOf(false)
+  readonly out: PlainLines
   readonly echoes = true
   open = true
   gone = false
-  readonly #out: NodeJS.WriteStream
   readonly #lines: ReturnType<typeof createInterface>
   #reading: ((text: string | null) => void) | null = null
   #prompt = ''
-  #prose: Prose | null = null
-  #unended = false
   #begun = ''
 
-  constructor(input: ReadStream, out: NodeJS.WriteStream, { ears }: TerminalOptions) {
-    this.#out = out
+  constructor(input: ReadStream, tty: NodeJS.WriteStream, { ears }: TerminalOptions) {
+    this.out = new PlainLines(tty, () => (this.#reading ? this.#prompt : ''))
     this.#lines = createInterface({ input, terminal: false })
     input.on('error', ears.gone)
     this.#lines.on('close', ears.end)
     this.#lines.on('line', (line) => {
-      this.#unended = false
+      this.out.ended()
       const text = this.#begun + line
       if (text.endsWith('\\')) {
         this.#begun = `${text.slice(0, -1)}\n`
@@ -254,40 +181,9 @@ class Plain implements Terminal {
     })
   }
 
-  get columns(): number {
-    return Math.max(20, this.#out.columns || 80)
-  }
-
-  get rows(): number {
-    return Math.max(5, this.#out.rows || 24)
-  }
-
-  say(_kind: Kind, text: string): void {
-    this.#end()
-    this.#out.write(`${text}\n`)
-    if (this.#reading) this.#put(this.#prompt)
-  }
-
-  speak(piece: string): void {
-    this.#prose ??= new Prose()
-    this.#said(this.#prose.push(piece, this.columns - SAID_COLUMNS))
-  }
-
-  hush(): void {
-    this.#said(this.#prose?.end(this.columns - SAID_COLUMNS) ?? [])
-    this.#prose = null
-    this.#end()
-  }
-
-  #said(rows: readonly string[]): void {
-    for (const row of rows) this.#put(`${saidRows(row, this.columns).join('\n')}\n`)
-  }
-
-  show(): void {}
-
   read(question?: string): Promise<string | null> {
     this.#prompt = question === undefined ? '> ' : `${question} `
-    this.#put(this.#prompt)
+    this.out.put(this.#prompt)
     return new Promise((resolve) => {
       this.#reading = resolve
     })
@@ -297,21 +193,10 @@ class Plain implements Terminal {
     if (!this.open) return
     this.open = false
     this.gone = gone
-    if (!gone) this.#end()
+    if (!gone) this.out.end()
     this.#lines.removeAllListeners('close')
     this.#lines.close()
     this.#answer(null)
-  }
-
-  #put(text: string): void {
-    if (text === '') return
-    this.#out.write(text)
-    this.#unended = !text.endsWith('\n')
-  }
-
-  #end(): void {
-    if (this.#unended) this.#out.write('\n')
-    this.#unended = false
   }
 
   #answer(text: string | null): boolean {

@@ -3,7 +3,7 @@ import type { Card, Event, Store, Usage } from '../../kernel/index.ts'
 import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
-import { counted, pendingLines, wayLine } from '../present/ending.ts'
+import { pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { folderOf } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
@@ -15,7 +15,7 @@ import { print, printJson, printSaid, seatOf } from '../present/print.ts'
 import { isPlanned, stateIn, stopsOf } from '../state/workflows.ts'
 import { CallLog, decisionsIn } from '../../view/calls.ts'
 import { stateOf, taskOf, troubleText } from './list.ts'
-import { textOf } from '../../view/text.ts'
+import { counted, textOf } from '../../view/text.ts'
 
 export function inspect(call: Call): Promise<number> {
   return readPlace(async (place) => {

@@ -6,10 +6,11 @@ import { Calls, doneRows, type Folded } from '../chat/call.ts'
 import { completions } from '../chat/slash-commands.ts'
 import { type History, openHistory } from '../chat/history.ts'
 import { openTerminal, type Terminal } from '../chat/terminal-input.ts'
+import type { Surface } from '../present/screen.ts'
 import { clippedToWidth, fitted } from '../present/text.ts'
 import { type ChatView, messageText } from '../chat/chat-view.ts'
 import { clean, oneLine } from '../present/clean.ts'
-import { counted } from '../present/ending.ts'
+import { counted } from '../../view/text.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { allEvents, eventsBefore, foldAll } from '../state/log.ts'
 import { isStopped } from '../present/outcome.ts'
@@ -126,10 +127,10 @@ function inMode(call: Call, mode: string): Call {
 /** The welcome line; for a continued session also its last messages. */
 async function greet({ view, session, options }: Chat, { store }: Place): Promise<void> {
   const { terminal, models, setup } = options
-  const { paint, columns } = terminal
+  const { paint, columns } = terminal.out
   const names = models.map((name) => oneLine(name)).join(', ')
   const where = clippedToWidth(`${names} · mode ${setup.mode} · ${clean(setup.folder)}`, columns - 7)
-  terminal.say('note', `${paint.bold('terret')} ${paint.dim(where)}`)
+  terminal.out.say('note', `${paint.bold('terret')} ${paint.dim(where)}`)
   for (const note of setup.notes) view.note(clean(note))
   view.note('/help shows what there is. Ctrl-D leaves.')
   if (!session) return
@@ -139,7 +140,7 @@ async function greet({ view, session, options }: Chat, { store }: Place): Promis
   view.calls.recall(BEFORE, before)
   view.calls.recall(session.id, events)
   await recallChildren(view.calls, store, session.id)
-  showLast(view, terminal, [
+  showLast(view, terminal.out, [
     ...before.map((event) => ({ of: BEFORE, event })),
     ...events.map((event) => ({ of: session.id, event })),
   ])
@@ -161,15 +162,14 @@ const CHILDREN_MAX = 1_000
 type Recalled = { readonly of: string; readonly event: Event }
 
 /** The last messages with the texts and calls after them, as the chat showed them. */
-function showLast(view: ChatView, terminal: Terminal, all: readonly Recalled[]): void {
+function showLast(view: ChatView, out: Surface, all: readonly Recalled[]): void {
   const [first] = all.filter(({ event }) => event.type === 'user.message').slice(-RECALLED)
-  const { paint, columns } = terminal
+  const { paint, columns } = out
   let calls: Folded[] = []
   const flush = (): void => {
     const hidden = calls.length - CALLS_MAX
-    if (hidden > 0) terminal.say('call', paint.dim(`  … ${counted(hidden, 'call')} before these: /calls lists them`))
-    for (const call of calls.slice(-CALLS_MAX))
-      for (const row of doneRows(call, paint, columns)) terminal.say('call', row)
+    if (hidden > 0) out.say('call', paint.dim(`  … ${counted(hidden, 'call')} before these: /calls lists them`))
+    for (const call of calls.slice(-CALLS_MAX)) for (const row of doneRows(call, paint, columns)) out.say('call', row)
     calls = []
   }
   for (const { of, event } of first ? all.slice(all.indexOf(first)) : []) {
@@ -178,8 +178,8 @@ function showLast(view: ChatView, terminal: Terminal, all: readonly Recalled[]):
     if (event.type === 'user.message') view.echo(messageText(event))
     else if (event.type === 'model.failed' && isStopped(event)) view.cut(event)
     else if (event.type === 'agent.message') {
-      terminal.speak(text)
-      terminal.hush()
+      out.speak(text)
+      out.hush()
     } else if (event.type === 'agent.tool_result') {
       const call = view.calls.at(of, event.call)
       if (call) calls.push(call)
@@ -230,7 +230,7 @@ function divert(seat: Seat): () => void {
   const write = stderr.write.bind(stderr)
   stderr.write = (chunk: Uint8Array | string): boolean => {
     if (!seat.terminal?.open) return write(chunk)
-    seat.terminal.say('note', fitted(clean(String(chunk).trimEnd()), seat.terminal.columns))
+    seat.terminal.out.say('note', fitted(clean(String(chunk).trimEnd()), seat.terminal.out.columns))
     return true
   }
   return () => {

@@ -6,6 +6,7 @@ import { EXIT } from '../exit.ts'
 import { shortId } from '../state/place.ts'
 import { hiddenText, painted, type Room, shownCall } from './preview.ts'
 import { isAttended, print, printJson, printSaid, seatOf, typed, warn } from './print.ts'
+import { counted } from '../../view/text.ts'
 
 function exitOf(result: Result): number {
   switch (result.status) {
@@ -295,8 +296,4 @@ export function neededText(pending: Pending): string {
 export function votesText({ n = 1, votes = [] }: Pending): string {
   const names = votes.length > 0 ? ` (${votes.map((name) => oneLine(name)).join(', ')})` : ''
   return `${votes.length} of ${n} approvals${names}`
-}
-
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
 }

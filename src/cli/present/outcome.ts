@@ -3,7 +3,7 @@
 import type { BlobRef, CallStatus, Event, Json } from '../../kernel/index.ts'
 import { clippedToWidth } from './text.ts'
 import { oneLine, shownLine } from './clean.ts'
-import { isObject } from '../../view/json.ts'
+import { isObject, parsed } from '../../view/json.ts'
 
 export type ToolResult = Pick<
   Extract<Event, { type: 'agent.tool_result' }>,
@@ -58,20 +58,12 @@ function fieldsOf(value: unknown): Fields | null {
 function commandIn({ content, metadata }: ToolResult) {
   const about = fieldsOf(metadata)
   if (about === null || !('exit_code' in about) || typeof content !== 'string') return null
-  const said = fieldsOf(jsonIn(content))
+  const said = fieldsOf(parsed(content))
   const { stdout, stderr, message } = said ?? {}
   if (typeof stdout !== 'string' || typeof stderr !== 'string') return null
   const streams = { stdout: printed(stdout, about, 'stdout'), stderr: printed(stderr, about, 'stderr') }
   const isMore = isLost(about, 'stdout') || isLost(about, 'stderr')
   return { ...streams, isMore, message: typeof message === 'string' ? message : '', trouble: troubleIn(about) }
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 function printed(text: string, about: Fields, name: 'stdout' | 'stderr'): Printed {

@@ -6,6 +6,7 @@ import type { FileChange, Preview } from '../../tools/files/preview.ts'
 import { broken, type Paint, widthOf } from './text.ts'
 import { endShown, exposedLine, oneLine, safeJson, shownLine } from './clean.ts'
 import { isObject } from '../../view/json.ts'
+import { counted } from '../../view/text.ts'
 
 /** Before a line of text, before the rest of it, and before a remark of ours between its lines. */
 const MARGIN = '  │ '
@@ -167,7 +168,7 @@ function clip(rows: readonly Row[], { columns, rows: most }: Room): Omit<Shown, 
   if (!Number.isFinite(most)) return { rows, hidden: null }
   const short = rows.map((row) => shortened(row, columns) ?? row)
   const cut = short.filter((row, i) => row !== rows[i])
-  const long = cut.length === 0 ? [] : [`parts of ${counted(cut, 'long line')}`]
+  const long = cut.length === 0 ? [] : [`parts of ${counted(cut.length, 'long line')}`]
   if (heightOf(short) <= most) return { rows: short, hidden: long[0] ?? null }
   const changed = short.filter(({ tone }) => tone !== 'same')
   const unchanged = short.length - changed.length
@@ -178,7 +179,7 @@ function clip(rows: readonly Row[], { columns, rows: most }: Room): Omit<Shown, 
   const gone = changed.slice(head.length, Math.max(head.length, changed.length - tail.length))
   const lost = gone.filter(({ tone }) => tone !== 'head')
   const what = `${lost.length} of ${counted(
-    changed.filter(({ tone }) => tone !== 'head'),
+    changed.filter(({ tone }) => tone !== 'head').length,
     NOUNS[lost[0]?.tone ?? 'text'] ?? 'line',
   )}`
   const places = placesOf(lost)
@@ -187,10 +188,6 @@ function clip(rows: readonly Row[], { columns, rows: most }: Room): Omit<Shown, 
 }
 
 const NOUNS: { readonly [tone in Tone]?: string } = { added: 'changed line', removed: 'changed line' }
-
-function counted(some: readonly unknown[], what: string): string {
-  return `${some.length} ${what}${some.length === 1 ? '' : 's'}`
-}
 
 const PLACES_MAX = 4
 

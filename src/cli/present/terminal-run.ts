@@ -9,7 +9,7 @@ import { WAITS_MS } from './outage.ts'
 import { isAttended, seatOf, typed, warn, ask } from './print.ts'
 import { shortId } from '../state/place.ts'
 import type { Setup } from '../state/setup.ts'
-import type { View } from './view.ts'
+import type { Progress } from './progress.ts'
 
 export type TerminalRun = {
   readonly harness: Harness
@@ -17,7 +17,7 @@ export type TerminalRun = {
   readonly setup: Setup
   /** Rules saved by "always" since it began, in order. */
   readonly kept: Kept[]
-  readonly view: View
+  readonly view: Progress
   /** Whether the person at the terminal may be asked. */
   readonly asks: boolean
   readonly by: string

@@ -62,7 +62,7 @@ async function pendingOf(store: Store, session: string): Promise<readonly Pendin
   return waitsOf(above).some(({ key }) => key === parent.call) ? pending : []
 }
 
-/** The folded session, from its snapshot and later events. */
+/** The folded session, from its snapshot and later events. What the guard counted may stand beside it there; nothing here reads it. */
 async function headOf(store: Store, session: string): Promise<Session> {
   const kept = await store.snapshot(session)
   let head = kept?.version === FOLD_VERSION ? (JSON.parse(kept.body) as Session) : EMPTY

@@ -14,7 +14,7 @@ import { quoted } from '../present/preview.ts'
 import { seatOf, typed, warn } from '../present/print.ts'
 import { type Setup, setupFor, type Wishes } from './setup.ts'
 import { trustFolder } from './trust.ts'
-import { type Before, blind, lines, spinner, type View } from '../present/view.ts'
+import { progressOn } from '../present/progress.ts'
 import { isPlanned, workflowOf } from './workflows.ts'
 
 /** The name of the user in the log. */
@@ -127,7 +127,7 @@ export async function work(
   const planned = agent !== undefined && isPlanned(agent)
   const tools = new Map(open.map(({ key, proposal }) => [`${session.id} ${key}`, proposal.tool]))
   const found = planned ? { found: (await import('../../graphs/index.ts')).reportFound } : {}
-  const view = viewOf(quiet || json, { tools, ...found })
+  const view = progressOn(process.stderr, { tools, ...found }, quiet || json)
   if (ear) ear.hear = (line) => view.hear(line)
   // A workflow asks about its result, so all of it is shown before the decision.
   const deck: TerminalRun = {
@@ -143,9 +143,4 @@ export async function work(
   }
   const result = await drive(deck, () => begin(view.live))
   return (planned ? tellReport : tell)(result, { json, quiet, told: view.told, folder: setup.folder })
-}
-
-function viewOf(silent: boolean, before: Before): View {
-  if (silent) return blind
-  return process.stderr.isTTY ? spinner(process.stderr, before) : lines(process.stderr, before)
 }

@@ -14,15 +14,6 @@ function whole(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.replace(HALF_PAIR, '\ufffd') : value
 }
 
-/** Undefined if it is not JSON. */
-export function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
-}
-
 /** A JSON object of fields that are JSON already. The caller's own fields come last and replace others of the same name. */
 export function bodyOf(fields: Map<string, string>, own: Readonly<Record<string, Json>> = {}): string {
   for (const [name, value] of Object.entries(own)) {

@@ -1,6 +1,6 @@
 // Detects a text that is really a tool call its host failed to parse. Such a text is never a final answer, and nothing is run from
 // it. Pure, and linear in the text.
-import { parsed } from './json.ts'
+import { parsed } from '../../view/json.ts'
 
 /** The markers before a call in the formats of Hermes, Llama, Qwen, GLM, Mistral, Kimi, DeepSeek, gpt-oss and Gemma. */
 const MARKER = new RegExp(

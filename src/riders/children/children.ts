@@ -24,8 +24,10 @@ import { Collector, spokenIn } from '../../sessions/result.ts'
 import { isBroke, waitsOf } from '../../view/calls.ts'
 import { childOf, headOf, questionIn } from './tree.ts'
 
-/** What the end of a child begins with that is no answer. */
-export const INCOMPLETE = 'The subagent did not finish: '
+/** The kind of a result whose child ended without an answer. */
+export const UNFINISHED = 'SubAgentIncomplete'
+/** Not unfinished: the same task would be answered at the same length. */
+const TOO_LONG = { error_type: 'SubAgentAnswerTooLong', reason: 'answer_too_long' } as const
 /** A longer answer of a child is cut for a model that can read on. */
 const ANSWER_CHARS_MAX = 32_000
 /** What is no model cannot use half an answer: it gets the whole, or is told that it is too much for a state. A model that cannot read on gets so much too. */
@@ -211,7 +213,7 @@ function toldOf({ id, end, text, parent, common, kept }: Telling): Told {
   const { outcome, output } = end
   const { parks, reader } = parent
   const cut = (said: string): string => shortened(said, id, reader, kept)
-  const incomplete = { ...common, status: 'incomplete', error_type: 'SubAgentIncomplete' }
+  const incomplete = { ...common, status: 'incomplete', error_type: UNFINISHED }
   if (outcome.type !== 'completed') {
     const { reason, cause } = reasonOf(outcome)
     const content = cut(incompleteText(id, cause, text))
@@ -219,7 +221,7 @@ function toldOf({ id, end, text, parent, common, kept }: Telling): Told {
   }
   const said = output === undefined ? text : JSON.stringify(output)
   if (parks && said.length > WHOLE_CHARS_MAX)
-    return { ok: false, content: tooLong(id, said.length), metadata: { ...incomplete, reason: 'answer_too_long' } }
+    return { ok: false, content: tooLong(id, said.length), metadata: { ...incomplete, ...TOO_LONG } }
   const content = `${parks ? said : cut(said)}${end.cut && output === undefined ? NOT_WHOLE : ''}`
   const structured = output !== undefined && content === said ? { structured_output: true } : {}
   return { ok: true, content, metadata: { ...common, status: 'completed', ...structured } }
@@ -265,7 +267,7 @@ function reasonOf(outcome: Outcome): { readonly reason: string; readonly cause: 
 
 function incompleteText(id: string, cause: string, text: string): string {
   const progress = text.trim() === '' ? 'It left no text.' : `What it had so far:\n${text}`
-  return `${INCOMPLETE}${cause}\n${progress}\nIts record is session ${id}.`
+  return `The subagent did not finish: ${cause}\n${progress}\nIts record is session ${id}.`
 }
 
 function tooLong(id: string, chars: number): string {

@@ -7,6 +7,7 @@ import type { Clock } from '../../ports/system.ts'
 import { clip } from '../core/bound.ts'
 import { ToolFailure } from '../core/output.ts'
 import type { StandardSchema, ToolContext } from '../core/tool.ts'
+import { decode } from '../repair/repair.ts'
 import { textOf } from '../../view/text.ts'
 
 export type Entry = {
@@ -79,22 +80,12 @@ async function readingOf(reply: Reply, output: StandardSchema | null): Promise<R
   if (text.trim() === '') return { ok: false, error: 'The model answered nothing.' }
   const cut = reply.finish === 'length' ? ({ truncated: true } as const) : {}
   if (output === null) return { ok: true, result: text, ...cut }
-  const value = jsonIn(text)
+  const value = decode(text)
   if (value === undefined) return { ok: false, error: 'The answer is not JSON.', ...cut }
   const checked = await output['~standard'].validate(value)
   if (!checked.issues) return { ok: true, result: checked.value as Json }
   const [issue] = checked.issues
   return { ok: false, error: clip(`The answer does not fit: ${issue?.message ?? 'it is not valid'}`, ERROR_CHARS_MAX) }
-}
-
-/** As it is, or in the one fence that models like to put around it. */
-function jsonIn(text: string): Json | undefined {
-  const fenced = /^\s*```\w*\s([\s\S]*?)```\s*$/.exec(text)
-  try {
-    return JSON.parse(fenced?.[1] ?? text) as Json
-  } catch {
-    return undefined
-  }
 }
 
 /** Doubles each time, and up to a quarter more, so that prompts which failed together do not come back together. */

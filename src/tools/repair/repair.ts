@@ -3,7 +3,7 @@
 import type { Json } from '../../kernel/content.ts'
 import { canonicalJson } from '../core/canonical.ts'
 import { accepts, objectShape, type Shape, shapesOf, typeOf } from './shape.ts'
-import { isObject, type JsonObject } from '../../view/json.ts'
+import { isObject, type JsonObject, parsed } from '../../view/json.ts'
 
 /** Other names of fields: `{ file_path: 'path' }`. A tool declares its own. */
 export type Aliases = ReadonlyMap<string, string>
@@ -169,11 +169,7 @@ function coerced(value: Json, shapes: readonly Shape[]): Json {
 /** JSON text, fenced or not; undefined if it is none. */
 export function decode(text: string): Json | undefined {
   const fenced = /^\s*```\w*\s([\s\S]*?)```\s*$/.exec(text)
-  try {
-    return JSON.parse(fenced?.[1] ?? text) as Json
-  } catch {
-    return undefined
-  }
+  return parsed(fenced?.[1] ?? text)
 }
 
 /** The same for a text within arguments. One with too many values stays a text. */

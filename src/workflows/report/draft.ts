@@ -4,6 +4,7 @@ import type { Fact, Source } from './facts.ts'
 import type { Plan } from './plan.ts'
 import type { LeftOut } from './sources.ts'
 import { clippedTrimmed, collapsed, told } from './text.ts'
+import { counted } from '../../view/text.ts'
 
 /** The results of the search besides its sources. */
 export type Searched = {
@@ -144,8 +145,4 @@ function missing({ plan, facts, sources, searched }: Omit<Material, 'topic' | 'd
     ...(leftOut.length > SHOWN_MAX ? ['- More was not read.'] : []),
   ]
   return lines.length > 0 ? lines.join('\n') : 'Every question found a passage.'
-}
-
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
 }

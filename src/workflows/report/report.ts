@@ -17,13 +17,14 @@ import {
   writeTask,
 } from './agents.ts'
 import { checkDraft, type Finding, REVIEW_SCHEMA, reviewedBy } from './check.ts'
-import { counted, draftAround, draftOf, type Material, type Searched, SHOWN_MAX } from './draft.ts'
+import { draftAround, draftOf, type Material, type Searched, SHOWN_MAX } from './draft.ts'
 import { type Fact, factsOf, type Pace, rankedSources, type Source } from './facts.ts'
 import { finalize, isProposed, type Proposal, propose, type Written } from './out.ts'
 import { PLAN_SCHEMA, type Plan, planOf, plannedBy } from './plan.ts'
 import { type Document, type Ground, type LeftOut, readAgain, readLibrary, trouble } from './sources.ts'
 import { collapsed, standsIn } from './text.ts'
 import { command, END, START } from '../../graphs/step.ts'
+import { counted } from '../../view/text.ts'
 
 export type ReportOptions = {
   /** The root of its paths: for reading documents and for writing the report. */

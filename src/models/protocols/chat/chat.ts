@@ -1,6 +1,5 @@
 // The Chat Completions protocol of OpenAI and of many other hosts, and the reader of its stream: chunks in, deltas out.
 // Requests are written in encode.ts; the state and the reply made of it are in reply.ts. Host differences are data (quirks). No I/O.
-import { parsed } from '../json.ts'
 import type { Protocol, Target, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
 import {
@@ -24,7 +23,7 @@ import {
 import type { Mutable } from '../../../kernel/content.ts'
 import type { Delta, ModelFailure, Reply } from '../../../ports/model.ts'
 import { failure } from '../../http/failures.ts'
-import { type JsonObject, isObject, listOf, stringOf } from '../../../view/json.ts'
+import { type JsonObject, isObject, listOf, stringOf, parsed } from '../../../view/json.ts'
 
 export const chat: Protocol<ChatState> = { name: 'chat', encode, begin, step, finish: resultOf, whole }
 

@@ -2,9 +2,8 @@
 import type { Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
 import type { ModelFailure, Reply } from '../../../ports/model.ts'
 import { failure, failureOf } from '../../http/failures.ts'
-import { parsed } from '../json.ts'
 import type { Opaque, Target } from '../protocol.ts'
-import { type JsonObject, isObject, stringOf } from '../../../view/json.ts'
+import { type JsonObject, isObject, stringOf, parsed } from '../../../view/json.ts'
 
 export function resultOf(state: ChatState): Reply | ModelFailure {
   const { failed, broken, stopped, done, usage, cost } = state

@@ -2,11 +2,10 @@
 // state and the reply made of it are in reply.ts. The tests cite where the rules are published. No I/O and no keys.
 import type { Json } from '../../../kernel/content.ts'
 import { failure, failureOf } from '../../http/failures.ts'
-import { parsed } from '../json.ts'
 import type { Protocol, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
 import { counted, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
-import { isObject } from '../../../view/json.ts'
+import { isObject, parsed } from '../../../view/json.ts'
 import type { Delta } from '../../../ports/model.ts'
 
 export const messages: Protocol<State> = {

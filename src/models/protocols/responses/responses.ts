@@ -1,6 +1,5 @@
 // The OpenAI Responses protocol (api.openai.com and hosts with the same `/responses`), and the reader of its stream. Requests are
 // written in encode.ts; the state and the reply made of it are in reply.ts. No I/O.
-import { parsed } from '../json.ts'
 import type { Protocol, Target, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
 import {
@@ -20,7 +19,7 @@ import {
 import type { Json, Mutable, Usage } from '../../../kernel/content.ts'
 import { failure, failureOf, type Trouble } from '../../http/failures.ts'
 import type { ModelFailure, Reply } from '../../../ports/model.ts'
-import { isObject, stringOf } from '../../../view/json.ts'
+import { isObject, stringOf, parsed } from '../../../view/json.ts'
 
 export const responses: Protocol<State> = { name: 'responses', encode, begin, step, finish, whole }
 

@@ -1,0 +1,214 @@
+// The progress of a session for `run`, `resume` and `start`: a line for each event, and at a terminal a spinner for the current one.
+// All text of models, tools and files is cleaned first. It decides nothing.
+import type { Json, StreamEvent } from '../../index.ts'
+import type { BashLine } from '../../tools/index.ts'
+import { Cleaner, clippedToWidth, clippedEnd, paintsOf, saidText, widthOf } from './text.ts'
+import { oneLine, safeJson } from './clean.ts'
+import { CUT, outcomeOf, outcomeText, tailOf } from './outcome.ts'
+import { type Form, type Logged, type Of, Presenter } from './presenter.ts'
+import { type Moving, PlainLines, Screen, type Surface } from './screen.ts'
+import { failureOf, isPlanned, stateOfReply } from '../state/workflows.ts'
+import { textOf } from '../../view/text.ts'
+
+/** The result of a workflow node, from the state after it. */
+export type Found = (node: string, state: NonNullable<ReturnType<typeof stateOfReply>>) => string
+
+/** Context from before the first event. */
+export type Before = {
+  readonly found?: Found
+  /** The tools of open calls, by session and call. */
+  readonly tools?: ReadonlyMap<string, string>
+}
+
+/** Redrawn at a terminal that can move its cursor, else lines only; nothing for `--quiet` and `--json`. */
+export function progressOn(out: NodeJS.WriteStream, before: Before, isSilent: boolean): Progress {
+  if (isSilent) return new Progress(UNSEEN, before)
+  const redraws = out.isTTY && process.env['TERM'] !== 'dumb'
+  return new Progress(redraws ? new Screen(out, { colours: false }) : new PlainLines(out), before)
+}
+
+const UNSEEN: Surface = {
+  paint: paintsOf(false),
+  columns: Number.POSITIVE_INFINITY,
+  rows: Number.POSITIVE_INFINITY,
+  say: () => {},
+  speak: () => {},
+  hush: () => {},
+  show: () => {},
+}
+
+/** The names of nodes stand in one column. */
+const NODE_WIDTH = 9
+
+/** More than any line of a terminal holds. */
+const SAID_CHARS_MAX = 1_000
+
+/** Events as lines. */
+export class Progress implements Form {
+  readonly wording = {
+    unanswered: 'the model did not answer',
+    failureCharsMax: 600,
+    noteCharsMax: 160,
+    margin: '  ',
+  }
+  readonly #out: Surface
+  readonly #presenter: Presenter
+  /** The current activity. */
+  #now = 'beginning'
+  readonly #tools: Map<string, string>
+  readonly #found: Found
+  /** Finished nodes whose state has not come yet. */
+  #done: string[] = []
+  #cleaner = new Cleaner()
+  /** The end of the streamed text. */
+  #said = ''
+  #isSaying = false
+
+  constructor(out: Surface, { found = () => '', tools = new Map() }: Before = {}) {
+    this.#out = out
+    this.#presenter = new Presenter(out, this)
+    this.#found = found
+    this.#tools = new Map(tools)
+  }
+
+  /** Whether it wants deltas. */
+  get live(): boolean {
+    return this.#out instanceof Screen
+  }
+
+  /** The last failure shown; empty if nothing is shown. */
+  get told(): string {
+    return this.#out === UNSEEN ? '' : this.#presenter.told
+  }
+
+  see(event: StreamEvent): void {
+    this.#presenter.see(event)
+  }
+
+  /** A line of our own, between those of the session. */
+  note(text: string): void {
+    this.#presenter.note(text)
+  }
+
+  /** Restores the terminal. A later event opens it again. */
+  close(): void {
+    this.#presenter.rest()
+  }
+
+  moving(mark: string): Moving {
+    return { calls: [], status: `${mark} ${this.#line(this.#out.columns - 2)}` }
+  }
+
+  /** The current activity and the end of the streamed text, in so many columns. */
+  #line(width: number): string {
+    const head = clippedToWidth(oneLine(this.#now, 400), width)
+    if (!this.#isSaying) return head
+    return `${head} ${clippedEnd(oneLine(this.#said, Number.POSITIVE_INFINITY), width - widthOf(head) - 1)}`
+  }
+
+  /** A line of a running command. It is not an event: the result has all lines. */
+  hear({ session, call, line }: BashLine): void {
+    if (line.trim() !== '')
+      this.#now = `${this.#spent()}${this.#tools.get(`${session} ${call}`) ?? 'bash'}: ${oneLine(line)}`
+  }
+
+  heard({ kind, text }: Of<'delta'>): void {
+    if (kind === 'text') this.#said = (this.#said + this.#cleaner.push(text)).slice(-SAID_CHARS_MAX)
+    this.#isSaying = true
+    this.#now = `${this.#spent()}${kind}:`
+  }
+
+  logged(): void {
+    this.#isSaying = false
+  }
+
+  requested(): void {
+    this.#said = ''
+    this.#cleaner = new Cleaner()
+    this.#now = `${this.#spent()}thinking`
+  }
+
+  replied(event: Of<'agent.message'>): void {
+    const line = isPlanned(event.source.agent) ? this.#planned(event) : this.#reply(event)
+    if (line !== null) this.#presenter.line(line)
+  }
+
+  cut({ partial = '' }: Of<'model.failed'>): void {
+    if (partial.trim() !== '') this.#presenter.line(`${saidText(partial.trim(), this.#out.columns)}\n! ${CUT}`)
+  }
+
+  other(event: Logged): void {
+    switch (event.type) {
+      case 'agent.tool_use':
+        this.#now = `${this.#spent()}${this.#toolOf(event)}`
+        return
+      case 'agent.tool_result': {
+        const tool = this.#toolOf(event)
+        const line = isPlanned(event.source.agent) ? this.#node(tool, event) : this.#result(tool, event)
+        if (line !== null) this.#presenter.line(line)
+        return
+      }
+      case 'wake.scheduled':
+        return this.#presenter.aside(
+          `it wants to go on at ${new Date(event.due).toISOString()}: ${oneLine(event.reason)}`,
+        )
+      default:
+        return
+    }
+  }
+
+  #toolOf({ session, call }: { readonly session: string; readonly call: string }): string {
+    return this.#tools.get(`${session} ${call}`) ?? `call ${call}`
+  }
+
+  /** For a command: its exit code and, if it failed, its last lines. */
+  #result(tool: string, event: Of<'agent.tool_result'>): string {
+    const outcome = outcomeOf(event)
+    const name = oneLine(tool)
+    if (outcome.command) {
+      const rows = tailOf(outcome, this.#out.columns, '    ')
+      return [`  ${outcome.good ? '✓' : '✗'} ${name} · ${outcomeText(outcome)}`, ...rows].join('\n')
+    }
+    const why = event.failure ? `: ${oneLine(event.failure.message)}` : ''
+    return outcome.good ? `  ✓ ${name}` : `  ✗ ${name} (${event.status})${why}`
+  }
+
+  /** The result of a workflow node is in the state, which comes with the next reply. */
+  #node(name: string, event: Of<'agent.tool_result'>): string | null {
+    if (event.status !== 'ok') return `✗ ${oneLine(name).padEnd(NODE_WIDTH)} ${failureOf(event)}`
+    this.#done.push(name)
+    return null
+  }
+
+  #planned(event: Of<'agent.message'>): string | null {
+    const state = stateOfReply(event) ?? {}
+    const done = this.#done.map((name) => `✓ ${name.padEnd(NODE_WIDTH)} ${oneLine(this.#found(name, state))}`.trimEnd())
+    this.#done = []
+    for (const [index, { tool }] of event.calls.entries()) {
+      this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
+      this.#now = tool
+    }
+    return done.length > 0 ? done.join('\n') : null
+  }
+
+  #reply(event: Of<'agent.message'>): string | null {
+    this.#presenter.spend(event)
+    if (event.verdict.type !== 'continue') return null
+    const said = textOf(event.parts)
+    const calls = event.calls.map(({ tool, args }, index) => {
+      this.#tools.set(`${event.session} ${event.seq}.${index}`, tool)
+      return `→ ${oneLine(tool)} ${callText(args)}`
+    })
+    return [...(said.trim() === '' ? [] : [saidText(said.trim(), this.#out.columns)]), ...calls].join('\n')
+  }
+
+  #spent(): string {
+    const { tokens, cost } = this.#presenter
+    if (tokens === 0) return ''
+    return `${tokens} tokens${cost > 0 ? `, $${(cost / 1_000_000).toFixed(4)}` : ''} · `
+  }
+}
+
+function callText(args: Json): string {
+  return oneLine(safeJson(args))
+}
