@@ -118,6 +118,39 @@ describe('a model of the AI SDK', () => {
     }
   })
 
+  it('B-AISDK-3: reasoning that nobody signed goes back as reasoning, and to another provider as text, once', async () => {
+    const model = mock(
+      [
+        { type: 'reasoning-start', id: 'r' },
+        { type: 'reasoning-delta', id: 'r', delta: 'Deep down.' },
+        { type: 'reasoning-end', id: 'r' },
+        { type: 'text-start', id: '0' },
+        { type: 'text-delta', id: '0', delta: 'Well.' },
+        { type: 'text-end', id: '0' },
+        finish('stop'),
+      ],
+      [finish('stop')],
+    )
+    const { reply } = await ask(model)
+    await ask(model, { messages: history(reply) })
+    expect(model.doStreamCalls[1]?.prompt[1]).toEqual({
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'Deep down.' },
+        { type: 'text', text: 'Well.' },
+      ],
+    })
+    const elsewhere = client(() => streamed(bytesOf('chat/text')))
+    await ask(modelOf('chat', elsewhere.fetch), { messages: history(reply) })
+    expect(JSON.stringify(elsewhere.sent[0]?.body).split('Deep down.')).toHaveLength(2)
+    const host = client(() => streamed(bytesOf('chat/deepseek-thinking')))
+    const again = client(() => streamed(bytesOf('chat/text')))
+    const thought = await ask(modelOf('chat', host.fetch))
+    await ask(modelOf('chat', again.fetch), { messages: history(thought.reply) })
+    expect(JSON.stringify(again.sent[0]?.body)).toContain('"reasoning_content":"I need the date."')
+    expect(JSON.stringify(again.sent[0]?.body)).not.toContain('<thinking>')
+  })
+
   it('B-AISDK-4: what a provider keeps with a text or a call goes back with it (such as the signatures of Gemini)', async () => {
     const [of, at] = [{ p: { sig: 'text' } }, { p: { sig: 'call' } }]
     const parts: readonly LanguageModelV3StreamPart[] = [

@@ -106,7 +106,7 @@ describe('Messages: what a stream says', () => {
     })
     const unsigned = hear(send(block(0, { type: 'thinking', thinking: 'hm' }), stop(0), ...ended('max_tokens')))
     expect(unsigned.reply).toMatchObject({ parts: [{ type: 'reasoning', text: 'hm' }], finish: 'length' })
-    expect(unsigned.reply).not.toHaveProperty('parts.0.opaque')
+    expect(unsigned.reply).toMatchObject({ parts: [{ opaque: opaque(0, null) }] })
   })
 
   it('B-MESSAGES-20: the arguments of calls are the text as it was streamed, and none at all is an empty text', () => {

@@ -35,7 +35,14 @@ export function markOf(part: Part, origin: Origin): Mark | null {
   return { of, at, metadata: isObject(metadata) ? (metadata as SharedV3ProviderMetadata) : null }
 }
 
+/** Whether a part that was kept by this name is of the same provider, perhaps in another of its protocols. */
+export function isOfFamily(name: string, origin: Origin): boolean {
+  return name.startsWith(PREFIX) && familyOf({ ...origin, provider: name.slice(PREFIX.length) }) === familyOf(origin)
+}
+
 /** Never the name of one of our endpoints, which keep other data. */
+const PREFIX = 'ai-sdk:'
+
 function nameOf({ provider }: Origin): string {
-  return `ai-sdk:${provider}`
+  return `${PREFIX}${provider}`
 }

@@ -11,12 +11,13 @@ import type {
 } from '@ai-sdk/provider'
 import type { Part } from '../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../ports/model.ts'
-import { familyOf, markOf, type Origin } from './marks.ts'
+import { familyOf, isOfFamily, markOf, type Origin } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
 import type { PriceTable } from '../price.ts'
 import { unseen } from '../protocols/media.ts'
 import { idPatterns, type SoundCall, sound, type Turn } from '../protocols/sound.ts'
 import { isStrict } from '../protocols/strict.ts'
+import { foreignThought, tagged } from '../protocols/thoughts.ts'
 import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
 
 /** Absent settings are left to the provider. */
@@ -128,7 +129,10 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
     if (mark?.of === 'reasoning') content.push({ type: 'reasoning', text: part.text, ...wanted(mark.metadata) })
     else if (mark?.of === 'text') textMark = mark.metadata
     else if (mark?.of === 'call') callMarks.set(mark.at, mark.metadata)
-    else if (part.text.trim() !== '') thoughts.push(`<thinking>\n${part.text}\n</thinking>`)
+    else {
+      const told = foreignThought(part, (by) => isOfFamily(by, origin))
+      if (told !== null) thoughts.push(tagged(told))
+    }
   }
   callUpTo(turn.calls.length)
   const told: Said = thoughts.map((text) => ({ type: 'text', text }))

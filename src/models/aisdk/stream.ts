@@ -162,8 +162,7 @@ export class Listening {
       const kept = metadata === null || Object.keys(metadata).length === 0 ? null : asJson(metadata)
       const mark = { of: type, at: calls.length, metadata: kept } as const
       if (type === 'reasoning') {
-        if (kept !== null) parts.push(marked(this.#origin, mark, text))
-        else if (text !== '') parts.push({ type: 'reasoning', text })
+        if (kept !== null || text !== '') parts.push(marked(this.#origin, mark, text))
         continue
       }
       if (type === 'text' && text === '') continue

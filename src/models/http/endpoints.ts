@@ -42,6 +42,7 @@ const entries = {
     quirks: {
       outputTokensField: 'max_tokens',
       idPattern: /^[A-Za-z0-9]{9}$/,
+      thoughtParts: true,
       lacks: ['stream_usage', 'files', 'reasoning', 'user_after_tool'],
     },
   },

@@ -47,11 +47,13 @@ export type Quirks = Frozen<{
   idPattern?: RegExp
   /** OpenRouter's `reasoning_details`, DeepSeek's and others' `reasoning_content`, or `reasoning` as vLLM, Groq and Ollama have it. */
   reasoningField?: 'reasoning_details' | 'reasoning_content' | 'reasoning'
+  /** Reasoning goes back as parts of type `thinking` in the content, to the model that wrote it (Mistral). */
+  thoughtParts?: true
   /** Takes cache marks (Anthropic models behind other hosts). */
   cacheMarks?: true
 }>
 
-/** Provider data kept on a part: its origin and the parsed data. It is sent back only to that origin. */
+/** Provider data kept on a part: its origin and the parsed data, or null. It is sent back only to that origin. */
 export type Opaque = Frozen<{
   by: string
   model: string

@@ -8,6 +8,7 @@ import { bodyOf, json } from '../json.ts'
 import { type Thinking, thinkingOf, unthinking } from '../thinking.ts'
 import type { Message } from '../../../kernel/transcript.ts'
 import { mediaOf } from '../media.ts'
+import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject } from '../../../view/json.ts'
 
 const HEADERS = { 'anthropic-version': '2023-06-01' } as const
@@ -234,7 +235,10 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
       if (signed !== null) {
         callUpTo(signed.at)
         blocks.push({ thinks: true, text: signed.text })
-      } else if (part.text.trim() !== '') thoughts.push(part.text)
+      } else {
+        const told = foreignThought(part, (by) => by === reader.endpoint)
+        if (told !== null) thoughts.push(told)
+      }
     }
   }
   callUpTo(calls.length)
@@ -242,7 +246,7 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
   while (blocks.at(-1)?.thinks) blocks.pop()
   // Signed blocks must stay first, so unsigned reasoning is sent only if there are none.
   if (thoughts.length > 0 && !blocks.some(({ thinks }) => thinks)) {
-    blocks.unshift({ thinks: false, text: textBlock(`<thinking>\n${thoughts.join('\n\n')}\n</thinking>`) })
+    blocks.unshift({ thinks: false, text: textBlock(tagged(thoughts.join('\n\n'))) })
   }
   const said = blocks.map(({ text }) => text).join(',')
   const thinksFirst = blocks[0]?.thinks ?? false

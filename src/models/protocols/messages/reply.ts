@@ -105,8 +105,9 @@ function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {
     return [{ type: 'reasoning', text: '', opaque }]
   }
   if (type !== 'thinking') return []
-  if (signature === '') return text === '' ? [] : [{ type: 'reasoning', text }]
-  const opaque: Opaque = { by: endpoint, model, at, data: { ...given, thinking: text, signature } }
+  if (signature === '' && text === '') return []
+  const data = signature === '' ? null : { ...given, thinking: text, signature }
+  const opaque: Opaque = { by: endpoint, model, at, data }
   return [{ type: 'reasoning', text, opaque }]
 }
 
