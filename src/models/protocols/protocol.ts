@@ -6,7 +6,8 @@ import type { Delta, ModelFailure, Reply, Request } from '../../ports/model.ts'
 /** One framed event of a stream. `event` is empty if the provider sent no name. */
 export type WireEvent = Frozen<{ event: string; data: string }>
 
-export type Effort = 'off' | 'low' | 'medium' | 'high'
+/** From least to most. Which of them a host takes is in efforts.ts. */
+export type Effort = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 /** The caller's settings for every request to this model. Absent settings are left to the provider. */
 export type Settings = Frozen<{
@@ -45,6 +46,8 @@ export type Quirks = Frozen<{
   )[]
   /** Call ids must match this; others are remapped. */
   idPattern?: RegExp
+  /** The efforts that the host takes; not set: unknown, and left to the host. */
+  efforts?: readonly Effort[]
   /** OpenRouter's `reasoning_details`, DeepSeek's and others' `reasoning_content`, or `reasoning` as vLLM, Groq and Ollama have it. */
   reasoningField?: 'reasoning_details' | 'reasoning_content' | 'reasoning'
   /** Reasoning goes back as parts of type `thinking` in the content, to the model that wrote it (Mistral). */

@@ -1,7 +1,7 @@
 // A request as the JSON body of `POST /v1/messages`. Answers are read in messages.ts.
 import type { Json, BlobRef, Frozen, Part } from '../../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../../ports/model.ts'
-import type { Encoded, Target } from '../protocol.ts'
+import type { Encoded, Settings, Target } from '../protocol.ts'
 import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
@@ -35,7 +35,17 @@ export function encode(request: Request, target: Target): Encoded {
     ['messages', messageList(lines, marks)],
   ]
   const kept = fields.filter((field): field is [string, string] => field[1] !== null)
-  return { path: '/v1/messages', headers: HEADERS, body: bodyOf(new Map(kept), settings.body) }
+  return {
+    path: '/v1/messages',
+    headers: HEADERS,
+    body: bodyOf(new Map(kept), fits ? settings.body : untold(settings)),
+  }
+}
+
+/** The caller's fields without thinking, which these calls would be refused for. */
+function untold({ body = {} }: Settings): NonNullable<Settings['body']> {
+  const { thinking: _, ...rest } = body
+  return rest
 }
 
 function systemOf({ instructions }: Request, marks: boolean): string | null {

@@ -3,6 +3,7 @@
 import type { Json, Part } from '../../../kernel/content.ts'
 import type { OutputSchema, Request, ToolSchema } from '../../../ports/model.ts'
 import { CLEARED, type Message } from '../../../kernel/transcript.ts'
+import { NEVER_REASONS } from '../efforts.ts'
 import type { Encoded, Opaque, Settings, Target } from '../protocol.ts'
 import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { isStrict } from '../strict.ts'
@@ -12,8 +13,6 @@ import { mediaOf, unseen } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject } from '../../../view/json.ts'
 
-/** Models that refuse the reasoning fields. All later ones take them. */
-const NEVER_REASONS = /^(ft:)?(gpt-[34]|chatgpt-|gpt-5-chat)/
 /** The lowest effort of models that always reason; null: it cannot be set. All others take `none`. */
 const LEAST: readonly (readonly [RegExp, string | null])[] = [
   [/^(ft:)?(gpt-5|o\d).*-pro/, null],
