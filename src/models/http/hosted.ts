@@ -1,7 +1,8 @@
 // A model behind an HTTP address: endpoint, protocol, key, transport and price as one Model. One call is made in exchange.ts.
 import type { CallContext, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { type Endpoint, secretIn } from './endpoints.ts'
-import type { Deadlines, Exchange, exchange } from './exchange.ts'
+import type { Exchange, exchange } from './exchange.ts'
+import type { Deadlines } from './watch.ts'
 import { failure } from './failures.ts'
 import { Fault } from '../../kernel/failure.ts'
 import { Limiter } from './limiter.ts'
@@ -176,11 +177,9 @@ export class HostedModel implements Priced {
   }
 
   async #open(): Promise<Client> {
-    const [protocol, { DEADLINES, exchange, OWN_DEADLINES }, { fetchTransport, httpTransport }] = await Promise.all([
-      this.#load(),
-      import('./exchange.ts'),
-      import('./transport.ts'),
-    ])
+    const [protocol, { exchange }, { fetchTransport, httpTransport }, { DEADLINES, OWN_DEADLINES }] = await Promise.all(
+      [this.#load(), import('./exchange.ts'), import('./transport.ts'), import('./watch.ts')],
+    )
     const { fetch: send, baseUrl, deadlines } = this.#options
     const { keyHeader, headers, keys } = this.#endpoint
     const auth =

@@ -32,6 +32,8 @@ export type Target = Frozen<{
   /** Refused and left out: the link to a stored response, and sealed reasoning up to this event. */
   unlinked?: true
   sealedAfter?: number
+  /** The turn that the provider paused, as it was: sent back, and gone on from. */
+  paused?: readonly Json[]
 }>
 
 /** The differences between hosts of one protocol, as data: a new host needs no code. */
@@ -68,6 +70,9 @@ export type Opaque = Frozen<{
 
 export type Encoded = Frozen<{ path: string; headers: Readonly<Record<string, string>>; body: string }>
 
+/** `paused`: the provider paused its turn with this content, and goes on when it is sent back. */
+export type Answered = (Reply & Frozen<{ paused?: readonly Json[] }>) | ModelFailure
+
 export interface Protocol<State> {
   readonly name: 'messages' | 'responses' | 'chat'
   /** Deterministic, and append-only: the messages of request n are the start of those of request n + 1, byte for byte. */
@@ -75,8 +80,10 @@ export interface Protocol<State> {
   begin(target: Target): State
   /** Never throws. Unknown events are ignored; a broken event makes `finish` a failure. The given state is not changed. */
   step(state: State, event: WireEvent): readonly [State, readonly Delta[]]
+  /** The provider said its own end, or an error: nothing that follows changes the answer. */
+  over(state: State): boolean
   /** After the last event, or when the stream broke. Without the provider's end event it is a failure. */
-  finish(state: State): Reply | ModelFailure
+  finish(state: State): Answered
   /** A whole answer that came as one JSON body. */
-  whole(body: string, target: Target): Reply | ModelFailure
+  whole(body: string, target: Target): Answered
 }

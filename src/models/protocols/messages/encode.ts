@@ -32,7 +32,7 @@ export function encode(request: Request, target: Target): Encoded {
     ['thinking', thinking.field === null ? null : json(thinking.field)],
     ['output_config', outputOf(request, target, thinking)],
     ['temperature', thinking.temperature === null ? null : json(thinking.temperature)],
-    ['messages', messageList(lines, marks)],
+    ['messages', messageList(lines, marks, target.paused)],
   ]
   const kept = fields.filter((field): field is [string, string] => field[1] !== null)
   return {
@@ -115,7 +115,7 @@ type Line = {
 }
 
 /** With `marks`, the last two user messages are marked for the prompt cache: one to write now, one to read from the last request. */
-function messageList(lines: readonly Line[], marks: boolean): string {
+function messageList(lines: readonly Line[], marks: boolean, paused?: readonly Json[]): string {
   // Without the second mark the cache lookup goes back only 20 blocks, and one turn can have more.
   const marked = marks ? new Set([lines.length - 1, lines.length - 3]) : new Set<number>()
   // Concatenation copies nothing; the body is copied once, when it is sent.
@@ -127,7 +127,8 @@ function messageList(lines: readonly Line[], marks: boolean): string {
     list += marked.has(at) ? withMark(content) : content
     list += ']}'
   }
-  return `${list}]`
+  // Signed, so not by `json`.
+  return paused === undefined ? `${list}]` : `${list},{"role":"assistant","content":${JSON.stringify(paused)}}]`
 }
 
 /** Adds the mark as the last field of the last block. */
