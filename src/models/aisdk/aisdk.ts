@@ -10,6 +10,7 @@ import { Listening } from './stream.ts'
 import { failure } from '../http/failures.ts'
 import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted.ts'
 import { anything, optionsOf, record } from '../../options.ts'
+import { unwrapped } from '../protocols/parallel.ts'
 import { checkPrices, checkTokens, type Profile, profileOf } from '../price.ts'
 
 export type { AiSdkSettings } from './prompt.ts'
@@ -46,8 +47,9 @@ export function fromAiSdk(model: LanguageModelV3, settings: AiSdkSettings = {}):
     call: async (request, context) => {
       const answer = await ask(model, settings, request, context)
       if (answer.type === 'failure') return answer
+      const reply = unwrapped(answer, request.tools)
       const cost = answer.cost ?? (answer.usage === null ? undefined : (await known()).cost(answer.usage))
-      return { ...answer, route: name, ...(cost === undefined ? {} : { cost }) }
+      return { ...reply, route: name, ...(cost === undefined ? {} : { cost }) }
     },
   }
 }

@@ -17,7 +17,7 @@ import type { PriceTable } from '../price.ts'
 import { unseen } from '../protocols/media.ts'
 import { idPatterns, type SoundCall, sound, type Turn } from '../protocols/sound.ts'
 import { isStrict } from '../protocols/strict.ts'
-import { foreignThought, tagged } from '../protocols/thoughts.ts'
+import { foreignThought, placeOf, tagged } from '../protocols/thoughts.ts'
 import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
 
 /** Absent settings are left to the provider. */
@@ -125,7 +125,7 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
     }
     if (part.type !== 'reasoning') continue
     const mark = markOf(part, origin)
-    if (mark) callUpTo(mark.at)
+    callUpTo(placeOf(part))
     if (mark?.of === 'reasoning') content.push({ type: 'reasoning', text: part.text, ...wanted(mark.metadata) })
     else if (mark?.of === 'text') textMark = mark.metadata
     else if (mark?.of === 'call') callMarks.set(mark.at, mark.metadata)

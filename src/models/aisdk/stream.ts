@@ -166,7 +166,8 @@ export class Listening {
         continue
       }
       if (type === 'text' && text === '') continue
-      if (kept !== null) parts.push(marked(this.#origin, mark))
+      // A text after calls is marked, so that it goes back to its place.
+      if (kept !== null || (type === 'text' && calls.length > 0)) parts.push(marked(this.#origin, mark))
       if (type === 'text') parts.push({ type: 'text', text })
       else calls.push({ id, tool, args: text })
     }

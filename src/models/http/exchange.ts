@@ -5,6 +5,7 @@ import type { CallContext, Delta, ModelFailure, Reply, Request } from '../../por
 import { secretIn } from './endpoints.ts'
 import { errorIn, failure, failureOf, retryAfter, troubleIn } from './failures.ts'
 import { begins, frame, type Framing, UNFRAMED } from './framing.ts'
+import { unwrapped } from '../protocols/parallel.ts'
 import type { Answered, Protocol, Target, WireEvent } from '../protocols/protocol.ts'
 import type { Transport } from './transport.ts'
 import { type Deadlines, Late, Watch } from './watch.ts'
@@ -29,6 +30,16 @@ export type Exchange<State> = {
 }
 
 export async function exchange<State>(
+  order: Exchange<State>,
+  request: Request,
+  context: CallContext,
+): Promise<Reply | ModelFailure> {
+  const answer = await continued(order, request, context)
+  return answer.type === 'reply' ? unwrapped(answer, request.tools) : answer
+}
+
+/** The whole turn, however often the provider pauses it. */
+async function continued<State>(
   order: Exchange<State>,
   request: Request,
   context: CallContext,

@@ -243,9 +243,9 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
     else if (part.type !== 'reasoning') blocks.push({ thinks: false, text: textBlock(unshown(part)) })
     else {
       const signed = turn.of.seq > reader.sealedAfter ? signedBlock(part, reader) : null
+      callUpTo(placeOf(part))
       if (signed !== null) {
-        callUpTo(signed.at)
-        blocks.push({ thinks: true, text: signed.text })
+        blocks.push({ thinks: true, text: signed })
       } else {
         const told = foreignThought(part, (by) => by === reader.endpoint)
         if (told !== null) thoughts.push(told)
@@ -264,18 +264,18 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
   return { said, results: results.map(resultBlock).join(','), thinksFirst, key: reader.key, calls, answers: results }
 }
 
-/** The provider's block and the number of calls before it; null if it may not be sent to this model. */
-function signedBlock(part: Extract<Part, { type: 'reasoning' }>, reader: Reader): { at: number; text: string } | null {
+/** The provider's block; null if it may not be sent to this model. */
+function signedBlock(part: Extract<Part, { type: 'reasoning' }>, reader: Reader): string | null {
   const { opaque } = part
   // A signature is valid for one model only: another model of the provider refuses the whole request.
   if (!reader.signed || !isObject(opaque) || opaque.by !== reader.endpoint || opaque.model !== reader.model) return null
-  const { data, at } = opaque
+  const { data } = opaque
   if (!isObject(data)) return null
   const whole =
     data.type === 'thinking'
       ? typeof data.thinking === 'string' && typeof data.signature === 'string' && data.signature !== ''
       : data.type === 'redacted_thinking' && typeof data.data === 'string'
-  return whole ? { at: typeof at === 'number' ? at : 0, text: JSON.stringify(data) } : null
+  return whole ? JSON.stringify(data) : null
 }
 
 function callBlock({ id, tool, args }: SoundCall): string {

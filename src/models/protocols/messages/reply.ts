@@ -111,7 +111,11 @@ function withPartial(failed: ModelFailure, blocks: readonly Block[]): ModelFailu
 
 function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {
   const { type, text, signature, at, given } = block
-  if (type === 'text') return text === '' ? [] : [{ type: 'text', text }]
+  if (type === 'text') {
+    if (text === '') return []
+    const said: Part = { type: 'text', text }
+    return at === 0 ? [said] : [placed({ by: endpoint, model, at, data: null }), said]
+  }
   if (type === 'redacted') {
     const opaque: Opaque = { by: endpoint, model, at, data: given }
     return [{ type: 'reasoning', text: '', opaque }]
@@ -121,6 +125,11 @@ function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {
   const data = signature === '' ? null : { ...given, thinking: text, signature }
   const opaque: Opaque = { by: endpoint, model, at, data }
   return [{ type: 'reasoning', text, opaque }]
+}
+
+/** Before a text that came after calls, so that it goes back to its place. */
+function placed(opaque: Opaque): Part {
+  return { type: 'reasoning', text: '', opaque }
 }
 
 function callOf({ given, text }: Block): ReplyCall {
