@@ -13,6 +13,7 @@ import type { Part } from '../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../ports/model.ts'
 import { familyOf, isOfFamily, markOf, type Origin } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
+import type { Deadlines } from '../http/watch.ts'
 import type { PriceTable } from '../price.ts'
 import { unseen } from '../protocols/media.ts'
 import { idPatterns, type SoundCall, sound, type Turn } from '../protocols/sound.ts'
@@ -27,6 +28,8 @@ export type AiSdkSettings = {
   /** As the provider's package takes them, such as `{ anthropic: { thinking: … } }`. */
   readonly providerOptions?: SharedV3ProviderOptions
   readonly prices?: PriceTable
+  /** As for every model. The SDK shows no pings before specification v4: a model that thinks in silence needs a longer `idleMs`. */
+  readonly deadlines?: Partial<Deadlines>
 }
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
@@ -59,6 +62,18 @@ export function optionsFor(
     ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
     providerOptions: { ...own, ...loose },
   }
+}
+
+/** The data of a file has a tag in specification v4. Nothing else that is sent differs. */
+export function asV4(options: LanguageModelV3CallOptions): object {
+  const prompt = options.prompt.map((message) => {
+    if (message.role !== 'user') return message
+    const content = message.content.map((part) =>
+      part.type === 'file' ? { ...part, data: { type: 'data', data: part.data } } : part,
+    )
+    return { ...message, content }
+  })
+  return { ...options, prompt }
 }
 
 function toolsOf({ tools, output }: Request, family: string): LanguageModelV3FunctionTool[] {

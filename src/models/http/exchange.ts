@@ -8,12 +8,11 @@ import { begins, frame, type Framing, UNFRAMED } from './framing.ts'
 import { unwrapped } from '../protocols/parallel.ts'
 import type { Answered, Protocol, Target, WireEvent } from '../protocols/protocol.ts'
 import type { Transport } from './transport.ts'
-import { type Deadlines, Late, Watch } from './watch.ts'
+import { type Deadlines, Late, leave, Watch } from './watch.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 const ERROR_BYTES_MAX = 64 * 1024
-/** How long, and for how many bytes, a body may go on after the provider's own end. */
-const LEAVE_MS = 1_000
+/** How many bytes of a body may follow the provider's own end. */
 const LEAVE_BYTES_MAX = 64 * 1024
 /** Enough to tell a stream of events from anything else. */
 const START_CHARS = 16
@@ -89,7 +88,7 @@ async function once<State>(order: Exchange<State>, request: Request, context: Ca
     const sent = { url, headers: { ...all, ...headers, ...order.headers }, body, signal: stop.signal }
     const sending = transport(sent, answer)
     await Promise.race([sending, stopped, answer.over])
-    leave(sending, context, stop)
+    leave(sending, context.clock, stop)
     return answer.result()
   } catch (error) {
     stop.abort(error)
@@ -99,12 +98,6 @@ async function once<State>(order: Exchange<State>, request: Request, context: Ca
     answer.close()
     context.signal.removeEventListener('abort', onAbort)
   }
-}
-
-/** After the provider's own end nobody waits for the end of the body. If that comes soon, the connection can be used again. */
-function leave(sending: Promise<void>, { clock }: CallContext, stop: AbortController): void {
-  const cancel = clock.timer(LEAVE_MS, () => stop.abort(new Error('The call is over.')))
-  sending.then(cancel, cancel)
 }
 
 /** The answer so far. */

@@ -70,3 +70,12 @@ export class Watch {
     else this.#arm(Math.max(1, Math.min(...dues.map(([due]) => due)) - now))
   }
 }
+
+/** How long a body may go on after the provider's own end. */
+const LEAVE_MS = 1_000
+
+/** After the provider's own end nobody waits for the end of the body. If that comes soon, the connection can be used again. */
+export function leave(body: Promise<unknown>, clock: Clock, stop: AbortController): void {
+  const cancel = clock.timer(LEAVE_MS, () => stop.abort(new Error('The call is over.')))
+  body.then(cancel, cancel)
+}
