@@ -12,12 +12,18 @@ import { hold } from './target.ts'
 const DEADLINES: Deadlines = { firstByteMs: 50, idleMs: 70, stalledMs: 210 }
 const REQUEST: Request = { session: 's', seq: 1, instructions: '', tools: [], allow: 'all', boost: false, messages: [] }
 
+/** The types that hosts and proxies send a stream under. */
+const TYPES = ['text/event-stream', 'Text/Event-Stream', 'text/plain', 'application/json', '']
+const SPLIT = 8
+
 /** A client that hears nothing of the signal, as bad ones do: its end is in our hands. */
-function deafClient(bytes: Uint8Array) {
+function deafClient(bytes: Uint8Array, type: string) {
   let reject: (error: Error) => void = () => {}
   const transport: Transport = (_order, sink: Sink) => {
-    sink.head(200, { 'content-type': 'text/event-stream' })
-    if (bytes.length > 0) sink.data(bytes)
+    sink.head(200, { 'content-type': type })
+    // What it is must be told from its first bytes, however few come at once.
+    for (const byte of bytes.subarray(0, SPLIT)) sink.data(Uint8Array.of(byte))
+    if (bytes.length > SPLIT) sink.data(bytes.subarray(SPLIT))
     return new Promise((_resolve, fail) => {
       reject = fail
     })
@@ -35,7 +41,7 @@ export async function checkStall(taken: Taken, offset: number): Promise<void> {
   const said = before.type === 'reply' || before.class !== 'network'
   for (const how of ['silent', 'broken', 'stopped'] as const) {
     const clock = new FakeClock()
-    const client = deafClient(bytes)
+    const client = deafClient(bytes, TYPES[offset % TYPES.length] as string)
     const stop = new AbortController()
     const deltas: Delta[] = []
     const order: Exchange<unknown> = {

@@ -60,7 +60,9 @@ const same: readonly (readonly [Dialect, string])[] = [
   ...['text', 'thinking', 'redacted', 'interleaved', 'tool', 'parallel', 'no-arguments', 'late-input', 'length'].map(
     (name) => ['messages', name] as const,
   ),
-  ...['length-in-call', 'refusal', 'unicode', 'empty'].map((name) => ['messages', name] as const),
+  ...['length-in-call', 'refusal', 'unicode', 'empty', 'prefilled', 'compaction', 'text-between'].map(
+    (name) => ['messages', name] as const,
+  ),
   ...['text', 'tool', 'parallel-tools', 'tool-no-args', 'length', 'length-in-call', 'unicode', 'empty'].map(
     (name) => ['chat', name] as const,
   ),
