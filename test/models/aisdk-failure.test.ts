@@ -283,7 +283,10 @@ describe('the deadlines of a model of the AI SDK', () => {
     }
     expect(answer()).toBeNull()
     await pass(10_000)
-    expect(answer()).toMatchObject({ class: 'timeout', message: expect.stringContaining('said nothing for 180000 ms') })
+    expect(answer()).toMatchObject({
+      class: 'timeout',
+      message: expect.stringContaining('said nothing for 180000 ms') as string,
+    })
   })
 
   it("B-AISDK-20: the provider's own end ends the call, and a stream that stays open is left", async () => {

@@ -19,8 +19,10 @@ export type { AiSdkSettings } from './prompt.ts'
 /** Only what is used of a language model, so that the types of both majors of the SDK fit. */
 export interface AiSdkModel extends Origin {
   readonly specificationVersion: 'v3' | 'v4'
-  doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>
+  doStream(options: never): PromiseLike<Streaming>
 }
+
+type Streaming = { readonly stream: ReadableStream<unknown> }
 
 const VERSIONS: readonly unknown[] = ['v3', 'v4']
 
@@ -87,7 +89,7 @@ async function ask(
   } catch (error) {
     stop.abort(new Error('The call is over.'))
     if (signal.aborted) return listening.broken(failure('other', 'The call was stopped.'))
-    const { reason }: { readonly reason: unknown } = stop.signal
+    const reason = stop.signal.reason as unknown
     if (!(reason instanceof Late)) return listening.broken(brokenBy(error))
     return listening.broken(failure('timeout', `${reason.message} After ${clock.now() - begun} ms.`))
   } finally {
@@ -122,8 +124,13 @@ async function listen(
 const SILENT: ReadonlySet<string> = new Set(['ping', 'stream-start', 'response-metadata', 'raw'])
 
 /** A file the provider cannot take is sent as text, so that the session can go on. */
-async function start(model: AiSdkModel, settings: AiSdkSettings, request: Request, abortSignal: AbortSignal) {
-  const send = (files: boolean): ReturnType<AiSdkModel['doStream']> => {
+async function start(
+  model: AiSdkModel,
+  settings: AiSdkSettings,
+  request: Request,
+  abortSignal: AbortSignal,
+): Promise<Streaming> {
+  const send = (files: boolean): PromiseLike<Streaming> => {
     const options = { ...optionsFor(model, settings, request, files), abortSignal }
     return model.doStream((model.specificationVersion === 'v4' ? asV4(options) : options) as never)
   }
