@@ -72,6 +72,8 @@ export function planOutput({ mode = 'auto', schema, validate }: OutputOptions, a
 /** Judges a reply. `tools` are the names of the run's tools; on `continue` the caller runs their calls. */
 export async function judgeOutput(plan: OutputPlan, reply: Reply, tools: readonly string[] = []): Promise<Verdict> {
   const text = textOf(reply.parts)
+  // Asking again for the schema would only be refused again.
+  if (reply.finish === 'refusal') return refused(text)
   if (plan.mode === 'tool') return judgeCalls(plan, reply, text)
   if (reply.calls.length > 0) return { type: 'continue' }
   if (text.trim() === '') return emptied(reply)
@@ -110,7 +112,15 @@ async function judgeCalls(plan: OutputPlan, reply: Reply, text: string): Promise
 /** Judges a reply without text and calls. One that was cut off is requested again with more tokens. */
 export function emptied({ finish }: Reply): Verdict {
   if (finish !== 'refusal') return finish === 'length' ? { type: 'empty', boost: true } : { type: 'empty' }
-  const reason = 'The model refused to answer, and did not say why.'
+  return refused('')
+}
+
+function refused(text: string): Verdict {
+  const said = text.trim()
+  const reason =
+    said === ''
+      ? 'The model refused to answer, and did not say why.'
+      : `The model refused to answer: ${said.slice(0, REFUSAL_CHARS_MAX)}`
   return {
     type: 'stop',
     reason,
@@ -127,6 +137,8 @@ function wrong(problem: string): string {
 }
 
 const PROBLEMS_MAX = 20
+/** The whole text is in the reply. */
+const REFUSAL_CHARS_MAX = 1_000
 
 function problemOf(
   issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[],

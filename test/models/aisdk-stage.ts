@@ -5,6 +5,10 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV3, LanguageModelV3StreamPart, LanguageModelV3Usage } from '@ai-sdk/provider'
 import { MockLanguageModelV3 } from 'ai/test'
+import { createAnthropic as createAnthropicV4 } from 'ai-sdk-anthropic-v4'
+import { createOpenAICompatible as createOpenAICompatibleV4 } from 'ai-sdk-openai-compatible-v4'
+import { createOpenAI as createOpenAIV4 } from 'ai-sdk-openai-v4'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from 'ai-sdk-provider-v4'
 
 export type Dialect = 'messages' | 'chat' | 'responses'
 
@@ -29,10 +33,43 @@ export function streamed(bytes: Uint8Array): Response {
   return new Response(bytes.slice(), { headers: { 'content-type': 'text/event-stream' } })
 }
 
-export function modelOf(dialect: Dialect, fetch: typeof globalThis.fetch): LanguageModelV3 {
+/** The specifications that are taken, each with the real packages of its major. */
+export const VERSIONS = ['v3', 'v4'] as const
+export type Version = (typeof VERSIONS)[number]
+
+export function modelOf(
+  dialect: Dialect,
+  fetch: typeof globalThis.fetch,
+  version: Version = 'v3',
+): LanguageModelV3 | LanguageModelV4 {
+  if (version === 'v4') return modelOfV4(dialect, fetch)
   if (dialect === 'messages') return createAnthropic({ apiKey: 'k', fetch })('claude-sonnet-4-5')
   if (dialect === 'responses') return createOpenAI({ apiKey: 'k', fetch }).responses('gpt-5.2')
   return createOpenAICompatible({ name: 'host', baseURL: 'http://host/v1', fetch, includeUsage: true }).chatModel('m')
+}
+
+function modelOfV4(dialect: Dialect, fetch: typeof globalThis.fetch): LanguageModelV4 {
+  if (dialect === 'messages') return createAnthropicV4({ apiKey: 'k', fetch })('claude-sonnet-4-5')
+  if (dialect === 'responses') return createOpenAIV4({ apiKey: 'k', fetch }).responses('gpt-5.2')
+  const options = { name: 'host', baseURL: 'http://host/v1', fetch, includeUsage: true }
+  return createOpenAICompatibleV4(options).chatModel('m')
+}
+
+/** A model of specification v4 that streams these parts, and what it was asked. */
+export function mockV4(parts: readonly LanguageModelV4StreamPart[] | ReadableStream<LanguageModelV4StreamPart>) {
+  const asked: LanguageModelV4CallOptions[] = []
+  const model: LanguageModelV4 = {
+    specificationVersion: 'v4',
+    provider: 'mock.chat',
+    modelId: 'm',
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error('not streamed')),
+    doStream: (options) => {
+      asked.push(options)
+      return Promise.resolve({ stream: parts instanceof ReadableStream ? parts : ReadableStream.from(parts) })
+    },
+  }
+  return { model, asked }
 }
 
 const usage: LanguageModelV3Usage = {

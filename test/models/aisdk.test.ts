@@ -1,20 +1,20 @@
 // Any language model of the AI SDK behind our port: what it says and what it is sent. Its failures are aisdk-failure.test.ts.
-import type { LanguageModelV3, LanguageModelV3StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Fault, Harness, type Message, type Part, type Reply, type Request } from '../../src/index.ts'
-import { type AiSdkSettings, fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
+import { type AiSdkModel, type AiSdkSettings, fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
 import type { Protocol } from '../../src/models/protocols/protocol.ts'
 import { chat } from '../../src/models/protocols/chat/chat.ts'
 import { messages } from '../../src/models/protocols/messages/messages.ts'
 import { responses } from '../../src/models/protocols/responses/responses.ts'
-import { bytesOf, client, type Dialect, finish, mock, modelOf, streamed } from './aisdk-stage.ts'
+import { bytesOf, client, type Dialect, finish, mock, mockV4, modelOf, streamed, VERSIONS } from './aisdk-stage.ts'
 import { callContext, request, userSays } from './context.ts'
 import { recording } from './sse.ts'
 
 const protocols = { messages, chat, responses } as unknown as Readonly<Record<Dialect, Protocol<unknown>>>
 
-async function ask(model: LanguageModelV3, more: Partial<Request> = {}, settings: AiSdkSettings = {}) {
+async function ask(model: AiSdkModel, more: Partial<Request> = {}, settings: AiSdkSettings = {}) {
   const heard = callContext()
   const answer = await fromAiSdk(model, settings).call(request(more), heard.context)
   if (answer.type !== 'reply') throw new Error(answer.message)
@@ -60,7 +60,9 @@ const same: readonly (readonly [Dialect, string])[] = [
   ...['text', 'thinking', 'redacted', 'interleaved', 'tool', 'parallel', 'no-arguments', 'late-input', 'length'].map(
     (name) => ['messages', name] as const,
   ),
-  ...['length-in-call', 'refusal', 'unicode', 'empty'].map((name) => ['messages', name] as const),
+  ...['length-in-call', 'refusal', 'unicode', 'empty', 'prefilled', 'compaction', 'text-between'].map(
+    (name) => ['messages', name] as const,
+  ),
   ...['text', 'tool', 'parallel-tools', 'tool-no-args', 'length', 'length-in-call', 'unicode', 'empty'].map(
     (name) => ['chat', name] as const,
   ),
@@ -75,16 +77,16 @@ afterEach(async () => {
   for (const harness of open.splice(0)) await harness.close()
 })
 
-describe('a model of the AI SDK', () => {
+describe.each(VERSIONS)('a model of the AI SDK, specification %s', (version) => {
   it.each(same)('B-AISDK-1: over the same bytes it says what our own protocol says: %s/%s', async (dialect, name) => {
     const { fetch } = client(() => streamed(bytesOf(`${dialect}/${name}`)))
-    const { reply } = await ask(modelOf(dialect, fetch))
+    const { reply } = await ask(modelOf(dialect, fetch, version))
     expect(said(reply)).toEqual(said(own(dialect, name)))
   })
 
   it('B-AISDK-2: text, reasoning and arguments come piece by piece, numbered by the parts they add up to', async () => {
     const { fetch } = client(() => streamed(bytesOf('messages/interleaved')))
-    const { reply, deltas } = await ask(modelOf('messages', fetch))
+    const { reply, deltas } = await ask(modelOf('messages', fetch, version))
     const pieces = (kind: string): string =>
       deltas.flatMap((delta) => (delta.kind === kind ? [delta.text] : [])).join('|')
     expect(pieces('text').replaceAll('|', '')).toBe(said(reply).text.join(''))
@@ -100,10 +102,16 @@ describe('a model of the AI SDK', () => {
       ['interleaved', 'thinking'],
       ['redacted', 'redacted_thinking'],
     ] as const) {
-      const { reply } = await ask(modelOf('messages', client(() => streamed(bytesOf(`messages/${name}`))).fetch))
+      const { reply } = await ask(
+        modelOf('messages', client(() => streamed(bytesOf(`messages/${name}`))).fetch, version),
+      )
       const again = client(() => streamed(bytesOf('messages/text')))
       const thinking = { anthropic: { thinking: { type: 'enabled', budgetTokens: 2_000 } } }
-      await ask(modelOf('messages', again.fetch), { messages: history(reply), tools }, { providerOptions: thinking })
+      await ask(
+        modelOf('messages', again.fetch, version),
+        { messages: history(reply), tools },
+        { providerOptions: thinking },
+      )
       const blocks = recording(`messages/${name}`).flatMap(
         ({ data }) => /"(?:signature|data)":"([^"]+)"/.exec(data)?.[1] ?? [],
       )
@@ -111,13 +119,74 @@ describe('a model of the AI SDK', () => {
       expect(body).toContain(`"type":"${block}"`)
       for (const signature of blocks) expect(body).toContain(signature)
       const elsewhere = client(() => streamed(bytesOf('chat/text')))
-      await ask(modelOf('chat', elsewhere.fetch), { messages: history(reply), tools })
+      await ask(modelOf('chat', elsewhere.fetch, version), { messages: history(reply), tools })
       const told = JSON.stringify(elsewhere.sent[0]?.body)
       for (const signature of blocks) expect(told).not.toContain(signature)
       expect(told.includes('<thinking>')).toBe(said(reply).reasoning.length > 0)
     }
   })
 
+  it('B-AISDK-3: reasoning that nobody signed goes back as reasoning, and to another provider as text, once', async () => {
+    const model = mock(
+      [
+        { type: 'reasoning-start', id: 'r' },
+        { type: 'reasoning-delta', id: 'r', delta: 'Deep down.' },
+        { type: 'reasoning-end', id: 'r' },
+        { type: 'text-start', id: '0' },
+        { type: 'text-delta', id: '0', delta: 'Well.' },
+        { type: 'text-end', id: '0' },
+        finish('stop'),
+      ],
+      [finish('stop')],
+    )
+    const { reply } = await ask(model)
+    await ask(model, { messages: history(reply) })
+    expect(model.doStreamCalls[1]?.prompt[1]).toEqual({
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'Deep down.' },
+        { type: 'text', text: 'Well.' },
+      ],
+    })
+    const elsewhere = client(() => streamed(bytesOf('chat/text')))
+    await ask(modelOf('chat', elsewhere.fetch, version), { messages: history(reply) })
+    expect(JSON.stringify(elsewhere.sent[0]?.body).split('Deep down.')).toHaveLength(2)
+    const host = client(() => streamed(bytesOf('chat/deepseek-thinking')))
+    const again = client(() => streamed(bytesOf('chat/text')))
+    const thought = await ask(modelOf('chat', host.fetch, version))
+    await ask(modelOf('chat', again.fetch, version), { messages: history(thought.reply) })
+    expect(JSON.stringify(again.sent[0]?.body)).toContain('"reasoning_content":"I need the date."')
+    expect(JSON.stringify(again.sent[0]?.body)).not.toContain('<thinking>')
+  })
+
+  it('B-AISDK-6: a file that the provider cannot take is told in words, and the session goes on', async () => {
+    const { fetch, sent } = client(() => streamed(bytesOf('messages/text')))
+    const sound: Part = { type: 'data', media: 'audio/wav', data: 'AAAA', name: 'a.wav' }
+    const { reply } = await ask(modelOf('messages', fetch, version), {
+      messages: [{ role: 'user', seq: 1, parts: [sound] }],
+    })
+    expect(reply.finish).toBe('stop')
+    expect(JSON.stringify(sent[0]?.body)).toContain('[file a.wav (audio/wav, 3 bytes) cannot be shown to this model]')
+  })
+
+  it('B-AISDK-7: native output asks for JSON of the schema, tool output appends the tool and forces nothing', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'string' } } }
+    const output = { mode: 'native', name: 'final_result', schema, strict: false } as const
+    const native = client(() => streamed(bytesOf('responses/text')))
+    await ask(modelOf('responses', native.fetch, version), { output, tools })
+    expect(native.sent[0]?.body).toMatchObject({
+      text: { format: { type: 'json_schema', name: 'final_result', strict: false, schema } },
+      tools: [{ name: 'look', strict: false }],
+    })
+    const model = mock([finish('stop')])
+    await ask(model, { output: { ...output, mode: 'tool' }, tools, allow: 'none' })
+    expect(model.doStreamCalls[0]?.tools?.map((tool) => tool.name)).toEqual(['look', 'final_result'])
+    expect(model.doStreamCalls[0]).not.toHaveProperty('toolChoice')
+    expect(model.doStreamCalls[0]).not.toHaveProperty('responseFormat')
+  })
+})
+
+describe('a model of the AI SDK', () => {
   it('B-AISDK-4: what a provider keeps with a text or a call goes back with it (such as the signatures of Gemini)', async () => {
     const [of, at] = [{ p: { sig: 'text' } }, { p: { sig: 'call' } }]
     const parts: readonly LanguageModelV3StreamPart[] = [
@@ -201,30 +270,6 @@ describe('a model of the AI SDK', () => {
     })
   })
 
-  it('B-AISDK-6: a file that the provider cannot take is told in words, and the session goes on', async () => {
-    const { fetch, sent } = client(() => streamed(bytesOf('messages/text')))
-    const sound: Part = { type: 'data', media: 'audio/wav', data: 'AAAA', name: 'a.wav' }
-    const { reply } = await ask(modelOf('messages', fetch), { messages: [{ role: 'user', seq: 1, parts: [sound] }] })
-    expect(reply.finish).toBe('stop')
-    expect(JSON.stringify(sent[0]?.body)).toContain('[file a.wav (audio/wav, 3 bytes) cannot be shown to this model]')
-  })
-
-  it('B-AISDK-7: native output asks for JSON of the schema, tool output appends the tool and forces nothing', async () => {
-    const schema = { type: 'object', properties: { a: { type: 'string' } } }
-    const output = { mode: 'native', name: 'final_result', schema, strict: false } as const
-    const native = client(() => streamed(bytesOf('responses/text')))
-    await ask(modelOf('responses', native.fetch), { output, tools })
-    expect(native.sent[0]?.body).toMatchObject({
-      text: { format: { type: 'json_schema', name: 'final_result', strict: false, schema } },
-      tools: [{ name: 'look', strict: false }],
-    })
-    const model = mock([finish('stop')])
-    await ask(model, { output: { ...output, mode: 'tool' }, tools, allow: 'none' })
-    expect(model.doStreamCalls[0]?.tools?.map((tool) => tool.name)).toEqual(['look', 'final_result'])
-    expect(model.doStreamCalls[0]).not.toHaveProperty('toolChoice')
-    expect(model.doStreamCalls[0]).not.toHaveProperty('responseFormat')
-  })
-
   it('B-AISDK-8: it drives a harness like any other model: tools, structured output, tokens and cost', async () => {
     const call = (toolName: string, input: string) =>
       ({ type: 'tool-call', toolCallId: toolName, toolName, input }) as const
@@ -280,9 +325,36 @@ describe('a model of the AI SDK', () => {
     expect(reply).toMatchObject({ calls: [], finish: 'stop', parts: [{ type: 'text', text: 'Found.' }] })
   })
 
-  it('B-AISDK-11: only a model of specification v3 is taken', () => {
-    for (const wrong of [{ specificationVersion: 'v2' }, 'openai/gpt-5.1', null]) {
-      expect(() => fromAiSdk(wrong as unknown as LanguageModelV3)).toThrow(Fault)
+  it('B-AISDK-11: models of specification v3 and v4 are taken, and nothing else', () => {
+    for (const version of VERSIONS) {
+      expect(fromAiSdk(modelOf('messages', fetch, version)).name).toBe('anthropic.messages:claude-sonnet-4-5')
     }
+    for (const wrong of [{ specificationVersion: 'v2' }, { specificationVersion: 'v5' }, 'openai/gpt-5.1', null]) {
+      expect(() => fromAiSdk(wrong as unknown as AiSdkModel)).toThrow(Fault)
+      expect(() => fromAiSdk(wrong as unknown as AiSdkModel)).toThrow('specification v3 or v4')
+    }
+  })
+
+  it('B-AISDK-21: a model of specification v4 gets files with their tag, and its own parts and ends are understood', async () => {
+    const image: Part = { type: 'data', media: 'image/png', data: 'AAAA', name: 'a.png' }
+    const { model, asked } = mockV4([
+      { type: 'ping' },
+      { type: 'custom', kind: 'mock.compaction' },
+      { type: 'reasoning-file', mediaType: 'image/png', data: { type: 'data', data: 'AAAA' } },
+      { type: 'text-start', id: '0' },
+      { type: 'text-delta', id: '0', delta: 'A picture.' },
+      { type: 'text-end', id: '0' },
+      finish('stop'),
+    ])
+    const { reply } = await ask(model, { messages: [{ role: 'user', seq: 1, parts: [image] }] })
+    expect(reply).toMatchObject({ finish: 'stop', parts: [{ type: 'text', text: 'A picture.' }] })
+    const file = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AAAA' }, filename: 'a.png' }
+    expect(asked[0]?.prompt).toEqual([{ role: 'user', content: [file] }])
+    const { fetch, sent } = client(() => streamed(bytesOf('messages/text')))
+    await ask(modelOf('messages', fetch, 'v4'), { messages: [{ role: 'user', seq: 1, parts: [image] }] })
+    expect(JSON.stringify(sent[0]?.body)).toContain('"data":"AAAA"')
+    const interrupted = mockV4([{ ...finish('stop'), finishReason: { unified: 'interrupted', raw: undefined } }])
+    const { context } = callContext()
+    expect(await fromAiSdk(interrupted.model).call(request(), context)).toMatchObject({ class: 'network' })
   })
 })

@@ -197,8 +197,9 @@ describe('Chat: reasoning that goes back', () => {
     expect(messagesOf(log, to('openrouter'))[1]).toMatchObject({ role: 'assistant', content: 'ok' })
   })
 
-  it('B-CHAT-21: elsewhere, or with reasoning off, the text is told as a thought and what is sealed is left out', () => {
-    for (const target of [to('groq'), to('openrouter', { reasoning: 'off' }), to('deepseek')]) {
+  it('B-CHAT-21: elsewhere the text is told as a thought, and what is sealed or its own is left out', () => {
+    expect(messagesOf(log, to('openrouter', { reasoning: 'off' }))[1]).toEqual({ role: 'assistant', content: 'ok' })
+    for (const target of [to('groq'), to('deepseek')]) {
       expect(messagesOf(log, target)[1]).toEqual({
         role: 'assistant',
         content: '<thinking>\ndeep\n</thinking>\n\nok',
@@ -214,7 +215,12 @@ describe('Chat: reasoning that goes back', () => {
     expect(sent('deepseek')).toMatchObject({ content: 'ok', reasoning_content: 'hm' })
     expect(sent('vllm')).toMatchObject({ content: 'ok', reasoning: 'hm' })
     expect(sent('openrouter')).toMatchObject({ content: 'ok', reasoning: 'hm' })
-    expect(sent('xai')).toMatchObject({ content: '<thinking>\nhm\n</thinking>\n\nok' })
+    expect(sent('xai')).toMatchObject({ content: 'ok' })
+    const xai = { by: 'xai', model: 'm', at: 0, data: null }
+    const known = [says(1, 'a'), answers(2, [thought('hm', xai), text('ok')], ['c', 'wind', {}])]
+    expect(messagesOf(known, to('deepseek'))[1]).toMatchObject({ content: 'ok', reasoning_content: 'hm' })
+    expect(messagesOf(known, to('xai'))[1]).toMatchObject({ content: 'ok' })
+    expect(messagesOf(known, to('gemini'))[1]).toMatchObject({ content: '<thinking>\nhm\n</thinking>\n\nok' })
     const final = [says(1, 'a'), answers(2, [thought('hm'), text('ok')]), says(3, 'b')]
     expect(messagesOf(final, to('deepseek'))[1]).toEqual({ role: 'assistant', content: 'ok' })
   })
@@ -227,6 +233,21 @@ describe('Chat: reasoning that goes back', () => {
       reasoning_content: ' ',
     })
     expect(messagesOf(noon, to('deepseek', { reasoning: 'off' }))[1]).not.toHaveProperty('reasoning_content')
+  })
+
+  it('B-CHAT-34: Mistral gets its thoughts back as parts of the content, and only the model that wrote them', () => {
+    const mistral = { by: 'mistral', model: 'magistral', at: 0, data: null }
+    const parts = [thought('hm', mistral), text('ok')]
+    const both = [says(1, 'a'), answers(2, parts), says(3, 'b'), answers(4, parts.slice(0, 1), ['c', 'wind', {}])]
+    const own = messagesOf(both, to('mistral', {}, 'magistral'))
+    const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }
+    expect(own[1]).toEqual({ role: 'assistant', content: [thinking, { type: 'text', text: 'ok' }] })
+    expect(own[3]).toMatchObject({ content: [thinking], tool_calls: [{}] })
+    expect(messagesOf(both, to('mistral', {}, 'other'))[1]).toEqual({ role: 'assistant', content: 'ok' })
+    expect(messagesOf(both, to('cerebras'))[1]).toEqual({
+      role: 'assistant',
+      content: '<thinking>\nhm\n</thinking>\n\nok',
+    })
   })
 
   it("B-CHAT-8: Gemini's signature goes back with its call, and to nobody else", () => {

@@ -156,7 +156,7 @@ describe('Chat: a whole answer', () => {
     expect(chat.whole(JSON.stringify(body), target)).toEqual({
       type: 'reply',
       parts: [
-        { type: 'reasoning', text: 'Hm.' },
+        { type: 'reasoning', text: 'Hm.', opaque: { by: target.endpoint, model: target.model, at: 0, data: null } },
         { type: 'text', text: 'Looking.' },
       ],
       calls: [

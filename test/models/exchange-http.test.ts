@@ -3,7 +3,10 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { fetchTransport, httpTransport, type Transport } from '../../src/models/http/transport.ts'
-import { ANSWER, KEY, overHttp, say, served, START, STREAMED } from './exchange-stage.ts'
+import { model } from '../../src/index.ts'
+import { bytesOf } from './aisdk-stage.ts'
+import { callContext, request } from './context.ts'
+import { ANSWER, bodyOf, KEY, overHttp, PAUSED, say, served, START, STREAMED } from './exchange-stage.ts'
 
 const TRANSPORTS: readonly (readonly [string, Transport])[] = [
   ['our own client', httpTransport],
@@ -50,6 +53,20 @@ describe.each(TRANSPORTS)('over HTTP with %s', (_name, transport) => {
     expect(answer).toMatchObject({ type: 'failure', class: 'network', retryable: true, partial: 'Half' })
   })
 
+  it("B-EXCHANGE-20: the provider's own end ends the call, and an open connection is left soon after", async () => {
+    let left = false
+    const { url } = await served((_request, response) => {
+      response.on('close', () => {
+        left = true
+      })
+      response.writeHead(200, STREAMED).write(ANSWER)
+    })
+    const began = Date.now()
+    expect(await overHttp(url, { transport })).toMatchObject(SAID)
+    expect(Date.now() - began).toBeLessThan(900)
+    await expect.poll(() => left, { timeout: 5_000 }).toBe(true)
+  })
+
   it('B-EXCHANGE-17: a server that goes on for ever after its answer is left, and the answer counts', async () => {
     let left = false
     const { url } = await served((_request, response) => {
@@ -61,6 +78,64 @@ describe.each(TRANSPORTS)('over HTTP with %s', (_name, transport) => {
     const deadlines = { firstByteMs: 20_000, idleMs: 50, stalledMs: 20_000 }
     expect(await overHttp(url, { transport, deadlines })).toMatchObject(SAID)
     await expect.poll(() => left).toBe(true)
+  })
+})
+
+it.each([
+  ['messages', 'anthropic:claude-x', ''],
+  ['responses', 'openai:gpt-x', '/v1'],
+  ['chat', 'groq:m', '/v1'],
+  ['chat', 'ollama:m', '/v1'],
+] as const)("B-EXCHANGE-20: the provider's own end ends a call over %s to %s", async (dialect, name, path) => {
+  const { url } = await served((_request, response) => {
+    response.writeHead(200, STREAMED).write(bytesOf(`${dialect}/text`))
+  })
+  const began = Date.now()
+  const answer = await model(name, { baseUrl: url + path, key: KEY }).call(request(), callContext().context)
+  expect(answer).toMatchObject({ type: 'reply', finish: 'stop' })
+  expect(Date.now() - began).toBeLessThan(2_000)
+})
+
+describe('a paused turn', () => {
+  async function paused(...answers: readonly string[]) {
+    const bodies: { readonly messages: readonly unknown[] }[] = []
+    const { url } = await served((request, response) => {
+      const answer = answers[bodies.length] ?? PAUSED
+      bodies.push(JSON.parse(bodyOf(request)) as { messages: unknown[] })
+      response.writeHead(200, STREAMED).end(answer)
+    })
+    return { url, bodies }
+  }
+
+  it('B-MESSAGES-36: a turn that the provider pauses goes on with its content sent back, and is one reply', async () => {
+    const { url, bodies } = await paused(PAUSED, PAUSED, ANSWER)
+    expect(await overHttp(url)).toEqual({
+      type: 'reply',
+      parts: [
+        { type: 'text', text: 'I search. ' },
+        { type: 'text', text: 'I search. ' },
+        { type: 'text', text: 'Hi.' },
+      ],
+      calls: [],
+      finish: 'stop',
+      usage: { inputTokens: 15, outputTokens: 17 },
+    })
+    const content = [
+      { type: 'text', text: 'I search. ' },
+      { type: 'server_tool_use', id: 's1', name: 'web_search', input: { q: 1 } },
+    ]
+    expect(bodies.map(({ messages }) => messages.length)).toEqual([1, 2, 2])
+    expect(bodies[1]?.messages[1]).toEqual({ role: 'assistant', content })
+    expect(bodies[2]?.messages[1]).toEqual({ role: 'assistant', content: [...content, ...content] })
+    expect(bodies[2]?.messages[0]).toEqual(bodies[0]?.messages[0])
+  })
+
+  it('B-MESSAGES-36: a turn that is paused for ever ends as cut off, and one that breaks has what was said', async () => {
+    const endless = await paused()
+    expect(await overHttp(endless.url)).toMatchObject({ type: 'reply', finish: 'length' })
+    expect(endless.bodies).toHaveLength(17)
+    const { url } = await paused(PAUSED, START + say('And'))
+    expect(await overHttp(url)).toMatchObject({ type: 'failure', class: 'network', partial: 'I search. And' })
   })
 })
 
@@ -76,6 +151,19 @@ describe('connections', () => {
     expect(await overHttp(url)).toMatchObject(SAID)
     expect(await overHttp(url)).toMatchObject(SAID)
     expect([requests.length, sockets]).toEqual([2, 1])
+    // The end of the body may come a little later than the end that the provider says.
+    const slow = await served((_request, response) => {
+      response.writeHead(200, STREAMED).write(ANSWER)
+      setTimeout(() => response.end(': bye\n\n'), 100)
+    })
+    let others = 0
+    slow.server.on('connection', () => {
+      others += 1
+    })
+    expect(await overHttp(slow.url)).toMatchObject(SAID)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(await overHttp(slow.url)).toMatchObject(SAID)
+    expect(others).toBe(1)
     expect(requests[1]?.headers).toMatchObject({ 'x-api-key': KEY, 'content-type': 'application/json' })
   })
 })

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { CallContext, Delta, ModelFailure, Reply, Request } from '../../src/ports/model.ts'
 import type { Clock } from '../../src/ports/system.ts'
-import { type Deadlines, type Exchange, exchange } from '../../src/models/http/exchange.ts'
+import { type Exchange, exchange } from '../../src/models/http/exchange.ts'
+import type { Deadlines } from '../../src/models/http/watch.ts'
 import { messages } from '../../src/models/protocols/messages/messages.ts'
 import { httpTransport, type Order, type Sink, type Transport } from '../../src/models/http/transport.ts'
 import { systemClock } from '../../src/engine/platform.ts'
@@ -40,6 +41,16 @@ export const END =
   event('message_stop', {})
 export const OVERLOADED = event('error', { error: { type: 'overloaded_error', message: 'Overloaded' } })
 export const ANSWER = START + say('Hi.') + END
+/** A turn that the provider pauses after a search of its own. */
+export const PAUSED =
+  START +
+  say('I search. ') +
+  event('content_block_stop', { index: 0 }) +
+  event('content_block_start', { index: 1, content_block: { type: 'server_tool_use', id: 's1', name: 'web_search' } }) +
+  event('content_block_delta', { index: 1, delta: { type: 'input_json_delta', partial_json: '{"q":1}' } }) +
+  event('content_block_stop', { index: 1 }) +
+  event('message_delta', { delta: { stop_reason: 'pause_turn' }, usage: { output_tokens: 7 } }) +
+  event('message_stop', {})
 
 type Wishes = Partial<Pick<Exchange<unknown>, 'url' | 'headers' | 'deadlines' | 'transport'>>
 
@@ -134,6 +145,12 @@ export async function answered(
   return started({ transport, ...wishes }, new FakeClock()).call()
 }
 
+const bodies = new WeakMap<IncomingMessage, string>()
+
+export function bodyOf(request: IncomingMessage): string {
+  return bodies.get(request) ?? ''
+}
+
 export type Served = { readonly url: string; readonly requests: readonly IncomingMessage[]; readonly server: Server }
 
 /** A real server. Its connections are closed with the test. */
@@ -141,7 +158,7 @@ export async function served(listener: RequestListener): Promise<Served> {
   const requests: IncomingMessage[] = []
   const server = createServer((request, response) => {
     requests.push(request)
-    request.resume()
+    request.on('data', (chunk: Buffer) => bodies.set(request, (bodies.get(request) ?? '') + chunk.toString()))
     request.on('end', () => listener(request, response))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -267,6 +267,65 @@ describe('answers', () => {
     expect(await answered(200, { 'content-type': 'text/html' }, '<html>')).toMatchObject({ class: 'network' })
   })
 
+  it('B-EXCHANGE-18: an error in JSON keeps its message, also under the type of a stream and in any shape', async () => {
+    for (const type of ['text/event-stream', 'Text/Event-Stream; charset=UTF-8', 'application/json', '']) {
+      for (const [body, kind, words] of [
+        ['{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', 'server', 'Overloaded'],
+        ['\n {"error":{"message":"slow down","type":"rate_limit_error"}}', 'rate_limit', 'slow down'],
+        ['{"error":"no such model"}', 'server', 'no such model'],
+        ['{"message":"warming up"}', 'server', 'warming up'],
+        ['[{"error":{"status":"RESOURCE_EXHAUSTED","message":"quota"}}]', 'rate_limit', 'quota'],
+      ] as const) {
+        const answer = await answered(200, { 'content-type': type }, body)
+        expect(answer).toMatchObject({ class: kind, message: expect.stringContaining(words) as string })
+      }
+    }
+  })
+
+  it.each(['text/event-stream', 'TEXT/EVENT-STREAM', 'text/plain', 'application/json', 'application/octet-stream', ''])(
+    'B-EXCHANGE-19: a stream under the type "%s" is known by its body, in whatever pieces it comes',
+    async (type) => {
+      const headers = type === '' ? {} : { 'content-type': type }
+      for (const before of ['', '\ufeff', '\n\n', ': hello\n\n', 'id: 1\n', 'retry: 10\n\n']) {
+        expect(await answered(200, headers, before + ANSWER)).toMatchObject(SAID)
+        const { sink, answer, deltas } = await played()
+        sink.head(200, headers)
+        for (const byte of Buffer.from(before + ANSWER)) sink.data(Uint8Array.of(byte))
+        await new Promise((resolve) => setImmediate(resolve))
+        expect(answer()).toMatchObject(SAID)
+        expect(deltas.map(({ text }) => text)).toEqual(['Hi.'])
+      }
+      const whole = JSON.stringify({ content: [{ type: 'text', text: 'Hi.' }], stop_reason: 'end_turn' })
+      expect(await answered(200, headers, whole)).toMatchObject(SAID)
+      expect(await answered(200, headers, 'dat')).toMatchObject({ type: 'failure', class: 'network' })
+      expect(await answered(200, headers, 'upstream is down')).toMatchObject({ type: 'failure', class: 'network' })
+    },
+  )
+
+  it("B-EXCHANGE-20: the provider's own end is the answer at once, and what comes after it is not taken in", async () => {
+    for (const [said, expected] of [
+      [ANSWER, SAID],
+      [OVERLOADED, { class: 'server' }],
+    ] as const) {
+      const { sink, say: give, answer, pass, end, orders, clock } = await played()
+      sink.head(200, STREAMED)
+      give(said)
+      await pass(0)
+      expect(answer()).toMatchObject(expected)
+      give('data: [DONE]\n\n')
+      expect(orders[0]?.signal.aborted).toBe(false)
+      await pass(1_000)
+      expect(orders[0]?.signal.aborted).toBe(true)
+      await end()
+      expect(clock.waiting).toBe(0)
+    }
+    const { sink, say: give, pass } = await played()
+    sink.head(200, STREAMED)
+    give(ANSWER)
+    await pass(0)
+    expect(() => give('x'.repeat(100_000))).toThrow('over')
+  })
+
   it('B-EXCHANGE-12: no text of a failure holds the key, whole or in half, nor is any of them empty', async () => {
     const echoes: readonly (readonly [number, Readonly<Record<string, string>>, string])[] = [
       [401, {}, JSON.stringify({ error: { message: `Incorrect key ${KEY}, or ${KEY}.` } })],

@@ -1,7 +1,7 @@
 // Models behind an address, through the harness and over real HTTP: what is said, what is recorded, and what is never told.
 // What goes wrong on the way is hosted-trouble.test.ts; changes of model are hosted-switch.test.ts.
 import { describe, expect, it } from 'vitest'
-import { fallback, Fault, Harness, model } from '../../src/index.ts'
+import { fallback, Fault, Harness, type HostedOptions, model } from '../../src/index.ts'
 import {
   bodyOf,
   chaosOf,
@@ -193,6 +193,45 @@ describe('the name of a model', () => {
       )
     },
   )
+
+  it('B-HOSTED-59: an effort that a model or its host cannot do is refused when it is made, and the sentence names what it takes', () => {
+    const make = (name: string, reasoning: unknown) => () => model(name, { key: KEY, reasoning } as HostedOptions)
+    for (const wrong of ['much', 'none', 'MAX', 3, '', null]) {
+      expect(make('anthropic:claude-opus-5', wrong)).toThrow(Fault)
+    }
+    for (const [name, reasoning, words] of [
+      ['anthropic:claude-opus-5', 'minimal', 'it takes "off" or "low" or "medium" or "high" or "xhigh" or "max"'],
+      ['anthropic:claude-opus-4-6', 'xhigh', 'it takes "off" or "low" or "medium" or "high" or "max"'],
+      ['anthropic:claude-3-5-haiku-latest', 'low', 'it does not reason'],
+      ['openai:gpt-4.1', 'high', 'it does not reason'],
+      ['openai:gpt-5.1', 'minimal', 'it takes "off" or "low" or "medium" or "high"'],
+      ['openai:gpt-5-pro', 'off', 'it takes "high"'],
+      ['openai:gpt-5.2', 'max', 'it takes'],
+      ['mistral:magistral-medium-latest', 'high', 'its host has no setting for it'],
+      ['alibaba:qwen3-max', 'off', 'its host has no setting for it'],
+      ['mistral:mistral-large-latest', { budgetTokens: 4_000 }, 'its host has no setting for it'],
+      ['groq:openai/gpt-oss-120b', 'max', 'it takes "off" or "low" or "medium" or "high"'],
+    ] as const) {
+      expect(make(name, reasoning)).toThrow(words)
+      expect(make(name, reasoning)).toThrow(expect.objectContaining({ code: 'invalid_config' }))
+    }
+    for (const [name, reasoning] of [
+      ['anthropic:claude-opus-5', 'max'],
+      ['anthropic:claude-sonnet-4-5', 'minimal'],
+      ['anthropic:some-alias', 'minimal'],
+      ['openai:gpt-5', 'minimal'],
+      ['openai:gpt-5.2', 'xhigh'],
+      ['openai:gpt-4.1', 'off'],
+      ['openai:o3', 'off'],
+      ['openai:gpt-6-sol', 'max'],
+      ['openai:my-deployment', 'max'],
+      ['openrouter:any/model', 'xhigh'],
+      ['gemini:gemini-3-pro', 'minimal'],
+      ['deepseek:deepseek-reasoner', 'max'],
+    ] as const) {
+      expect(make(name, reasoning)).not.toThrow()
+    }
+  })
 
   it("B-HOSTED-10: a host of one's own is five lines, and its key is kept from the log like any other", async () => {
     const chaos = await chaosOf([`Your key is ${KEY}.`])

@@ -200,19 +200,22 @@ describe('Messages: thinking', () => {
     expect(messages.encode({ ...base, messages: [user('a'), hidden, user('c')] }, thinking).body).toContain(kept)
   })
 
-  it('B-MESSAGES-9: elsewhere, and with thinking off, a thought is told in words first, and what cannot be told is dropped', () => {
+  it('B-MESSAGES-9: another provider is told a thought in words first, its own is not, and what cannot be told is dropped', () => {
     const words = { type: 'text', text: '<thinking>\nfirst\n\nsecond\n</thinking>' }
-    const elsewhere = [
-      to('claude-opus-4-6', { reasoning: 'high' }, { endpoint: 'bedrock' }),
+    const elsewhere = to('claude-opus-4-6', { reasoning: 'high' }, { endpoint: 'bedrock' })
+    const [, told] = body({ messages: log, tools: [look] }, elsewhere).messages
+    expect(told?.content[0]).toEqual(words)
+    expect(JSON.stringify(told)).not.toContain('sig1')
+    const own = [
       to('claude-sonnet-4-6', { reasoning: 'high' }),
       to('claude-opus-4-6', { reasoning: 'off' }),
       to('claude-opus-4-6'),
       to('claude-opus-4-6', { reasoning: 'high' }, { quirks: { lacks: ['reasoning'] } }),
     ]
-    for (const target of elsewhere) {
+    for (const target of own) {
       const [, said] = body({ messages: log, tools: [look] }, target).messages
-      expect(said?.content[0]).toEqual(words)
-      expect(JSON.stringify(said)).not.toContain('sig1')
+      expect(said?.content[0]).toEqual({ type: 'text', text: 'I ask.' })
+      expect(JSON.stringify(said)).not.toMatch(/sig1|first|second/)
     }
     const hidden = [user('a'), agent([redacted('secret')]), user('b'), agent([redacted('s'), ...parts('c')]), user('d')]
     const sent = body({ messages: hidden }, to('claude-opus-4-6', { reasoning: 'off' }))
@@ -220,9 +223,9 @@ describe('Messages: thinking', () => {
     const mixed = agent([thought('kept', 'sig'), { type: 'reasoning', text: 'cut' }, ...parts('c')])
     expect(shape(body({ messages: [user('a'), mixed, user('b')] }, thinking))[1]).toBe('assistant: thinking text')
     const plain = agent([{ type: 'reasoning', text: 'unsigned' }, ...parts('c')])
-    expect(body({ messages: [user('a'), plain, user('b')] }, thinking).messages[1]?.content[0]).toMatchObject({
-      text: '<thinking>\nunsigned\n</thinking>',
-    })
+    expect(body({ messages: [user('a'), plain, user('b')] }, thinking).messages[1]?.content).toEqual([
+      { type: 'text', text: 'c' },
+    ])
   })
 
   it('B-MESSAGES-10: no message ends with a thought, and a message of nothing else is left out', () => {
@@ -254,6 +257,11 @@ describe('Messages: thinking', () => {
     expect(asks('claude-opus-4-8', { budgetTokens: 9000 })).toEqual([adaptive, { effort: 'medium' }, 24_192, none])
     expect(asks('claude-opus-5', 'off')).toEqual([{ type: 'disabled' }, none, 16_000, none])
     expect(asks('claude-opus-5-5', 'off')).toEqual([none, { effort: 'low' }, 18_048, none])
+    expect(asks('claude-sonnet-4-5', 'minimal')).toEqual([manual(1024), none, 17_024, none])
+    expect(asks('claude-sonnet-4-5', 'max')).toEqual([manual(48_000), none, 64_000, none])
+    expect(asks('claude-opus-4-20250514', 'max')).toEqual([manual(28_000), none, 32_000, none])
+    expect(asks('claude-opus-4-6', 'max')).toEqual([adaptive, { effort: 'max' }, 64_000, none])
+    expect(asks('claude-opus-5', 'xhigh')).toEqual([adaptive, { effort: 'xhigh' }, 48_768, none])
     expect(asks('claude-fable-5', { budgetTokens: 90_000 })).toEqual([adaptive, { effort: 'high' }, 40_576, none])
   })
 
@@ -289,6 +297,29 @@ describe('Messages: thinking', () => {
     const second = agent('more', ['a2'])
     const loop = [user('a'), signed, result(signed, 0, 'b'), user('also'), second, result(second, 0, 'c')]
     expect(body({ messages: loop, tools: [look] }, target).thinking).toMatchObject({ type: 'enabled' })
+  })
+
+  it("B-MESSAGES-33: thinking in the caller's fields counts like the setting, with signed blocks as they came", () => {
+    const by = (model: string, field: Json) => to(model, { body: { thinking: field } })
+    const manual = { type: 'enabled', budget_tokens: 5000 }
+    for (const [model, field] of [
+      ['claude-sonnet-4-5', manual],
+      ['claude-opus-4-6', { type: 'adaptive' }],
+      ['claude-opus-4-6', manual],
+    ] as const) {
+      const signed = agent([thought('hm', 'sig', 0, 'anthropic', model), ...parts('I look.')], ['a1'])
+      const sent = body({ messages: [user('a'), signed, result(signed, 0, 'b')], tools: [look] }, by(model, field))
+      expect(sent.thinking).toEqual(field)
+      expect(sent.messages[1]?.content[0]).toEqual({ type: 'thinking', thinking: 'hm', signature: 'sig' })
+      expect(sent.max_tokens).toBeGreaterThan(16_000)
+      const output = { mode: 'tool', name: 'final_result', schema: { type: 'object' }, strict: false } as const
+      expect(body({ messages: [user('a')], output }, by(model, field)).tool_choice).toEqual({ type: 'auto' })
+    }
+    const begun = agent('x', ['a1'])
+    const midway = body({ messages: [user('a'), begun, result(begun, 0, 'b')] }, by('claude-sonnet-4-5', manual))
+    expect(midway.thinking).toEqual({ type: 'disabled' })
+    const off = body({ messages: log, tools: [look] }, by('claude-opus-4-6', { type: 'disabled' }))
+    expect(JSON.stringify(off)).not.toContain('sig1')
   })
 })
 

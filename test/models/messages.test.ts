@@ -106,7 +106,7 @@ describe('Messages: what a stream says', () => {
     })
     const unsigned = hear(send(block(0, { type: 'thinking', thinking: 'hm' }), stop(0), ...ended('max_tokens')))
     expect(unsigned.reply).toMatchObject({ parts: [{ type: 'reasoning', text: 'hm' }], finish: 'length' })
-    expect(unsigned.reply).not.toHaveProperty('parts.0.opaque')
+    expect(unsigned.reply).toMatchObject({ parts: [{ opaque: opaque(0, null) }] })
   })
 
   it('B-MESSAGES-20: the arguments of calls are the text as it was streamed, and none at all is an empty text', () => {
@@ -151,14 +151,115 @@ describe('Messages: what a stream says', () => {
   })
 
   it('B-MESSAGES-22: what the provider ran itself is never a call of ours, and its citations are left out', () => {
-    expect(play('server-tools').reply).toEqual({
+    expect(play('server-tools').reply).toMatchObject({
       type: 'reply',
       parts: [{ type: 'text', text: 'High water is at noon.' }],
       calls: [],
       finish: 'length',
       usage: { inputTokens: 10_682, outputTokens: 510, cachedTokens: 0, cacheWriteTokens: 0 },
+      paused: [
+        {
+          type: 'server_tool_use',
+          id: 'srvtoolu_01Search',
+          name: 'web_search',
+          input: { query: 'tides at Brest' },
+        },
+        { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_01Search', content: [{ title: 'Tides' }] },
+        {
+          type: 'text',
+          text: 'High water is at noon.',
+          citations: [{ type: 'web_search_result_location', encrypted_index: 'Eo8BHand' }],
+        },
+      ],
     })
     expect(play('server-tools').deltas).toEqual([{ kind: 'text', part: 0, text: 'High water is at noon.' }])
+  })
+})
+
+describe('Messages: how a message begins and what it counts', () => {
+  const opens = (id: unknown, more: object = {}) => ({ type: 'message_start', message: { id, content: [], ...more } })
+
+  it('B-MESSAGES-34: a second message with another id is a broken stream, and the same one again is nothing', () => {
+    const second = hear(
+      send(opens('msg_1'), ...said(0, 'One.'), opens('msg_2'), ...said(1, 'Two.'), ...ended('end_turn')),
+    )
+    expect(second.reply).toMatchObject({
+      type: 'failure',
+      class: 'network',
+      retryable: true,
+      message: 'The stream was damaged: a second message began in it.',
+    })
+    const again = hear(send(opens('msg_1'), ...said(0, 'One.'), opens('msg_1'), ...ended('end_turn')))
+    expect(again.reply).toMatchObject({ type: 'reply', parts: [{ text: 'One.' }] })
+    const nameless = hear(send(opens(undefined), opens(null), ...said(0, 'One.'), ...ended('end_turn')))
+    expect(nameless.reply).toMatchObject({ type: 'reply', parts: [{ text: 'One.' }] })
+  })
+
+  it('B-MESSAGES-35: calls and texts that the start of a message holds are read, once, before those that are streamed', () => {
+    const caller = { type: 'code_execution_20250825', tool_id: 'srvtoolu_1' }
+    const content = [
+      { type: 'text', text: 'I look.' },
+      { type: 'tool_use', id: 'toolu_a', name: 'look', input: { at: 1 }, caller },
+      { type: 'tool_use', id: 'toolu_b', name: 'look', input: { at: 2 }, caller },
+    ]
+    const start = opens('msg_1', { content, stop_reason: 'tool_use' })
+    const whole = hear(send(start, ...ended(null)))
+    expect(whole.reply).toMatchObject({
+      finish: 'calls',
+      parts: [{ type: 'text', text: 'I look.' }],
+      calls: [
+        { id: 'toolu_a', tool: 'look', args: '{"at":1}' },
+        { id: 'toolu_b', tool: 'look', args: '{"at":2}' },
+      ],
+    })
+    expect(whole.deltas).toEqual([{ kind: 'text', part: 0, text: 'I look.' }])
+    const more = hear(
+      send(start, call(0, 'toolu_b', 'look'), args(0, '{"at":9}'), stop(0), ...said(1, 'Done.'), ...ended('tool_use')),
+    )
+    expect(more.reply).toMatchObject({ calls: [{ id: 'toolu_a' }, { id: 'toolu_b', args: '{"at":2}' }] })
+    expect(more.deltas.at(-1)).toEqual({ kind: 'text', part: 3, text: 'Done.' })
+    const odd = opens('msg_1', { content: [{ type: 'tool_use', id: 'toolu_a' }] })
+    expect(hear(send(odd, ...ended('tool_use'))).reply).toMatchObject({ type: 'failure', class: 'network' })
+  })
+
+  it('B-MESSAGES-36: a paused turn with calls of ours ends with them, and a whole answer is paused like a stream', () => {
+    const asked = hear(send(call(0, 'toolu_a', 'look'), args(0, '{}'), stop(0), ...ended('pause_turn')))
+    expect(asked.reply).toMatchObject({ finish: 'calls', calls: [{ id: 'toolu_a' }] })
+    expect(asked.reply).not.toHaveProperty('paused')
+    const content = [
+      { type: 'thinking', thinking: 'hm', signature: 'sig' },
+      { type: 'thinking', thinking: 'cut', signature: '' },
+      { type: 'text', text: ' ' },
+      { type: 'server_tool_use', id: 's', name: 'web_search', input: { q: 1 } },
+    ]
+    const whole = messages.whole(JSON.stringify({ content, stop_reason: 'pause_turn' }), target)
+    expect(whole).toMatchObject({ paused: [content[0], content[3]] })
+  })
+
+  it('B-MESSAGES-37: rounds that compact the context are counted, those of other models are not', () => {
+    const usage = (iterations: unknown, more: object = {}): unknown => {
+      const told = { input_tokens: 10, output_tokens: 2, iterations, ...more }
+      const { reply } = hear(send(...said(0, 'x'), ...ended('end_turn', told)))
+      return 'usage' in reply ? reply.usage : reply
+    }
+    const round = (type: string, input_tokens: unknown, output_tokens: unknown, more: object = {}) => {
+      return { type, input_tokens, output_tokens, ...more }
+    }
+    expect(usage([round('compaction', 1_000, 50), round('message', 10, 2)])).toEqual({
+      inputTokens: 1_010,
+      outputTokens: 52,
+    })
+    const cached = { cache_read_input_tokens: 5 }
+    expect(usage([round('message', 10, 2, cached), round('message', 20, 3, cached)], cached)).toEqual({
+      inputTokens: 40,
+      outputTokens: 5,
+      cachedTokens: 10,
+    })
+    const plain = { inputTokens: 10, outputTokens: 2 }
+    expect(usage([round('advisor_message', 900, 90), round('message', 10, 2)])).toEqual(plain)
+    expect(usage([round('message', 900, 90), round('fallback_message', 10, 2)])).toEqual(plain)
+    for (const odd of [null, [], 'x', [3], {}]) expect(usage(odd)).toEqual(plain)
+    expect(usage([round('message', '10', 2)])).toBeNull()
   })
 })
 

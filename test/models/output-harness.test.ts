@@ -57,6 +57,17 @@ describe('structured output through the harness', () => {
     expect(seen[0]?.tools.map(({ name }) => name)).toEqual(['look'])
   })
 
+  it('B-OUTPUT-28: a run whose answer is refused fails with the refusal, after one request', async () => {
+    const step: Step = { text: 'I cannot help with that.', finish: 'refusal' }
+    for (const mode of ['tool', 'prompted'] as const) {
+      const { harness, seen } = make([step, step, step], { schema: city, mode })
+      const result = await harness.run('Where?')
+      expect(result).toMatchObject({ status: 'failed', stopReason: 'refusal' })
+      expect(JSON.stringify(result)).toContain('I cannot help with that.')
+      expect(seen).toHaveLength(1)
+    }
+  })
+
   it('B-OUTPUT-15: final_result is no tool call: it is not counted, and no limit of calls stops it (S0-43)', async () => {
     const { harness } = make([final(good)], { schema: city }, { limits: { toolCalls: 0 } })
     const result = await harness.run('Where?')

@@ -118,6 +118,25 @@ describe('structured output', () => {
     expect(await judgeOutput(prompted, reply('It is {"city":"Oslo"}.'))).toMatchObject({ type: 'retry_user_message' })
   })
 
+  it('B-OUTPUT-28: a refusal is told as the refusal, in its own words, and not asked about again', async () => {
+    for (const asked of [plan(city, 'native', openai), plan(city, 'tool'), plan(city, 'prompted')]) {
+      const refused = { ...reply('I cannot help with that.'), finish: 'refusal' } as const
+      expect(await judgeOutput(asked, refused)).toEqual({
+        type: 'stop',
+        reason: 'The model refused to answer: I cannot help with that.',
+        as: {
+          type: 'failed',
+          reason: 'refusal',
+          failure: { kind: 'Failed', message: 'The model refused to answer: I cannot help with that.' },
+        },
+      })
+      const silent = { ...reply(''), finish: 'refusal' } as const
+      expect(await judgeOutput(asked, silent)).toMatchObject({ type: 'stop', as: { reason: 'refusal' } })
+      const fits = { ...reply('{"city":"Oslo","days":2}'), finish: 'refusal' } as const
+      expect(await judgeOutput(asked, fits)).toMatchObject({ type: 'stop' })
+    }
+  })
+
   it('B-OUTPUT-12: what is no object is asked for under `value`, with its references, and comes back without it (S0-41, AC-51)', async () => {
     const list = plan(z.array(z.string()), 'tool')
     expect(list.asked?.schema).toMatchObject({ properties: { value: { type: 'array' } }, required: ['value'] })

@@ -141,7 +141,7 @@ describe('requests of the Responses protocol', () => {
     expect(responses.encode(request(log), target()).body).toContain(JSON.stringify(sealed))
   })
 
-  it('B-RESPONSES-21: reasoning that may not go back becomes text, or nothing if only its owner can read it', () => {
+  it('B-RESPONSES-21: reasoning of another provider becomes text, or nothing if only its owner can read it, and its own never does', () => {
     const thought: Part = { type: 'reasoning', text: 'Hm.', opaque: { by: 'openai', model: 'm', at: 0, data: sealed } }
     const texts = (parts: readonly (string | Part)[], to = target()): Json | undefined => {
       return sent([agent(2, parts)], to).input.find((item) => item['role'] === 'assistant')?.['content']
@@ -149,11 +149,12 @@ describe('requests of the Responses protocol', () => {
     const thinking = { type: 'output_text', text: '<thinking>\nHm.\n</thinking>' }
     const yes = { type: 'output_text', text: 'Yes.' }
     expect(texts([thought, 'Yes.'], { ...target(), endpoint: 'azure' })).toEqual([thinking, yes])
-    expect(texts([thought, 'Yes.'], target({ reasoning: 'off' }))).toEqual([thinking, yes])
-    expect(texts([{ type: 'reasoning', text: 'Hm.' }, 'Yes.'])).toEqual([thinking, yes])
+    expect(texts([thought, 'Yes.'], target({ reasoning: 'off' }))).toEqual([yes])
+    expect(texts([{ type: 'reasoning', text: 'Hm.' }, 'Yes.'])).toEqual([yes])
     expect(texts([kept(sealed, 0, 'azure'), kept({ type: 'thinking', signature: 'x' }), 'Yes.'])).toEqual([yes])
     // The item that the thought led to is missing.
-    expect(texts([thought])).toEqual([thinking])
+    expect(texts([thought])).toBeUndefined()
+    expect(texts([thought], { ...target(), endpoint: 'azure' })).toEqual([thinking])
     expect(sent([user(1, 'a'), agent(2, [kept(sealed)]), user(3, 'b')]).input).toHaveLength(2)
   })
 

@@ -183,7 +183,7 @@ describe('answers of the Responses protocol', () => {
       calls: [{ id: 'call_loc17', tool: 'note', args: '{"n":2}' }],
       finish: 'calls',
     })
-    expect((answer as Reply).parts[0]).not.toHaveProperty('opaque')
+    expect((answer as Reply).parts[0]).toMatchObject({ opaque: { by: 'openai', data: null } })
     expect(seen(deltas)).toEqual(['reasoning: User wants a prime.', 'text: The smallest is 2.', 'arguments: {"n":2}'])
     const last = recorded('one-tool-encrypted').slice(-1)
     expect(play(last).answer).toEqual(replyTo('one-tool-encrypted'))

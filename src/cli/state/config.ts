@@ -8,7 +8,7 @@ import { isObject } from '../../view/json.ts'
 
 export const MODES = ['plan', 'ask', 'auto'] as const
 export type Mode = (typeof MODES)[number]
-const EFFORTS = ['off', 'low', 'medium', 'high'] as const
+const EFFORTS = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 export type EndpointEntry = {
   readonly baseUrl: string

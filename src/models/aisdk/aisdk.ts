@@ -1,31 +1,44 @@
 // Any language model of the AI SDK as a Model. Optional: only types of the SDK are imported, and the caller owns the client, its
-// retries and its addresses. Deadlines, budgets and the log stay with the harness.
-import type { LanguageModelV3, LanguageModelV3StreamPart } from '@ai-sdk/provider'
+// retries and its addresses. Budgets and the log stay with the harness.
+import type { LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { Fault } from '../../kernel/failure.ts'
 import type { CallContext, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { brokenBy } from './failure.ts'
-import { familyOf } from './marks.ts'
-import { type AiSdkSettings, optionsFor } from './prompt.ts'
+import { familyOf, type Origin } from './marks.ts'
+import { type AiSdkSettings, asV4, optionsFor } from './prompt.ts'
 import { Listening } from './stream.ts'
 import { failure } from '../http/failures.ts'
 import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted.ts'
-import { anything, optionsOf, record } from '../../options.ts'
+import { DEADLINES, Late, leave, Watch } from '../http/watch.ts'
+import { anything, given, optionsOf, record } from '../../options.ts'
+import { unwrapped } from '../protocols/parallel.ts'
 import { checkPrices, checkTokens, type Profile, profileOf } from '../price.ts'
 
 export type { AiSdkSettings } from './prompt.ts'
+
+/** Only what is used of a language model, so that the types of both majors of the SDK fit. */
+export interface AiSdkModel extends Origin {
+  readonly specificationVersion: 'v3' | 'v4'
+  doStream(options: never): PromiseLike<Streaming>
+}
+
+type Streaming = { readonly stream: ReadableStream<unknown> }
+
+const VERSIONS: readonly unknown[] = ['v3', 'v4']
 
 const checkSettings = optionsOf<AiSdkSettings>('fromAiSdk', {
   outputTokensMax: anything,
   temperature: HOSTED_OPTIONS.temperature,
   providerOptions: record,
   prices: anything,
+  deadlines: HOSTED_OPTIONS.deadlines,
 })
 
-export function fromAiSdk(model: LanguageModelV3, settings: AiSdkSettings = {}): Priced {
-  if ((model as Partial<LanguageModelV3>)?.specificationVersion !== 'v3') {
+export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Priced {
+  if (!VERSIONS.includes((model as Partial<AiSdkModel> | null)?.specificationVersion)) {
     throw new Fault(
       'invalid_config',
-      'fromAiSdk takes a language model of the AI SDK, specification v3. Make one with a provider package of that version.',
+      'fromAiSdk takes a language model of the AI SDK, specification v3 or v4. Make one with a provider package of that version.',
     )
   }
   checkSettings(settings)
@@ -46,51 +59,69 @@ export function fromAiSdk(model: LanguageModelV3, settings: AiSdkSettings = {}):
     call: async (request, context) => {
       const answer = await ask(model, settings, request, context)
       if (answer.type === 'failure') return answer
+      const reply = unwrapped(answer, request.tools)
       const cost = answer.cost ?? (answer.usage === null ? undefined : (await known()).cost(answer.usage))
-      return { ...answer, route: name, ...(cost === undefined ? {} : { cost }) }
+      return { ...reply, route: name, ...(cost === undefined ? {} : { cost }) }
     },
   }
 }
 
 async function ask(
-  model: LanguageModelV3,
+  model: AiSdkModel,
   settings: AiSdkSettings,
   request: Request,
   context: CallContext,
 ): Promise<Reply | ModelFailure> {
+  const { clock, signal } = context
+  const begun = clock.now()
   const listening = new Listening(model, context.emit)
   const stop = new AbortController()
-  const onAbort = (): void => stop.abort(context.signal.reason)
-  context.signal.addEventListener('abort', onAbort, { once: true })
+  const onAbort = (): void => stop.abort(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  const watch = new Watch(clock, { ...DEADLINES, ...given(settings.deadlines ?? {}) }, (late) => stop.abort(late))
   try {
-    if (context.signal.aborted) return failure('other', 'The call was stopped before it was made.')
+    if (signal.aborted) return failure('other', 'The call was stopped before it was made.')
+    const heard = listen(model, settings, request, {
+      stop: stop.signal,
+      listening,
+      watch,
+      traced: tracedBy(context),
+    })
     // Do not wait for a client that ignores the signal.
-    await Promise.race([
-      listen(model, settings, request, { ...tracedBy(context), abortSignal: stop.signal }, listening),
-      aborted(stop.signal),
-    ])
+    await Promise.race([heard, listening.over, aborted(stop.signal)])
+    leave(heard, clock, stop)
     return listening.result()
   } catch (error) {
-    if (context.signal.aborted) return listening.broken(failure('other', 'The call was stopped.'))
-    return listening.broken(brokenBy(error))
-  } finally {
-    context.signal.removeEventListener('abort', onAbort)
     stop.abort(new Error('The call is over.'))
+    if (signal.aborted) return listening.broken(failure('other', 'The call was stopped.'))
+    const reason = stop.signal.reason as unknown
+    if (!(reason instanceof Late)) return listening.broken(brokenBy(error))
+    return listening.broken(failure('timeout', `${reason.message} After ${clock.now() - begun} ms.`))
+  } finally {
+    watch.end()
+    signal.removeEventListener('abort', onAbort)
   }
 }
 
+type Ear = {
+  readonly stop: AbortSignal
+  readonly listening: Listening
+  readonly watch: Watch
+  readonly traced: Pick<Sending, 'headers'>
+}
+
 async function listen(
-  model: LanguageModelV3,
+  model: AiSdkModel,
   settings: AiSdkSettings,
   request: Request,
-  sending: Sending,
-  listening: Listening,
+  { stop, listening, watch, traced }: Ear,
 ): Promise<void> {
-  const { abortSignal } = sending
-  const { stream } = await start(model, settings, request, sending)
-  const reader: ReadableStreamDefaultReader<LanguageModelV3StreamPart> = stream.getReader()
+  const { stream } = await start(model, settings, request, { ...traced, abortSignal: stop })
+  watch.heard(false)
+  const reader = stream.getReader() as ReadableStreamDefaultReader<LanguageModelV3StreamPart>
   try {
-    for (let read = await reader.read(); !read.done && !abortSignal.aborted; read = await reader.read()) {
+    for (let read = await reader.read(); !read.done && !stop.aborted; read = await reader.read()) {
+      watch.heard(!SILENT.has(read.value.type))
       listening.hear(read.value)
     }
   } finally {
@@ -105,17 +136,29 @@ function tracedBy({ traceparent }: CallContext): Pick<Sending, 'headers'> {
   return traceparent === undefined ? {} : { headers: { traceparent } }
 }
 
+/** Parts that keep a connection and not a call. */
+const SILENT: ReadonlySet<string> = new Set(['ping', 'stream-start', 'response-metadata', 'raw'])
+
 /** A file the provider cannot take is sent as text, so that the session can go on. */
-async function start(model: LanguageModelV3, settings: AiSdkSettings, request: Request, sending: Sending) {
+async function start(
+  model: AiSdkModel,
+  settings: AiSdkSettings,
+  request: Request,
+  sending: Sending,
+): Promise<Streaming> {
+  const send = (files: boolean): PromiseLike<Streaming> => {
+    const options = { ...optionsFor(model, settings, request, files), ...sending }
+    return model.doStream((model.specificationVersion === 'v4' ? asV4(options) : options) as never)
+  }
   try {
-    return await model.doStream({ ...optionsFor(model, settings, request, true), ...sending })
+    return await send(true)
   } catch (error) {
     const refused = error instanceof Error && error.name === 'AI_UnsupportedFunctionalityError'
     const files = request.messages.some(
       (message) => message.role === 'user' && message.parts.some((p) => p.type === 'data'),
     )
     if (!refused || !files) throw error
-    return model.doStream({ ...optionsFor(model, settings, request, false), ...sending })
+    return send(false)
   }
 }
 

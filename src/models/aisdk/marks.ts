@@ -1,11 +1,11 @@
 // Provider metadata of the AI SDK, kept unread on reasoning parts and sent back only to the same provider. The metadata of a text or a
 // call is kept on an empty reasoning part before it.
-import type { LanguageModelV3, SharedV3ProviderMetadata } from '@ai-sdk/provider'
+import type { SharedV3ProviderMetadata } from '@ai-sdk/provider'
 import type { Json, Part } from '../../kernel/content.ts'
 import type { Opaque } from '../protocols/protocol.ts'
 import { isObject } from '../../view/json.ts'
 
-export type Origin = Pick<LanguageModelV3, 'provider' | 'modelId'>
+export type Origin = { readonly provider: string; readonly modelId: string }
 
 /** `openai.responses` and `openai.chat` are both `openai`. */
 export function familyOf({ provider }: Origin): string {
@@ -35,7 +35,14 @@ export function markOf(part: Part, origin: Origin): Mark | null {
   return { of, at, metadata: isObject(metadata) ? (metadata as SharedV3ProviderMetadata) : null }
 }
 
+/** Whether a part that was kept by this name is of the same provider, perhaps in another of its protocols. */
+export function isOfFamily(name: string, origin: Origin): boolean {
+  return name.startsWith(PREFIX) && familyOf({ ...origin, provider: name.slice(PREFIX.length) }) === familyOf(origin)
+}
+
 /** Never the name of one of our endpoints, which keep other data. */
+const PREFIX = 'ai-sdk:'
+
 function nameOf({ provider }: Origin): string {
-  return `ai-sdk:${provider}`
+  return `${PREFIX}${provider}`
 }

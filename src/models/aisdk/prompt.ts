@@ -11,12 +11,14 @@ import type {
 } from '@ai-sdk/provider'
 import type { Part } from '../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../ports/model.ts'
-import { familyOf, markOf, type Origin } from './marks.ts'
+import { familyOf, isOfFamily, markOf, type Origin } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
+import type { Deadlines } from '../http/watch.ts'
 import type { PriceTable } from '../price.ts'
 import { unseen } from '../protocols/media.ts'
 import { idPatterns, type SoundCall, sound, type Turn } from '../protocols/sound.ts'
 import { isStrict } from '../protocols/strict.ts'
+import { foreignThought, placeOf, tagged } from '../protocols/thoughts.ts'
 import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
 
 /** Absent settings are left to the provider. */
@@ -26,6 +28,8 @@ export type AiSdkSettings = {
   /** As the provider's package takes them, such as `{ anthropic: { thinking: … } }`. */
   readonly providerOptions?: SharedV3ProviderOptions
   readonly prices?: PriceTable
+  /** As for every model. The SDK shows no pings before specification v4: a model that thinks in silence needs a longer `idleMs`. */
+  readonly deadlines?: Partial<Deadlines>
 }
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
@@ -58,6 +62,18 @@ export function optionsFor(
     ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
     providerOptions: { ...own, ...loose },
   }
+}
+
+/** The data of a file has a tag in specification v4. Nothing else that is sent differs. */
+export function asV4(options: LanguageModelV3CallOptions): object {
+  const prompt = options.prompt.map((message) => {
+    if (message.role !== 'user') return message
+    const content = message.content.map((part) =>
+      part.type === 'file' ? { ...part, data: { type: 'data', data: part.data } } : part,
+    )
+    return { ...message, content }
+  })
+  return { ...options, prompt }
 }
 
 function toolsOf({ tools, output }: Request, family: string): LanguageModelV3FunctionTool[] {
@@ -124,11 +140,14 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
     }
     if (part.type !== 'reasoning') continue
     const mark = markOf(part, origin)
-    if (mark) callUpTo(mark.at)
+    callUpTo(placeOf(part))
     if (mark?.of === 'reasoning') content.push({ type: 'reasoning', text: part.text, ...wanted(mark.metadata) })
     else if (mark?.of === 'text') textMark = mark.metadata
     else if (mark?.of === 'call') callMarks.set(mark.at, mark.metadata)
-    else if (part.text.trim() !== '') thoughts.push(`<thinking>\n${part.text}\n</thinking>`)
+    else {
+      const told = foreignThought(part, (by) => isOfFamily(by, origin))
+      if (told !== null) thoughts.push(tagged(told))
+    }
   }
   callUpTo(turn.calls.length)
   const told: Said = thoughts.map((text) => ({ type: 'text', text }))

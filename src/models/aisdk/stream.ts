@@ -40,6 +40,11 @@ export class Listening {
   #failure: ModelFailure | null = null
   /** Something was shown, or a call was begun. */
   #spoke = false
+  #resolve: () => void = () => {}
+  /** Resolves when the provider's own end was heard. */
+  readonly over = new Promise<void>((resolve) => {
+    this.#resolve = resolve
+  })
 
   constructor(origin: Origin, emit: (delta: Delta) => void) {
     this.#origin = origin
@@ -67,6 +72,7 @@ export class Listening {
         return this.#call(part)
       case 'finish':
         this.#finish = part
+        this.#resolve()
         return
       case 'error':
         this.#failure ??= failureIn(part.error)
@@ -162,12 +168,12 @@ export class Listening {
       const kept = metadata === null || Object.keys(metadata).length === 0 ? null : asJson(metadata)
       const mark = { of: type, at: calls.length, metadata: kept } as const
       if (type === 'reasoning') {
-        if (kept !== null) parts.push(marked(this.#origin, mark, text))
-        else if (text !== '') parts.push({ type: 'reasoning', text })
+        if (kept !== null || text !== '') parts.push(marked(this.#origin, mark, text))
         continue
       }
       if (type === 'text' && text === '') continue
-      if (kept !== null) parts.push(marked(this.#origin, mark))
+      // A text after calls is marked, so that it goes back to its place.
+      if (kept !== null || (type === 'text' && calls.length > 0)) parts.push(marked(this.#origin, mark))
       if (type === 'text') parts.push({ type: 'text', text })
       else calls.push({ id, tool, args: text })
     }
@@ -177,6 +183,8 @@ export class Listening {
 
 /** Packages that end every stream with a finish say this when the provider itself said nothing. */
 function isCut({ unified, raw }: LanguageModelV3FinishReason): boolean {
+  // A word of specification v4.
+  if ((unified as string) === 'interrupted') return true
   return unified === 'error' || (unified === 'other' && raw === undefined)
 }
 

@@ -18,6 +18,8 @@ export type Endpoint = Frozen<{
 
 type Entry = Pick<Endpoint, 'baseUrl'> & Partial<Omit<Endpoint, 'name' | 'baseUrl'>>
 
+const PLAIN = ['off', 'low', 'medium', 'high'] as const
+
 const entries = {
   openai: { protocol: 'responses', baseUrl: 'https://api.openai.com/v1', keys: ['OPENAI_API_KEY'] },
   anthropic: {
@@ -34,7 +36,7 @@ const entries = {
   groq: {
     baseUrl: 'https://api.groq.com/openai/v1',
     keys: ['GROQ_API_KEY'],
-    quirks: { reasoningField: 'reasoning', lacks: ['strict', 'files'] },
+    quirks: { efforts: PLAIN, reasoningField: 'reasoning', lacks: ['strict', 'files'] },
   },
   mistral: {
     baseUrl: 'https://api.mistral.ai/v1',
@@ -42,6 +44,7 @@ const entries = {
     quirks: {
       outputTokensField: 'max_tokens',
       idPattern: /^[A-Za-z0-9]{9}$/,
+      thoughtParts: true,
       lacks: ['stream_usage', 'files', 'reasoning', 'user_after_tool'],
     },
   },
@@ -49,32 +52,47 @@ const entries = {
     baseUrl: 'https://api.deepseek.com',
     keys: ['DEEPSEEK_API_KEY'],
     quirks: {
+      efforts: ['off', 'low', 'medium', 'high', 'xhigh', 'max'],
       outputTokensField: 'max_tokens',
       reasoningField: 'reasoning_content',
       lacks: ['strict', 'images', 'files', 'native_output'],
     },
   },
-  xai: { baseUrl: 'https://api.x.ai/v1', keys: ['XAI_API_KEY'], quirks: { lacks: ['strict', 'files'] } },
+  xai: {
+    baseUrl: 'https://api.x.ai/v1',
+    keys: ['XAI_API_KEY'],
+    quirks: { efforts: PLAIN, lacks: ['strict', 'files'] },
+  },
   together: {
     baseUrl: 'https://api.together.ai/v1',
     keys: ['TOGETHER_API_KEY'],
-    quirks: { outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
+    quirks: { efforts: PLAIN, outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
   },
   fireworks: {
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     keys: ['FIREWORKS_API_KEY'],
-    quirks: { outputTokensField: 'max_tokens', reasoningField: 'reasoning_content', lacks: ['strict', 'files'] },
+    quirks: {
+      efforts: PLAIN,
+      outputTokensField: 'max_tokens',
+      reasoningField: 'reasoning_content',
+      lacks: ['strict', 'files'],
+    },
   },
   cerebras: {
     baseUrl: 'https://api.cerebras.ai/v1',
     keys: ['CEREBRAS_API_KEY'],
-    quirks: { lacks: ['strict', 'images', 'files'] },
+    quirks: { efforts: PLAIN, lacks: ['strict', 'images', 'files'] },
   },
   // Its models read their own ids, such as `functions.read:0`.
   moonshot: {
     baseUrl: 'https://api.moonshot.ai/v1',
     keys: ['MOONSHOT_API_KEY'],
-    quirks: { reasoningField: 'reasoning_content', idPattern: /^[\w.:-]{1,64}$/, lacks: ['strict', 'files'] },
+    quirks: {
+      efforts: PLAIN,
+      reasoningField: 'reasoning_content',
+      idPattern: /^[\w.:-]{1,64}$/,
+      lacks: ['strict', 'files'],
+    },
   },
   alibaba: {
     baseUrl: 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1',
@@ -88,20 +106,33 @@ const entries = {
   gemini: {
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-    quirks: { lacks: ['strict', 'files'] },
+    quirks: { efforts: ['off', 'minimal', 'low', 'medium', 'high'], lacks: ['strict', 'files'] },
   },
   ollama: {
     baseUrl: 'http://127.0.0.1:11434/v1',
-    quirks: { outputTokensField: 'max_tokens', reasoningField: 'reasoning', lacks: ['strict', 'files'] },
+    quirks: {
+      efforts: PLAIN,
+      outputTokensField: 'max_tokens',
+      reasoningField: 'reasoning',
+      lacks: ['strict', 'files'],
+    },
   },
   llamacpp: {
     baseUrl: 'http://127.0.0.1:8080/v1',
-    quirks: { outputTokensField: 'max_tokens', reasoningField: 'reasoning_content', lacks: ['strict', 'files'] },
+    quirks: {
+      efforts: PLAIN,
+      outputTokensField: 'max_tokens',
+      reasoningField: 'reasoning_content',
+      lacks: ['strict', 'files'],
+    },
   },
-  vllm: { baseUrl: 'http://127.0.0.1:8000/v1', quirks: { reasoningField: 'reasoning', lacks: ['strict', 'files'] } },
+  vllm: {
+    baseUrl: 'http://127.0.0.1:8000/v1',
+    quirks: { efforts: PLAIN, reasoningField: 'reasoning', lacks: ['strict', 'files'] },
+  },
   lmstudio: {
     baseUrl: 'http://127.0.0.1:1234/v1',
-    quirks: { outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
+    quirks: { efforts: PLAIN, outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
   },
 } as const satisfies Record<string, Entry>
 

@@ -1,29 +1,23 @@
 // One request to one provider and its outcome: exactly one Reply or ModelFailure within the deadlines. It never throws, whatever the
-// provider or the HTTP client does, and it retries nothing.
+// provider or the HTTP client does, and it retries nothing. A turn that the provider pauses is gone on with.
+import type { Usage } from '../../kernel/content.ts'
 import type { CallContext, Delta, ModelFailure, Reply, Request } from '../../ports/model.ts'
-import type { Clock } from '../../ports/system.ts'
 import { secretIn } from './endpoints.ts'
-import { failure, failureOf, retryAfter, troubleIn } from './failures.ts'
-import { frame, type Framing, UNFRAMED } from './framing.ts'
-import type { Protocol, Target, WireEvent } from '../protocols/protocol.ts'
+import { errorIn, failure, failureOf, retryAfter, troubleIn } from './failures.ts'
+import { begins, frame, type Framing, UNFRAMED } from './framing.ts'
+import { unwrapped } from '../protocols/parallel.ts'
+import type { Answered, Protocol, Target, WireEvent } from '../protocols/protocol.ts'
 import type { Transport } from './transport.ts'
-
-export type Deadlines = {
-  /** Until the first byte of the answer. */
-  readonly firstByteMs: number
-  /** Between two bytes. */
-  readonly idleMs: number
-  /** With bytes but without a real event: pings keep a connection alive, not a reply. */
-  readonly stalledMs: number
-}
-
-export const DEADLINES: Deadlines = { firstByteMs: 60_000, idleMs: 60_000, stalledMs: 180_000 }
-
-/** A local server may load a model and read a long prompt before its first byte. */
-export const OWN_DEADLINES: Deadlines = { firstByteMs: 300_000, idleMs: 300_000, stalledMs: 300_000 }
+import { type Deadlines, Late, leave, Watch } from './watch.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 const ERROR_BYTES_MAX = 64 * 1024
+/** How many bytes of a body may follow the provider's own end. */
+const LEAVE_BYTES_MAX = 64 * 1024
+/** Enough to tell a stream of events from anything else. */
+const START_CHARS = 16
+/** More pauses than any turn has: then it counts as cut off. */
+const PAUSES_MAX = 16
 
 export type Exchange<State> = {
   readonly protocol: Protocol<State>
@@ -39,6 +33,40 @@ export async function exchange<State>(
   request: Request,
   context: CallContext,
 ): Promise<Reply | ModelFailure> {
+  const answer = await continued(order, request, context)
+  return answer.type === 'reply' ? unwrapped(answer, request.tools) : answer
+}
+
+/** The whole turn, however often the provider pauses it. */
+async function continued<State>(
+  order: Exchange<State>,
+  request: Request,
+  context: CallContext,
+): Promise<Reply | ModelFailure> {
+  let answer = await once(order, request, context)
+  for (let pauses = 0; answer.type === 'reply' && answer.paused !== undefined; pauses++) {
+    const { paused, ...said } = answer
+    if (pauses === PAUSES_MAX) return said
+    const rest = await once({ ...order, target: { ...order.target, paused } }, request, context)
+    answer = rest.type === 'failure' ? rest : withSpent(rest, said)
+  }
+  return answer
+}
+
+/** The rest of a turn has all that was said before. What it cost comes to both. */
+function withSpent({ cost: later, ...rest }: Reply, { usage, cost }: Reply): Answered {
+  const both = usage === null || rest.usage === null ? null : added(usage, rest.usage)
+  const paid = cost === undefined || later === undefined ? {} : { cost: cost + later }
+  return { ...rest, usage: both, ...paid }
+}
+
+function added(one: Usage, other: Usage): Usage {
+  const sum: Record<string, number> = { ...one }
+  for (const [name, count] of Object.entries(other)) sum[name] = (sum[name] ?? 0) + count
+  return sum as Usage
+}
+
+async function once<State>(order: Exchange<State>, request: Request, context: CallContext): Promise<Answered> {
   const { protocol, target, transport } = order
   const begun = context.clock.now()
   const stop = new AbortController()
@@ -57,13 +85,11 @@ export async function exchange<State>(
     const { path, headers, body } = protocol.encode(request, target)
     const url = new URL(order.url + path)
     const all = { 'content-type': 'application/json', accept: 'text/event-stream', 'accept-encoding': 'identity' }
-    const sent = {
-      url,
-      headers: { ...all, ...traceOf(context), ...headers, ...order.headers },
-      body,
-      signal: stop.signal,
-    }
-    await Promise.race([transport(sent, answer), stopped])
+    const traced = { ...all, ...traceOf(context), ...headers, ...order.headers }
+    const sent = { url, headers: traced, body, signal: stop.signal }
+    const sending = transport(sent, answer)
+    await Promise.race([sending, stopped, answer.over])
+    leave(sending, context.clock, stop)
     return answer.result()
   } catch (error) {
     stop.abort(error)
@@ -79,62 +105,6 @@ function traceOf({ traceparent }: CallContext): { readonly traceparent?: string 
   return traceparent === undefined ? {} : { traceparent }
 }
 
-/** A deadline that ran out. Its message is for people. */
-class Late extends Error {}
-
-class Watch {
-  readonly #clock: Clock
-  readonly #deadlines: Deadlines
-  readonly #fire: (why: Late) => void
-  #cancel: () => void = () => {}
-  #byteAt: number | null = null
-  #eventAt = 0
-  readonly #begun: number
-
-  constructor(clock: Clock, deadlines: Deadlines, fire: (why: Late) => void) {
-    this.#clock = clock
-    this.#deadlines = deadlines
-    this.#fire = fire
-    this.#begun = clock.now()
-    this.#arm(deadlines.firstByteMs)
-  }
-
-  /** Only stores a number, since chunks come by the thousand. The timer reads it when it fires. */
-  heard(event: boolean): void {
-    const now = this.#clock.now()
-    const first = this.#byteAt === null
-    if (first || event) this.#eventAt = now
-    this.#byteAt = now
-    if (!first) return
-    // From now on other deadlines apply, and they may be nearer.
-    this.#cancel()
-    this.#arm(Math.min(this.#deadlines.idleMs, this.#deadlines.stalledMs))
-  }
-
-  end(): void {
-    this.#cancel()
-  }
-
-  #arm(ms: number): void {
-    this.#cancel = this.#clock.timer(ms, () => this.#look())
-  }
-
-  #look(): void {
-    const now = this.#clock.now()
-    const { firstByteMs, idleMs, stalledMs } = this.#deadlines
-    const dues: readonly (readonly [number, string])[] =
-      this.#byteAt === null
-        ? [[this.#begun + firstByteMs, `No answer within ${firstByteMs} ms.`]]
-        : [
-            [this.#byteAt + idleMs, `The stream was silent for ${idleMs} ms.`],
-            [this.#eventAt + stalledMs, `The stream said nothing for ${stalledMs} ms.`],
-          ]
-    const late = dues.find(([due]) => due <= now)
-    if (late) this.#fire(new Late(late[1]))
-    else this.#arm(Math.max(1, Math.min(...dues.map(([due]) => due)) - now))
-  }
-}
-
 /** The answer so far. */
 class Answer<State> {
   readonly #protocol: Protocol<State>
@@ -144,12 +114,21 @@ class Answer<State> {
   readonly #sent: Exchange<State>['headers']
   #status = 0
   #headers: Readonly<Record<string, string>> = {}
-  #streams = false
+  /** Null until the body has begun: only then is it known what it is. */
+  #streams: boolean | null = null
+  #start = ''
   #framing: Framing = UNFRAMED
   #state: State
   #bytes = 0
   #chunks: Uint8Array[] = []
   #closed = false
+  #left = 0
+  #isOver = false
+  #resolve: () => void = () => {}
+  /** Resolves when the provider has said its own end. */
+  readonly over = new Promise<void>((resolve) => {
+    this.#resolve = resolve
+  })
 
   constructor({ protocol, target, headers }: Exchange<State>, watch: Watch, emit: (delta: Delta) => void) {
     this.#sent = headers
@@ -164,22 +143,21 @@ class Answer<State> {
     this.#watch.heard(false)
     this.#status = status
     this.#headers = headers
-    this.#streams = status === 200 && (headers['content-type'] ?? '').includes('event-stream')
+    if (status !== 200) this.#streams = false
   }
 
   readonly data = (chunk: Uint8Array): void => {
+    if (this.#isOver) this.#left += chunk.length
+    if (this.#isOver && this.#left <= LEAVE_BYTES_MAX) return
     if (this.#closed) throw new Error('The call is over.')
     this.#bytes += chunk.length
     const most = this.#status === 200 ? ANSWER_BYTES_MAX : ERROR_BYTES_MAX
     if (this.#bytes > most) throw new RangeError(`The answer is longer than ${most} bytes.`)
     const coding = this.#headers['content-encoding'] ?? 'identity'
     if (coding !== 'identity') throw new TypeError(`The answer is packed as ${coding}, which was not asked for.`)
-    if (!this.#streams) {
-      this.#watch.heard(true)
-      this.#chunks.push(chunk)
-      return
-    }
-    const [framing, events] = frame(this.#framing, chunk)
+    const body = this.#streams ? chunk : this.#taken(chunk)
+    if (body === null) return
+    const [framing, events] = frame(this.#framing, body)
     this.#framing = framing
     this.#watch.heard(events.some((event) => !isPing(event)))
     for (const event of events) {
@@ -188,6 +166,25 @@ class Answer<State> {
       this.#state = stepped[0]
       for (const delta of stepped[1]) this.#emit(delta)
     }
+    if (!this.#protocol.over(this.#state)) return
+    this.#isOver = true
+    this.#resolve()
+  }
+
+  /** Kept until it is known what the body is. A stream is told by how it begins: hosts and proxies send it under any type. */
+  #taken(chunk: Uint8Array): Uint8Array | null {
+    this.#chunks.push(chunk)
+    if (this.#streams === null) {
+      this.#start = (this.#start + textOf(chunk)).trimStart().slice(0, START_CHARS)
+      this.#streams = begins(this.#start, this.#saysStream)
+    }
+    if (this.#streams) return this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks.splice(0))
+    this.#watch.heard(this.#streams === false)
+    return null
+  }
+
+  get #saysStream(): boolean {
+    return (this.#headers['content-type'] ?? '').toLowerCase().includes('event-stream')
   }
 
   /** Later output of an abandoned client is ignored. */
@@ -195,10 +192,10 @@ class Answer<State> {
     this.#closed = true
   }
 
-  result(): Reply | ModelFailure {
-    if (this.#streams) return this.#told(this.#protocol.finish(this.#state))
+  result(): Answered {
+    if (this.#streams ?? this.#saysStream) return this.#told(this.#protocol.finish(this.#state))
     const body = new TextDecoder().decode(Buffer.concat(this.#chunks))
-    if (this.#status === 200) return this.#told(this.#protocol.whole(body, this.#target))
+    if (this.#status === 200) return this.#told(this.#whole(body))
     if (this.#status >= 300 && this.#status < 400) {
       const where = hostOf(this.#headers['location'])
       return failure(
@@ -211,11 +208,15 @@ class Answer<State> {
     return failureOf({ status: this.#status, ...trouble, ...retryAfter(this.#headers) })
   }
 
+  /** What is neither an answer nor an error of the protocol may still say what is wrong. */
+  #whole(body: string): Answered {
+    const answer = this.#protocol.whole(body, this.#target)
+    const said = answer.type === 'failure' && answer.class === 'network' ? errorIn(body) : null
+    return said ?? answer
+  }
+
   /** The connection broke. An end or error event that came before counts for more. */
-  broken(
-    error: unknown,
-    { elapsedMs, stopped }: { readonly elapsedMs: number; readonly stopped: boolean },
-  ): Reply | ModelFailure {
+  broken(error: unknown, { elapsedMs, stopped }: { readonly elapsedMs: number; readonly stopped: boolean }): Answered {
     const told = this.#streams ? this.#protocol.finish(this.#state) : null
     const partial = told?.type !== 'failure' || told.partial === undefined ? {} : { partial: told.partial }
     if (stopped) return { ...failure('other', 'The call was stopped.'), ...partial }
@@ -232,11 +233,16 @@ class Answer<State> {
   }
 
   /** After output a call is not retried here: the session ends this attempt and makes a new request. */
-  #told(answer: Reply | ModelFailure): Reply | ModelFailure {
+  #told(answer: Answered): Answered {
     if (answer.type === 'reply') return answer
     const told = { ...answer, message: withoutKeys(answer.message, this.#sent) }
     return this.#bytes > 0 && this.#status === 200 && answer.class === 'network' ? { ...told, broken: true } : told
   }
+}
+
+/** One character a byte. Without a copy of the chunk. */
+function textOf({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('latin1')
 }
 
 /** An AggregateError of several addresses has a code and no message. */

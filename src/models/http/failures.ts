@@ -100,6 +100,15 @@ export function troubleIn(body: string): Pick<Trouble, 'code' | 'message'> {
   return { message: body.trim().slice(0, 300) }
 }
 
+/** An error in a body that is no error answer by its status; null if it holds none. */
+export function errorIn(body: string): ModelFailure | null {
+  const { code, message } = troubleIn(body)
+  // Nothing but the words of an error is told apart from the body itself.
+  if (message === '' || body.trim().startsWith(message.trim())) return null
+  const failed = failureOf(code === undefined ? { message } : { code, message })
+  return failed.class === 'other' ? failure('server', failed.message) : failed
+}
+
 /** Longer than any run is patient. */
 export const RETRY_MS_MAX = 30 * 24 * 3_600_000
 

@@ -53,6 +53,21 @@ export function frame(state: Framing, chunk: Uint8Array): readonly [Framing, rea
   return [{ tail, line, returned, event, data, begun: state.begun || text !== '' }, events]
 }
 
+const FIELDS = [':', 'data:', 'event:', 'id:', 'retry:']
+const BOM = 'ï»¿'
+
+/**
+ * Whether a body that starts with this text (one character a byte, without white space before it) is a stream of events. Null if
+ * more of it is needed. `named`: its type says so, and then anything counts but JSON and pages.
+ */
+export function begins(start: string, named: boolean): boolean | null {
+  const text = start.startsWith(BOM) ? start.slice(BOM.length).trimStart() : start
+  if (text === '' || BOM.startsWith(text)) return null
+  if (FIELDS.some((field) => text.startsWith(field))) return true
+  if (named) return !'{[<"'.includes(text.charAt(0))
+  return FIELDS.some((field) => field.startsWith(text)) ? null : false
+}
+
 /** Most are one line of data and a blank one, and there are thousands: these are taken in one go. Returns where it stopped. */
 function wholeEvents(text: string, from: number, events: WireEvent[]): number {
   let at = from

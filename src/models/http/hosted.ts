@@ -1,8 +1,10 @@
 // A model behind an HTTP address: endpoint, protocol, key, transport and price as one Model. One call is made in exchange.ts.
 import type { CallContext, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { type Endpoint, secretIn } from './endpoints.ts'
-import type { Deadlines, Exchange, exchange } from './exchange.ts'
+import type { Exchange, exchange } from './exchange.ts'
+import type { Deadlines } from './watch.ts'
 import { failure } from './failures.ts'
+import { Fault } from '../../kernel/failure.ts'
 import { Limiter } from './limiter.ts'
 import {
   anything,
@@ -22,6 +24,7 @@ import {
 import type { Able } from '../output.ts'
 import { checkPrices, checkTokens, FREE, priceIn, type PriceTable, type Profile, profileOf } from '../price.ts'
 import type { Effort, Protocol, Settings, Target } from '../protocols/protocol.ts'
+import { unreasonable } from '../protocols/efforts.ts'
 import { thinkingOf } from '../protocols/thinking.ts'
 
 /** A model with its price, context size and abilities, as far as they are known. */
@@ -50,10 +53,11 @@ export type HostedOptions = Settings & {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
+const EFFORTS = { off: true, minimal: true, low: true, medium: true, high: true, xhigh: true, max: true } as const
 const reasoningCheck: Check = (value, name, of) =>
   typeof value === 'object'
     ? within<{ readonly budgetTokens: number }>({ budgetTokens: needed(anything) })(value, name, of)
-    : oneOf<Effort>({ off: true, low: true, medium: true, high: true })(value, name, of)
+    : oneOf<Effort>(EFFORTS)(value, name, of)
 const temperature: Check = (value) =>
   typeof value === 'number' && value >= 0 && value <= 2 ? null : 'must be a number from 0 to 2'
 
@@ -110,6 +114,11 @@ export class HostedModel implements Priced {
     const images = endpoint.quirks.lacks?.includes('images') !== true
     this.able = { name: this.name, native: nativeOf(endpoint), images }
     this.#target = { endpoint: endpoint.name, model, settings, quirks: endpoint.quirks }
+    const wrong = unreasonable(this.#target, endpoint.protocol)
+    if (wrong !== null) {
+      const asked = typeof reasoning === 'string' ? `"${reasoning}"` : 'this'
+      throw new Fault('invalid_config', `${this.name} cannot do \`reasoning\` ${asked}: ${wrong}.`)
+    }
     const messages = endpoint.protocol === 'messages'
     // The Messages protocol limits every request, so that limit is what a budget holds for it.
     this.outputTokensMax = messages
@@ -168,11 +177,9 @@ export class HostedModel implements Priced {
   }
 
   async #open(): Promise<Client> {
-    const [protocol, { DEADLINES, exchange, OWN_DEADLINES }, { fetchTransport, httpTransport }] = await Promise.all([
-      this.#load(),
-      import('./exchange.ts'),
-      import('./transport.ts'),
-    ])
+    const [protocol, { exchange }, { fetchTransport, httpTransport }, { DEADLINES, OWN_DEADLINES }] = await Promise.all(
+      [this.#load(), import('./exchange.ts'), import('./transport.ts'), import('./watch.ts')],
+    )
     const { fetch: send, baseUrl, deadlines } = this.#options
     const { keyHeader, headers, keys } = this.#endpoint
     const auth =
@@ -205,7 +212,15 @@ function isLoopback(address: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
-const THINKING_TOKENS = { off: 0, low: 2_048, medium: 8_192, high: 24_576 } as const
+const THINKING_TOKENS = {
+  off: 0,
+  minimal: 1_024,
+  low: 2_048,
+  medium: 8_192,
+  high: 24_576,
+  xhigh: 32_768,
+  max: 65_536,
+} as const
 
 /** Tokens for thinking besides the answer, where no limit covers both. */
 function thinkingTokens(reasoning: Settings['reasoning'] = 'off'): number {

@@ -6,7 +6,8 @@ import type { Delta, ModelFailure, Reply, Request } from '../../ports/model.ts'
 /** One framed event of a stream. `event` is empty if the provider sent no name. */
 export type WireEvent = Frozen<{ event: string; data: string }>
 
-export type Effort = 'off' | 'low' | 'medium' | 'high'
+/** From least to most. Which of them a host takes is in efforts.ts. */
+export type Effort = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 /** The caller's settings for every request to this model. Absent settings are left to the provider. */
 export type Settings = Frozen<{
@@ -31,6 +32,8 @@ export type Target = Frozen<{
   /** Refused and left out: the link to a stored response, and sealed reasoning up to this event. */
   unlinked?: true
   sealedAfter?: number
+  /** The turn that the provider paused, as it was: sent back, and gone on from. */
+  paused?: readonly Json[]
 }>
 
 /** The differences between hosts of one protocol, as data: a new host needs no code. */
@@ -45,13 +48,17 @@ export type Quirks = Frozen<{
   )[]
   /** Call ids must match this; others are remapped. */
   idPattern?: RegExp
+  /** The efforts that the host takes; not set: unknown, and left to the host. */
+  efforts?: readonly Effort[]
   /** OpenRouter's `reasoning_details`, DeepSeek's and others' `reasoning_content`, or `reasoning` as vLLM, Groq and Ollama have it. */
   reasoningField?: 'reasoning_details' | 'reasoning_content' | 'reasoning'
+  /** Reasoning goes back as parts of type `thinking` in the content, to the model that wrote it (Mistral). */
+  thoughtParts?: true
   /** Takes cache marks (Anthropic models behind other hosts). */
   cacheMarks?: true
 }>
 
-/** Provider data kept on a part: its origin and the parsed data. It is sent back only to that origin. */
+/** Provider data kept on a part: its origin and the parsed data, or null. It is sent back only to that origin. */
 export type Opaque = Frozen<{
   by: string
   model: string
@@ -63,6 +70,9 @@ export type Opaque = Frozen<{
 
 export type Encoded = Frozen<{ path: string; headers: Readonly<Record<string, string>>; body: string }>
 
+/** `paused`: the provider paused its turn with this content, and goes on when it is sent back. */
+export type Answered = (Reply & Frozen<{ paused?: readonly Json[] }>) | ModelFailure
+
 export interface Protocol<State> {
   readonly name: 'messages' | 'responses' | 'chat'
   /** Deterministic, and append-only: the messages of request n are the start of those of request n + 1, byte for byte. */
@@ -70,8 +80,10 @@ export interface Protocol<State> {
   begin(target: Target): State
   /** Never throws. Unknown events are ignored; a broken event makes `finish` a failure. The given state is not changed. */
   step(state: State, event: WireEvent): readonly [State, readonly Delta[]]
+  /** The provider said its own end, or an error: nothing that follows changes the answer. */
+  over(state: State): boolean
   /** After the last event, or when the stream broke. Without the provider's end event it is a failure. */
-  finish(state: State): Reply | ModelFailure
+  finish(state: State): Answered
   /** A whole answer that came as one JSON body. */
-  whole(body: string, target: Target): Reply | ModelFailure
+  whole(body: string, target: Target): Answered
 }

@@ -154,7 +154,9 @@ function callOf({ key, id: given, tool: name, args: written, raw }: ShownCall, s
   const args = isObject(written) ? written : written === null ? {} : { arguments: written }
   if (tool !== name) ledger.mended.push({ seq, what: 'odd_name', call: key })
   if (args !== written) ledger.mended.push({ seq, what: 'odd_arguments', call: key })
-  return args === written && raw !== undefined ? { id, tool, args, raw } : { id, tool, args }
+  // Arguments that nobody wrote are an empty object: an empty text is refused.
+  const verbatim = args === written && raw !== undefined && raw.trim() !== ''
+  return verbatim ? { id, tool, args, raw } : { id, tool, args }
 }
 
 /** A name the model made up may hold characters that providers refuse. */

@@ -2,6 +2,7 @@
 // ones are a 400. It does not look at conversations or replies.
 import type { Frozen, Json } from '../../kernel/content.ts'
 import type { Effort, Settings, Target } from './protocol.ts'
+import { isObject, type JsonObject } from '../../view/json.ts'
 
 export type Thinking = Frozen<{
   /** The model may think in this request: signed blocks are sent back, and no tool can be forced. */
@@ -25,15 +26,17 @@ type Kind = 'budget' | 'both' | 'effort' | 'default' | 'always' | 'unknown'
 const OUTPUT_TOKENS = 16_000
 const UNKNOWN_TOKENS = 8_192
 const BUDGET_TOKENS_MIN = 1_024
-const BUDGET_TOKENS = { low: 2_048, medium: 8_192, high: 24_576 } as const
+const BUDGET_TOKENS = { minimal: 1_024, low: 2_048, medium: 8_192, high: 24_576, xhigh: 32_768, max: 48_000 } as const
 
 export function thinkingOf({ settings, quirks, model }: Target, boost: boolean): Thinking {
   const kind = kindOf(model)
-  const mode = quirks.lacks?.includes('reasoning') ? LEFT_OFF : modeOf(kind, settings.reasoning)
+  const own = settings.body?.['thinking']
+  const mode = isObject(own) ? ownMode(own) : modeFor(kind, settings.reasoning, quirks)
   // A limit set by the caller includes thinking.
   const plain = settings.outputTokensMax ?? (kind === 'unknown' ? UNKNOWN_TOKENS : OUTPUT_TOKENS)
   const thought = settings.outputTokensMax === undefined ? thoughtOf(mode, kind) : 0
-  const { tokens, max } = room(mode, plain * (boost ? 2 : 1) + thought, mostOf(model, settings))
+  const max = Math.min(plain * (boost ? 2 : 1) + thought, mostOf(model, settings))
+  const tokens = budgetIn(mode, settings.outputTokensMax === undefined ? max - Math.floor(max / 8) : max - 1)
   // A limit too small for the smallest budget turns thinking off.
   const kept = mode.type === 'enabled' && tokens === 0 ? LEFT_OFF : mode
   // Models after 4.6 refuse every temperature but their own, and so does every Claude model that thinks.
@@ -53,6 +56,18 @@ export function unthinking(thinking: Thinking): Thinking {
   return { ...thinking, on: false, manual: false, field: { type: 'disabled' }, effort: null }
 }
 
+/** The efforts that a Claude model takes; null for a model that is none. */
+export function claudeEfforts(model: string): readonly Effort[] | null {
+  const kind = kindOf(model)
+  if (kind === 'unknown') return null
+  // An effort is a budget there, so each of them can be had.
+  if (kind === 'budget') {
+    const thinks = (versionOf(model) ?? 0) >= 307
+    return thinks ? ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] : ['off']
+  }
+  return kind === 'both' ? ['off', 'low', 'medium', 'high', 'max'] : ['off', 'low', 'medium', 'high', 'xhigh', 'max']
+}
+
 type Depth = Exclude<Effort, 'off'>
 type Mode =
   | Frozen<{ type: 'left'; on: boolean; effort?: Depth }>
@@ -61,6 +76,17 @@ type Mode =
   | Frozen<{ type: 'enabled'; on: true; tokens: number }>
 
 const LEFT_OFF: Mode = { type: 'left', on: false }
+
+function modeFor(kind: Kind, wish: Settings['reasoning'], { lacks }: Target['quirks']): Mode {
+  return lacks?.includes('reasoning') ? LEFT_OFF : modeOf(kind, wish)
+}
+
+/** The caller wrote the field into the body, where it stays as it is. */
+function ownMode({ type, budget_tokens: budget }: JsonObject): Mode {
+  if (type === 'disabled') return { type: 'disabled', on: false }
+  if (type !== 'enabled') return { type: 'left', on: true }
+  return { type: 'enabled', on: true, tokens: typeof budget === 'number' ? budget : BUDGET_TOKENS_MIN }
+}
 
 function modeOf(kind: Kind, wish: Settings['reasoning']): Mode {
   if (wish === undefined) return { type: 'left', on: kind === 'default' || kind === 'always' || kind === 'unknown' }
@@ -77,10 +103,9 @@ function modeOf(kind: Kind, wish: Settings['reasoning']): Mode {
 }
 
 /** `max_tokens` includes thinking and must exceed its budget, so the budget is reduced to fit. */
-function room(mode: Mode, wanted: number, most: number): { tokens: number; max: number } {
-  const max = Math.min(wanted, most)
-  const fitting = mode.type === 'enabled' ? Math.min(mode.tokens, max - 1) : 0
-  return { tokens: fitting < BUDGET_TOKENS_MIN ? 0 : fitting, max }
+function budgetIn(mode: Mode, most: number): number {
+  const fitting = mode.type === 'enabled' ? Math.min(mode.tokens, most) : 0
+  return fitting < BUDGET_TOKENS_MIN ? 0 : fitting
 }
 
 /** Tokens for thinking besides the answer. An estimate where the model decides by itself. */

@@ -25,7 +25,11 @@ import type { Delta, ModelFailure, Reply } from '../../../ports/model.ts'
 import { failure } from '../../http/failures.ts'
 import { type JsonObject, isObject, listOf, stringOf, parsed } from '../../../view/json.ts'
 
-export const chat: Protocol<ChatState> = { name: 'chat', encode, begin, step, finish: resultOf, whole }
+export const chat: Protocol<ChatState> = { name: 'chat', encode, begin, step, over, finish: resultOf, whole }
+
+function over({ done, failed }: ChatState): boolean {
+  return done || failed !== null
+}
 
 // A step never changes the state it was given, so a stream can be continued from any prefix.
 

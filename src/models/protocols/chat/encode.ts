@@ -8,6 +8,7 @@ import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import type { Message } from '../../../kernel/transcript.ts'
 import { bodyOf, json } from '../json.ts'
 import { mediaOf, unseen } from '../media.ts'
+import { foreignThought, tagged } from '../thoughts.ts'
 import { type JsonObject, isObject } from '../../../view/json.ts'
 
 export function encode(request: Request, target: Target): Encoded {
@@ -125,6 +126,8 @@ type Sending = {
   /** A user message may not follow a tool result directly. */
   readonly bridges: boolean
   readonly field: Target['quirks']['reasoningField']
+  /** The model whose thoughts go back as parts of the content; null: none do. */
+  readonly thoughtParts: string | null
 }
 
 /** Mistral requires an assistant message between tool results and a user message. */
@@ -163,13 +166,14 @@ function messageList(turns: readonly Turn[], target: Target): string {
   return text === '' ? NOTHING_SAID : text
 }
 
-function sendingTo({ endpoint, settings, quirks, sealedAfter = 0 }: Target): Sending {
+function sendingTo({ endpoint, model, settings, quirks, sealedAfter = 0 }: Target): Sending {
   const [images, files] = [!quirks.lacks?.includes('images'), !quirks.lacks?.includes('files')]
   const thinks = settings.reasoning !== 'off'
   const field = quirks.reasoningField
   const bridges = quirks.lacks?.includes('user_after_tool') === true
-  const key = JSON.stringify([endpoint, images, files, thinks, sealedAfter, bridges, field])
-  return { key, endpoint, images, files, thinks, sealedAfter, bridges, field }
+  const thoughtParts = quirks.thoughtParts && thinks ? model : null
+  const key = JSON.stringify([endpoint, images, files, thinks, sealedAfter, bridges, field, thoughtParts])
+  return { key, endpoint, images, files, thinks, sealedAfter, bridges, field, thoughtParts }
 }
 
 type Written = { readonly key: string; readonly turn: Turn; readonly text: string }
@@ -218,10 +222,11 @@ function dataPart(part: Data, { images, files }: Sending) {
 
 /** The message and the results of its calls; empty if a host would accept none of it. */
 function assistantMessages(turn: Assistant, sending: Sending): string {
-  const { texts, thoughts, plain, details, extras } = sorted(turn, sending)
+  const { texts, thoughts, plain, own, details, extras } = sorted(turn, sending)
   if (turn.calls.length === 0 && texts.length + thoughts.length === 0) return ''
-  const content = [...thoughts, ...texts].join('\n\n')
-  const fields = [`"role":"assistant","content":${content === '' ? 'null' : json(content)}`]
+  const said = [...thoughts, ...texts].join('\n\n')
+  const content = own.length > 0 ? json(contentParts(own, said)) : said === '' ? 'null' : json(said)
+  const fields = [`"role":"assistant","content":${content}`]
   // Signed reasoning must go back byte for byte.
   if (details.length > 0) fields.push(`"reasoning_details":${JSON.stringify(details)}`)
   const bare = details.length === 0 || sending.field === 'reasoning_content'
@@ -230,8 +235,14 @@ function assistantMessages(turn: Assistant, sending: Sending): string {
     const calls = turn.calls.map((call, at) => toolCall(call, extras.get(at)))
     fields.push(`"tool_calls":[${calls.join(',')}]`)
   }
-  const results = turn.results.map(({ id, content: said }) => json({ role: 'tool', tool_call_id: id, content: said }))
+  const results = turn.results.map(({ id, content: told }) => json({ role: 'tool', tool_call_id: id, content: told }))
   return [`{${fields.join(',')}}`, ...results].join(',')
+}
+
+/** https://docs.mistral.ai/capabilities/reasoning: the thoughts first, as they were given. */
+function contentParts(own: readonly string[], said: string): Json {
+  const thoughts = own.map((text) => ({ type: 'thinking', thinking: [{ type: 'text', text }] }))
+  return said === '' ? thoughts : [...thoughts, { type: 'text', text: said }]
 }
 
 /** Unsigned reasoning goes back only beside calls: elsewhere hosts ignore or refuse it. */
@@ -245,23 +256,36 @@ function plainReasoning(plain: readonly string[], { field }: Sending): readonly 
 
 function sorted({ of, parts }: Assistant, sending: Sending) {
   const signed = sending.thinks && of.seq > sending.sealedAfter
-  const [texts, thoughts, plain]: [string[], string[], string[]] = [[], [], []]
+  const [texts, thoughts, plain, own]: [string[], string[], string[], string[]] = [[], [], [], []]
   const details: Json[] = []
   const extras = new Map<number, Json>()
   for (const part of parts) {
     if (part.type === 'text') texts.push(part.text)
     if (part.type === 'data') texts.push(unseen(part))
     if (part.type !== 'reasoning') continue
-    const own = ownData(part, sending.endpoint)
-    const { reasoning_details: list, extra_content: extra } = own?.data ?? {}
-    if (extra !== undefined) extras.set(own?.at ?? 0, extra)
+    const kept = ownData(part, sending.endpoint)
+    const { reasoning_details: list, extra_content: extra } = kept?.data ?? {}
+    if (extra !== undefined) extras.set(kept?.at ?? 0, extra)
     else if (signed && Array.isArray(list)) details.push(...(list as readonly Json[]))
     else if (part.text.trim() === '') continue
-    // Without provider data it is plain text, which any provider may have written.
-    else if (sending.thinks && sending.field !== undefined && part.opaque === undefined) plain.push(part.text)
-    else thoughts.push(`<thinking>\n${part.text}\n</thinking>`)
+    // Without provider data it is plain text, and a field for it takes that of any provider.
+    else if (sending.thinks && sending.field !== undefined && isPlain(part)) plain.push(part.text)
+    else if (isBy(part, sending)) own.push(part.text)
+    else {
+      const told = foreignThought(part, (by) => by === sending.endpoint)
+      if (told !== null) thoughts.push(tagged(told))
+    }
   }
-  return { texts, thoughts, plain, details, extras }
+  return { texts, thoughts, plain, own, details, extras }
+}
+
+function isPlain({ opaque }: Reasoning): boolean {
+  return !isObject(opaque) || opaque['data'] === null
+}
+
+/** Written by this model, on a host that takes thoughts as parts of the content. */
+function isBy({ opaque }: Reasoning, { endpoint, thoughtParts }: Sending): boolean {
+  return isObject(opaque) && opaque['by'] === endpoint && opaque['model'] === thoughtParts
 }
 
 /** The data this endpoint attached to its own reasoning. */

@@ -58,9 +58,7 @@ function partsOf(state: ChatState, calls: ChatState['calls']): readonly Part[] {
   const signed = isSigned(details)
   if (reasoningPart >= 0 && (signed || reasoning !== '')) {
     const data = signed ? { reasoning_details: details as readonly Json[] } : null
-    const thought: Part = data
-      ? { type: 'reasoning', text: reasoning, opaque: opaqueOf(state, reasoningAt, data) }
-      : { type: 'reasoning', text: reasoning }
+    const thought: Part = { type: 'reasoning', text: reasoning, opaque: opaqueOf(state, reasoningAt, data) }
     if (textPart >= 0 && textPart < reasoningPart) parts.push(thought)
     else parts.unshift(thought)
   }

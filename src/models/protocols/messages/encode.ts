@@ -1,13 +1,14 @@
 // A request as the JSON body of `POST /v1/messages`. Answers are read in messages.ts.
 import type { Json, BlobRef, Frozen, Part } from '../../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../../ports/model.ts'
-import type { Encoded, Target } from '../protocol.ts'
+import type { Encoded, Settings, Target } from '../protocol.ts'
 import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
 import { type Thinking, thinkingOf, unthinking } from '../thinking.ts'
 import type { Message } from '../../../kernel/transcript.ts'
 import { mediaOf } from '../media.ts'
+import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject } from '../../../view/json.ts'
 
 const HEADERS = { 'anthropic-version': '2023-06-01' } as const
@@ -31,10 +32,20 @@ export function encode(request: Request, target: Target): Encoded {
     ['thinking', thinking.field === null ? null : json(thinking.field)],
     ['output_config', outputOf(request, target, thinking)],
     ['temperature', thinking.temperature === null ? null : json(thinking.temperature)],
-    ['messages', messageList(lines, marks)],
+    ['messages', messageList(lines, marks, target.paused)],
   ]
   const kept = fields.filter((field): field is [string, string] => field[1] !== null)
-  return { path: '/v1/messages', headers: HEADERS, body: bodyOf(new Map(kept), settings.body) }
+  return {
+    path: '/v1/messages',
+    headers: HEADERS,
+    body: bodyOf(new Map(kept), fits ? settings.body : untold(settings)),
+  }
+}
+
+/** The caller's fields without thinking, which these calls would be refused for. */
+function untold({ body = {} }: Settings): NonNullable<Settings['body']> {
+  const { thinking: _, ...rest } = body
+  return rest
 }
 
 function systemOf({ instructions }: Request, marks: boolean): string | null {
@@ -104,7 +115,7 @@ type Line = {
 }
 
 /** With `marks`, the last two user messages are marked for the prompt cache: one to write now, one to read from the last request. */
-function messageList(lines: readonly Line[], marks: boolean): string {
+function messageList(lines: readonly Line[], marks: boolean, paused?: readonly Json[]): string {
   // Without the second mark the cache lookup goes back only 20 blocks, and one turn can have more.
   const marked = marks ? new Set([lines.length - 1, lines.length - 3]) : new Set<number>()
   // Concatenation copies nothing; the body is copied once, when it is sent.
@@ -116,7 +127,8 @@ function messageList(lines: readonly Line[], marks: boolean): string {
     list += marked.has(at) ? withMark(content) : content
     list += ']}'
   }
-  return `${list}]`
+  // Signed, so not by `json`.
+  return paused === undefined ? `${list}]` : `${list},{"role":"assistant","content":${JSON.stringify(paused)}}]`
 }
 
 /** Adds the mark as the last field of the last block. */
@@ -231,10 +243,13 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
     else if (part.type !== 'reasoning') blocks.push({ thinks: false, text: textBlock(unshown(part)) })
     else {
       const signed = turn.of.seq > reader.sealedAfter ? signedBlock(part, reader) : null
+      callUpTo(placeOf(part))
       if (signed !== null) {
-        callUpTo(signed.at)
-        blocks.push({ thinks: true, text: signed.text })
-      } else if (part.text.trim() !== '') thoughts.push(part.text)
+        blocks.push({ thinks: true, text: signed })
+      } else {
+        const told = foreignThought(part, (by) => by === reader.endpoint)
+        if (told !== null) thoughts.push(told)
+      }
     }
   }
   callUpTo(calls.length)
@@ -242,25 +257,25 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
   while (blocks.at(-1)?.thinks) blocks.pop()
   // Signed blocks must stay first, so unsigned reasoning is sent only if there are none.
   if (thoughts.length > 0 && !blocks.some(({ thinks }) => thinks)) {
-    blocks.unshift({ thinks: false, text: textBlock(`<thinking>\n${thoughts.join('\n\n')}\n</thinking>`) })
+    blocks.unshift({ thinks: false, text: textBlock(tagged(thoughts.join('\n\n'))) })
   }
   const said = blocks.map(({ text }) => text).join(',')
   const thinksFirst = blocks[0]?.thinks ?? false
   return { said, results: results.map(resultBlock).join(','), thinksFirst, key: reader.key, calls, answers: results }
 }
 
-/** The provider's block and the number of calls before it; null if it may not be sent to this model. */
-function signedBlock(part: Extract<Part, { type: 'reasoning' }>, reader: Reader): { at: number; text: string } | null {
+/** The provider's block; null if it may not be sent to this model. */
+function signedBlock(part: Extract<Part, { type: 'reasoning' }>, reader: Reader): string | null {
   const { opaque } = part
   // A signature is valid for one model only: another model of the provider refuses the whole request.
   if (!reader.signed || !isObject(opaque) || opaque.by !== reader.endpoint || opaque.model !== reader.model) return null
-  const { data, at } = opaque
+  const { data } = opaque
   if (!isObject(data)) return null
   const whole =
     data.type === 'thinking'
       ? typeof data.thinking === 'string' && typeof data.signature === 'string' && data.signature !== ''
       : data.type === 'redacted_thinking' && typeof data.data === 'string'
-  return whole ? { at: typeof at === 'number' ? at : 0, text: JSON.stringify(data) } : null
+  return whole ? JSON.stringify(data) : null
 }
 
 function callBlock({ id, tool, args }: SoundCall): string {

@@ -2,33 +2,47 @@
 // state and the reply made of it are in reply.ts. The tests cite where the rules are published. No I/O and no keys.
 import type { Json } from '../../../kernel/content.ts'
 import { failure, failureOf } from '../../http/failures.ts'
-import type { Protocol, WireEvent } from '../protocol.ts'
+import type { Protocol, Target, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
 import { counted, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
-import { isObject, parsed } from '../../../view/json.ts'
+import { isObject, listOf, parsed } from '../../../view/json.ts'
 import type { Delta } from '../../../ports/model.ts'
 
 export const messages: Protocol<State> = {
   name: 'messages',
   encode,
-  begin: (target) => ({ heard: nothingHeard(target), text: '' }),
+  begin: (target) => ({ heard: begunWith(target), text: '' }),
   step,
+  over: ({ heard }) => heard.ended || heard.failed !== null,
   finish: (state) => replyOf(settled(state)),
   whole(body, target) {
     const data = parsed(body)
     if (!isObject(data)) return failure('network', 'The answer is not JSON.')
     if (isObject(data.error)) return failureIn(data)
     if (!Array.isArray(data.content)) return failure('network', 'The answer is not a message.')
-    let heard = nothingHeard(target)
-    for (const [index, block] of (data.content as readonly Json[]).entries()) {
-      const next = begun(heard, index, block)
-      if (next === null) return failure('network', 'The answer is damaged: one of its blocks cannot be read.')
-      heard = next
-    }
+    const heard = filled(begunWith(target), data.content as readonly Json[])
+    if (heard === null) return failure('network', 'The answer is damaged: one of its blocks cannot be read.')
     const stop = typeof data.stop_reason === 'string' ? data.stop_reason : null
-    const blocks = heard.blocks.map((block) => ({ ...block, open: false }))
-    return replyOf({ ...heard, blocks, now: -1, stop, ended: true, counts: counted(heard.counts, data.usage) })
+    return replyOf({ ...heard, stop, ended: true, counts: counted(heard.counts, data.usage) })
   },
+}
+
+/** A turn that was paused goes on from what it had. */
+function begunWith(target: Target): Heard {
+  const heard = nothingHeard(target)
+  return target.paused === undefined ? heard : (filled(heard, target.paused) ?? heard)
+}
+
+/** With these blocks, each of them whole. Null if one is invalid. */
+function filled(heard: Heard, content: readonly Json[]): Heard | null {
+  let now: Heard = heard
+  for (const block of content) {
+    // No index of the stream, whose own blocks are counted from 0.
+    const next = begun(now, -1 - now.blocks.length, block)
+    if (next === null) return null
+    now = next
+  }
+  return { ...now, blocks: now.blocks.map((block) => ({ ...block, open: false })), now: -1 }
 }
 
 // A text delta makes one small object; the list of blocks is copied only when a block begins, ends or is resumed.
@@ -53,10 +67,8 @@ function step(state: State, event: WireEvent): Stepped {
       return start(state, data)
     case 'content_block_stop':
       return stop(state, data.index)
-    case 'message_start': {
-      const usage = isObject(data.message) ? data.message.usage : undefined
-      return [{ ...state, heard: { ...heard, counts: counted(heard.counts, usage) } }, QUIET]
-    }
+    case 'message_start':
+      return isObject(data.message) ? opened(state, data.message) : [state, QUIET]
     case 'message_delta': {
       const reason = isObject(data.delta) ? data.delta.stop_reason : null
       const counts = counted(heard.counts, data.usage)
@@ -69,6 +81,25 @@ function step(state: State, event: WireEvent): Stepped {
     default:
       return [state, QUIET]
   }
+}
+
+/** The start of the message, which may hold blocks already: calls made by code that the provider ran. */
+function opened(state: State, { id, usage, content, stop_reason: reason }: Data): Stepped {
+  const { heard } = state
+  const name = typeof id === 'string' ? id : ''
+  if (heard.message !== null) return heard.message === name ? [state, QUIET] : broken(state, SECOND)
+  const full = filled(heard, listOf(content))
+  if (full === null) return broken(state)
+  const stop = typeof reason === 'string' ? reason : heard.stop
+  const deltas = full.blocks.slice(heard.blocks.length).flatMap((block) => deltaOf(block))
+  return [{ ...state, heard: { ...full, message: name, stop, counts: counted(heard.counts, usage) } }, deltas]
+}
+
+const SECOND = 'The stream was damaged: a second message began in it.'
+
+/** What a block began with; nothing for most. */
+function deltaOf({ type, text, part }: Block): readonly Delta[] {
+  return text === '' ? QUIET : [{ kind: type === 'text' ? 'text' : 'reasoning', part, text }]
 }
 
 /** All blocks with all of their text. */
@@ -90,7 +121,7 @@ function failureIn(data: Data): ReturnType<typeof failureOf> {
 /** Adds a block and its position. A known index is not added again. Null if the block is invalid. */
 function begun(heard: Heard, index: Json | undefined, given: Json | undefined): Heard | null {
   if (typeof index !== 'number' || !isObject(given)) return null
-  if (heard.blocks.some((block) => block.index === index)) return heard
+  if (heard.blocks.some((block) => block.index === index || isSameCall(block, given))) return heard
   const type = typeOf(given)
   if (type === 'call' && typeof given.name !== 'string') return null
   if (type !== 'other' && !isWritable(given)) return null
@@ -107,6 +138,11 @@ function begun(heard: Heard, index: Json | undefined, given: Json | undefined): 
     parts: heard.parts + (part === -1 ? 0 : 1),
     calls: heard.calls + (type === 'call' ? 1 : 0),
   }
+}
+
+/** A call that the start of the message held already. */
+function isSameCall({ index, type, given }: Block, { type: kind, id }: Data): boolean {
+  return index < 0 && type === 'call' && kind === 'tool_use' && id === given.id
 }
 
 const TYPES: ReadonlyMap<Json | undefined, Block['type']> = new Map([
@@ -129,8 +165,8 @@ function isWritable(given: Data): boolean {
   }
 }
 
-function broken(state: State): Stepped {
-  return [{ ...state, heard: { ...state.heard, broken: true } }, QUIET]
+function broken(state: State, why = 'The stream was damaged: one of its events cannot be read.'): Stepped {
+  return [{ ...state, heard: { ...state.heard, broken: state.heard.broken ?? why } }, QUIET]
 }
 
 function start(state: State, data: Data): Stepped {
@@ -139,9 +175,8 @@ function start(state: State, data: Data): Stepped {
   if (heard === null) return broken(state)
   // A known index: the block being streamed goes on.
   if (heard === before) return [state, QUIET]
-  const { type, text, part } = heard.blocks[heard.now] as Block
-  const next = { heard, text }
-  return [next, text === '' ? QUIET : [{ kind: type === 'text' ? 'text' : 'reasoning', part, text }]]
+  const block = heard.blocks[heard.now] as Block
+  return [{ heard, text: block.text }, deltaOf(block)]
 }
 
 function stop(state: State, index: Json | undefined): Stepped {
@@ -155,7 +190,7 @@ function stop(state: State, index: Json | undefined): Stepped {
 function delta(
   state: State,
   index: Json | undefined,
-  { type, text, thinking, partial_json, signature }: Data,
+  { type, text, thinking, partial_json, signature, citation }: Data,
 ): Stepped {
   const here = at(state, index)
   // The block was never started, or has ended.
@@ -169,6 +204,8 @@ function delta(
       return say(here, 'call', 'arguments', partial_json)
     case 'signature_delta':
       return sign(here, signature)
+    case 'citations_delta':
+      return cite(here, citation)
     default:
       return [state, QUIET]
   }
@@ -188,6 +225,8 @@ function say(state: State, type: Block['type'], kind: Delta['kind'], text: Json 
   const { heard } = state
   const block = heard.blocks[heard.now] as Block
   if (typeof text !== 'string') return broken(state)
+  // The input of a tool that the provider runs: needed if the turn is paused.
+  if (block.type === 'other' && type === 'call') return [{ heard, text: state.text + text }, QUIET]
   if (block.type !== type || text === '') return [state, QUIET]
   if (block.part !== -1) {
     return [{ heard, text: state.text + text }, [{ kind, part: block.part, text }]]
@@ -203,6 +242,14 @@ function sign(state: State, signature: Json | undefined): Stepped {
   const signed = { ...block, signature }
   if (block.part === -1) return [{ heard: placed(heard, signed), text }, QUIET]
   return [{ heard: { ...heard, blocks: heard.blocks.with(heard.now, signed) }, text }, QUIET]
+}
+
+/** Only for the block itself, which is sent back if the turn is paused. */
+function cite({ heard, text }: State, citation: Json | undefined): Stepped {
+  const block = heard.blocks[heard.now] as Block
+  if (block.type !== 'text' || !isObject(citation)) return [{ heard, text }, QUIET]
+  const given = { ...block.given, citations: [...listOf(block.given.citations), citation] }
+  return [{ heard: { ...heard, blocks: heard.blocks.with(heard.now, { ...block, given }) }, text }, QUIET]
 }
 
 /** A block gets its position with its first content; an empty block gets none. */

@@ -1,9 +1,10 @@
 // The state of an Anthropic answer while it streams, and the Reply or failure it becomes. It reads no events: messages.ts does.
 import type { Frozen, Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
 import type { ModelFailure, Reply, ReplyCall } from '../../../ports/model.ts'
+import { parsed } from '../../../view/json.ts'
 import { failure } from '../../http/failures.ts'
-import type { Opaque, Target } from '../protocol.ts'
-import { isObject, stringOf } from '../../../view/json.ts'
+import type { Answered, Opaque, Target } from '../protocol.ts'
+import { isObject, type JsonObject, listOf, stringOf } from '../../../view/json.ts'
 
 export type Block = Frozen<{
   index: number
@@ -29,9 +30,12 @@ export type Heard = Frozen<{
   now: number
   parts: number
   calls: number
+  /** The id of the message, empty if it has none; null before it begins. */
+  message: string | null
   stop: string | null
   ended: boolean
-  broken: boolean
+  /** What is damaged. */
+  broken: string | null
   failed: ModelFailure | null
   counts: Counts
 }>
@@ -55,25 +59,26 @@ export function nothingHeard(target: Target): Heard {
     now: -1,
     parts: 0,
     calls: 0,
+    message: null,
     stop: null,
     ended: false,
-    broken: false,
+    broken: null,
     failed: null,
     counts,
   }
 }
 
-/** A paused turn would continue from the provider's own tool calls, which are not stored: treat it as cut off. */
-const CUT: ReadonlySet<string | null> = new Set(['max_tokens', 'model_context_window_exceeded', 'pause_turn'])
+const CUT: ReadonlySet<string | null> = new Set(['max_tokens', 'model_context_window_exceeded'])
 
 /** `blocks` of `heard` must hold all of their text. */
-export function replyOf(heard: Heard): Reply | ModelFailure {
+export function replyOf(heard: Heard): Answered {
   const { blocks, failed, broken, ended, stop } = heard
   if (failed !== null) return withPartial(failed, blocks)
-  if (broken)
-    return withPartial(failure('network', 'The stream was damaged: one of its events cannot be read.'), blocks)
+  if (broken !== null) return withPartial(failure('network', broken), blocks)
   if (!ended) return withPartial(failure('network', 'The stream ended before the reply was complete.'), blocks)
-  const cut = CUT.has(stop)
+  // A paused turn that is not gone on with was cut off. Calls of ours are run first.
+  const paused = stop === 'pause_turn' && heard.calls === 0
+  const cut = CUT.has(stop) || paused
   const refused = stop === 'refusal'
   if (!cut && !refused && blocks.some(({ type, open }) => type === 'call' && open)) {
     return withPartial(failure('network', 'The stream ended inside the arguments of a call.'), blocks)
@@ -86,7 +91,14 @@ export function replyOf(heard: Heard): Reply | ModelFailure {
   const { dollars } = heard.counts
   // Round away floating-point noise first, or it would be rounded up to a whole millionth.
   if (dollars !== undefined) reply.cost = Math.ceil(Number((dollars * 1e6).toFixed(3)))
-  return reply
+  return paused ? { ...reply, paused: blocks.flatMap(contentOf) } : reply
+}
+
+/** A block as it is sent back to go on from. What is empty or not signed would be refused. */
+function contentOf({ type, text, signature, given }: Block): readonly Json[] {
+  if (type === 'text') return text.trim() === '' ? [] : [{ ...given, text }]
+  if (type === 'thinking') return signature === '' ? [] : [{ ...given, thinking: text, signature }]
+  return text === '' ? [given] : [{ ...given, input: parsed(text) ?? {} }]
 }
 
 /** A call that began counts as output: the partial text is then set, even if empty. */
@@ -99,15 +111,25 @@ function withPartial(failed: ModelFailure, blocks: readonly Block[]): ModelFailu
 
 function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {
   const { type, text, signature, at, given } = block
-  if (type === 'text') return text === '' ? [] : [{ type: 'text', text }]
+  if (type === 'text') {
+    if (text === '') return []
+    const said: Part = { type: 'text', text }
+    return at === 0 ? [said] : [placed({ by: endpoint, model, at, data: null }), said]
+  }
   if (type === 'redacted') {
     const opaque: Opaque = { by: endpoint, model, at, data: given }
     return [{ type: 'reasoning', text: '', opaque }]
   }
   if (type !== 'thinking') return []
-  if (signature === '') return text === '' ? [] : [{ type: 'reasoning', text }]
-  const opaque: Opaque = { by: endpoint, model, at, data: { ...given, thinking: text, signature } }
+  if (signature === '' && text === '') return []
+  const data = signature === '' ? null : { ...given, thinking: text, signature }
+  const opaque: Opaque = { by: endpoint, model, at, data }
   return [{ type: 'reasoning', text, opaque }]
+}
+
+/** Before a text that came after calls, so that it goes back to its place. */
+function placed(opaque: Opaque): Part {
+  return { type: 'reasoning', text: '', opaque }
 }
 
 function callOf({ given, text }: Block): ReplyCall {
@@ -120,11 +142,12 @@ function callOf({ given, text }: Block): ReplyCall {
 export function counted(counts: Counts, usage: Json | undefined): Counts {
   if (!isObject(usage)) return counts
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  const rounds = roundsIn(usage.iterations)
   const told: readonly (readonly [Exclude<keyof Counts, 'absurd'>, Json | undefined])[] = [
-    ['input', usage.input_tokens],
-    ['output', usage.output_tokens],
-    ['cached', usage.cache_read_input_tokens],
-    ['cacheWrite', usage.cache_creation_input_tokens],
+    ['input', inAll(usage, rounds, 'input_tokens')],
+    ['output', inAll(usage, rounds, 'output_tokens')],
+    ['cached', inAll(usage, rounds, 'cache_read_input_tokens')],
+    ['cacheWrite', inAll(usage, rounds, 'cache_creation_input_tokens')],
     ['reasoning', details.thinking_tokens],
     ['dollars', usage.cost],
   ]
@@ -136,6 +159,25 @@ export function counted(counts: Counts, usage: Json | undefined): Counts {
     else if (name !== 'dollars') next.absurd = true
   }
   return next
+}
+
+/**
+ * The rounds of one answer that this model was paid for: its own, and those that compact the context, which the totals leave out.
+ * None where another model took over: then the totals are what counts.
+ */
+function roundsIn(iterations: Json | undefined): readonly JsonObject[] {
+  const rounds = listOf(iterations).filter(isObject)
+  if (rounds.some(({ type }) => type === 'fallback_message')) return []
+  return rounds.filter(({ type }) => type === 'message' || type === 'compaction')
+}
+
+function inAll(usage: JsonObject, rounds: readonly JsonObject[], field: string): Json | undefined {
+  const total = usage[field]
+  const counts = rounds.map((round) => round[field] ?? 0)
+  if (counts.length === 0 || typeof total !== 'number') return total
+  // One that is no number makes the sum absurd, as it should be.
+  const sum = counts.reduce<number>((all, count) => all + (typeof count === 'number' ? count : Number.NaN), 0)
+  return Number.isNaN(sum) ? sum : Math.max(total, sum)
 }
 
 /** Anthropic counts cache reads and writes separately from the input. */

@@ -3,16 +3,16 @@
 import type { Json, Part } from '../../../kernel/content.ts'
 import type { OutputSchema, Request, ToolSchema } from '../../../ports/model.ts'
 import { CLEARED, type Message } from '../../../kernel/transcript.ts'
+import { NEVER_REASONS } from '../efforts.ts'
 import type { Encoded, Opaque, Settings, Target } from '../protocol.ts'
 import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { isStrict } from '../strict.ts'
 import { toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
 import { mediaOf, unseen } from '../media.ts'
+import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject } from '../../../view/json.ts'
 
-/** Models that refuse the reasoning fields. All later ones take them. */
-const NEVER_REASONS = /^(ft:)?(gpt-[34]|chatgpt-|gpt-5-chat)/
 /** The lowest effort of models that always reason; null: it cannot be set. All others take `none`. */
 const LEAST: readonly (readonly [RegExp, string | null])[] = [
   [/^(ft:)?(gpt-5|o\d).*-pro/, null],
@@ -255,7 +255,7 @@ function nameFor(media: string): string {
   return media === 'text/plain' ? 'file.txt' : `file.${media.split(/[/.+-]/).at(-1) ?? 'txt'}`
 }
 
-/** In the provider's order where the marks give it; else texts before calls. */
+/** In the order of the reply where the marks give it; else texts before calls. */
 function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
   const items: string[] = []
   let texts: string[] = []
@@ -280,15 +280,16 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
       return
     }
     const mark = markOf(part, sending.endpoint)
-    if (mark) callsUpTo(mark.at)
+    callsUpTo(placeOf(part))
     if (mark?.type === 'message') {
       flush()
       phase = mark.phase
     } else if (mark?.type === 'item' && native && isFollowed(turn, i, called)) {
       flush()
       items.push(JSON.stringify(mark.item))
-    } else if (part.text.trim() !== '') {
-      texts.push(`<thinking>\n${part.text}\n</thinking>`)
+    } else {
+      const told = foreignThought(part, (by) => by === sending.endpoint)
+      if (told !== null) texts.push(tagged(told))
     }
   })
   callsUpTo(turn.calls.length)

@@ -56,10 +56,10 @@ function textParts({ text, item }: Slot, origin: Origin, at: number): readonly P
   return phase === null && at === 0 ? [said] : [messagePart(origin, at, phase), said]
 }
 
-/** An item without encrypted content cannot be sent back: the provider did not store it. */
+/** An item without encrypted content cannot be sent back: the provider did not store it. Only its text is kept. */
 function reasoningParts({ text, item }: Slot, origin: Origin, at: number): readonly Part[] {
   if (item && stringOf(item['encrypted_content']) !== '') return [itemPart(origin, at, text, item)]
-  return text === '' ? [] : [{ type: 'reasoning', text }]
+  return text === '' ? [] : [itemPart(origin, at, text, null)]
 }
 
 // The items streamed so far. Every change returns a new state and leaves the old one usable.

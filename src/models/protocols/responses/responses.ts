@@ -21,7 +21,15 @@ import { failure, failureOf, type Trouble } from '../../http/failures.ts'
 import type { ModelFailure, Reply } from '../../../ports/model.ts'
 import { isObject, stringOf, parsed } from '../../../view/json.ts'
 
-export const responses: Protocol<State> = { name: 'responses', encode, begin, step, finish, whole }
+export const responses: Protocol<State> = {
+  name: 'responses',
+  encode,
+  begin,
+  step,
+  over: ({ end }) => end !== null,
+  finish,
+  whole,
+}
 
 // The event that finishes an item overrides its deltas, and the last event fills in missing items: hosts leave out one or the other.
 
