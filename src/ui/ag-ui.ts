@@ -38,7 +38,9 @@ export function agUiHandler(sessions: Sessions, options: UiOptions): Handler {
     return admitted({ sessions, options }, request, body['threadId'], async (known) => {
       const runId = body['runId']
       if (typeof runId !== 'string' || runId === '') throw new Fault('invalid_input', 'The run must have a runId.')
-      const messages = (Array.isArray(body['messages']) ? (body['messages'] as readonly unknown[]) : []).filter(isFields)
+      const messages = (Array.isArray(body['messages']) ? (body['messages'] as readonly unknown[]) : []).filter(
+        isFields,
+      )
       const last = messages.at(-1)
       const cursor = afterIn(body, request)
       if (Array.isArray(body['resume']) && body['resume'].length > 0)
@@ -239,7 +241,9 @@ function outcomeOf(pending: readonly Pending[], thread: string): object {
     return [{ id, reason: 'approval', toolCallId, message, responseSchema: RESPONSE, metadata: { approval }, ...until }]
   })
   if (interrupts.length > 0) return { type: 'interrupt', interrupts }
-  const ids = pending.flatMap(({ needs, callId, sessionId }) => (needs === 'answer' && sessionId === thread ? [callId] : []))
+  const ids = pending.flatMap(({ needs, callId, sessionId }) =>
+    needs === 'answer' && sessionId === thread ? [callId] : [],
+  )
   return { type: 'success', ...(ids.length > 0 ? { pendingToolCallIds: ids } : {}) }
 }
 

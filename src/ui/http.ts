@@ -139,7 +139,11 @@ async function serve(handler: Handler, incoming: IncomingMessage, outgoing: Serv
     [value ?? []].flat().map((one): [string, string] => [name, one]),
   )
   const body = method === 'GET' || method === 'HEAD' ? null : incoming
-  const init = { method, headers: pairs, ...(body ? { body: Readable.toWeb(body), duplex: 'half' } : {}) } as RequestInit
+  const init = {
+    method,
+    headers: pairs,
+    ...(body ? { body: Readable.toWeb(body), duplex: 'half' } : {}),
+  } as RequestInit
   const response = await handler(new Request(new URL(url, 'http://localhost'), init))
   outgoing.writeHead(response.status, Object.fromEntries(response.headers))
   const reader = response.body?.getReader()

@@ -23,7 +23,13 @@ export type Told =
   | { readonly type: 'call'; readonly id: CallKey; readonly tool: string; readonly args: Json; readonly of: number }
   | { readonly type: 'ask'; readonly approval: Approval }
   /** A call that was asked about goes on, or is refused. If more people must agree, it is asked again. */
-  | { readonly type: 'decided'; readonly id: CallKey; readonly tool: string; readonly args: Json; readonly allow: boolean }
+  | {
+      readonly type: 'decided'
+      readonly id: CallKey
+      readonly tool: string
+      readonly args: Json
+      readonly allow: boolean
+    }
   | {
       readonly type: 'result'
       readonly id: CallKey

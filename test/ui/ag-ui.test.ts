@@ -48,7 +48,12 @@ describe('an agent of AG-UI', () => {
       { role: 'assistant', content: 'It is fine.' },
     ])
     expect(finished).toMatchObject([{ threadId: 't1', outcome: { type: 'success' } }])
-    const frames = await framesOf(await post(url, run('t1', 'How is it?', { messages: [{ id: 'm-How is it?', role: 'user', content: 'How is it?' }] })))
+    const frames = await framesOf(
+      await post(
+        url,
+        run('t1', 'How is it?', { messages: [{ id: 'm-How is it?', role: 'user', content: 'How is it?' }] }),
+      ),
+    )
     for (const { data } of frames) expect(EventSchemas.safeParse(data).success, JSON.stringify(data)).toBe(true)
     expect(frames.map(({ data }) => data['type'])).toEqual(
       expect.arrayContaining([EventType.RUN_STARTED, EventType.TOOL_CALL_ARGS, EventType.RUN_FINISHED]),
@@ -63,7 +68,9 @@ describe('an agent of AG-UI', () => {
     const [interrupt] = agent.pendingInterrupts
     expect(interrupt).toMatchObject({ reason: 'approval', metadata: { approval: { tool: 'publish', args: { n: 0 } } } })
     const interruptId = interrupt?.id ?? ''
-    await agent.runAgent({ resume: [{ interruptId, status: 'resolved', payload: { approved: true, reason: 'Fine.' } }] })
+    await agent.runAgent({
+      resume: [{ interruptId, status: 'resolved', payload: { approved: true, reason: 'Fine.' } }],
+    })
     expect(agent.pendingInterrupts).toEqual([])
     expect(finished.map(({ outcome }) => outcome?.type)).toEqual(['interrupt', 'success'])
     expect(agent.messages.map(({ role, content }) => [role, content])).toEqual([
@@ -140,7 +147,11 @@ describe('an agent of AG-UI', () => {
   it('B-UI-25: a run that fails is told as an error with its code', async () => {
     const url = await agUiServer(make([{ error: 'auth', message: 'The key is not valid.' }]))
     const frames = await framesOf(await post(url, run('t7', 'Go.')))
-    expect(frames.at(-1)?.data).toMatchObject({ type: 'RUN_ERROR', code: 'provider_error', message: expect.stringContaining('key') as string })
+    expect(frames.at(-1)?.data).toMatchObject({
+      type: 'RUN_ERROR',
+      code: 'provider_error',
+      message: expect.stringContaining('key') as string,
+    })
   })
 })
 

@@ -14,6 +14,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Harness, type Model, type Script } from '../../src/index.ts'
 import { uiMessageResponse, uiMessages } from '../../src/ui/index.ts'
+import { ask, family, report, tool as childTool, use } from '../runtime/children-stage.ts'
 import { make, moment, tool, waiting } from '../runtime/scene.ts'
 import { chatServer, framesOf, post, type Seen, userMessage } from './stage.ts'
 
@@ -62,7 +63,11 @@ const weather = defineTool({
 })
 const publish = (extra = {}) => tool('publish', { approval: 'ask', effect: 'once', ...extra })
 const busy: Script = [
-  { reasoning: 'I need the weather.', deltas: ['Let me ', 'look.'], calls: [{ tool: 'get_weather', args: { city: 'Oslo' } }] },
+  {
+    reasoning: 'I need the weather.',
+    deltas: ['Let me ', 'look.'],
+    calls: [{ tool: 'get_weather', args: { city: 'Oslo' } }],
+  },
   { reasoning: 'Cold.', deltas: ['It is ', '4 °C.'] },
 ]
 
@@ -78,7 +83,12 @@ describe('a chat of the AI SDK', () => {
       { type: 'step-start' },
       { type: 'reasoning', text: 'I need the weather.', state: 'done' },
       { type: 'text', text: 'Let me look.', state: 'done' },
-      { type: 'tool-get_weather', state: 'output-available', input: { city: 'Oslo' }, output: { city: 'Oslo', celsius: 4 } },
+      {
+        type: 'tool-get_weather',
+        state: 'output-available',
+        input: { city: 'Oslo' },
+        output: { city: 'Oslo', celsius: 4 },
+      },
       { type: 'step-start' },
       { type: 'reasoning', text: 'Cold.' },
       { type: 'text', text: 'It is 4 °C.' },
@@ -133,11 +143,17 @@ describe('a chat of the AI SDK', () => {
       { type: 'text', text: 'Online.' },
     ])
     const { events } = await harness.session('c2').read()
-    expect(events.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({ allow: true, by: 'ana', why: 'Fine.' })
+    expect(events.find(({ type }) => type === 'user.tool_confirmation')).toMatchObject({
+      allow: true,
+      by: 'ana',
+      why: 'Fine.',
+    })
   })
 
   it('B-UI-2: a no is told to the model, and the page shows the call as denied', async () => {
-    const url = await chatServer(make([{ calls: [{ tool: 'publish', args: {} }] }, 'Then not.'], { tools: [publish()] }))
+    const url = await chatServer(
+      make([{ calls: [{ tool: 'publish', args: {} }] }, 'Then not.'], { tools: [publish()] }),
+    )
     const { chat } = chatAt(url, 'c3')
     await chat.sendMessage({ text: 'Publish.' })
     const [part] = chat.messages.at(-1)?.parts.filter(({ type }) => type === 'tool-publish') ?? []
@@ -177,8 +193,31 @@ describe('a chat of the AI SDK', () => {
     expect(chat.messages.at(-1)?.parts).toMatchObject([{}, { output: { color: 'blue' } }, {}, { text: 'Blue it is.' }])
   })
 
+  it('B-UI-17: the question of a child stands on the call that the child works for, and the answer reaches it', async () => {
+    const roles = { root: [ask('Publish it.'), report], 'Publish it.': [use('publish'), 'Published.'] }
+    const { harness } = family(roles, { tools: [childTool('publish', { approval: 'ask', effect: 'once' })] })
+    const url = await chatServer(harness)
+    await chatAt(url, 'c7').chat.sendMessage({ text: 'Go.' })
+    const { chat, errors } = chatAt(url, 'c7', await loaded(url, 'c7'))
+    await chat.resumeStream()
+    const part = () => chat.messages.at(-1)?.parts[1] as { type: string; state: string; approval: { id: string } }
+    expect(part()).toMatchObject({ type: 'tool-subagent', state: 'approval-requested' })
+    const data = chat.messages.at(-1)?.parts.find(({ type }) => type === 'data-approval')
+    expect(data).toMatchObject({ id: part().approval.id, data: { tool: 'publish', sessionId: 'c7~5.0' } })
+    await chat.addToolApprovalResponse({ id: part().approval.id, approved: true })
+    await until(() => chat.status === 'ready' && part().state === 'output-available')
+    expect(errors).toEqual([])
+    expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject({
+      type: 'text',
+      text: expect.stringContaining('Published.') as string,
+    })
+  })
+
   it('B-UI-5: a run that fails is shown with one sentence, and what was said before it stays', async () => {
-    const script: Script = [{ text: 'Wait.', calls: [{ tool: 'get_weather', args: { city: 'Oslo' } }] }, { error: 'auth', message: 'The key is not valid.' }]
+    const script: Script = [
+      { text: 'Wait.', calls: [{ tool: 'get_weather', args: { city: 'Oslo' } }] },
+      { error: 'auth', message: 'The key is not valid.' },
+    ]
     const { chat, errors } = chatAt(await chatServer(make(script, { tools: [weather] })), 'c6')
     await chat.sendMessage({ text: 'How warm is it?' })
     expect(chat.status).toBe('error')
@@ -199,7 +238,10 @@ function speaker(): { model: Model; spoke: Promise<void>; go: () => void } {
       spoke.come()
       await gate.here
       emit({ kind: 'text', part: 1, text: 'world' })
-      const parts = [{ type: 'reasoning', text: 'Hm.' }, { type: 'text', text: 'Hello, world.' }] as const
+      const parts = [
+        { type: 'reasoning', text: 'Hm.' },
+        { type: 'text', text: 'Hello, world.' },
+      ] as const
       return { type: 'reply', parts, calls: [], finish: 'stop', usage: null }
     },
   }
@@ -215,7 +257,8 @@ async function whole(chunks: readonly Seen[]): Promise<UIMessage> {
   })
   let last: UIMessage | null = null
   const errors: unknown[] = []
-  for await (const message of readUIMessageStream({ stream, onError: (error) => void errors.push(error) })) last = message
+  for await (const message of readUIMessageStream({ stream, onError: (error) => void errors.push(error) }))
+    last = message
   expect(errors).toEqual([])
   return last as unknown as UIMessage
 }
@@ -282,7 +325,11 @@ describe('a page that is loaded again', () => {
 
 describe('a stream that broke off', () => {
   it('B-UI-7: from every position that it gave it goes on without gap and without duplicate, once all is said', async () => {
-    const script: Script = [...busy.slice(0, 1), { calls: [{ tool: 'get_weather', args: { city: 'Rome' } }] }, busy[1] ?? '']
+    const script: Script = [
+      ...busy.slice(0, 1),
+      { calls: [{ tool: 'get_weather', args: { city: 'Rome' } }] },
+      busy[1] ?? '',
+    ]
     const url = await chatServer(make(script, { tools: [weather] }))
     const frames = await framesOf(await post(url, sent('How warm is it?', 's1')))
     const expected = await whole(frames)
@@ -311,7 +358,11 @@ describe('a stream that broke off', () => {
     go()
     const after = await rest
     expect(after.map(({ data }) => data['delta'] ?? data['type'])).toEqual([
-      'world', 'reasoning-end', '.', 'text-end', 'finish',
+      'world',
+      'reasoning-end',
+      '.',
+      'text-end',
+      'finish',
     ])
     expect((await whole([...before, ...after])).parts).toMatchObject([{}, { text: 'Hm.' }, { text: 'Hello, world.' }])
   })
@@ -344,7 +395,10 @@ describe('a stream that broke off', () => {
     expect((await whole(joined)).parts).toMatchObject([{ type: 'step-start' }, { text: 'Both.' }])
     expect((await whole(await first)).parts).toMatchObject([{}, { state: 'output-available' }, {}, { text: 'Both.' }])
     expect((await loaded(url, 's4')).map(({ role, parts }) => [role, parts.length])).toEqual([
-      ['user', 1], ['assistant', 2], ['user', 1], ['assistant', 2],
+      ['user', 1],
+      ['assistant', 2],
+      ['user', 1],
+      ['assistant', 2],
     ])
   })
 

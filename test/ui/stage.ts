@@ -18,10 +18,8 @@ export async function listening(handler: Handler): Promise<string> {
 /** Everyone is Ana, unless the test says otherwise. */
 export const ANA: UiOptions = { by: () => 'ana' }
 
-export const chatServer = (harness: Harness, options = ANA): Promise<string> =>
-  listening(chatHandler(harness, options))
-export const agUiServer = (harness: Harness, options = ANA): Promise<string> =>
-  listening(agUiHandler(harness, options))
+export const chatServer = (harness: Harness, options = ANA): Promise<string> => listening(chatHandler(harness, options))
+export const agUiServer = (harness: Harness, options = ANA): Promise<string> => listening(agUiHandler(harness, options))
 
 export type Seen = { readonly id: string | null; readonly data: Record<string, unknown> }
 
