@@ -3,8 +3,10 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
+import { rolldown } from 'rolldown'
 import { onTestFinished } from 'vitest'
 
+const root = resolve(import.meta.dirname, '../..')
 const places = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome']
 const executablePath = [process.env['TERRET_CHROMIUM'] ?? '', ...places].find((path) => path !== '' && existsSync(path))
 
@@ -19,9 +21,22 @@ export async function browser(): Promise<Browser> {
   return launched
 }
 
+/** A page bundled with another version of the AI SDK: the package `react`, and the `ai` that it brings. */
+export async function pageOf(file: string, react: string): Promise<string> {
+  const modules = resolve(root, 'node_modules')
+  const bundle = await rolldown({
+    input: resolve(root, file),
+    cwd: root,
+    platform: 'browser',
+    logLevel: 'silent',
+    resolve: { alias: { '@ai-sdk/react': resolve(modules, react), ai: resolve(modules, react, 'node_modules/ai') } },
+    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+  })
+  return (await bundle.generate({ format: 'esm', codeSplitting: false })).output[0].code
+}
+
 /** Where the example listens, once it does. */
 export async function exampleAt(name: string): Promise<string> {
-  const root = resolve(import.meta.dirname, '../..')
   const child = spawn(process.execPath, [`.build/examples/${name}/server.js`], {
     cwd: root,
     env: { ...process.env, PORT: '0' },
