@@ -44,7 +44,7 @@ await agent.runAgent({ resume: [{ interruptId: interrupt.id, status: 'resolved',
 // One that comes later, such as a page after a reload.
 const later = new HttpAgent({ url, threadId: 'news' })
 await later.runAgent()
-console.log(`later: ${later.messages.map(({ role }) => role).join(', ')}: ${String(later.messages.at(-1)?.content)}`)
+console.log('later:', ...later.messages.map(({ role }) => role), '→', later.messages.at(-1)?.content)
 
 server.close()
 await harness.close()

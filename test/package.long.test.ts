@@ -126,7 +126,7 @@ describe('the examples', () => {
     ['10-subagents', 'completed: I found this. One page says of Oslo: 4 °C and rain. I found this. Volume 26'],
     ['11-wake', 'worker: 1 looked at\nThe bread is out of the oven.'],
     ['12-memory', 'second: Switch the VPN on first.\nthe same bytes again: true'],
-    ['14-ag-ui', 'later: user, assistant, tool, assistant: The news are online.'],
+    ['14-ag-ui', 'later: user assistant tool assistant → The news are online.'],
   ]
 
   it('B-PACK-6: every example is in the list of those that are run here', () => {

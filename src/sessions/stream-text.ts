@@ -25,9 +25,9 @@ function textIn(events: AsyncIterator<StreamEvent>, session: string): AsyncItera
   const answer = new Answer(session)
   const next = async (): Promise<IteratorResult<string, undefined>> => {
     for (;;) {
-      const { done, value } = await events.next()
-      if (done) return OVER
-      const text = answer.take(value)
+      const step = await events.next()
+      if (step.done === true) return OVER
+      const text = answer.take(step.value)
       if (text !== '') return { done: false, value: text }
     }
   }

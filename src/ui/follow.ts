@@ -53,9 +53,9 @@ export async function followed(session: Session, stream: RunStream, known?: Tell
   return {
     next: async () => {
       if (over) return OVER
-      const { done, value } = ahead ?? (await events.next())
+      const step = ahead ?? (await events.next())
       ahead = null
-      if (done !== true) return { done: false, value: teller.take(value) }
+      if (step.done !== true) return { done: false, value: teller.take(step.value) }
       over = true
       return { done: false, value: teller.rest(await stream.result) }
     },

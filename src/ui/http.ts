@@ -146,12 +146,9 @@ async function serve(handler: Handler, incoming: IncomingMessage, outgoing: Serv
   } as RequestInit
   const response = await handler(new Request(new URL(url, 'http://localhost'), init))
   outgoing.writeHead(response.status, Object.fromEntries(response.headers))
-  const reader = response.body?.getReader()
+  const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader()
   outgoing.on('close', () => void reader?.cancel().catch(() => {}))
-  for (;;) {
-    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined }
-    if (done) break
-    if (!outgoing.write(value)) await new Promise((go) => outgoing.once('drain', go).once('close', go))
-  }
+  for (let step = await reader?.read(); step?.done === false; step = await reader?.read())
+    if (!outgoing.write(step.value)) await new Promise((go) => outgoing.once('drain', go).once('close', go))
   outgoing.end()
 }

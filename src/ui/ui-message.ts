@@ -44,7 +44,7 @@ export async function uiMessageResponse(session: Session, stream: RunStream): Pr
  * `useChat` expects it. 204 if no run is open.
  */
 export async function uiMessageResume(session: Session, after?: string | null): Promise<Response> {
-  if (after != null) return answer(await continued(session, after), new UiMessageEncoder(false))
+  if (typeof after === 'string') return answer(await continued(session, after), new UiMessageEncoder(false))
   const { open } = await readAll(session, () => {})
   if (open === null) return new Response(null, { status: 204 })
   return answer(await repeated(session, open), new UiMessageEncoder(false))

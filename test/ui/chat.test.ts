@@ -35,6 +35,14 @@ function chatAt(url: string, id: string, messages: UIMessage[] = [], auto: Auto 
   return { chat, errors }
 }
 
+/** The call of the last message that was asked about. */
+function askedIn(messages: readonly UIMessage[]): {
+  readonly state: string
+  readonly approval: { readonly id: string }
+} {
+  return messages.at(-1)?.parts[1] as never
+}
+
 async function loaded(url: string, id: string): Promise<UIMessage[]> {
   const { messages } = (await (await fetch(`${url}/${id}/messages`)).json()) as { messages: UIMessage[] }
   return messages
@@ -129,7 +137,11 @@ describe('a chat of the AI SDK', () => {
     expect(asked).toMatchObject({ state: 'approval-requested', input: { n: 7 } })
     const id = (asked as { approval: { id: string } }).approval.id
     expect(chat.messages.at(-1)?.parts).toContainEqual(
-      expect.objectContaining({ type: 'data-approval', id, data: expect.objectContaining({ tool: 'publish' }) }),
+      expect.objectContaining({
+        type: 'data-approval',
+        id,
+        data: expect.objectContaining({ tool: 'publish' }) as object,
+      }),
     )
     await chat.addToolApprovalResponse({ id, approved: true, reason: 'Fine.' })
     await until(() => chat.status === 'ready' && chat.messages.at(-1)?.parts.at(-1)?.type === 'text')
@@ -310,13 +322,12 @@ describe('a page that is loaded again', () => {
     const url = await chatServer(harness)
     const { chat } = chatAt(url, 'r3')
     await chat.sendMessage({ text: 'Go.' })
-    const id = (chat.messages.at(-1)?.parts[1] as { approval: { id: string } }).approval.id
-    await chat.addToolApprovalResponse({ id, approved: true })
+    await chat.addToolApprovalResponse({ id: askedIn(chat.messages).approval.id, approved: true })
     await runs.here
     expect((await loaded(url, 'r3')).at(-1)?.parts[1]).toMatchObject({ state: 'approval-responded' })
     const second = chatAt(url, 'r3', await loaded(url, 'r3'))
     const resumed = second.chat.resumeStream()
-    await until(() => (second.chat.messages.at(-1)?.parts[1] as { state: string }).state === 'input-available')
+    await until(() => askedIn(second.chat.messages).state === 'input-available')
     go()
     await resumed
     expect(second.chat.messages.at(-1)?.parts.at(-1)).toMatchObject({ text: 'Done.' })
@@ -338,7 +349,7 @@ describe('a stream that broke off', () => {
     expect(new Set(cuts.map(({ id }) => id)).size).toBe(cuts.length)
     for (const { id, i } of cuts) {
       const rest = await framesOf(await fetch(`${url}/s1/stream`, { headers: { 'last-event-id': id } }))
-      expect(await whole([...frames.slice(0, i + 1), ...rest]), id).toEqual(expected)
+      expect({ id, message: await whole([...frames.slice(0, i + 1), ...rest]) }).toEqual({ id, message: expected })
     }
   })
 

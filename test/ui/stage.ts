@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import type { Harness } from '../../src/index.ts'
 import { agUiHandler, chatHandler, type Handler, nodeListener, type UiOptions } from '../../src/ui/index.ts'
 
-export async function listening(handler: Handler): Promise<string> {
+async function listening(handler: Handler): Promise<string> {
   const server = createServer(nodeListener(handler))
   await new Promise<void>((up) => server.listen(0, '127.0.0.1', up))
   onTestFinished(async () => {
