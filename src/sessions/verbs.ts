@@ -85,8 +85,8 @@ export type SentReceipt = {
 
 export type RunStream = AsyncIterable<StreamEvent> & {
   /**
-   * The text of the answer as it comes, without reasoning, calls and children. A blank line stands between the texts of two replies.
-   * A stream is read either by its events or by its text.
+   * The text of the answer as it comes, without reasoning, calls and children. A blank line stands between the texts of two replies, and
+   * before one that is asked for again because it broke off. A stream is read either by its events or by its text.
    */
   readonly text: AsyncIterable<string>
   readonly result: Promise<Result>

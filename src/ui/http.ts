@@ -99,10 +99,12 @@ export async function bodyOf(request: Request, bytesMax: number): Promise<Fields
     throw new Fault('invalid_input', 'Send JSON, with the content type application/json.')
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length
+  // Not a loop over the body: leaving one would close the connection before the refusal is sent.
+  const reader = (request.body as ReadableStream<Uint8Array> | null)?.getReader()
+  for (let step = await reader?.read(); step?.done === false; step = await reader?.read()) {
+    bytes += step.value.length
     if (bytes > bytesMax) throw new Fault('too_many', `A request may have ${bytesMax} bytes. Send less at once.`)
-    chunks.push(chunk)
+    chunks.push(step.value)
   }
   const body = parsed(Buffer.concat(chunks).toString('utf8'))
   if (!isFields(body)) throw new Fault('invalid_input', 'The body of the request must be a JSON object.')
@@ -147,7 +149,9 @@ async function serve(handler: Handler, incoming: IncomingMessage, outgoing: Serv
   const response = await handler(new Request(new URL(url, 'http://localhost'), init))
   outgoing.writeHead(response.status, Object.fromEntries(response.headers))
   const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader()
-  outgoing.on('close', () => void reader?.cancel().catch(() => {}))
+  const leave = (): void => void reader?.cancel().catch(() => {})
+  if (outgoing.closed) return leave()
+  outgoing.on('close', leave)
   for (let step = await reader?.read(); step?.done === false; step = await reader?.read())
     if (!outgoing.write(step.value)) await new Promise((go) => outgoing.once('drain', go).once('close', go))
   outgoing.end()

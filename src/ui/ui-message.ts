@@ -201,13 +201,16 @@ class Book {
   take({ told, position }: Item): void {
     if (told.type === 'user') {
       this.messages.push({ id: told.id, role: 'user', parts: told.parts.flatMap(userPart) })
-    } else if (told.type === 'message') {
+      return
+    }
+    if (told.type === 'message') {
       this.#answer = { id: told.id, role: 'assistant', parts: [] }
       this.messages.push(this.#answer)
     }
     if (this.#answer === null) return
     this.#answer.metadata = { position, ...(told.type === 'end' ? { status: told.end.status } : {}) }
     this.#add(told, this.#answer.parts)
+    if (told.type === 'end') this.#answer = null
   }
 
   #add(told: Told, parts: UiPart[]): void {

@@ -48,10 +48,11 @@ async function loaded(url: string, id: string): Promise<UIMessage[]> {
   return messages
 }
 
-/** Without fields that are undefined, and without what says only where the session stood. */
+/** Without fields that are undefined, and without the ids of reasoning, which are the stream's own. */
 function shown(messages: readonly UIMessage[]): unknown {
-  const whole = JSON.parse(JSON.stringify(messages)) as { metadata?: unknown }[]
-  return whole.map(({ metadata: _, ...message }) => message)
+  const whole = JSON.parse(JSON.stringify(messages)) as UIMessage[]
+  for (const { parts } of whole) for (const part of parts) if (part.type === 'reasoning') delete part.id
+  return whole
 }
 
 const until = async (ready: () => boolean) => {
@@ -81,7 +82,7 @@ const busy: Script = [
 
 describe('a chat of the AI SDK', () => {
   it('B-UI-1: it shows texts, reasoning, calls and results as they come, and a reload shows the same', async () => {
-    const url = await chatServer(make(busy, { tools: [weather] }))
+    const url = await chatServer(make([...busy, 'Warmer.'], { tools: [weather] }))
     const { chat, errors } = chatAt(url, 'c1')
     await chat.sendMessage({ text: 'How warm is it in Oslo?' })
     expect(errors).toEqual([])
@@ -102,11 +103,10 @@ describe('a chat of the AI SDK', () => {
       { type: 'text', text: 'It is 4 °C.' },
     ])
     expect(chat.messages[1]?.metadata).toMatchObject({ status: 'completed' })
-    const again = shown(await loaded(url, 'c1')) as { parts: { id?: string }[] }[]
-    const live = shown(chat.messages) as { parts: { id?: string }[] }[]
-    // The ids of streamed reasoning are the stream's own.
-    for (const message of live) for (const part of message.parts) delete part.id
-    expect(again).toEqual(live)
+    expect(shown(await loaded(url, 'c1'))).toEqual(shown(chat.messages))
+    await chat.sendMessage({ text: 'And in Rome?' })
+    expect(chat.messages).toHaveLength(4)
+    expect(shown(await loaded(url, 'c1'))).toEqual(shown(chat.messages))
   })
 
   it('B-UI-1: every chunk is one that the AI SDK knows, and the answer names the protocol', async () => {
@@ -388,6 +388,35 @@ describe('a stream that broke off', () => {
       'start start-step text-start Two. text-end finish-step finish',
     )
     expect((await whole(rest)).id).toBe((await uiMessages(harness.session('s3'))).at(-1)?.id)
+  })
+
+  it('B-UI-7: and when the reply that was being said broke off and was asked for again', async () => {
+    let asked = 0
+    const model: Model = {
+      name: 'broken',
+      call: async (_, { emit }) => {
+        asked += 1
+        emit({ kind: 'text', part: 0, text: 'Hel' })
+        if (asked === 1)
+          return { type: 'failure', class: 'network', message: 'It broke off.', retryable: true, retryAfterMs: 0 }
+        emit({ kind: 'text', part: 0, text: 'lo.' })
+        return { type: 'reply', parts: [{ type: 'text', text: 'Hello.' }], calls: [], finish: 'stop', usage: null }
+      },
+    }
+    const url = await chatServer(make(model))
+    const frames = await framesOf(await post(url, sent('Say it.', 's7')))
+    expect(frames.find(({ data }) => data['type'] === 'data-retry')?.data).toMatchObject({
+      data: { message: 'It broke off.' },
+    })
+    const texts = async (chunks: readonly Seen[]) =>
+      (await whole(chunks)).parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    expect(await texts(frames)).toEqual(['Hel', 'Hello.'])
+    for (const [i, { id }] of frames.entries()) {
+      if (id === null) continue
+      const rest = await framesOf(await fetch(`${url}/s7/stream?after=${id}`))
+      expect((await texts([...frames.slice(0, i + 1), ...rest])).at(-1)).toBe('Hello.')
+    }
+    expect((await loaded(url, 's7')).at(-1)?.parts).toMatchObject([{}, {}, { type: 'text', text: 'Hello.' }])
   })
 
   it('B-UI-8: a message that joins an open run is answered in a message of its own', async () => {

@@ -125,6 +125,7 @@ describe('a request to a chat', () => {
       [parts({ type: 'file', mediaType: 'image/png', url: 'http://169.254.169.254/' }), 400, 'invalid_input'],
       [parts({ type: 'file', mediaType: 'text', url: 'data:text;base64,QQ==' }), 400, 'invalid_input'],
       [sent('a', userMessage('x'.repeat(20_000))), 413, 'too_many'],
+      [sent('a', userMessage('x'.repeat(20_000_000))), 413, 'too_many'],
       [{ ...sent('a', userMessage('Hi')), trigger: 'regenerate-message' }, 400, 'invalid_input'],
     ]
     for (const [body, status, code] of cases)
