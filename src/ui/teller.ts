@@ -213,6 +213,8 @@ export class Teller {
   #decided({ call, digest, allow }: Extract<Event, { type: 'user.tool_confirmation' }>): Slots {
     const known = this.#calls.get(call)
     if (!known || known.asks !== digest) return []
+    // If it needs more people, it is asked again when the session rests.
+    this.#asked.clear()
     const { tool, args } = known.proposal
     return [{ type: 'decided', id: call, tool, args, allow }]
   }

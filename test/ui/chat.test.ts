@@ -15,6 +15,7 @@ import { z } from 'zod'
 import { defineTool, type Harness, type Model, type Script } from '../../src/index.ts'
 import { uiMessageResponse, uiMessages } from '../../src/ui/index.ts'
 import { ask, family, report, tool as childTool, use } from '../runtime/children-stage.ts'
+import { makeFile, open } from '../stores/folder.ts'
 import { make, moment, tool, waiting } from '../runtime/scene.ts'
 import { chatServer, framesOf, post, type Seen, userMessage } from './stage.ts'
 
@@ -417,6 +418,24 @@ describe('a stream that broke off', () => {
       expect((await texts([...frames.slice(0, i + 1), ...rest])).at(-1)).toBe('Hello.')
     }
     expect((await loaded(url, 's7')).at(-1)?.parts).toMatchObject([{}, {}, { type: 'text', text: 'Hello.' }])
+  })
+
+  it('B-UI-7: and on another server that opens the same store', async () => {
+    const file = makeFile()
+    const script = [{ text: 'First I ask.', calls: [{ tool: 'publish', args: {} }] }, 'Online.']
+    const first = make(script.slice(0, 1), { tools: [publish()], store: open(file) })
+    const frames = await framesOf(await post(await chatServer(first), sent('Publish.', 's8')))
+    await first.close()
+    const url = await chatServer(make(script.slice(1), { tools: [publish()], store: open(file) }))
+    const at = frames.findIndex(({ data }) => data['type'] === 'text-delta')
+    const rest = await framesOf(await fetch(`${url}/s8/stream?after=${frames[at]?.id}`))
+    expect(await whole([...frames.slice(0, at + 1), ...rest])).toEqual(await whole(frames))
+    const { chat, errors } = chatAt(url, 's8', await loaded(url, 's8'))
+    const part = chat.messages.at(-1)?.parts[2] as { readonly approval: { readonly id: string } } | undefined
+    await chat.addToolApprovalResponse({ id: part?.approval.id ?? '', approved: true })
+    await until(() => chat.status === 'ready' && chat.messages.at(-1)?.parts.at(-1)?.type === 'text')
+    expect(errors).toEqual([])
+    expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject({ text: 'Online.' })
   })
 
   it('B-UI-8: a message that joins an open run is answered in a message of its own', async () => {
