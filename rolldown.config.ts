@@ -65,6 +65,7 @@ export default defineConfig({
     replay: 'src/replay.ts',
     'graphs/index': 'src/graphs/index.ts',
     'memory/index': 'src/memory/index.ts',
+    'ui/index': 'src/ui/index.ts',
     'models/aisdk/aisdk': 'src/models/aisdk/aisdk.ts',
     'cli/main': 'src/cli/main.ts',
   },

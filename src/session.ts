@@ -18,6 +18,7 @@ import {
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
 import { headOf, heldText } from './riders/children/tree.ts'
 import { Feed } from './sessions/stream.ts'
+import { readersOf } from './sessions/stream-text.ts'
 import { sentBefore } from './sessions/log-follower.ts'
 import { BUDGET, isStopped } from './view/calls.ts'
 import { readTranscript } from './view/history.ts'
@@ -362,12 +363,16 @@ export class SessionHandle implements Verbs {
       again ??= read(false)
       return again
     }
+    const readers = readersOf(feed, leave, this.id)
     return {
       get result() {
         return result()
       },
+      get text() {
+        return readers.text()
+      },
       orThrow: () => result().then(orThrow),
-      [Symbol.asyncIterator]: () => feed.iterate(leave),
+      [Symbol.asyncIterator]: () => readers.events(),
     }
   }
 

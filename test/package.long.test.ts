@@ -61,6 +61,16 @@ describe('the package', () => {
     expect(run('limits.mjs').stdout).toBe('completed 5 look look look report\n')
   })
 
+  it('B-UI-19: the programs of the guide on user interfaces run as written', () => {
+    writeFileSync(join(folder, 'text.mjs'), exampleOf('## Only the text', 'docs/guide/ui.md'))
+    expect(run('text.mjs')).toMatchObject({ status: 0, stdout: 'It is 4 °C and raining.', stderr: '' })
+    writeFileSync(join(folder, 'chat.mjs'), exampleOf('## A chat with the AI SDK', 'docs/guide/ui.md'))
+    const { status, stdout, stderr } = run('chat.mjs')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toContain('"delta":"Hello, Ana."')
+    expect(stdout).toContain("role: 'assistant'")
+  })
+
   it('B-PACK-2: it keeps sessions in an SQLite file, and another process reads them', () => {
     const write = `import { Harness, scripted, sqlite } from 'terret'
 const store = sqlite('kept.db'); const harness = new Harness({ model: scripted(['kept']), store })
@@ -116,6 +126,7 @@ describe('the examples', () => {
     ['10-subagents', 'completed: I found this. One page says of Oslo: 4 °C and rain. I found this. Volume 26'],
     ['11-wake', 'worker: 1 looked at\nThe bread is out of the oven.'],
     ['12-memory', 'second: Switch the VPN on first.\nthe same bytes again: true'],
+    ['14-ag-ui', 'later: user assistant tool assistant → The news are online.'],
     ['15-run-context', 'sessions of acme: 1\n{ open: 2 }'],
   ]
 

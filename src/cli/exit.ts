@@ -46,6 +46,7 @@ const FAULTS: Readonly<Record<string, number>> = {
   session_missing: EXIT.missing,
   call_unknown: EXIT.missing,
   decision_stale: EXIT.conflict,
+  cursor_stale: EXIT.conflict,
   session_busy: EXIT.conflict,
   session_held: EXIT.waits,
   session_closed: EXIT.conflict,

@@ -7,7 +7,7 @@ export type FaultCode =
   | ('lease_lost' | 'conflict' | 'over_budget' | 'store_replaced')
   | ('disk_full' | 'io_error' | 'store_busy' | 'store_closed' | 'store_damaged' | 'store_newer' | 'store_unsupported')
   | ('session_missing' | 'session_exists' | 'session_closed' | 'session_damaged' | 'session_busy' | 'session_held')
-  | ('id_reused' | 'call_unknown' | 'decision_stale' | 'too_many')
+  | ('id_reused' | 'call_unknown' | 'decision_stale' | 'cursor_stale' | 'too_many')
   | ('invalid_input' | 'invalid_config' | 'harness_closed')
 
 /** Operational trouble. `message` tells the caller what to do; `detail` is for the developer and never holds user content. */

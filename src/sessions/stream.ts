@@ -55,6 +55,7 @@ const FRESH = { after: 0, seq: 0, settled: 0, until: null } as const
 export class Feed {
   readonly #services: Services
   readonly #options: FeedOptions
+  #deltas: boolean
   readonly #queue = new Queue<StreamEvent>()
   readonly #leave: (() => void)[] = []
   readonly #followers: LogFollower[] = []
@@ -66,6 +67,14 @@ export class Feed {
   constructor(services: Services, options: FeedOptions) {
     this.#services = services
     this.#options = options
+    this.#deltas = options.deltas === true
+  }
+
+  /** For a reader who did not ask for deltas when the stream was made. */
+  hearDeltas(): void {
+    if (this.#deltas || this.#closed) return
+    this.#deltas = true
+    for (const seat of this.#seats.values()) this.#listen(seat)
   }
 
   /** Takes the events of the session that the stream is of, from its follower. Those up to `after` are not shown. */
@@ -109,8 +118,7 @@ export class Feed {
     const open = new Set<CallKey>()
     this.#seats.set(session, seat)
     if (this.#closed) return () => {}
-    if (this.#options.deltas)
-      this.#leave.push(this.#services.live.subscribe(session, (delta) => this.#hear(seat, delta)))
+    if (this.#deltas) this.#listen(seat)
     return (event) => {
       if (this.#closed) return
       this.#place(seat, event)
@@ -127,6 +135,10 @@ export class Feed {
       if (event.seq !== seat.after) return
       for (const call of open) join(call)
     }
+  }
+
+  #listen(seat: Seat): void {
+    this.#leave.push(this.#services.live.subscribe(seat.session, (delta) => this.#hear(seat, delta)))
   }
 
   /** Where the next events of a session belong. */

@@ -84,6 +84,11 @@ export type SentReceipt = {
 }
 
 export type RunStream = AsyncIterable<StreamEvent> & {
+  /**
+   * The text of the answer as it comes, without reasoning, calls and children. A blank line stands between the texts of two replies, and
+   * before one that is asked for again because it broke off. A stream is read either by its events or by its text.
+   */
+  readonly text: AsyncIterable<string>
   readonly result: Promise<Result>
   /** The result of a run that completed; rejects with `RunFailed` for any other end. */
   orThrow(): Promise<Completed>

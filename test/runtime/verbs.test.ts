@@ -99,6 +99,9 @@ function streamClient(stream: RunStream): RunStream {
     get result() {
       return result()
     },
+    get text() {
+      return stream.text
+    },
     orThrow: async () => sent(await stream.orThrow()),
     async *[Symbol.asyncIterator]() {
       for await (const event of stream) yield sent(event)

@@ -36,6 +36,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   // What a node does is defined like any other tool.
   graphs: ['kernel', 'ports', 'options', 'view', 'tools', ...runtime, 'workflows'],
   workflows: ['kernel', 'ports', 'options', 'view', 'tools', 'sessions', 'graphs'],
+  // Pages of a session, from its stream: the verbs as types, and never a store or a driver.
+  ui: ['kernel', 'ports', 'options', 'view', 'models', 'sessions'],
   scripts: ['kernel', 'ports', ...runtime],
   version: [],
   // The verbs of one session: half of the harness, in a file of its own.

@@ -1,0 +1,123 @@
+// What `useChat` of the AI SDK sends, taken as verbs of a session: a new message, answers to approvals and to calls, a resumed
+// stream, a stop. The chunks that it reads are ui-message.ts.
+import { Fault } from '../kernel/failure.ts'
+import { optionsOf } from '../options.ts'
+import type { FilePart, Input } from '../sessions/input.ts'
+import type { Sessions } from '../sessions/verbs.ts'
+import { isThere, readAll } from './follow.ts'
+import { bodyOf, cursorOf, type Handler, isFields, refusal, refusing } from './http.ts'
+import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, take } from './person.ts'
+import { UI_OPTIONS, type UiOptions } from './person.ts'
+import { logOf, readPosition } from './position.ts'
+import { uiMessageContinue, uiMessageResponse, uiMessageResume, uiMessages } from './ui-message.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+type Place = { readonly sessions: Sessions; readonly options: UiOptions }
+
+const checkOptions = optionsOf<UiOptions>('chatHandler', UI_OPTIONS)
+const PARTS_MAX = 1_000
+
+/**
+ * The server side of `useChat`, for any framework that has requests and responses of the web. The id of the chat is the id of the
+ * session. `POST /` takes messages and answers, `GET /ID/stream` resumes, `GET /ID/messages` is the history as
+ * `{ messages }`, `DELETE /ID` stops the run; what stands before in the address does not matter.
+ */
+export function chatHandler(sessions: Sessions, options: UiOptions): Handler {
+  checkOptions(options)
+  const place = { sessions, options }
+  return refusing((request) => {
+    if (request.method === 'POST') return post(place, request)
+    const path = new URL(request.url).pathname.split('/').filter((name) => name !== '')
+    if (request.method === 'DELETE') return stop(place, request, path.at(-1))
+    const act = path.at(-1)
+    if (request.method === 'GET' && (act === 'stream' || act === 'messages'))
+      return read(place, request, path.at(-2), act)
+    return Promise.resolve(refusal(404, 'not_found', 'Use POST, GET ID/stream, GET ID/messages or DELETE ID.'))
+  })
+}
+
+async function read(place: Place, request: Request, id = '', act: 'stream' | 'messages'): Promise<Response> {
+  return admitted(place, request, nameOf(id), async ({ session }) => {
+    const there = await isThere(session)
+    if (act === 'messages') return Response.json({ messages: there ? await uiMessages(session) : [] })
+    const after = cursorOf(request)
+    return there || after !== null ? uiMessageResume(session, after) : new Response(null, { status: 204 })
+  })
+}
+
+function stop(place: Place, request: Request, id = ''): Promise<Response> {
+  return admitted(place, request, nameOf(id), async ({ session }) => {
+    await session.interrupt()
+    return new Response(null, { status: 204 })
+  })
+}
+
+/** A name in an address that cannot be read is no name. */
+function nameOf(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
+  }
+}
+
+async function post(place: Place, request: Request): Promise<Response> {
+  const body = await bodyOf(request, place.options.bytesMax ?? BYTES_MAX)
+  return admitted(place, request, body['id'], async (known) => {
+    const { messages, trigger = 'submit-message' } = body
+    const last: unknown = Array.isArray(messages) ? messages.at(-1) : null
+    if (trigger !== 'submit-message')
+      throw new Fault('invalid_input', 'An answer cannot be made again: a session only goes on. Send another message.')
+    if (!isFields(last) || !Array.isArray(last['parts']) || last['parts'].length > PARTS_MAX)
+      throw new Fault('invalid_input', `The last message must have a list of parts, at most ${PARTS_MAX}.`)
+    const parts = (last['parts'] as readonly unknown[]).filter(isFields)
+    if (last['role'] === 'assistant') return goOn(known, last, parts)
+    if (last['role'] !== 'user') throw new Fault('invalid_input', 'The last message must be of the user or an answer.')
+    await opened(place, request, known.session)
+    const id = typeof last['id'] === 'string' && last['id'] !== '' ? { id: last['id'] } : {}
+    const stream = known.session.stream(inputOf(parts), { ...id, by: known.name, deltas: true, detach: true })
+    return uiMessageResponse(known.session, stream)
+  })
+}
+
+/** The page answered what was asked. It goes on where it stands, or where the session stood before the answer. */
+async function goOn(known: Known, { metadata }: Fields, parts: readonly Fields[]): Promise<Response> {
+  const { session } = known
+  const given = isFields(metadata) ? metadata['position'] : undefined
+  const after = typeof given === 'string' ? given : (await readAll(session, () => {})).position
+  await readPosition(session, await logOf(session), after)
+  // Only calls of the last request can be open.
+  const open = parts.slice(parts.findLastIndex(({ type }) => type === 'step-start') + 1)
+  await take(known, open.flatMap(decisionIn), open.flatMap(answerIn))
+  return uiMessageContinue(session, after)
+}
+
+function decisionIn({ state, approval }: Fields): readonly Decided[] {
+  if (state !== 'approval-responded' || !isFields(approval)) return []
+  return [{ id: approval['id'], allow: approval['approved'], why: approval['reason'] }]
+}
+
+/** Most are results that the session made itself: those are not open, and passed over. */
+function answerIn({ state, toolCallId, output, errorText }: Fields): readonly Answered[] {
+  const ok = state === 'output-available'
+  if ((!ok && state !== 'output-error') || typeof toolCallId !== 'string') return []
+  const said = ok ? output : errorText
+  return [{ callId: toolCallId, ok, content: typeof said === 'string' ? said : (JSON.stringify(said) ?? '') }]
+}
+
+function inputOf(parts: readonly Fields[]): Input {
+  return parts.map((part): { type: 'text'; text: string } | FilePart => {
+    if (part['type'] === 'text' && typeof part['text'] === 'string') return { type: 'text', text: part['text'] }
+    if (part['type'] === 'file') return fileOf(part)
+    throw new Fault('invalid_input', 'A message has texts and files. Leave its other parts out.')
+  })
+}
+
+/** Only the bytes themselves: an address would have to be fetched from here. */
+function fileOf({ url, mediaType, filename }: Fields): FilePart {
+  const [, data] = /^data:[^,]{0,200};base64,([\s\S]*)$/.exec(String(url)) ?? []
+  if (data === undefined || typeof mediaType !== 'string')
+    throw new Fault('invalid_input', 'A file must come as a data: address with base64, and with its media type.')
+  const type = mediaType.startsWith('image/') ? 'image' : 'file'
+  return { type, media: mediaType, data, ...(typeof filename === 'string' ? { name: filename } : {}) }
+}

@@ -1,0 +1,95 @@
+// Who is behind a request, which session it may use, and what it decided: the part of both handlers that does not depend on the
+// protocol. Nothing of it is believed because a browser said it.
+import type { CallKey } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import { callable, type Checks, count, needed } from '../options.ts'
+import type { AgentChoice, OpenOptions, Session, Sessions } from '../sessions/verbs.ts'
+import { namedBy } from './approval.ts'
+import { isThere } from './follow.ts'
+import { type Handler, refusal } from './http.ts'
+
+/** A name, as the log will have it, and the role in which the person decides. */
+export type Person = string | { readonly name: string; readonly role?: string }
+export type UiOptions = {
+  /**
+   * Who is behind the request, if they may read this session and write to it; null refuses them. Take it from your own login,
+   * never from what the browser says of itself.
+   */
+  readonly by: (request: Request, session: string) => Person | null | Promise<Person | null>
+  /** How a session is opened that a page names for the first time. */
+  readonly open?: (request: Request, session: string) => AgentChoice & Omit<OpenOptions, 'id'>
+  /** The longest request, in bytes. Default: 16 MiB. */
+  readonly bytesMax?: number
+}
+
+export const UI_OPTIONS: Checks<UiOptions> = {
+  by: needed(callable, 'Give a function that says who is behind a request, or null to refuse it.'),
+  open: callable,
+  bytesMax: count(1),
+}
+export const BYTES_MAX = 16 * 1024 * 1024
+
+export type Known = { readonly session: Session; readonly name: string; readonly role: string | undefined }
+
+/** Lets `act` have the session if the person may, and answers 403 otherwise. */
+export async function admitted(
+  { sessions, options }: { readonly sessions: Sessions; readonly options: UiOptions },
+  request: Request,
+  id: unknown,
+  act: (known: Known) => ReturnType<Handler>,
+): Promise<Response> {
+  if (typeof id !== 'string' || id === '' || id.length > 512)
+    throw new Fault('invalid_input', 'Name the session by its id, a text of 1 to 512 characters.')
+  const person = await options.by(request, id)
+  if (person === null) return refusal(403, 'forbidden', 'You may not use this session.')
+  const { name, role } = typeof person === 'string' ? { name: person, role: undefined } : person
+  return act({ session: sessions.session(id), name, role })
+}
+
+/** The session, made if there is none. Of two pages that open it at once one makes it. */
+export async function opened(
+  { sessions, options }: { readonly sessions: Sessions; readonly options: UiOptions },
+  request: Request,
+  session: Session,
+): Promise<void> {
+  if (await isThere(session)) return
+  try {
+    await sessions.open({ ...options.open?.(request, session.id), id: session.id })
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'session_exists') throw error
+  }
+}
+
+export type Decided = { readonly id: unknown; readonly allow: unknown; readonly why: unknown }
+
+export type Answered = { readonly callId: CallKey; readonly content: string; readonly ok: boolean }
+
+/**
+ * Takes what a page decided and answered, in order. What is not asked any more is passed over; if all of it is, the first refusal is
+ * thrown: the page shows something else than the session.
+ */
+export async function take(known: Known, decisions: readonly Decided[], answers: readonly Answered[]): Promise<void> {
+  const all = [...decisions.map((one) => decide(known, one)), ...answers.map((one) => answer(known, one))]
+  if (all.length === 0)
+    throw new Fault('invalid_input', 'This answers nothing. Send a message, or answer what is asked.')
+  const refused: unknown[] = []
+  for (const act of all) await act().catch((error: unknown) => refused.push(error))
+  if (refused.length === all.length) throw refused[0]
+}
+
+function decide({ session, name, role }: Known, { id, allow, why }: Decided): () => Promise<unknown> {
+  return async () => {
+    if (typeof allow !== 'boolean') throw new Fault('invalid_input', 'An approval is answered with true or false.')
+    const more = {
+      ...(role === undefined ? {} : { role }),
+      ...(typeof why === 'string' && why !== '' ? { why: why.slice(0, WHY_CHARS_MAX) } : {}),
+    }
+    return session.decide({ ...namedBy(id, session.id), allow, by: name, ...more })
+  }
+}
+
+const WHY_CHARS_MAX = 2_000
+
+function answer({ session, name }: Known, given: Answered): () => Promise<unknown> {
+  return () => session.answer({ ...given, by: name })
+}

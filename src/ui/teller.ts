@@ -1,0 +1,266 @@
+// What a page shows of a session, told from its stream in the order it happens: messages, texts, calls, questions and ends. Every
+// protocol is written from these items, and each has the position behind it. It knows no protocol and sends nothing.
+import type { BlobRef, CallKey, CallStatus, Json, Part, Proposal, Terms } from '../kernel/content.ts'
+import { callKey, type Event, eventId } from '../kernel/event.ts'
+import { FINAL_RESULT } from '../models/output.ts'
+import type { Result } from '../sessions/result.ts'
+import type { StreamEvent } from '../sessions/stream.ts'
+import { BUDGET, type Pending } from '../view/calls.ts'
+import { Heard, type Piece, type Segment, type Spoken } from '../view/heard.ts'
+import { type Approval, approvalOf } from './approval.ts'
+import { type End, endOf, restOf } from './end.ts'
+import { type Position, writePosition } from './position.ts'
+
+/** A text or a reasoning of one reply, by the event that asked for the reply. */
+type Of = { readonly kind: Spoken; readonly call: number; readonly n: number }
+export type Told =
+  | { readonly type: 'user'; readonly id: string; readonly parts: readonly Part[] }
+  | { readonly type: 'message'; readonly id: string }
+  | { readonly type: 'request' }
+  /** `resumed`: the reader has the beginning of it. */
+  | ({ readonly type: 'piece'; readonly text: string; readonly resumed: boolean } & Of)
+  | ({ readonly type: 'spoken' } & Of)
+  | { readonly type: 'call'; readonly id: CallKey; readonly tool: string; readonly args: Json; readonly of: number }
+  | { readonly type: 'ask'; readonly approval: Approval }
+  /** A call that was asked about goes on, or is refused. If more people must agree, it is asked again. */
+  | {
+      readonly type: 'decided'
+      readonly id: CallKey
+      readonly tool: string
+      readonly args: Json
+      readonly allow: boolean
+    }
+  | {
+      readonly type: 'result'
+      readonly id: CallKey
+      readonly status: CallStatus
+      readonly content: string | BlobRef
+      readonly asked: boolean
+    }
+  | { readonly type: 'output'; readonly value: Json }
+  /** The provider did not answer, and is asked again. */
+  | { readonly type: 'retry'; readonly message: string; readonly at: number | null }
+  | { readonly type: 'end'; readonly end: End }
+export type Item = { readonly told: Told; readonly position: string }
+
+/** Null stands for an empty piece: items of an event are counted, also those that say nothing. */
+type Slots = readonly (Told | null)[]
+/** `asks` is the digest of what a person is asked about right now. */
+type Known = { readonly proposal: Proposal; asks: string | null; asked: boolean }
+
+export class Teller {
+  readonly #session: string
+  readonly #log: string
+  readonly #known: Position | null
+  #from = 0
+  #seq = 0
+  /** The open model call, or 0, and what was heard of it. */
+  #call = 0
+  #heard = new Heard()
+  #message: string | null = null
+  #finish: 'length' | 'refusal' | undefined
+  readonly #unread = new Set<number>()
+  readonly #calls = new Map<CallKey, Known>()
+  readonly #answers = new Map<number, string>()
+  /** Approvals that the reader was asked for here. */
+  readonly #asked = new Set<string>()
+
+  /** Told again from `known.from` on, it leaves out what the reader has. */
+  constructor(session: string, log: string, known: Position | null = null) {
+    this.#session = session
+    this.#log = log
+    this.#known = known
+  }
+
+  /** A run is open: the event that began its last message. */
+  get open(): number | null {
+    return this.#message === null ? null : this.#from
+  }
+
+  /** Behind all that was taken. */
+  get position(): string {
+    return this.#write({ call: this.#call, heard: this.#heard.segments })
+  }
+
+  take(event: StreamEvent): readonly Item[] {
+    if (event.session !== this.#session) return []
+    return event.type === 'delta' ? this.#hear(event) : this.see(event)
+  }
+
+  /** The stream is over: what the session waits for, unless it was asked here, and why it rests. */
+  rest(result: Result): readonly Item[] {
+    const { position } = this
+    const open = result.pending.filter(({ needs, callId }) => needs === 'approval' && callId !== BUDGET)
+    const asks = open.flatMap((pending: Pending): readonly Told[] => {
+      const approval = approvalOf(pending, this.#session)
+      return approval === null || this.#asked.has(approval.id) ? [] : [{ type: 'ask', approval }]
+    })
+    const end = restOf(result)
+    return [...asks, ...(end ? [{ type: 'end', end } as const] : [])].map((told) => ({ told, position }))
+  }
+
+  #hear(delta: Extract<StreamEvent, { type: 'delta' }>): readonly Item[] {
+    if (this.#message === null || delta.seq !== this.#call) return []
+    const piece = this.#heard.hear(delta)
+    return piece ? [{ told: this.#piece(piece, this.#call), position: this.position }] : []
+  }
+
+  /** The next event of the session's own log. */
+  see(event: Event): readonly Item[] {
+    const before = { call: this.#call, heard: this.#heard.segments.map((segment) => ({ ...segment })) }
+    if (this.#from === 0) this.#from = event.seq
+    const slots = this.#slots(event)
+    this.#seq = event.seq
+    const had = this.#had(event.seq)
+    const told = slots.flatMap((one, i) => (one !== null && i >= had ? [{ told: one, i }] : []))
+    for (const { told: one } of told) if (one.type === 'ask') this.#asked.add(one.approval.id)
+    return told.map(({ told: one, i }, at) => ({
+      told: one,
+      position: at === told.length - 1 ? this.position : this.#write({ ...before, items: i + 1 }),
+    }))
+  }
+
+  /** How many items of an event the reader has. */
+  #had(seq: number): number {
+    if (this.#known === null || seq > this.#known.seq) return 0
+    return seq === this.#known.seq ? (this.#known.items ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+  }
+
+  #slots(event: Event): Slots {
+    switch (event.type) {
+      case 'user.message':
+        this.#unread.add(event.seq)
+        return [{ type: 'user', id: event.id, parts: event.parts }]
+      case 'run.started':
+        for (const seq of event.inputs) this.#unread.delete(seq)
+        return [this.#begin(event.seq)]
+      case 'model.started':
+        return this.#request(event)
+      case 'agent.message':
+        return this.#reply(event)
+      case 'model.failed':
+        return this.#failed(event)
+      case 'call.reviewed':
+        return this.#question(event.call, event)
+      case 'user.tool_confirmation':
+        return this.#decided(event)
+      case 'user.custom_tool_result':
+        this.#answers.set(event.seq, event.content)
+        return []
+      case 'agent.tool_result':
+        return this.#result(event)
+      case 'run.settled':
+        return this.#settle(event)
+      default:
+        return []
+    }
+  }
+
+  #begin(seq: number): Told {
+    this.#from = seq
+    this.#message = eventId(this.#session, seq)
+    this.#finish = undefined
+    this.#calls.clear()
+    return { type: 'message', id: this.#message }
+  }
+
+  /** A message that joins an open run is answered in a message of its own. */
+  #request({ seq, shows }: Extract<Event, { type: 'model.started' }>): Slots {
+    const joined = shows.filter((shown) => this.#unread.delete(shown)).length > 0
+    const begun = this.#message === null || joined ? [this.#begin(seq)] : []
+    const known = this.#known?.call === seq ? this.#known.heard : []
+    this.#call = seq
+    this.#heard = new Heard(known)
+    return [...begun, { type: 'request' }]
+  }
+
+  #reply(event: Extract<Event, { type: 'agent.message' }>): Slots {
+    const { parts, calls, verdict, seq } = event
+    const [call, heard] = [this.#call, this.#heard]
+    this.#over()
+    if (this.#message === null) return []
+    const rest = heard.rest(parts)
+    const said = rest.flatMap((piece): Slots => {
+      const told = piece.text === '' ? null : this.#piece(piece, call)
+      return [told, spoken(piece.segment, call)]
+    })
+    const unsaid = heard.segments.filter((segment) => rest.every((piece) => piece.segment !== segment))
+    this.#finish = event.finish
+    const output = verdict.type === 'final' && verdict.output !== undefined ? verdict.output : null
+    const asked = verdict.type === 'final' ? [] : calls.flatMap((one, i) => this.#proposed(one, callKey(seq, i), call))
+    const given: Slots = output === null ? [] : [{ type: 'output', value: output }]
+    return [...said, ...ended(unsaid, call), ...given, ...asked]
+  }
+
+  #proposed(proposal: Proposal, id: CallKey, of: number): Slots {
+    const { tool, args } = proposal
+    if (tool === FINAL_RESULT) return []
+    this.#calls.set(id, { proposal, asks: null, asked: false })
+    return [{ type: 'call', id, tool, args, of }, ...this.#question(id, proposal)]
+  }
+
+  #question(callId: CallKey, { gate, digest }: Terms): Slots {
+    const call = this.#calls.get(callId)
+    if (!call || gate?.type !== 'ask' || digest === undefined) return []
+    call.asks = digest
+    call.asked = true
+    const { tool, args } = call.proposal
+    const pending = { ...gate, callId, tool, args, digest, sessionId: this.#session }
+    const approval = approvalOf(pending, this.#session)
+    return approval ? [{ type: 'ask', approval }] : []
+  }
+
+  #decided({ call, digest, allow }: Extract<Event, { type: 'user.tool_confirmation' }>): Slots {
+    const known = this.#calls.get(call)
+    if (!known || known.asks !== digest) return []
+    // If it needs more people, it is asked again when the session rests.
+    this.#asked.clear()
+    const { tool, args } = known.proposal
+    return [{ type: 'decided', id: call, tool, args, allow }]
+  }
+
+  #failed(event: Extract<Event, { type: 'model.failed' }>): Slots {
+    const [call, { segments }] = [this.#call, this.#heard]
+    this.#over()
+    if (this.#message === null) return []
+    const { message, retryAt = null, retryable } = event
+    const again = retryable ? [{ type: 'retry', message, at: retryAt } as const] : []
+    return [...ended(segments, call), ...again]
+  }
+
+  #result({ call, status, content, from = 0 }: Extract<Event, { type: 'agent.tool_result' }>): Slots {
+    const known = this.#calls.get(call)
+    const said = this.#answers.get(from) ?? content
+    this.#answers.delete(from)
+    if (known) known.asks = null
+    return known ? [{ type: 'result', id: call, status, content: said, asked: known.asked }] : []
+  }
+
+  #settle({ outcome }: Extract<Event, { type: 'run.settled' }>): Slots {
+    this.#message = null
+    return [{ type: 'end', end: endOf(outcome, this.#finish) }]
+  }
+
+  #over(): void {
+    this.#call = 0
+    this.#heard = new Heard()
+  }
+
+  #piece({ segment, text }: Piece, call: number): Told {
+    const { kind, n, chars } = segment
+    return { type: 'piece', kind, call, n, text, resumed: chars > text.length }
+  }
+
+  #write(reply: Pick<Position, 'call' | 'heard' | 'items'>): string {
+    return writePosition(this.#log, { from: this.#from, seq: this.#seq, ...reply })
+  }
+}
+
+function spoken({ kind, n }: Segment, call: number): Told {
+  return { type: 'spoken', kind, call, n }
+}
+
+/** Those that were begun and are not in the whole reply, or have none. */
+function ended(segments: readonly Segment[], call: number): Slots {
+  return segments.filter(({ chars }) => chars > 0).map((segment) => spoken(segment, call))
+}
