@@ -18,9 +18,13 @@ import { askingFor } from './call-model.ts'
 import { cloneJson } from './clone-json.ts'
 import { ToolRunContext } from './contexts.ts'
 import type { FrozenRuns } from './frozen-run.ts'
+import { aboutTool } from './toolbox.ts'
 import { abandon, heldBack, inTime, resultOf, stoppedResult, WITHHELD } from './outcomes.ts'
 
 type Run = Extract<Effect, { type: 'run' }>
+
+/** It was admitted, and the policy says no by now. */
+const DENIED_NOW = { error_type: 'DeniedByPolicy' } as const
 
 export class CallRunner {
   readonly #services: Services
@@ -40,13 +44,15 @@ export class CallRunner {
     const { key, proposal } = call
     const agent = agentOf(cache.session.agent)
     const denied = this.#secondLook(agent, proposal)
-    if (denied !== null) return { events: [refused(key, 'denied', denied)] }
+    if (denied !== null) return { events: [{ ...refused(key, 'denied', denied), metadata: DENIED_NOW }] }
     if (proposal.digest !== undefined) {
       const again = await this.#elsewhere(cache, agent, call, flight)
       if (again) return again
     }
     const child = outsideOf(proposal)?.child
-    const at = { session: cache.id, agent: agent.name, call: key, tool: proposal.tool, args: cloneJson(proposal.args) }
+    const { tool: name } = proposal
+    const about = aboutTool(agent.tools.seen, name)
+    const at = { session: cache.id, agent: agent.name, call: key, tool: name, args: cloneJson(proposal.args), about }
     let dropped = false
     // Once it was not ours it stays so, lest a hook be passed over.
     const wanted = (): boolean => {
@@ -145,7 +151,8 @@ export class CallRunner {
     const { redactor, agent } = this.#services
     const withheld = { ...done, output: WITHHELD }
     const { tool, args } = call.proposal
-    const at = { session: cache.id, agent: agent(cache.session.agent).name, call: call.key, tool, args }
+    const { name, tools } = agent(cache.session.agent)
+    const at = { session: cache.id, agent: name, call: call.key, tool, args, about: aboutTool(tools.seen, tool) }
     try {
       const said = await inTime(hooks.rewritten(at, done.output), flight, WITHHELD)
       // A hook has its say on the result. What the call adds beside it stands, unless its result is withheld.

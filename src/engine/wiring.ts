@@ -15,6 +15,7 @@ import type { Budget } from '../riders/money/spending-limits.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
 import type { Toolbox } from '../effects/toolbox.ts'
 import type { Watchdog } from './watchdog.ts'
+import type { UnknownTool } from '../tools/core/admit.ts'
 import type { Policy } from '../tools/policy/policy.ts'
 
 /** What answers turns instead of a language model, and says itself what its replies mean. Its `call` is the agent's model. */
@@ -41,6 +42,9 @@ export type Agent = {
   readonly children: readonly string[]
   /** Null: a language model. Notices, breakers and prefix rules are for those alone. */
   readonly planner: Planner | null
+  /** Absent: `return`, for both. */
+  readonly unknownTool?: UnknownTool | undefined
+  readonly toolErrors?: 'return' | 'fail' | undefined
 }
 
 /** Is told what is on disk. */
