@@ -54,7 +54,7 @@ export type Result = Frozen<
   /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. */
   | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Json })
   | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
-  /** `reason` says that it was imported and is held, or how full the context is, where that is why it is paused. */
+  /** `reason` is what the pause was given, that it was imported and is held, or how full the context is. */
   | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
   /** `reason` says why the provider did not answer, where that is what it waits for. */
   | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
@@ -218,7 +218,7 @@ export class Collector {
     // The result of the last run says that what came after it is held.
     const outcome = this.#input === null && waiting.waiting === 'resume' ? null : this.outcome
     const common = this.#common(events, pending, outcome, waiting.waiting)
-    if (!outcome) return unsettled(common, waiting, events)
+    if (!outcome) return unsettled(common, waiting, events, pausedIn([...events, ...this.#queued]))
     switch (outcome.type) {
       case 'completed':
         return {
@@ -328,17 +328,32 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
   return result as Result
 }
 
-function unsettled(common: Told<Common>, { waiting, until, reason }: Rest, events: readonly Event[]): Told<Result> {
+function unsettled(
+  common: Told<Common>,
+  { waiting, until, reason }: Rest,
+  events: readonly Event[],
+  paused: { readonly reason?: string },
+): Told<Result> {
   const asks = common.pending.some(({ needs }) => needs === 'approval')
   if (waiting === 'approval' || (waiting === 'answer' && asks))
     return { ...common, status: 'requires_action', stopReason: 'approval_required' }
   if (waiting === 'answer') return { ...common, status: 'requires_action', stopReason: 'answer_required' }
   if (waiting === 'resume') {
-    const why = reason === undefined ? overflowIn(events) : { reason }
+    const why = reason === undefined ? { ...overflowIn(events), ...paused } : { reason }
     const flags = reason === undefined ? common.flags : ({ ...common.flags, held: true } as const)
     return { ...common, flags, status: 'requires_action', stopReason: 'paused', ...why }
   }
   return { ...common, status: 'sleeping', stopReason: 'rescheduling', until, ...outageIn(events) }
+}
+
+/** What the pause that holds was given as its reason: that of the first, if there are several. */
+function pausedIn(events: readonly Event[]): { readonly reason?: string } {
+  let pause: Extract<Event, { type: 'user.interrupt' }> | null = null
+  for (const event of events) {
+    if (event.type === 'user.interrupt') pause = event.mode === 'pause' ? (pause ?? event) : null
+    else if (event.type === 'user.message' && event.when !== 'after') pause = null
+  }
+  return pause?.why === undefined ? {} : { reason: pause.why }
 }
 
 /** Why nothing more was asked, if it was because no more fits. */

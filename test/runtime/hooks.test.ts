@@ -411,7 +411,7 @@ describe('the order of hooks', () => {
     expect(fired).toEqual(['before_tool_call look', 'after_tool_call look'])
   })
 
-  it('B-HOOK-53: the agents of a hook about subagents name the child, of other hooks the agent of the run (S0-86)', async () => {
+  it('B-HOOK-60: the agents of a hook about subagents name the child, of other hooks the agent of the run (S0-86)', async () => {
     const fired: string[] = []
     const types = ['before_subagent_run', 'after_subagent_run', 'before_tool_call', 'run_end'] as const
     const hooks = types.flatMap((type) =>
@@ -434,7 +434,7 @@ describe('the order of hooks', () => {
     ])
   })
 
-  it('B-HOOK-54: before_tool_call is asked before arguments count: it sees what was written, and a call held back uses no retry (S0-90)', async () => {
+  it('B-HOOK-61: before_tool_call is asked before arguments count: it sees what was written, and a call held back uses no retry (S0-90)', async () => {
     const seen: unknown[] = []
     const holds = (word: string | null): Hook => ({
       type: 'before_tool_call',
@@ -465,7 +465,7 @@ describe('the order of hooks', () => {
     expect(await strict.harness.run('Look.')).toMatchObject({ stopReason: 'hook_error' })
   })
 
-  it('B-HOOK-55: a call that the policy takes back before it starts counts as one that a hook held back (S0-88)', async () => {
+  it('B-HOOK-62: a call that the policy takes back before it starts counts as one that a hook held back (S0-88)', async () => {
     const store = storages.memory()
     const given = { store, tools: [noting()('look', { approval: 'ask' })], limits: { toolCalls: 1 } }
     const asking = stage([calls(call('look'))], [], given)

@@ -20,7 +20,7 @@ const boom = (): never => {
 const ask = (...names: readonly string[]) => ({ calls: names.map((name) => ({ tool: name })) })
 
 describe('a tool that fails', () => {
-  it('B-TOOL-20: ends the run as tool_error where that is asked for, of the tool or of the agent; otherwise the model reads it (TA-14, D-9)', async () => {
+  it('B-TOOL-30: ends the run as tool_error where that is asked for, of the tool or of the agent; otherwise the model reads it (TA-14, D-9)', async () => {
     const failed = {
       status: 'failed',
       stopReason: 'tool_error',
@@ -47,7 +47,7 @@ describe('a tool that fails', () => {
     expect(() => tool('print', boom, { onError: 'abort' as 'fail' })).toThrow('"onError"')
   })
 
-  it('B-TOOL-20: a call to correct, a denial, and a wrong argument are no failures', async () => {
+  it('B-TOOL-30: a call to correct, a denial, and a wrong argument are no failures', async () => {
     let tries = 0
     const retry = tool('retry', () => {
       tries += 1
@@ -64,7 +64,7 @@ describe('a tool that fails', () => {
     expect(result.calls.map(({ status }) => status)).toEqual(['error', 'error', 'denied', 'ok'])
   })
 
-  it('B-TOOL-20: a timeout is a failure, and so is a bad answer from outside, in another harness too', async () => {
+  it('B-TOOL-30: a timeout is a failure, and so is a bad answer from outside, in another harness too', async () => {
     const slow = tool('slow', () => new Promise(() => {}), { timeoutMs: 20, onError: 'fail' })
     const late = stage([ask('slow')], [], { tools: [slow] })
     expect(await late.harness.run('Go.')).toMatchObject({ stopReason: 'tool_error' })
@@ -78,7 +78,7 @@ describe('a tool that fails', () => {
     expect(await session.run()).toMatchObject({ stopReason: 'tool_error' })
   })
 
-  it('B-TOOL-21: a tool may tell its failure in its own words, and one that cannot is told as it is (TA-14)', async () => {
+  it('B-TOOL-31: a tool may tell its failure in its own words, and one that cannot is told as it is (TA-14)', async () => {
     const seen: unknown[] = []
     const says = tool('says', () => Promise.reject(new ToolFailure('Unavailable', 'ECONNREFUSED 10.0.0.1')), {
       onError: ({ kind, message }) => {
@@ -94,7 +94,7 @@ describe('a tool that fails', () => {
     expect(seen).toEqual([['Unavailable', 'ECONNREFUSED 10.0.0.1']])
   })
 
-  it('B-TOOL-22: an envelope with retry and a text as error_type asks for a correction; with one of them it does not (S0-26)', async () => {
+  it('B-TOOL-32: an envelope with retry and a text as error_type asks for a correction; with one of them it does not (S0-26)', async () => {
     const says = (metadata: { readonly [key: string]: string | boolean | number }) =>
       tool('says', () => output({ ok: false, content: 'No.', metadata }), { retries: 0 })
     const run = async (metadata: { readonly [key: string]: string | boolean | number }) => {
@@ -150,7 +150,7 @@ describe('a call of a tool that is not there', () => {
 })
 
 describe('what a host knows of a tool', () => {
-  it('B-TOOL-23: hooks get the kind of a tool and the metadata of its definition, and no model reads them (S0-24)', async () => {
+  it('B-TOOL-33: hooks get the kind of a tool and the metadata of its definition, and no model reads them (S0-24)', async () => {
     const seen: unknown[] = []
     const watch: Hook = { type: 'before_tool_call', run: ({ tool: name, about }) => void seen.push([name, about]) }
     const after: Hook = { type: 'after_tool_call', run: ({ about }) => void seen.push(about.metadata) }
