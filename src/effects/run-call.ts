@@ -120,6 +120,7 @@ export class CallRunner {
     const leave = this.#services.watchdog?.enter({ tool: tool.name, call: call.key, session: cache.id })
     const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
     leave?.()
+    context.finish()
     const settled = this.#done(cache, effect, { done, context, flight })
     const landing = settled instanceof Promise ? await settled : settled
     // The attempt that is asked about may have asked models too.

@@ -100,6 +100,8 @@ export class ChatView {
 
   /** After a gap nothing more is streamed of a part until it is complete. */
   #hear({ kind, text, part, offset }: Of<'delta'>): void {
+    // What commands print comes by its own way.
+    if (kind === 'output') return
     if (offset !== (this.#heard.get(part) ?? 0)) return
     this.#heard.set(part, offset + text.length)
     if (kind === 'reasoning') {

@@ -130,6 +130,8 @@ class Lines {
 
   take(event: StreamEvent): void {
     if (event.type === 'delta') {
+      // What commands print comes by its own way.
+      if (event.kind === 'output') return
       if (event.kind === 'text') this.#said = (this.#said + this.#cleaner.push(event.text)).slice(-SAID_CHARS_MAX)
       this.#isSaying = true
       this.#now = `${this.#spent()}${event.kind}:`

@@ -52,6 +52,11 @@ export type ToolContext = Frozen<{
   recall: (hash: string) => Promise<string | null>
   /** The tool of this agent with which its model can read on in a kept text, at the path `blob:<hash>`. Absent: it has none. */
   reader?: string | undefined
+  /**
+   * Shows a piece of text to those who listen to the session now, as a delta of kind `output`: a line that a command printed, how far
+   * a download is. Never in the log, and bounded for each call.
+   */
+  tell: (text: string) => void
   /** The text with known secrets as their marks. Results are redacted anyway: this is for what is cut before it is one. */
   redact: (text: string) => string
   /**
