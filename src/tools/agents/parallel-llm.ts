@@ -52,7 +52,9 @@ const PARALLEL: Checks<Omit<ParallelLlmOptions, keyof GuardOptions>> = {
   name: filled,
   description: words,
 }
-export const parallelCheck = within<Omit<ParallelLlmOptions, keyof GuardOptions>>(PARALLEL)
+/** As a built-in it has its own name. */
+const { name: _name, description: _description, ...BUILT_IN } = PARALLEL
+export const parallelCheck = within<Omit<ParallelLlmOptions, keyof GuardOptions | 'name' | 'description'>>(BUILT_IN)
 const checkOptions = optionsOf<ParallelLlmOptions>('parallelLlmTool', { ...GUARD_OPTIONS, ...PARALLEL })
 
 type Source =
