@@ -45,10 +45,13 @@ type Common = {
   warnings: readonly string[]
   /** What the run added to the conversation, whole: also results that no request has shown. */
   messages: readonly Message[]
-  /** With `raw: true`: each reply of the model as the log has it. */
+  /** With `raw: true`: each reply of the model as the log has it, with why it ended and which model gave it. */
   responses?: readonly Response[]
 }
-export type Response = Extract<Event, { type: 'agent.message' }>
+type Replied = Extract<Event, { type: 'agent.message' }>
+/** `model` is absent where the model did not say its name. */
+export type Response = Omit<Replied, 'finish'> & { readonly finish: Finish; readonly model?: string }
+type Finish = 'stop' | 'calls' | 'length' | 'refusal'
 
 export type Result = Frozen<
   /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. */
@@ -117,7 +120,7 @@ export class Collector {
   /** What was said last, if no reply said anything since: a reply with calls only says nothing. */
   #said = ''
   #output: Json = null
-  #finish: Response['finish']
+  #finish: Replied['finish']
   /** Of the run alone, in order. What they say is worked out once, at the end. */
   #events: Event[] = []
   /** What no run that was seen has taken yet. */
@@ -256,7 +259,8 @@ export class Collector {
   ): Told<Common> {
     const own = spentIn(events)
     const { usage, cost } = this.#below === null ? own : plus(own, this.#below)
-    const responses = this.#raw ? cloneJson(events.filter((event) => event.type === 'agent.message')) : null
+    const replies = this.#raw ? cloneJson(events.filter((event) => event.type === 'agent.message')) : null
+    const responses = replies?.map(responseOf)
     return {
       sessionId: this.#sessionId,
       text: !this.#ours ? '' : outcome?.type === 'completed' ? this.#text : this.#said,
@@ -285,7 +289,7 @@ export class Collector {
     this.#events = []
   }
 
-  #reply(event: Response): void {
+  #reply(event: Replied): void {
     this.#text = textOf(event.parts)
     this.#finish = event.finish
     if (this.#text.trim() !== '') this.#said = this.#text
@@ -293,6 +297,12 @@ export class Collector {
     if (verdict.type !== 'final') this.#output = null
     else this.#output = verdict.output === undefined ? this.#text : verdict.output
   }
+}
+
+/** The log leaves out what goes without saying. */
+function responseOf(reply: Replied): Response {
+  const finish = reply.finish ?? (reply.calls.length > 0 ? 'calls' : 'stop')
+  return { ...reply, finish, ...(reply.route === undefined ? {} : { model: reply.route }) }
 }
 
 /** A result without what is computed when it is read. */
