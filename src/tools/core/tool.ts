@@ -109,6 +109,8 @@ export type Tool = Frozen<{
   timeoutMs: number
   /** Must a person be asked before this call runs? A policy is asked first. */
   approval: (args: Json) => Approval | Promise<Approval>
+  /** The arguments decide what `approval` says. */
+  byArguments?: true
   /** How often the model may try again after a retryable failure; null for the run's own limit. */
   retries: number | null
   /** How often the harness itself runs a failed `read` or `idempotent` handler. Never more than once for `once`. */
@@ -279,6 +281,7 @@ const checkMade = optionsOf<Tool>('a tool', {
   sequential: needed(orFunction(flag)),
   timeoutMs: needed(anything),
   approval: needed(callable),
+  byArguments: flag,
   retries: needed(orNull(count())),
   attempts: needed(count(1)),
   instructions: needed(text),
@@ -356,6 +359,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     outside: execute === undefined,
     definition: hash('sha256', JSON.stringify(told)),
     ...(place ? { place } : {}),
+    ...(typeof approval === 'function' ? { byArguments: true } : {}),
     normalise,
     validate: supplied ? supplied.validate(input) : (args) => input['~standard'].validate(args),
     checkOutput: output ? (value) => output['~standard'].validate(value) : null,
