@@ -2,8 +2,10 @@
 // a report from a list of sources.
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { spinner } from '../../src/cli/present/view.ts'
 import { stageOfEach } from './scripted.ts'
 import { lastLine } from './stage.ts'
 
@@ -101,5 +103,17 @@ describe('terret start --source-file', () => {
     stage.write('work/bad.json', '{"a": 1}')
     const bad = await stage.terret('start', 'Air?', '--source-file', 'bad.json', '--model', 'offline:any')
     expect(bad.err).toContain('bad.json is not a JSON list of sources')
+  })
+})
+
+describe('what a command prints', () => {
+  it('B-CLI-213: is shown while it runs, also when another process runs it (S1-39)', async () => {
+    const out = Object.assign(new PassThrough(), { columns: 80 })
+    const view = spinner(out as unknown as NodeJS.WriteStream)
+    const source = { agent: 'default', run: 1, parent: null }
+    const delta = { type: 'delta', kind: 'output', seq: 4, part: 0, offset: 0, text: 'halfway\n', call: '4.0' } as const
+    view.see({ ...delta, session: 's', sequence: 1, source })
+    await vi.waitFor(() => expect(String(out.read() ?? '')).toContain('bash: halfway'))
+    view.close()
   })
 })

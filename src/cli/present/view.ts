@@ -130,8 +130,7 @@ class Lines {
 
   take(event: StreamEvent): void {
     if (event.type === 'delta') {
-      // What commands print comes by its own way.
-      if (event.kind === 'output') return
+      if (event.kind === 'output') return this.#print(event)
       if (event.kind === 'text') this.#said = (this.#said + this.#cleaner.push(event.text)).slice(-SAID_CHARS_MAX)
       this.#isSaying = true
       this.#now = `${this.#spent()}${event.kind}:`
@@ -143,7 +142,12 @@ class Lines {
     if (line !== null) this.#write(`${depth}${line}`)
   }
 
-  hear({ session, call, line }: BashLine): void {
+  /** What a call prints, also one that another process runs. */
+  #print({ session, call = '', text }: Extract<StreamEvent, { type: 'delta' }>): void {
+    for (const line of text.split('\n')) this.hear({ session, call, line })
+  }
+
+  hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>): void {
     if (line.trim() !== '')
       this.#now = `${this.#spent()}${this.#tools.get(`${session} ${call}`) ?? 'bash'}: ${oneLine(line)}`
   }
