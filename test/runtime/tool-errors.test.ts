@@ -66,7 +66,7 @@ describe('a tool that fails', () => {
 
   it('B-TOOL-30: a timeout is a failure, and so is a bad answer from outside, in another harness too', async () => {
     const slow = tool('slow', () => new Promise(() => {}), { timeoutMs: 20, onError: 'fail' })
-    const late = stage([ask('slow')], [], { tools: [slow] })
+    const late = stage([ask('slow')], [], { tools: [slow], worker: { graceMs: 50 } })
     expect(await late.harness.run('Go.')).toMatchObject({ stopReason: 'tool_error' })
     const store = memory()
     const person = defineTool({ name: 'person', description: 'A person.', input: z.object({}), onError: 'fail' })
@@ -146,6 +146,42 @@ describe('a call of a tool that is not there', () => {
       stage([], [], { tools: [look], unknownTool: unknownTool as { rewrite: string } })
     expect(missing({ rewrite: 'nowhere' })).toThrow('names the tool "nowhere", which it does not have')
     expect(missing({ rewirte: 'look' })).toThrow('did you mean "rewrite"?')
+  })
+})
+
+describe('what a host knows of its harness', () => {
+  it('B-HARNESS-30: its setup is plain JSON, the same for the same setup, without secrets and code (S0-1)', async () => {
+    const make = (n: number) => {
+      const look = tool('look', () => 'ok', { metadata: { team: 'a' } })
+      const harness = stage([], [], {
+        tools: [look],
+        instructions: 'Use the key HUSH-HUSH-HUSH.',
+        secrets: { KEY: 'HUSH-HUSH-HUSH' },
+        limits: { modelRequests: n },
+        policy: { rules: [{ effect: 'ask', tool: 'look' }] },
+        subagents: { reader: { description: 'It reads.', limits: { toolCalls: 1 } } },
+        output: { schema: { type: 'object', properties: { n: { type: 'number' } } } },
+      })
+      return harness.harness.describe()
+    }
+    const setup = await make(3)
+    expect(setup).toEqual(JSON.parse(JSON.stringify(setup)))
+    expect(setup).toMatchObject({
+      agents: {
+        default: {
+          instructions: 'Use the key ⟦secret:KEY⟧.',
+          limits: { modelRequests: 3 },
+          policy: { rules: [{ effect: 'ask', tool: 'look' }] },
+          tools: [
+            { name: 'look', effect: 'read', metadata: { team: 'a' } },
+            { name: 'subagent', kind: 'subagent' },
+          ],
+        },
+        reader: { limits: { modelRequests: 3, toolCalls: 1 }, output: null },
+      },
+    })
+    expect(await make(3)).toEqual(setup)
+    expect(await make(4)).not.toEqual(setup)
   })
 })
 
