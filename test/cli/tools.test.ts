@@ -94,7 +94,7 @@ describe('terret start --source-file', () => {
       workflow: { artifacts: { name: string }[]; state: object }
     }
     expect(shown.workflow.state).toMatchObject({ planner: 'rules', review: '{"findings":[]}' })
-    expect(shown.workflow.artifacts.map(({ name }) => name)).toEqual(['draft 1', 'review 1', 'report'])
+    expect(shown.workflow.artifacts.map(({ name }) => name)).toEqual(['draft 1', 'report'])
     await stage.terret('approve', 'latest', '--resume', '--yes')
     expect(readFileSync(join(stage.folder, 'r.md'), 'utf8')).toContain('[notes:1]')
     expect((await stage.refused('start', 'x', '--source-file', 'nowhere.json')).code).toBe(6)

@@ -83,7 +83,7 @@ function failed(error: unknown, attempts: number): Failed {
       kind: 'InvalidInput',
       output: { ok: false, content: error.message, metadata },
       attempts,
-      retryKind: typeof metadata.error_type === 'string' ? metadata.error_type : 'ModelRetry',
+      retryKind: 'ModelRetry',
     }
   }
   if (error instanceof ToolFailure) {

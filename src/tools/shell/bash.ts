@@ -54,6 +54,7 @@ export type BashLine = {
 const SOFT_MS = 10_000
 const HARD_MS = 120_000
 const COMMAND_BYTES_MAX = 100_000
+const NEWLINE = 10
 const LINES_MAX = 5_000
 const LINE_CHARACTERS_MAX = 2_000
 /** More than is shown: a secret that begins in what is shown is whole. */
@@ -148,6 +149,8 @@ class Lines {
   push(name: Stream, chunk: Uint8Array): void {
     if (this.#count >= LINES_MAX) return
     const stream = this.#streams[name]
+    // The middle of a line without end: nothing more of it is shown.
+    if (stream.rest.length >= LINE_CHARACTERS_KEPT && !chunk.includes(NEWLINE)) return
     const lines = (stream.rest + stream.decoder.decode(chunk, { stream: true })).split('\n')
     stream.rest = (lines.pop() ?? '').slice(0, LINE_CHARACTERS_KEPT)
     for (const line of lines.slice(0, LINES_MAX - this.#count)) {

@@ -250,18 +250,16 @@ function drafted(draft: string, { drafts, facts }: ReturnType<typeof material>, 
 }
 
 type Reviewed = Pick<ReportState, 'findings' | 'remarks' | 'review'>
-type Passed = Reviewed & Partial<Pick<ReportState, 'reviewed'>> & { readonly artifacts: readonly Artifact[] }
+type Passed = Reviewed & Partial<Pick<ReportState, 'reviewed'>>
 
 /**
  * With findings the draft is written again, up to the limit; then the run ends with them, and a retry reviews again. A draft edited by a
  * person is not replaced.
  */
 function passedOr(said: Reviewed, { draft, drafts, edited }: Pick<ReportState, 'draft' | 'drafts' | 'edited'>): Passed {
-  const { findings, review } = said
-  const artifact = { name: `review ${drafts}`, sha256: hash('sha256', review), bytes: Buffer.byteLength(review) }
-  const passed = { ...said, artifacts: [artifact] }
-  if (findings.length === 0) return { ...passed, reviewed: hash('sha256', draft) }
-  if (drafts <= REDRAFTS_MAX && !edited) return passed
+  const { findings } = said
+  if (findings.length === 0) return { ...said, reviewed: hash('sha256', draft) }
+  if (drafts <= REDRAFTS_MAX && !edited) return said
   const list = findings.map(({ text }) => `- ${text}`).join('\n')
   const what = edited ? 'The edited draft' : counted(drafts, 'draft')
   throw trouble('ReviewFailed', `${what} did not pass the review.\n${list}`)
