@@ -27,11 +27,8 @@ function describeAgent(agent: Agent): Json {
 function describeTool(tool: Tool): Json {
   const { name, description, parameters, effect, timeoutMs, attempts, retries, outside, definition } = tool
   const { kind = 'user', mcp, metadata } = tool
-  return plain({
-    ...{ name, kind, description, parameters, effect, timeoutMs, attempts, retries, outside, definition },
-    ...(mcp ? { mcp } : {}),
-    ...(metadata ? { metadata } : {}),
-  })
+  const said = { name, kind, description, parameters, effect, timeoutMs, attempts, retries, outside, definition }
+  return plain({ ...said, ...(mcp ? { mcp } : {}), ...(metadata ? { metadata } : {}) })
 }
 
 function plain(value: object): Json {

@@ -105,7 +105,7 @@ async function listIn(ground: Ground, path: string): Promise<readonly unknown[]>
   try {
     const { bytes } = await see(guarded, await locate(guarded, basename(path), 'read'))
     const values = JSON.parse(bytes.toString()) as unknown
-    if (Array.isArray(values)) return values
+    if (Array.isArray(values)) return values as readonly unknown[]
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof ToolFailure)) throw error
   }
