@@ -134,7 +134,10 @@ export class Verdicts {
     const held = e.status === 'denied' && HELD_BACK.includes(error_type ?? '')
     if (held) {
       this.tally.cancelled += 1
-      const all = hooksOf(plan, call.proposal).flatMap((hook) => this.#said(session, e.call, hook, e.epoch))
+      // A call whose arguments do not fit is asked about before it has a key.
+      const { id, gate } = call.proposal
+      const key = gate?.type === 'refuse' ? id : e.call
+      const all = hooksOf(plan, call.proposal).flatMap((hook) => this.#said(session, key, hook, e.epoch))
       if (!all.includes('cancel')) fail('V5 a call was held back by no hook')
       if (call.intents + call.handed > 0) fail('V5 a call was held back that had started')
     }

@@ -1,6 +1,7 @@
 // The harness: wires agents, tools, models and a store into sessions one can talk to. The verbs are those of
 // sessions/verbs.ts; what happens to a session is decided by the kernel alone.
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
+import type { Json } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
 import type { Card, CardFilter, Removal, Status, Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
@@ -211,6 +212,15 @@ export class Harness implements Sessions {
       drives: this.#drives,
       id: `worker-${random.id()}`,
     })
+  }
+
+  /**
+   * What this harness was made of, as plain JSON: its agents with their models by name, tools, limits, policy and budget. No secret and
+   * no code is in it. Equal setups say the same, so it can be written down and compared.
+   */
+  async describe(): Promise<Json> {
+    const { describeAgents } = await import('./sessions/describe.ts')
+    return this.#services.redactor.json({ code: this.#services.code, agents: describeAgents(this.#agents) })
   }
 
   async open(options: OpenOptions = {}): Promise<Session> {

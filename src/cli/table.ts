@@ -66,6 +66,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   start: entry('TOPIC…', [1, MANY], 'make a report on a topic from a folder of documents', {
     ...drivingFlags,
     documents: value('DIR', 'the folder with the documents: .txt and .md files', 'd'),
+    'source-file': value('FILE', 'a JSON list of sources instead: [{"name": "…", "text": "…"}]'),
     out: value('FILE', 'where the report goes (default: reports/ and the topic)', 'o'),
   }),
   interactive: entry('[ID]', [0, 1], 'chat with an agent in this folder, at a terminal', {
@@ -157,10 +158,15 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     'on-ask': driving['on-ask'],
     environment: driving.environment,
   }),
+  tools: entry('[NAME]', [0, 1], 'the tools an agent has here, with effect and approval; of one, its schema', {
+    mode: driving.mode,
+    mcp: flag('also those of the MCP servers, which are connected to'),
+  }),
+  handoffs: entry('ID', [1, 1], 'which agent gave which task to which other, and what came of it'),
   workflow: entry('[NAME]', [0, 1], 'draw the workflows that come with it', {
     format: value('FORMAT', 'mermaid (default) or json'),
   }),
-  mcp: entry('add|list|approve|remove [NAME] [-- COMMAND…]', [1, MANY], 'MCP servers of the user configuration', {
+  mcp: entry('add|list|call|approve|remove [NAME] [-- COMMAND…]', [1, MANY], 'MCP servers of the user configuration', {
     url: value('URL', 'add: a server that is reached by HTTP'),
     env: { ...value('NAME', 'add: a variable the server gets from your environment'), multiple: true },
     header: { ...value('NAME=VARIABLE', 'add: a header whose value is in this variable'), multiple: true },

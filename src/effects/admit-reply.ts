@@ -7,8 +7,8 @@ import type { SessionCache } from '../engine/session-cache.ts'
 import { questionOf } from '../riders/children/tree.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
-import { costOf, inTime, WITHHELD } from './outcomes.ts'
-import type { Tools } from './toolbox.ts'
+import { costOf, heldBack, inTime, LATE_WORD, WITHHELD } from './outcomes.ts'
+import { aboutTool, type Tools } from './toolbox.ts'
 import type { Agent, Services } from '../engine/wiring.ts'
 import { shortened, textOf } from '../view/text.ts'
 
@@ -51,7 +51,8 @@ async function asked(
   if (judged.type === 'final' && reply.calls.length === 0) return answered(admitting, judged, reply)
   const verdict = await mayGoOn(admitting, judged, reply)
   if (verdict.type !== 'continue') return { calls: proposed, verdict }
-  return { calls: answeredOnce(await Promise.all(proposed.map((call) => prepared(admitting, call)))), verdict }
+  const calls = proposed.map((call, i) => prepared(admitting, call, reply.calls[i]?.args))
+  return { calls: answeredOnce(await Promise.all(calls)), verdict }
 }
 
 /** A reply that would be the answer. A hook may want more; a hook that fails or hangs does not keep the answer back. */
@@ -105,14 +106,47 @@ async function mayGoOn(
   }
 }
 
-async function prepared(admitting: Admitting, call: Proposal): Promise<Proposal> {
+async function prepared(admitting: Admitting, call: Proposal, raw = ''): Promise<Proposal> {
   const { services, agent } = admitting
   const placed = outsideOf(call)?.child === undefined ? call : await placedChild(admitting, call)
   if (services.hooks === null) return placed
-  if (placed.gate?.type === 'refuse') return rewritten(admitting, services.hooks, placed)
-  const asks = (type: 'before_tool_call' | 'before_subagent_run') => services.hooks?.has(type, agent.name, placed.tool)
-  const child = outsideOf(placed)?.child !== undefined
-  return asks('before_tool_call') || (child && asks('before_subagent_run')) ? { ...placed, clear: true } : placed
+  const { hooks } = services
+  if (placed.gate?.type === 'refuse') {
+    const held = await heldUnfit(admitting, hooks, placed, raw)
+    return held ?? rewritten(admitting, hooks, placed)
+  }
+  const child = outsideOf(placed)?.child
+  const asked =
+    hooks.has('before_tool_call', agent.name, placed.tool) ||
+    (child !== undefined && hooks.has('before_subagent_run', child, placed.tool))
+  return asked ? { ...placed, clear: true } : placed
+}
+
+/**
+ * A call whose arguments do not fit is one that a hook may hold back: then it is that, uses no retry, and its place among the calls
+ * of the run is given back. Null if no hook holds it.
+ */
+async function heldUnfit(
+  { agent, cache, flight, tools }: Admitting,
+  hooks: Hooks,
+  call: Proposal,
+  raw: string,
+): Promise<Proposal | null> {
+  const { gate, id, tool, args } = call
+  if (gate?.type !== 'refuse' || gate.retryKind === undefined) return null
+  if (!hooks.has('before_tool_call', agent.name, tool)) return null
+  const at = { ...cache.place, call: id, tool, args, about: aboutTool(tools, tool), raw }
+  try {
+    const asked = hooks.held('before_tool_call', at, () => flight.clear())
+    const why = await inTime(asked, flight, LATE_WORD, 'timeout')
+    if (why === null) return null
+    const { failure, metadata } = heldBack(id, why, false)
+    const held: Gate = { type: 'refuse', status: 'denied', failure: failure ?? gate.failure, metadata: metadata ?? {} }
+    return { ...call, gate: held, clear: true }
+  } catch (error) {
+    if (!(error instanceof HookFailed)) throw error
+    return { ...call, gate: { ...gate, ends: error.message } }
+  }
 }
 
 /** An approval may take days, and the other calls of the reply wait with it: the policy is asked again before each starts. */
@@ -185,13 +219,13 @@ function refused(call: Proposal, kind: 'Denied' | 'NotFound', message: string, m
 }
 
 /** A call that the model must correct is a result that hooks see, like one that ran. They cannot change that it counts. */
-async function rewritten({ cache, flight }: Admitting, hooks: Hooks, call: Proposal): Promise<Proposal> {
+async function rewritten({ cache, flight, tools }: Admitting, hooks: Hooks, call: Proposal): Promise<Proposal> {
   const { gate, tool, args } = call
   if (gate?.type !== 'refuse' || gate.retryKind === undefined) return call
   const metadata = (gate.metadata ?? {}) as Readonly<Record<string, Json>>
   const output = { ok: false, content: gate.failure.message, metadata }
   // The reply has no place in the log yet, so the call has no key; its provider's id stands for it.
-  const at = { ...cache.place, call: call.id, tool, args }
+  const at = { ...cache.place, call: call.id, tool, args, about: aboutTool(tools, tool) }
   try {
     const said = await inTime(hooks.rewritten(at, output), flight, WITHHELD, 'timeout')
     const failure = { ...gate.failure, message: said.content || gate.failure.kind }

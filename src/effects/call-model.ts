@@ -185,7 +185,7 @@ export class ModelCaller {
 /** Expiry is seen by the attempt and by the store: a question must be open for both. */
 export function askingFor(
   { store, redactor }: Services,
-  { approvalMs, policy, environment, model }: Agent,
+  { approvalMs, policy, environment, model, unknownTool, toolErrors }: Agent,
   cache: SessionCache,
 ): Asking {
   const verbatim = isPriced(model) && model.verbatim === true
@@ -197,6 +197,8 @@ export function askingFor(
     redactor,
     verbatim,
     denied: cache.session.run?.said?.denied ?? NONE_DENIED,
+    unknownTool,
+    toolErrors,
   }
 }
 

@@ -101,6 +101,9 @@ function isOf({ of }: Streamed, { part, kind }: Delta): boolean {
   return of.part === part && of.kind === kind
 }
 
+/** A command may print without end. */
+const TOLD_CHARS_MAX = 256 * 1024
+
 const NONE: readonly Blob[] = []
 
 /** What a tool sees of its flight. */
@@ -121,6 +124,8 @@ export class ToolRunContext implements ToolContext {
   #allowances: (() => Promise<Allowances>) | null = null
   #paid: Promise<BudgetedModel> | null = null
   #model: BudgetedModel | null = null
+  #told = 0
+  #over = false
   readonly #services: Services
   readonly #flight: FlightContext
   readonly #secrets: readonly string[]
@@ -192,6 +197,31 @@ export class ToolRunContext implements ToolContext {
     return cache === null
       ? undefined
       : traceparentIn(this.#services, cache, () => callSpanIdOf(this.session, this.call))
+  }
+
+  get tell(): ToolContext['tell'] {
+    return (text) => {
+      const left = TOLD_CHARS_MAX - this.#told
+      if (left <= 0 || text === '' || this.#over) return
+      const { live, redactor } = this.#services
+      const said = redactor.text(text)
+      const shown = said.length > left ? `${said.slice(0, left)}\n[more is not shown here]\n` : said
+      this.#told += said.length
+      const [seq, part] = this.#place
+      live.publish(this.session, seq, { kind: 'output', part, text: shown })
+    }
+  }
+
+  /** The call is over: what it showed is forgotten, and it shows nothing more. */
+  finish(): void {
+    this.#over = true
+    if (this.#told > 0) this.#services.live.finish(this.session, ...this.#place)
+  }
+
+  /** The reply that made the call, and its index there. */
+  get #place(): readonly [seq: number, index: number] {
+    const [seq = 0, index = 0] = this.call.split('.').map(Number)
+    return [seq, index]
   }
 
   get askModel(): ToolContext['askModel'] {

@@ -48,7 +48,7 @@ export function abandon(effect: Begun, reason: AbortReason, started: boolean, pa
   if (effect.type === 'review') return unreviewed(effect, 'Timeout', 'it took too long')
   const { key, proposal } = effect.call
   if (effect.mode === 'clear') {
-    return { events: [heldBack(key, 'it did not say in time whether this may run', false)] }
+    return { events: [heldBack(key, LATE_WORD, false)] }
   }
   const never = !started && effect.mode === 'execute'
   if (never) return { events: [refused(key, 'aborted', 'Stopped before it started: it did not run.')] }
@@ -94,6 +94,9 @@ export function lateResult(effect: Effect, { events }: Landing): InboxBody | nul
     metadata,
   }
 }
+
+/** What a hook is taken to have said that did not come back. */
+export const LATE_WORD = 'it did not say in time whether this may run'
 
 /** A hook said no. It has no intent, and its place among the calls of the run is given back. */
 export function heldBack(key: CallKey, why: string, child: boolean): Extract<OwnerBody, { type: 'agent.tool_result' }> {

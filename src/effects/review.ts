@@ -59,7 +59,9 @@ export async function reviewCall(
 ): Promise<Extract<OwnerBody, { type: 'call.reviewed' }>> {
   const found = admitting.tools.get(tool)
   const tools = found ? new Map(admitting.tools).set(tool, asked(found)) : admitting.tools
-  const [fresh] = await admit([{ id, tool, args: JSON.stringify(args) }], tools, asking)
+  // Another tool in the place of one that is gone was never asked for.
+  const judging = { ...asking, unknownTool: 'return' } as const
+  const [fresh] = await admit([{ id, tool, args: JSON.stringify(args) }], tools, judging)
   if (!fresh) throw new Error('a call was admitted as none')
   const same = fresh.gate?.type === 'refuse' || canonicalJson(fresh.args) === canonicalJson(args)
   const { id: _id, tool: _tool, args: _args, raw: _raw, ...terms } = await admittedAgain(admitting, fresh)

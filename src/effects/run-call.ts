@@ -6,7 +6,8 @@ import { type Call, intentOf, outsideOf } from '../kernel/ledger.ts'
 import type { Effect } from '../kernel/next.ts'
 import { refused, unknown } from '../kernel/result.ts'
 import { digestOf, placeOf } from '../tools/core/admit.ts'
-import { judge } from '../tools/policy/policy.ts'
+import { judge, type Judgement } from '../tools/policy/policy.ts'
+import type { Tool } from '../tools/core/tool.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
@@ -18,9 +19,13 @@ import { askingFor } from './call-model.ts'
 import { cloneJson } from './clone-json.ts'
 import { ToolRunContext } from './contexts.ts'
 import type { FrozenRuns } from './frozen-run.ts'
+import { aboutTool, type Tools } from './toolbox.ts'
 import { abandon, heldBack, inTime, messageIn, resultOf, stoppedResult, WITHHELD } from './outcomes.ts'
 
 type Run = Extract<Effect, { type: 'run' }>
+
+/** It was admitted, and the policy says no by now. */
+const DENIED_NOW = { error_type: 'DeniedByPolicy' } as const
 
 export class CallRunner {
   readonly #services: Services
@@ -39,14 +44,14 @@ export class CallRunner {
     const { hooks } = this.#services
     const { key, proposal } = call
     const agent = agentFor(this.#services, cache)
-    const denied = this.#secondLook(agent, proposal)
-    if (denied !== null) return { events: [refused(key, 'denied', denied)] }
-    if (proposal.digest !== undefined) {
-      const again = await this.#elsewhere(cache, agent, call, flight)
-      if (again) return again
-    }
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight))
+    const judged = await this.#secondLook(agent, proposal, tools.get(proposal.tool))
+    if (judged.type === 'deny') return { events: [{ ...refused(key, 'denied', judged.reason), metadata: DENIED_NOW }] }
+    if (judged.type === 'ask' || isElsewhere(proposal, tools, agent)) return this.#askAgain(cache, agent, call, flight)
     const child = outsideOf(proposal)?.child
-    const at = { ...cache.place, call: key, tool: proposal.tool, args: cloneJson(proposal.args) }
+    const { tool: name } = proposal
+    const about = aboutTool(agent.tools.seen, name)
+    const at = { ...cache.place, call: key, tool: name, args: cloneJson(proposal.args), about }
     let dropped = false
     // Once it was not ours it stays so, lest a hook be passed over.
     const wanted = (): boolean => {
@@ -68,23 +73,29 @@ export class CallRunner {
     return dropped || flight.reason !== null ? { events: [] } : { events: [intentOf(call)] }
   }
 
-  /** It was approved for another place than it would act in now: that was no yes to this, so it is asked again. */
-  async #elsewhere(cache: SessionCache, agent: Agent, call: Call, flight: FlightContext): Promise<Landing | null> {
+  /** There is no yes to this call as it would run now, so a person is asked. */
+  async #askAgain(cache: SessionCache, agent: Agent, call: Call, flight: FlightContext): Promise<Landing> {
     const tools = agent.tools.seen ?? (await agent.tools.open(flight))
-    const { tool: name, place, sequential = false } = call.proposal
-    const tool = tools.get(name)
-    if (!tool || placeOf(tool, agent.environment) === place) return null
+    const { sequential = false } = call.proposal
     const { reviewCall } = await import('./review.ts')
     const admitting: Admitting = { services: this.#services, agent, cache, tools, allow: 'all', flight }
     return { events: [await reviewCall(admitting, askingFor(this.#services, agent, cache), call, sequential)] }
   }
 
-  /** The policy as it is now may say more no's than when the call was admitted, and nothing else. */
-  #secondLook({ policy, environment }: Agent, { tool, args, effect, gate }: Proposal): string | null {
-    const action = { tool, args, effect, approval: 'auto', ...(environment === null ? {} : { environment }) } as const
+  /**
+   * The policy and the tool as they are now may be stricter than when the call was admitted: they may deny it, or want a person asked
+   * about what nobody was asked about. They never allow more.
+   */
+  async #secondLook({ policy, environment }: Agent, proposal: Proposal, known: Tool | undefined): Promise<Judgement> {
+    const { tool, args, effect, gate } = proposal
+    const place = environment === null ? {} : { environment }
     // A person has said yes: that no person can be asked here is no reason any more.
-    const judged = judge(gate?.type === 'ask' ? { ...policy, onAsk: 'park' } : policy, action)
-    return judged.type === 'deny' ? judged.reason : null
+    if (gate?.type === 'ask') {
+      const judged = judge({ ...policy, onAsk: 'park' }, { tool, args, effect, approval: 'auto', ...place })
+      return judged.type === 'deny' ? judged : { type: 'allow' }
+    }
+    const approval = known ? await known.approval(args) : 'auto'
+    return judge(policy, { tool, args, effect, approval, ...place })
   }
 
   async run(cache: SessionCache, effect: Run, flight: FlightContext): Promise<Landing> {
@@ -118,6 +129,7 @@ export class CallRunner {
     const leave = this.#services.watchdog?.enter({ tool: tool.name, call: call.key, session: cache.id })
     const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
     leave?.()
+    context.finish()
     const settled = this.#done(cache, effect, { done, context, flight })
     const landing = settled instanceof Promise ? await settled : settled
     // The attempt that is asked about may have asked models too.
@@ -161,7 +173,8 @@ export class CallRunner {
     const { redactor } = this.#services
     const withheld = { ...done, output: WITHHELD }
     const { tool, args } = call.proposal
-    const at = { ...cache.place, call: call.key, tool, args }
+    const { tools } = agentFor(this.#services, cache)
+    const at = { ...cache.place, call: call.key, tool, args, about: aboutTool(tools.seen, tool) }
     try {
       const said = await inTime(hooks.rewritten(at, done.output), flight, WITHHELD)
       // A hook has its say on the result. What the call adds beside it stands, unless its result is withheld.
@@ -174,6 +187,12 @@ export class CallRunner {
       return { events: events.map((event) => ({ ...event, ends: error.message }) as OwnerBody) }
     }
   }
+}
+
+/** It was approved for another place than it would act in now: that was no yes to this. */
+function isElsewhere({ tool, digest, place }: Proposal, tools: Tools, { environment }: Agent): boolean {
+  const found = digest === undefined ? undefined : tools.get(tool)
+  return found !== undefined && placeOf(found, environment) !== place
 }
 
 type Ended = Exclude<Done, { type: 'undecided' }>

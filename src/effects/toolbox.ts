@@ -2,7 +2,7 @@
 // changes what an open run froze.
 import { Fault } from '../kernel/failure.ts'
 import type { Clock } from '../ports/system.ts'
-import type { Tool, ToolSource } from '../tools/core/tool.ts'
+import type { Tool, ToolAbout, ToolSource } from '../tools/core/tool.ts'
 
 export type Tools = ReadonlyMap<string, Tool>
 
@@ -15,12 +15,22 @@ export type ToolboxOptions = {
   readonly reserved?: readonly string[]
   /** The harness's own: they may have its names. */
   readonly own?: readonly Tool[]
-  /** Of all tools, only these; an empty list is none. Null: all. */
-  readonly allow?: readonly string[] | null
-  /** None of these, whatever is allowed. */
-  readonly deny?: readonly string[]
+  /** A tool is offered if each of these offers it. */
+  readonly lists?: readonly ToolLists[]
   /** Told of what is missing of sources, each time that changes. */
   readonly warn?: (text: string) => void
+}
+
+/** Which of its tools an agent has. */
+export type ToolLists = {
+  /** What it starts from: `all` (the default), `read` (tools that change nothing, and those answered from outside) or `none`. */
+  readonly profile?: 'all' | 'read' | 'none'
+  /** Of these, only the ones named. An empty list is no tool at all. */
+  readonly allow?: readonly string[]
+  /** And these too, whatever the profile and `allow` leave out. */
+  readonly alsoAllow?: readonly string[]
+  /** None of these, whatever is allowed. */
+  readonly deny?: readonly string[]
 }
 
 const WARNINGS_MAX = 20
@@ -36,22 +46,20 @@ export class Toolbox {
   readonly #clock: Clock
   readonly #reserved: ReadonlySet<string>
   readonly #own: readonly Tool[]
-  readonly #allow: readonly string[] | null
-  readonly #deny: readonly string[]
+  readonly #lists: readonly ToolLists[]
   /** Null until the sources were asked for the first time. */
   #now: Tools | null = null
   #warnings: readonly string[] = []
   readonly #warn: (text: string) => void
 
-  constructor({ tools, plan, clock, reserved = [], own = [], allow = null, deny = [], warn }: ToolboxOptions) {
+  constructor({ tools, plan, clock, reserved = [], own = [], lists = [], warn }: ToolboxOptions) {
     this.#given = tools.filter((tool): tool is Tool => !isSource(tool))
     this.#sources = tools.filter(isSource)
     this.#plan = plan
     this.#clock = clock
     this.#reserved = new Set([...RESERVED, ...reserved])
     this.#own = own
-    this.#allow = allow
-    this.#deny = deny
+    this.#lists = lists
     this.#warn = warn ?? (() => {})
     if (this.#sources.length === 0) this.#now = this.#gather(this.#given)
     // A bad name among those that are known already is a mistake of the caller, not of a run.
@@ -108,9 +116,8 @@ export class Toolbox {
     for (const text of now) if (!before.includes(text)) this.#warn(text)
   }
 
-  #offers({ name, effect, outside }: Tool): boolean {
-    if (this.#deny.includes(name) || this.#allow?.includes(name) === false) return false
-    return !this.#plan || effect === 'read' || outside
+  #offers(tool: Tool): boolean {
+    return (!this.#plan || changesNothing(tool)) && this.#lists.every((list) => isListed(list, tool))
   }
 
   #gather(all: readonly Tool[]): Tools {
@@ -127,10 +134,29 @@ export class Toolbox {
   }
 }
 
+/** What hooks are told of the tool of a call. */
+export function aboutTool(tools: Tools | null, name: string): ToolAbout {
+  const { kind = 'user', mcp, metadata } = tools?.get(name) ?? {}
+  return { kind, ...(mcp ? { mcp } : {}), ...(metadata ? { metadata } : {}) }
+}
+
 /** The tool that reads kept texts, by name, if there is one. */
 export function readerIn(tools: Tools | null): string | undefined {
   for (const { name, readsKept } of tools?.values() ?? []) if (readsKept) return name
   return undefined
+}
+
+/** A denial wins. With `alsoAllow` alone nothing is left out. */
+function isListed({ profile = 'all', allow, alsoAllow, deny }: ToolLists, tool: Tool): boolean {
+  const { name } = tool
+  if (deny?.includes(name)) return false
+  if (alsoAllow?.includes(name)) return true
+  const based = profile === 'all' || (profile === 'read' && changesNothing(tool))
+  return based && (allow?.includes(name) ?? true)
+}
+
+function changesNothing({ effect, outside }: Tool): boolean {
+  return effect === 'read' || outside
 }
 
 function isSource(tool: Tool | ToolSource): tool is ToolSource {

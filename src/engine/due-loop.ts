@@ -15,6 +15,8 @@ export type WorkOptions = {
   readonly width?: number
   /** End when nothing was due for this long. Default: never. */
   readonly idleMs?: number
+  /** Begin nothing more after so many looks at sessions. Default: no bound. */
+  readonly looksMax?: number
   /** Begin nothing more when it is aborted. What runs comes to its rest. */
   readonly signal?: AbortSignal
 }
@@ -22,16 +24,17 @@ export type WorkOptions = {
 /** For ever, which is the default, may also be said. */
 const idle: Check = (value, name, of) => (value === Number.POSITIVE_INFINITY ? null : ms(value, name, of))
 const signal: Check = (value) => (value instanceof AbortSignal ? null : 'must be an AbortSignal')
-export const checkWork = optionsOf<WorkOptions>('work', { width: count(1), idleMs: idle, signal })
+export const checkWork = optionsOf<WorkOptions>('work', { width: count(1), idleMs: idle, looksMax: count(1), signal })
 
 /** Why it ended, and how often it looked at a session. */
-export type Worked = { readonly type: 'idle' | 'stopped'; readonly looks: number }
+export type Worked = { readonly type: 'idle' | 'stopped' | 'looks_max'; readonly looks: number }
 
 export type DueLoopOptions = {
   readonly store: Store
   readonly clock?: Clock
   readonly width: number
   readonly idleMs: number
+  readonly looksMax?: number
   /** How many sessions this worker drives now, also those it was asked to. */
   readonly driving: () => number
   /** Looks at a session, with others at the same time or `alone`. Never rejects. */
@@ -46,6 +49,7 @@ const checkDueLoop = optionsOf<DueLoopOptions>('new DueLoop', {
   clock: clockCheck,
   width: needed(count(1)),
   idleMs: needed(idle),
+  looksMax: count(1),
   driving: needed(callable),
   look: needed(callable),
   report: needed(callable),
@@ -111,12 +115,13 @@ export class DueLoop {
 
   async #walk(): Promise<Worked> {
     const { report } = this.#around
+    const { looksMax = Number.POSITIVE_INFINITY } = this.#around
     let idle = false
-    while (!this.#stopped && !idle) {
+    while (!this.#stopped && !idle && this.#looks < looksMax) {
       try {
         const until = await this.#round()
         idle = until === null
-        if (until !== null) await this.#bell.wait(until)
+        if (until !== null && this.#looks < looksMax) await this.#bell.wait(until)
       } catch (error) {
         if (error instanceof Fault && error.code === 'store_closed') this.#stopped = true
         else {
@@ -126,13 +131,14 @@ export class DueLoop {
       }
     }
     await Promise.all(this.#looking.values())
-    return { type: idle ? 'idle' : 'stopped', looks: this.#looks }
+    const why = idle ? 'idle' : this.#stopped ? 'stopped' : 'looks_max'
+    return { type: why, looks: this.#looks }
   }
 
   /** Asks which sessions are due, has each looked at, and says when to ask again; null when there has been nothing to do for long enough. */
   async #round(): Promise<number | null> {
-    const { store, width, idleMs, driving } = this.#around
-    const free = width - driving()
+    const { store, width, idleMs, looksMax = Number.POSITIVE_INFINITY, driving } = this.#around
+    const free = Math.min(width - driving(), looksMax - this.#looks)
     // A session that comes to rest rings the bell.
     if (free <= 0) return Number.POSITIVE_INFINITY
     const peers = await this.#peers.look()

@@ -17,6 +17,7 @@ import type { Budget } from '../riders/money/spending-limits.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
 import type { Toolbox } from '../effects/toolbox.ts'
 import type { Watchdog } from './watchdog.ts'
+import type { UnknownTool } from '../tools/core/admit.ts'
 import type { Policy } from '../tools/policy/policy.ts'
 import type { StandardSchema } from '../tools/core/json-schema.ts'
 
@@ -46,6 +47,9 @@ export type Agent = {
   readonly children: readonly string[]
   /** Null: a language model. Notices, breakers and prefix rules are for those alone. */
   readonly planner: Planner | null
+  /** Absent: `return`, for both. */
+  readonly unknownTool?: UnknownTool | undefined
+  readonly toolErrors?: 'return' | 'fail' | undefined
 }
 
 /** Where the last run began, and where the one began that these events settle, if they settle one. */

@@ -177,7 +177,7 @@ export class Worker {
   /** Drive whatever becomes due. Sleeps exactly to the next due time. */
   async work(options: WorkOptions = {}): Promise<Worked> {
     checkWork(options)
-    const { width = this.#options.width, idleMs = Number.POSITIVE_INFINITY, signal } = options
+    const { width = this.#options.width, idleMs = Number.POSITIVE_INFINITY, looksMax, signal } = options
     if (this.#dueLoop) throw new Fault('invalid_input', 'This worker looks for due sessions already.')
     if (this.#closing || signal?.aborted) return { type: 'stopped', looks: 0 }
     const { store, clock } = this.#services
@@ -187,6 +187,7 @@ export class Worker {
       width,
       idleMs,
       peers: this.#peers,
+      ...(looksMax === undefined ? {} : { looksMax }),
       driving: () => this.#attempts.size,
       look: async (session, alone) => (await this.look(session, alone)).seen,
       report: (error) => this.#options.onError?.('', error),

@@ -24,7 +24,10 @@ export function graphAgent(graph: Graph, shared: Shared): Agent {
   const planner = `graph:${name}`
   return {
     name,
-    model: { name: planner, call: async (request) => replyOf(plan(machine, request.messages), request) },
+    model: {
+      name: planner,
+      call: async (request, { clock }) => replyOf(plan({ ...machine, now: clock.now() }, request.messages), request),
+    },
     tools: new Toolbox({ tools: [...tools.values()], plan: false, clock: shared.clock }),
     // Frozen with each run, so a log says which graph it was.
     instructions: canonicalJson(toJson(graph)),

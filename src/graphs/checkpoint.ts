@@ -8,8 +8,13 @@ import type { Item } from './step.ts'
 import { isObject } from '../view/json.ts'
 import { textOf } from '../view/text.ts'
 
-/** One node in the superstep, with its calls. `sent` are the arguments that a `send` brought. */
-export type Task = Frozen<{ node: string; sent?: { readonly [name: string]: Json }; items: readonly Item[] }>
+/** One node in the superstep, with its calls. `sent` are the arguments that a `send` brought, `until` is when its time is over. */
+export type Task = Frozen<{
+  node: string
+  sent?: { readonly [name: string]: Json }
+  items: readonly Item[]
+  until?: number
+}>
 
 export type Point = Frozen<{
   /** After the last whole superstep. */

@@ -14,7 +14,7 @@ export function toJson({ name, description, channels, nodes, edges }: Graph): Js
 }
 
 function nodeJson(name: string, step: Step): Json {
-  const { type, description, gate, to, retries, policy, child } = step
+  const { type, description, gate, to, retries, policy, child, totalMs } = step
   const { effect, timeoutMs } = step.tool(name)
   return {
     name,
@@ -25,6 +25,7 @@ function nodeJson(name: string, step: Step): Json {
     ...(gate === 'auto' ? {} : { approval: gate }),
     ...(retries === 0 ? {} : { retries }),
     ...(policy === null ? {} : { policy }),
+    ...(totalMs === undefined ? {} : { totalMs }),
     ...(to.length === 0 ? {} : { to }),
   }
 }

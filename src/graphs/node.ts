@@ -26,6 +26,7 @@ import {
   encoded,
   type GateKind,
   type Item,
+  lateError,
   type MapPolicy,
   type Step,
   toolOf,
@@ -93,6 +94,11 @@ export type MapOptions<C extends Channels, Of, Value, Name extends string> = Des
     readonly take: (results: readonly Mapped<Value>[], state: StateOf<C>) => Said<C, NoInfer<Name>>
     /** Default `collect-all`: all run, and `take` is told of each. */
     readonly policy?: MapPolicy
+    /**
+     * How long all items together may take, from when the first is called, also while no process works on them. What is not done then
+     * has failed. Default: for ever.
+     */
+    readonly totalMs?: number
   }
 
 const described: Checks<Described<string>> = { description: text, to: listOf(text), retries: anything }
@@ -139,6 +145,7 @@ const checkMap = optionsOf<MapOptions<Channels, unknown, unknown, string>>('mapN
   run: needed(callable),
   take: needed(callable),
   policy: policyCheck,
+  totalMs: wait,
 })
 
 export function node<C extends Channels, Args, Name extends string>(
@@ -199,24 +206,56 @@ export function mapNode<C extends Channels, Of, Value, Name extends string>(
   options: MapOptions<C, Of, Value, Name>,
 ): Node<C, Name> {
   checkMap(options)
-  const { over, run, take, policy = 'collect-all', description = '' } = options
+  const { over, run, take, policy = 'collect-all', description = '', totalMs } = options
   const ways = waysOf(options)
   const all = policy === 'collect-all'
   return {
     type: 'map',
     ...commonOf(options),
     policy,
+    ...(totalMs === undefined ? {} : { totalMs }),
     child: null,
     args: (state) => over(state as StateOf<C>).map((item, index) => ({ index, item })),
     tool: (name) =>
-      toolOf(name, description, ways, async ({ item }, context) =>
-        plainJson((await run(item as Of, context)) ?? null, 'the result'),
-      ),
+      toolOf(name, description, ways, async ({ item, until }, context) => {
+        const work = (within: ToolContext) => Promise.resolve(run(item as Of, within))
+        const value = typeof until === 'number' ? await before(until, totalMs, work, context) : await work(context)
+        return plainJson(value ?? null, 'the result')
+      }),
     read: (content) => JSON.parse(content) as Json,
     take: (items, state) => {
       const results = items.flatMap((item, index) => mapped<Value>(item, index)).filter(({ ok }) => ok || all)
       return writtenOf(take(results, state as StateOf<C>))
     },
+  }
+}
+
+/** Ends with the time of the node, whether or not the item listens to its signal. */
+async function before<T>(
+  until: number,
+  totalMs: number | undefined,
+  work: (context: ToolContext) => Promise<T>,
+  context: ToolContext,
+): Promise<T> {
+  const { clock } = context
+  if (clock.now() >= until) throw lateError(totalMs)
+  const over = new AbortController()
+  const signal = AbortSignal.any([context.signal, over.signal])
+  let cancel = (): void => {}
+  const late = new Promise<never>((_, reject) => {
+    cancel = clock.timer(until - clock.now(), () => {
+      over.abort()
+      reject(lateError(totalMs))
+    })
+  })
+  try {
+    // The rest of a context is made when it is looked at, so it is not copied.
+    const own: ToolContext = new Proxy(context, {
+      get: (target, name): unknown => (name === 'signal' ? signal : Reflect.get(target, name, target)),
+    })
+    return await Promise.race([work(own), late])
+  } finally {
+    cancel()
   }
 }
 

@@ -11,7 +11,7 @@ import { plainJson } from './plain.ts'
 import { type Outcome, type Point, type Reading, readMessages, type Task } from './checkpoint.ts'
 import { checkGoto, type Left, routed } from './route.ts'
 import { standing } from './node-status.ts'
-import { encoded, isCommand, type Item, ownError, type Step, type Written, writtenOf } from './step.ts'
+import { encoded, isCommand, type Item, lateError, ownError, type Step, type Written, writtenOf } from './step.ts'
 import { heard, type Words, wordsOf } from './input.ts'
 import { isObject } from '../view/json.ts'
 
@@ -24,12 +24,15 @@ export type Machine = {
   readonly width: number
 }
 
+/** With what the clock says: only nodes with a total time look at it. */
+type Timed = Machine & { readonly now: number }
+
 /** Supersteps of a row that call nothing: further than this it goes round in circles. */
 const SILENT_MAX = 1_000
 const REASON_CHARS_MAX = 2_000
 const GO_ON = 'Send {"retry": true} or {"edit": {…}} to go on.'
 
-export function plan(machine: Machine, messages: readonly Message[]): Planned {
+export function plan(machine: Timed, messages: readonly Message[]): Planned {
   const { graph } = machine
   // What stands when the rest cannot be used.
   let point: Point = { state: initialState(graph.channels), step: 0, tasks: [] }
@@ -52,7 +55,7 @@ export function plan(machine: Machine, messages: readonly Message[]): Planned {
 }
 
 /** Superstep after superstep until one wants calls, or there is none left. `whole` is told of each that is done. */
-function advanced(machine: Machine, from: Point, whole: (point: Point) => void): Planned {
+function advanced(machine: Timed, from: Point, whole: (point: Point) => void): Planned {
   let point = from
   for (let silent = 0; point.tasks.length > 0; silent++) {
     if (silent > SILENT_MAX) throw new GraphError(`RecursionLimit: ${SILENT_MAX} supersteps in a row called nothing.`)
@@ -65,13 +68,15 @@ function advanced(machine: Machine, from: Point, whole: (point: Point) => void):
 }
 
 /** The calls this superstep still needs. Throws if one of its nodes has failed. */
-function wants({ graph, width }: Machine, point: Point): Planned {
+function wants({ graph, width, now }: Timed, point: Point): Planned {
   const { state, calls: _before, ...rest } = point
   const calls: Wanted[] = []
   const which: [number, number][] = []
   const tasks = point.tasks.map((task, t): Task => {
     const step = stepOf(graph, task)
-    const items = task.items.length > 0 ? [...task.items] : argsOf(task, step, state).map((): Item => ({ tries: 0 }))
+    const all = task.items.length > 0 ? [...task.items] : argsOf(task, step, state).map((): Item => ({ tries: 0 }))
+    const until = task.until ?? (step.totalMs === undefined ? null : now + step.totalMs)
+    const items = until !== null && now >= until ? all.map((item) => outOfTime(item, step)) : all
     const stands = standing(step.policy, items, width)
     if (stands.type === 'failed') throw new GraphError(`Node "${task.node}" failed: ${stands.error}`)
     // What is done is not asked for its arguments again: an edit may have left none.
@@ -81,13 +86,18 @@ function wants({ graph, width }: Machine, point: Point): Planned {
       if (given === undefined) throw new GraphError(`GraphChanged: node "${task.node}" has no item ${i} any more.`)
       if ('said' in given) items[i] = { tries: 0, value: given.said }
       else {
-        calls.push({ tool: task.node, args: given.args })
+        calls.push({ tool: task.node, args: until === null ? given.args : { ...given.args, until } })
         which.push([t, i])
       }
     }
-    return { ...task, items }
+    return until === null ? { ...task, items } : { ...task, items, until }
   })
   return { point: { ...rest, state, tasks, ...(which.length > 0 ? { calls: which } : {}) }, calls }
+}
+
+/** What has neither a value nor an error when the time is over has failed. */
+function outOfTime(item: Item, { totalMs }: Step): Item {
+  return item.value !== undefined || item.error !== undefined ? item : { ...item, error: errorText(lateError(totalMs)) }
 }
 
 /** What a call is made with, or what its node said without one. */
@@ -176,13 +186,16 @@ function resumed({ graph }: Machine, point: Point, words: Words, failed: string 
 type Change = { readonly before: State; readonly after: State; readonly retry: boolean }
 
 /** What failed is open again. Of many items also those that are others now. */
-function reopened(graph: Graph, task: Task, { before, after, retry }: Change): Task {
-  const step = stepOf(graph, task)
-  const open = task.items.map((item): Item => (item.error === undefined || !retry ? item : { tries: 0 }))
-  if (step.type !== 'map') return { ...task, items: open }
+function reopened(graph: Graph, open: Task, { before, after, retry }: Change): Task {
+  const step = stepOf(graph, open)
+  const { until, ...fresh } = open
+  // Whoever tries again begins a new time.
+  const task: Task = retry || until === undefined ? fresh : open
+  const items = task.items.map((item): Item => (item.error === undefined || !retry ? item : { tries: 0 }))
+  if (step.type !== 'map') return { ...task, items }
   const old = argsOf(task, step, before).map(canonicalJson)
   const now = argsOf(task, step, after).map(canonicalJson)
-  return { ...task, items: now.map((args, i) => (old[i] === args ? (open[i] ?? { tries: 0 }) : { tries: 0 })) }
+  return { ...task, items: now.map((args, i) => (old[i] === args ? (items[i] ?? { tries: 0 }) : { tries: 0 })) }
 }
 
 /** Nothing of what cannot be used is kept: the state is that of the last whole superstep, and what was done stays done. */

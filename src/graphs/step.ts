@@ -43,6 +43,8 @@ export type Step = {
   readonly retries: number
   /** Null: one call, and it must succeed. */
   readonly policy: MapPolicy | null
+  /** How long all its calls may take together, from its first one on. Absent: for ever. */
+  readonly totalMs?: number
   /** Whose child sessions it starts. */
   readonly child: string | null
   readonly tool: (name: string) => Tool
@@ -155,6 +157,11 @@ async function said(work: Work, args: Record<string, Json>, context: ToolContext
 function failed(error: unknown) {
   const error_type = error instanceof Error ? error.name || 'Error' : 'Error'
   return output({ ok: false, content: canonicalJson({ error: errorText(error) }), metadata: { error_type } })
+}
+
+/** What is said of a call that was not done when the time of its node was over. */
+export function lateError(totalMs: number | undefined): Error {
+  return Object.assign(new Error(`All items together may take ${totalMs} ms.`), { name: 'Timeout' })
 }
 
 /** Why a node failed, in its own words; null if it did not say so itself. */

@@ -65,6 +65,8 @@ export type Terms = Frozen<{
   blocks?: true
   /** A hook, or the policy as it is then, must allow it right before it starts. */
   clear?: true
+  /** Its failure ends the run. A denial, an abort and a call that the model is to correct are no failures. */
+  fails?: true
 }>
 
 /** What a reply means, computed outside with user code and recorded here. */
@@ -141,6 +143,7 @@ export type CallStatus = 'ok' | 'error' | 'denied' | 'aborted' | 'timeout' | 'un
 export type FailedReason =
   | ('provider_error' | 'output_validation_failed' | 'tool_retries_exceeded' | 'unexpected_model_behavior')
   | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed' | 'refusal')
+  | 'tool_error'
 
 export type Outcome = Frozen<
   | { type: 'completed' }

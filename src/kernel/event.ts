@@ -11,7 +11,7 @@ export type InboxBody = Frozen<
   | ({ type: 'user.message'; id: Name; parts: readonly Part[]; when: 'next' | 'after' | 'now' } & Frozen<Sender>)
   | ({ type: 'user.tool_confirmation'; id: Name; call: CallKey; digest: string; allow: boolean } & Frozen<Decider>)
   | ({ type: 'user.custom_tool_result'; id: Name; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
-  | { type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume'; run?: Whole }
+  | { type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume'; run?: Whole; why?: string }
 >
 /** All but `by` is for the run that this message opens; `traceparent` is the span it stands under. */
 type Sender = { by?: string; patienceMs?: number; options?: RunChoice; metadata?: Metadata; traceparent?: string }

@@ -176,6 +176,8 @@ function result(s: OpenSession, e: Of<'agent.tool_result'>): void {
   if (e.status === 'denied' && state.type === 'ready' && proposal.clear) run.toolCalls -= 1
   if (e.retryKind !== undefined) countRetry(run, turn, proposal)
   else if (e.status === 'ok') forgiveRetries(run, turn, proposal)
+  else if (proposal.fails && e.status !== 'denied' && e.status !== 'aborted')
+    run.broken ??= `Tool "${proposal.tool}" failed: ${e.failure?.message ?? 'no reason was given'}`
 }
 
 function conclude(s: OpenSession, e: Of<'run.settled'>): void {

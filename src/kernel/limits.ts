@@ -26,6 +26,7 @@ export function deadline(s: Session, run: Run, here: Here): number | null {
 export function stopping(s: Session, run: Run, here: Here): Outcome | null {
   if (s.stop > 0) return { type: 'interrupted' }
   if (run.ends !== null) return failed('hook_error', run.ends)
+  if (run.broken !== undefined) return failed('tool_error', run.broken)
   if (run.turn?.over) return { type: 'limit', limit: 'tool_calls' }
   const at = deadline(s, run, here)
   return at !== null && here.now >= at ? { type: 'limit', limit: 'active_ms' } : null

@@ -34,6 +34,8 @@ export type Run = Frozen<{
   retryAt: number
   losses: number
   ends: string | null
+  /** A call failed whose failure ends the run. */
+  broken?: string
   /** Why the provider did not answer last, and how long its tries and the waits between them took. Both end with a reply. */
   trouble: Frozen<{ class: ModelFailureClass; message: string; at: number }> | null
   waitedMs: number

@@ -140,7 +140,7 @@ class Seam {
   }
 }
 
-const kinds: readonly unknown[] = ['text', 'reasoning', 'arguments'] satisfies readonly LiveDelta['kind'][]
+const kinds: readonly unknown[] = ['text', 'reasoning', 'arguments', 'output'] satisfies readonly LiveDelta['kind'][]
 
 function deltaOf(line: string): LiveDelta | null {
   try {

@@ -2,7 +2,10 @@
 // losing it costs smoothness only. Across processes: socket.ts.
 import type { Delta } from '../ports/model.ts'
 
-/** Addressed by (seq of model.started, part, character offset), so a reader can tell a gap and a duplicate. */
+/**
+ * Addressed by (seq of model.started, part, character offset), so a reader can tell a gap and a duplicate. For the output of a call:
+ * seq of its reply, and its index.
+ */
 export type LiveDelta = Delta & { readonly seq: number; readonly offset: number }
 
 /** Deltas for listeners, across processes too. Losing it costs smoothness only. */
@@ -10,8 +13,8 @@ export interface Live {
   /** Lets other processes reach what this worker's sessions say. Awaited before each claim; never rejects. */
   serve(worker: string, ttlMs: number): Promise<void>
   publish(session: string, seq: number, delta: Delta): void
-  /** The model call `seq` is over: forget its text. */
-  finish(session: string, seq: number): void
+  /** The model call `seq` is over, or the call `part` of the reply `seq`: forget its text. */
+  finish(session: string, seq: number, part?: number): void
   /** What the open call of a session that is driven here said so far: one delta a part, from its first character. */
   said(session: string): readonly LiveDelta[]
   /** One catch-up of what was said so far, then live. */
@@ -55,8 +58,11 @@ export class LocalLive implements Live {
     for (const seat of seats) if (seat.taken) tell(seat.listener, live)
   }
 
-  finish(session: string, seq: number): void {
-    if (this.#open.get(session)?.seq === seq) this.#open.delete(session)
+  finish(session: string, seq: number, part?: number): void {
+    const open = this.#open.get(session)
+    if (open?.seq !== seq) return
+    if (part !== undefined) open.parts.delete(part)
+    if (part === undefined || open.parts.size === 0) this.#open.delete(session)
   }
 
   subscribe(session: string, listener: Listener): () => void {

@@ -58,8 +58,8 @@ export class SocketLive implements Live {
     this.#local.publish(session, seq, delta)
   }
 
-  finish(session: string, seq: number): void {
-    this.#local.finish(session, seq)
+  finish(session: string, seq: number, part?: number): void {
+    this.#local.finish(session, seq, part)
     this.#server?.settle(session)
   }
 

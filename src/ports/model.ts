@@ -38,8 +38,11 @@ export type ModelFailure = Frozen<{ type: 'failure'; class: ProviderFailureClass
 /** `broken`: an answer had begun to arrive, and could not be read to its end. */
 type Hints = { retryable: boolean; retryAfterMs?: number; partial?: string; unasked?: true; broken?: true }
 
-/** A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. */
-export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments'; part: number; text: string }>
+/**
+ * A piece of a reply in progress. Live only: never in the log. `part` counts the parts and calls of one reply. `output` is what a
+ * call prints while it runs: there `part` is the index of the call.
+ */
+export type Delta = Frozen<{ kind: 'text' | 'reasoning' | 'arguments' | 'output'; part: number; text: string }>
 
 export type CallContext = Frozen<{
   signal: AbortSignal

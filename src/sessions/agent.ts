@@ -8,12 +8,20 @@ import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../m
 import { resolveModel } from '../models/resolve.ts'
 import { type Check, type Checks, filled, flag, listOf, needed, oneOf, optionsOf, text, within } from '../options.ts'
 import { anyJsonSchema, type JsonSchema } from '../tools/core/json-schema.ts'
+import type { UnknownTool } from '../tools/core/admit.ts'
 import { parsePolicy, type Policy } from '../tools/policy/policy.ts'
 import { LIKE_PARENT, subagentTool } from '../tools/agents/subagent.ts'
-import { schemaCheck, type StandardSchema, type Tool, toolCheck, type ToolSource } from '../tools/core/tool.ts'
+import {
+  errorCheck,
+  schemaCheck,
+  type StandardSchema,
+  type Tool,
+  toolCheck,
+  type ToolSource,
+} from '../tools/core/tool.ts'
 import { LIMITS, limitsOf } from '../effects/limits.ts'
 import type { Budget } from '../riders/money/spending-limits.ts'
-import { Toolbox } from '../effects/toolbox.ts'
+import { Toolbox, type ToolLists } from '../effects/toolbox.ts'
 import type { Agent } from '../engine/wiring.ts'
 
 /** A schema for the final answer, and how it is asked for. Default mode: `auto`. */
@@ -34,11 +42,11 @@ export type AgentOptions = {
   readonly plan?: boolean
   /** What a final answer must be. Without it any text is one. */
   readonly output?: HarnessOutput
-  /** Of its tools, only these. An empty list is no tool at all. */
-  readonly allow?: readonly string[]
-  /** Of its tools, none of these, whatever is allowed. */
-  readonly deny?: readonly string[]
-}
+  /** What becomes of a call of a tool that is not there. Default `return`: the model reads which there are. `fail` ends the run. */
+  readonly unknownTool?: UnknownTool
+  /** What becomes of a failure of a tool that has no `onError` of its own. Default `return`: the model reads it. `fail` ends the run. */
+  readonly toolErrors?: 'return' | 'fail'
+} & ToolLists
 
 /** An agent that others may start as a child. What is left out is its parent's. */
 export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
@@ -48,6 +56,10 @@ export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
   /** Also the sources of tools of its parent, such as MCP servers. Off unless asked for. */
   readonly inheritSources?: boolean
 }
+
+const unknownCheck: Check = (value, name, of) =>
+  typeof value === 'object' ? rewriteCheck(value, name, of) : errorCheck(value, name, of)
+const rewriteCheck = within<{ readonly rewrite: string }>({ rewrite: needed(filled) })
 
 const MODES = oneOf<OutputMode>({ auto: true, native: true, tool: true, prompted: true, text: true })
 const withSchema = within<HarnessOutput>({ schema: needed(schemaCheck), mode: MODES })
@@ -68,7 +80,11 @@ const OPTIONS = {
   limits: within<Partial<Limits>>(LIMITS),
   plan: flag,
   output: outputCheck,
+  unknownTool: unknownCheck,
+  toolErrors: errorCheck,
+  profile: oneOf<NonNullable<ToolLists['profile']>>({ all: true, read: true, none: true }),
   allow: listOf(filled),
+  alsoAllow: listOf(filled),
   deny: listOf(filled),
 }
 export const AGENT_OPTIONS: Checks<AgentOptions> = { ...OPTIONS, model: needed(modelCheck, MODEL_HINT) }
@@ -124,40 +140,40 @@ function checkName(name: string): void {
 }
 
 /** A child has what its parent has, less what only the parent asked for: sources of tools, and the shape of its answer. */
-function inherited(main: AgentOptions, options: SubagentOptions): AgentOptions {
+function inherited(main: AgentOptions, options: SubagentOptions): Inherited {
   const { inheritSources = false, description: _description, ...own } = options
   const given = own.tools ?? (main.tools ?? []).filter((tool) => !('type' in tool))
   const sources = (main.tools ?? []).filter((tool) => inheritSources && 'type' in tool && !given.includes(tool))
   const { output: _output, ...rest } = main
-  const allow = narrowed(main.allow, own.allow)
-  const lists = { ...(allow ? { allow } : {}), deny: [...(main.deny ?? []), ...(own.deny ?? [])] }
   const limits = { ...main.limits, ...own.limits }
-  return { ...rest, ...own, ...lists, tools: [...given, ...sources], limits }
+  return { ...rest, ...own, lists: [main, own], tools: [...given, ...sources], limits }
 }
 
-/** Both must allow it: a child can do less than its parent, and never more. */
-function narrowed(parent: readonly string[] | undefined, own: readonly string[] | undefined) {
-  return parent && own ? own.filter((name) => parent.includes(name)) : (own ?? parent)
-}
+/** Each of the lists must allow a tool: a child can do less than its parent, and never more. */
+type Inherited = AgentOptions & { readonly lists: readonly ToolLists[] }
 
 type Placed = Shared & { readonly own: readonly Tool[]; readonly children: readonly string[] }
 
-function agentOf(name: string, options: AgentOptions, shared: Placed): Agent {
+function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed): Agent {
   const model = resolveModel(options.model)
   const output = options.output ? outputOf(options.output, model) : null
+  const tools = new Toolbox({
+    tools: options.tools ?? [],
+    plan: options.plan ?? false,
+    clock: shared.clock,
+    reserved: output ? [FINAL_RESULT] : [],
+    own: shared.own,
+    lists: 'lists' in options ? options.lists : [options],
+    ...(shared.warn ? { warn: shared.warn } : {}),
+  })
+  const { unknownTool = 'return', toolErrors = 'return' } = options
+  checkRewrite(unknownTool, tools, name)
   return {
     name,
     model,
-    tools: new Toolbox({
-      tools: options.tools ?? [],
-      plan: options.plan ?? false,
-      clock: shared.clock,
-      reserved: output ? [FINAL_RESULT] : [],
-      own: shared.own,
-      allow: options.allow ?? null,
-      deny: options.deny ?? [],
-      ...(shared.warn ? { warn: shared.warn } : {}),
-    }),
+    tools,
+    unknownTool,
+    toolErrors,
     instructions: options.instructions ?? '',
     limits: limitsOf(options.limits),
     approvalMs: shared.approvalMs ?? null,
@@ -169,6 +185,13 @@ function agentOf(name: string, options: AgentOptions, shared: Placed): Agent {
     children: shared.children,
     planner: null,
   }
+}
+
+/** Where all tools are known already, the one that takes the place of others must be among them. */
+function checkRewrite(unknownTool: UnknownTool, { seen }: Toolbox, agent: string): void {
+  if (typeof unknownTool !== 'object' || seen === null || seen.has(unknownTool.rewrite)) return
+  const what = `"unknownTool" of agent "${agent}" names the tool "${unknownTool.rewrite}", which it does not have.`
+  throw new Fault('invalid_config', what)
 }
 
 export function outputOf({ schema, mode }: HarnessOutput, model: Model): OutputPlan | null {

@@ -325,6 +325,7 @@ const ENDINGS: Readonly<Record<Exclude<RunFailed['reason'], 'provider_error'>, S
     cause: 'The run could not be prepared.',
     nextAction: 'Read the error, then try again.',
   },
+  tool_error: { ...UNKNOWN, cause: 'A tool failed.', nextAction: 'Repair what the tool needs, then try again.' },
   hook_error: { ...UNKNOWN, cause: 'A hook failed.', nextAction: 'Repair the hook, then try again.' },
   planner_failed: {
     ...UNKNOWN,

@@ -103,7 +103,8 @@ export type Command =
   | { readonly type: 'message'; readonly input: Input; readonly when?: 'next' | 'after' | 'now' }
   /** A message that changes the task: it supersedes the open request, and says so to the model. */
   | { readonly type: 'redirect'; readonly text: string }
-  | { readonly type: 'pause' }
+  /** `reason` is for people: a paused result says it. The first one stands. */
+  | { readonly type: 'pause'; readonly reason?: string }
   | { readonly type: 'resume' }
   | { readonly type: 'cancel' }
 
@@ -112,7 +113,7 @@ const type = needed(anything)
 const COMMANDS: Readonly<Record<Command['type'], (command: unknown) => void>> = {
   message: optionsOf<Kind<'message'>>('a message', { type, input: needed(anything), when: anything }),
   redirect: optionsOf<Kind<'redirect'>>('a redirect', { type, text: needed(anything) }),
-  pause: optionsOf<Kind<'pause'>>('a pause', { type }),
+  pause: optionsOf<Kind<'pause'>>('a pause', { type, reason: filled }),
   resume: optionsOf<Kind<'resume'>>('a resume', { type }),
   cancel: optionsOf<Kind<'cancel'>>('a cancel', { type }),
 }
@@ -178,9 +179,12 @@ function spoken(command: Command, random: Random): Said {
       return messageOf(`[steering:redirect] ${command.text}`, { when: 'now' }, random)
     case 'cancel':
       return { event: { type: 'user.interrupt', id, mode: 'stop' }, blobs: [] }
-    case 'pause':
     case 'resume':
-      return { event: { type: 'user.interrupt', id, mode: command.type }, blobs: [] }
+      return { event: { type: 'user.interrupt', id, mode: 'resume' }, blobs: [] }
+    case 'pause': {
+      const { reason: why } = command
+      return { event: { type: 'user.interrupt', id, mode: 'pause', ...(why === undefined ? {} : { why }) }, blobs: [] }
+    }
     default:
       throw new Fault(
         'invalid_input',

@@ -57,16 +57,19 @@ type Common = {
   warnings: readonly string[]
   /** What the run added to the conversation, whole: also results that no request has shown. */
   messages: readonly Message[]
-  /** With `raw: true`: each reply of the model as the log has it. */
+  /** With `raw: true`: each reply of the model as the log has it, with why it ended and which model gave it. */
   responses?: readonly Response[]
 }
-export type Response = Extract<Event, { type: 'agent.message' }>
+type Replied = Extract<Event, { type: 'agent.message' }>
+/** `model` is absent where the model did not say its name. */
+export type Response = Omit<Replied, 'finish'> & { readonly finish: Finish; readonly model?: string }
+type Finish = 'stop' | 'calls' | 'length' | 'refusal'
 
 export type Result = Frozen<
   /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. */
   | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Json })
   | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
-  /** `reason` says that it was imported and is held, or how full the context is, where that is why it is paused. */
+  /** `reason` is what the pause was given, that it was imported and is held, or how full the context is. */
   | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
   /** `reason` says why the provider did not answer, where that is what it waits for. */
   | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
@@ -129,7 +132,7 @@ export class Collector {
   /** What was said last, if no reply said anything since: a reply with calls only says nothing. */
   #said = ''
   #output: Json = null
-  #finish: Response['finish']
+  #finish: Replied['finish']
   /** Of the run alone, in order. What they say is worked out once, at the end. */
   #events: Event[] = []
   /** What no run that was seen has taken yet. */
@@ -230,7 +233,7 @@ export class Collector {
     // The result of the last run says that what came after it is held.
     const outcome = this.#input === null && waiting.waiting === 'resume' ? null : this.outcome
     const common = this.#common(events, pending, outcome, waiting.waiting)
-    if (!outcome) return unsettled(common, waiting, events)
+    if (!outcome) return unsettled(common, waiting, events, pausedIn([...events, ...this.#queued]))
     switch (outcome.type) {
       case 'completed':
         return {
@@ -269,7 +272,8 @@ export class Collector {
     const own = spentIn(events)
     const start = events.find((event) => event.type === 'run.started')
     const { usage, cost } = this.#below === null ? own : plus(own, this.#below)
-    const responses = this.#raw ? cloneJson(events.filter((event) => event.type === 'agent.message')) : null
+    const replies = this.#raw ? cloneJson(events.filter((event) => event.type === 'agent.message')) : null
+    const responses = replies?.map(responseOf)
     return {
       sessionId: this.#sessionId,
       text: !this.#ours ? '' : outcome?.type === 'completed' ? this.#text : this.#said,
@@ -299,7 +303,7 @@ export class Collector {
     this.#events = []
   }
 
-  #reply(event: Response): void {
+  #reply(event: Replied): void {
     this.#text = textOf(event.parts)
     this.#finish = event.finish
     if (this.#text.trim() !== '') this.#said = this.#text
@@ -307,6 +311,12 @@ export class Collector {
     if (verdict.type !== 'final') this.#output = null
     else this.#output = verdict.output === undefined ? this.#text : verdict.output
   }
+}
+
+/** The log leaves out what goes without saying. */
+function responseOf(reply: Replied): Response {
+  const finish = reply.finish ?? (reply.calls.length > 0 ? 'calls' : 'stop')
+  return { ...reply, finish, ...(reply.route === undefined ? {} : { model: reply.route }) }
 }
 
 /** A result without what is computed when it is read. */
@@ -342,17 +352,32 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
   return result as Result
 }
 
-function unsettled(common: Told<Common>, { waiting, until, reason }: Rest, events: readonly Event[]): Told<Result> {
+function unsettled(
+  common: Told<Common>,
+  { waiting, until, reason }: Rest,
+  events: readonly Event[],
+  paused: { readonly reason?: string },
+): Told<Result> {
   const asks = common.pending.some(({ needs }) => needs === 'approval')
   if (waiting === 'approval' || (waiting === 'answer' && asks))
     return { ...common, status: 'requires_action', stopReason: 'approval_required' }
   if (waiting === 'answer') return { ...common, status: 'requires_action', stopReason: 'answer_required' }
   if (waiting === 'resume') {
-    const why = reason === undefined ? overflowIn(events) : { reason }
+    const why = reason === undefined ? { ...overflowIn(events), ...paused } : { reason }
     const flags = reason === undefined ? common.flags : ({ ...common.flags, held: true } as const)
     return { ...common, flags, status: 'requires_action', stopReason: 'paused', ...why }
   }
   return { ...common, status: 'sleeping', stopReason: 'rescheduling', until, ...outageIn(events) }
+}
+
+/** What the pause that holds was given as its reason: that of the first, if there are several. */
+function pausedIn(events: readonly Event[]): { readonly reason?: string } {
+  let pause: Extract<Event, { type: 'user.interrupt' }> | null = null
+  for (const event of events) {
+    if (event.type === 'user.interrupt') pause = event.mode === 'pause' ? (pause ?? event) : null
+    else if (event.type === 'user.message' && event.when !== 'after') pause = null
+  }
+  return pause?.why === undefined ? {} : { reason: pause.why }
 }
 
 /** Why nothing more was asked, if it was because no more fits. */

@@ -21,7 +21,9 @@ export type Source = Frozen<{
 
 /** `sequence` counts the items of one stream, from 1. */
 type Line = Frozen<{ session: string; sequence: number; source: Source }>
-export type StreamEvent = (Event & Line) | ({ readonly type: 'delta' } & LiveDelta & Line)
+/** `call` is there for `output`: the call that printed it. */
+type StreamDelta = { readonly type: 'delta'; readonly call?: CallKey } & LiveDelta
+export type StreamEvent = (Event & Line) | (StreamDelta & Line)
 
 export type FeedOptions = { readonly deltas?: boolean; readonly subagents?: boolean }
 
@@ -174,12 +176,16 @@ export class Feed {
 
   /** Across processes a delta may come after the event that settles its call: then the event has said it all. */
   #hear(seat: Seat, delta: LiveDelta): void {
-    if (this.#closed || delta.seq <= seat.settled || seat.until !== null) return
+    const isOutput = delta.kind === 'output'
+    // What a call prints comes after the reply that made it.
+    const isOver = isOutput ? delta.seq < seat.settled : delta.seq <= seat.settled
+    if (this.#closed || isOver || seat.until !== null) return
     if (delta.seq > seat.seq && delta.seq > seat.after) return void seat.early.push(delta)
     const { seq, kind, part, offset, text } = delta
     const { session, source } = seat
     this.#sequence += 1
-    this.#queue.push({ type: 'delta', session, seq, kind, part, offset, text, sequence: this.#sequence, source })
+    const of = isOutput ? { call: callKey(seq, part) } : {}
+    this.#queue.push({ type: 'delta', session, seq, kind, part, offset, text, ...of, sequence: this.#sequence, source })
   }
 
   #push({ session, source }: Seat, event: Event): void {

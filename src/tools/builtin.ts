@@ -8,11 +8,12 @@ import { FILE_OPTIONS, type FileToolsOptions, fileTools } from './files/files.ts
 import { jsonlSearchTool } from './jsonl/jsonl.ts'
 import { parallelCheck, type ParallelLlmOptions, parallelLlmTool } from './agents/parallel-llm.ts'
 import { SKILLS_OF, type SkillOptions, skillTools } from './skills/skills.ts'
+import { extractTool } from './core/extract.ts'
 import type { Tool } from './core/tool.ts'
 
 const FILES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
 const SKILLS = ['skill_read', 'skill_run'] as const
-const OTHERS = ['jsonl_search', 'ask_user', 'web_fetch', 'parallel_llm'] as const
+const OTHERS = ['jsonl_search', 'ask_user', 'web_fetch', 'extract_from_result', 'parallel_llm'] as const
 const ALL: readonly string[] = [...FILES, ...SKILLS, ...OTHERS]
 
 export type BuiltInName = (typeof FILES)[number] | (typeof SKILLS)[number] | (typeof OTHERS)[number]
@@ -23,7 +24,7 @@ export type BuiltInOptions = FileToolsOptions & {
   /** For `skill_read` and `skill_run`. */
   readonly skills?: Omit<SkillOptions, 'workspace' | 'folder'> & { readonly folders: readonly string[] }
   /** For `parallel_llm`. */
-  readonly parallel?: Pick<ParallelLlmOptions, 'model' | 'promptsMax' | 'attemptsMax' | 'output'>
+  readonly parallel?: Pick<ParallelLlmOptions, 'model' | 'promptsMax' | 'attemptsMax' | 'output' | 'outputRetries'>
   /** For `web_fetch`. */
   readonly fetch?: WebFetchOptions
 }
@@ -43,6 +44,7 @@ export async function builtInTools(options: BuiltInOptions): Promise<readonly To
   check(names)
   const wanted = new Set<string>(names)
   const made: Tool[] = [...fileTools(files), jsonlSearchTool(files), askUserTool(), webFetchTool(fetch ?? {})]
+  made.push(extractTool())
   if (wanted.has('parallel_llm')) {
     if (!parallel) throw lacking('parallel_llm', 'parallel: { model }')
     made.push(parallelLlmTool({ ...files, ...parallel }))

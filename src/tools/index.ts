@@ -2,6 +2,7 @@
 export { askUserTool } from './people/ask.ts'
 export { type BuiltInName, type BuiltInOptions, builtInTools } from './builtin.ts'
 export { type BashLine, type BashOptions, bashTool } from './shell/bash.ts'
+export { extractTool } from './core/extract.ts'
 export { type WebFetchOptions, webFetchTool } from './web/fetch.ts'
 export { type FileToolsOptions, fileTools } from './files/files.ts'
 export { jsonlSearchTool } from './jsonl/jsonl.ts'

@@ -5,7 +5,7 @@ import { outsideOf } from '../kernel/ledger.ts'
 import { argumentsText, bounded, inputMessages, outputMessage, resultText } from './content.ts'
 import { CONTENT, ERROR_TYPE, GEN_AI, PROVIDERS, TERRET } from './names.ts'
 import { CallLog, contentOf, type LoggedCall } from '../view/calls.ts'
-import { callSpanIdOf, type Capture, childIdOf, type Exception, type Span } from './span.ts'
+import { callSpanIdOf, type Captured, childIdOf, type Exception, type Span } from './span.ts'
 
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 type Writable = Record<string, string | number | boolean>
@@ -17,7 +17,7 @@ export type RunDraft = {
   readonly traceId: string
   readonly session: string
   readonly agent: string
-  readonly capture: Capture
+  readonly capture: Captured
   readonly sampled: boolean
   readonly span: Draft
   /** Its model calls and tool calls, in the order they began. */
@@ -35,7 +35,7 @@ export type RunDraft = {
 export type RunPlace = Pick<Span, 'traceId' | 'spanId' | 'parentId'> & {
   readonly session: string
   readonly created: Of<'session.created'> | null
-  readonly capture: Capture
+  readonly capture: Captured
   readonly sampled: boolean
 }
 
@@ -90,7 +90,7 @@ export function replied(run: RunDraft, e: Of<'agent.message'>): void {
   if (e.usage) spent(span.attributes, e.usage)
   if (e.finish !== undefined) span.attributes[GEN_AI.finishReasons] = e.finish
   if (e.cost !== undefined) span.attributes[TERRET.costUsd] = e.cost / 1_000_000
-  if (run.capture === 'content') span.attributes[CONTENT.outputMessages] = outputMessage(e.parts, e.calls)
+  if (run.capture.prompts) span.attributes[CONTENT.outputMessages] = outputMessage(e.parts, e.calls)
   span.endedAt = e.at
   run.model = null
 }
@@ -101,8 +101,8 @@ export function failed(run: RunDraft, e: Of<'model.failed'>): void {
   if (!span) return
   routed(run, span, e.route)
   if (e.class === 'superseded' || e.class === 'interrupted') span.attributes[TERRET.stopped] = e.class
-  else wrong(run, span, { at: e.at, type: e.class, message: e.message })
-  if (run.capture === 'content' && e.partial !== undefined)
+  else wrong(span, { at: e.at, type: e.class, message: e.message }, run.capture.prompts)
+  if (run.capture.prompts && e.partial !== undefined)
     span.attributes[CONTENT.outputMessages] = outputMessage([{ type: 'text', text: e.partial }], [])
   span.endedAt = e.at
   run.model = null
@@ -120,7 +120,7 @@ export function openCall(run: RunDraft, { key, proposal }: LoggedCall, at: numbe
   const { child, answers } = outsideOf(proposal) ?? {}
   if (child !== undefined) span.attributes[TERRET.childSession] = childIdOf(run.session, key)
   if (answers) span.attributes[TERRET.childSession] = answers.session
-  if (run.capture === 'content') span.attributes[CONTENT.toolArguments] = argumentsText(proposal.args)
+  if (run.capture.args) span.attributes[CONTENT.toolArguments] = argumentsText(proposal.args)
   run.callSpans.set(key, span)
   run.drafts.push(span)
   return span
@@ -138,8 +138,9 @@ export function closeCall(run: RunDraft, call: LoggedCall, e: Of<'agent.tool_res
   const size = typeof content === 'string' ? `${content.length} chars` : `${content.bytes} bytes`
   const how = e.status === 'ok' ? `ok (${size})` : `failed (${type})`
   span.attributes[TERRET.summary] = `${label(call.proposal.tool)}: ${how}`
-  if (e.status !== 'ok') wrong(run, span, { at: e.at, type, message: e.failure?.message ?? '' })
-  const text = run.capture === 'content' ? resultText(content) : null
+  const { args, results } = run.capture
+  if (e.status !== 'ok') wrong(span, { at: e.at, type, message: e.failure?.message ?? '' }, args && results)
+  const text = results ? resultText(content) : null
   if (text !== null) span.attributes[CONTENT.toolResult] = text
 }
 
@@ -148,7 +149,8 @@ export function settled(run: RunDraft, e: Of<'run.settled'>): void {
   span.endedAt = e.at
   span.attributes[TERRET.outcome] = e.outcome.type
   const trouble = troubleOf(e.outcome)
-  if (trouble) wrong(run, span, { at: e.at, ...trouble })
+  const { prompts, args, results } = run.capture
+  if (trouble) wrong(span, { at: e.at, ...trouble }, prompts && args && results)
 }
 
 /** The run's own span, with the sums of its replies. */
@@ -213,10 +215,10 @@ function modelOf(route: string): string {
 }
 
 /** Without captured content the class must do: a message may repeat what a tool was given or found. */
-function wrong(run: RunDraft, span: Draft, { at, type, message }: Exception): void {
+function wrong(span: Draft, { at, type, message }: Exception, captured: boolean): void {
   span.status = 'error'
   span.attributes[ERROR_TYPE] = type
-  const said = run.capture === 'content' && message !== undefined && message !== ''
+  const said = captured && message !== undefined && message !== ''
   span.exceptions.push(said ? { at, type, message: bounded(message) } : { at, type })
 }
 

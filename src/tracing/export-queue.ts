@@ -5,7 +5,7 @@ import type { Parent } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
 import { runsOf } from './project.ts'
-import type { Capture, SessionLog, Sink, Span } from './span.ts'
+import { type Capture, capturedBy, type SessionLog, type Sink, type Span } from './span.ts'
 import { createdOf, readTree, rootOf } from './tree.ts'
 
 /** `dropped` did not fit in the queue, or came too late; `failed` could not be read or sent. Counted in runs. */
@@ -197,7 +197,7 @@ export class ExportQueue {
   async #send(found: Found): Promise<void> {
     const { store, sink, clock } = this.#options
     const capture = sink.capture ?? 'none'
-    const texts = capture === 'content' ? await textsOf(store, found.logs) : new Map<string, string>()
+    const texts = capturedBy(capture).prompts ? await textsOf(store, found.logs) : new Map<string, string>()
     if (this.#over) throw new Error(TOO_LATE)
     const ended = new AbortController()
     const { signal } = ended

@@ -5,7 +5,7 @@ import { optionsOf } from '../options.ts'
 import { saidBy } from './content.ts'
 import * as draft from './draft.ts'
 import type { Draft, RunDraft } from './draft.ts'
-import { type Capture, captureCheck, callSpanIdOf, childIdOf } from './span.ts'
+import { type Capture, type Captured, capturedBy, captureCheck, callSpanIdOf, childIdOf } from './span.ts'
 import { type SessionLog, type Span, spanIdOf, traceIdOf } from './span.ts'
 import { isSampled, readTraceparent } from './traceparent.ts'
 
@@ -38,9 +38,10 @@ export function runsOf(logs: readonly SessionLog[], capture: Capture): readonly 
     if (parent && given.has(parent.session)) children.set(childIdOf(parent.session, parent.call), log)
     else roots.push(log)
   }
+  const captured = capturedBy(capture)
   const runs: TracedRun[] = []
   const visit = (log: SessionLog, above: Above | null): void => {
-    const walk = newWalk(log, above, capture)
+    const walk = newWalk(log, above, captured)
     for (const event of log.events) take(walk, event)
     for (const run of walk.runs) runs.push(finished(log.session, run))
     for (const [call, traceId] of walk.handed) {
@@ -58,24 +59,24 @@ type Above = { readonly traceId: string; readonly spanId: string }
 type Walk = {
   readonly session: string
   readonly above: Above | null
-  readonly capture: Capture
+  readonly capture: Captured
   created: Of<'session.created'> | null
   run: RunDraft | null
   readonly runs: RunDraft[]
   /** Calls that were given to somebody outside, perhaps to a child, and the trace they are in. */
   readonly handed: Map<string, string>
-  /** What was said and no request has shown yet. Kept only if content is captured. */
+  /** What was said and no request has shown yet. Kept only if prompts are captured. */
   readonly unshown: Map<number, NonNullable<ReturnType<typeof saidBy>>>
 }
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
-function newWalk({ session }: SessionLog, above: Above | null, capture: Capture): Walk {
+function newWalk({ session }: SessionLog, above: Above | null, capture: Captured): Walk {
   const kept = { handed: new Map(), unshown: new Map() }
   return { session, above, capture, created: null, run: null, runs: [], ...kept }
 }
 
 function take(walk: Walk, e: Event): void {
-  if (walk.capture === 'content') hear(walk, e)
+  if (walk.capture.prompts) hear(walk, e)
   if (e.type === 'session.created') walk.created = e
   else if (e.type === 'run.started') begin(walk, e)
   else if (walk.run) within(walk, walk.run, e)

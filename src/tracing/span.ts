@@ -3,15 +3,38 @@ import { hash } from 'node:crypto'
 import type { CallKey, Frozen } from '../kernel/content.ts'
 import { type Event, eventId } from '../kernel/event.ts'
 import type { Clock } from '../ports/system.ts'
-import { oneOf } from '../options.ts'
+import { type Check, flag, oneOf, within } from '../options.ts'
 
-/** `none`: no prompt, argument or result. `content`: their texts too, bounded. */
-export type Capture = 'none' | 'content'
-export const captureCheck = oneOf<Capture>({ none: true, content: true })
+/** `none`: no prompt, argument or result. `content`: their texts too, bounded. Or each by itself. */
+export type Capture = 'none' | 'content' | CaptureFlags
+export type CaptureFlags = {
+  /** What the model is told and what it answers, with instructions and toolsets. */
+  readonly prompts?: boolean
+  /** What tools are given. */
+  readonly arguments?: boolean
+  /** What tools return. */
+  readonly results?: boolean
+}
+const flags = within<CaptureFlags>({ prompts: flag, arguments: flag, results: flag })
+const word = oneOf<'none' | 'content'>({ none: true, content: true })
+export const captureCheck: Check = (value, name, of) =>
+  typeof value === 'object' && value !== null ? flags(value, name, of) : word(value, name, of)
+
+/** What is captured, each by itself. */
+export type Captured = Frozen<{ prompts: boolean; args: boolean; results: boolean }>
+
+export function capturedBy(capture: Capture): Captured {
+  if (typeof capture === 'string') {
+    const all = capture === 'content'
+    return { prompts: all, args: all, results: all }
+  }
+  const { prompts = false, arguments: args = false, results = false } = capture
+  return { prompts, args, results }
+}
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
-/** `message` only when content is captured: it may repeat an argument. */
+/** `message` only where all that it may repeat is captured. */
 export type Exception = Frozen<{ at: number; type: string; message?: string }>
 
 export type Span = Frozen<{
@@ -29,7 +52,7 @@ export type Span = Frozen<{
 }>
 
 export type ExportContext = Frozen<{
-  /** Texts that spans name by hash: instructions and toolsets. Empty unless the sink captures content. */
+  /** Texts that spans name by hash: instructions and toolsets. Empty unless the sink captures prompts. */
   texts: ReadonlyMap<string, string>
   clock: Clock
   /** Aborted when this export is not waited for any more. */

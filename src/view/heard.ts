@@ -19,7 +19,7 @@ export class Heard {
 
   /** What is new in a delta. After a gap nothing more comes of a part until the reply is whole. */
   hear({ kind, part, offset, text }: Delta & { readonly offset: number }): Piece | null {
-    if (kind === 'arguments') return null
+    if (kind === 'arguments' || kind === 'output') return null
     const segment = this.#parts.get(part) ?? this.#begin(part, kind)
     if (offset > segment.chars) return null
     const fresh = text.slice(segment.chars - offset)

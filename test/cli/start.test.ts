@@ -156,7 +156,7 @@ describe('terret start', () => {
       return `${code} ${lastLine(err)}`
     }
     expect(await wrong(TOPIC)).toBe(
-      '2 terret: The topic or the documents are missing. Usage: terret start TOPIC --documents DIR',
+      '2 terret: Name a topic, and either a folder of documents or a file with sources. Usage: terret start TOPIC --documents DIR, or: terret start TOPIC --source-file FILE.json',
     )
     expect(await wrong(TOPIC, '--documents', 'nowhere', '--model', 'offline:any')).toBe(
       '6 terret: There is no folder nowhere. Check the path.',

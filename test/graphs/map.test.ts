@@ -12,10 +12,11 @@ type Options = {
   readonly policy?: MapPolicy
   readonly retries?: number
   readonly timeoutMs?: number
+  readonly totalMs?: number
   readonly parallel?: number
 }
 
-function mapped(run: Run, { policy, retries = 0, timeoutMs = 60_000, parallel = 16 }: Options = {}) {
+function mapped(run: Run, { policy, retries = 0, timeoutMs = 60_000, totalMs, parallel = 16 }: Options = {}) {
   const each = mapNode({
     over: ({ items }) => items,
     run,
@@ -23,6 +24,7 @@ function mapped(run: Run, { policy, retries = 0, timeoutMs = 60_000, parallel = 
     retries,
     timeoutMs,
     ...(policy === undefined ? {} : { policy }),
+    ...(totalMs === undefined ? {} : { totalMs }),
     take: (results) => ({
       results: results.map((result) => `${result.index} ${result.ok ? result.value : result.error}`),
     }),
@@ -116,6 +118,29 @@ describe('a map', () => {
   it('B-GRAPH-44: best-effort takes what succeeded, and says nothing of the rest (AC-92)', async () => {
     const { result } = await runOf(mapped(picky, { policy: 'best-effort' }), { items: ['bad', 'b', 'bad', 'd'] })
     expect(result).toMatchObject({ status: 'completed', output: { results: ['1 B', '3 D'] } })
+  })
+
+  it('B-GRAPH-60: all items together may have a time: what is not done then has failed, also what was not begun (TA-41)', async () => {
+    const begun: string[] = []
+    const aborted: string[] = []
+    const run: Run = (item, { signal }) => {
+      begun.push(item)
+      if (item !== 'slow') return item.toUpperCase()
+      signal.addEventListener('abort', () => aborted.push(item))
+      return new Promise(() => {})
+    }
+    const items = ['a', 'slow', 'c']
+    const late = 'Timeout: All items together may take 50 ms.'
+    const one = await runOf(mapped(run, { totalMs: 50, parallel: 1, retries: 3 }), { items })
+    expect(one.result).toMatchObject({ output: { results: ['0 A', `1 ${late}`, `2 ${late}`] } })
+    expect([begun, aborted]).toEqual([['a', 'slow'], ['slow']])
+    const quorum = await runOf(mapped(run, { totalMs: 50, parallel: 1, policy: { quorum: 2 } }), { items })
+    expect(failureIn(quorum.result)).toContain('QuorumNotMet: 1 of 3 succeeded')
+    // A retry begins a new time.
+    const session = quorum.session
+    const again = await session.run({ edit: { items: ['a', 'b', 'c'] } })
+    expect(again).toMatchObject({ status: 'completed', output: { results: ['0 A', '1 B'] } })
+    expect(() => mapped(run, { totalMs: -1 })).toThrow('"totalMs"')
   })
 
   it('B-GRAPH-45: an item that takes too long fails alone (AC-92)', async () => {

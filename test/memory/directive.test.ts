@@ -16,9 +16,12 @@ const direct = (args: Args) => ({
 })
 const goOn = direct({ outcome: 'continue' })
 
-function staged(script: Parameters<typeof stage>[0], clock = new StillClock()) {
+type Options = Omit<Parameters<typeof directiveTool>[0], 'store'>
+
+function staged(script: Parameters<typeof stage>[0], options: Options = {}) {
+  const clock = new StillClock()
   const { store, commits } = observed(memory({ clock }))
-  const tools = [directiveTool({ store })]
+  const tools = [directiveTool({ store, ...options })]
   return { ...stage(script, [], { store, tools, clock }), clock, commits, store }
 }
 
@@ -74,6 +77,18 @@ describe('the loop directive', () => {
     await staging.harness.session(sessionId).run('Once more.')
     const starts = await eventsOf(staging, sessionId, 'run.started')
     expect(starts.slice(4).map(({ wakes }) => wakes)).toEqual([[], ['follow-up:1'], ['follow-up:2'], ['follow-up:3']])
+  })
+
+  it('B-DIRECTIVE-30: how often a session goes on, and how long it waits where the model does not say, are options (S4-10)', async () => {
+    const waits = staged([goOn, 'Later.', goOn, 'Over.'], { followUpsMax: 1, followUpSeconds: 300 })
+    const { sessionId } = await waits.harness.run('Go on.')
+    expect(await waits.store.card(sessionId)).toMatchObject({ due: waits.clock.time + 300_000 })
+    waits.clock.advance(300_000)
+    await waits.harness.wake(sessionId)
+    expect(await eventsOf(waits, sessionId, 'run.started')).toHaveLength(2)
+    expect(resultsIn(waits.requests.at(-1)).at(-1)).toContain('1 times in a row')
+    expect(await waits.store.card(sessionId)).toMatchObject({ due: null })
+    expect(() => staged([], { followUpsMax: -1 })).toThrow('"followUpsMax"')
   })
 
   it('B-DIRECTIVE-5: with follow_up_seconds the follow-up waits that long', async () => {

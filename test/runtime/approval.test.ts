@@ -60,6 +60,32 @@ const results = (request: Request) =>
 const told: Script = (request) => results(request).join(' | ')
 
 describe('a turn with a call that is asked about', () => {
+  it.each([
+    ['its tool', { tool: true }],
+    ['a rule', { tool: false }],
+  ] as const)(
+    'B-APPROVE-30: %s may want a person by the time its batch goes on: then one is asked, and nothing runs unasked (AC-33, S0-48)',
+    async (_who, { tool: byTool }) => {
+      const ran: string[] = []
+      const store = memory()
+      let strict = false
+      const note = noting(ran)('note', { approval: () => (strict && byTool ? 'ask' : 'auto') })
+      const tools = [noting(ran)('pay', { approval: 'ask' }), note]
+      const parked = await make([{ calls: [call('pay', 1), call('note', 2)] }], tools, { store }).run('Go.')
+      expect(parked.pending).toMatchObject([{ tool: 'pay' }])
+      strict = true
+      const policy: Policy = { rules: byTool ? [] : [{ effect: 'ask', tool: 'note' }] }
+      const session = make(['Done.'], tools, { store, policy }).session(parked.sessionId)
+      await allow(session, callIds(parked)[0])
+      const again = await session.run()
+      expect(again).toMatchObject({ stopReason: 'approval_required', pending: [{ tool: 'note', args: { n: 2 } }] })
+      expect(ran).toEqual(['pay 1'])
+      await allow(session, callIds(again)[0])
+      expect(await session.run()).toMatchObject({ status: 'completed', text: 'Done.' })
+      expect(ran).toEqual(['pay 1', 'note 2'])
+    },
+  )
+
   it('B-KERNEL-6: runs nothing of itself before every question is decided, and then in model order (AC-30, AC-31)', async () => {
     const ran: string[] = []
     const tool = noting(ran)

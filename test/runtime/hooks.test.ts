@@ -410,4 +410,73 @@ describe('the order of hooks', () => {
     expect(await harness.run('Go.')).toMatchObject({ status: 'completed', output: { n: 1 }, usage: { toolCalls: 1 } })
     expect(fired).toEqual(['before_tool_call look', 'after_tool_call look'])
   })
+
+  it('B-HOOK-60: the agents of a hook about subagents name the child, of other hooks the agent of the run (S0-86)', async () => {
+    const fired: string[] = []
+    const types = ['before_subagent_run', 'after_subagent_run', 'before_tool_call', 'run_end'] as const
+    const hooks = types.flatMap((type) =>
+      ['default', 'reader'].map((agent): Hook => {
+        return unchecked({ type, agents: [agent], run: () => void fired.push(`${type} for ${agent}`) })
+      }),
+    )
+    const ask = { calls: [{ tool: 'subagent', args: { agent: 'reader', task: 'Count.' } }] }
+    const parent = [ask, 'Done.']
+    const { harness } = stage((request) => (saidIn(request)[0] === 'Count.' ? '42' : (parent.shift() ?? '')), hooks, {
+      subagents: { reader: { description: 'It reads.' } },
+    })
+    expect(await harness.run('Go.')).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(fired).toEqual([
+      'before_tool_call for default',
+      'before_subagent_run for reader',
+      'run_end for reader',
+      'after_subagent_run for reader',
+      'run_end for default',
+    ])
+  })
+
+  it('B-HOOK-61: before_tool_call is asked before arguments count: it sees what was written, and a call held back uses no retry (S0-90)', async () => {
+    const seen: unknown[] = []
+    const holds = (word: string | null): Hook => ({
+      type: 'before_tool_call',
+      run: ({ tool, raw, args }) => {
+        seen.push([tool, raw, args])
+        return word === null ? undefined : { cancel: word }
+      },
+    })
+    const script = [{ calls: [{ tool: 'look', args: { n: 'one' }, id: 'a' }] }, 'Done.']
+    const given = { tools: [noting()('look', { retries: 0 })], limits: { toolCalls: 1 } }
+    const held = stage(script, [holds('not today')], given)
+    const result = await held.harness.run('Look.')
+    const usage = { toolCalls: 0, cancelledToolCalls: 1, toolRetries: {} }
+    expect(result).toMatchObject({ status: 'completed', usage, calls: [{ status: 'denied' }] })
+    expect(result.calls[0]?.content).toBe('Not run: a hook held it back: not today')
+    expect(seen).toEqual([['look', '{"n":"one"}', { n: 'one' }]])
+    // A hook that says nothing does not make them fit.
+    const free = stage(script, [holds(null)], given)
+    expect(await free.harness.run('Look.')).toMatchObject({ stopReason: 'tool_retries_exceeded' })
+    const strict = stage(
+      script,
+      [unchecked({ type: 'before_tool_call', run: () => Promise.reject(new Error('Down.')) })],
+      {
+        ...given,
+        strictHooks: true,
+      },
+    )
+    expect(await strict.harness.run('Look.')).toMatchObject({ stopReason: 'hook_error' })
+  })
+
+  it('B-HOOK-62: a call that the policy takes back before it starts counts as one that a hook held back (S0-88)', async () => {
+    const store = storages.memory()
+    const given = { store, tools: [noting()('look', { approval: 'ask' })], limits: { toolCalls: 1 } }
+    const asking = stage([calls(call('look'))], [], given)
+    const { sessionId, pending } = await asking.harness.run('Look.')
+    const stricter = stage(['Done.'], [], { ...given, policy: { rules: [{ effect: 'deny', tool: 'look' }] } })
+    const session = stricter.harness.session(sessionId)
+    await session.decide({ callId: pending[0]?.callId ?? '', allow: true, by: 'ada' })
+    expect(await session.run()).toMatchObject({
+      status: 'completed',
+      usage: { toolCalls: 0, cancelledToolCalls: 1 },
+      calls: [{ status: 'denied' }],
+    })
+  })
 })

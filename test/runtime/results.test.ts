@@ -186,7 +186,32 @@ describe('the result', () => {
     expect(await session.run('Go.')).not.toHaveProperty('responses')
     const { responses } = await session.run('Again.', { raw: true })
     const replies = (await session.read()).events.filter((event) => event.type === 'agent.message')
-    expect(responses).toEqual(replies.slice(2))
+    expect(responses).toMatchObject(replies.slice(2))
+  })
+
+  it('B-VERB-31: each of them says why it ended, what it used and which model gave it (S0-38)', async () => {
+    const usage = { inputTokens: 3, outputTokens: 2 }
+    const reply = {
+      type: 'reply',
+      parts: [{ type: 'text', text: 'Cut' }],
+      calls: [],
+      usage,
+      route: 'host:small',
+    } as const
+    const call = { id: 'a', tool: 'look', args: '{}' }
+    const said = [{ ...reply, calls: [call], finish: 'calls' } as const, { ...reply, finish: 'length' } as const]
+    const harness = make(
+      { name: 'own', call: async () => said.shift() ?? { ...reply, finish: 'stop' } },
+      { tools: [look] },
+    )
+    const { responses } = await harness.run('Go.', { raw: true })
+    expect(responses).toMatchObject([
+      { finish: 'calls', usage, model: 'host:small' },
+      { finish: 'length', usage, model: 'host:small' },
+    ])
+    const plain = make(['Done.'])
+    const [first] = (await plain.run('Go.', { raw: true })).responses ?? []
+    expect([first?.finish, first && 'model' in first]).toEqual(['stop', false])
   })
 })
 

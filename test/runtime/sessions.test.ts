@@ -259,6 +259,23 @@ describe('steering', () => {
     expect(asked).toBe(2)
   })
 
+  it('B-VERB-30: a pause may say why: the first reason stands, a paused result says it, and a resume ends it (TA-26)', async () => {
+    const harness = make([said, 'Again.'])
+    const session = await harness.open()
+    await session.steer([
+      { type: 'message', input: 'one' },
+      { type: 'pause', reason: 'The reviewer is at lunch.' },
+    ])
+    await session.steer([{ type: 'pause', reason: 'Another one.' }, { type: 'pause' }])
+    expect(await session.run()).toMatchObject({ stopReason: 'paused', reason: 'The reviewer is at lunch.' })
+    await session.steer([{ type: 'resume' }, { type: 'pause' }])
+    const unsaid = await session.run()
+    expect([unsaid.stopReason, 'reason' in unsaid]).toEqual(['paused', false])
+    await session.steer([{ type: 'resume' }])
+    expect(await session.run()).toMatchObject({ status: 'completed' })
+    await expect(session.steer([{ type: 'pause', reason: '' }])).rejects.toThrow('"reason"')
+  })
+
   it('B-VERB-18: a pause also holds the run that comes after, until it is resumed or stopped', async () => {
     for (const goesOn of [true, false]) {
       const asked = moment()

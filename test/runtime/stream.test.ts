@@ -1,7 +1,8 @@
 // Streams of a session: what readers get and when, what changes when a reader leaves, and that nothing is left behind. The queue
 // in between is queue.test.ts, deltas across processes are live-*.test.ts, children are children.test.ts.
 import { describe, expect, it } from 'vitest'
-import { type Model, memory, type RunStream, type Script, type StreamEvent } from '../../src/index.ts'
+import { z } from 'zod'
+import { defineTool, type Model, memory, type RunStream, type Script, type StreamEvent } from '../../src/index.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import { calls, counted, make, type Moment, moment, STORAGES, storeOf, tool, typesIn, users, waiting } from './scene.ts'
 
@@ -312,6 +313,58 @@ describe('a harness that closes under its readers', () => {
       await reading
       for (const result of await Promise.all(waits)) expect(result).toMatchObject({ status: 'sleeping' })
     }
+  })
+})
+
+describe.each(STORAGES)('what a call prints while it runs, on %s', (storage) => {
+  it('B-STREAM-20: is in the stream of each reader as deltas of its call, bounded, without secrets, and never in the log (S1-39)', async () => {
+    const told = moment()
+    const go = moment()
+    const print = defineTool({
+      name: 'print',
+      description: 'It prints.',
+      input: z.object({}),
+      execute: async (_args, { tell }) => {
+        tell('one\n')
+        tell('the key is HUSH-HUSH-HUSH\n')
+        told.come()
+        await go.here
+        tell('x'.repeat(300_000))
+        tell('never')
+        return 'done'
+      },
+    })
+    const store = storeOf(storage)
+    const harness = make([calls('print'), 'Over.'], { store, tools: [print], secrets: { KEY: 'HUSH-HUSH-HUSH' } })
+    const session = await harness.open()
+    const first = readAll(session.stream('go', { deltas: true }))
+    await told.here
+    // A reader who comes late gets what was printed so far.
+    const joined = moment()
+    const late = (async () => {
+      const events: StreamEvent[] = []
+      for await (const event of session.stream(undefined, { deltas: true })) {
+        events.push(event)
+        if (event.type === 'delta') joined.come()
+      }
+      return events
+    })()
+    const quiet = readAll(session.stream(undefined))
+    await joined.here
+    go.come()
+    for (const events of [await first, await late]) {
+      const printed = events.flatMap((event) => (event.type === 'delta' && event.kind === 'output' ? [event] : []))
+      const text = printed.map((delta) => delta.text).join('')
+      expect(text).toMatch(/^one\nthe key is ⟦secret:KEY⟧\nx{200000}/)
+      expect(text).toContain('[more is not shown here]')
+      expect(text).not.toContain('never')
+      const reply = events.find((event) => event.type === 'agent.message')
+      expect(new Set(printed.map(({ call }) => call))).toEqual(new Set([`${reply?.seq}.0`]))
+      const types = events.map(({ type }) => type)
+      expect(types.lastIndexOf('delta')).toBeLessThan(types.indexOf('run.settled'))
+    }
+    expect((await quiet).some(({ type }) => type === 'delta')).toBe(false)
+    expect(JSON.stringify((await session.read()).events)).not.toContain('xxx')
   })
 })
 

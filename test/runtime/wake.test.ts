@@ -188,6 +188,19 @@ describe('a worker', () => {
     expect(over).toEqual({ type: 'idle', looks: 1 })
   })
 
+  it('B-WAKE-70: with looksMax it ends after so many looks, says so, and leaves the rest due (S4-20)', async () => {
+    const { store, harness, ended } = scene()
+    for (const id of ['one', 'two', 'three']) {
+      await asleep(store, id, [])
+      await say(store, id, 'hello')
+    }
+    expect(await harness.work({ width: 8, looksMax: 2 })).toEqual({ type: 'looks_max', looks: 2 })
+    const ends = await Promise.all(['one', 'two', 'three'].map(ended))
+    expect(ends.filter((end) => end === 'completed')).toHaveLength(2)
+    expect(await harness.work({ idleMs: 0 })).toEqual({ type: 'idle', looks: 1 })
+    await expect(harness.work({ looksMax: 0 })).rejects.toThrow('"looksMax"')
+  })
+
   it('B-WAKE-9: begins nothing more when its signal is aborted, and what runs comes to its rest', async () => {
     const store = memory()
     const slow = waiting('slow')

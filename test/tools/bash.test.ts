@@ -250,6 +250,17 @@ describe('bash', () => {
     expect(lines).toHaveLength(5_000)
   })
 
+  it('B-BASH-30: readers of the session get each line as it comes (S1-24, S1-39)', async () => {
+    const bash: Tool = { ...bashTool({ workspace: box.root, sandbox: open }), approval: () => 'auto' }
+    const model = scripted([{ calls: [{ tool: 'bash', args: { command: 'echo one; echo two >&2' } }] }, 'Done.'])
+    const harness = new Harness({ model, tools: [bash] })
+    const lines: string[] = []
+    const stream = harness.stream('go', { deltas: true })
+    for await (const event of stream) if (event.type === 'delta' && event.kind === 'output') lines.push(event.text)
+    expect(lines.toSorted()).toEqual(['one\n', 'two\n'])
+    await harness.close()
+  })
+
   it.skipIf(noBubblewrap || !existsSync('/bin/bash'))(
     'B-BASH-27: a command that kills the shell around it, or all of them, ends at once',
     async () => {

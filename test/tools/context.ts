@@ -44,6 +44,7 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
         return { type: 'failure', class: 'other', message: (error as Error).message, retryable: false }
       }
     },
+    tell: () => {},
     recall: (key) => Promise.resolve(kept.get(key) ?? null),
     redact: (text) => new Redactor(secrets).text(text),
     secret: (name) => secrets[name] ?? '',

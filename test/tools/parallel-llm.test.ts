@@ -283,7 +283,7 @@ describe('parallel_llm', () => {
         return ['{"n": 1}', '```json\n{"n": 2}\n```', '{"n": "x"}', 'one'][n] ?? ''
       },
       { ...inline('a', 'b', 'c', 'd'), max_concurrency: 1 },
-      { options: { output: z.object({ n: z.int() }) } },
+      { options: { output: z.object({ n: z.int() }), outputRetries: 0 } },
     )
     expect(summary.results.map(({ ok, result }) => [ok, result])).toEqual([
       [true, { n: 1 }],
@@ -292,6 +292,52 @@ describe('parallel_llm', () => {
       [false, undefined],
     ])
     expect(seen[0]).toContain('"n"')
+  })
+
+  it('B-PARALLEL-14: an answer that does not fit is corrected until its retries are used up, and then only that entry fails (S0-87)', async () => {
+    const asked: (readonly string[])[] = []
+    const { summary } = await ask(
+      ({ messages }) => {
+        const texts = messages.flatMap((m) =>
+          'parts' in m ? m.parts.map((p) => (p.type === 'text' ? p.text : '')) : [],
+        )
+        asked.push(texts)
+        if (texts[0] === 'a') return texts.length === 1 ? 'one' : texts.length === 3 ? '{"n": "x"}' : '{"n": 1}'
+        return '{"n": "y"}'
+      },
+      { ...inline('a', 'b'), max_concurrency: 1 },
+      { options: { output: z.object({ n: z.int() }), outputRetries: 2 } },
+    )
+    expect(summary.results).toMatchObject([
+      { index: 0, ok: true, result: { n: 1 }, attempts: 3 },
+      { index: 1, ok: false, error: expect.stringContaining('does not fit at "n"') as string, attempts: 3 },
+    ])
+    expect(asked[2]).toEqual([
+      'a',
+      'one',
+      'The answer is not JSON. Answer again, with one JSON value that fits and nothing else.',
+      '{"n": "x"}',
+      expect.stringMatching(/^The answer does not fit at "n": .*\. Answer again/) as string,
+    ])
+    const wrong = { model: scripted([]), root: bench.root, outputRetries: 11 }
+    expect(() => parallelLlmTool(wrong)).toThrow('"outputRetries"')
+  })
+
+  it('B-PARALLEL-15: it can have another name and more words, so that one harness has several (S0-87)', async () => {
+    const grade = parallelLlmTool({
+      model: scripted(() => '{"n": 1}'),
+      root: bench.root,
+      name: 'grade',
+      description: 'It grades essays.',
+      output: z.object({ n: z.int() }),
+    })
+    const plain = parallelLlmTool({ model: scripted(() => 'done'), root: bench.root })
+    expect([grade.name, grade.kind, plain.name]).toEqual(['grade', 'parallel_llm', 'parallel_llm'])
+    expect(grade.description).toContain('It grades essays.')
+    const model = scripted([{ calls: [{ tool: 'grade', args: inline('a') }] }, 'over'])
+    const harness = new Harness({ model, tools: [grade, plain] })
+    expect((await harness.run('go')).calls).toMatchObject([{ tool: 'grade', status: 'ok' }])
+    await harness.close()
   })
 
   it('B-PARALLEL-12: is one call of the run and none of its model requests, however many prompts it has', async () => {

@@ -3,6 +3,46 @@ import { describe, expect, it } from 'vitest'
 import { CONTENT, GEN_AI, type SessionLog, spansOf, TERRET } from '../../src/tracing/index.ts'
 import { drawn, named, proposal, simple, Tale, TEN } from './tale.ts'
 
+/** A run whose one call failed. */
+function failing(): Tale {
+  const tale = new Tale('root')
+  tale.begin([tale.say('Read.')])
+  tale.ask()
+  const call = `${tale.reply([proposal('read')])}.0`
+  tale.add({ type: 'agent.tool_use', call })
+  const failure = { kind: 'NotFound', message: 'No such file.' } as const
+  tale.add({ type: 'agent.tool_result', call, status: 'error', content: 'No such file.', failure })
+  tale.settle()
+  return tale
+}
+
+describe('what is captured', () => {
+  it('B-TRACE-40: prompts, arguments and results of tools are captured each by itself (S0-89)', () => {
+    const logs = [simple()]
+    const found = (capture: Parameters<typeof spansOf>[1]) => {
+      const names = new Set(spansOf(logs, capture).flatMap(({ attributes }) => Object.keys(attributes)))
+      return Object.values(CONTENT).filter((name) => names.has(name))
+    }
+    const prompts = [CONTENT.inputMessages, CONTENT.outputMessages]
+    expect(found({ capture: 'content' }).toSorted()).toEqual(
+      [...prompts, CONTENT.toolArguments, CONTENT.toolResult].toSorted(),
+    )
+    expect(found({ capture: {} })).toEqual([])
+    expect(found({ capture: { prompts: true } }).toSorted()).toEqual(prompts.toSorted())
+    expect(found({ capture: { arguments: true } })).toEqual([CONTENT.toolArguments])
+    expect(found({ capture: { results: true, prompts: false } })).toEqual([CONTENT.toolResult])
+    expect(() => found({ capture: { result: true } as object })).toThrow('did you mean "results"?')
+    expect(() => found({ capture: 'all' as 'none' })).toThrow('"capture"')
+  })
+
+  it('B-TRACE-40: the message of an error is there only where all that it may repeat is captured', () => {
+    const said = (capture: Parameters<typeof spansOf>[1]) =>
+      named(spansOf([failing()], capture), 'execute_tool').exceptions.map(({ message }) => message)
+    expect(said({ capture: { prompts: true, results: true } })).toEqual([undefined])
+    expect(said({ capture: { arguments: true, results: true } })).toEqual(['No such file.'])
+  })
+})
+
 describe('the projection', () => {
   it('B-TRACE-1: a run, its model calls and its tool calls are spans with the names of the conventions (S0-66)', () => {
     const spans = spansOf([simple()])

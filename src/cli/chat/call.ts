@@ -74,7 +74,7 @@ export class Calls {
     this.#open.push(folded)
   }
 
-  hear({ session, call, line }: BashLine): void {
+  hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>): void {
     const found = this.at(session, call)
     if (found && line.trim() !== '') found.line = line
   }

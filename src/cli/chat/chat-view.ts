@@ -95,7 +95,9 @@ export class ChatView implements Form {
   }
 
   /** After a gap nothing more is streamed of a part until it is complete. */
-  heard({ kind, text, part, offset }: Of<'delta'>): void {
+  heard({ kind, text, part, offset, session, call = '' }: Of<'delta'>): void {
+    // What a call prints, also one that another process runs.
+    if (kind === 'output') return text.split('\n').forEach((line) => this.calls.hear({ session, call, line }))
     if (offset !== (this.#heard.get(part) ?? 0)) return
     this.#heard.set(part, offset + text.length)
     if (kind === 'reasoning') {

@@ -20,8 +20,12 @@ export async function mcp(call: Call): Promise<number> {
   const servers = readSettings(file)?.mcp ?? {}
   if (verb === 'list') return show(call, servers)
   if (verb === 'approve' && name !== undefined) return approve(call, name)
+  if (verb === 'call' && name !== undefined) return (await import('./mcp-call.ts')).callOnce(call, name, command)
   if (name === undefined || (verb !== 'add' && verb !== 'remove'))
-    throw new Refusal(EXIT.usage, 'Usage: terret mcp add NAME -- COMMAND…, list, approve NAME, or remove NAME')
+    throw new Refusal(
+      EXIT.usage,
+      'Usage: terret mcp add NAME -- COMMAND…, list, call NAME TOOL JSON, approve NAME, or remove NAME',
+    )
   const known = Object.hasOwn(servers, name)
   if (verb === 'remove' && !known)
     throw new Refusal(EXIT.missing, `There is no MCP server "${name}". \`terret mcp list\` shows them.`)

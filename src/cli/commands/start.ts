@@ -1,5 +1,6 @@
 // `terret start`: the report workflow on a topic, over a folder of documents, in a new session. Before the file is written it asks, or
 // prints how to decide. It is meant to stop there, so waiting is not a failure.
+import { existsSync } from 'node:fs'
 import { isAbsolute, relative, resolve } from 'node:path'
 import type { Harness } from '../../index.ts'
 import type { Call } from '../args.ts'
@@ -16,14 +17,24 @@ const NAME_CHARS_MAX = 40
 
 export function start(call: Call): Promise<number> {
   const topic = call.words.join(' ').trim()
-  const documents = call.text('documents')
-  if (topic === '' || documents === undefined)
-    throw new Refusal(EXIT.usage, 'The topic or the documents are missing. Usage: terret start TOPIC --documents DIR')
-  // A missing folder is an error before anything begins.
-  realFolder(documents)
+  const [folder, file] = [call.text('documents'), call.text('source-file')]
+  const documents = folder ?? file
+  if (topic === '' || documents === undefined || (folder !== undefined && file !== undefined)) {
+    const usage = 'Usage: terret start TOPIC --documents DIR, or: terret start TOPIC --source-file FILE.json'
+    throw new Refusal(EXIT.usage, `Name a topic, and either a folder of documents or a file with sources. ${usage}`)
+  }
+  // What is missing is an error before anything begins.
+  if (folder !== undefined) realFolder(folder)
+  else checkSources(documents)
   return inPlace((place) =>
     begin(place, call, { topic, documents, out: call.text('out') ?? `reports/${named(topic)}.md` }),
   )
+}
+
+function checkSources(file: string): void {
+  if (!/\.json$/i.test(file))
+    throw new Refusal(EXIT.usage, `--source-file takes a .json file with a list of sources, not "${file}".`)
+  if (!existsSync(file)) throw new Refusal(EXIT.missing, `There is no file ${file}.`)
 }
 
 type Input = { readonly topic: string; readonly documents: string; readonly out: string }

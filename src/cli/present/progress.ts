@@ -107,12 +107,14 @@ export class Progress implements Form {
   }
 
   /** A line of a running command. It is not an event: the result has all lines. */
-  hear({ session, call, line }: BashLine): void {
+  hear({ session, call, line }: Pick<BashLine, 'session' | 'call' | 'line'>): void {
     if (line.trim() !== '')
       this.#now = `${this.#spent()}${this.#tools.get(`${session} ${call}`) ?? 'bash'}: ${oneLine(line)}`
   }
 
-  heard({ kind, text }: Of<'delta'>): void {
+  heard({ kind, text, session, call = '' }: Of<'delta'>): void {
+    // What a call prints, also one that another process runs.
+    if (kind === 'output') return text.split('\n').forEach((line) => this.hear({ session, call, line }))
     if (kind === 'text') this.#said = (this.#said + this.#cleaner.push(text)).slice(-SAID_CHARS_MAX)
     this.#isSaying = true
     this.#now = `${this.#spent()}${kind}:`

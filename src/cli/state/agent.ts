@@ -184,7 +184,7 @@ export async function toolIn(setup: Setup, name: string): Promise<Tool | null> {
 }
 
 /** Only for checking calls: no model is called. */
-async function ownTools(setup: Setup): Promise<readonly Tool[]> {
+export async function ownTools(setup: Setup): Promise<readonly Tool[]> {
   const { offline } = await import('../../index.ts')
   return toolsFor(setup, [offline()], undefined)
 }

@@ -1,4 +1,5 @@
 // The user's MCP servers, made from the configuration. `mcp add` and `doctor` connect once and list the tools.
+import type { Tool } from '../../index.ts'
 import type { McpOptions, McpServer } from '../../tools/index.ts'
 import { oneLine } from '../present/clean.ts'
 import type { McpEntry } from './config.ts'
@@ -82,6 +83,21 @@ export async function look(server: McpServer): Promise<void> {
   try {
     await server.tools(AbortSignal.timeout(TRY_MS), clock)
   } catch {}
+}
+
+/** The tools of a server as runs would have them, and what is missing of it. Never throws; closes the server unless told not to. */
+export async function listedTools(
+  server: McpServer,
+  closes = true,
+): Promise<{ readonly tools: readonly Tool[]; readonly warnings: readonly string[] }> {
+  try {
+    const tools = await server.tools(AbortSignal.timeout(TRY_MS), clock)
+    return { tools, warnings: server.warnings?.() ?? [] }
+  } catch (error) {
+    return { tools: [], warnings: [endOf(error).text] }
+  } finally {
+    if (closes) await server.close()
+  }
 }
 
 export type Tried = {

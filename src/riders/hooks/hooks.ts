@@ -6,6 +6,7 @@ import type { Waiting } from '../../kernel/next.ts'
 import type { Clock } from '../../ports/system.ts'
 import { callable, filled, listOf, needed, optionsOf, text } from '../../options.ts'
 import { isMetadata, NO_METADATA, type Output } from '../../tools/core/output.ts'
+import type { ToolAbout } from '../../tools/core/tool.ts'
 import type { Result } from '../../sessions/result.ts'
 
 type At = {
@@ -14,7 +15,8 @@ type At = {
   /** What the host said of the run and its session. */
   readonly metadata: Metadata
 }
-type OnCall = At & { readonly call: CallKey; readonly tool: string; readonly args: Json }
+/** `about`: what kind of tool it is, the server it is of, and the `metadata` of its definition. */
+type OnCall = At & { readonly call: CallKey; readonly tool: string; readonly args: Json; readonly about: ToolAbout }
 /** A copy of the result. Change it in place, or return another. */
 type Envelope = { ok: boolean; content: string; metadata: { [key: string]: Json } }
 
@@ -22,7 +24,11 @@ type Envelope = { ok: boolean; content: string; metadata: { [key: string]: Json 
 export type HookEvents = {
   readonly run_start: At & { readonly prompt: string }
   readonly user_prompt_submit: At & { readonly prompt: string }
-  readonly before_tool_call: OnCall
+  /**
+   * Also asked of calls whose arguments do not fit, before that counts against them: then `raw` is what the model wrote, and `args`
+   * what could be read of it. Such a call does not run, whatever is said.
+   */
+  readonly before_tool_call: OnCall & { readonly raw?: string }
   readonly after_tool_call: OnCall & { readonly output: Envelope }
   readonly before_subagent_run: OnCall & { readonly child: string }
   readonly after_subagent_run: At & { readonly call: CallKey; readonly child: string; readonly output: Envelope }
@@ -74,7 +80,7 @@ type HookOn<T extends HookType> = {
   readonly type: T
   /** Only for these tools. Without it, for all. */
   readonly tools?: readonly string[]
-  /** Only for these agents. Without it, for all. */
+  /** Only for these agents: those of the run, and for hooks about a subagent the subagent. Without it, for all. */
   readonly agents?: readonly string[]
   readonly run: (event: HookEvents[T]) => Words[T] | void | Promise<Words[T] | void>
 }
@@ -121,6 +127,7 @@ export class Hooks {
     return this.#hooks.some((hook) => hook.type === type)
   }
 
+  /** `agent` is the one that the hook's filter names: for hooks about a subagent that is the child. */
   has(type: HookType, agent: string, tool?: string): boolean {
     return this.#hooks.some((hook) => hook.type === type && applies(hook, agent, tool))
   }
@@ -134,7 +141,7 @@ export class Hooks {
     event: HookEvents[typeof type],
     wanted: () => boolean,
   ): Promise<string | null> {
-    for (const hook of this.#of(type, event.agent, event.tool)) {
+    for (const hook of this.#of(type, filteredBy(event), event.tool)) {
       if (!wanted()) return null
       const word = await this.#ask(hook, structuredClone(event))
       if (word !== undefined) return reasonOf(word.cancel)
@@ -193,7 +200,8 @@ export class Hooks {
     const strict = this.#strict && type === 'run_start'
     // What comes after the answer is not waited for.
     const waited = type !== 'post_run'
-    for (const hook of this.#of(type, event.agent)) await this.#ask(hook, structuredClone(event), { strict, waited })
+    for (const hook of this.#of(type, filteredBy(event)))
+      await this.#ask(hook, structuredClone(event), { strict, waited })
   }
 
   #of<T extends HookType>(type: T, agent: string, tool?: string): readonly HookOn<T>[] {
@@ -239,6 +247,10 @@ const INVALID: Output = {
   ok: false,
   content: 'The call ran, but a hook made something of its result that is no result.',
   metadata: { error_type: 'InvalidToolOutput' },
+}
+
+function filteredBy(event: At & { readonly child?: string }): string {
+  return event.child ?? event.agent
 }
 
 function applies({ tools, agents }: Hook, agent: string, tool: string | undefined): boolean {

@@ -116,7 +116,7 @@ export class Observer implements Watcher {
 
   async #returned(session: string, agent: string, event: Extract<Event, { type: 'agent.tool_result' }>): Promise<void> {
     const { store, hooks } = this.#options
-    if (!hooks?.has('after_subagent_run', agent) || event.from === undefined) return
+    if (!hooks?.some('after_subagent_run') || event.from === undefined) return
     const [answer] = (await store.read(session, event.from - 1, 1)).events
     if (answer?.type !== 'user.custom_tool_result' || !isChildKey(answer.id)) return
     const said = (answer.metadata ?? {}) as { readonly agent?: string }

@@ -76,7 +76,8 @@ export function spentIn(events: readonly Event[]): Spending {
   return { usage: { ...counts, toolRetries: retries }, cost }
 }
 
-const HELD_BACK = ['CancelledByHook', 'SubAgentCancelled']
+/** As the fold counts: what was held back right before it started was not a call. */
+const HELD_BACK = ['CancelledByHook', 'SubAgentCancelled', 'DeniedByPolicy']
 
 function isHeldBack({ status, metadata }: Extract<Event, { type: 'agent.tool_result' }>): boolean {
   if (status !== 'denied' || metadata === undefined) return false

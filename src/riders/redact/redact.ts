@@ -222,7 +222,7 @@ const OWN: ReadonlySet<string> = new Set(
 const WORDS: ReadonlySet<string> = new Set(
   (
     'provider_error output_validation_failed tool_retries_exceeded unexpected_model_behavior empty_answer ' +
-    'crashed_too_often prepare_failed hook_error planner_failed refusal correction learning context ' +
+    'crashed_too_often prepare_failed hook_error planner_failed refusal tool_error correction learning context ' +
     'InvalidInput NotFound NonZeroExit Unavailable Interrupted'
   ).split(' '),
 )

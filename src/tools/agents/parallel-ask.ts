@@ -27,36 +27,57 @@ export type Asking = {
   readonly instructions: string
   readonly output: StandardSchema | null
   readonly attemptsMax: number
+  readonly outputRetries: number
   readonly context: ToolContext
 }
 
 const DELAY_MS_MAX = 60_000
 const ERROR_CHARS_MAX = 500
 
+/** Failures of the provider are tried again, and answers that do not fit are corrected: each has its own number. */
 export async function askOne(asking: Asking, prompt: string, index: number): Promise<Asked> {
-  const { context } = asking
+  const { context, attemptsMax, outputRetries } = asking
+  let messages: Messages = [{ role: 'user', seq: 0, parts: [{ type: 'text', text: prompt }] }]
+  let spent = NOTHING
+  let [failures, corrections] = [0, 0]
   for (let attempts = 1; ; attempts++) {
     unlessStopped(context.signal)
-    const answer = await context.askModel(asking.model, requestOf(asking, prompt, `${index}.${attempts}`))
+    const answer = await context.askModel(asking.model, requestOf(asking, messages, `${index}.${attempts}`))
     // What comes after the stop is dropped.
     unlessStopped(context.signal)
     if (answer.type === 'reply') {
-      const spent = { usage: answer.usage ?? NOTHING.usage, cost: answer.cost ?? 0 }
-      return { entry: { index, ...(await readingOf(answer, asking.output)), attempts }, spent }
+      spent = sum(spent, { usage: answer.usage ?? NOTHING.usage, cost: answer.cost ?? 0 })
+      const { unfit, ...read } = await readingOf(answer, asking.output)
+      if (!unfit || corrections >= outputRetries) return { entry: { index, ...read, attempts }, spent }
+      corrections += 1
+      messages = [...messages, ...corrected(answer, read.error ?? '', attempts)]
+      continue
     }
-    if (!answer.retryable || attempts >= asking.attemptsMax) {
+    failures += 1
+    if (!answer.retryable || failures >= attemptsMax) {
       const error = clip(`${answer.class}: ${answer.message || 'no message'}`, ERROR_CHARS_MAX)
-      return { entry: { index, ok: false, error, attempts }, spent: NOTHING }
+      return { entry: { index, ok: false, error, attempts }, spent }
     }
-    await wait(context.clock, delayOf(answer, `${context.key}/${index}`, attempts), context.signal)
+    await wait(context.clock, delayOf(answer, `${context.key}/${index}`, failures), context.signal)
   }
+}
+
+type Messages = Request['messages']
+
+/** The answer as it was, and what is wrong with it. */
+function corrected({ parts, route }: Reply, error: string, turn: number): Messages {
+  const text = `${error} Answer again, with one JSON value that fits and nothing else.`
+  return [
+    { role: 'assistant', seq: turn * 2 - 1, parts, calls: [], ...(route === undefined ? {} : { route }) },
+    { role: 'user', seq: turn * 2, parts: [{ type: 'text', text }] },
+  ]
 }
 
 function unlessStopped({ aborted }: AbortSignal): void {
   if (aborted) throw new ToolFailure('Interrupted', 'Stopped before all prompts were answered.')
 }
 
-function requestOf({ instructions, context }: Asking, prompt: string, id: string): Request {
+function requestOf({ instructions, context }: Asking, messages: Messages, id: string): Request {
   return {
     // A session of its own for every try: nothing of the parent's is in it, and no provider takes it for the parent's.
     session: `${context.key}/${id}`,
@@ -65,11 +86,12 @@ function requestOf({ instructions, context }: Asking, prompt: string, id: string
     tools: [],
     allow: 'none',
     boost: false,
-    messages: [{ role: 'user', seq: 0, parts: [{ type: 'text', text: prompt }] }],
+    messages,
   }
 }
 
-type Read = Pick<Entry, 'ok' | 'result' | 'truncated' | 'error'>
+/** `unfit`: it is an answer, and not what the schema wants. */
+type Read = Pick<Entry, 'ok' | 'result' | 'truncated' | 'error'> & { readonly unfit?: true }
 
 /** Text, or what the schema makes of it. Anything else is no answer. */
 async function readingOf(reply: Reply, output: StandardSchema | null): Promise<Read> {
@@ -81,11 +103,13 @@ async function readingOf(reply: Reply, output: StandardSchema | null): Promise<R
   const cut = reply.finish === 'length' ? ({ truncated: true } as const) : {}
   if (output === null) return { ok: true, result: text, ...cut }
   const value = decode(text)
-  if (value === undefined) return { ok: false, error: 'The answer is not JSON.', ...cut }
+  if (value === undefined) return { ok: false, unfit: true, error: 'The answer is not JSON.', ...cut }
   const checked = await output['~standard'].validate(value)
   if (!checked.issues) return { ok: true, result: checked.value as Json }
   const [issue] = checked.issues
-  return { ok: false, error: clip(`The answer does not fit: ${issue?.message ?? 'it is not valid'}`, ERROR_CHARS_MAX) }
+  const path = (issue?.path ?? []).map(String).join('.')
+  const what = `The answer does not fit${path === '' ? '' : ` at "${path}"`}: ${issue?.message ?? 'it is not valid'}.`
+  return { ok: false, unfit: true, error: clip(what, ERROR_CHARS_MAX) }
 }
 
 /** Doubles each time, and up to a quarter more, so that prompts which failed together do not come back together. */

@@ -3,7 +3,18 @@
 import { hash } from 'node:crypto'
 import { Fault } from '../../kernel/failure.ts'
 import type { Model } from '../../ports/model.ts'
-import { anything, type Check, type Checks, having, needed, optionsOf, within } from '../../options.ts'
+import {
+  anything,
+  type Check,
+  type Checks,
+  count,
+  filled,
+  having,
+  needed,
+  optionsOf,
+  text as words,
+  within,
+} from '../../options.ts'
 import { bound } from '../core/bound.ts'
 import { keepBytes, look, replace, see } from '../files/disk.ts'
 import { type Metadata, ModelRetry, type Output, output, ToolFailure } from '../core/output.ts'
@@ -21,6 +32,12 @@ export type ParallelLlmOptions = GuardOptions & {
   readonly attemptsMax?: number
   /** Each answer must be JSON that fits. The model is told so. */
   readonly output?: StandardSchema
+  /** How often an answer that does not fit is corrected, from 0 to 10. Default 1. */
+  readonly outputRetries?: number
+  /** What the tool is called, for a harness with several. Default `parallel_llm`. */
+  readonly name?: string
+  /** What else the model reads about it, such as what its answers look like. */
+  readonly description?: string
 }
 
 const standard: Check = (value) =>
@@ -31,8 +48,13 @@ const PARALLEL: Checks<Omit<ParallelLlmOptions, keyof GuardOptions>> = {
   promptsMax: anything,
   attemptsMax: anything,
   output: standard,
+  outputRetries: count(0, 10),
+  name: filled,
+  description: words,
 }
-export const parallelCheck = within<Omit<ParallelLlmOptions, keyof GuardOptions>>(PARALLEL)
+/** As a built-in it has its own name. */
+const { name: _name, description: _description, ...BUILT_IN } = PARALLEL
+export const parallelCheck = within<Omit<ParallelLlmOptions, keyof GuardOptions | 'name' | 'description'>>(BUILT_IN)
 const checkOptions = optionsOf<ParallelLlmOptions>('parallelLlmTool', { ...GUARD_OPTIONS, ...PARALLEL })
 
 type Source =
@@ -50,6 +72,7 @@ type Frame = {
   readonly asking: Omit<Asking, 'context' | 'instructions'>
 }
 
+const NAME = 'parallel_llm'
 const PROMPTS_MAX = 100
 const ATTEMPTS_MAX = 4
 const CONCURRENCY = 8
@@ -58,7 +81,14 @@ const FAILURES_SHOWN_MAX = 10
 
 export function parallelLlmTool(options: ParallelLlmOptions): Tool {
   checkOptions(options)
-  const { model, promptsMax = PROMPTS_MAX, attemptsMax = ATTEMPTS_MAX, output: shape = null } = options
+  const {
+    model,
+    promptsMax = PROMPTS_MAX,
+    attemptsMax = ATTEMPTS_MAX,
+    output: shape = null,
+    outputRetries = 1,
+  } = options
+  const { name = NAME, description = '' } = options
   if (!Number.isInteger(attemptsMax) || attemptsMax < 1 || attemptsMax > 10) {
     throw new Fault('invalid_config', 'attemptsMax of parallel_llm must be a whole number from 1 to 10.')
   }
@@ -66,10 +96,10 @@ export function parallelLlmTool(options: ParallelLlmOptions): Tool {
     throw new Fault('invalid_config', 'promptsMax of parallel_llm must be a whole number from 1 on.')
   }
   const guarded = guard(options)
-  const frame = { guarded, promptsMax, asking: { model, output: shape, attemptsMax } }
-  return defineTool<Args>({
-    name: 'parallel_llm',
-    description: `Asks a language model up to ${promptsMax} independent questions at once. It knows nothing of this conversation and has no tools: each prompt must be complete in itself. Returns one entry for each prompt, in order: {index, ok, result or error, attempts}. With output_file the entries go there, and only a summary comes back.`,
+  const frame = { guarded, promptsMax, asking: { model, output: shape, attemptsMax, outputRetries } }
+  const tool = defineTool<Args>({
+    name,
+    description: `Asks a language model up to ${promptsMax} independent questions at once. It knows nothing of this conversation and has no tools: each prompt must be complete in itself. Returns one entry for each prompt, in order: {index, ok, result or error, attempts}. With output_file the entries go there, and only a summary comes back.${description === '' ? '' : ` ${description}`}`,
     input: inputOf(promptsMax),
     aliases: { output_path: 'output_file', outputFile: 'output_file' },
     timeoutMs: TIMEOUT_MS,
@@ -77,6 +107,7 @@ export function parallelLlmTool(options: ParallelLlmOptions): Tool {
     undo: (metadata, context) => undoChanges(guarded, changeIn(metadata), context),
     execute: (args, context) => execute(frame, args, context),
   })
+  return { ...tool, kind: 'parallel_llm' }
 }
 
 async function execute(frame: Frame, args: Args, context: ToolContext): Promise<Output> {

@@ -28,5 +28,5 @@ export function subagentTool(children: readonly Child[], like: string): Tool {
     const { agent = LIKE_ME } = args as { readonly agent?: string }
     return agent === LIKE_ME ? like : agent
   }
-  return { ...tool, child }
+  return { ...tool, child, kind: 'subagent' }
 }

@@ -34,7 +34,14 @@ export type Asking = {
   readonly verbatim?: boolean
   /** What people denied in this run, by what it does (likeness.ts): it is asked again, whatever rules allow. */
   readonly denied?: readonly string[]
+  /** What becomes of a call of a tool that is not there. Default: the model reads which there are. */
+  readonly unknownTool?: UnknownTool | undefined
+  /** What becomes of failures of tools that do not say so themselves. Default `return`. */
+  readonly toolErrors?: 'return' | 'fail' | undefined
 }
+
+/** `rewrite`: another tool is called in its place, with the same arguments. */
+export type UnknownTool = 'return' | 'fail' | { readonly rewrite: string }
 
 /** The name of a known secret somewhere in a value, or null. */
 interface SecretFinder {
@@ -97,13 +104,23 @@ function ordered(proposals: readonly Proposal[]): readonly Proposal[] {
 
 function admitOne(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Promise<Proposal> {
   const tool = tools.get(call.tool)
-  if (!tool) return refuse(call, null, { kind: 'NotFound', message: unknownText(call.tool, tools) })
+  if (!tool) return unknown(call, tools, asking)
   try {
     const proposal = admitTo(tool, call, asking)
     return proposal instanceof Promise ? proposal.catch((error: unknown) => unchecked(call, tool, error)) : proposal
   } catch (error) {
     return unchecked(call, tool, error)
   }
+}
+
+function unknown(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Promise<Proposal> {
+  const { unknownTool = 'return', redactor } = asking
+  if (typeof unknownTool === 'object' && tools.has(unknownTool.rewrite))
+    return admitOne({ ...call, tool: unknownTool.rewrite }, tools, asking)
+  const written = parse(call.args)
+  const shown = isObject(written) ? (redactor.json(written) as JsonObject) : null
+  const proposal = refuse(call, null, { kind: 'NotFound', message: unknownText(call.tool, tools, shown) })
+  return unknownTool === 'fail' ? { ...proposal, fails: true } : proposal
 }
 
 /** Arguments that are valid as they are pay for the parser and the schema, and for nothing else. */
@@ -135,11 +152,22 @@ function reread(tool: Tool, call: ReplyCall, asking: Asking): Proposal | Promise
     // Before anything is cut: half of a secret is not recognized.
     const written = reading.written && (asking.redactor.json(reading.written) as JsonObject)
     const message = invalidText(tool, { ...reading, written }, checked.issues)
-    return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, retryKind)
+    const refused = refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, retryKind)
+    return retryKind === 'ValidationError' ? withErrors(refused, checked.issues) : refused
   }
   if (reading.conflicts.length > 0) return settle({ issues: reading.conflicts })
   const checked = firstValid(tool, reading.tries)
   return checked instanceof Promise ? checked.then(settle) : settle(checked)
+}
+
+/** For programs: what is wrong, field by field. */
+function withErrors(proposal: Proposal, issues: readonly Issue[]): Proposal {
+  const { gate } = proposal
+  if (gate?.type !== 'refuse') return proposal
+  const errors = issues.slice(0, ISSUES_MAX).map((issue) => {
+    return { path: clipped(pathOf(issue).join('.'), 80), message: clipped(issue.message, MESSAGE_MAX) }
+  })
+  return { ...proposal, gate: { ...gate, metadata: { ...(gate.metadata as JsonObject), errors } } }
 }
 
 type Checked = Awaited<ReturnType<Tool['validate']>>
@@ -225,6 +253,7 @@ function propose(call: ReplyCall, tool: Tool, { args, raw }: Written, gate: Gate
   if (typeof tool.sequential === 'function' ? tool.sequential(args) : tool.sequential) proposal.sequential = true
   if (tool.reconcile) proposal.reconcile = true
   if (tool.retries !== null) proposal.retries = tool.retries
+  if ((tool.onError ?? asking.toolErrors) === 'fail') proposal.fails = true
   if (gate?.type === 'ask') {
     const place = placeOf(tool, asking.environment)
     if (place !== undefined) proposal.place = place
@@ -279,8 +308,10 @@ function strangerText(name: string, stranger: string): string {
   return `The schema of "${name}" made ${stranger} of the arguments, which cannot be recorded, so it was not run. Its handler must make that of plain JSON.`
 }
 
-function unknownText(name: string, tools: Tools): string {
-  return bounded(`unknown tool "${clipped(name, 64)}"; choose one of: ${[...tools.keys()].join(', ')}`)
+/** What was received comes first: a long list of tools may be cut. */
+function unknownText(name: string, tools: Tools, written: JsonObject | null): string {
+  const known = `choose one of: ${[...tools.keys()].join(', ')}`
+  return bounded([`unknown tool "${clipped(name, 64)}"`, ...received(written), known].join('; '))
 }
 
 // What the model is told about arguments that were refused: the tool, each problem, what was received and what is expected.
@@ -318,10 +349,12 @@ function problemOf({ closed, written }: Reading): string {
   return `not valid JSON: the text ${where}, so a part may be missing. Nothing was run; send the whole object again.`
 }
 
+function pathOf({ path = [] }: Issue): readonly string[] {
+  return path.map((step) => String(step !== null && typeof step === 'object' && 'key' in step ? step.key : step))
+}
+
 function bullet(issue: Issue, written: JsonObject | null): string {
-  const path = (issue.path ?? []).map((step) =>
-    String(step !== null && typeof step === 'object' && 'key' in step ? step.key : step),
-  )
+  const path = pathOf(issue)
   const at = path.length > 0 ? clipped(path.join('.'), 80) : '<root>'
   const got = path.length > 0 ? valueAt(written, path) : undefined
   return `- ${at}: ${clipped(issue.message, MESSAGE_MAX)}${got === undefined ? '' : ` (got ${preview(got)})`}`

@@ -3,7 +3,7 @@
 import { callKey, type Event } from '../../kernel/event.ts'
 import type { CallKey } from '../../kernel/content.ts'
 import type { Store } from '../../ports/store.ts'
-import { having, needed, optionsOf } from '../../options.ts'
+import { count, having, needed, optionsOf } from '../../options.ts'
 import { type Follow, output } from './output.ts'
 import { type Field, flag, type Infer, integer, list, object, optional, text } from './schema.ts'
 import { defineTool, type Tool } from './tool.ts'
@@ -14,6 +14,7 @@ export const LOOP_DIRECTIVE = 'loop_directive'
 const DELAY_SECONDS_MIN = 60
 const DAY_SECONDS = 86_400
 const FOLLOW_UPS_MAX = 3
+const FOLLOW_UP_SECONDS = 0
 /** Each wake may ask for three more: all that wait together have a bound too. */
 const WAKES_PENDING_MAX = 8
 
@@ -40,7 +41,7 @@ function shapes(asWritten: boolean) {
       'continue',
     ]),
     summary: words('Where things stand, for whoever goes on: you, later.', 2_000),
-    follow_up_seconds: optional(integer('For "continue": how long to wait first. Default 0.', { max: DAY_SECONDS })),
+    follow_up_seconds: optional(integer('For "continue": how long to wait first.', { max: DAY_SECONDS })),
     wakes: optional(list('When to look again.', wake, { max: 3 })),
     learnings: optional(list('What later sessions should know.', learning, { max: 3 })),
   })
@@ -58,15 +59,23 @@ export type Directive = Infer<typeof directive>
 export type Learning = Infer<typeof stored.learning>
 export type LearningKind = Learning['kind']
 
-type DirectiveOptions = { readonly store: Pick<Store, 'now' | 'read' | 'card'> }
+type DirectiveOptions = {
+  readonly store: Pick<Store, 'now' | 'read' | 'card'>
+  /** How often in a row a session may go on by itself. Default 3; 0 is never. */
+  readonly followUpsMax?: number
+  /** How long a session waits before it goes on, where the model does not say. Default 0. */
+  readonly followUpSeconds?: number
+}
 const checkOptions = optionsOf<DirectiveOptions>('directiveTool', {
   store: needed(having('give the store of the harness', 'now', 'read', 'card')),
+  followUpsMax: count(0, 100),
+  followUpSeconds: count(0, DAY_SECONDS),
 })
 
 /** Give it the store of the harness: it reads there how often this session went on by itself. */
 export function directiveTool(options: DirectiveOptions): Tool {
   checkOptions(options)
-  const { store } = options
+  const { store, followUpsMax = FOLLOW_UPS_MAX, followUpSeconds = FOLLOW_UP_SECONDS } = options
   return defineTool<Directive>({
     name: LOOP_DIRECTIVE,
     description: 'Says what happens after this run, and what to remember. Without it the session sleeps.',
@@ -75,10 +84,10 @@ export function directiveTool(options: DirectiveOptions): Tool {
     effect: 'read',
     instructions: `If work is left for later, or something was learned, call ${LOOP_DIRECTIVE} once before your last words.`,
     execute: async (said, { session, call }) => {
-      const { outcome, follow_up_seconds = 0, wakes = [], learnings = [] } = said
+      const { outcome, follow_up_seconds = followUpSeconds, wakes = [], learnings = [] } = said
       const now = store.now()
       const before = outcome === 'continue' ? await followUpsBefore(store, session, call) : 0
-      const goesOn = outcome === 'continue' && before < FOLLOW_UPS_MAX
+      const goesOn = outcome === 'continue' && before < followUpsMax
       const room = Math.max(0, WAKES_PENDING_MAX - ((await store.card(session))?.wakes ?? 0))
       const queued = wakes.slice(0, room).map(
         ({ reason, delay_seconds, note = '', key, priority }, i): Wake => ({
@@ -100,7 +109,7 @@ export function directiveTool(options: DirectiveOptions): Tool {
         return { type: 'note.added', kind: 'learning', text: learningText(one) }
       })
       const follows = [...(goesOn ? [followUp] : []), ...queued, ...notes]
-      return output({ content: saidOf(said, { goesOn, queued }), follows })
+      return output({ content: saidOf(said, { goesOn, queued, followUpsMax }), follows })
     },
   })
 }
@@ -111,7 +120,7 @@ const FOLLOW_UP = 'session.follow_up'
 const FOLLOW_UP_KEY = 'follow-up:'
 
 function saidOf({ outcome, wakes = [], learnings = [] }: Directive, done: Done): string {
-  const { goesOn, queued } = done
+  const { goesOn, queued, followUpsMax } = done
   const lines = queued.map(({ due, reason }, i) => {
     // The first stands, and only the fold knows whether there is one.
     const unless = wakes[i]?.key === undefined ? 'You' : `Unless one waits under "${wakes[i].key}" already, you`
@@ -121,12 +130,12 @@ function saidOf({ outcome, wakes = [], learnings = [] }: Directive, done: Done):
     lines.push(`Not queued: ${wakes.length - queued.length}, because ${WAKES_PENDING_MAX} wakes may wait at a time.`)
   if (learnings.length > 0) lines.push(`Kept for later sessions: ${learnings.length}.`)
   if (goesOn) lines.push('After this run you go on in another.')
-  else if (outcome === 'continue') lines.push(`You went on ${FOLLOW_UPS_MAX} times in a row: now the session sleeps.`)
+  else if (outcome === 'continue') lines.push(`You went on ${followUpsMax} times in a row: now the session sleeps.`)
   else lines.push('After this run the session sleeps.')
   return `${lines.join('\n')}\nGive your answer now.`
 }
 
-type Done = { readonly goesOn: boolean; readonly queued: readonly Wake[] }
+type Done = { readonly goesOn: boolean; readonly queued: readonly Wake[]; readonly followUpsMax: number }
 
 /** How often in a row this session has gone on by itself: the run of this call says so, by what began it. */
 async function followUpsBefore(store: Pick<Store, 'read'>, session: string, call: CallKey): Promise<number> {

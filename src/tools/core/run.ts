@@ -15,6 +15,8 @@ export type Done =
   /** Only a reconcile may say this: it could not find out whether the call had happened. */
   | { readonly type: 'undecided' }
 
+type Failed = Extract<Done, { type: 'failed' }>
+
 export async function execute(tool: Tool, args: unknown, context: ToolContext): Promise<Done> {
   for (let attempts = 1; ; attempts++) {
     try {
@@ -23,12 +25,32 @@ export async function execute(tool: Tool, args: unknown, context: ToolContext): 
       if (wrong !== null) return { type: 'failed', kind: 'Failed', output: wrong, attempts }
       const output = envelopeOf(value)
       if (isUnshown(output)) return { type: 'failed', kind: 'Failed', output, attempts }
+      const retryKind = retryKindOf(output)
+      if (retryKind !== null) return { type: 'failed', kind: 'InvalidInput', output, attempts, retryKind }
       return { type: 'ok', output, attempts }
     } catch (error) {
       // The harness repeats only what is safe to repeat, and never what the model should correct or what was stopped.
       const again = attempts < tool.attempts && !(error instanceof ModelRetry) && !context.signal.aborted
-      if (!again) return failed(error, attempts)
+      if (!again) return told(tool, failed(error, attempts))
     }
+  }
+}
+
+/** An envelope may ask for a correction too: by both of these, so that a word in passing is none. */
+function retryKindOf({ ok, metadata }: Output): string | null {
+  const { retry, error_type } = metadata
+  return !ok && retry === true && typeof error_type === 'string' ? error_type : null
+}
+
+/** In the words of the tool's own `onError`. If these fail, the failure is told as it is. */
+function told({ onError }: Tool, done: Failed): Done {
+  if (typeof onError !== 'function' || done.retryKind !== undefined) return done
+  const { kind, output } = done
+  try {
+    const content: unknown = onError({ kind, message: output.content, metadata: output.metadata })
+    return typeof content === 'string' && content !== '' ? { ...done, output: { ...output, content } } : done
+  } catch {
+    return done
   }
 }
 
@@ -53,7 +75,7 @@ export async function reconcile(tool: Tool, args: unknown, context: ToolContext)
   }
 }
 
-function failed(error: unknown, attempts: number): Done {
+function failed(error: unknown, attempts: number): Failed {
   if (error instanceof ModelRetry) {
     const metadata = { error_type: 'ModelRetry', ...error.metadata, retry: true }
     return {

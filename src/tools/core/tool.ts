@@ -1,7 +1,7 @@
 // One representation of a tool, and the only one. What happens around it (admission, intent, retries) is not here.
 import { hash } from 'node:crypto'
 import type { BlobRef, CallKey, EffectClass, Frozen, Json, Metadata as RunMetadata } from '../../kernel/content.ts'
-import { Fault } from '../../kernel/failure.ts'
+import { Fault, type FailureKind } from '../../kernel/failure.ts'
 import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 import {
@@ -25,6 +25,7 @@ import {
 } from '../../options.ts'
 import { anyJsonSchema, fromJsonSchema, type JsonSchema, type StandardSchema, type Validation } from './json-schema.ts'
 import type { Metadata } from './output.ts'
+import { firstNonJson } from './plain.ts'
 import { ALIASES, type Aliases } from '../repair/repair.ts'
 import { isObject } from '../../view/json.ts'
 
@@ -55,6 +56,11 @@ export type ToolContext<Deps = unknown> = Frozen<{
   recall: (hash: string) => Promise<string | null>
   /** The tool of this agent with which its model can read on in a kept text, at the path `blob:<hash>`. Absent: it has none. */
   reader?: string | undefined
+  /**
+   * Shows a piece of text to those who listen to the session now, as a delta of kind `output`: a line that a command printed, how far
+   * a download is. Never in the log, and bounded for each call.
+   */
+  tell: (text: string) => void
   /** The text with known secrets as their marks. Results are redacted anyway: this is for what is cut before it is one. */
   redact: (text: string) => string
   /**
@@ -86,6 +92,16 @@ export interface ToolSource {
   close(): Promise<void>
 }
 
+/** What kind of tool it is. Those that a host defines are `user`. */
+export type ToolKind = 'user' | 'subagent' | 'parallel_llm' | 'mcp'
+
+/** What a host may know of a tool beside what its model is told. */
+export type ToolAbout = { readonly kind: ToolKind } & Pick<Tool, 'mcp' | 'metadata'>
+
+/** What becomes of a handler's failure: the model reads it, the run ends with it, or the model reads what this makes of it. */
+export type OnError = 'return' | 'fail' | ((failure: ToolError) => string)
+export type ToolError = { readonly kind: FailureKind; readonly message: string; readonly metadata: Metadata }
+
 /** What became of one thing a call had changed. */
 export type Undone = Frozen<{ what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }>
 
@@ -99,6 +115,8 @@ export type Tool = Frozen<{
   timeoutMs: number
   /** Must a person be asked before this call runs? A policy is asked first. */
   approval: (args: Json) => Approval | Promise<Approval>
+  /** The arguments decide what `approval` says. */
+  byArguments?: true
   /** How often the model may try again after a retryable failure; null for the run's own limit. */
   retries: number | null
   /** How often the harness itself runs a failed `read` or `idempotent` handler. Never more than once for `once`. */
@@ -134,6 +152,14 @@ export type Tool = Frozen<{
   undo: ((metadata: Metadata, context: ToolContext) => Promise<readonly Undone[]>) | null
   execute: (args: unknown, context: ToolContext) => unknown
   reconcile: ((args: unknown, context: ToolContext) => unknown) | null
+  /** Absent: `return`, or what its agent says. */
+  onError?: OnError
+  /** Absent: `user`. */
+  kind?: ToolKind
+  /** The server it is of, and what that calls it. */
+  mcp?: { readonly server: string; readonly tool: string }
+  /** The host's own words about it, for hooks and lists. No model reads it. */
+  metadata?: Metadata
 }>
 
 export type ToolDefinition<Args> = {
@@ -171,6 +197,13 @@ export type ToolDefinition<Args> = {
   /** What an interrupt does to a call that runs: `cancel` it (the default), or wait for it (`block`). */
   readonly onInterrupt?: 'cancel' | 'block'
   readonly secrets?: readonly string[]
+  /**
+   * What becomes of its failure. Default `return`. `fail` ends the run as `tool_error`; a call that the model is to correct, a
+   * denial and an interrupt do not. A function makes the text that the model reads.
+   */
+  readonly onError?: OnError
+  /** Your own words about it, in JSON: hooks get them with each call, and lists show them. No model reads them. */
+  readonly metadata?: Metadata
   readonly undo?: Tool['undo']
   /** "Did call K happen?" Asked after a crash, before anyone is bothered. Returns the result, or undefined for "I cannot say". */
   readonly reconcile?: (args: Args, context: ToolContext) => unknown
@@ -201,6 +234,8 @@ const DEFAULTS = {
 export const approvalCheck = oneOf<Approval>({ auto: true, ask: true, always: true, never: true })
 export const effectCheck = oneOf<EffectClass>({ read: true, idempotent: true, once: true })
 
+export const errorCheck = oneOf<'return' | 'fail'>({ return: true, fail: true })
+
 /** A Standard Schema of any library, or a JSON Schema. */
 export const schemaCheck: Check = (value) => {
   const given = value !== null && (typeof value === 'object' || typeof value === 'function') && !Array.isArray(value)
@@ -208,6 +243,11 @@ export const schemaCheck: Check = (value) => {
   return given && typeof validate === 'function' ? null : 'must be a schema: one of Zod 4 or the like, or a JSON Schema'
 }
 const SOUND = { validate: () => ({}) }
+
+/** Plain JSON of a bounded depth. */
+const metadataCheck: Check = (value, name, of) =>
+  record(value, name, of) ?? (firstNonJson(value, METADATA_LEVELS_MAX) === null ? null : 'must be plain JSON')
+const METADATA_LEVELS_MAX = 16
 
 const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
   name: needed(text),
@@ -230,6 +270,8 @@ const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
   place: callable,
   onInterrupt: oneOf<'cancel' | 'block'>({ cancel: true, block: true }),
   secrets: listOf(filled),
+  onError: orFunction(errorCheck),
+  metadata: metadataCheck,
   undo: orNull(callable),
   reconcile: callable,
   execute: callable,
@@ -245,6 +287,7 @@ const checkMade = optionsOf<Tool>('a tool', {
   sequential: needed(orFunction(flag)),
   timeoutMs: needed(anything),
   approval: needed(callable),
+  byArguments: flag,
   retries: needed(orNull(count())),
   attempts: needed(count(1)),
   instructions: needed(text),
@@ -264,6 +307,10 @@ const checkMade = optionsOf<Tool>('a tool', {
   undo: needed(orNull(callable)),
   execute: needed(callable),
   reconcile: needed(orNull(callable)),
+  onError: orFunction(errorCheck),
+  kind: oneOf<ToolKind>({ user: true, subagent: true, parallel_llm: true, mcp: true }),
+  mcp: record,
+  metadata: metadataCheck,
 })
 
 /** A tool that `defineTool` made, also if something of it was replaced; or a source of tools. */
@@ -318,6 +365,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     outside: execute === undefined,
     definition: hash('sha256', JSON.stringify(told)),
     ...(place ? { place } : {}),
+    ...(typeof approval === 'function' ? { byArguments: true } : {}),
     normalise,
     validate: supplied ? supplied.validate(input) : (args) => input['~standard'].validate(args),
     checkOutput: output ? (value) => output['~standard'].validate(value) : null,
@@ -328,6 +376,8 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
     ...(definition.polling ? { polling: true } : {}),
     ...(definition.readsKept ? { readsKept: true } : {}),
     ...(definition.onInterrupt === 'block' ? { blocks: true } : {}),
+    ...(definition.onError === undefined ? {} : { onError: definition.onError }),
+    ...(definition.metadata === undefined ? {} : { metadata: definition.metadata }),
     execute: (args, context) => execute?.((supplied ? supplied.whole(args) : args) as Args, context),
     reconcile: reconcile
       ? (args, context) => reconcile((supplied ? supplied.whole(args) : args) as Args, context)

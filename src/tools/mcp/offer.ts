@@ -139,7 +139,7 @@ export class Offers {
     await compile(inputSchema, offered)
     const effect = this.#effect(name, raw['annotations'])
     const words = [raw['description'], raw['title']].find((text) => typeof text === 'string' && text !== '')
-    return defineTool({
+    const tool = defineTool({
       name: offered,
       description: visible(typeof words === 'string' ? words : 'No description.', DESCRIPTION_CHARS_MAX),
       input: inputSchema,
@@ -155,6 +155,7 @@ export class Offers {
         return this.#run({ tool: name, definition, effect, inputSchema, args: isObject(args) ? args : {}, context })
       },
     })
+    return { ...tool, kind: 'mcp', mcp: { server: options.name, tool: visible(name, NAME_CHARS_MAX) } }
   }
 
   /** Annotations are a stranger's word about itself. */

@@ -30,7 +30,10 @@ export type BashArgs = {
 export type BashOptions = ConfinedOptions & {
   /** `relaxed` does not ask for commands that only look risky. Default `strict`. Both refuse what is never right. */
   readonly risk?: 'strict' | 'relaxed'
-  /** Called for each line as it comes, up to a number of lines per call. For watching; never for the record. */
+  /**
+   * Called for each line as it comes, up to a number of lines per call. For watching; never for the record. Readers of the session's
+   * stream get the same lines as deltas of kind `output`, in any process.
+   */
   readonly onLine?: (event: BashLine) => void
 }
 
@@ -51,6 +54,7 @@ export type BashLine = {
 const SOFT_MS = 10_000
 const HARD_MS = 120_000
 const COMMAND_BYTES_MAX = 100_000
+const NEWLINE = 10
 const LINES_MAX = 5_000
 const LINE_CHARACTERS_MAX = 2_000
 /** More than is shown: a secret that begins in what is shown is whole. */
@@ -89,26 +93,25 @@ async function approvalOf(args: BashArgs, ground: Settled): Promise<Approval> {
 async function execute(args: BashArgs, context: ToolContext, ground: Settled): Promise<Output> {
   const { onLine } = ground
   const shell = findShell()
-  const lines = onLine
-    ? new Lines((stream, line) => {
-        // Before the cut: half of a secret is not recognized.
-        const shown = context.redact(line).slice(0, LINE_CHARACTERS_MAX)
-        onLine({ ...named(context), stream, line: shown })
-      })
-    : null
+  const lines = new Lines((stream, line) => {
+    // Before the cut: half of a secret is not recognized.
+    const shown = context.redact(line).slice(0, LINE_CHARACTERS_MAX)
+    onLine?.({ ...named(context), stream, line: shown })
+    context.tell(`${shown}\n`)
+  })
   const errand = {
     // Not a login shell: the user's profile would export what the allowed variables leave out.
     argv: [shell, '-c', args.command],
     network: args.network === true,
     softMs: args.soft_timeout_ms ?? SOFT_MS,
     hardMs: args.timeout_ms ?? HARD_MS,
-    ...(lines ? { onChunk: (stream: Stream, chunk: Uint8Array) => lines.push(stream, chunk) } : {}),
+    onChunk: (stream: Stream, chunk: Uint8Array) => lines.push(stream, chunk),
   }
   const asked = { command: args.command, shell }
   const { max_chars: charsMax = null } = args
   const told = { asked, timeoutText: timeoutText(args), charsMax }
   const ran = await runConfined(errand, ground, context)
-  lines?.end()
+  lines.end()
   return resultOf(ran, told, context)
 }
 
@@ -146,6 +149,8 @@ class Lines {
   push(name: Stream, chunk: Uint8Array): void {
     if (this.#count >= LINES_MAX) return
     const stream = this.#streams[name]
+    // The middle of a line without end: nothing more of it is shown.
+    if (stream.rest.length >= LINE_CHARACTERS_KEPT && !chunk.includes(NEWLINE)) return
     const lines = (stream.rest + stream.decoder.decode(chunk, { stream: true })).split('\n')
     stream.rest = (lines.pop() ?? '').slice(0, LINE_CHARACTERS_KEPT)
     for (const line of lines.slice(0, LINES_MAX - this.#count)) {

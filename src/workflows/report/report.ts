@@ -58,6 +58,10 @@ const CHANNELS = {
   edited: last(false),
   /** Notes for the approver. */
   remarks: last<readonly string[]>([]),
+  /** Who planned it: an agent by its name, or `rules`. */
+  planner: last(''),
+  /** What the reviewer said last, word for word. */
+  review: last(''),
   artifacts: append<Artifact>(),
   proposal: last<Proposal>(),
   written: last<Written>(),
@@ -94,7 +98,7 @@ export function reportGraph(options: ReportOptions): Graph {
         description: 'makes questions of the topic',
         effect: 'read',
         reads: asked,
-        run: ({ topic }) => ({ plan: answerable(planOf(topic)), ...ANEW }),
+        run: ({ topic }) => ({ plan: answerable(planOf(topic)), ...ANEW, planner: 'rules' }),
       }),
       ...readers(ground),
       draft: node({
@@ -117,7 +121,8 @@ export function reportGraph(options: ReportOptions): Graph {
         }),
         run: async ({ documents, drafts, edited, ...checked }, context) => {
           const found = [...checkDraft(checked), ...(await fallen(ground, documents, checked, paceOf(context)))]
-          return passedOr({ findings: found, remarks: [] }, { drafts, edited, draft: checked.draft })
+          const review = JSON.stringify({ findings: found })
+          return passedOr({ findings: found, remarks: [], review }, { drafts, edited, draft: checked.draft })
         },
       }),
       ...writers(ground),
@@ -138,7 +143,7 @@ export function reportWithModelGraph(options: ReportOptions): Graph {
         agent: 'report_planner',
         retries: 1,
         task: (state) => planTask(asked(state).topic),
-        take: (answer) => ({ plan: answerable(plannedBy(answer)), ...ANEW }),
+        take: (answer) => ({ plan: answerable(plannedBy(answer)), ...ANEW, planner: 'report_planner' }),
       }),
       ...readers(ground),
       draft: agentNode({
@@ -159,7 +164,7 @@ export function reportWithModelGraph(options: ReportOptions): Graph {
         task: reviewTask,
         take: (answer, state) => {
           const { findings, remarks } = reviewedBy(answer)
-          return passedOr({ findings: [...checkDraft(state), ...findings], remarks }, state)
+          return passedOr({ findings: [...checkDraft(state), ...findings], remarks, review: answer }, state)
         },
       }),
       ...writers(ground),
@@ -202,6 +207,7 @@ const ANEW = {
   reviewed: '',
   edited: false,
   remarks: [],
+  review: '',
 } as const
 
 function asked({ topic, documents, out }: ReportState): Pick<ReportState, 'topic' | 'documents' | 'out'> {
@@ -244,18 +250,17 @@ function drafted(draft: string, { drafts, facts }: ReturnType<typeof material>, 
   return { draft, drafts: drafts + 1, edited: false, artifacts: [{ name: `draft ${drafts + 1}`, sha256, bytes }] }
 }
 
-type Reviewed = Pick<ReportState, 'findings' | 'remarks'>
+type Reviewed = Pick<ReportState, 'findings' | 'remarks' | 'review'>
+type Passed = Reviewed & Partial<Pick<ReportState, 'reviewed'>>
 
 /**
  * With findings the draft is written again, up to the limit; then the run ends with them, and a retry reviews again. A draft edited by a
  * person is not replaced.
  */
-function passedOr(
-  { findings, remarks }: Reviewed,
-  { draft, drafts, edited }: Pick<ReportState, 'draft' | 'drafts' | 'edited'>,
-): Reviewed & Partial<Pick<ReportState, 'reviewed'>> {
-  if (findings.length === 0) return { findings, remarks, reviewed: hash('sha256', draft) }
-  if (drafts <= REDRAFTS_MAX && !edited) return { findings, remarks }
+function passedOr(said: Reviewed, { draft, drafts, edited }: Pick<ReportState, 'draft' | 'drafts' | 'edited'>): Passed {
+  const { findings } = said
+  if (findings.length === 0) return { ...said, reviewed: hash('sha256', draft) }
+  if (drafts <= REDRAFTS_MAX && !edited) return said
   const list = findings.map(({ text }) => `- ${text}`).join('\n')
   const what = edited ? 'The edited draft' : counted(drafts, 'draft')
   throw trouble('ReviewFailed', `${what} did not pass the review.\n${list}`)

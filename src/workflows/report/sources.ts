@@ -1,9 +1,10 @@
-// The documents of a report, from one folder only. Hidden, binary and too large files, and links out of the folder, are left out and
-// named. It does not judge the contents.
+// The documents of a report: from one folder only, or from one file with a JSON list of sources. Hidden, binary and too large files, and
+// links out of the folder, are left out and named. It does not judge the contents.
 import { isUtf8 } from 'node:buffer'
+import { hash } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { inFolder, see } from '../../tools/files/disk.ts'
 import { ToolFailure } from '../../tools/core/output.ts'
 import { contains, type Guard, guard, locate } from '../../tools/files/paths.ts'
@@ -23,6 +24,8 @@ const DEPTH_MAX = 8
 const FILE_BYTES_MAX = 2_000_000
 const ALL_BYTES_MAX = 32_000_000
 const LEFT_OUT_MAX = 50
+/** A source is cited as [file:line], on one line, as people see it. */
+const UNCITABLE = /[[\]\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/u
 
 /** An error with a kind, and a sentence on what to do. */
 export function trouble(name: string, message: string): Error {
@@ -37,6 +40,7 @@ export function placeOf({ root, anywhere }: Ground, path: string): string {
 }
 
 export async function readLibrary(ground: Ground, folder: string): Promise<Library> {
+  if (isList(folder)) return readList(ground, folder)
   const guarded = libraryGuard(ground, folder)
   const files: string[] = []
   const leftOut: LeftOut[] = []
@@ -57,7 +61,7 @@ export async function readLibrary(ground: Ground, folder: string): Promise<Libra
 
 /** Reads one document again. Throws if it is gone or unreadable. */
 export async function readAgain(ground: Ground, folder: string, file: string): Promise<Document> {
-  const read = await document(libraryGuard(ground, folder), file)
+  const read = isList(folder) ? await listed(ground, folder, file) : await document(libraryGuard(ground, folder), file)
   if (!('why' in read)) return read
   throw trouble(
     'SourceMissing',
@@ -65,10 +69,67 @@ export async function readAgain(ground: Ground, folder: string, file: string): P
   )
 }
 
-function libraryGuard(ground: Ground, folder: string): Guard {
+/** Sources that are named in one file: `[{ "name": "…", "text": "…" }]`, where `title`, `file` or `url` may name it too. */
+function isList(path: string): boolean {
+  return /\.json$/i.test(path)
+}
+
+async function readList(ground: Ground, path: string): Promise<Library> {
+  const values = await listIn(ground, path)
+  const documents: Document[] = []
+  const leftOut: LeftOut[] = []
+  const names = new Set<string>()
+  for (const [i, value] of values.entries()) {
+    const { name, text } = sourceOf(value, i)
+    if (text === null) leftOut.push({ file: name, why: 'it has no text' })
+    else if (UNCITABLE.test(name)) leftOut.push({ file: name, why: 'its name cannot be cited' })
+    else if (names.has(name)) leftOut.push({ file: name, why: 'another source has that name' })
+    else if (documents.length >= FILES_MAX)
+      leftOut.push({ file: name, why: `there are more than ${FILES_MAX} documents` })
+    else {
+      names.add(name)
+      const bytes = Buffer.byteLength(text)
+      documents.push({ file: name, text: readable(text), sha256: hash('sha256', text), bytes })
+    }
+  }
+  return { documents, leftOut: leftOut.slice(0, LEFT_OUT_MAX) }
+}
+
+async function listed(ground: Ground, path: string, file: string): Promise<Document | LeftOut> {
+  const { documents } = await readList(ground, path)
+  return documents.find((document) => document.file === file) ?? { file, why: 'it is not there' }
+}
+
+async function listIn(ground: Ground, path: string): Promise<readonly unknown[]> {
+  const guarded = libraryGuard(ground, dirname(path), ALL_BYTES_MAX)
+  try {
+    const { bytes } = await see(guarded, await locate(guarded, basename(path), 'read'))
+    const values = JSON.parse(bytes.toString()) as unknown
+    if (Array.isArray(values)) return values as readonly unknown[]
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof ToolFailure)) throw error
+  }
+  const text = `${path} is not a JSON list of sources: [{"name": "…", "text": "…"}]. Mend it, and go on.`
+  throw trouble('NoDocuments', text)
+}
+
+type Named = Readonly<Record<'name' | 'title' | 'file' | 'url' | 'text' | 'content', unknown>>
+
+/** A text alone is a source too. */
+function sourceOf(value: unknown, i: number): { readonly name: string; readonly text: string | null } {
+  const fallback = `source ${i + 1}`
+  if (typeof value === 'string') return { name: fallback, text: value }
+  const given = (typeof value === 'object' && value !== null ? value : {}) as Partial<Named>
+  const names = [given.name, given.title, given.file, given.url]
+  const name = names.find((each): each is string => typeof each === 'string' && each.trim() !== '')
+  const text = [given.text, given.content].find((each): each is string => typeof each === 'string')
+  return { name: name?.trim() ?? fallback, text: text === undefined || text.trim() === '' ? null : text }
+}
+
+function libraryGuard(ground: Ground, folder: string, fileBytesMax = FILE_BYTES_MAX): Guard {
   const path = placeOf(ground, folder)
   try {
-    const guarded = guard({ root: path, write: [], fileBytesMax: FILE_BYTES_MAX })
+    const guarded = guard({ root: path, write: [], fileBytesMax })
     // A link may lead elsewhere.
     if (!ground.anywhere) placeOf({ ...ground, root: realpathSync(ground.root) }, guarded.root)
     return guarded
@@ -92,9 +153,7 @@ async function walk(guarded: Guard, folder: string, { files, leftOut, depth }: F
     if (entry.isDirectory() && depth < DEPTH_MAX) await walk(guarded, file, { files, leftOut, depth: depth + 1 })
     else if (entry.isDirectory()) leftOut.push({ file, why: 'it is too deep' })
     else if (!/\.(?:txt|md)$/i.test(entry.name)) continue
-    // It is cited as [file:line], on one line, as people see it.
-    else if (/[[\]\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/u.test(file))
-      leftOut.push({ file, why: 'its name cannot be cited' })
+    else if (UNCITABLE.test(file)) leftOut.push({ file, why: 'its name cannot be cited' })
     else if (files.length >= FILES_MAX) leftOut.push({ file, why: `there are more than ${FILES_MAX} documents` })
     else files.push(file)
   }

@@ -1,0 +1,55 @@
+// `terret tools`: the tools that an agent has in this folder, with what each may do and whether it is asked about. It runs none.
+import type { Tool } from '../../index.ts'
+import type { Call } from '../args.ts'
+import { oneLine } from '../present/clean.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { homeOf, makeHome, realFolder } from '../state/home.ts'
+import { print, printJson, warn } from '../present/print.ts'
+import { ownTools } from '../state/agent.ts'
+import { listedTools, serversFor } from '../state/servers.ts'
+import { type Setup, setupFor } from '../state/setup.ts'
+import { wishesOf } from '../state/work.ts'
+
+export async function tools(call: Call): Promise<number> {
+  const setup = await setupFor(homeOf(), realFolder(process.cwd()), wishesOf(call))
+  const all = [...(await ownTools(setup)), ...(call.is('mcp') ? await fromServers(setup) : [])]
+  const [name] = call.words
+  const chosen = name === undefined ? all : all.filter((tool) => tool.name === name)
+  if (chosen.length === 0 && name !== undefined) {
+    const hint = call.is('mcp') ? '' : ' With --mcp those of the MCP servers are listed too.'
+    throw new Refusal(EXIT.missing, `There is no tool "${name}" here.${hint}`)
+  }
+  for (const tool of chosen) {
+    const row = await rowOf(tool)
+    if (call.is('json')) printJson(row)
+    else
+      print(
+        `${oneLine(row.name).padEnd(16)}  ${row.effect.padEnd(10)}  ${row.approval.padEnd(12)}  ${oneLine(row.description, 100)}`,
+      )
+    if (name !== undefined && !call.is('json')) print(JSON.stringify(row.parameters, null, 2))
+  }
+  return EXIT.ok
+}
+
+/** `risky`: it may change something, or a person may be asked about it. */
+async function rowOf(tool: Tool) {
+  const { name, description, parameters, effect, kind = 'user', mcp, sequential } = tool
+  const approval = await approvalOf(tool)
+  const risky = effect !== 'read' || approval !== 'auto'
+  const from = mcp ? { mcp } : {}
+  return { name, description, effect, approval, risky, kind, ...from, sequential: sequential !== false, parameters }
+}
+
+/** Where the arguments decide there is no one word. */
+async function approvalOf(tool: Tool): Promise<string> {
+  return tool.byArguments ? 'by arguments' : tool.approval({})
+}
+
+async function fromServers(setup: Setup): Promise<readonly Tool[]> {
+  makeHome(setup.home)
+  const { servers, troubles } = await serversFor(setup)
+  for (const text of troubles) warn(oneLine(text, 600))
+  const found = await Promise.all(servers.map((server) => listedTools(server)))
+  for (const { warnings } of found) for (const text of warnings) warn(oneLine(text, 600))
+  return found.flatMap(({ tools: offered }) => offered)
+}

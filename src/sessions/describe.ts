@@ -1,0 +1,36 @@
+// What a harness was made of, as plain JSON: to write down, to compare, to show. It asks no server and holds no secret and no code.
+import type { Json } from '../kernel/content.ts'
+import type { Agent } from '../engine/wiring.ts'
+import type { Tool } from '../tools/core/tool.ts'
+
+/** Each agent by its name. Of sources, such as MCP servers, the tools that were seen so far. */
+export function describeAgents(agents: ReadonlyMap<string, Agent>): Json {
+  return Object.fromEntries([...agents].map(([name, agent]) => [name, describeAgent(agent)]))
+}
+
+function describeAgent(agent: Agent): Json {
+  const { model, instructions, limits, approvalMs, policy, environment, budget, output, children, planner } = agent
+  const { unknownTool = 'return', toolErrors = 'return' } = agent
+  const setup = { limits, approvalMs, policy, environment, budget, unknownTool, toolErrors, children: [...children] }
+  return plain({
+    model: model.name,
+    planner: planner?.name ?? 'model',
+    instructions,
+    tools: [...(agent.tools.seen?.values() ?? [])].map(describeTool),
+    sources: agent.tools.sources.map(({ name }) => name),
+    output: output?.asked ?? (output ? 'prompted' : null),
+    ...setup,
+  })
+}
+
+/** `definition` changes whenever what a model is told about it changes. */
+function describeTool(tool: Tool): Json {
+  const { name, description, parameters, effect, timeoutMs, attempts, retries, outside, definition } = tool
+  const { kind = 'user', mcp, metadata } = tool
+  const said = { name, kind, description, parameters, effect, timeoutMs, attempts, retries, outside, definition }
+  return plain({ ...said, ...(mcp ? { mcp } : {}), ...(metadata ? { metadata } : {}) })
+}
+
+function plain(value: object): Json {
+  return JSON.parse(JSON.stringify(value)) as Json
+}
