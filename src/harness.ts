@@ -52,7 +52,16 @@ import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
 import type { Agent, MakeContext, Services } from './engine/wiring.ts'
 import { RUN_OPTIONS, type RunOptions, STREAM_OPTIONS, type StreamOptions } from './sessions/verb-options.ts'
-import type { BeginOptions, OpenOptions, RemoveOptions, RunStream, Session, Sessions } from './sessions/verbs.ts'
+import type { PendingCall } from './sessions/look.ts'
+import type {
+  BeginOptions,
+  OpenOptions,
+  PendingFilter,
+  RemoveOptions,
+  RunStream,
+  Session,
+  Sessions,
+} from './sessions/verbs.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { checkSession, SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
@@ -157,6 +166,7 @@ const checkFilter = optionsOf<Partial<CardFilter>>('list', {
     value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
   limit: count(),
 })
+const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
 const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
 
 export class Harness implements Sessions {
@@ -251,6 +261,13 @@ export class Harness implements Sessions {
     this.#check()
     checkFilter(filter)
     return withTreeCost(this.#services.store, await listed(this.#services.store, filter))
+  }
+
+  async pending(filter: PendingFilter = {}): Promise<readonly PendingCall[]> {
+    this.#check()
+    checkPending(filter)
+    const { pendingIn } = await import('./sessions/look.ts')
+    return pendingIn(this.#services.store, filter.where)
   }
 
   async remove(session: string, options: RemoveOptions = {}): Promise<readonly Removal[]> {

@@ -17,11 +17,12 @@ import {
 } from './sessions/command.ts'
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
 import { headOf, heldText } from './riders/children/tree.ts'
-import { Feed } from './sessions/stream.ts'
+import { Feed, replyBefore } from './sessions/stream.ts'
 import { sentBefore } from './sessions/log-follower.ts'
 import { BUDGET, isStopped } from './view/calls.ts'
 import { readTranscript } from './view/history.ts'
 import type { Input } from './sessions/input.ts'
+import type { SessionState } from './sessions/look.ts'
 import { given } from './options.ts'
 import { descriptionIn, readOrigin } from './sessions/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
@@ -192,6 +193,12 @@ export class SessionHandle implements Verbs {
     const shows = [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
     transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
     return transcript.messages
+  }
+
+  async state(): Promise<SessionState> {
+    this.#check()
+    const { stateOf } = await import('./sessions/look.ts')
+    return stateOf(this.#services.store, this.id)
   }
 
   async decide(decision: ApprovalDecision): Promise<SentReceipt> {
@@ -384,7 +391,8 @@ export class SessionHandle implements Verbs {
     const joined = run !== null && run.seq < (input ?? 0) ? run.seq - 1 : (input ?? 0) - 1
     const last = Math.min(seen, Math.max(0, input === null ? began - 1 : joined))
     // Which children worked at a place in an earlier run, the log before it says.
-    const from = own !== undefined && subagents && last === own ? 0 : last
+    const whole = own !== undefined && subagents && last === own
+    const from = whole ? 0 : own === undefined ? last : await replyBefore(this.#services.store, this.id, last)
     // From the beginning on the log itself says whose child it is.
     return { input, agent, after: seen, from, places, parent: from === 0 ? null : parent }
   }

@@ -8,6 +8,7 @@ import { questionOf } from '../riders/children/tree.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import { costOf, inTime, WITHHELD } from './outcomes.ts'
+import { usdOf } from '../view/usd.ts'
 import type { Tools } from './toolbox.ts'
 import type { Agent, Services } from '../engine/wiring.ts'
 import { shortened, textOf } from '../view/text.ts'
@@ -95,7 +96,8 @@ async function mayGoOn(
   if (ends || !services.hooks?.has('stop', agent.name)) return verdict
   const { requests = 0, cost = 0, limits = agent.limits } = cache.session.run ?? {}
   const at = { ...cache.place, model: reply.route ?? agent.model.name }
-  const spent = { requests: requests + 1, requestsMax: limits.modelRequests, cost: cost + (costOf(reply) ?? 0) }
+  const all = cost + (costOf(reply) ?? 0)
+  const spent = { requests: requests + 1, requestsMax: limits.modelRequests, cost: all, costUsd: usdOf(all) }
   try {
     const why = await inTime(services.hooks.stopped({ ...at, ...spent }), flight, NO_WORD, 'timeout')
     return why === null ? verdict : { type: 'stop', reason: why }

@@ -19,6 +19,7 @@ import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
 import { textOf } from '../view/text.ts'
+import { usdOf } from '../view/usd.ts'
 
 /** One call of the run and what became of it. */
 export type CallRecord = Frozen<{
@@ -44,7 +45,10 @@ type Common = {
   text: string
   /** Of the run and of the children that its calls started, at any depth. */
   usage: Spending['usage']
-  /** The same, in millionths of a dollar. */
+  /** What the session itself spent in this run, and the same with the children that its calls started, in dollars. */
+  costUsd: number
+  treeCostUsd: number
+  /** `treeCostUsd` in millionths of a dollar, as the log counts it. */
   cost: number
   /** What the session itself used and spent in this run, without its children. Limits count this. */
   own: Spending
@@ -274,6 +278,8 @@ export class Collector {
       sessionId: this.#sessionId,
       text: !this.#ours ? '' : outcome?.type === 'completed' ? this.#text : this.#said,
       usage,
+      costUsd: usdOf(own.cost),
+      treeCostUsd: usdOf(cost),
       cost,
       own,
       pending,

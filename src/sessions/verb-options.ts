@@ -3,7 +3,7 @@ import type { CallKey } from '../kernel/content.ts'
 import { anything, type Checks, count, flag, needed, optionsOf, text } from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
-import type { Pending } from '../view/calls.ts'
+import type { PendingCall } from './look.ts'
 
 export type RunOptions = Pick<SendOptions, 'patienceMs'> &
   RunChoices & {
@@ -48,7 +48,7 @@ export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
 export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
 export const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
 export const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text, folder: text })
-export const checkAnswer = optionsOf<Answer & Partial<Pending>>('answer', {
+export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
   ...SHOWN,
   digest: anything,
   callId: needed(text, 'Name the call as `pending` does.'),

@@ -28,11 +28,12 @@ export type HookEvents = {
   readonly after_subagent_run: At & { readonly call: CallKey; readonly child: string; readonly output: Envelope }
   readonly limit_reached: At & { readonly limit: string; readonly value: number | null; readonly count: number }
   readonly run_end: At & { readonly result: Result }
-  /** After each reply. `cost` is in millionths of a dollar, for the run so far. */
+  /** After each reply. `costUsd` is what the run has cost so far, and `cost` the same in millionths of a dollar. */
   readonly stop: At & {
     readonly requests: number
     readonly requestsMax: number
     readonly cost: number
+    readonly costUsd: number
     readonly model: string
   }
   /** A reply without calls, which would be the answer. */
