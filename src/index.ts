@@ -21,7 +21,7 @@ export { type ClassifiedFailure, classify, type FailureCategory, type FailureCla
 export type { StreamEvent } from './sessions/stream.ts'
 export type { BreakerOptions } from './riders/guard/guard.ts'
 export { type Hook, type HookEvents, stopAtRequests, stopAtUsd } from './riders/hooks/hooks.ts'
-export { type CallRecord, type Completed, orThrow, type Result, RunFailed } from './sessions/result.ts'
+export { type CallRecord, type Completed, orThrow, type Result, RunFailed, type Strictness } from './sessions/result.ts'
 export type { PendingCall, Phase, SessionState } from './sessions/look.ts'
 export type { Amounts, Pending } from './view/calls.ts'
 export type { FileChange, Preview } from './tools/files/preview.ts'

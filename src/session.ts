@@ -27,7 +27,7 @@ import { given } from './options.ts'
 import { descriptionIn, readOrigin } from './sessions/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
 import { attended, follow, type Followed, type Place, whenBegun } from './sessions/await-run.ts'
-import { orThrow, type Result } from './sessions/result.ts'
+import { orThrow, required, type Result } from './sessions/result.ts'
 import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts'
 import {
   type Answer,
@@ -168,7 +168,7 @@ export class SessionHandle implements Verbs {
   async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
     this.#check()
     checkRunOf(options)
-    return attended(this.#worker, async (reader) => {
+    const result = await attended(this.#worker, async (reader) => {
       if (input === undefined) {
         const { began } = await headOf(this.#services.store, this.id)
         return this.#follow(reader, { input: null, after: Math.max(0, began - 1), ...followedBy(options) })
@@ -176,6 +176,7 @@ export class SessionHandle implements Verbs {
       const { seq } = await this.#enter(input, options)
       return this.#heed(reader, { input: seq, after: seq - 1, ...followedBy(options) }, options.signal)
     })
+    return required(result, options.require)
   }
 
   stream(input?: Input, options: StreamOptions & SendOptions = {}): RunStream {
@@ -329,10 +330,11 @@ export class SessionHandle implements Verbs {
   }
 
   async begin(beginning: Beginning, input: Input, options: RunOptions): Promise<Result> {
-    return attended(this.#worker, async (reader) => {
+    const result = await attended(this.#worker, async (reader) => {
       const seq = await this.createWith(beginning, input, options)
       return this.#heed(reader, { input: seq, after: seq - 1, ...followedBy(options) }, options.signal)
     })
+    return required(result, options.require)
   }
 
   /** One reader: history, then live, no gap and no duplicate. With an input of its own, leaving early interrupts its run. */
@@ -373,7 +375,7 @@ export class SessionHandle implements Verbs {
       get result() {
         return result()
       },
-      orThrow: () => result().then(orThrow),
+      orThrow: async (strictness) => orThrow(await result(), strictness),
       [Symbol.asyncIterator]: () => feed.iterate(leave),
     }
   }

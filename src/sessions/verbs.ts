@@ -10,7 +10,7 @@ import type { Command, SendOptions } from './command.ts'
 import type { Input } from './input.ts'
 import type { PendingCall, SessionState } from './look.ts'
 import type { OriginOptions } from './origin.ts'
-import type { Completed, Result } from './result.ts'
+import type { Completed, Result, Strictness } from './result.ts'
 import type { StreamEvent } from './stream.ts'
 import type { UndoneCall } from './undo.ts'
 import type { Answer, ForkOptions, RunOptions, StreamOptions } from './verb-options.ts'
@@ -90,8 +90,8 @@ export type SentReceipt = {
 
 export type RunStream = AsyncIterable<StreamEvent> & {
   readonly result: Promise<Result>
-  /** The result of a run that completed; rejects with `RunFailed` for any other end. */
-  orThrow(): Promise<Completed>
+  /** The result of a run that completed; rejects with `RunFailed` for any other end, and for what `strictness` names. */
+  orThrow(strictness?: Strictness): Promise<Completed>
 }
 
 /** A run in a new session of its own, which has these labels. */
