@@ -19,6 +19,8 @@ export type Admitting = {
   readonly cache: SessionCache
   readonly tools: Tools
   readonly allow: Allow
+  /** A hook left only these tools for this request. */
+  readonly only?: readonly string[]
   readonly flight: FlightContext
 }
 /** `nudge` is what the model is told after a reply that was not to be the last. */
@@ -31,8 +33,9 @@ export function admitted(
   verdict: Verdict,
   reply: Reply,
 ): Settled | Promise<Settled> {
-  const { services, allow, tools } = admitting
-  const calls = allow === 'all' ? proposed : proposed.map((call) => withdrawn(call, allow, tools))
+  const { services, allow, only, tools } = admitting
+  const left = only === undefined ? proposed : proposed.map((call) => narrowed(call, only))
+  const calls = allow === 'all' ? left : left.map((call) => withdrawn(call, allow, tools))
   const looked = calls.some(({ gate }) => gate?.type === 'ask') ? calls.map(watched) : calls
   const plain = services.hooks === null && !looked.some((call) => outsideOf(call)?.child !== undefined)
   return plain ? { calls: looked, verdict } : asked(admitting, looked, verdict, reply)
@@ -120,6 +123,13 @@ async function prepared(admitting: Admitting, call: Proposal): Promise<Proposal>
 /** An approval may take days, and the other calls of the reply wait with it: the policy is asked again before each starts. */
 function watched(call: Proposal): Proposal {
   return call.gate?.type === 'refuse' ? call : { ...call, clear: true }
+}
+
+/** The list of tools stays as it is, so that the provider's cache holds, and what a hook left out is refused here. */
+function narrowed(call: Proposal, only: readonly string[]): Proposal {
+  if (call.gate?.type === 'refuse' || only.includes(call.tool)) return call
+  const left = only.length === 0 ? 'No tool could' : `Only these could: ${only.join(', ')}. This one could not`
+  return refused(call, 'Denied', `${left} be used in the last request. It did not run.`)
 }
 
 /** Near a limit the list of tools stays as it is, and what is withdrawn is refused here. */
