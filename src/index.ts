@@ -26,6 +26,7 @@ export type { PendingCall, Phase, SessionState } from './sessions/look.ts'
 export type { Amounts, Pending } from './view/calls.ts'
 export type { FileChange, Preview } from './tools/files/preview.ts'
 export type { Attachment } from './sessions/origin.ts'
+export type { Consumer, Plugin } from './sessions/plugins.ts'
 export { DueLoop, type DueLoopOptions, type LookResult, type Worked, type WorkOptions } from './engine/due-loop.ts'
 export type { Looked, WorkerOptions } from './engine/worker.ts'
 export type {

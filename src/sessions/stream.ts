@@ -181,7 +181,7 @@ export class Feed {
   #push({ session, source, calls }: Seat, event: Event): void {
     this.#sequence += 1
     // A copy: what the reader does with it changes nothing of what is executed.
-    const shown = cloneJson(isOfCall(event) ? { ...event, ...calledBy(event.call, calls) } : event) as Shown<Event>
+    const shown = cloneJson(isOfCall(event) ? { ...event, ...calledBy(event.call, calls) } : event)
     this.#queue.push(Object.assign(shown, { session, sequence: this.#sequence, source }))
   }
 }
