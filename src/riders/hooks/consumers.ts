@@ -77,7 +77,7 @@ class Told {
   }
 
   async end(): Promise<void> {
-    await Promise.all([...this.#lines.values()].map(({ telling }) => telling))
+    await Promise.all([...this.#lines.values()].map(async ({ telling }) => telling))
   }
 
   giveUp(): void {
