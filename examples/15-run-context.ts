@@ -16,9 +16,11 @@ const listOrders = defineTool({
   execute: (_args, context: ToolContext) => (context.deps as Deps).orders.join(', '),
 })
 
+const textOf = (content: unknown): string => (typeof content === 'string' ? content : 'a long text')
+
 const model = scripted(({ messages }) => {
   const last = messages.at(-1)
-  if (last?.role === 'tool') return { text: `Open: ${String(last.content)}.` }
+  if (last?.role === 'tool') return { text: `Open: ${textOf(last.content)}.` }
   return { calls: [{ tool: 'list_orders', args: {} }] }
 })
 const counting = scripted(() => ({ calls: [{ tool: 'final_result', args: { open: 2 } }] }))
@@ -28,7 +30,7 @@ const harness = new Harness({
   models: { counting },
   tools: [listOrders],
   context: ({ metadata }): Deps => {
-    const tenant = String(metadata['tenant'])
+    const { tenant } = z.object({ tenant: z.string() }).parse(metadata)
     return { orders: ORDERS[tenant] ?? [], close: () => console.log(`closed what was built for ${tenant}`) }
   },
 })

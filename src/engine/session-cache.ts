@@ -9,7 +9,6 @@ import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
 import { Guard, type SavedGuard } from '../riders/guard/guard.ts'
 import { charsOf, damaged, readTranscript } from '../view/history.ts'
-import type { AttemptContext } from '../effects/attempt-context.ts'
 import type { Sent } from '../effects/prefix.ts'
 import { lifeOf } from '../stores/plan/plan.ts'
 import type { Services, Varied } from './wiring.ts'
@@ -38,7 +37,7 @@ export class SessionCache {
   /** What the open run has instead of what its agent has; kept until another run has other options. */
   varied: Varied | null = null
   /** What the host built for the tools of the attempt that drives it. */
-  context: AttemptContext | null = null
+  context: { readonly deps: () => Promise<unknown>; readonly close: () => Promise<void> } | null = null
   /** What the last answered request began with, to notice when the next one begins otherwise. */
   sent: Sent | null = null
   /** The request being asked now. */

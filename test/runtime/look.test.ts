@@ -226,7 +226,7 @@ describe('events of calls in a stream', () => {
         : [],
     )
 
-  it('B-STREAM-16: each has the tool, the arguments and the id of its call, wherever its reader comes in', async () => {
+  it('B-STREAM-21: each has the tool, the arguments and the id of its call, wherever its reader comes in', async () => {
     const harness = harnessWith({ model: scripted(WIDE) })
     const session = await harness.open()
     const all: StreamEvent[] = []

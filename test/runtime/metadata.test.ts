@@ -1,16 +1,7 @@
 // What a host says of its sessions and runs, and what it builds for their tools.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import {
-  defineTool,
-  Fault,
-  Harness,
-  type HarnessOptions,
-  memory,
-  type Hook,
-  scripted,
-  type Store,
-} from '../../src/index.ts'
+import { defineTool, Fault, Harness, type HarnessOptions, memory, scripted, type Store } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
 
@@ -59,14 +50,11 @@ describe('metadata', () => {
       'session_rest',
       'after_subagent_run',
     ] as const
-    const hooks = types.map(
-      (type) =>
-        ({
-          type,
-          run: ({ agent, metadata }: { agent: string; metadata: unknown }) =>
-            void (agent === 'default' && hooked.push([type, metadata])),
-        }) as Hook,
-    )
+    const hooks = types.map((type) => ({
+      type,
+      run: ({ agent, metadata }: { agent: string; metadata: unknown }) =>
+        void (agent === 'default' && hooked.push([type, metadata])),
+    }))
     const model = calling('subagent')
     const requests: string[] = []
     const noted = {
