@@ -12,7 +12,6 @@ import {
   orThrow,
   RunFailed,
   type Script,
-  type SessionHandle,
   type Store,
   ToolFailure,
 } from '../../src/index.ts'
