@@ -240,7 +240,10 @@ describe.each(Object.entries(stores))('the harness on %s', (_name, makeStore) =>
   it('B-HARNESS-31: open with reuse makes a session once and takes it as it is after that; without it a taken id is refused', async () => {
     const harness = make(makeStore(), ['once'])
     const labels = { kind: 'nightly' }
-    const both = [harness.open({ id: 'night', reuse: true, labels }), harness.open({ id: 'night', reuse: true, labels })]
+    const both = [
+      harness.open({ id: 'night', reuse: true, labels }),
+      harness.open({ id: 'night', reuse: true, labels }),
+    ]
     for (const session of await Promise.all(both))
       expect(await session.run('Report.', { id: 'report' })).toMatchObject({ status: 'completed', text: 'once' })
     await harness.open({ id: 'night', reuse: true, labels: { kind: 'other' } })
