@@ -81,6 +81,13 @@ describe('the package', () => {
     expect(run('limits.mjs').stdout).toBe('completed 5 look look look report\n')
   })
 
+  it('B-PACK-14: the programs of the guides on long results and on files of sessions run as written', () => {
+    writeFileSync(join(folder, 'long.mjs'), exampleOf('## Long results', 'docs/guide/tools.md'))
+    expect(run('long.mjs')).toMatchObject({ stdout: 'Found in line 20000\torder 20000\n40000 lines\n', stderr: '' })
+    writeFileSync(join(folder, 'files.mjs'), exampleOf('## Files', 'docs/guide/sessions.md'))
+    expect(run('files.mjs')).toMatchObject({ stdout: 'And lavender. 4 messages\n', stderr: '' })
+  })
+
   it('B-UI-19: the programs of the guide on user interfaces run as written', () => {
     writeFileSync(join(folder, 'text.mjs'), exampleOf('## Only the text', 'docs/guide/ui.md'))
     expect(run('text.mjs')).toMatchObject({ status: 0, stdout: 'It is 4 °C and raining.', stderr: '' })
