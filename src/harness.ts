@@ -55,8 +55,18 @@ import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
 import type { Agent, MakeContext, Services } from './engine/wiring.ts'
 import { RUN_OPTIONS, type RunOptions, STREAM_OPTIONS, type StreamOptions } from './sessions/verb-options.ts'
-import type { BeginOptions, OpenOptions, RemoveOptions, RunStream, Session, Sessions } from './sessions/verbs.ts'
+import type { PendingCall } from './sessions/look.ts'
+import type {
+  BeginOptions,
+  OpenOptions,
+  PendingFilter,
+  RemoveOptions,
+  RunStream,
+  Session,
+  Sessions,
+} from './sessions/verbs.ts'
 import { labelsCheck } from './sessions/metadata.ts'
+import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'
 import { checkSession, SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
 import { memory } from './stores/memory/memory.ts'
@@ -81,6 +91,8 @@ export type HarnessOptions = AgentOptions & {
   readonly subagents?: true | Readonly<Record<string, SubagentOptions>>
   /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
   readonly graphs?: readonly Graph[]
+  /** Tools, instructions, hooks and consumers of the log that belong together, and are closed with the harness. */
+  readonly plugins?: readonly Plugin[]
   /** Your own code around runs and calls, in this order. */
   readonly hooks?: readonly Hook[]
   /** Models that a run may choose by these names, beside those that are named `provider:model`. */
@@ -133,6 +145,8 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   subagents: (value, name, of) => (value === true ? null : tableOf(() => null)(value, name, of)),
   graphs: listOf(graphCheck),
   hooks: listOf(() => null),
+  // Each is checked by its place.
+  plugins: listOf(() => null),
   models: tableOf(modelCheck),
   context: callable,
   strictHooks: flag,
@@ -160,6 +174,7 @@ const checkFilter = optionsOf<Partial<CardFilter>>('list', {
     value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
   limit: count(),
 })
+const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
 const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
 
 export class Harness implements Sessions {
@@ -168,10 +183,13 @@ export class Harness implements Sessions {
   readonly #ownsStore: boolean
   readonly #drives: boolean
   readonly #agents: ReadonlyMap<string, Agent>
+  readonly #plugins: Bound | null
   #closed = false
 
-  constructor(options: HarnessOptions) {
-    checkOptions(options)
+  constructor(own: HarnessOptions) {
+    checkOptions(own)
+    const plugins = own.plugins?.length ? bindPlugins(own.plugins, own) : null
+    const options = plugins ? { ...own, ...plugins.given } : own
     const clock = options.clock ?? systemClock
     const random = options.random ?? systemRandom
     const store = options.store ?? memory({ clock })
@@ -181,10 +199,13 @@ export class Harness implements Sessions {
     this.#ownsStore = options.store === undefined
     this.#drives = options.drives ?? true
     this.#agents = agents
+    this.#plugins = plugins
     const live = store.shared ? new SocketLive({ store, clock }) : new LocalLive()
     const hooks = hooksOf({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
+    const onPlugin = (plugin: string, error: unknown): void => onError(`plugin ${plugin}`, error)
+    const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
     const given = Object.values(options.models ?? {}).filter((model) => typeof model !== 'string')
     const keys = [...[...agents.values()].map(({ model }) => model), ...given].map(keysOf)
     this.#services = {
@@ -200,7 +221,7 @@ export class Harness implements Sessions {
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
-      observer: hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null,
+      observer: plugins ? watcherOf(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
       model: modelsBy(options.models ?? {}),
       schemas: new Map(),
       context: options.context ?? null,
@@ -271,6 +292,13 @@ export class Harness implements Sessions {
     return withTreeCost(this.#services.store, await listed(this.#services.store, filter))
   }
 
+  async pending(filter: PendingFilter = {}): Promise<readonly PendingCall[]> {
+    this.#check()
+    checkPending(filter)
+    const { pendingIn } = await import('./sessions/look.ts')
+    return pendingIn(this.#services.store, filter.where)
+  }
+
   async remove(session: string, options: RemoveOptions = {}): Promise<readonly Removal[]> {
     this.#check()
     checkSession(session)
@@ -316,6 +344,7 @@ export class Harness implements Sessions {
     const sources = new Set([...this.#agents.values()].flatMap(({ tools }) => tools.sources))
     await Promise.allSettled([...sources].map((source) => source.close()))
     await this.#services.observer?.close()
+    await this.#plugins?.close(this.#services.clock)
     await this.#services.watchdog?.close()
     await this.#services.live.close()
     if (this.#ownsStore) await this.#services.store.close()

@@ -20,16 +20,20 @@ export type { AgentOptions, HarnessOutput, SubagentOptions } from './sessions/ag
 export { type ClassifiedFailure, classify, type FailureCategory, type FailureClass } from './sessions/classify.ts'
 export type { StreamEvent } from './sessions/stream.ts'
 export type { BreakerOptions } from './riders/guard/guard.ts'
-export { type Hook, type HookEvents, stopAtRequests, stopAtUsd } from './riders/hooks/hooks.ts'
-export { type CallRecord, type Completed, orThrow, type Result, RunFailed } from './sessions/result.ts'
-export type { Pending } from './view/calls.ts'
+export { type Hook, type HookEvents, type RequestWord, stopAtRequests, stopAtUsd } from './riders/hooks/hooks.ts'
+export { type CallRecord, type Completed, orThrow, type Result, RunFailed, type Strictness } from './sessions/result.ts'
+export type { PendingCall, Phase, SessionState } from './sessions/look.ts'
+export type { Amounts, Pending } from './view/calls.ts'
+export type { FileChange, Preview } from './tools/files/preview.ts'
 export type { Attachment } from './sessions/origin.ts'
+export type { Consumer, Plugin } from './sessions/plugins.ts'
 export { DueLoop, type DueLoopOptions, type LookResult, type Worked, type WorkOptions } from './engine/due-loop.ts'
 export type { Looked, WorkerOptions } from './engine/worker.ts'
 export type {
   AgentChoice,
   BeginOptions,
   OpenOptions,
+  PendingFilter,
   RemoveOptions,
   RunStream,
   SentReceipt,

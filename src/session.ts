@@ -17,17 +17,18 @@ import {
 } from './sessions/command.ts'
 import { checkDecision, checkUnder, confirmationOf, type ApprovalDecision } from './sessions/approval-decision.ts'
 import { headOf, heldText } from './riders/children/tree.ts'
-import { Feed } from './sessions/stream.ts'
+import { Feed, replyBefore } from './sessions/stream.ts'
 import { readersOf } from './sessions/stream-text.ts'
 import { sentBefore } from './sessions/log-follower.ts'
 import { BUDGET, isStopped } from './view/calls.ts'
 import { readTranscript } from './view/history.ts'
 import type { Input } from './sessions/input.ts'
+import type { SessionState } from './sessions/look.ts'
 import { given } from './options.ts'
 import { descriptionIn, readOrigin } from './sessions/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
 import { attended, follow, type Followed, type Place, whenBegun } from './sessions/await-run.ts'
-import { orThrow, type Result } from './sessions/result.ts'
+import { orThrow, required, type Result } from './sessions/result.ts'
 import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts'
 import {
   type Answer,
@@ -168,7 +169,7 @@ export class SessionHandle implements Verbs {
   async run(input?: Input, options: SendOptions & RunOptions = {}): Promise<Result> {
     this.#check()
     checkRunOf(options)
-    return attended(this.#worker, async (reader) => {
+    const result = await attended(this.#worker, async (reader) => {
       if (input === undefined) {
         const { began } = await headOf(this.#services.store, this.id)
         return this.#follow(reader, { input: null, after: Math.max(0, began - 1), ...followedBy(options) })
@@ -176,6 +177,7 @@ export class SessionHandle implements Verbs {
       const { seq } = await this.#enter(input, options)
       return this.#heed(reader, { input: seq, after: seq - 1, ...followedBy(options) }, options.signal)
     })
+    return required(result, options.require)
   }
 
   stream(input?: Input, options: StreamOptions & SendOptions = {}): RunStream {
@@ -193,6 +195,12 @@ export class SessionHandle implements Verbs {
     const shows = [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
     transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
     return transcript.messages
+  }
+
+  async state(): Promise<SessionState> {
+    this.#check()
+    const { stateOf } = await import('./sessions/look.ts')
+    return stateOf(this.#services.store, this.id)
   }
 
   async decide(decision: ApprovalDecision): Promise<SentReceipt> {
@@ -323,10 +331,11 @@ export class SessionHandle implements Verbs {
   }
 
   async begin(beginning: Beginning, input: Input, options: RunOptions): Promise<Result> {
-    return attended(this.#worker, async (reader) => {
+    const result = await attended(this.#worker, async (reader) => {
       const seq = await this.createWith(beginning, input, options)
       return this.#heed(reader, { input: seq, after: seq - 1, ...followedBy(options) }, options.signal)
     })
+    return required(result, options.require)
   }
 
   /** One reader: history, then live, no gap and no duplicate. With an input of its own, leaving early interrupts its run. */
@@ -371,7 +380,7 @@ export class SessionHandle implements Verbs {
       get text() {
         return readers.text()
       },
-      orThrow: () => result().then(orThrow),
+      orThrow: async (strictness) => orThrow(await result(), strictness),
       [Symbol.asyncIterator]: () => readers.events(),
     }
   }
@@ -389,7 +398,8 @@ export class SessionHandle implements Verbs {
     const joined = run !== null && run.seq < (input ?? 0) ? run.seq - 1 : (input ?? 0) - 1
     const last = Math.min(seen, Math.max(0, input === null ? began - 1 : joined))
     // Which children worked at a place in an earlier run, the log before it says.
-    const from = own !== undefined && subagents && last === own ? 0 : last
+    const whole = own !== undefined && subagents && last === own
+    const from = whole ? 0 : own === undefined ? last : await replyBefore(this.#services.store, this.id, last)
     // From the beginning on the log itself says whose child it is.
     return { input, agent, after: seen, from, places, parent: from === 0 ? null : parent }
   }

@@ -104,7 +104,7 @@ describe('the commands of this repository', () => {
     ['test/fuzz/main.js', '--runs', '1.5'],
     ['test/sandbox/main.js', '--seed', 'x'],
     ['test/attacks/main.js', 'stray'],
-  ])('B-SIM-60: %s %s is refused in one line that says what it takes, with exit code 2', (file, ...args) => {
+  ])('B-SIM-61: %s %s is refused in one line that says what it takes, with exit code 2', (file, ...args) => {
     const script = join(import.meta.dirname, '..', '.build', file)
     const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' })
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })

@@ -191,13 +191,13 @@ function bodyOf({ seq: _seq, at: _at, wall: _wall, epoch: _epoch, ...body }: Own
   return body
 }
 
-/** But for what the runtime stamps on a request: how much money it holds, and which tools it may use. */
+/** But for what the runtime stamps on a request: how much money it holds, which tools it may use, and which model is asked first. */
 function same(found: object, decided: object): boolean {
   return canonicalJson(unstamped(found)) === canonicalJson(unstamped(decided))
 }
 
 function unstamped(body: object): object {
   if (!('type' in body) || body.type !== 'model.started') return body
-  const { held: _held, allow: _allow, ...rest } = body as Extract<OwnerBody, { type: 'model.started' }>
-  return rest
+  const { shows, boost } = body as Extract<OwnerBody, { type: 'model.started' }>
+  return { shows, boost: boost ?? false }
 }

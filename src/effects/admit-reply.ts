@@ -8,6 +8,7 @@ import { questionOf } from '../riders/children/tree.ts'
 import type { FlightContext } from '../engine/flights.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import { costOf, heldBack, inTime, LATE_WORD, WITHHELD } from './outcomes.ts'
+import { usdOf } from '../view/usd.ts'
 import { aboutTool, type Tools } from './toolbox.ts'
 import type { Agent, Services } from '../engine/wiring.ts'
 import { shortened, textOf } from '../view/text.ts'
@@ -18,6 +19,8 @@ export type Admitting = {
   readonly cache: SessionCache
   readonly tools: Tools
   readonly allow: Allow
+  /** A hook left only these tools for this request. */
+  readonly only?: readonly string[]
   readonly flight: FlightContext
 }
 /** `nudge` is what the model is told after a reply that was not to be the last. */
@@ -30,8 +33,9 @@ export function admitted(
   verdict: Verdict,
   reply: Reply,
 ): Settled | Promise<Settled> {
-  const { services, allow, tools } = admitting
-  const calls = allow === 'all' ? proposed : proposed.map((call) => withdrawn(call, allow, tools))
+  const { services, allow, only, tools } = admitting
+  const left = only === undefined ? proposed : proposed.map((call) => narrowed(call, only))
+  const calls = allow === 'all' ? left : left.map((call) => withdrawn(call, allow, tools))
   const looked = calls.some(({ gate }) => gate?.type === 'ask') ? calls.map(watched) : calls
   const plain = services.hooks === null && !looked.some((call) => outsideOf(call)?.child !== undefined)
   return plain ? { calls: looked, verdict } : asked(admitting, looked, verdict, reply)
@@ -96,7 +100,8 @@ async function mayGoOn(
   if (ends || !services.hooks?.has('stop', agent.name)) return verdict
   const { requests = 0, cost = 0, limits = agent.limits } = cache.session.run ?? {}
   const at = { ...cache.place, model: reply.route ?? agent.model.name }
-  const spent = { requests: requests + 1, requestsMax: limits.modelRequests, cost: cost + (costOf(reply) ?? 0) }
+  const all = cost + (costOf(reply) ?? 0)
+  const spent = { requests: requests + 1, requestsMax: limits.modelRequests, cost: all, costUsd: usdOf(all) }
   try {
     const why = await inTime(services.hooks.stopped({ ...at, ...spent }), flight, NO_WORD, 'timeout')
     return why === null ? verdict : { type: 'stop', reason: why }
@@ -152,6 +157,13 @@ async function heldUnfit(
 /** An approval may take days, and the other calls of the reply wait with it: the policy is asked again before each starts. */
 function watched(call: Proposal): Proposal {
   return call.gate?.type === 'refuse' ? call : { ...call, clear: true }
+}
+
+/** The list of tools stays as it is, so that the provider's cache holds, and what a hook left out is refused here. */
+function narrowed(call: Proposal, only: readonly string[]): Proposal {
+  if (call.gate?.type === 'refuse' || only.includes(call.tool)) return call
+  const left = only.length === 0 ? 'No tool could' : `Only these could: ${only.join(', ')}. This one could not`
+  return refused(call, 'Denied', `${left} be used in the last request. It did not run.`)
 }
 
 /** Near a limit the list of tools stays as it is, and what is withdrawn is refused here. */

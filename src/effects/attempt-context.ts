@@ -1,14 +1,9 @@
 // What a host's `context` builds for tools: for each run that an attempt drives, before the run's first call there. It is closed when
 // the next run begins, or when the worker leaves the session. Loaded by the first harness that has a `context`.
 import type { SessionCache } from '../engine/session-cache.ts'
-import { sleep } from '../engine/sleep.ts'
 import type { Services } from '../engine/wiring.ts'
 import { cloneJson } from './clone-json.ts'
-
-/** How long closing may take: another run, or another worker, may wait for it. */
-const CLOSE_MS = 5_000
-
-type Closable = { readonly close?: () => unknown } & Partial<AsyncDisposable & Disposable>
+import { closeMade } from './close-made.ts'
 
 export class AttemptContext {
   readonly #services: Services
@@ -46,15 +41,6 @@ export class AttemptContext {
   }
 
   async #closed(deps: Promise<unknown> | undefined): Promise<void> {
-    const made = (await deps?.catch(() => null)) as Closable | null | undefined
-    const close = made?.[Symbol.asyncDispose] ?? made?.[Symbol.dispose] ?? made?.close
-    if (typeof close !== 'function') return
-    // It is the host's own: that it could not be closed must not end a run.
-    const closing = (async () => close.call(made))().catch((error: unknown) => {
-      process.emitWarning(`The context of a session could not be closed: ${String(error)}`, 'TerretWarning')
-    })
-    const done = new AbortController()
-    await Promise.race([closing, sleep(this.#services.clock, CLOSE_MS, done.signal)])
-    done.abort()
+    await closeMade(await deps?.catch(() => null), 'The context of a session', this.#services.clock)
   }
 }

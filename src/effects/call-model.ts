@@ -104,7 +104,9 @@ export class ModelCaller {
       answer.finish === 'length'
         ? calls.map((call, i) => uncut(call, answer.calls[i]?.args ?? '', answer.usage))
         : calls
-    const admitting = { services: this.#services, agent, cache, tools, allow: request.allow, flight }
+    const only = cache.started?.tools
+    const narrowed = only === undefined ? {} : { only }
+    const admitting = { services: this.#services, agent, cache, tools, allow: request.allow, flight, ...narrowed }
     const settled = admitted(admitting, whole, judged, answer)
     if (settled instanceof Promise) return settled.then((said) => this.#landing(asked, said, answer, miss))
     return this.#landing(asked, settled, answer, miss)

@@ -6,7 +6,7 @@ import type { SessionCache } from '../engine/session-cache.ts'
 import { agentFor, type Services } from '../engine/wiring.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
 import { askingFor, ModelCaller } from './call-model.ts'
-import { FrozenRuns } from './frozen-run.ts'
+import { type FrozenRun, FrozenRuns } from './frozen-run.ts'
 import { failedLanding, PREPARE_MS } from './outcomes.ts'
 import { Preparer } from './prepare.ts'
 import { CallRunner } from './run-call.ts'
@@ -38,6 +38,11 @@ export class Performer {
     const fail: Fail = (effect, error) =>
       effect.type === 'prepare' ? this.#preparer.failed(effect, cache, error, PREPARE_MS) : failedLanding(effect, error)
     return { perform, fail }
+  }
+
+  /** What the open run froze. */
+  async frame(cache: SessionCache): Promise<FrozenRun> {
+    return this.#frozen.known(cache) ?? (await this.#frozen.of(cache))
   }
 
   /** What sessions and their tools may spend. Loaded by the first that has a budget, or whose tool asks a model. */

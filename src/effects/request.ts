@@ -7,8 +7,10 @@ import type { Transcript } from '../kernel/transcript.ts'
 type Asked = Extract<Event, { type: 'model.started' }>
 type Setup = { readonly instructions: string; readonly tools: readonly ToolSchema[] }
 
-export function project(session: string, setup: Setup, transcript: Transcript, { seq, allow, boost }: Asked): Request {
+export function project(session: string, setup: Setup, transcript: Transcript, asked: Asked): Request {
   const { instructions, tools } = setup
   const { messages } = transcript
-  return { session, seq, instructions, tools, messages, allow: allow ?? 'all', boost: boost === true }
+  const { seq, allow, boost, route } = asked
+  const request = { session, seq, instructions, tools, messages, allow: allow ?? 'all', boost: boost === true }
+  return route === undefined ? request : { ...request, route }
 }

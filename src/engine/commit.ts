@@ -71,13 +71,18 @@ export interface Rider {
   before?(commit: Commit, body: OwnerBody): void
   /** It was folded. */
   after?(commit: Commit, event: OwnerEvent): void
-  /** Asked right before a request is recorded, and before a run ends because it has no request left. Null: nothing to say. */
-  beforeRequest?(commit: Commit): Word | null
+  /**
+   * Asked right before a request is recorded, and before a run ends because it has no request left. Null: nothing to say. `wait`: the
+   * request is not recorded yet; the rider rings when it knows more.
+   */
+  beforeRequest?(commit: Commit): Word | Wait | null
   /** All events are in: what else is written in the same commit. */
   finish?(commit: Commit, decision: Decision): void
   /** Right before it is written: what must be read from the store first. */
   complete?(plan: CommitPlan): Promise<CommitPlan> | null
 }
+
+export type Wait = { readonly type: 'wait' }
 
 export type Send = Frozen<{ session: string; event: InboxBody }>
 /** What a commit also writes for other sessions. */
@@ -174,10 +179,8 @@ export function planCommit(job: Job, flights: Flights, stopSignal: StopSignal, b
   const landed = flights.landed()
   for (let i = 0; i < landed.length; i++) gather(commit, landed[i] as Flight)
   let decision = next(s, here)
-  while (decision.type === 'record' && stopSignal.reason === null) {
-    advance(commit, decision.events, broke)
+  while (decision.type === 'record' && stopSignal.reason === null && advance(commit, decision.events, broke))
     decision = next(s, here)
-  }
   for (let i = 0; i < riders.length; i++) riders[i]?.finish?.(commit, decision)
   const { events } = commit
   const card = cardOf(cache.id, s, byTheStore(job, decision))
@@ -225,22 +228,30 @@ function getsOn(attempt: Job['attempt']): boolean {
   return before
 }
 
-/** What `next` records, unless it is a request that must not be made, or before which something must be said. */
-function advance(commit: Commit, events: readonly OwnerBody[], broke: Broke | null): void {
+/**
+ * What `next` records, unless it is a request that must not be made, or before which something must be said. False: nothing, because a
+ * rider must be waited for. It rings when it knows more.
+ */
+function advance(commit: Commit, events: readonly OwnerBody[], broke: Broke | null): boolean {
   const { session } = commit
   // A request, and the end of a run, are always the last thing recorded.
   const last = events[events.length - 1]
   const asks = last?.type === 'model.started'
-  if (asks && broke) return commit.add(settlement(session, { type: 'limit', limit: 'usd', ...broke }))
+  if (asks && broke) return added(commit, [settlement(session, { type: 'limit', limit: 'usd', ...broke })])
   // A run that got nowhere and is out of requests says why it got nowhere.
   const word = asks || (last && isCapped(last)) ? wordBefore(commit) : null
   if (word?.type === 'settle' && (asks || word.outcome.type === 'halted'))
-    return commit.add(settlement(session, word.outcome))
-  if (asks && word?.type === 'note') return commit.add({ type: 'note.added', kind: word.kind, text: word.text })
-  for (let i = 0; i < events.length; i++) commit.add(events[i] as OwnerBody)
+    return added(commit, [settlement(session, word.outcome)])
+  if (asks && word?.type === 'note') return added(commit, [{ type: 'note.added', kind: word.kind, text: word.text }])
+  return asks && word?.type === 'wait' ? false : added(commit, events)
 }
 
-function wordBefore(commit: Commit): Word | null {
+function added(commit: Commit, events: readonly OwnerBody[]): true {
+  for (let i = 0; i < events.length; i++) commit.add(events[i] as OwnerBody)
+  return true
+}
+
+function wordBefore(commit: Commit): Word | Wait | null {
   for (const rider of commit.job.riders) {
     const word = rider.beforeRequest?.(commit) ?? null
     if (word !== null) return word

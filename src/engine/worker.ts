@@ -336,7 +336,7 @@ export class Worker {
         late,
       }
       const renewed = (at: number): void => leases.renew(at + (leaseMs * 2) / 3)
-      const riders = await ridersFor(this.#services, this.#performer, cache)
+      const riders = await ridersFor(this.#services, this.#performer, cache, () => stopSignal.ring())
       const { id } = cache
       const { agent } = cache.session
       const committed = (plan: CommitPlan): void => {

@@ -24,7 +24,7 @@ export type OwnerBody = Frozen<
   | ({ type: 'session.created'; agent: Name; planner: string } & Frozen<Origin>)
   | ({ type: 'run.started'; inputs: readonly Whole[]; wakes: readonly string[]; limits: Limits } & Frozen<Begun>)
   /** `shows` are the seqs this request shows for the first time, in order: this is promotion. */
-  | { type: 'model.started'; shows: readonly Whole[]; allow?: Allow; held?: number; boost?: true }
+  | ({ type: 'model.started'; shows: readonly Whole[]; allow?: Allow; held?: number; boost?: true } & Frozen<Step>)
   | ({ type: 'agent.message'; parts: readonly Part[]; calls: readonly Proposal[]; verdict: Verdict } & Frozen<Paid>)
   | ({ type: 'model.failed'; class: ModelFailureClass; message: string; retryable: boolean } & Frozen<Again>)
   | { type: 'agent.tool_use'; call: CallKey }
@@ -56,6 +56,8 @@ type Begun = Setup & { foreign?: true; traceparent?: string }
 export type Setup = { toolset: Hash; instructions: Hash; policy?: Hash; options?: Hash } & Told
 /** `metadata` is that of the session, and over it that of the message that opens the run. */
 type Told = { code?: string; warnings?: readonly string[]; metadata?: Metadata }
+/** What a hook chose for this request: the model of a chain that is asked first, and the only tools that may be used. */
+type Step = { route?: Name; tools?: readonly Name[] }
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
 /** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */

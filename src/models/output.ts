@@ -95,11 +95,8 @@ async function judgeCalls(plan: OutputPlan, reply: Reply, text: string): Promise
   }
   if (finals === 0) return { type: 'continue' }
   if (reply.calls.length > 1) {
-    const reason =
-      finals > 1
-        ? `${FINAL_RESULT} was called ${finals} times.`
-        : `${FINAL_RESULT} was called together with other tools.`
-    return { type: 'unexpected', reason }
+    const call = reply.calls.findIndex(({ tool }) => tool === FINAL_RESULT)
+    return { type: 'retry_tool_output', call, text: finals > 1 ? TWICE : MIXED }
   }
   const value = readJson(reply.calls[0]?.args || '{}', reply.finish === 'length')
   if (value === undefined) return { type: 'retry_tool_output', call: 0, text: unread(reply) }
@@ -108,6 +105,9 @@ async function judgeCalls(plan: OutputPlan, reply: Reply, text: string): Promise
     ? { type: 'final', output: checked.output }
     : { type: 'retry_tool_output', call: 0, text: wrong(checked.problem) }
 }
+
+const MIXED = `Nothing of this reply ran: ${FINAL_RESULT} must be called alone. Call the other tools first, or give the answer now.`
+const TWICE = `Nothing of this reply was taken: call ${FINAL_RESULT} once, with the whole answer.`
 
 /** Judges a reply without text and calls. One that was cut off is requested again with more tokens. */
 export function emptied({ finish }: Reply): Verdict {

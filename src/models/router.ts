@@ -28,11 +28,13 @@ class Chain implements Priced {
   readonly secrets: Readonly<Record<string, string>>
   readonly verbatim: boolean
   readonly choiceCached: boolean
+  readonly routes: readonly string[]
   readonly #chain: readonly Model[]
 
   constructor(first: Model, chain: readonly Model[]) {
     this.name = first.name
     this.#chain = chain
+    this.routes = chain.map(({ name }) => name)
     const priced = chain.filter(isPriced)
     const natives = chain.map((model) => (isPriced(model) ? model.able.native : 'no'))
     this.able = { name: first.name, native: weakest(natives) }
@@ -49,7 +51,7 @@ class Chain implements Priced {
       context.emit(delta)
     }
     let kept = failure('bad_request', 'No model of the chain can take this request.')
-    for (const model of this.#chain) {
+    for (const model of this.#from(request.route)) {
       if (!fits(model, request)) continue
       const answer = await model.call(request, new Through(context, emit))
       if (answer.type === 'reply') return { ...answer, route: answer.route ?? model.name }
@@ -59,6 +61,12 @@ class Chain implements Priced {
       if (!kept.retryable || (kept.unasked && answer.retryable)) kept = answer
     }
     return kept
+  }
+
+  /** The one that was chosen for this request comes first, the others behind it as they are. */
+  #from(route: string | undefined): readonly Model[] {
+    const chosen = route === undefined ? undefined : this.#chain.find(({ name }) => name === route)
+    return chosen === undefined ? this.#chain : [chosen, ...this.#chain.filter((model) => model !== chosen)]
   }
 
   /** Money is held for the dearest of the chain. */

@@ -15,6 +15,8 @@ export type Request = Frozen<{
   tools: readonly ToolSchema[]
   allow: Allow
   boost: boolean
+  /** Of a chain: the name of the model to ask first. */
+  route?: string
   output?: OutputSchema
   /** Grows between calls and never changes: the next request starts with these same entries. Not to be mutated. */
   messages: readonly Message[]
@@ -57,5 +59,7 @@ export type CallContext = Frozen<{
 /** Ends with exactly one Reply or ModelFailure. Never throws for provider trouble; a throw is treated as a failure of class `other`. */
 export interface Model {
   readonly name: string
+  /** Of a chain: the names of its models, each of which a request may ask for first. */
+  readonly routes?: readonly string[]
   call(request: Request, context: CallContext): Promise<Reply | ModelFailure>
 }

@@ -1,4 +1,4 @@
-// The riders of one attempt, in the order in which they speak: guard, redaction, money, children. What a session does not need is
+// The riders of one attempt, in the order in which they speak: guard, step hooks, redaction, money, children. What a session does not need is
 // neither in its list nor loaded.
 import type { CallKey, Limits } from '../kernel/content.ts'
 import type { Session } from '../kernel/session.ts'
@@ -16,8 +16,9 @@ export async function ridersFor(
   services: Services,
   performer: Performer,
   cache: SessionCache,
+  ring: () => void,
 ): Promise<readonly Rider[]> {
-  const { redactor, store } = services
+  const { redactor, store, hooks } = services
   const { session } = cache
   if (session.run?.options !== undefined) {
     const { recallOptions } = await import('../effects/run-options.ts')
@@ -28,6 +29,10 @@ export async function ridersFor(
   // Notices, breakers and limits of tokens are for language models alone.
   if (agent?.planner === null) riders.push(guardRider(cache, () => traitsOf(agentFor(services, cache))))
   else cache.unguard()
+  if (hooks !== null && agent?.planner === null && hooks.has('before_request', agent.name)) {
+    const { stepRider } = await import('./hooks/step.ts')
+    riders.push(await stepRider({ services, hooks, cache, ring, frameOf: () => performer.frame(cache) }))
+  }
   if (!redactor.idle) riders.push({ rewrite: (_commit, body) => redactor.body(body) })
   if (agent !== null && (agent.budget !== null || mayMove(session, agent.limits))) {
     const [{ moneyRider }, allowances] = await Promise.all([import('./money/charges.ts'), performer.allowances()])

@@ -9,7 +9,7 @@ import { ownId } from '../stores/plan/id.ts'
 import { saidBefore } from '../tools/policy/covered.ts'
 import { personOf, skeleton } from '../view/lookalike.ts'
 import { parsePolicy, type Rule } from '../tools/policy/policy.ts'
-import type { Pending } from '../view/calls.ts'
+import type { PendingCall } from './look.ts'
 
 export type ApprovalDecision = {
   readonly callId: CallKey
@@ -35,7 +35,7 @@ export type ApprovalDecision = {
 }
 
 /** What `pending` says of a call may be handed back with the decision: `decide({ ...pending, allow, by })`. */
-export const SHOWN: Checks<Partial<Omit<Pending, 'callId' | 'sessionId' | 'digest'>>> = {
+export const SHOWN: Checks<Partial<Omit<PendingCall, 'callId' | 'sessionId' | 'digest'>>> = {
   tool: anything,
   args: anything,
   needs: anything,
@@ -48,8 +48,14 @@ export const SHOWN: Checks<Partial<Omit<Pending, 'callId' | 'sessionId' | 'diges
   covered: anything,
   denied: anything,
   path: anything,
+  costUsd: anything,
+  treeCostUsd: anything,
+  amounts: anything,
+  agent: anything,
+  labels: anything,
+  preview: anything,
 }
-const checkFields = optionsOf<ApprovalDecision & Partial<Pending>>('decide', {
+const checkFields = optionsOf<ApprovalDecision & Partial<PendingCall>>('decide', {
   ...SHOWN,
   callId: needed(text, 'Name the call as `pending` does.'),
   sessionId: text,

@@ -17,8 +17,10 @@ import { type Message, Transcript } from '../kernel/transcript.ts'
 import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall, type Pending } from '../view/calls.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
+import { flag, optionsOf } from '../options.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
 import { textOf } from '../view/text.ts'
+import { usdOf } from '../view/usd.ts'
 
 /** One call of the run and what became of it. */
 export type CallRecord = Frozen<{
@@ -44,7 +46,10 @@ type Common = {
   text: string
   /** Of the run and of the children that its calls started, at any depth. */
   usage: Spending['usage']
-  /** The same, in millionths of a dollar. */
+  /** What the session itself spent in this run, and the same with the children that its calls started, in dollars. */
+  costUsd: number
+  treeCostUsd: number
+  /** `treeCostUsd` in millionths of a dollar, as the log counts it. */
   cost: number
   /** What the session itself used and spent in this run, without its children. Limits count this. */
   own: Spending
@@ -86,23 +91,43 @@ export type Result = Frozen<
 type Limit = Extract<Outcome, { type: 'limit' }>
 export type Completed = Extract<Result, { status: 'completed' }>
 
-/** A run that did not complete, thrown by `orThrow`. Its result has everything. */
+/** A run that did not complete, or not as it must, thrown by `orThrow` and by `require`. Its result has everything. */
 export class RunFailed extends Error {
-  readonly result: Exclude<Result, Completed>
-  constructor(result: Exclude<Result, Completed>) {
+  readonly result: Result
+  constructor(result: Result) {
     super(`The run ended as ${result.status} (${result.stopReason}): ${causeOf(result)}`)
     this.name = 'RunFailed'
     this.result = result
   }
 }
 
-/** The result if the run completed. Throws otherwise. */
-export function orThrow(result: Result): Completed {
+/** Ends of a completed run that are errors too. Default: none. */
+export type Strictness = {
+  /** The model refused to answer. */
+  readonly refusal?: boolean
+  /** The answer was cut at its longest. */
+  readonly truncated?: boolean
+}
+const checkStrictness = optionsOf<Strictness>('orThrow', { refusal: flag, truncated: flag })
+
+/** The result if the run completed. Throws otherwise, and for what `strictness` names. */
+export function orThrow(result: Result, strictness: Strictness = {}): Completed {
+  checkStrictness(strictness)
   if (result.status !== 'completed') throw new RunFailed(result)
+  const { stopReason } = result
+  if ((strictness.refusal && stopReason === 'refusal') || (strictness.truncated && stopReason === 'max_tokens'))
+    throw new RunFailed(result)
   return result
 }
 
-function causeOf(result: Exclude<Result, Completed>): string {
+/** For `require: 'complete'`: a whole answer, or an error. */
+export function required(result: Result, require: 'complete' | undefined): Result {
+  return require === undefined ? result : orThrow(result, { refusal: true, truncated: true })
+}
+
+function causeOf(result: Result): string {
+  if (result.status === 'completed')
+    return result.stopReason === 'refusal' ? 'the model refused to answer' : 'the answer was cut at its longest'
   if (result.status === 'failed') return result.failure.message
   if (result.status === 'halted') return result.reason
   if (result.status === 'limit') return result.account === undefined ? result.limit : `usd of the ${result.account}`
@@ -278,6 +303,8 @@ export class Collector {
       sessionId: this.#sessionId,
       text: !this.#ours ? '' : outcome?.type === 'completed' ? this.#text : this.#said,
       usage,
+      costUsd: usdOf(own.cost),
+      treeCostUsd: usdOf(cost),
       cost,
       own,
       pending,

@@ -1,6 +1,6 @@
 // What a reader of a stream gets: the events of a session and of its children, and what models say meanwhile, in one numbered line.
 // It only reads; the log is what happened.
-import type { CallKey, Frozen } from '../kernel/content.ts'
+import type { CallKey, Frozen, Json, Proposal } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import { childId } from '../stores/plan/id.ts'
@@ -9,6 +9,7 @@ import { LogFollower } from './log-follower.ts'
 import type { LiveDelta } from '../live/live.ts'
 import { Queue } from './queue.ts'
 import type { Services } from '../engine/wiring.ts'
+import type { Store } from '../ports/store.ts'
 
 /** Where in the tree of sessions something happened. */
 export type Source = Frozen<{
@@ -23,7 +24,11 @@ export type Source = Frozen<{
 type Line = Frozen<{ session: string; sequence: number; source: Source }>
 /** `call` is there for `output`: the call that printed it. */
 type StreamDelta = { readonly type: 'delta'; readonly call?: CallKey } & LiveDelta
-export type StreamEvent = (Event & Line) | (StreamDelta & Line)
+/** What a call is, beside what happened to it: the reply that proposed it may lie before the reader's place. */
+type Called = Frozen<{ callId: CallKey; tool: string; args: Json }>
+type CallEvent = { readonly type: 'agent.tool_use' | 'agent.custom_tool_use' | 'agent.tool_result' }
+type Shown<E extends Event> = E extends CallEvent ? E & Called : E
+export type StreamEvent = (Shown<Event> & Line) | (StreamDelta & Line)
 
 export type FeedOptions = { readonly deltas?: boolean; readonly subagents?: boolean }
 
@@ -38,6 +43,8 @@ type Seat = {
   settled: number
   /** What a model call says whose start is still to come: history comes first. */
   early: LiveDelta[]
+  /** The calls of the last reply. Every call is closed before the next one. */
+  calls: readonly Proposal[]
   /** A child that went on with the answer of this call: what it did before is another stream's. */
   until: CallKey | null
 }
@@ -52,7 +59,7 @@ type Root = Frozen<{
 type Places = Readonly<Record<string, number>>
 type Joined = { readonly session: string; readonly until: CallKey | null }
 
-const FRESH = { after: 0, seq: 0, settled: 0, until: null } as const
+const FRESH = { after: 0, seq: 0, settled: 0, until: null, calls: [] } as const
 
 export class Feed {
   readonly #services: Services
@@ -147,6 +154,7 @@ export class Feed {
   #place(seat: Seat, event: Event): void {
     const { source } = seat
     seat.seq = event.seq
+    if (event.type === 'agent.message') seat.calls = event.calls
     if (event.type === 'session.created')
       seat.source = {
         ...source,
@@ -188,11 +196,38 @@ export class Feed {
     this.#queue.push({ type: 'delta', session, seq, kind, part, offset, text, ...of, sequence: this.#sequence, source })
   }
 
-  #push({ session, source }: Seat, event: Event): void {
+  #push({ session, source, calls }: Seat, event: Event): void {
     this.#sequence += 1
     // A copy: what the reader does with it changes nothing of what is executed.
-    this.#queue.push(Object.assign(cloneJson(event), { session, sequence: this.#sequence, source }))
+    const shown = cloneJson(isOfCall(event) ? { ...event, ...calledBy(event.call, calls) } : event)
+    this.#queue.push(Object.assign(shown, { session, sequence: this.#sequence, source }))
   }
+}
+
+function isOfCall(event: Event): event is Extract<Event, CallEvent> {
+  const { type } = event
+  return type === 'agent.tool_use' || type === 'agent.tool_result' || type === 'agent.custom_tool_use'
+}
+
+function calledBy(callId: CallKey, calls: readonly Proposal[]): Called {
+  const { tool = '', args = null } = calls[Number(callId.slice(callId.indexOf('.') + 1))] ?? {}
+  return { callId, tool, args }
+}
+
+const BEFORE = 200
+
+/**
+ * From where a log must be followed so that every event after this place can be shown whole: before the reply whose calls may be
+ * open there. A call that is open belongs to the last reply.
+ */
+export async function replyBefore(store: Pick<Store, 'read'>, session: string, place: number): Promise<number> {
+  for (let end = place; end > 0; end = Math.max(0, end - BEFORE)) {
+    const start = Math.max(0, end - BEFORE)
+    const { events } = await store.read(session, start, end - start)
+    const last = events.findLast(({ type }) => type === 'agent.message' || type === 'run.settled')
+    if (last) return last.type === 'agent.message' ? last.seq - 1 : place
+  }
+  return place
 }
 
 /** A child's own stream has not shown its parent's run. */

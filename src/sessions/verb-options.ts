@@ -1,18 +1,23 @@
 // The options of a session's verbs, and the one check of each. What the verbs do is src/session.ts.
 import type { CallKey } from '../kernel/content.ts'
-import { anything, type Checks, count, flag, needed, optionsOf, text } from '../options.ts'
+import { anything, type Checks, count, flag, needed, oneOf, optionsOf, text } from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
-import type { Pending } from '../view/calls.ts'
+import type { PendingCall } from './look.ts'
 
 export type RunOptions = Pick<SendOptions, 'patienceMs' | 'traceparent'> &
   RunChoices & {
     /** The result also has each reply of the model, as the log has it. */
     readonly raw?: boolean
+    /**
+     * `complete`: the promise rejects with `RunFailed`, which has the result, unless the run completed with a whole answer. A refusal
+     * and an answer that was cut are no whole answers.
+     */
+    readonly require?: 'complete'
   }
 
-export type StreamOptions = RunOptions & {
+export type StreamOptions = Omit<RunOptions, 'require'> & {
   /**
    * Events after this seq. Or, to go on where a stream broke off: the last seq that was seen of each session, by its id, children
    * too. Default: from the beginning, or from the input that the stream sends.
@@ -36,15 +41,16 @@ export type Answer = {
 /** `folder`: where the fork works. Default: where this session does. */
 export type ForkOptions = { readonly at?: number; readonly id?: string; readonly folder?: string }
 
-export const RUN_OPTIONS: Checks<RunOptions> = {
+const COMMON: Checks<Omit<RunOptions, 'require'>> = {
   ...RUN_CHOICES,
   raw: flag,
   patienceMs: count(),
   traceparent: traceparentCheck,
 }
+export const RUN_OPTIONS: Checks<RunOptions> = { ...COMMON, require: oneOf<'complete'>({ complete: true }) }
 // `after` is checked where the log is read.
 export const STREAM_OPTIONS: Checks<StreamOptions> = {
-  ...RUN_OPTIONS,
+  ...COMMON,
   after: anything,
   deltas: flag,
   subagents: flag,
@@ -54,7 +60,7 @@ export const checkSend = optionsOf<SendOptions>('send', SEND_OPTIONS)
 export const checkRunOf = optionsOf<SendOptions & RunOptions>('run', { ...SEND_OPTIONS, ...RUN_OPTIONS })
 export const checkStream = optionsOf<StreamOptions & SendOptions>('stream', { ...SEND_OPTIONS, ...STREAM_OPTIONS })
 export const checkFork = optionsOf<ForkOptions>('fork', { at: anything, id: text, folder: text })
-export const checkAnswer = optionsOf<Answer & Partial<Pending>>('answer', {
+export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
   ...SHOWN,
   digest: anything,
   callId: needed(text, 'Name the call as `pending` does.'),

@@ -8,8 +8,9 @@ import type { TreeCard } from '../stores/plan/tree-cost.ts'
 import type { ApprovalDecision } from './approval-decision.ts'
 import type { Command, SendOptions } from './command.ts'
 import type { Input } from './input.ts'
+import type { PendingCall, SessionState } from './look.ts'
 import type { OriginOptions } from './origin.ts'
-import type { Completed, Result } from './result.ts'
+import type { Completed, Result, Strictness } from './result.ts'
 import type { StreamEvent } from './stream.ts'
 import type { UndoneCall } from './undo.ts'
 import type { Answer, ForkOptions, RunOptions, StreamOptions } from './verb-options.ts'
@@ -29,6 +30,8 @@ export interface Sessions {
    * next page comes `after` the last id.
    */
   list(filter?: Partial<CardFilter>): Promise<readonly TreeCard[]>
+  /** What waits for people in all sessions, or in those with these labels. It reads the store and drives nothing. */
+  pending(filter?: PendingFilter): Promise<readonly PendingCall[]>
   /**
    * Forgets a session for good, with its children: its log, its files and what was held for it. Refused while it is driven
    * (`session_busy`), and while a fork reads its log (`conflict`). The store notes `by` whom.
@@ -53,6 +56,8 @@ export interface Session {
   stream(input?: Input, options?: StreamOptions & SendOptions): RunStream
   /** The whole conversation: what the model was shown, and what it will be shown next. */
   messages(): Promise<readonly Message[]>
+  /** How it stands now: what it does, what it waits for, what it used and said. It reads the store and drives nothing. */
+  state(): Promise<SessionState>
   /** Allow or deny one pending call. The first decision stands. */
   decide(decision: ApprovalDecision): Promise<SentReceipt>
   /** Answer one call that is owned outside. The first answer stands. */
@@ -90,8 +95,8 @@ export type RunStream = AsyncIterable<StreamEvent> & {
    */
   readonly text: AsyncIterable<string>
   readonly result: Promise<Result>
-  /** The result of a run that completed; rejects with `RunFailed` for any other end. */
-  orThrow(): Promise<Completed>
+  /** The result of a run that completed; rejects with `RunFailed` for any other end, and for what `strictness` names. */
+  orThrow(strictness?: Strictness): Promise<Completed>
 }
 
 /** A run in a new session of its own, which has these labels. */
@@ -104,3 +109,5 @@ export type OpenOptions = AgentChoice & OriginOptions & { readonly id?: string; 
 export type AgentChoice = { readonly agent?: string }
 
 export type RemoveOptions = { readonly by?: string }
+
+export type PendingFilter = Pick<Partial<CardFilter>, 'where'>

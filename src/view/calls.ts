@@ -1,10 +1,12 @@
 // The calls of a session as its log has them: each proposal with its intents, its decision, its answer and its result, and what
 // still waits for somebody. Pure. It shows what happened; what happens next is decided by the kernel alone.
-import type { BlobRef, CallKey, Frozen, Json, Outcome, Proposal, Terms } from '../kernel/content.ts'
+import type { BlobRef, CallKey, Frozen, Json, Outcome, Proposal, Shortage, Terms } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import { open, take } from '../kernel/fold.ts'
 import { type Call, outsideOf, type Said } from '../kernel/ledger.ts'
 import { EMPTY, type Session } from '../kernel/session.ts'
+import type { Card } from '../ports/store.ts'
+import { usdOf } from './usd.ts'
 
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
@@ -124,8 +126,19 @@ export type Pending = Frozen<
     /** The session that waits, and the sessions from the top down to it: this one, or children below it. */
     sessionId: string
     path: readonly string[]
+    /** What the session that waits has cost so far, in dollars: alone, and with the children below it. */
+    costUsd: number
+    treeCostUsd: number
+    /** For `callId: 'budget'`: how the money stands that does not cover the next call. */
+    amounts?: Amounts
   } & Before
 >
+
+/** In dollars. `heldUsd` is set aside for calls at work; `neededUsd` is the most that the next call may cost. */
+export type Amounts = Frozen<{ limitUsd: number; spentUsd: number; heldUsd: number; neededUsd: number }>
+
+/** What waits, before the costs of the sessions below it are read. */
+export type OwnPending = Omit<Pending, 'treeCostUsd'>
 
 /** What people said before in this run about a call that is asked about. */
 export type Before = Frozen<{
@@ -146,19 +159,20 @@ export function isBroke(outcome: Outcome | null): outcome is Extract<Outcome, { 
 
 /** What a session itself waits for. `path` ends with it. What a rule of an earlier yes covers is for `saidBefore` to judge. */
 export function ownPending(
-  { run, inputs, last }: Session,
+  { run, inputs, last, cost }: Session,
   path: readonly string[],
   saidBefore: (call: Call, said?: Said) => Before,
-): readonly Pending[] {
-  const where = { sessionId: path.at(-1) ?? '', path }
+): readonly OwnPending[] {
+  const where = { sessionId: path.at(-1) ?? '', path, costUsd: usdOf(cost) }
   if (run === null && inputs.length === 0 && isBroke(last)) {
     const { account, short } = last
     const args = { ...(account === undefined ? {} : { account }), ...short }
-    return [{ callId: BUDGET, tool: BUDGET, args, needs: 'approval', ...where }]
+    const amounts = short && { amounts: amountsOf(short) }
+    return [{ callId: BUDGET, tool: BUDGET, args, needs: 'approval', ...where, ...amounts }]
   }
   // What came from elsewhere is asked about anew, when it goes on.
   const calls = run?.foreign ? [] : (run?.turn?.open ?? [])
-  return calls.flatMap((call): readonly Pending[] => {
+  return calls.flatMap((call): readonly OwnPending[] => {
     const { tool, args, gate, digest } = call.proposal
     const common = { callId: call.key, tool, args, ...where }
     if (call.state.type === 'outside')
@@ -171,17 +185,48 @@ export function ownPending(
   })
 }
 
+function amountsOf({ limit, spent, held, needed }: Shortage): Amounts {
+  return { limitUsd: usdOf(limit), spentUsd: usdOf(spent), heldUsd: usdOf(held), neededUsd: usdOf(needed) }
+}
+
 /** The calls that are answered from outside, by a child or by somebody else. */
 export function waitsOf({ run }: Session): readonly Call[] {
   return (run?.turn?.open ?? []).filter(({ state }) => state.type === 'outside')
 }
 
 /** Was it interrupted, or a session above that waits for it? Then nothing of it can be decided any more. */
-export async function isStopped(
-  { stop, parent }: Session,
-  headOf: (session: string) => Promise<Session>,
-): Promise<boolean> {
+export async function isStopped({ stop, parent }: Session, headOf: HeadOf): Promise<boolean> {
   if (stop > 0 || parent === null) return stop > 0
   const above = await headOf(parent.session)
   return waitsOf(above).some(({ key }) => key === parent.call) && isStopped(above, headOf)
+}
+
+/** A session as its log is now. */
+type HeadOf = (session: string) => Promise<Session>
+
+/** What this one session waits for, without its children. A decided call is not pending, even before the session goes on. */
+export async function waitingIn(
+  id: string,
+  headOf: HeadOf,
+  saidBefore: (call: Call, said?: Said) => Before,
+): Promise<readonly OwnPending[]> {
+  const head = await headOf(id)
+  if (await isStopped(head, headOf)) return []
+  const pending = ownPending(head, pathOf(id), saidBefore)
+  const { parent } = head
+  if (parent === null || pending[0]?.callId !== BUDGET) return pending
+  // Nothing is pending in a child whose parent no longer waits for it.
+  const above = await headOf(parent.session)
+  return waitsOf(above).some(({ key }) => key === parent.call) ? pending : []
+}
+
+/** A person is asked, or the last run ended at a limit, which may be its budget. */
+export function mayWait({ status, outcome }: Card): boolean {
+  return status === 'requires_action' || (status === 'idle' && outcome === 'limit')
+}
+
+/** The ids from the root down: a child's id begins with its parent's. */
+function pathOf(session: string): readonly string[] {
+  const parts = session.split('~')
+  return parts.map((_, i) => parts.slice(0, i + 1).join('~'))
 }

@@ -27,7 +27,7 @@ afterEach(() => stage.close())
 
 const WIDE: Room = { columns: 80, rows: Number.POSITIVE_INFINITY }
 const pending = (tool: string, args: Json): Pending => {
-  return { callId: '5.0', tool, args, needs: 'approval', sessionId: 's', path: ['s'] }
+  return { callId: '5.0', tool, args, needs: 'approval', sessionId: 's', path: ['s'], costUsd: 0, treeCostUsd: 0 }
 }
 const textOf = ({ rows }: Pick<Shown, 'rows'>): readonly string[] => rows.flatMap(({ texts }) => texts)
 const write = (args: Json, room = WIDE) => shownCall(stage.folder, pending('write', args), room)

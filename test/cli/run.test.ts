@@ -24,7 +24,7 @@ describe('terret run', () => {
   it('B-CLI-2: with --json there is one object of a stable shape on stdout, and nothing else', async () => {
     const { code, out, err } = await stage.terret('run', '--json', '--model', 'offline:any', 'Say hello.')
     expect([code, err]).toEqual([0, ''])
-    const fields = 'session status stopReason text output usage costUsd pending calls'
+    const fields = 'session status stopReason text output usage costUsd treeCostUsd pending calls'
     expect(Object.keys(JSON.parse(out) as object)).toEqual(fields.split(' '))
   })
 

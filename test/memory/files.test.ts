@@ -201,7 +201,7 @@ describe('runtime files', () => {
     const asks = { calls: [{ tool: 'ask_user', args: { question: 'Red?' }, id: 'q' }] }
     const { harness } = stage(['Done.', asks], [rest, only], { tools: [askUserTool()], subagents })
     const session = await harness.open()
-    const at = { session: session.id, agent: 'default' }
+    const at = { session: session.id, agent: 'default', metadata: {} }
     await session.run('Do it.')
     await harness.wake(session.id)
     await session.run('Paint it.')

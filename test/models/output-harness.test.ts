@@ -118,20 +118,23 @@ describe('structured output through the harness', () => {
     expect(await harness.run('Where?')).toMatchObject({ status: 'limit', limit: 'model_requests' })
   })
 
-  it('B-OUTPUT-20: final_result beside another call, or twice, ends the run, and nothing of it ran (AC-46)', async () => {
+  it('B-OUTPUT-20: final_result beside another call, or twice, is corrected, and nothing of that reply ran (AC-46)', async () => {
     const call = { tool: 'final_result', args: good }
     for (const calls of [
       [{ tool: 'look', args: {} }, call],
       [call, call],
     ]) {
       const { tool, ran } = counter()
-      const { harness } = make([{ calls }], { schema: city }, { tools: [tool] })
+      const { harness, seen } = make([{ calls }, { calls: [call] }], { schema: city }, { tools: [tool] })
       const result = await harness.run('Where?')
-      expect(result).toMatchObject({
-        status: 'failed',
-        stopReason: 'unexpected_model_behavior',
-        usage: { toolCalls: 0 },
-      })
+      expect(result).toMatchObject({ status: 'completed', output: good, usage: { toolCalls: 0, outputRetries: 1 } })
+      expect(ran()).toBe(0)
+      // Every call of the reply has its result in the next request.
+      const told = seen[1]?.messages.filter((message) => message.role === 'tool') ?? []
+      expect(told.map(({ ok }) => ok)).toEqual([false, false])
+      expect(JSON.stringify(told)).toMatch(/must be called alone|once, with the whole answer/)
+      const strict = make([{ calls }], { schema: city }, { tools: [tool], limits: { outputRetries: 0 } })
+      expect(await strict.harness.run('Where?')).toMatchObject({ stopReason: 'output_validation_failed' })
       expect(ran()).toBe(0)
     }
   })

@@ -1,8 +1,19 @@
 // A process that runs one session with hooks until it rests, for hooks-kill.test.ts, which kills it where it says it is. Every
 // hook and handler that is entered adds a line to a file, so that what happened can be counted over all processes.
+import { hash } from 'node:crypto'
 import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { z } from 'zod'
-import { defineTool, Fault, Harness, type Hook, scripted, sqlite, type Store } from '../../src/index.ts'
+import {
+  defineTool,
+  fallback,
+  Fault,
+  Harness,
+  type Hook,
+  type Request,
+  scripted,
+  sqlite,
+  type Store,
+} from '../../src/index.ts'
 import type { OwnerWrite } from '../../src/ports/store.ts'
 import { storeWith } from '../../sim/store-with.ts'
 
@@ -28,6 +39,7 @@ const committed: Readonly<Record<string, (event: OwnerWrite['events'][number]) =
   'intent written': ({ type }) => type === 'agent.tool_use',
   'denial written': (event) => event.type === 'agent.tool_result' && event.status === 'denied',
   'end written': ({ type }) => type === 'run.settled',
+  'request written': ({ type }) => type === 'model.started',
 }
 
 function killable(inner: Store): Store {
@@ -40,7 +52,17 @@ function killable(inner: Store): Store {
   return storeWith(inner, { commit })
 }
 
+const step: Hook = {
+  type: 'before_request',
+  run: async ({ turn }) => {
+    note(`step ${turn}`)
+    await stopAt('in step hook')
+    return { note: `It is turn ${turn}.`, allow: turn === 1 ? ['publish'] : [], route: 'second' }
+  },
+}
+
 const hooks: readonly Hook[] = [
+  ...(verdict === 'step' ? [step] : []),
   {
     type: 'user_prompt_submit',
     run: async () => {
@@ -86,8 +108,21 @@ const publish = defineTool({
 
 const inner = sqlite(file)
 const store = killable(inner)
+/** What is sent, but for its place in the log. */
+function sentIn({ seq: _seq, session: _session, ...request }: Request): string {
+  return hash('sha256', JSON.stringify(request))
+}
+
+const model = scripted(async (request) => {
+  if (verdict === 'step') note(`asked ${sentIn(request)} ${request.route} ${request.allow}`)
+  await stopAt('in model')
+  return request.messages.some(({ role }) => role === 'tool') ? 'Done.' : { calls: [{ tool: 'publish' }] }
+})
 const harness = new Harness({
-  model: scripted(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'Done.' : { calls: [{ tool: 'publish' }] })),
+  model: fallback(
+    { name: 'first', call: (...given) => model.call(...given) },
+    { name: 'second', call: (...given) => model.call(...given) },
+  ),
   tools: [publish],
   hooks,
   store,

@@ -21,7 +21,11 @@ type Killed = {
 }
 
 /** One process is killed at this place, and a second one goes on. */
-async function killedAt(place: string, effect: 'read' | 'once', verdict: 'allow' | 'deny' = 'allow'): Promise<Killed> {
+async function killedAt(
+  place: string,
+  effect: 'read' | 'once',
+  verdict: 'allow' | 'deny' | 'step' = 'allow',
+): Promise<Killed> {
   const file = makeFile()
   const noted = join(dirname(file), 'lines.txt')
   const linesNow = (): string[] => (existsSync(noted) ? readFileSync(noted, 'utf8').split('\n').slice(0, -1) : [])
@@ -109,3 +113,33 @@ it('B-HOOK-46: the end of a run is told at most once: not again after a crash in
 function childFile(): string {
   return fileURLToPath(new URL('../../.build/test/runtime/child-hooks.js', import.meta.url))
 }
+
+it('B-HOOK-56: killed while the hook before a request is asked: nothing was sent, and it is asked again', async () => {
+  const killed = await killedAt('in step hook', 'read', 'step')
+  expect(killed.before).toEqual(['prompt', 'step 1'])
+  expect(killed.lines.filter((line) => line.startsWith('step'))).toEqual(['step 1', 'step 1', 'step 2'])
+  expect(killed.said).toEqual({ status: 'completed', calls: ['ok'] })
+})
+
+it.each(['request written', 'in model'])(
+  'B-HOOK-56: killed after its word is on disk (%s): the same request is made, and the hook is not asked again',
+  async (place) => {
+    const killed = await killedAt(place, 'read', 'step')
+    const { lines } = killed
+    expect(lines.filter((line) => line.startsWith('step'))).toEqual(['step 1', 'step 2'])
+    const asked = lines.filter((line) => line.startsWith('asked'))
+    expect(asked).toHaveLength(place === 'in model' ? 3 : 2)
+    if (place === 'in model') expect(asked[1]).toBe(asked[0])
+    expect(asked[0]).toMatch(/ second all$/)
+    expect(asked.at(-1)).toMatch(/ second none$/)
+    const started = killed.events.filter((event) => event.type === 'model.started')
+    expect(started.map(({ route, tools }) => [route, tools])).toEqual([
+      ['second', ['publish']],
+      ['second', ['publish']],
+      ['second', []],
+    ])
+    const notes = killed.events.filter((event) => event.type === 'note.added' && event.text.startsWith('It is turn 1.'))
+    expect(notes).toHaveLength(1)
+    expect(killed.said).toEqual({ status: 'completed', calls: ['ok'] })
+  },
+)

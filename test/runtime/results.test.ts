@@ -107,6 +107,45 @@ describe('the result', () => {
     },
   )
 
+  it.each([
+    ['refusal', 'refusal', 'the model refused to answer'],
+    ['truncated', 'length', 'the answer was cut at its longest'],
+  ] as const)(
+    'B-VERB-26: a completed run that ended as %s is an error for those who say so',
+    async (name, finish, why) => {
+      const script: Script = () => ({ text: 'No.', finish })
+      const result = await make(script).run('Go.')
+      expect(orThrow(result).text).toBe('No.')
+      const other = name === 'refusal' ? 'truncated' : 'refusal'
+      expect(orThrow(result, { [other]: true }).text).toBe('No.')
+      expect(() => orThrow(result, { [name]: true })).toThrow(why)
+      const failed = { name: 'RunFailed', result: { status: 'completed', text: 'No.', stopReason: result.stopReason } }
+      await expect(
+        make(script)
+          .stream('Go.')
+          .orThrow({ [name]: true }),
+      ).rejects.toMatchObject(failed)
+      await expect(make(script).run('Go.', { require: 'complete' })).rejects.toMatchObject(failed)
+      const session = await make(script).open()
+      await expect(session.run('Go.', { require: 'complete' })).rejects.toMatchObject(failed)
+      await expect(session.run(undefined, { require: 'complete' })).rejects.toMatchObject(failed)
+    },
+  )
+
+  it('B-VERB-26: what is required and completes whole is a result, and every other end is an error', async () => {
+    expect((await make(['Done.']).run('Go.', { require: 'complete' })).text).toBe('Done.')
+    const failed = make([{ error: 'auth', message: 'No key.' }]).run('Go.', { require: 'complete' })
+    await expect(failed).rejects.toMatchObject({ name: 'RunFailed', result: { status: 'failed' } })
+  })
+
+  it('B-VERB-26: a requirement that there is not is refused with one sentence', async () => {
+    // @ts-expect-error: only 'complete' can be required
+    await expect(make(['Done.']).run('Go.', { require: 'completed' })).rejects.toThrow('must be "complete"')
+    const result = await make(['Done.']).run('Go.')
+    // @ts-expect-error: a misspelled option
+    expect(() => orThrow(result, { refusals: true })).toThrow('did you mean "refusal"?')
+  })
+
   it('B-VERB-1: a paused run has its own flag, and no other end has it (TRAP-8, AC-83)', async () => {
     const { tool: slow, runs, go } = waiting('slow')
     const session = await make([calls('slow'), 'Done.'], { tools: [slow] }).open()

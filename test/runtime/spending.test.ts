@@ -41,6 +41,28 @@ describe.each(STORAGES)('what a tree spent, on %s', (storage) => {
     expect(spent(await harness.session(result.sessionId).run())).toEqual(spent(result))
   })
 
+  it('B-VERB-25: results, cards and pending calls say it in dollars: of the session alone, and with its children', async () => {
+    const { harness } = family(TREE, { storage, tools: [tool('look')] })
+    const result = await harness.run('Go.')
+    expect([result.costUsd, result.treeCostUsd]).toEqual([3 / 1_000_000, ALL / 1_000_000])
+    expect([result.cost, result.own.cost]).toEqual([ALL, 3])
+    const [card] = await harness.list({ root: result.sessionId, limit: 1 })
+    expect([card?.costUsd, card?.treeCostUsd]).toEqual([3 / 1_000_000, ALL / 1_000_000])
+    const state = await harness.session(result.sessionId).state()
+    expect([state.costUsd, state.treeCostUsd]).toEqual([3 / 1_000_000, ALL / 1_000_000])
+    const asking = family(
+      {
+        root: [paid(ask('paint'), 1), paid({ text: 'Which?' }, 2)],
+        paint: [paid(use('ask_user', { question: 'Which?' }), 100)],
+      },
+      { storage, tools: [askUserTool()] },
+    ).harness
+    const waits = await (await asking.open()).run('Go.')
+    const [below] = await asking.pending()
+    expect([below?.costUsd, below?.treeCostUsd, below?.needs]).toEqual([100 / 1_000_000, 100 / 1_000_000, 'answer'])
+    expect(waits.status).toBe('completed')
+  })
+
   it('B-CHILD-57: each card of a list has its own cost and that of the tree below it', async () => {
     const { harness, store } = family(TREE, { storage, tools: [tool('look')] })
     const { sessionId } = await harness.run('Go.')

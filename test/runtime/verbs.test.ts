@@ -44,7 +44,8 @@ describe('the verbs', () => {
 async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
   const session = await sessions.open({ id: 's' })
   const asked = await session.run('Pay 5.')
-  const [pending] = asked.pending
+  const state = await session.state()
+  const [pending] = await sessions.pending({ where: {} })
   if (!pending) throw new Error('nothing is asked')
   await session.decide({ ...pending, allow: true, by: 'me' })
   const paid = await sessions.session('s').run()
@@ -64,6 +65,8 @@ async function tell(sessions: Sessions): Promise<Record<string, unknown>> {
   const removed = await sessions.remove('f', { by: 'me' })
   return {
     waits: asked.status,
+    state: { ...state, at: 0 },
+    pending: { ...pending, preview: pending.preview },
     paid: paid.text,
     streamed: streamed.text,
     forked: forked.text,

@@ -17,7 +17,7 @@ function failing(): Tale {
 }
 
 describe('what is captured', () => {
-  it('B-TRACE-40: prompts, arguments and results of tools are captured each by itself (S0-89)', () => {
+  it('B-TRACE-46: prompts, arguments and results of tools are captured each by itself (S0-89)', () => {
     const logs = [simple()]
     const found = (capture: Parameters<typeof spansOf>[1]) => {
       const names = new Set(spansOf(logs, capture).flatMap(({ attributes }) => Object.keys(attributes)))
@@ -35,7 +35,7 @@ describe('what is captured', () => {
     expect(() => found({ capture: 'all' as 'none' })).toThrow('"capture"')
   })
 
-  it('B-TRACE-40: the message of an error is there only where all that it may repeat is captured', () => {
+  it('B-TRACE-46: the message of an error is there only where all that it may repeat is captured', () => {
     const said = (capture: Parameters<typeof spansOf>[1]) =>
       named(spansOf([failing()], capture), 'execute_tool').exceptions.map(({ message }) => message)
     expect(said({ capture: { prompts: true, results: true } })).toEqual([undefined])

@@ -16,6 +16,7 @@ import { isPlanned, stateIn, stopsOf } from '../state/workflows.ts'
 import { CallLog, decisionsIn } from '../../view/calls.ts'
 import { stateOf, taskOf, troubleText } from './list.ts'
 import { counted, textOf } from '../../view/text.ts'
+import { usdOf } from '../../view/usd.ts'
 
 export function inspect(call: Call): Promise<number> {
   return readPlace(async (place) => {
@@ -34,7 +35,9 @@ export function inspect(call: Call): Promise<number> {
     const { environment, attachments } = originIn(events)
     if (call.is('json')) {
       const said = { folder, environment, attachments, task, summary, decisions, pending, state: foldAll(events) }
-      printJson({ ...card, treeCost: tree?.cost ?? card.cost, ...said, tree, ...(workflow ? { workflow } : {}) })
+      const treeCost = tree?.cost ?? card.cost
+      const money = { treeCost, costUsd: usdOf(card.cost), treeCostUsd: usdOf(treeCost) }
+      printJson({ ...card, ...money, ...said, tree, ...(workflow ? { workflow } : {}) })
       return EXIT.ok
     }
     const { created, runs, requests, calls, inputTokens, outputTokens, tools, text, cut, last } = summary

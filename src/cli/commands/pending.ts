@@ -4,9 +4,10 @@ import { pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT } from '../exit.ts'
 import { folderOf, sessionsIn } from '../state/folders.ts'
 import { heldIn, heldLines } from '../present/held.ts'
-import { mayWait, pendingIn } from '../state/log.ts'
+import { pendingIn } from '../state/log.ts'
 import { hasStore, readPlace, type Place, sessionOf } from '../state/place.ts'
 import { print, printJson, seatOf, warn } from '../present/print.ts'
+import { mayWait } from '../../view/calls.ts'
 
 const PAGE = 1_000
 

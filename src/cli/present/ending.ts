@@ -87,7 +87,7 @@ async function reportLines(result: Result, options: Telling): Promise<readonly s
 
 /** Read by scripts, so it must stay stable. */
 function resultJson(result: Result, text = result.text): object {
-  const { sessionId, status, stopReason, usage, cost, pending, calls } = result
+  const { sessionId, status, stopReason, usage, costUsd, treeCostUsd, pending, calls } = result
   const more = Object.fromEntries(
     (['output', 'until', 'reason', 'limit', 'account', 'short', 'failure'] as const).flatMap((name) => {
       return name in result ? [[name, (result as Readonly<Record<string, unknown>>)[name]]] : []
@@ -103,7 +103,8 @@ function resultJson(result: Result, text = result.text): object {
     text,
     ...more,
     usage,
-    costUsd: cost / 1_000_000,
+    costUsd,
+    treeCostUsd,
     pending,
     calls: made,
   }

@@ -1,8 +1,9 @@
 // Reads logs for commands: all events, the folded session, and the calls that wait for a person. It only reads.
 import type { Pending } from '../../index.ts'
-import { type Card, EMPTY, type Event, fold, FOLD_VERSION, type Session, type Store } from '../../kernel/index.ts'
+import { EMPTY, type Event, fold, FOLD_VERSION, type Session, type Store } from '../../kernel/index.ts'
 import { saidBefore } from '../../tools/policy/covered.ts'
-import { BUDGET, isStopped, ownPending, waitsOf } from '../../view/calls.ts'
+import { withTreeUsd } from '../../stores/plan/tree-cost.ts'
+import { mayWait, waitingIn } from '../../view/calls.ts'
 import { EXIT, Refusal } from '../exit.ts'
 
 const PAGE = 1_000
@@ -39,27 +40,11 @@ export function foldAll(events: readonly Event[]): Session {
   return events.reduce(fold, EMPTY)
 }
 
-/** The pending calls of a session and its children. A decided call is not pending, even before the session goes on. */
+/** The pending calls of a session and its children. */
 export async function pendingIn(store: Store, root: string): Promise<readonly Pending[]> {
   const cards = (await store.list({ root, limit: PAGE })).filter(mayWait)
-  const all = await Promise.all(cards.map((card) => pendingOf(store, card.session)))
-  return all.flat()
-}
-
-/** A person is asked, or the last run ended at a limit, which may be its budget. */
-export function mayWait({ status, outcome }: Card): boolean {
-  return status === 'requires_action' || (status === 'idle' && outcome === 'limit')
-}
-
-async function pendingOf(store: Store, session: string): Promise<readonly Pending[]> {
-  const head = await headOf(store, session)
-  if (await isStopped(head, (id) => headOf(store, id))) return []
-  const pending = ownPending(head, pathOf(session), saidBefore)
-  const { parent } = head
-  if (parent === null || pending[0]?.callId !== BUDGET) return pending
-  // Nothing is pending in a child whose parent no longer waits for it.
-  const above = await headOf(store, parent.session)
-  return waitsOf(above).some(({ key }) => key === parent.call) ? pending : []
+  const all = await Promise.all(cards.map(({ session }) => waitingIn(session, (id) => headOf(store, id), saidBefore)))
+  return withTreeUsd(store, all.flat())
 }
 
 /** The folded session, from its snapshot and later events. What the guard counted may stand beside it there; nothing here reads it. */
@@ -68,10 +53,4 @@ async function headOf(store: Store, session: string): Promise<Session> {
   let head = kept?.version === FOLD_VERSION ? (JSON.parse(kept.body) as Session) : EMPTY
   for await (const event of eventsOf(store, session, head.seq)) head = fold(head, event)
   return head
-}
-
-/** The ids from the root down: a child's id begins with its parent's. */
-function pathOf(session: string): readonly string[] {
-  const parts = session.split('~')
-  return parts.map((_, i) => parts.slice(0, i + 1).join('~'))
 }

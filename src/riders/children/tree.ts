@@ -8,8 +8,9 @@ import type { Session } from '../../kernel/session.ts'
 import { SessionCache } from '../../engine/session-cache.ts'
 import { outsideOf, type Call } from '../../kernel/ledger.ts'
 import { childId } from '../../stores/plan/id.ts'
+import { withTreeUsd } from '../../stores/plan/tree-cost.ts'
 import { saidBefore } from '../../tools/policy/covered.ts'
-import { ownPending, type Pending, waitsOf } from '../../view/calls.ts'
+import { type OwnPending, ownPending, type Pending, waitsOf } from '../../view/calls.ts'
 
 type Rested = { readonly type: 'rested'; readonly waiting: Waiting; readonly until: number | null }
 type Looked = Rested | { readonly type: 'contended' | 'lost' | 'stopped' }
@@ -83,12 +84,17 @@ function childrenOf(id: string, session: Session): readonly string[] {
 }
 
 /** What a session waits for, and what its children do: people decide at the top. */
-export async function pendingOf(store: Store, id: string, above: readonly string[] = []): Promise<readonly Pending[]> {
+export async function pendingOf(store: Store, id: string): Promise<readonly Pending[]> {
+  const pending = await pendingBelow(store, id, [])
+  return pending.length === 0 ? [] : withTreeUsd(store, pending)
+}
+
+async function pendingBelow(store: Store, id: string, above: readonly string[]): Promise<readonly OwnPending[]> {
   const path = [...above, id]
   const session = await headOf(store, id)
   // An interrupt ends all of it, also before the worker has seen it.
   if (session.stop > 0) return []
-  const below = await Promise.all(childrenOf(id, session).map((child) => pendingOf(store, child, path)))
+  const below = await Promise.all(childrenOf(id, session).map((child) => pendingBelow(store, child, path)))
   return [...ownPending(session, path, saidBefore), ...below.flat()]
 }
 

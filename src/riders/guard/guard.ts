@@ -19,7 +19,7 @@ export type Traits = {
 
 /** What must be said before a request, or how the run must end instead. A note at a time: it is asked again after it. */
 export type Word =
-  | { readonly type: 'note'; readonly kind: 'limit' | 'nudge'; readonly text: string }
+  | { readonly type: 'note'; readonly kind: 'limit' | 'nudge' | 'context'; readonly text: string }
   | { readonly type: 'settle'; readonly outcome: Outcome }
 
 /** With fewer requests than this there is none to spare for an answer without tools. */
@@ -43,6 +43,11 @@ export class Guard {
 
   constructor({ breaker = {} }: { readonly breaker?: BreakerOptions | false }) {
     this.#progress = breaker === false ? null : new Progress(breaker)
+  }
+
+  /** Of the open run so far. */
+  get tokens(): number {
+    return this.#tokens
   }
 
   /** What it knows of the open run, as plain JSON. */

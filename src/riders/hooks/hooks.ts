@@ -24,6 +24,27 @@ type Envelope = { ok: boolean; content: string; metadata: { [key: string]: Json 
 export type HookEvents = {
   readonly run_start: At & { readonly prompt: string }
   readonly user_prompt_submit: At & { readonly prompt: string }
+  /** Before each turn's request is recorded. A request that is repeated, also after a crash, has the word that was said for it. */
+  readonly before_request: At & {
+    /** The turn of the run that this request begins, from 1, and how many there may be. */
+    readonly turn: number
+    readonly requestsMax: number
+    /** Of this run so far, without its children. */
+    readonly usage: {
+      readonly requests: number
+      readonly toolCalls: number
+      readonly tokens: number
+      readonly costUsd: number
+    }
+    /** How long the conversation is that the request will show, in messages and in characters. */
+    readonly messages: number
+    readonly chars: number
+    readonly model: string
+    /** What `route` may be: the models of a chain. Empty if the model is none. */
+    readonly routes: readonly string[]
+    /** The tools of the run. */
+    readonly tools: readonly string[]
+  }
   /**
    * Also asked of calls whose arguments do not fit, before that counts against them: then `raw` is what the model wrote, and `args`
    * what could be read of it. Such a call does not run, whatever is said.
@@ -34,11 +55,12 @@ export type HookEvents = {
   readonly after_subagent_run: At & { readonly call: CallKey; readonly child: string; readonly output: Envelope }
   readonly limit_reached: At & { readonly limit: string; readonly value: number | null; readonly count: number }
   readonly run_end: At & { readonly result: Result }
-  /** After each reply. `cost` is in millionths of a dollar, for the run so far. */
+  /** After each reply. `costUsd` is what the run has cost so far, and `cost` the same in millionths of a dollar. */
   readonly stop: At & {
     readonly requests: number
     readonly requestsMax: number
     readonly cost: number
+    readonly costUsd: number
     readonly model: string
   }
   /** A reply without calls, which would be the answer. */
@@ -61,6 +83,7 @@ type Nothing = undefined
 type Words = {
   readonly run_start: Nothing
   readonly user_prompt_submit: Cancel | { readonly context: string } | Nothing
+  readonly before_request: RequestWord | Nothing
   readonly before_tool_call: Cancel | Nothing
   /** An envelope, or the JSON of one. */
   readonly after_tool_call: Output | string | Nothing
@@ -73,6 +96,16 @@ type Words = {
   readonly continue_turn: { readonly continue: string } | Nothing
   readonly post_run: Nothing
   readonly session_rest: Nothing
+}
+
+/** For one request alone. Nothing that was sent before changes. */
+export type RequestWord = {
+  /** The model of the chain that is asked first. */
+  readonly route?: string
+  /** Only these tools may be used. The model is told so; what it calls besides is refused. */
+  readonly allow?: readonly string[]
+  /** More for the model to read, from this request on. */
+  readonly note?: string
 }
 
 export type HookType = keyof HookEvents
@@ -163,6 +196,25 @@ export class Hooks {
     return { contexts }
   }
 
+  /** What all hooks say of a request: the first route, the tools that all of them allow, and every note. */
+  async beforeRequest(event: HookEvents['before_request']): Promise<RequestWord> {
+    const words: RequestWord[] = []
+    for (const hook of this.#of('before_request', event.agent)) {
+      const said = await this.#ask(hook, structuredClone(event), { waited: true })
+      if (said === undefined) continue
+      const { word, wrong } = readWord(said, event)
+      if (wrong !== null && this.#strict) throw new HookFailed(hook.type, new Error(wrong))
+      if (wrong !== null) this.#report(hook.type, new Error(wrong))
+      words.push(word)
+    }
+    const route = words.find((word) => word.route !== undefined)?.route
+    const lists = words.flatMap(({ allow }) => (allow === undefined ? [] : [allow]))
+    const allow = event.tools.filter((tool) => lists.every((list) => list.includes(tool)))
+    const note = words.flatMap((word) => word.note ?? []).join('\n\n')
+    const chosen = { ...(route === undefined ? {} : { route }), ...(lists.length === 0 ? {} : { allow }) }
+    return note === '' ? chosen : { ...chosen, note }
+  }
+
   /** The result as the hooks leave it. What they make of it must still be a result. */
   async rewritten(event: Omit<HookEvents['after_tool_call'], 'output'>, output: Output): Promise<Output> {
     let now = output
@@ -239,6 +291,44 @@ export class Hooks {
   }
 }
 
+const checkWord = optionsOf<RequestWord>('what before_request says', {
+  route: filled,
+  allow: listOf(filled),
+  note: text,
+})
+
+/** As far as it can be meant. Tools that it may hold back are held back also where it says it badly. */
+function readWord(
+  said: unknown,
+  { routes, tools }: HookEvents['before_request'],
+): { readonly word: RequestWord; readonly wrong: string | null } {
+  const { route, allow, note } = (typeof said === 'object' && said !== null ? said : {}) as Record<string, unknown>
+  const listed: readonly unknown[] = Array.isArray(allow) ? allow : []
+  const word = {
+    ...(typeof note === 'string' && note.trim() !== '' ? { note } : {}),
+    ...(typeof route === 'string' && routes.includes(route) ? { route } : {}),
+    ...(allow === undefined ? {} : { allow: tools.filter((tool) => listed.includes(tool)) }),
+  }
+  return { word, wrong: wrongIn(said, { routes, tools }) }
+}
+
+function wrongIn(
+  said: unknown,
+  { routes, tools }: Pick<HookEvents['before_request'], 'routes' | 'tools'>,
+): string | null {
+  try {
+    checkWord(said)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+  const { route, allow = [] } = said as RequestWord
+  const unknown = allow.find((tool) => !tools.includes(tool))
+  if (unknown !== undefined) return `It allows the tool "${unknown}", which this run does not have.`
+  if (route === undefined || routes.includes(route)) return null
+  const known = routes.length === 0 ? 'The model is no chain of several.' : `There are: ${routes.join(', ')}.`
+  return `It chose the route "${route}", which there is not. ${known}`
+}
+
 function reasonOf(said: unknown): string {
   return typeof said === 'string' && said.trim() !== '' ? said : 'No reason was given.'
 }
@@ -261,6 +351,7 @@ function applies({ tools, agents }: Hook, agent: string, tool: string | undefine
 const OF_TOOL: Readonly<Record<HookType, boolean>> = {
   run_start: false,
   user_prompt_submit: false,
+  before_request: false,
   before_tool_call: true,
   after_tool_call: true,
   before_subagent_run: true,

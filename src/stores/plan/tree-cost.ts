@@ -1,8 +1,12 @@
 // What a session and all sessions below it have cost, from their cards. It reads no log.
 import type { Card, Store } from '../../ports/store.ts'
+import { usdOf } from '../../view/usd.ts'
 
-/** `cost` is of the session alone; `treeCost` is with the children below it, at any depth. In millionths of a dollar. */
-export type TreeCard = Card & { readonly treeCost: number }
+/**
+ * `costUsd` is of the session alone; `treeCostUsd` is with the children below it, at any depth. `cost` and `treeCost` are the same in
+ * millionths of a dollar.
+ */
+export type TreeCard = Card & { readonly treeCost: number; readonly costUsd: number; readonly treeCostUsd: number }
 
 /** Each tree is read once. */
 export async function withTreeCost(store: Pick<Store, 'list'>, cards: readonly Card[]): Promise<readonly TreeCard[]> {
@@ -10,8 +14,20 @@ export async function withTreeCost(store: Pick<Store, 'list'>, cards: readonly C
   for (const { root } of cards) if (!trees.has(root)) trees.set(root, await childrenIn(store, root))
   return cards.map((card) => {
     const below = (trees.get(card.root) ?? []).filter((each) => isBelow(each, card))
-    return { ...card, treeCost: below.reduce((sum, { cost }) => sum + cost, card.cost) }
+    const treeCost = below.reduce((sum, { cost }) => sum + cost, card.cost)
+    return { ...card, treeCost, costUsd: usdOf(card.cost), treeCostUsd: usdOf(treeCost) }
   })
+}
+
+/** The same for what names a session: each with what that session and all below it have cost, in dollars. */
+export async function withTreeUsd<T extends { readonly sessionId: string }>(
+  store: Pick<Store, 'list' | 'card'>,
+  named: readonly T[],
+): Promise<readonly (T & { readonly treeCostUsd: number })[]> {
+  const ids = new Set(named.map(({ sessionId }) => sessionId))
+  const cards = (await Promise.all([...ids].map((id) => store.card(id)))).filter((card) => card !== null)
+  const costs = new Map((await withTreeCost(store, cards)).map((card) => [card.session, card.treeCostUsd]))
+  return named.map((each) => ({ ...each, treeCostUsd: costs.get(each.sessionId) ?? 0 }))
 }
 
 /** The cards of all sessions below this one. */

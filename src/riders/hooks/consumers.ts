@@ -1,0 +1,134 @@
+// Consumers of the log: each is told of the events of the sessions that this worker drives, after they are on disk. It keeps places and
+// no events: what a slow consumer has still to see is read from the store. Loaded by the first harness that has one.
+import type { Event, OwnerEvent } from '../../kernel/event.ts'
+import type { Store } from '../../ports/store.ts'
+import type { Clock } from '../../ports/system.ts'
+import { cloneJson } from '../../effects/clone-json.ts'
+import { sleep } from '../../engine/sleep.ts'
+import type { NamedConsumer } from '../../sessions/plugins.ts'
+
+type Place = {
+  readonly store: Pick<Store, 'read'>
+  readonly clock: Clock
+  readonly report: (plugin: string, error: unknown) => void
+}
+
+/** Of one session: what was told, and what is on disk. */
+type Line = { readonly agent: string; told: number; upTo: number; telling: Promise<void> | null }
+
+const PAGE = 200
+/** Sessions whose place is kept while nothing of them is being told. */
+const LINES_KEPT = 1_000
+const CLOSE_MS = 30_000
+
+export class Consumers {
+  readonly #all: readonly Told[]
+  readonly #clock: Clock
+
+  constructor(consumers: readonly NamedConsumer[], place: Place) {
+    this.#all = consumers.map((consumer) => new Told(consumer, place))
+    this.#clock = place.clock
+  }
+
+  committed(session: string, agent: string, events: readonly OwnerEvent[]): void {
+    for (const one of this.#all) one.committed(session, agent, events)
+  }
+
+  /** What is on disk is still told, for a while. */
+  async close(): Promise<void> {
+    const done = new AbortController()
+    await Promise.race([
+      Promise.all(this.#all.map((one) => one.end())),
+      sleep(this.#clock, CLOSE_MS, done.signal).then(() => {
+        for (const one of this.#all) one.giveUp()
+      }),
+    ])
+    done.abort()
+  }
+}
+
+/** One consumer. A slow one delays no other. */
+class Told {
+  readonly #consumer: NamedConsumer
+  readonly #place: Place
+  readonly #lines = new Map<string, Line>()
+  #gone = false
+
+  constructor(consumer: NamedConsumer, place: Place) {
+    this.#consumer = consumer
+    this.#place = place
+  }
+
+  committed(session: string, agent: string, events: readonly OwnerEvent[]): void {
+    const [first] = events
+    const upTo = events.at(-1)?.seq
+    if (first === undefined || upTo === undefined || this.#gone) return
+    const known = this.#lines.get(session)
+    // The id of a removed session may be used again.
+    const line =
+      known && known.upTo < first.seq ? known : { agent, told: beginning(events, first), upTo, telling: null }
+    line.upTo = upTo
+    this.#lines.delete(session)
+    this.#lines.set(session, line)
+    line.telling ??= this.#tell(session, line).finally(() => {
+      line.telling = null
+    })
+    this.#forget()
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...this.#lines.values()].map(async ({ telling }) => telling))
+  }
+
+  giveUp(): void {
+    this.#gone = true
+    const late = [...this.#lines.values()].filter(({ telling }) => telling !== null).length
+    if (late > 0) this.#report(new Error(`A consumer did not take the events of ${late} sessions in ${CLOSE_MS} ms.`))
+  }
+
+  async #tell(session: string, line: Line): Promise<void> {
+    const at = { session, agent: line.agent }
+    while (line.told < line.upTo && !this.#gone) {
+      const page = await this.#read(session, line)
+      for (const event of page) {
+        if (this.#gone) return
+        // Told at most once, whatever becomes of it.
+        line.told = event.seq
+        try {
+          await this.#consumer.consume(cloneJson(event), at)
+        } catch (error) {
+          this.#report(error)
+        }
+      }
+      if (page.length === 0) return
+    }
+  }
+
+  async #read(session: string, { told, upTo }: Line): Promise<readonly Event[]> {
+    try {
+      return (await this.#place.store.read(session, told, Math.min(PAGE, upTo - told))).events
+    } catch (error) {
+      this.#report(error)
+      return []
+    }
+  }
+
+  #report(error: unknown): void {
+    this.#place.report(this.#consumer.plugin, error)
+  }
+
+  #forget(): void {
+    if (this.#lines.size <= LINES_KEPT) return
+    for (const [session, { telling }] of this.#lines) {
+      if (telling === null) this.#lines.delete(session)
+      if (this.#lines.size <= LINES_KEPT) return
+    }
+  }
+}
+
+/** A run is told from the message that opens it, and a session from its first event. */
+function beginning(events: readonly OwnerEvent[], first: OwnerEvent): number {
+  const opened = events.flatMap((event) => (event.type === 'run.started' ? event.inputs : []))
+  const from = Math.min(first.seq, ...opened) - 1
+  return from <= 1 ? 0 : from
+}

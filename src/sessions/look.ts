@@ -1,0 +1,160 @@
+// Looking at sessions without driving them: the state of one, and what waits for people in all of them. Everything is read from the
+// store, but for the preview of a call, which also looks at the files that the call would change.
+import type { Frozen, Labels, Metadata, Outcome } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
+import { next, type Waiting } from '../kernel/next.ts'
+import type { Session } from '../kernel/session.ts'
+import type { Card, Status, Store } from '../ports/store.ts'
+import { cloneJson } from '../effects/clone-json.ts'
+import { cardOf } from '../engine/card.ts'
+import { childOf, headOf, heldText, pendingOf } from '../riders/children/tree.ts'
+import type { Spending } from '../riders/money/usage.ts'
+import { withTreeCost, withTreeUsd } from '../stores/plan/tree-cost.ts'
+import { type Preview, previewOf } from '../tools/files/preview.ts'
+import { saidBefore } from '../tools/policy/covered.ts'
+import { mayWait, type Pending, waitingIn, waitsOf } from '../view/calls.ts'
+import { usdOf } from '../view/usd.ts'
+import { Collector } from './result.ts'
+
+/** What waits for a person, whole: enough to show it and to decide it with `decide({ ...pending, allow, by })`. */
+export type PendingCall = Pending &
+  Frozen<{
+    agent: string
+    labels: Labels
+    /** What the call would change in the folder of its session, as the command line shows it. */
+    preview: Preview
+  }>
+
+/**
+ * `queued`: a message waits to be taken up. `model`: a model is asked, or about to be. `tools`: calls run. `children`: child sessions
+ * work for it. `waiting`: an open run waits, and `waitsFor` says for what. `idle`: no run is open.
+ */
+export type Phase = 'idle' | 'queued' | 'model' | 'tools' | 'children' | 'waiting' | 'closed'
+
+/** One session as its log is now. */
+export type SessionState = Frozen<{
+  sessionId: string
+  agent: string
+  status: Status
+  phase: Phase
+  /** Null while it works. `answer` is also that of its children. */
+  waitsFor: Waiting | null
+  /** When it looks again by itself: a retry, a wake, a question that expires. */
+  until: number | null
+  /** Why it waits, where there is more to say: a provider that is away, an import that is held, a worker that failed. */
+  reason: string | null
+  /** How its last settled run ended; null before. */
+  outcome: Outcome | null
+  /** What the last run said last. */
+  text: string
+  /** Of the last run, with the children that its calls started. */
+  usage: Spending['usage']
+  /** Of the session in all its runs: alone, and with the children below it. */
+  costUsd: number
+  treeCostUsd: number
+  pending: readonly PendingCall[]
+  /** How many messages wait to be read. */
+  inputs: number
+  metadata: Metadata
+  labels: Labels
+  /** The last event, and its time. */
+  seq: number
+  at: number
+}>
+
+export async function stateOf(store: Store, id: string): Promise<SessionState> {
+  const session = await headOf(store, id)
+  const card = await store.card(id)
+  const decision = next(session, { now: store.now(), epoch: session.epoch })
+  const rest = decision.type === 'rest' ? decision : null
+  const { status, outage } = cardOf(id, session, decision)
+  const [cost] = card === null ? [] : await withTreeCost(store, [card])
+  const last = await lastRun(store, id, session)
+  const { agent, cost: own, inputs, metadata = {}, labels = {}, seq, at } = session
+  // A copy: a store in memory hands out what the worker goes on with.
+  return cloneJson({
+    sessionId: id,
+    agent,
+    status,
+    phase: phaseOf(id, session, rest !== null),
+    waitsFor: rest?.waiting ?? null,
+    until: rest?.until ?? null,
+    reason: session.held ? heldText(id) : (outage?.reason ?? card?.trouble?.reason ?? null),
+    outcome: session.last,
+    text: last.text,
+    usage: last.usage,
+    costUsd: usdOf(own),
+    treeCostUsd: cost?.treeCostUsd ?? usdOf(own),
+    pending: await shown(store, await pendingOf(store, id)),
+    inputs: inputs.length,
+    metadata,
+    labels,
+    seq,
+    at,
+  })
+}
+
+function phaseOf(id: string, session: Session, rests: boolean): Phase {
+  const { closed, run, inputs, deferred } = session
+  if (closed) return 'closed'
+  if (run === null) return inputs.length === 0 ? 'idle' : rests && !deferred ? 'waiting' : 'queued'
+  const asked = run.turn?.open.some(({ state }) => state.type === 'asked') === true
+  if (rests) return !asked && waitsOf(session).some((call) => childOf(id, call) !== null) ? 'children' : 'waiting'
+  return run.turn !== null && run.turn.open.length > 0 ? 'tools' : 'model'
+}
+
+const PAGE = 1_000
+
+async function lastRun(
+  store: Store,
+  id: string,
+  { began, seq }: Session,
+): Promise<{ readonly text: string; readonly usage: Spending['usage'] }> {
+  const collector = new Collector(id, null)
+  for (let after = Math.max(0, began - 1); after < seq; ) {
+    const { events } = await store.read(id, after, Math.min(PAGE, seq - after))
+    for (const event of events) collector.take(event)
+    if (events.length === 0) break
+    after += events.length
+  }
+  await collector.countChildren(store)
+  return collector.result([], { waiting: 'nothing', until: null })
+}
+
+/** What waits in all sessions of the store, or in those with these labels, by their ids. */
+export async function pendingIn(store: Store, where: Labels | undefined): Promise<readonly PendingCall[]> {
+  const pending: PendingCall[] = []
+  const filter = where === undefined ? {} : { where }
+  for (const status of ['requires_action', 'idle'] as const) {
+    for (let after = ''; ; ) {
+      const cards = await store.list({ ...filter, status, after, limit: PAGE })
+      for (const card of cards) if (mayWait(card)) pending.push(...(await pendingBy(store, card)))
+      const last = cards.at(-1)
+      if (last === undefined || cards.length < PAGE) break
+      after = last.session
+    }
+  }
+  return cloneJson(pending)
+}
+
+/** A session that is damaged, or was removed meanwhile, has nothing that could be decided: `list` says what is wrong with it. */
+async function pendingBy(store: Store, { session }: Card): Promise<readonly PendingCall[]> {
+  try {
+    const own = await waitingIn(session, (id) => headOf(store, id), saidBefore)
+    return own.length === 0 ? [] : await shown(store, await withTreeUsd(store, own))
+  } catch (error) {
+    if (error instanceof Fault && (error.code === 'session_damaged' || error.code === 'session_missing')) return []
+    throw error
+  }
+}
+
+async function shown(store: Store, pending: readonly Pending[]): Promise<readonly PendingCall[]> {
+  return Promise.all(
+    pending.map(async (each) => {
+      const [card, root] = await Promise.all([store.card(each.sessionId), store.card(each.path[0] ?? each.sessionId)])
+      // Children work where their root does.
+      const preview = await previewOf(root?.folder ?? null, each)
+      return { ...each, agent: card?.agent ?? '', labels: card?.labels ?? {}, preview }
+    }),
+  )
+}
