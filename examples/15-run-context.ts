@@ -18,7 +18,7 @@ const listOrders = defineTool({
 
 const model = scripted(({ messages }) => {
   const last = messages.at(-1)
-  if (last?.role === 'tool') return { text: `Open: ${String(last.content)}.` }
+  if (last?.role === 'tool') return { text: `Open: ${typeof last.content === 'string' ? last.content : '…'}.` }
   return { calls: [{ tool: 'list_orders', args: {} }] }
 })
 const counting = scripted(() => ({ calls: [{ tool: 'final_result', args: { open: 2 } }] }))
@@ -28,7 +28,7 @@ const harness = new Harness({
   models: { counting },
   tools: [listOrders],
   context: ({ metadata }): Deps => {
-    const tenant = String(metadata['tenant'])
+    const tenant = metadata['tenant'] as string
     return { orders: ORDERS[tenant] ?? [], close: () => console.log(`closed what was built for ${tenant}`) }
   },
 })

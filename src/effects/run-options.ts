@@ -1,6 +1,6 @@
 // What one run has instead of what its agent has. It comes with the message that opens the run, is frozen as a blob beside the rest of
 // the run's setup, and is read back by each attempt that goes on with the run. Loaded by the first run that has any.
-import type { Json, Limits, Metadata, RunChoice } from '../kernel/content.ts'
+import type { Json, Metadata, RunChoice } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../ports/store.ts'
 import { FINAL_RESULT, type OutputPlan } from '../models/output.ts'
@@ -91,7 +91,7 @@ async function frozenAs({ store }: Services, hashed: string): Promise<Frozen> {
 function agentWith(services: Services, agent: Agent, { message, ...choice }: Frozen): Agent {
   const { instructions = agent.instructions } = choice
   const model = choice.model === undefined ? agent.model : services.model(choice.model)
-  const limits = choice.limits ? limitsOf({ ...agent.limits, ...choice.limits } as Limits) : agent.limits
+  const limits = choice.limits ? limitsOf({ ...agent.limits, ...choice.limits }) : agent.limits
   const asked = choice.output
   const output = asked
     ? checkedBy(services.schemas.get(message), outputOf(asked as Output, model))

@@ -60,12 +60,11 @@ describe('metadata', () => {
       'after_subagent_run',
     ] as const
     const hooks = types.map(
-      (type) =>
-        ({
-          type,
-          run: ({ agent, metadata }: { agent: string; metadata: unknown }) =>
-            void (agent === 'default' && hooked.push([type, metadata])),
-        }) as Hook,
+      (type): Hook => ({
+        type,
+        run: ({ agent, metadata }: { agent: string; metadata: unknown }) =>
+          void (agent === 'default' && hooked.push([type, metadata])),
+      }),
     )
     const model = calling('subagent')
     const requests: string[] = []
