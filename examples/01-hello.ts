@@ -1,7 +1,7 @@
 // 01 · The first run: a model, a tool, an answer. Offline: the model is scripted, so it needs no key.
-// Run it: npm run -s build:all && node .build/examples/01-hello.js
+// Run it: README.md here says how.
 import { z } from 'zod'
-import { defineTool, Harness, scripted } from '../src/index.ts'
+import { defineTool, Harness, scripted } from 'terret'
 
 const weather = defineTool({
   name: 'get_weather',

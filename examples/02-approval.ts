@@ -1,10 +1,10 @@
 // 02 · An approval: the run parks before a risky call, in a file, and goes on when somebody has decided.
-// Run it: npm run -s build:all && node .build/examples/02-approval.js
+// Run it: README.md here says how.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { defineTool, Harness, scripted, sqlite } from '../src/index.ts'
+import { defineTool, Harness, scripted, sqlite } from 'terret'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-example-'))
 const file = join(folder, 'sessions.db')

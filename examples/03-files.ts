@@ -1,10 +1,10 @@
 // 03 · File tools and a policy: an agent that may read everything in a folder, edit its notes, and nothing else.
-// Run it: npm run -s build:all && node .build/examples/03-files.js
+// Run it: README.md here says how.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Harness, scripted } from '../src/index.ts'
-import { fileTools } from '../src/tools/index.ts'
+import { Harness, scripted } from 'terret'
+import { fileTools } from 'terret/tools'
 
 const workspace = mkdtempSync(join(tmpdir(), 'terret-example-'))
 writeFileSync(join(workspace, 'notes.md'), '# Notes\n\nThe meeting is on Monday.\n')

@@ -1,8 +1,8 @@
 // 04 · An MCP server: its tools beside your own, started when a run needs them, pinned, and ended with the harness.
-// Run it: npm run -s build:all && node .build/examples/04-mcp.js
+// Run it: README.md here says how.
 import { fileURLToPath } from 'node:url'
-import { Harness, scripted } from '../src/index.ts'
-import { mcpServer } from '../src/tools/index.ts'
+import { Harness, scripted } from 'terret'
+import { mcpServer } from 'terret/tools'
 
 const everything = mcpServer({
   name: 'everything',

@@ -1,8 +1,8 @@
 // 05 · A model by name, a typed answer and a budget. The provider is a local stand-in, so it needs no key and no network.
-// Run it: npm run -s build:all && node .build/examples/05-models.js
+// Run it: README.md here says how.
 import { z } from 'zod'
-import { startChaos } from '../src/testing/index.ts'
-import { Harness, model } from '../src/index.ts'
+import { startChaos } from 'terret/chaos'
+import { Harness, model } from 'terret'
 
 const chaos = await startChaos({
   strict: true,

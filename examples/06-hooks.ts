@@ -1,7 +1,7 @@
 // 06 · Hooks: your own code around a run. One holds a call back, one masks what a tool returns, one keeps an audit.
-// Run it: npm run -s build:all && node .build/examples/06-hooks.js
+// Run it: README.md here says how.
 import { z } from 'zod'
-import { defineTool, Harness, type Hook, scripted } from '../src/index.ts'
+import { defineTool, Harness, type Hook, scripted } from 'terret'
 
 const customer = defineTool({
   name: 'customer',

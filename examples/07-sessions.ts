@@ -1,7 +1,7 @@
 // 07 · A session while it works: steer it, pause it, let it go on, and fork it from an earlier event.
-// Run it: npm run -s build:all && node .build/examples/07-sessions.js
+// Run it: README.md here says how.
 import { z } from 'zod'
-import { defineTool, Fault, Harness, scripted } from '../src/index.ts'
+import { defineTool, Fault, Harness, scripted } from 'terret'
 
 // A tool that takes its time: it is done when the measuring tape is back.
 let begun = (): void => {}

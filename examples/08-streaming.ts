@@ -1,7 +1,7 @@
 // 08 · Streaming: events and words as they come, a reader who comes later, and one who leaves.
-// Run it: npm run -s build:all && node .build/examples/08-streaming.js
+// Run it: README.md here says how.
 import { z } from 'zod'
-import { defineTool, Harness, scripted } from '../src/index.ts'
+import { defineTool, Harness, scripted } from 'terret'
 
 const weather = defineTool({
   name: 'get_weather',

@@ -1,11 +1,11 @@
 // 09 · Tracing: what an agent and its child did, as spans in a file. They are made from the log, and can be made again.
-// Run it: npm run -s build:all && node .build/examples/09-tracing.js
+// Run it: README.md here says how.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { defineTool, Harness, memory, scripted } from '../src/index.ts'
-import { localTraces, readTrace, readTree, type SpanRecord, spansOf, tracing } from '../src/tracing/index.ts'
+import { defineTool, Harness, memory, scripted } from 'terret'
+import { localTraces, readTrace, readTree, type SpanRecord, spansOf, tracing } from 'terret/tracing'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-example-'))
 const weather = defineTool({

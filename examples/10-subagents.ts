@@ -1,8 +1,8 @@
 // 10 · Subagents: two researchers work at once, each in a session of its own. One wants to open the archive: that is asked at the top,
 // decided there, and the work goes on.
-// Run it: npm run -s build:all && node .build/examples/10-subagents.js
+// Run it: README.md here says how.
 import { z } from 'zod'
-import { defineTool, Harness, type Request, scripted } from '../src/index.ts'
+import { defineTool, Harness, type Request, scripted } from 'terret'
 
 const search = defineTool({
   name: 'search',

@@ -1,12 +1,12 @@
 // 11 · A session that wakes itself, and a worker process that drives whatever is due in the file.
-// Run it: npm run -s build:all && node .build/examples/11-wake.js
+// Run it: README.md here says how.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { defineTool, Harness, output, scripted, sqlite } from '../src/index.ts'
+import { defineTool, Harness, output, scripted, sqlite } from 'terret'
 
 // What a call asks to be woken for is written in the same commit as its result.
 const remind = defineTool({

@@ -1,10 +1,10 @@
 // 12 · Memory: one session learns something and schedules a look, a later one recalls it, and the files are projections of the log.
-// Run it: npm run -s build:all && node .build/examples/12-memory.js
+// Run it: README.md here says how.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Harness, scripted, sqlite } from '../src/index.ts'
-import { directiveTool, memoryHooks, openMemory } from '../src/memory/index.ts'
+import { Harness, scripted, sqlite } from 'terret'
+import { directiveTool, memoryHooks, openMemory } from 'terret/memory'
 
 const home = mkdtempSync(join(tmpdir(), 'terret-memory-'))
 const store = sqlite(join(home, 'terret.db'))

@@ -1,12 +1,12 @@
 // 14 · AG-UI: an agent behind HTTP, and the client of AG-UI that talks to it. It streams, is interrupted for an approval, and a
 // second client that comes later has the same messages.
-// Run it: npm run -s build:all && node .build/examples/14-ag-ui.js
+// Run it: README.md here says how.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HttpAgent } from '@ag-ui/client'
 import { z } from 'zod'
-import { defineTool, Harness, scripted } from '../src/index.ts'
-import { agUiHandler, nodeListener } from '../src/ui/index.ts'
+import { defineTool, Harness, scripted } from 'terret'
+import { agUiHandler, nodeListener } from 'terret/ui'
 
 const publish = defineTool({
   name: 'publish',

@@ -1,7 +1,7 @@
 // 15 · One service for many tenants: whose session it is, what its tools get, and what one run has of its own.
-// Run it: npm run -s build:all && node .build/examples/15-run-context.js
+// Run it: README.md here says how.
 import { z } from 'zod'
-import { defineTool, Harness, scripted, type ToolContext } from '../src/index.ts'
+import { defineTool, Harness, scripted, type ToolContext } from 'terret'
 
 /** What tools work with. Built for each run, from what the caller said of it. */
 type Deps = { readonly orders: readonly string[]; readonly close: () => void }

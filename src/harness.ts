@@ -159,7 +159,7 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   clock: clockCheck,
   random: having('give one with id() and fraction()', 'id', 'fraction'),
 })
-const checkOpen = optionsOf<OpenOptions>('open', { ...ORIGIN_OPTIONS, agent: filled, id: text })
+const checkOpen = optionsOf<OpenOptions>('open', { ...ORIGIN_OPTIONS, agent: filled, id: text, reuse: flag })
 const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
 const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN })
 const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN })
@@ -246,10 +246,14 @@ export class Harness implements Sessions {
 
   async open(options: OpenOptions = {}): Promise<Session> {
     checkOpen(options)
-    const { id = this.#services.random.id() } = options
+    const { id = this.#services.random.id(), reuse = false } = options
     const handle = this.#session(id)
     const { origin, blobs } = originOf(options)
-    await handle.create({ ...this.#beginning(options), ...origin, blobs })
+    try {
+      await handle.create({ ...this.#beginning(options), ...origin, blobs })
+    } catch (error) {
+      if (!reuse || !(error instanceof Fault) || error.code !== 'session_exists') throw error
+    }
     return handle
   }
 

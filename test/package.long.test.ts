@@ -1,15 +1,26 @@
 // The package as a stranger gets it: packed, installed in an empty folder, and run as the README says.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { VERSION } from '../src/index.ts'
+import { deadLinks } from './tidy/records.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'terret-package-'))
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   readonly devDependencies: Record<string, string>
+  readonly exports: Record<string, unknown>
 }
 
 /** The first TypeScript block under a heading, as plain JavaScript: examples that are run use no type syntax. */
@@ -23,9 +34,14 @@ function exampleOf(heading: string, file = 'README.md'): string {
 function run(
   file: string,
   args: readonly string[] = [],
+  cwd = folder,
 ): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
-  return spawnSync(process.execPath, [file, ...args], { cwd: folder, encoding: 'utf8', timeout: 30_000 })
+  return spawnSync(process.execPath, [file, ...args], { cwd, encoding: 'utf8', timeout: 30_000 })
 }
+
+/** What the recipes need beside terret and zod, in the versions of this repository. */
+const besides = ['ai', 'hono', '@modelcontextprotocol/client', '@modelcontextprotocol/server-filesystem']
+const recipes = readdirSync(join(root, 'docs', 'recipes')).filter((name) => name !== 'README.md')
 
 describe('the package', () => {
   beforeAll(() => {
@@ -40,6 +56,10 @@ describe('the package', () => {
       ['install', '--silent', '--no-audit', '--no-fund', tarball, `zod@${manifest.devDependencies.zod}`],
       { cwd: folder, stdio: 'pipe' },
     )
+    for (const name of besides) {
+      mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
+      symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
+    }
   }, 120_000)
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -61,6 +81,13 @@ describe('the package', () => {
     expect(run('limits.mjs').stdout).toBe('completed 5 look look look report\n')
   })
 
+  it('B-PACK-14: the programs of the guides on long results and on files of sessions run as written', () => {
+    writeFileSync(join(folder, 'long.mjs'), exampleOf('## Long results', 'docs/guide/tools.md'))
+    expect(run('long.mjs')).toMatchObject({ stdout: 'Found in line 20000\torder 20000\n40000 lines\n', stderr: '' })
+    writeFileSync(join(folder, 'files.mjs'), exampleOf('## Files', 'docs/guide/sessions.md'))
+    expect(run('files.mjs')).toMatchObject({ stdout: 'And lavender. 4 messages\n', stderr: '' })
+  })
+
   it('B-UI-19: the programs of the guide on user interfaces run as written', () => {
     writeFileSync(join(folder, 'text.mjs'), exampleOf('## Only the text', 'docs/guide/ui.md'))
     expect(run('text.mjs')).toMatchObject({ status: 0, stdout: 'It is 4 °C and raining.', stderr: '' })
@@ -69,6 +96,38 @@ describe('the package', () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout).toContain('"delta":"Hello, Ana."')
     expect(stdout).toContain("role: 'assistant'")
+  })
+
+  it('B-PACK-11: its guides, recipes and examples link only to what it brings, and import only what it exports', () => {
+    const installed = join(folder, 'node_modules', 'terret')
+    const texts = readdirSync(installed, { recursive: true, encoding: 'utf8' })
+      .filter((path) => /^(docs|examples)\/.*\.(md|tsx?)$|^llms\.txt$/.test(path))
+      .map((path) => ({ path, text: readFileSync(join(installed, path), 'utf8') }))
+    for (const place of ['docs/guide/', 'docs/recipes/', 'examples/'])
+      expect(texts.filter(({ path }) => path.startsWith(place)).length).toBeGreaterThan(10)
+    expect(deadLinks(texts, (path) => existsSync(join(installed, path)))).toEqual([])
+    const entries = Object.keys(manifest.exports).map((entry) => entry.replace('.', 'terret'))
+    const imports = texts.flatMap(({ path, text }) =>
+      /\.tsx?$/.test(path) ? [...text.matchAll(/ from '((?:\.|terret)[^']*)'/g)].map(([, name = '']) => name) : [],
+    )
+    expect(imports.filter((name) => !entries.includes(name))).toEqual([])
+  })
+
+  it.each(recipes)('B-PACK-12: the recipe %s runs as written, and prints what its page says', (name) => {
+    const page = readFileSync(join(root, 'docs', 'recipes', name), 'utf8')
+    const program = exampleOf('# ', join('docs', 'recipes', name))
+    const starts = [...page.matchAll(/```text\n([\s\S]*?)```/g)].map(([, printed]) => printed)
+    expect(starts.length).toBeGreaterThan(0)
+    expect(program.split('\n').length - 1).toBeLessThanOrEqual(60)
+    const place = join(folder, name)
+    mkdirSync(place)
+    writeFileSync(join(place, 'recipe.mjs'), program)
+    for (const printed of starts)
+      expect(run('recipe.mjs', [], place)).toMatchObject({
+        status: page.includes('its exit code is 1') ? 1 : 0,
+        stdout: printed,
+        stderr: '',
+      })
   })
 
   it('B-PACK-2: it keeps sessions in an SQLite file, and another process reads them', () => {

@@ -1,12 +1,12 @@
 // 13 · A chat in the browser: React and `useChat` of the AI SDK on one side, a session on the other. It streams, asks before it
 // publishes, and goes on after a reload. The page is page.tsx.
-// Run it: npm run -s build:all && node .build/examples/13-chat/server.js
+// Run it: README.md here says how.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { rolldown } from 'rolldown'
 import { z } from 'zod'
-import { defineTool, Harness, type Model } from '../../src/index.ts'
-import { chatHandler, nodeListener } from '../../src/ui/index.ts'
+import { defineTool, Harness, type Model } from 'terret'
+import { chatHandler, nodeListener } from 'terret/ui'
 
 const publish = defineTool({
   name: 'publish',

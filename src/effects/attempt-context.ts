@@ -1,16 +1,18 @@
 // What a host's `context` builds for tools: for each run that an attempt drives, before the run's first call there. It is closed when
 // the next run begins, or when the worker leaves the session. Loaded by the first harness that has a `context`.
-import type { SessionCache } from '../engine/session-cache.ts'
-import type { Services } from '../engine/wiring.ts'
+import type { ContextOf, Services } from '../engine/wiring.ts'
 import { cloneJson } from './clone-json.ts'
 import { closeMade } from './close-made.ts'
 
+/** What it needs to know of the session that is driven. */
+type Driven = { readonly session: { readonly began: number }; readonly place: ContextOf }
+
 export class AttemptContext {
   readonly #services: Services
-  readonly #cache: SessionCache
+  readonly #cache: Driven
   #made: { readonly run: number; readonly deps: Promise<unknown> } | null = null
 
-  constructor(services: Services, cache: SessionCache) {
+  constructor(services: Services, cache: Driven) {
     this.#services = services
     this.#cache = cache
   }

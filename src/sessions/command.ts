@@ -89,7 +89,7 @@ export const SEND_OPTIONS: Checks<SendOptions> = {
 }
 
 /** As the message has it; undefined if the run is as its agent is. */
-export function choiceIn({ model, instructions, limits, output, tools }: RunChoices): RunChoice | undefined {
+function choiceIn({ model, instructions, limits, output, tools }: RunChoices): RunChoice | undefined {
   const choice = given({ model, instructions, limits: limits && given(limits), tools, output: output && asked(output) })
   return Object.keys(choice).length === 0 ? undefined : (choice as RunChoice)
 }

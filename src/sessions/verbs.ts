@@ -102,7 +102,8 @@ export type RunStream = AsyncIterable<StreamEvent> & {
 /** A run in a new session of its own, which has these labels. */
 export type BeginOptions = AgentChoice & Pick<OriginOptions, 'labels'>
 
-export type OpenOptions = AgentChoice & OriginOptions & { readonly id?: string }
+/** `reuse`: a session that has this id already is taken as it is, with the agent, labels and metadata it was made with. */
+export type OpenOptions = AgentChoice & OriginOptions & { readonly id?: string; readonly reuse?: boolean }
 
 /** Which agent's session it is. Default: the harness's own. */
 export type AgentChoice = { readonly agent?: string }

@@ -10,6 +10,8 @@ import { type Handler, refusal } from './http.ts'
 
 /** A name, as the log will have it, and the role in which the person decides. */
 export type Person = string | { readonly name: string; readonly role?: string }
+type Opening = AgentChoice & Omit<OpenOptions, 'id' | 'reuse'>
+
 export type UiOptions = {
   /**
    * Who is behind the request, if they may read this session and write to it; null refuses them. Take it from your own login,
@@ -17,7 +19,7 @@ export type UiOptions = {
    */
   readonly by: (request: Request, session: string) => Person | null | Promise<Person | null>
   /** How a session is opened that a page names for the first time. */
-  readonly open?: (request: Request, session: string) => AgentChoice & Omit<OpenOptions, 'id'>
+  readonly open?: (request: Request, session: string) => Opening | Promise<Opening>
   /** The longest request, in bytes. Default: 16 MiB. */
   readonly bytesMax?: number
 }
@@ -53,11 +55,7 @@ export async function opened(
   session: Session,
 ): Promise<void> {
   if (await isThere(session)) return
-  try {
-    await sessions.open({ ...options.open?.(request, session.id), id: session.id })
-  } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'session_exists') throw error
-  }
+  await sessions.open({ ...(await options.open?.(request, session.id)), id: session.id, reuse: true })
 }
 
 export type Decided = { readonly id: unknown; readonly allow: unknown; readonly why: unknown }

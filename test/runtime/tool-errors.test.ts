@@ -134,6 +134,11 @@ describe('a call of a tool that is not there', () => {
     ])
   })
 
+  it('B-ADMIT-21: says so where there are no tools', async () => {
+    const { harness } = stage(script, [], { tools: [] })
+    expect((await harness.run('Go.')).calls[0]?.content).toMatch(/; there are no tools here$/)
+  })
+
   it('B-ADMIT-21: may end the run, or be a call of another tool in its place (TA-11)', async () => {
     const ending = stage(script, [], { tools: [look], unknownTool: 'fail' })
     expect(await ending.harness.run('Go.')).toMatchObject({ status: 'failed', stopReason: 'tool_error' })

@@ -53,6 +53,15 @@ describe('a request to a chat', () => {
     ])
   })
 
+  it('B-UI-26: a session that is there stays as the server opened it, also where the server had to wait for how to', async () => {
+    const harness = make(['One.', 'Two.'])
+    const open = async (request: Request) => ({ labels: { user: request.headers.get('x-user') ?? '' } })
+    const url = await chatServer(harness, { ...ANA, open })
+    await framesOf(await post(url, sent('a', userMessage('one')), { 'x-user': 'ana' }))
+    await framesOf(await post(url, sent('a', userMessage('two')), { 'x-user': 'bob' }))
+    expect(await harness.list()).toMatchObject([{ session: 'a', labels: { user: 'ana' } }])
+  })
+
   it('B-UI-12: who decides is what the server says; a decision must name the open call and its digest', async () => {
     const harness = asking()
     const url = await chatServer(harness)

@@ -310,7 +310,7 @@ function strangerText(name: string, stranger: string): string {
 
 /** What was received comes first: a long list of tools may be cut. */
 function unknownText(name: string, tools: Tools, written: JsonObject | null): string {
-  const known = `choose one of: ${[...tools.keys()].join(', ')}`
+  const known = tools.size > 0 ? `choose one of: ${[...tools.keys()].join(', ')}` : 'there are no tools here'
   return bounded([`unknown tool "${clipped(name, 64)}"`, ...received(written), known].join('; '))
 }
 
