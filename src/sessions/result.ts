@@ -9,6 +9,7 @@ import type {
   Metadata,
   Outcome,
   Part,
+  Source,
 } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
@@ -18,6 +19,7 @@ import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall, type Pe
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
+import { sourcesOf } from '../view/sources.ts'
 import { textOf } from '../view/text.ts'
 
 /** One call of the run and what became of it. */
@@ -57,6 +59,8 @@ type Common = {
   warnings: readonly string[]
   /** What the run added to the conversation, whole: also results that no request has shown. */
   messages: readonly Message[]
+  /** What the replies of the run cite, and what its own searches found, each address once. */
+  sources: readonly Source[]
   /** With `raw: true`: each reply of the model as the log has it. */
   responses?: readonly Response[]
 }
@@ -220,7 +224,7 @@ export class Collector {
     return unseen.length > 0 ? Math.min(...unseen) - 1 : null
   }
 
-  /** `calls` and `messages` are computed when they are read: most callers read neither. */
+  /** `calls`, `messages` and `sources` are computed when they are read: most callers read none of them. */
   result(pending: readonly Pending[], waiting: Rest): Result {
     const events = this.#own()
     return lazily(this.#ended(events, pending, waiting), events)
@@ -310,7 +314,7 @@ export class Collector {
 }
 
 /** A result without what is computed when it is read. */
-type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages'> : never
+type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages' | 'sources'> : never
 
 const EVENTS = Symbol('events')
 type Lazy = { readonly [EVENTS]: readonly Event[] }
@@ -321,6 +325,7 @@ type Lazy = { readonly [EVENTS]: readonly Event[] }
  */
 const CALLS = lookedAt('calls', callsOf)
 const MESSAGES = lookedAt('messages', messagesOf)
+const SOURCES = lookedAt('sources', sourcesOf)
 
 function lookedAt(name: string, make: (events: readonly Event[]) => unknown): PropertyDescriptor & ThisType<Lazy> {
   return {
@@ -339,6 +344,7 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
   Object.defineProperty(result, EVENTS, { value: events })
   Object.defineProperty(result, 'calls', CALLS)
   Object.defineProperty(result, 'messages', MESSAGES)
+  Object.defineProperty(result, 'sources', SOURCES)
   return result as Result
 }
 

@@ -3,6 +3,7 @@ export { askUserTool } from './people/ask.ts'
 export { type BuiltInName, type BuiltInOptions, builtInTools } from './builtin.ts'
 export { type BashLine, type BashOptions, bashTool } from './shell/bash.ts'
 export { type WebFetchOptions, webFetchTool } from './web/fetch.ts'
+export { type Found, type WebSearchOptions, webSearchTool } from './web/search.ts'
 export { type FileToolsOptions, fileTools } from './files/files.ts'
 export { jsonlSearchTool } from './jsonl/jsonl.ts'
 export {

@@ -1,6 +1,7 @@
 // What a reply cites, from the different shapes in which providers say it. Addresses come from strangers: only those of web pages
 // are taken, and only so many.
-import type { Source } from '../kernel/content.ts'
+import type { Json, Source } from '../kernel/content.ts'
+import type { Event } from '../kernel/event.ts'
 import { isObject, listOf } from './json.ts'
 
 const SOURCES_MAX = 256
@@ -18,6 +19,18 @@ export function sourcesIn(found: unknown): readonly Source[] {
     if (sources.size === SOURCES_MAX) break
   }
   return [...sources.values()]
+}
+
+/** What the replies among these events cite, and what tools of ours say in the metadata `sources` of their results. */
+export function sourcesOf(events: readonly Event[]): readonly Source[] {
+  return sourcesIn(events.flatMap(citedBy))
+}
+
+/** Of one event. */
+export function citedBy(event: Event): readonly Json[] {
+  if (event.type === 'agent.message') return event.parts.filter((part) => part.type === 'source')
+  if (event.type !== 'agent.tool_result' || event.status !== 'ok' || !isObject(event.metadata)) return []
+  return listOf(event.metadata['sources'])
 }
 
 /** A page links to it: an address of a script must not get there. */
