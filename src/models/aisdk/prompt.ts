@@ -175,22 +175,20 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
   return leads ? [...told, ...content] : told
 }
 
-/** A call or a result of the provider's own tool, as it was. A call without its result would be refused. */
-function servedPart(part: Extract<Part, { type: 'provider' }>, turn: Assistant, origin: Origin): Said {
+/** A call or a result of the provider's own tool, as it was. One without the other would be refused. */
+function servedPart(part: Extract<Part, { type: 'provider' }>, { parts }: Assistant, origin: Origin): Said {
   const kept = servedOf(part, origin)
   if (kept === null) return []
-  const { call: toolCallId, tool: toolName, metadata } = kept
+  const { call: toolCallId, tool: toolName, of, value, metadata } = kept
+  const paired = parts.some((each) => {
+    const other = servedOf(each, origin)
+    return other?.call === toolCallId && (other.of === 'input') !== (of === 'input')
+  })
+  if (!paired) return []
   const told = { toolCallId, toolName, ...wanted(metadata) }
-  if (kept.of === 'input') {
-    const answered = turn.parts.some((other) => {
-      const result = servedOf(other, origin)
-      return result?.of !== 'input' && result?.call === toolCallId
-    })
-    const whole = answered || turn.calls.length > 0
-    return whole ? [{ type: 'tool-call', ...told, input: kept.value, providerExecuted: true }] : []
-  }
-  const type = kept.of === 'error' ? ('error-json' as const) : ('json' as const)
-  return [{ type: 'tool-result', ...told, output: { type, value: kept.value } }]
+  if (of === 'input') return [{ type: 'tool-call', ...told, input: value, providerExecuted: true }]
+  const type = of === 'error' ? ('error-json' as const) : ('json' as const)
+  return [{ type: 'tool-result', ...told, output: { type, value } }]
 }
 
 function callPart({ id, tool, args }: SoundCall, metadata: SharedV3ProviderMetadata | null): Said[number] {

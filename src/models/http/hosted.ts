@@ -278,7 +278,7 @@ const SEALED = new RegExp(
     'invalid .{0,20}in .?(redacted_)?thinking.? block',
     'thinking.? blocks .{0,80}cannot be modified',
     // A block or an item of one of its own tools is refused without the other half of the pair.
-    '(server_tool_use|_tool_result).{0,200}without|of type .(web_search|code_interpreter|file_search)_call. was provided without',
+    'srvtoolu_|server_tool_use|(web_search|code_interpreter|file_search)_call.{0,4}was provided without',
   ].join('|'),
   'i',
 )

@@ -81,17 +81,11 @@ export function webSearchTool(options: WebSearchOptions): Tool {
 type Way = (signal: AbortSignal) => Journey
 
 /** Only to this service: a redirect would take its key along. */
-function wayTo({
-  endpoint,
-  headers = {},
-  privateHosts = [],
-  ca = null,
-  resolve = systemResolve,
-}: WebSearchOptions): Way {
+function wayTo({ endpoint, headers = {}, privateHosts = [], ca, resolve = systemResolve }: WebSearchOptions): Way {
   const url = addressOf(endpoint, { query: 'a', count: 1 })
   const isPrivate = hostMatcher(privateHosts, 'privateHosts of web_search')
   const rules = { ports: new Set([portOf(url)]), isPrivate, resolve }
-  return (signal) => ({ rules, ca, headers, mayFollow: () => false, signal })
+  return (signal) => ({ rules, ca: ca ?? null, headers, mayFollow: () => false, signal })
 }
 
 type Asked = { readonly query: string; readonly count: number }

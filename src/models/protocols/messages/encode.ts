@@ -11,6 +11,7 @@ import { mediaOf } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject, type JsonObject } from '../../../view/json.ts'
 import { providerTools } from '../provider-forms.ts'
+import { isServerTool } from './reply.ts'
 
 const HEADERS = { 'anthropic-version': '2023-06-01' } as const
 
@@ -293,21 +294,23 @@ function signedBlock(part: Extract<Part, { type: 'reasoning' }>, reader: Reader)
 }
 
 /** What the provider's own tool was asked or gave; null if it may not be sent: to another provider, or half of a pair. */
-function servedBlock(part: Served, turn: AssistantTurn, { endpoint }: Reader): string | null {
-  const data = ownData(part, endpoint)
+function servedBlock(part: Served, { parts }: AssistantTurn, { endpoint }: Reader): string | null {
+  const data = servedData(part, endpoint)
   if (data === null) return null
-  const answered = turn.parts.some((other) => {
-    return other.type === 'provider' && ownData(other, endpoint)?.tool_use_id === data.id
+  const at = parts.indexOf(part)
+  const paired = parts.some((each, place) => {
+    const other = each.type === 'provider' ? servedData(each, endpoint) : null
+    if (data.tool_use_id === undefined) return place > at && other?.tool_use_id === data.id
+    return place < at && other?.tool_use_id === undefined && other?.id === data.tool_use_id
   })
-  // Beside calls of ours a tool of the provider may run only when those have their results.
-  const whole = data.tool_use_id !== undefined || answered || turn.calls.length > 0
-  return whole ? JSON.stringify(data) : null
+  return paired ? JSON.stringify(data) : null
 }
 
 type Served = Extract<Part, { type: 'provider' }>
 
-function ownData({ opaque }: Served, endpoint: string): JsonObject | null {
-  return isObject(opaque) && opaque.by === endpoint && isObject(opaque.data) ? opaque.data : null
+function servedData({ opaque }: Served, endpoint: string): JsonObject | null {
+  const data = isObject(opaque) && opaque.by === endpoint ? opaque.data : null
+  return isObject(data) && isServerTool(data) && typeof (data.tool_use_id ?? data.id) === 'string' ? data : null
 }
 
 /** The field of the text block that follows. */

@@ -354,9 +354,12 @@ export function servedPart(origin: Origin, at: number, item: Json, type: string)
   return { type: 'provider', tool: type.replace(/_call$/, ''), opaque: opaque(origin, at, item) }
 }
 
+const SERVED = /^(web_search|code_interpreter|file_search)_call$/
+
 /** The item as it came; null for that of another endpoint. */
 function servedItem({ opaque: kept }: Extract<Part, { type: 'provider' }>, endpoint: string): string | null {
-  return isObject(kept) && kept['by'] === endpoint && isObject(kept['data']) ? JSON.stringify(kept['data']) : null
+  const item = isObject(kept) && kept['by'] === endpoint ? kept['data'] : null
+  return isObject(item) && SERVED.test(String(item['type'])) ? JSON.stringify(item) : null
 }
 
 export function messagePart(origin: Origin, at: number, phase: string | null): Part {
