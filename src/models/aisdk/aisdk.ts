@@ -5,7 +5,7 @@ import { Fault } from '../../kernel/failure.ts'
 import type { CallContext, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { brokenBy } from './failure.ts'
 import { familyOf, type Origin } from './marks.ts'
-import { type AiSdkSettings, asV4, optionsFor } from './prompt.ts'
+import { type AiSdkSettings, asV4, optionsFor, type ServedTool } from './prompt.ts'
 import { Listening } from './stream.ts'
 import { failure } from '../http/failures.ts'
 import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted.ts'
@@ -37,7 +37,7 @@ const FAMILIES: ReadonlySet<string> = new Set(['anthropic', 'openai', 'google', 
 /** A tool of another provider would be dropped by the package, or refused by the host. */
 function checkServed(model: AiSdkModel, { providerTools = {} }: AiSdkSettings): void {
   const family = familyOf(model)
-  for (const { id } of Object.values(providerTools)) {
+  for (const { id } of Object.values(providerTools) as ServedTool[]) {
     const [of = ''] = id.split('.')
     if (of === family || !FAMILIES.has(of) || !FAMILIES.has(family)) continue
     throw new Fault(

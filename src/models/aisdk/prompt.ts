@@ -22,8 +22,8 @@ import { isStrict } from '../protocols/strict.ts'
 import { foreignThought, placeOf, tagged } from '../protocols/thoughts.ts'
 import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
 
-/** What is used of a tool that a provider package makes. */
-export type AiSdkProviderTool = { readonly id: string; readonly args?: unknown }
+/** What is used of a tool that a provider package makes. The package's own type does not say so. */
+export type ServedTool = { readonly id: `${string}.${string}`; readonly args?: Record<string, unknown> }
 
 /** Absent settings are left to the provider. */
 export type AiSdkSettings = {
@@ -32,7 +32,7 @@ export type AiSdkSettings = {
   /** As the provider's package takes them, such as `{ anthropic: { thinking: … } }`. */
   readonly providerOptions?: SharedV3ProviderOptions
   /** Tools that the provider runs, by name, as its package makes them: `{ web_search: anthropic.tools.webSearch_20250305() }`. */
-  readonly providerTools?: Readonly<Record<string, AiSdkProviderTool>>
+  readonly providerTools?: Readonly<Record<string, object>>
   readonly prices?: PriceTable
   /** As for every model. The SDK shows no pings before specification v4: a model that thinks in silence needs a longer `idleMs`. */
   readonly deadlines?: Partial<Deadlines>
@@ -85,8 +85,9 @@ export function asV4(options: LanguageModelV3CallOptions): object {
 }
 
 function servedTools(tools: AiSdkSettings['providerTools'] = {}): LanguageModelV3ProviderTool[] {
-  return Object.entries(tools).map(([name, { id, args = {} }]) => {
-    return { type: 'provider', id: id as `${string}.${string}`, name, args: args as Record<string, unknown> }
+  return Object.entries(tools).map(([name, tool]) => {
+    const { id, args = {} } = tool as ServedTool
+    return { type: 'provider', id, name, args }
   })
 }
 

@@ -110,7 +110,7 @@ export class Redactor {
 
   /** A value of the log's own shape. */
   #own(value: Json, own: string): Json {
-    if (value === null || typeof value !== 'object' || Array.isArray(value) || isReasoning(value))
+    if (value === null || typeof value !== 'object' || Array.isArray(value) || isReasoning(value) || isProvider(value))
       return this.#walked(value, (item) => this.#own(item, ''), false)
     const fields = value as Fields
     let changed: Record<string, Json> | null = null

@@ -93,7 +93,7 @@ type Asked = { readonly query: string; readonly count: number }
 function addressOf(endpoint: string, { query, count }: Asked): URL {
   const filledIn = endpoint.replaceAll('{query}', encodeURIComponent(query)).replaceAll('{count}', String(count))
   try {
-    const [host, meant] = [readUrl(filledIn), readUrl(endpoint.replaceAll(/\{(query|count)\}/g, 'a'))].map(hostOf)
+    const [host, meant] = [readUrl(filledIn), readUrl(endpoint.replaceAll(/\{(query|count)\}/g, 'b'))].map(hostOf)
     if (host === meant) return readUrl(filledIn)
   } catch {
     // Said below, for whoever configured it.
