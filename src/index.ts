@@ -1,6 +1,17 @@
 // The public names of terret, and nothing else.
 export { Harness, type HarnessOptions } from './harness.ts'
-export type { BlobRef, EffectClass, Json, Labels, Limits, Metadata, Outcome, Part, Usage } from './kernel/content.ts'
+export type {
+  BlobRef,
+  EffectClass,
+  Json,
+  Labels,
+  Limits,
+  Metadata,
+  Outcome,
+  Part,
+  Source,
+  Usage,
+} from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, type Failure, type FailureKind, Fault, type FaultCode } from './kernel/failure.ts'
 export type { Delta, Model, ModelFailure, Reply, Request } from './ports/model.ts'
@@ -12,6 +23,16 @@ export { type Endpoint, endpoints } from './models/http/endpoints.ts'
 export type { HostedOptions, Priced } from './models/http/hosted.ts'
 export { offline } from './models/local/offline.ts'
 export { model } from './models/resolve.ts'
+export {
+  codeExecution,
+  type FileSearchUse,
+  fileSearch,
+  type ProviderTool,
+  type WebFetchUse,
+  type WebSearchUse,
+  webFetch,
+  webSearch,
+} from './models/protocols/provider-tools.ts'
 export { fallback, route, type Workload } from './models/router.ts'
 export type { OutputMode } from './models/output.ts'
 export type { Price, PriceTable, Profile } from './models/price.ts'

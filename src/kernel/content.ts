@@ -30,6 +30,11 @@ export type Part =
   | BlobRef
   /** A picture or a file, in base64. Only in requests: the log holds a reference. */
   | Frozen<{ type: 'data'; media: string; data: string; name?: string }>
+  /** A call or a result of a tool that the provider ran, in its own form: sent back unchanged to that provider, and to no other. */
+  | Frozen<{ type: 'provider'; tool: string; opaque: Json }>
+  | Source
+/** A page that a reply cites. It is for readers, and is not sent back. */
+export type Source = Frozen<{ type: 'source'; url: string; title?: string }>
 
 /** How often may a call run? `once` is the default: at most once, and `unknown` after a crash in the window. */
 export type EffectClass = 'read' | 'idempotent' | 'once'
@@ -80,8 +85,8 @@ export type Verdict = Frozen<
   | { type: 'empty'; boost?: true }
 >
 
-type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningTokens?: number }
-/** Input counts what was read from and written to a cache, output what was spent on reasoning. */
+type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningTokens?: number; webSearches?: number }
+/** Input counts what was read from and written to a cache, output what was spent on reasoning. `webSearches` are of the provider. */
 export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
 
 /** What a host says of a session or a run for its own use: tools, hooks and traces see it, models do not. */

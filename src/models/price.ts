@@ -4,8 +4,8 @@ import type { Frozen, Usage } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { anything, needed, optionsOf, shown, tableOf, within } from '../options.ts'
 
-/** Dollars per million tokens. */
-export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number }>
+/** Dollars per million tokens; `webSearch` in dollars per thousand searches that the provider ran. */
+export type Price = Frozen<{ input: number; output: number; cached?: number; cacheWrite?: number; webSearch?: number }>
 
 /** The user's own prices, by `provider:model` or `provider:*`. */
 export type PriceTable = Readonly<Record<string, Price & { readonly contextTokens?: number }>>
@@ -22,13 +22,19 @@ export type Profile = Frozen<{
 /** The price of an unknown model. Never 0: a budget that counts nothing limits nothing. */
 export const CAUTIOUS: Price = { input: 3, output: 15, cached: 0.3 }
 const CONTEXT_TOKENS = 128_000
+/** What Anthropic and OpenAI charge. The data of the package has no such price. */
+const WEB_SEARCH = 10
 
 export function costOf(price: Price, usage: Usage): number {
   const { cachedTokens = 0, cacheWriteTokens = 0 } = usage
   const plain = Math.max(0, usage.inputTokens - cachedTokens - cacheWriteTokens)
   const read = cachedTokens * (price.cached ?? price.input)
   const written = cacheWriteTokens * (price.cacheWrite ?? price.input)
-  return Math.ceil(plain * price.input + read + written + usage.outputTokens * price.output)
+  return Math.ceil(plain * price.input + read + written + usage.outputTokens * price.output) + searchCost(price, usage)
+}
+
+function searchCost({ webSearch = WEB_SEARCH }: Price, { webSearches = 0 }: Usage): number {
+  return Math.ceil(webSearches * webSearch * 1_000)
 }
 
 export async function profileOf(provider: string, model: string, table: PriceTable = {}): Promise<Profile> {
@@ -47,6 +53,7 @@ const checkTable = optionsOf<{ readonly prices?: PriceTable }>('the model', {
       output: needed(anything),
       cached: anything,
       cacheWrite: anything,
+      webSearch: anything,
       contextTokens: anything,
     }),
   ),
@@ -59,11 +66,14 @@ export function checkPrices(table: PriceTable = {}): void {
     const [, , id = ''] = /^([^:]+):(.+)$/.exec(name) ?? []
     if (id === '')
       throw new Fault('invalid_config', `"${name}" is not a model name. Write provider:model, or provider:*.`)
-    for (const kind of ['input', 'output', 'cached', 'cacheWrite'] as const) {
+    for (const kind of ['input', 'output', 'cached', 'cacheWrite', 'webSearch'] as const) {
       const usd: unknown = price[kind]
-      const left = usd === undefined && (kind === 'cached' || kind === 'cacheWrite')
+      const left = usd === undefined && kind !== 'input' && kind !== 'output'
       if (left || (Number.isFinite(usd) && Number(usd) >= 0)) continue
-      throw new Fault('invalid_config', `The price "${kind}" of ${name} must be dollars per million tokens, 0 or more.`)
+      throw new Fault(
+        'invalid_config',
+        `The price "${kind}" of ${name} must be dollars per ${kind === 'webSearch' ? 'thousand searches' : 'million tokens'}, 0 or more.`,
+      )
     }
     checkTokens(`contextTokens of ${name}`, price.contextTokens)
   }
@@ -115,7 +125,7 @@ async function lookUp(provider: string, model: string): Promise<Profile | null> 
   const price = dearest(found.model_price)
   const cost = (usage: Usage): number => {
     const priced = calculate(counted(usage))
-    return priced ? Math.ceil(priced.total_price * 1_000_000) : costOf(price, usage)
+    return priced ? Math.ceil(priced.total_price * 1_000_000) + searchCost(price, usage) : costOf(price, usage)
   }
   return { price, known: true, contextTokens, cost }
 }

@@ -9,6 +9,7 @@ import type {
   Metadata,
   Outcome,
   Part,
+  Source,
 } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
@@ -19,6 +20,7 @@ import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { flag, optionsOf } from '../options.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
+import { sourcesOf } from '../view/sources.ts'
 import { textOf } from '../view/text.ts'
 import { usdOf } from '../view/usd.ts'
 
@@ -62,6 +64,8 @@ type Common = {
   warnings: readonly string[]
   /** What the run added to the conversation, whole: also results that no request has shown. */
   messages: readonly Message[]
+  /** What the replies of the run cite, and what its own searches found, each address once. */
+  sources: readonly Source[]
   /** With `raw: true`: each reply of the model as the log has it, with why it ended and which model gave it. */
   responses?: readonly Response[]
 }
@@ -248,7 +252,7 @@ export class Collector {
     return unseen.length > 0 ? Math.min(...unseen) - 1 : null
   }
 
-  /** `calls` and `messages` are computed when they are read: most callers read neither. */
+  /** `calls`, `messages` and `sources` are computed when they are read: most callers read none of them. */
   result(pending: readonly Pending[], waiting: Rest): Result {
     const events = this.#own()
     return lazily(this.#ended(events, pending, waiting), events)
@@ -347,7 +351,7 @@ function responseOf(reply: Replied): Response {
 }
 
 /** A result without what is computed when it is read. */
-type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages'> : never
+type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages' | 'sources'> : never
 
 const EVENTS = Symbol('events')
 type Lazy = { readonly [EVENTS]: readonly Event[] }
@@ -358,6 +362,7 @@ type Lazy = { readonly [EVENTS]: readonly Event[] }
  */
 const CALLS = lookedAt('calls', callsOf)
 const MESSAGES = lookedAt('messages', messagesOf)
+const SOURCES = lookedAt('sources', sourcesOf)
 
 function lookedAt(name: string, make: (events: readonly Event[]) => unknown): PropertyDescriptor & ThisType<Lazy> {
   return {
@@ -376,6 +381,7 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
   Object.defineProperty(result, EVENTS, { value: events })
   Object.defineProperty(result, 'calls', CALLS)
   Object.defineProperty(result, 'messages', MESSAGES)
+  Object.defineProperty(result, 'sources', SOURCES)
   return result as Result
 }
 

@@ -376,7 +376,28 @@ const bounds: readonly DialectRule[] = [
   },
 ]
 
-export const messagesRules: readonly DialectRule[] = [...shape, ...calls, ...tools, ...thinking, ...bounds]
+const served: readonly DialectRule[] = [
+  {
+    id: 'messages-32',
+    rule: 'A call of a tool that the provider runs has its result after it in the same message, and a result has its call.',
+    source: 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools',
+    check: ({ body }) =>
+      first(listOf(body.messages), (message, at) => {
+        const blocks = blocksIn(message)
+        return first(blocks, (block, place) => {
+          const result = stringOf(block.type).endsWith('_tool_result')
+          if (block.type !== 'server_tool_use' && !result) return null
+          const paired = result
+            ? blocks.slice(0, place).some(({ id }) => id === block.tool_use_id)
+            : blocks.slice(place + 1).some(({ tool_use_id: id }) => id === block.id)
+          const wrong = 'server_tool_use and its result must stand in one message'
+          return paired ? null : { message: `messages.${at}.content.${place}: ${wrong}` }
+        })
+      }),
+  },
+]
+
+export const messagesRules: readonly DialectRule[] = [...shape, ...calls, ...tools, ...thinking, ...bounds, ...served]
 
 function isThinking(block: Block): boolean {
   return block.type === 'thinking' || block.type === 'redacted_thinking'

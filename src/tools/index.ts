@@ -4,6 +4,7 @@ export { type BuiltInName, type BuiltInOptions, builtInTools } from './builtin.t
 export { type BashLine, type BashOptions, bashTool } from './shell/bash.ts'
 export { extractTool } from './core/extract.ts'
 export { type WebFetchOptions, webFetchTool } from './web/fetch.ts'
+export { type Found, type WebSearchOptions, webSearchTool } from './web/search.ts'
 export { type FileToolsOptions, fileTools } from './files/files.ts'
 export { jsonlSearchTool } from './jsonl/jsonl.ts'
 export {

@@ -46,5 +46,9 @@ function partOf(part: Part): Json {
       return { type: 'file', mime_type: part.media, file_id: part.hash }
     case 'data':
       return { type: 'file', mime_type: part.media }
+    case 'provider':
+      return { type: 'server_tool', name: part.tool }
+    case 'source':
+      return { type: 'source', uri: part.url }
   }
 }

@@ -172,6 +172,10 @@ class AgUiEncoder implements Encoder {
         return [{ type: 'CUSTOM', name: 'terret.decided', value: { toolCallId: item.id, allow: item.allow } }]
       case 'result':
         return [{ type: 'TOOL_CALL_RESULT', ...toolMessage(this.#thread, item) }]
+      case 'source': {
+        const { url, title } = item
+        return [{ type: 'CUSTOM', name: 'terret.source', value: { url, ...(title === undefined ? {} : { title }) } }]
+      }
       case 'output':
         this.#output = item.value
         return [{ type: 'CUSTOM', name: 'terret.output', value: item.value }]

@@ -6,6 +6,7 @@ import { FINAL_RESULT } from '../models/output.ts'
 import type { Result } from '../sessions/result.ts'
 import type { StreamEvent } from '../sessions/stream.ts'
 import { BUDGET, type Pending } from '../view/calls.ts'
+import { citedBy, sourcesIn } from '../view/sources.ts'
 import { Heard, type Piece, type Segment, type Spoken } from '../view/heard.ts'
 import { type Approval, approvalOf } from './approval.ts'
 import { type End, endOf, restOf } from './end.ts'
@@ -37,6 +38,8 @@ export type Told =
       readonly content: string | BlobRef
       readonly asked: boolean
     }
+  /** A page that the reply cites, or that a search of ours found. */
+  | { readonly type: 'source'; readonly id: string; readonly url: string; readonly title?: string }
   | { readonly type: 'output'; readonly value: Json }
   /** The provider did not answer, and is asked again. */
   | { readonly type: 'retry'; readonly message: string; readonly at: number | null }
@@ -61,6 +64,7 @@ export class Teller {
   #finish: 'length' | 'refusal' | undefined
   readonly #unread = new Set<number>()
   readonly #calls = new Map<CallKey, Known>()
+  readonly #sources = new Set<string>()
   readonly #answers = new Map<number, string>()
   /** Approvals that the reader was asked for here. */
   readonly #asked = new Set<string>()
@@ -161,6 +165,7 @@ export class Teller {
     this.#message = eventId(this.#session, seq)
     this.#finish = undefined
     this.#calls.clear()
+    this.#sources.clear()
     return { type: 'message', id: this.#message }
   }
 
@@ -189,7 +194,17 @@ export class Teller {
     const output = verdict.type === 'final' && verdict.output !== undefined ? verdict.output : null
     const asked = verdict.type === 'final' ? [] : calls.flatMap((one, i) => this.#proposed(one, callKey(seq, i), call))
     const given: Slots = output === null ? [] : [{ type: 'output', value: output }]
-    return [...said, ...ended(unsaid, call), ...given, ...asked]
+    return [...said, ...ended(unsaid, call), ...this.#cited(event), ...given, ...asked]
+  }
+
+  /** Each page once in a run. */
+  #cited(event: Event): Slots {
+    return sourcesIn(citedBy(event)).flatMap(({ url, title }): Slots => {
+      if (this.#sources.has(url)) return []
+      this.#sources.add(url)
+      const id = `source:${event.seq}.${this.#sources.size}`
+      return [{ type: 'source', id, url, ...(title === undefined ? {} : { title }) }]
+    })
   }
 
   #proposed(proposal: Proposal, id: CallKey, of: number): Slots {
@@ -228,12 +243,14 @@ export class Teller {
     return [...ended(segments, call), ...again]
   }
 
-  #result({ call, status, content, from = 0 }: Extract<Event, { type: 'agent.tool_result' }>): Slots {
+  #result(event: Extract<Event, { type: 'agent.tool_result' }>): Slots {
+    const { call, status, content, from = 0 } = event
     const known = this.#calls.get(call)
     const said = this.#answers.get(from) ?? content
     this.#answers.delete(from)
     if (known) known.asks = null
-    return known ? [{ type: 'result', id: call, status, content: said, asked: known.asked }] : []
+    if (!known) return []
+    return [{ type: 'result', id: call, status, content: said, asked: known.asked }, ...this.#cited(event)]
   }
 
   #settle({ outcome }: Extract<Event, { type: 'run.settled' }>): Slots {

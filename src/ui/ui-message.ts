@@ -22,8 +22,15 @@ export type UiMessage = {
 export type UiPart =
   | { readonly type: 'text' | 'reasoning'; text: string; readonly state?: 'done' }
   | { readonly type: 'step-start' }
+  | UiSource
   | UiTool
   | { readonly type: `data-${string}`; readonly id?: string; readonly data: unknown }
+type UiSource = {
+  readonly type: 'source-url'
+  readonly sourceId: string
+  readonly url: string
+  readonly title?: string
+}
 type UiTool = {
   readonly type: `tool-${string}`
   readonly toolCallId: string
@@ -114,6 +121,8 @@ class UiMessageEncoder implements Encoder {
         return asked(told.approval, position)
       case 'result':
         return [resultOf(told)]
+      case 'source':
+        return [sourceOf(told)]
       case 'output':
         return [{ type: 'data-output', data: told.value }]
       case 'retry':
@@ -154,6 +163,10 @@ class UiMessageEncoder implements Encoder {
 
 const FINISH = { stop: 'stop', length: 'length', refusal: 'content-filter' } as const
 const REST: Partial<Record<End['status'], string>> = { requires_action: 'tool-calls' }
+
+function sourceOf({ id: sourceId, url, title }: Of<'source'>): UiSource {
+  return { type: 'source-url', sourceId, url, ...(title === undefined ? {} : { title }) }
+}
 
 function partId({ call, kind, n }: Of<'piece' | 'spoken'>): string {
   return `${call}.${kind}.${n}`
@@ -216,6 +229,7 @@ class Book {
   #add(told: Told, parts: UiPart[]): void {
     if (told.type === 'request') parts.push({ type: 'step-start' })
     else if (told.type === 'piece') parts.push({ type: told.kind, text: told.text, state: 'done' })
+    else if (told.type === 'source') parts.push(sourceOf(told))
     else if (told.type === 'output') parts.push({ type: 'data-output', data: told.value })
     else if (told.type === 'call')
       parts.push({ type: `tool-${told.tool}`, toolCallId: told.id, input: told.args, state: 'input-available' })

@@ -107,6 +107,8 @@ const IMAGE_CHARS = 15_000
 export function sizeOf(parts: readonly Part[]): number {
   return parts.reduce((sum, part) => {
     if (part.type === 'text' || part.type === 'reasoning') return sum + part.text.length
+    if (part.type === 'source') return sum
+    if (part.type === 'provider') return sum + sizeOfJson(part.opaque)
     if (part.media.startsWith('image/')) return sum + IMAGE_CHARS
     return sum + (part.type === 'blob' ? part.bytes : part.data.length)
   }, 0)

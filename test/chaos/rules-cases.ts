@@ -31,6 +31,9 @@ const thought = (thinking = 'hm', signature = SIGNATURE): Body => ({ type: 'thin
 const issuedUse = use('toolu_chaos_0_0')
 const issuedGot = got('toolu_chaos_0_0')
 
+const searched = { type: 'server_tool_use', id: 'srvtoolu_a', name: 'web_search', input: {} }
+const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_a', content: [] }
+
 const messages: readonly RuleCase[] = [
   { wrong: {}, right: {}, wrongHeaders: { 'anthropic-version': '' } },
   { wrong: { max_tokens: undefined }, right: { max_tokens: 1 } },
@@ -110,6 +113,10 @@ const messages: readonly RuleCase[] = [
   {
     wrong: { messages: [user([image('image/png', 'A'.repeat(5_242_884))])] },
     right: { messages: [user([image('image/png', 'A'.repeat(5_242_880))])] },
+  },
+  {
+    wrong: { messages: [user(), said(searched), user()] },
+    right: { messages: [user(), said(searched, found), user()] },
   },
 ]
 

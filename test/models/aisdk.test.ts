@@ -1,4 +1,5 @@
 // Any language model of the AI SDK behind our port: what it says and what it is sent. Its failures are aisdk-failure.test.ts.
+import { createAnthropic } from '@ai-sdk/anthropic'
 import type { LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -322,7 +323,16 @@ describe('a model of the AI SDK', () => {
         finish('stop'),
       ]),
     )
-    expect(reply).toMatchObject({ calls: [], finish: 'stop', parts: [{ type: 'text', text: 'Found.' }] })
+    expect(reply).toMatchObject({
+      calls: [],
+      finish: 'stop',
+      parts: [
+        { type: 'provider', opaque: { data: { of: 'input', value: { q: 1 } } } },
+        { type: 'provider', opaque: { data: { of: 'result', value: 'found' } } },
+        { type: 'text', text: 'Found.' },
+        { type: 'source', url: 'https://example.com' },
+      ],
+    })
   })
 
   it('B-AISDK-11: models of specification v3 and v4 are taken, and nothing else', () => {
@@ -357,4 +367,43 @@ describe('a model of the AI SDK', () => {
     const { context } = callContext()
     expect(await fromAiSdk(interrupted.model).call(request(), context)).toMatchObject({ class: 'network' })
   })
+
+  it.each(VERSIONS)(
+    'B-AISDK-22: tools that the provider runs are parts, go back in pairs, and cite sources (%s)',
+    async (version) => {
+      const stream = Buffer.from(bytesOf('messages/server-tools')).toString().replace('pause_turn', 'end_turn')
+      const { fetch, sent } = client(() => streamed(Buffer.from(stream)))
+      const model = modelOf('messages', fetch, version)
+      const { webSearch_20250305: search } = createAnthropic({ apiKey: 'k' }).tools
+      const settings = { providerTools: { web_search: search({ maxUses: 2 }) } }
+      const ours = [...tools, { name: 'web_search', description: 'Ours.', parameters: { type: 'object' } }]
+      const { reply } = await ask(model, { tools: ours }, settings)
+      expect(reply.calls).toEqual([])
+      expect(reply.parts.map(({ type }) => type)).toEqual(['provider', 'provider', 'reasoning', 'text', 'source'])
+      expect(reply.parts.at(-1)).toEqual({ type: 'source', url: 'https://tides.example/brest', title: 'Tides' })
+      expect(reply.usage).toMatchObject({ webSearches: 1 })
+      await ask(model, { tools: ours, messages: history(reply) }, settings)
+      const [first, second] = sent.map(({ body }) => body as { tools: object[]; messages: { content: object[] }[] })
+      expect(first?.tools).toMatchObject([{ name: 'look' }, { type: 'web_search_20250305', max_uses: 2 }])
+      expect(second?.messages[1]?.content).toMatchObject([
+        { type: 'server_tool_use', id: 'srvtoolu_01Search', input: { query: 'tides at Brest' } },
+        {
+          type: 'web_search_tool_result',
+          tool_use_id: 'srvtoolu_01Search',
+          content: [{ encrypted_content: 'Eo4BHand' }],
+        },
+        { type: 'text', citations: [{ encrypted_index: 'Eo8BHand' }] },
+      ])
+      // Half of a pair, and what another provider ran, is left out.
+      await ask(model, { messages: history({ ...reply, parts: reply.parts.slice(1) }) }, settings)
+      expect(JSON.stringify(sent[2]?.body)).not.toContain('srvtoolu')
+      await ask(modelOf('responses', client(() => streamed(bytesOf('responses/text'))).fetch), {
+        messages: history(reply),
+      })
+      expect(() => fromAiSdk(modelOf('responses', fetch), settings)).toThrow(
+        expect.objectContaining({ code: 'invalid_config' }) as Error,
+      )
+      expect(() => fromAiSdk(model, { providerTools: { web_search: {} as never } })).toThrow(/provider package/)
+    },
+  )
 })

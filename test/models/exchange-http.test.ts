@@ -113,7 +113,9 @@ describe('a paused turn', () => {
       type: 'reply',
       parts: [
         { type: 'text', text: 'I search. ' },
+        { type: 'provider', tool: 'web_search', opaque: expect.anything() as object },
         { type: 'text', text: 'I search. ' },
+        { type: 'provider', tool: 'web_search', opaque: expect.anything() as object },
         { type: 'text', text: 'Hi.' },
       ],
       calls: [],

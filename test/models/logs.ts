@@ -49,6 +49,19 @@ const thoughts: fc.Arbitrary<Numbered> = fc
     const opaque = { by, model, at, data: blocks(n)[block] ?? null }
     return signed ? { type: 'reasoning', text, opaque } : { type: 'reasoning', text }
   })
+/** Of tools that a provider ran. Halves of pairs are among them. */
+const served: fc.Arbitrary<Numbered> = fc
+  .record({ by: fc.constantFrom(...endpoints), at: fc.nat(3), pair: fc.nat(1), kind: fc.nat(3) })
+  .map(({ by, at, pair, kind }) => (n) => {
+    const id = `srvtoolu_${pair}`
+    const data: Json =
+      [
+        { type: 'server_tool_use', id, name: 'web_search', input: {} },
+        { type: 'web_search_tool_result', tool_use_id: id, content: [] },
+        { type: 'web_search_call', id: `ws_${n}`, status: 'completed', action: { type: 'search', query: 'q' } },
+      ][kind] ?? null
+    return { type: 'provider', tool: 'web_search', opaque: { by, model: 'm', at, data } }
+  })
 const said: fc.Arbitrary<Part> = texts.map((text) => ({ type: 'text', text }))
 const told: fc.Arbitrary<Numbered> = said.map((part) => () => part)
 const files: fc.Arbitrary<Part> = fc
@@ -96,7 +109,7 @@ const pieces: fc.Arbitrary<readonly Piece[]> = fc.array(
       weight: 5,
       arbitrary: fc.record({
         type: fc.constant('assistant' as const),
-        parts: fc.array(fc.oneof(told, thoughts, thoughts), { maxLength: 4 }),
+        parts: fc.array(fc.oneof(told, thoughts, thoughts, served), { maxLength: 4 }),
         calls: fc.array(calls, { maxLength: 3 }),
         backwards: fc.boolean(),
         content: fc.constantFrom('', ' ', 'fine', 'half \ud83d'),

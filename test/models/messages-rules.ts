@@ -48,6 +48,13 @@ function blockRules({ role, content }: Said, before: Said | undefined, after: Sa
   const asked = (before?.content ?? []).filter(({ type }) => type === 'tool_use').map((b) => b.id)
   const results = content.filter(({ type }) => type === 'tool_result')
   rule(new Set(results.map((b) => b.tool_use_id)).size !== results.length, 'M9 two results for one call')
+  // https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools: the result is in the same turn as its call.
+  content.forEach((block, at) => {
+    const given = content.slice(at + 1).some((b) => b.tool_use_id === block.id)
+    rule(block.type === 'server_tool_use' && !given, 'M30 a call of a server tool without its result')
+    const result = String(block.type).endsWith('_tool_result')
+    rule(result && !content.slice(0, at).some((b) => b.id === block.tool_use_id), 'M31 a result of no server tool')
+  })
   content.forEach((block, at) => {
     if (block.type === 'text') rule(String(block.text).trim() === '', 'M7 a text block without text')
     if (block.type === 'tool_use') {

@@ -150,13 +150,23 @@ describe('Messages: what a stream says', () => {
     expect(['max_tokens', 'model_context_window_exceeded', 'pause_turn'].map(finish)).toEqual(Array(3).fill('length'))
   })
 
-  it('B-MESSAGES-22: what the provider ran itself is never a call of ours, and its citations are left out', () => {
+  it('B-MESSAGES-22: what the provider ran itself is never a call of ours but a part, and its citations are sources', () => {
     expect(play('server-tools').reply).toMatchObject({
       type: 'reply',
-      parts: [{ type: 'text', text: 'High water is at noon.' }],
+      parts: [
+        { type: 'provider', tool: 'web_search', opaque: { at: 0, data: { input: { query: 'tides at Brest' } } } },
+        {
+          type: 'provider',
+          tool: 'web_search',
+          opaque: { at: 0, data: { content: [{ encrypted_content: 'Eo4BHand' }] } },
+        },
+        { type: 'reasoning', text: '', opaque: { data: { citations: [{ encrypted_index: 'Eo8BHand' }] } } },
+        { type: 'text', text: 'High water is at noon.' },
+        { type: 'source', url: 'https://tides.example/brest', title: 'Tides' },
+      ],
       calls: [],
       finish: 'length',
-      usage: { inputTokens: 10_682, outputTokens: 510, cachedTokens: 0, cacheWriteTokens: 0 },
+      usage: { inputTokens: 10_682, outputTokens: 510, cachedTokens: 0, cacheWriteTokens: 0, webSearches: 1 },
       paused: [
         {
           type: 'server_tool_use',
@@ -445,6 +455,7 @@ describe('Messages: what a stream costs, and how it is kept', () => {
       parts: [
         { type: 'reasoning', text: 'hm', opaque: opaque(0, content[0]) },
         { type: 'text', text: 'Looking.' },
+        { type: 'provider', tool: 'web_search', opaque: opaque(2, content[4]) },
       ],
       calls: [
         { id: 'toolu_1', tool: 'look', args: '{"at":"x"}' },

@@ -18,7 +18,7 @@ export type Said = {
   readonly calls: readonly { readonly id: string; readonly tool: string; readonly args: Json; readonly sealed: Json }[]
   readonly finish: Reply['finish'] | 'other' | 'failed'
   /** What is not told counts as none. */
-  readonly usage: Required<Usage> | null
+  readonly usage: Required<Omit<Usage, 'webSearches'>> | null
 }
 
 export const protocols: Readonly<Record<Recording['protocol'], Protocol<unknown>>> = {
@@ -45,6 +45,7 @@ export function usageWith({
   cachedTokens = 0,
   cacheWriteTokens = 0,
   reasoningTokens = 0,
+  webSearches: _,
   ...rest
 }: Usage): Said['usage'] {
   return { ...rest, cachedTokens, cacheWriteTokens, reasoningTokens }

@@ -163,13 +163,24 @@ describe('answers of the Responses protocol', () => {
     expect(play([cancelled]).answer).toMatchObject({ class: 'other' })
   })
 
-  it('B-RESPONSES-8: comments, unknown events and tools that ran at the provider leave no trace', () => {
+  const SEARCHED = {
+    id: 'ws_unk14',
+    type: 'web_search_call',
+    status: 'completed',
+    action: { type: 'search', query: 'tide tables' },
+  }
+
+  it('B-RESPONSES-8: comments and unknown items leave no trace, and a tool that ran at the provider is no call of ours', () => {
     expect(replyTo('unknown-events')).toEqual({
       type: 'reply',
-      parts: [{ type: 'text', text: 'High water at six.' }],
+      parts: [
+        { type: 'provider', tool: 'web_search', opaque: { by: 'openai', model: 'gpt-5.2', at: 0, data: SEARCHED } },
+        { type: 'text', text: 'High water at six.' },
+        { type: 'source', url: 'https://example.org/tides', title: 'Tides' },
+      ],
       calls: [],
       finish: 'stop',
-      usage: { inputTokens: 300, outputTokens: 11 },
+      usage: { inputTokens: 300, outputTokens: 11, webSearches: 1 },
     })
   })
 

@@ -5,12 +5,12 @@ import { Fault } from '../../kernel/failure.ts'
 import type { CallContext, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import { brokenBy } from './failure.ts'
 import { familyOf, type Origin } from './marks.ts'
-import { type AiSdkSettings, asV4, optionsFor } from './prompt.ts'
+import { type AiSdkSettings, asV4, optionsFor, type ServedTool } from './prompt.ts'
 import { Listening } from './stream.ts'
 import { failure } from '../http/failures.ts'
 import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted.ts'
 import { DEADLINES, Late, leave, Watch } from '../http/watch.ts'
-import { anything, given, optionsOf, record } from '../../options.ts'
+import { anything, type Check, given, optionsOf, record, tableOf } from '../../options.ts'
 import { unwrapped } from '../protocols/parallel.ts'
 import { checkPrices, checkTokens, type Profile, profileOf } from '../price.ts'
 
@@ -26,10 +26,32 @@ type Streaming = { readonly stream: ReadableStream<unknown> }
 
 const VERSIONS: readonly unknown[] = ['v3', 'v4']
 
+const providerTool: Check = (value) =>
+  typeof value === 'object' && value !== null && 'id' in value && /^[\w-]+\.\w/.test(String(value.id))
+    ? null
+    : 'must be a tool of a provider package, such as anthropic.tools.webSearch_20250305()'
+
+/** Families whose tools only their own models have. Others, such as gateways, pass tools on. */
+const FAMILIES: ReadonlySet<string> = new Set(['anthropic', 'openai', 'google', 'xai', 'groq', 'mistral'])
+
+/** A tool of another provider would be dropped by the package, or refused by the host. */
+function checkServed(model: AiSdkModel, { providerTools = {} }: AiSdkSettings): void {
+  const family = familyOf(model)
+  for (const { id } of Object.values(providerTools) as ServedTool[]) {
+    const [of = ''] = id.split('.')
+    if (of === family || !FAMILIES.has(of) || !FAMILIES.has(family)) continue
+    throw new Fault(
+      'invalid_config',
+      `${model.provider}:${model.modelId} cannot run ${id}: take a tool of its own provider.`,
+    )
+  }
+}
+
 const checkSettings = optionsOf<AiSdkSettings>('fromAiSdk', {
   outputTokensMax: anything,
   temperature: HOSTED_OPTIONS.temperature,
   providerOptions: record,
+  providerTools: tableOf(providerTool),
   prices: anything,
   deadlines: HOSTED_OPTIONS.deadlines,
 })
@@ -42,6 +64,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Pric
     )
   }
   checkSettings(settings)
+  checkServed(model, settings)
   checkPrices(settings.prices)
   checkTokens('outputTokensMax', settings.outputTokensMax)
   const name = `${model.provider}:${model.modelId}`

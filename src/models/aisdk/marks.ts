@@ -1,6 +1,6 @@
 // Provider metadata of the AI SDK, kept unread on reasoning parts and sent back only to the same provider. The metadata of a text or a
 // call is kept on an empty reasoning part before it.
-import type { SharedV3ProviderMetadata } from '@ai-sdk/provider'
+import type { JSONValue, SharedV3ProviderMetadata } from '@ai-sdk/provider'
 import type { Json, Part } from '../../kernel/content.ts'
 import type { Opaque } from '../protocols/protocol.ts'
 import { isObject } from '../../view/json.ts'
@@ -33,6 +33,31 @@ export function markOf(part: Part, origin: Origin): Mark | null {
   const { of, metadata } = data
   if (of !== 'reasoning' && of !== 'text' && of !== 'call') return null
   return { of, at, metadata: isObject(metadata) ? (metadata as SharedV3ProviderMetadata) : null }
+}
+
+/** A call of a tool that the provider ran, or what it gave. */
+export type Served = {
+  readonly of: 'input' | 'result' | 'error'
+  readonly call: string
+  readonly tool: string
+  readonly value: JSONValue
+  readonly metadata: SharedV3ProviderMetadata | null
+}
+
+export function served(origin: Origin, at: number, { tool, ...kept }: Served): Part {
+  const opaque: Opaque = { by: nameOf(origin), model: origin.modelId, at, data: kept as Json }
+  return { type: 'provider', tool, opaque }
+}
+
+/** Null for that of another provider. */
+export function servedOf(part: Part, origin: Origin): Served | null {
+  if (part.type !== 'provider' || !isObject(part.opaque) || part.opaque['by'] !== nameOf(origin)) return null
+  const { data } = part.opaque
+  if (!isObject(data)) return null
+  const { of, call, value, metadata } = data
+  if ((of !== 'input' && of !== 'result' && of !== 'error') || typeof call !== 'string') return null
+  const kept = isObject(metadata) ? (metadata as SharedV3ProviderMetadata) : null
+  return { of, call, tool: part.tool, value: (value ?? null) as JSONValue, metadata: kept }
 }
 
 /** Whether a part that was kept by this name is of the same provider, perhaps in another of its protocols. */

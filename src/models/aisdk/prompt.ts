@@ -5,13 +5,14 @@ import type {
   LanguageModelV3FilePart,
   LanguageModelV3FunctionTool,
   LanguageModelV3Message,
+  LanguageModelV3ProviderTool,
   LanguageModelV3TextPart,
   SharedV3ProviderMetadata,
   SharedV3ProviderOptions,
 } from '@ai-sdk/provider'
 import type { Part } from '../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../ports/model.ts'
-import { familyOf, isOfFamily, markOf, type Origin } from './marks.ts'
+import { familyOf, isOfFamily, markOf, type Origin, servedOf } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
 import type { Deadlines } from '../http/watch.ts'
 import type { PriceTable } from '../price.ts'
@@ -21,12 +22,17 @@ import { isStrict } from '../protocols/strict.ts'
 import { foreignThought, placeOf, tagged } from '../protocols/thoughts.ts'
 import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
 
+/** What is used of a tool that a provider package makes. The package's own type does not say so. */
+export type ServedTool = { readonly id: `${string}.${string}`; readonly args?: Record<string, unknown> }
+
 /** Absent settings are left to the provider. */
 export type AiSdkSettings = {
   readonly outputTokensMax?: number
   readonly temperature?: number
   /** As the provider's package takes them, such as `{ anthropic: { thinking: … } }`. */
   readonly providerOptions?: SharedV3ProviderOptions
+  /** Tools that the provider runs, by name, as its package makes them: `{ web_search: anthropic.tools.webSearch_20250305() }`. */
+  readonly providerTools?: Readonly<Record<string, object>>
   readonly prices?: PriceTable
   /** As for every model. The SDK shows no pings before specification v4: a model that thinks in silence needs a longer `idleMs`. */
   readonly deadlines?: Partial<Deadlines>
@@ -45,7 +51,9 @@ export function optionsFor(
   const family = familyOf(origin)
   const { output } = request
   const native = output?.mode === 'native'
-  const tools = toolsOf(request, family)
+  const served = servedTools(settings.providerTools)
+  const unserved = request.tools.filter(({ name }) => !served.some((tool) => tool.name === name))
+  const tools = [...toolsOf({ ...request, tools: unserved }, family), ...served]
   const own = settings.providerOptions ?? {}
   // OpenAI's package makes every schema strict by default.
   const loose = native && !output.strict ? { [family]: { ...own[family], strictJsonSchema: false } } : {}
@@ -74,6 +82,13 @@ export function asV4(options: LanguageModelV3CallOptions): object {
     return { ...message, content }
   })
   return { ...options, prompt }
+}
+
+function servedTools(tools: AiSdkSettings['providerTools'] = {}): LanguageModelV3ProviderTool[] {
+  return Object.entries(tools).map(([name, tool]) => {
+    const { id, args = {} } = tool as ServedTool
+    return { type: 'provider', id, name, args }
+  })
 }
 
 function toolsOf({ tools, output }: Request, family: string): LanguageModelV3FunctionTool[] {
@@ -138,6 +153,11 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
       textMark = null
       continue
     }
+    if (part.type === 'provider') {
+      callUpTo(placeOf(part))
+      content.push(...servedPart(part, turn, origin))
+      continue
+    }
     if (part.type !== 'reasoning') continue
     const mark = markOf(part, origin)
     callUpTo(placeOf(part))
@@ -154,6 +174,22 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
   // Reasoning that led to nothing was cut off, and is refused alone.
   const leads = content.some(({ type }) => type !== 'reasoning')
   return leads ? [...told, ...content] : told
+}
+
+/** A call or a result of the provider's own tool, as it was. One without the other would be refused. */
+function servedPart(part: Extract<Part, { type: 'provider' }>, { parts }: Assistant, origin: Origin): Said {
+  const kept = servedOf(part, origin)
+  if (kept === null) return []
+  const { call: toolCallId, tool: toolName, of, value, metadata } = kept
+  const paired = parts.some((each) => {
+    const other = servedOf(each, origin)
+    return other?.call === toolCallId && (other.of === 'input') !== (of === 'input')
+  })
+  if (!paired) return []
+  const told = { toolCallId, toolName, ...wanted(metadata) }
+  if (of === 'input') return [{ type: 'tool-call', ...told, input: value, providerExecuted: true }]
+  const type = of === 'error' ? ('error-json' as const) : ('json' as const)
+  return [{ type: 'tool-result', ...told, output: { type, value } }]
 }
 
 function callPart({ id, tool, args }: SoundCall, metadata: SharedV3ProviderMetadata | null): Said[number] {

@@ -1,5 +1,6 @@
 // The AI SDK's stream of parts as one reply. It hears parts and says deltas; where they come from is aisdk.ts.
 import type {
+  JSONValue,
   LanguageModelV3FinishReason,
   LanguageModelV3StreamPart,
   LanguageModelV3Usage,
@@ -8,13 +9,14 @@ import type {
 import type { Json, Part, Usage } from '../../kernel/content.ts'
 import type { Delta, ModelFailure, Reply, ReplyCall } from '../../ports/model.ts'
 import { failureIn } from './failure.ts'
-import { marked, type Origin } from './marks.ts'
+import { marked, type Origin, type Served, served as servedPart } from './marks.ts'
 import { failure } from '../http/failures.ts'
-import { isObject } from '../../view/json.ts'
+import { isObject, parsed } from '../../view/json.ts'
+import { sourcesIn } from '../../view/sources.ts'
 
 /** One part or call of the reply, in the order of their start. */
 type Slot = {
-  readonly type: 'text' | 'reasoning' | 'call'
+  readonly type: 'text' | 'reasoning' | 'call' | 'provider'
   readonly id: string
   readonly tool: string
   text: string
@@ -23,11 +25,14 @@ type Slot = {
   whole: boolean
   /** The provider runs it itself, or its input is not JSON while it comes in. */
   readonly silent: boolean
+  /** What the provider's own tool was asked, or gave. */
+  readonly served?: Served
 }
 
 type Unified = LanguageModelV3FinishReason['unified']
 type Finish = Extract<LanguageModelV3StreamPart, { type: 'finish' }>
 type Started = Extract<LanguageModelV3StreamPart, { type: 'tool-input-start' }>
+type Given = Extract<LanguageModelV3StreamPart, { type: 'tool-result' }>
 type Called = Extract<LanguageModelV3StreamPart, { type: 'tool-call' }>
 
 export class Listening {
@@ -36,6 +41,7 @@ export class Listening {
   readonly #slots: Slot[] = []
   /** What the provider runs itself is not ours to answer. */
   readonly #foreign = new Set<string>()
+  readonly #cited: Json[] = []
   #finish: Finish | null = null
   #failure: ModelFailure | null = null
   /** Something was shown, or a call was begun. */
@@ -70,6 +76,11 @@ export class Listening {
         return this.#grow('call', part.id, part.delta, part.providerMetadata)
       case 'tool-call':
         return this.#call(part)
+      case 'tool-result':
+        return this.#given(part)
+      case 'source':
+        if (part.sourceType === 'url') this.#cited.push({ url: part.url, title: part.title ?? null })
+        return
       case 'finish':
         this.#finish = part
         this.#resolve()
@@ -112,12 +123,27 @@ export class Listening {
   }
 
   #call({ toolCallId, toolName, input, providerExecuted, providerMetadata }: Called): void {
-    if (providerExecuted || this.#foreign.has(toolCallId)) return
+    if (providerExecuted || this.#foreign.has(toolCallId)) {
+      const value = (parsed(input) ?? {}) as JSONValue
+      return this.#keep({ of: 'input', call: toolCallId, tool: toolName, value, metadata: providerMetadata ?? null })
+    }
     const slot = this.#find('call', toolCallId) ?? this.#open('call', toolCallId, toolName, false, providerMetadata)
     if (slot.text === '' || slot.silent) this.#say('arguments', slot, input)
     slot.text = input
     slot.whole = true
     slot.metadata = providerMetadata ?? slot.metadata
+  }
+
+  /** Only tools of the provider give results here. */
+  #given({ toolCallId: call, toolName: tool, result, isError, preliminary, providerMetadata }: Given): void {
+    if (preliminary) return
+    const of = isError ? 'error' : 'result'
+    this.#keep({ of, call, tool, value: result, metadata: providerMetadata ?? null })
+  }
+
+  #keep(served: Served): void {
+    const slot = { type: 'provider', id: served.call, tool: served.tool, text: '', metadata: null } as const
+    this.#slots.push({ ...slot, whole: true, silent: true, served: asJson(served) })
   }
 
   #grow(type: Slot['type'], id: string, delta: string, metadata: SharedV3ProviderMetadata | undefined): void {
@@ -126,7 +152,7 @@ export class Listening {
     const slot = found ?? this.#open(type, id, '', false, undefined)
     slot.metadata = metadata ?? slot.metadata
     slot.text += delta
-    if (!slot.silent) this.#say(type === 'call' ? 'arguments' : type, slot, delta)
+    if (!slot.silent && type !== 'provider') this.#say(type === 'call' ? 'arguments' : type, slot, delta)
   }
 
   #end(type: Slot['type'], id: string, metadata: SharedV3ProviderMetadata | undefined): void {
@@ -163,7 +189,11 @@ export class Listening {
   #said(calling: boolean): { readonly parts: readonly Part[]; readonly calls: readonly ReplyCall[] } {
     const parts: Part[] = []
     const calls: ReplyCall[] = []
-    for (const { type, id, tool, text, metadata, whole } of this.#slots) {
+    for (const { type, id, tool, text, metadata, whole, served } of this.#slots) {
+      if (type === 'provider') {
+        if (served) parts.push(servedPart(this.#origin, calls.length, served))
+        continue
+      }
       if (type === 'call' && (!calling || (!whole && text === ''))) continue
       const kept = metadata === null || Object.keys(metadata).length === 0 ? null : asJson(metadata)
       const mark = { of: type, at: calls.length, metadata: kept } as const
@@ -177,6 +207,7 @@ export class Listening {
       if (type === 'text') parts.push({ type: 'text', text })
       else calls.push({ id, tool, args: text })
     }
+    parts.push(...sourcesIn(this.#cited))
     return { parts, calls }
   }
 }
@@ -197,11 +228,14 @@ function finishOf(unified: Unified, calls: readonly ReplyCall[]): Reply['finish'
   return calls.length > 0 ? 'calls' : 'stop'
 }
 
-function usageOf({ inputTokens: input, outputTokens: output }: LanguageModelV3Usage): Usage | null {
+function usageOf({ inputTokens: input, outputTokens: output, raw }: LanguageModelV3Usage): Usage | null {
+  const ran = isObject(raw) ? raw['server_tool_use'] : null
   const optional = {
     cachedTokens: input.cacheRead,
     cacheWriteTokens: input.cacheWrite,
     reasoningTokens: output.reasoning,
+    webSearches:
+      isObject(ran) && typeof ran['web_search_requests'] === 'number' ? ran['web_search_requests'] : undefined,
   }
   const details = Object.entries(optional).filter(([, count]) => count !== undefined && count !== 0)
   const counts = [input.total, output.total, ...details.map(([, count]) => count)]
@@ -221,6 +255,6 @@ function costOf({ usage, providerMetadata = {} }: Finish): number | null {
 }
 
 /** A copy: the provider may change its object later. */
-function asJson(metadata: SharedV3ProviderMetadata): SharedV3ProviderMetadata {
-  return JSON.parse(JSON.stringify(metadata)) as Json as SharedV3ProviderMetadata
+function asJson<T extends object>(given: T): T {
+  return JSON.parse(JSON.stringify(given)) as T
 }

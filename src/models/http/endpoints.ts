@@ -21,12 +21,18 @@ type Entry = Pick<Endpoint, 'baseUrl'> & Partial<Omit<Endpoint, 'name' | 'baseUr
 const PLAIN = ['off', 'low', 'medium', 'high'] as const
 
 const entries = {
-  openai: { protocol: 'responses', baseUrl: 'https://api.openai.com/v1', keys: ['OPENAI_API_KEY'] },
+  openai: {
+    protocol: 'responses',
+    baseUrl: 'https://api.openai.com/v1',
+    keys: ['OPENAI_API_KEY'],
+    quirks: { providerTools: ['web_search', 'code_execution', 'file_search'] },
+  },
   anthropic: {
     protocol: 'messages',
     baseUrl: 'https://api.anthropic.com',
     keys: ['ANTHROPIC_API_KEY'],
     keyHeader: 'x-api-key',
+    quirks: { providerTools: ['web_search', 'web_fetch', 'code_execution'] },
   },
   openrouter: {
     baseUrl: 'https://openrouter.ai/api/v1',

@@ -85,7 +85,7 @@ async function once<State>(order: Exchange<State>, request: Request, context: Ca
     const { path, headers, body } = protocol.encode(request, target)
     const url = new URL(order.url + path)
     const all = { 'content-type': 'application/json', accept: 'text/event-stream', 'accept-encoding': 'identity' }
-    const traced = { ...all, ...traceOf(context), ...headers, ...order.headers }
+    const traced = { ...all, ...traceOf(context), ...headers, ...order.headers, ...betasOf(headers, order.headers) }
     const sent = { url, headers: traced, body, signal: stop.signal }
     const sending = transport(sent, answer)
     await Promise.race([sending, stopped, answer.over])
@@ -100,6 +100,14 @@ async function once<State>(order: Exchange<State>, request: Request, context: Ca
     context.signal.removeEventListener('abort', onAbort)
   }
 }
+
+/** Both lists: a beta that the caller asks for must not switch off one that a tool needs. */
+function betasOf(...all: readonly Exchange<unknown>['headers'][]): { readonly [BETA]?: string } {
+  const lists = all.flatMap((headers) => headers[BETA] ?? [])
+  return lists.length > 1 ? { [BETA]: lists.join(',') } : {}
+}
+
+const BETA = 'anthropic-beta'
 
 function traceOf({ traceparent }: CallContext): { readonly traceparent?: string } {
   return traceparent === undefined ? {} : { traceparent }

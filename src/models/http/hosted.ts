@@ -25,6 +25,7 @@ import type { Able } from '../output.ts'
 import { checkPrices, checkTokens, FREE, priceIn, type PriceTable, type Profile, profileOf } from '../price.ts'
 import type { Effort, Protocol, Settings, Target } from '../protocols/protocol.ts'
 import { unreasonable } from '../protocols/efforts.ts'
+import { checkProviderTools, withoutServed } from '../protocols/provider-forms.ts'
 import { thinkingOf } from '../protocols/thinking.ts'
 
 /** A model with its price, context size and abilities, as far as they are known. */
@@ -69,6 +70,8 @@ export const HOSTED_OPTIONS: Checks<HostedOptions> = {
   chain: flag,
   cache: flag,
   body: record,
+  // Checked with the host that must have them.
+  providerTools: anything,
   baseUrl: text,
   key: text,
   headers: tableOf(text),
@@ -104,11 +107,11 @@ export class HostedModel implements Priced {
   #profile: Promise<Profile> | null = null
 
   constructor(endpoint: Endpoint, model: string, load: () => Promise<Protocol<unknown>>, options: HostedOptions = {}) {
-    const { outputTokensMax, temperature, reasoning, chain, cache, body, env = process.env } = options
+    const { outputTokensMax, temperature, reasoning, chain, cache, body, providerTools, env = process.env } = options
     checkPrices(options.prices)
     checkTokens('outputTokensMax', outputTokensMax)
     if (typeof reasoning === 'object') checkTokens('reasoning.budgetTokens', reasoning.budgetTokens)
-    const set = { outputTokensMax, temperature, reasoning, chain, cache, body }
+    const set = { outputTokensMax, temperature, reasoning, chain, cache, body, providerTools }
     const settings = Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined)) as Settings
     this.name = `${endpoint.name}:${model}`
     const images = endpoint.quirks.lacks?.includes('images') !== true
@@ -119,6 +122,7 @@ export class HostedModel implements Priced {
       const asked = typeof reasoning === 'string' ? `"${reasoning}"` : 'this'
       throw new Fault('invalid_config', `${this.name} cannot do \`reasoning\` ${asked}: ${wrong}.`)
     }
+    if (providerTools !== undefined) checkProviderTools(providerTools, this.#target, endpoint.protocol)
     const messages = endpoint.protocol === 'messages'
     // The Messages protocol limits every request, so that limit is what a budget holds for it.
     this.outputTokensMax = messages
@@ -137,7 +141,8 @@ export class HostedModel implements Priced {
     this.#limiter = limiterOf([endpoint.name, options.baseUrl ?? '', this.#key ?? '', model].join(' '))
   }
 
-  async call(request: Request, context: CallContext): Promise<Reply | ModelFailure> {
+  async call(asked: Request, context: CallContext): Promise<Reply | ModelFailure> {
+    const request = withoutServed(asked, this.#target.settings.providerTools)
     const { keys, name } = this.#endpoint
     if (this.#key === null && keys.length > 0) {
       return failure('auth', `There is no key for ${name}. Set ${keys.join(' or ')}.`)
@@ -272,6 +277,8 @@ const SEALED = new RegExp(
     'invalid_encrypted_content|encrypted content .{0,80}could not be',
     'invalid .{0,20}in .?(redacted_)?thinking.? block',
     'thinking.? blocks .{0,80}cannot be modified',
+    // A block or an item of one of its own tools is refused without the other half of the pair.
+    'srvtoolu_|server_tool_use|(web_search|code_interpreter|file_search)_call.{0,4}was provided without',
   ].join('|'),
   'i',
 )

@@ -41,7 +41,7 @@ function callsIn({ id, tool, args }: ReplyCall): readonly ReplyCall[] | null {
 
 /** What says how many calls came before it is told the new number. */
 function moved(part: Part, places: readonly number[]): Part {
-  if (part.type !== 'reasoning' || !isObject(part.opaque)) return part
+  if ((part.type !== 'reasoning' && part.type !== 'provider') || !isObject(part.opaque)) return part
   const { at } = part.opaque
   const now = typeof at === 'number' ? places[at] : undefined
   return now === undefined || now === at ? part : { ...part, opaque: { ...part.opaque, at: now } }

@@ -1,6 +1,7 @@
 // The interface of a wire protocol: `encode` makes the HTTP body of a request, `step` takes one event of the answer. Pure: I/O, clock
 // and keys belong to the transport. Types only.
 import type { Frozen, Json } from '../../kernel/content.ts'
+import type { ProviderTool } from './provider-tools.ts'
 import type { Delta, ModelFailure, Reply, Request } from '../../ports/model.ts'
 
 /** One framed event of a stream. `event` is empty if the provider sent no name. */
@@ -20,6 +21,8 @@ export type Settings = Frozen<{
   cache?: boolean
   /** More fields of the body. They come last and win. */
   body?: Readonly<Record<string, Json>>
+  /** Tools that the provider runs itself. */
+  providerTools?: readonly ProviderTool[]
 }>
 
 /** The destination of a request, as far as its bytes depend on it. */
@@ -54,6 +57,8 @@ export type Quirks = Frozen<{
   reasoningField?: 'reasoning_details' | 'reasoning_content' | 'reasoning'
   /** Reasoning goes back as parts of type `thinking` in the content, to the model that wrote it (Mistral). */
   thoughtParts?: true
+  /** The tools that the host runs itself; not set: none. */
+  providerTools?: readonly ProviderTool['type'][]
   /** Takes cache marks (Anthropic models behind other hosts). */
   cacheMarks?: true
 }>

@@ -193,5 +193,7 @@ function base36(value = 0, length: number): string {
 function isSomething(part: Part): boolean {
   if (part.type === 'text') return part.text.trim() !== ''
   if (part.type === 'data') return part.data !== ''
+  if (part.type === 'source') return false
+  if (part.type === 'provider') return part.opaque !== null
   return part.type !== 'reasoning' || part.opaque !== undefined || part.text.trim() !== ''
 }

@@ -19,6 +19,7 @@ export function tagged(thought: string): string {
 
 /** How many calls came before this part, if it says so: for any provider, since the order of a reply is everyone's. */
 export function placeOf(part: Part): number {
-  const at = part.type === 'reasoning' && isObject(part.opaque) ? part.opaque['at'] : 0
+  const kept = part.type === 'reasoning' || part.type === 'provider'
+  const at = kept && isObject(part.opaque) ? part.opaque['at'] : 0
   return typeof at === 'number' ? at : 0
 }

@@ -110,7 +110,7 @@ export class Redactor {
 
   /** A value of the log's own shape. */
   #own(value: Json, own: string): Json {
-    if (value === null || typeof value !== 'object' || Array.isArray(value) || isReasoning(value))
+    if (value === null || typeof value !== 'object' || Array.isArray(value) || isReasoning(value) || isProvider(value))
       return this.#walked(value, (item) => this.#own(item, ''), false)
     const fields = value as Fields
     let changed: Record<string, Json> | null = null
@@ -136,6 +136,7 @@ export class Redactor {
       const { text } = value
       return this.find(value) === null ? value : { type: 'reasoning', text: this.text(text) }
     }
+    if (isProvider(value)) return this.find(value) === null ? value : { ...value, opaque: null }
     const entries = Object.entries(value as Fields)
     const clean = entries.map(([key, item]) => [keys ? this.text(key) : key, each(item)] as const)
     const same = clean.every(([key, item], i) => key === entries[i]?.[0] && item === entries[i]?.[1])
@@ -254,6 +255,12 @@ function certainUpTo(text: string, most: number, groups: readonly Found[]): numb
     }
   }
   return certain
+}
+
+function isProvider(value: unknown): value is Extract<Part, { type: 'provider' }> {
+  return (
+    typeof value === 'object' && value !== null && 'type' in value && value.type === 'provider' && 'opaque' in value
+  )
 }
 
 function isReasoning(value: unknown): value is Extract<Part, { type: 'reasoning' }> {

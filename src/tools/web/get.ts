@@ -1,5 +1,5 @@
-// GET and its redirects for `web_fetch`. Each hop is read, resolved, checked and connected to anew, and takes nothing along: no
-// cookie, no credentials, no connection. What a body means is not looked at.
+// One request and its redirects for `web_fetch` and `web_search`. Each hop is read, resolved, checked and connected to anew, and
+// takes nothing along that was not given for the journey: no cookie, no credentials, no connection. What a body means is not looked at.
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP, isIPv6, type LookupFunction } from 'node:net'
@@ -14,6 +14,10 @@ export type Journey = {
   /** Is it in the spirit of what was approved to go there? Where one may connect at all is decided besides. */
   readonly mayFollow: (to: URL) => boolean
   readonly signal: AbortSignal
+  /** Besides the usual headers. They go to every hop: let only hops be followed that may see them. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent by POST, as JSON. */
+  readonly body?: string
 }
 
 export type Answer = {
@@ -71,7 +75,7 @@ async function hop(url: URL, journey: Journey): Promise<Answer | URL> {
 type Connected = { readonly response: IncomingMessage; readonly close: () => void }
 
 /** To one of these addresses and no other, whatever the name stands for by now. `close` leaves no socket behind. */
-function connect(url: URL, addresses: readonly string[], { ca, signal }: Journey): Promise<Connected> {
+function connect(url: URL, addresses: readonly string[], { ca, signal, headers, body }: Journey): Promise<Connected> {
   const host = hostOf(url)
   const pinned = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
   const lookup: LookupFunction = (_host, { all }, done) => {
@@ -83,7 +87,8 @@ function connect(url: URL, addresses: readonly string[], { ca, signal }: Journey
     hostname: host,
     port: portOf(url),
     path: `${url.pathname}${url.search}`,
-    headers: HEADERS,
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { ...HEADERS, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     lookup,
     agent: false as const,
     maxHeaderSize: HEADER_BYTES_MAX,
@@ -107,7 +112,7 @@ function connect(url: URL, addresses: readonly string[], { ca, signal }: Journey
     })
     request.on('close', () => reject(broken(url, new Error('it hung up'))))
     request.on('response', (response) => resolve({ response, close }))
-    request.end()
+    request.end(body)
   })
 }
 

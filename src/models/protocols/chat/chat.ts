@@ -20,7 +20,7 @@ import {
   isWhole,
   type Alike,
 } from './reply.ts'
-import type { Mutable } from '../../../kernel/content.ts'
+import type { Json, Mutable } from '../../../kernel/content.ts'
 import type { Delta, ModelFailure, Reply } from '../../../ports/model.ts'
 import { failure } from '../../http/failures.ts'
 import { type JsonObject, isObject, listOf, stringOf, parsed } from '../../../view/json.ts'
@@ -54,6 +54,7 @@ function stepWhole(state: ChatState, { event, data }: WireEvent): Step {
   const deltas: Delta[] = []
   const choice = choiceIn(chunk['choices'])
   if (choice !== null) take(draft, choice, deltas)
+  cite(draft, citedIn(chunk, choice))
   const told = usageIn(chunk, choice)
   if (told !== undefined) {
     draft.usage = usageOf(told)
@@ -63,6 +64,31 @@ function stepWhole(state: ChatState, { event, data }: WireEvent): Step {
   if (trouble !== null) draft.failed = trouble
   if (event === '') lookAlike(draft, state, data, deltas)
   return [draft, deltas]
+}
+
+/** More than any answer cites. */
+const CITED_MAX = 256
+
+/** Some hosts repeat their list in every chunk. */
+function cite(draft: Draft, cited: readonly Json[]): void {
+  if (cited.length === 0) return
+  const known = new Set(draft.cited.map(addressOf))
+  const fresh = cited.filter((each) => !known.has(addressOf(each)))
+  if (fresh.length > 0 && known.size < CITED_MAX) draft.cited = [...draft.cited, ...fresh].slice(0, CITED_MAX)
+}
+
+function addressOf(cited: Json): Json {
+  return isObject(cited) ? (cited['url'] ?? null) : cited
+}
+
+/** Annotations (OpenAI, OpenRouter), or lists of what was searched (Perplexity, xAI). The titles come with `search_results`. */
+function citedIn(chunk: JsonObject, choice: JsonObject | null): readonly Json[] {
+  const said = choice?.['delta'] ?? choice?.['message']
+  const annotations = isObject(said) ? said['annotations'] : undefined
+  const { search_results: results, citations } = chunk
+  if (annotations === undefined && results === undefined && citations === undefined) return []
+  const cited = listOf(annotations).map((one) => (isObject(one) ? (one['url_citation'] ?? null) : null))
+  return [...cited, ...listOf(results), ...listOf(citations)]
 }
 
 /** After a chunk that only added text, the next one may have the same surroundings. */

@@ -3,6 +3,7 @@ import type { Json, Mutable, Part, Usage } from '../../../kernel/content.ts'
 import type { ModelFailure, Reply } from '../../../ports/model.ts'
 import { failure, failureOf } from '../../http/failures.ts'
 import type { Opaque, Target } from '../protocol.ts'
+import { sourcesIn } from '../../../view/sources.ts'
 import { type JsonObject, isObject, stringOf, parsed } from '../../../view/json.ts'
 
 export function resultOf(state: ChatState): Reply | ModelFailure {
@@ -62,6 +63,7 @@ function partsOf(state: ChatState, calls: ChatState['calls']): readonly Part[] {
     if (textPart >= 0 && textPart < reasoningPart) parts.push(thought)
     else parts.unshift(thought)
   }
+  parts.push(...sourcesIn(state.cited))
   calls.forEach(({ extra }, at) => {
     if (extra === undefined) return
     parts.push({ type: 'reasoning', text: '', opaque: opaqueOf(state, at, { extra_content: extra }) })
@@ -120,6 +122,8 @@ export type ChatState = {
   readonly done: boolean
   readonly usage: Usage | null
   readonly cost: number | undefined
+  /** What the reply cites, as the host gave it. */
+  readonly cited: readonly Json[]
   readonly failed: ModelFailure | null
   readonly broken: boolean
   /** The surroundings of the last text-only chunk, and how many more times to look for them. */
@@ -142,6 +146,7 @@ export type CallState = {
 export type Alike = { readonly before: string; readonly after: string }
 
 const ALIKE_TRIES = 16
+const NOTHING_CITED: readonly Json[] = []
 
 export function begin({ endpoint, model }: Target): ChatState {
   return {
@@ -160,6 +165,7 @@ export function begin({ endpoint, model }: Target): ChatState {
     done: false,
     usage: null,
     cost: undefined,
+    cited: NOTHING_CITED,
     failed: null,
     broken: false,
     alike: null,
@@ -185,6 +191,7 @@ export function draftOf(state: ChatState): Mutable<ChatState> {
     done: state.done,
     usage: state.usage,
     cost: state.cost,
+    cited: state.cited,
     failed: state.failed,
     broken: state.broken,
     alike: state.alike,

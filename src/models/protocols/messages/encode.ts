@@ -9,7 +9,9 @@ import { type Thinking, thinkingOf, unthinking } from '../thinking.ts'
 import type { Message } from '../../../kernel/transcript.ts'
 import { mediaOf } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
-import { isObject } from '../../../view/json.ts'
+import { isObject, type JsonObject } from '../../../view/json.ts'
+import { providerTools } from '../provider-forms.ts'
+import { isServerTool } from './reply.ts'
 
 const HEADERS = { 'anthropic-version': '2023-06-01' } as const
 
@@ -22,12 +24,13 @@ export function encode(request: Request, target: Target): Encoded {
   const thinking = fits ? asked : unthinking(asked)
   const lines = fits ? signed : linesOf(turns, readerOf(target, false))
   const marks = settings.cache !== false
+  const served = providerTools(target, 'messages')
   const fields: [string, string | null][] = [
     ['model', json(target.model)],
     [quirks.outputTokensField ?? 'max_tokens', json(thinking.outputTokensMax)],
     ['stream', 'true'],
     ['system', systemOf(request, marks)],
-    ['tools', toolsOf(request, marks)],
+    ['tools', toolsOf(request, served.json, marks)],
     ['tool_choice', choiceOf(request, target, thinking)],
     ['thinking', thinking.field === null ? null : json(thinking.field)],
     ['output_config', outputOf(request, target, thinking)],
@@ -37,7 +40,7 @@ export function encode(request: Request, target: Target): Encoded {
   const kept = fields.filter((field): field is [string, string] => field[1] !== null)
   return {
     path: '/v1/messages',
-    headers: HEADERS,
+    headers: served.betas.length === 0 ? HEADERS : { ...HEADERS, 'anthropic-beta': served.betas.join(',') },
     body: bodyOf(new Map(kept), fits ? settings.body : untold(settings)),
   }
 }
@@ -55,8 +58,8 @@ function systemOf({ instructions }: Request, marks: boolean): string | null {
 }
 
 /** In the given order, and always all of them: the cached prefix begins with the tools. */
-function toolsOf({ tools, output }: Request, marks: boolean): string | null {
-  const listed = tools.map(toolJson)
+function toolsOf({ tools, output }: Request, served: readonly string[], marks: boolean): string | null {
+  const listed = [...tools.map(toolJson), ...served]
   if (output?.mode === 'tool') {
     listed.push(toolJson({ name: output.name, description: OUTPUT_TOOL, parameters: output.schema }))
   }
@@ -75,7 +78,9 @@ function toolJson(tool: ToolSchema): string {
   return text
 }
 
-function choiceOf({ tools: given, allow, output }: Request, { quirks }: Target, { on }: Thinking): string | null {
+function choiceOf({ tools: own, allow, output }: Request, target: Target, { on }: Thinking): string | null {
+  const { quirks, settings } = target
+  const given = [...own, ...(settings.providerTools ?? [])]
   const answers = output?.mode === 'tool'
   if ((given.length === 0 && !answers) || quirks.lacks?.includes('tool_choice')) return null
   if (!answers) return allow === 'none' ? '{"type":"none"}' : '{"type":"auto"}'
@@ -191,8 +196,8 @@ function readerOf({ endpoint, model, quirks, sealedAfter = 0 }: Target, signed: 
   return { endpoint, model, signed, sealedAfter, images, files, key }
 }
 
-function textBlock(text: string): string {
-  return `{"type":"text","text":${json(text)}}`
+function textBlock(text: string, more = ''): string {
+  return `{"type":"text","text":${json(text)}${more}}`
 }
 
 /** `results` begins the user message that must follow. */
@@ -223,7 +228,7 @@ function ofUser(turn: UserTurn, reader: Reader): Memo {
   const blocks: string[] = []
   for (const part of turn.parts) {
     if (part.type === 'text') blocks.push(textBlock(part.text))
-    else if (part.type !== 'reasoning') blocks.push(fileBlock(part, reader))
+    else if (part.type === 'data' || part.type === 'blob') blocks.push(fileBlock(part, reader))
   }
   return { said: blocks.join(','), results: '', thinksFirst: false, key: reader.key, calls: [], answers: [] }
 }
@@ -232,17 +237,27 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
   const { calls, results } = turn
   const blocks: { readonly thinks: boolean; readonly text: string }[] = []
   const thoughts: string[] = []
+  const isReplayed = turn.of.seq > reader.sealedAfter
   let called = 0
+  let cites = ''
   const callUpTo = (count: number): void => {
     for (; called < Math.min(count, calls.length); called++) {
       blocks.push({ thinks: false, text: callBlock(calls[called] as SoundCall) })
     }
   }
   for (const part of turn.parts) {
-    if (part.type === 'text') blocks.push({ thinks: false, text: textBlock(part.text) })
-    else if (part.type !== 'reasoning') blocks.push({ thinks: false, text: textBlock(unshown(part)) })
-    else {
-      const signed = turn.of.seq > reader.sealedAfter ? signedBlock(part, reader) : null
+    if (part.type === 'text') {
+      blocks.push({ thinks: false, text: textBlock(part.text, cites) })
+      cites = ''
+    } else if (part.type === 'data' || part.type === 'blob') {
+      blocks.push({ thinks: false, text: textBlock(unshown(part)) })
+    } else if (part.type === 'provider') {
+      callUpTo(placeOf(part))
+      const own = isReplayed ? servedBlock(part, turn, reader) : null
+      if (own !== null) blocks.push({ thinks: false, text: own })
+    } else if (part.type === 'reasoning') {
+      const signed = isReplayed ? signedBlock(part, reader) : null
+      if (isReplayed) cites = citationsOf(part, reader)
       callUpTo(placeOf(part))
       if (signed !== null) {
         blocks.push({ thinks: true, text: signed })
@@ -276,6 +291,32 @@ function signedBlock(part: Extract<Part, { type: 'reasoning' }>, reader: Reader)
       ? typeof data.thinking === 'string' && typeof data.signature === 'string' && data.signature !== ''
       : data.type === 'redacted_thinking' && typeof data.data === 'string'
   return whole ? JSON.stringify(data) : null
+}
+
+/** What the provider's own tool was asked or gave; null if it may not be sent: to another provider, or half of a pair. */
+function servedBlock(part: Served, { parts }: AssistantTurn, { endpoint }: Reader): string | null {
+  const data = servedData(part, endpoint)
+  if (data === null) return null
+  const at = parts.indexOf(part)
+  const paired = parts.some((each, place) => {
+    const other = each.type === 'provider' ? servedData(each, endpoint) : null
+    if (data.tool_use_id === undefined) return place > at && other?.tool_use_id === data.id
+    return place < at && other?.tool_use_id === undefined && other?.id === data.tool_use_id
+  })
+  return paired ? JSON.stringify(data) : null
+}
+
+type Served = Extract<Part, { type: 'provider' }>
+
+function servedData({ opaque }: Served, endpoint: string): JsonObject | null {
+  const data = isObject(opaque) && opaque.by === endpoint ? opaque.data : null
+  return isObject(data) && isServerTool(data) && typeof (data.tool_use_id ?? data.id) === 'string' ? data : null
+}
+
+/** The field of the text block that follows. */
+function citationsOf({ opaque }: Extract<Part, { type: 'reasoning' }>, { endpoint }: Reader): string {
+  const data = isObject(opaque) && opaque.by === endpoint ? opaque.data : null
+  return isObject(data) && Array.isArray(data.citations) ? `,"citations":${JSON.stringify(data.citations)}` : ''
 }
 
 function callBlock({ id, tool, args }: SoundCall): string {

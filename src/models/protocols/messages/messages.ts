@@ -4,7 +4,7 @@ import type { Json } from '../../../kernel/content.ts'
 import { failure, failureOf } from '../../http/failures.ts'
 import type { Protocol, Target, WireEvent } from '../protocol.ts'
 import { encode } from './encode.ts'
-import { counted, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
+import { counted, isServerTool, nothingHeard, replyOf, type Block, type Heard } from './reply.ts'
 import { isObject, listOf, parsed } from '../../../view/json.ts'
 import type { Delta } from '../../../ports/model.ts'
 
@@ -124,7 +124,7 @@ function begun(heard: Heard, index: Json | undefined, given: Json | undefined): 
   if (heard.blocks.some((block) => block.index === index || isSameCall(block, given))) return heard
   const type = typeOf(given)
   if (type === 'call' && typeof given.name !== 'string') return null
-  if (type !== 'other' && !isWritable(given)) return null
+  if ((type !== 'other' || isServerTool(given)) && !isWritable(given)) return null
   const said = type === 'text' ? given.text : type === 'thinking' ? given.thinking : ''
   const signature = typeof given.signature === 'string' ? given.signature : ''
   const text = typeof said === 'string' ? said : ''
@@ -244,7 +244,7 @@ function sign(state: State, signature: Json | undefined): Stepped {
   return [{ heard: { ...heard, blocks: heard.blocks.with(heard.now, signed) }, text }, QUIET]
 }
 
-/** Only for the block itself, which is sent back if the turn is paused. */
+/** For the block itself, which is sent back, and for the sources of the reply. */
 function cite({ heard, text }: State, citation: Json | undefined): Stepped {
   const block = heard.blocks[heard.now] as Block
   if (block.type !== 'text' || !isObject(citation)) return [{ heard, text }, QUIET]

@@ -4,6 +4,7 @@ import type { ModelFailure, Reply, ReplyCall } from '../../../ports/model.ts'
 import { parsed } from '../../../view/json.ts'
 import { failure } from '../../http/failures.ts'
 import type { Answered, Opaque, Target } from '../protocol.ts'
+import { sourcesIn } from '../../../view/sources.ts'
 import { isObject, type JsonObject, listOf, stringOf } from '../../../view/json.ts'
 
 export type Block = Frozen<{
@@ -47,6 +48,7 @@ export type Counts = Frozen<{
   cached?: number
   cacheWrite?: number
   reasoning?: number
+  searches?: number
   dollars?: number
   absurd?: true
 }>
@@ -83,7 +85,8 @@ export function replyOf(heard: Heard): Answered {
   if (!cut && !refused && blocks.some(({ type, open }) => type === 'call' && open)) {
     return withPartial(failure('network', 'The stream ended inside the arguments of a call.'), blocks)
   }
-  const parts = blocks.flatMap((block) => partOf(block, heard.target))
+  const cited = sourcesIn(blocks.flatMap(({ given }) => listOf(given.citations)))
+  const parts = [...blocks.flatMap((block) => partOf(block, heard.target)), ...cited]
   // A refusal cancels the calls made before it.
   const calls = refused ? [] : blocks.filter(({ type }) => type === 'call').map(callOf)
   const finish = refused ? 'refusal' : cut ? 'length' : calls.length > 0 ? 'calls' : 'stop'
@@ -114,7 +117,14 @@ function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {
   if (type === 'text') {
     if (text === '') return []
     const said: Part = { type: 'text', text }
-    return at === 0 ? [said] : [placed({ by: endpoint, model, at, data: null }), said]
+    const citations = listOf(given.citations)
+    if (at === 0 && citations.length === 0) return [said]
+    return [placed({ by: endpoint, model, at, data: citations.length === 0 ? null : { citations } }), said]
+  }
+  if (type === 'other') {
+    if (!isServerTool(given)) return []
+    const opaque: Opaque = { by: endpoint, model, at, data: contentOf(block)[0] ?? null }
+    return [{ type: 'provider', tool: toolOf(given), opaque }]
   }
   if (type === 'redacted') {
     const opaque: Opaque = { by: endpoint, model, at, data: given }
@@ -127,7 +137,16 @@ function partOf(block: Block, { endpoint, model }: Target): readonly Part[] {
   return [{ type: 'reasoning', text, opaque }]
 }
 
-/** Before a text that came after calls, so that it goes back to its place. */
+/** A call of a tool that the provider runs, or its result. */
+export function isServerTool({ type }: Block['given']): boolean {
+  return typeof type === 'string' && /^(server|mcp)_tool_use$|_tool_result$/.test(type)
+}
+
+function toolOf({ name, type }: Block['given']): string {
+  return stringOf(name) || stringOf(type).replace(/_tool_result$/, '')
+}
+
+/** Before a text that came after calls, so that it goes back to its place; and with what the text cites. */
 function placed(opaque: Opaque): Part {
   return { type: 'reasoning', text: '', opaque }
 }
@@ -149,6 +168,7 @@ export function counted(counts: Counts, usage: Json | undefined): Counts {
     ['cached', inAll(usage, rounds, 'cache_read_input_tokens')],
     ['cacheWrite', inAll(usage, rounds, 'cache_creation_input_tokens')],
     ['reasoning', details.thinking_tokens],
+    ['searches', isObject(usage.server_tool_use) ? usage.server_tool_use.web_search_requests : null],
     ['dollars', usage.cost],
   ]
   const next: Mutable<Counts> = { ...counts }
@@ -181,7 +201,7 @@ function inAll(usage: JsonObject, rounds: readonly JsonObject[], field: string):
 }
 
 /** Anthropic counts cache reads and writes separately from the input. */
-function usageOf({ input, output, cached, cacheWrite, reasoning, absurd }: Counts): Usage | null {
+function usageOf({ input, output, cached, cacheWrite, reasoning, searches = 0, absurd }: Counts): Usage | null {
   if (absurd || input === undefined || output === undefined) return null
   const inputTokens = input + (cached ?? 0) + (cacheWrite ?? 0)
   if (!Number.isSafeInteger(inputTokens)) return null
@@ -189,5 +209,6 @@ function usageOf({ input, output, cached, cacheWrite, reasoning, absurd }: Count
   if (cached !== undefined) usage.cachedTokens = cached
   if (cacheWrite !== undefined) usage.cacheWriteTokens = cacheWrite
   if (reasoning !== undefined) usage.reasoningTokens = reasoning
+  if (searches > 0) usage.webSearches = searches
   return usage
 }

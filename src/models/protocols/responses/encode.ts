@@ -12,6 +12,7 @@ import { bodyOf, json } from '../json.ts'
 import { mediaOf, unseen } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject } from '../../../view/json.ts'
+import { providerTools } from '../provider-forms.ts'
 
 /** The lowest effort of models that always reason; null: it cannot be set. All others take `none`. */
 const LEAST: readonly (readonly [RegExp, string | null])[] = [
@@ -34,10 +35,12 @@ export function encode(request: Request, target: Target): Encoded {
   set('model', target.model)
   set('stream', true)
   set('store', settings.chain === true)
-  if (reasons) set('include', ['reasoning.encrypted_content'])
+  const served = providerTools(target, 'responses')
+  const include = [...(reasons ? ['reasoning.encrypted_content'] : []), ...served.include]
+  if (include.length > 0) set('include', include)
   if (link) set('previous_response_id', link.response)
   if (request.instructions.trim() !== '') set('instructions', request.instructions)
-  for (const [name, json] of toolFields(request, lacks)) fields.set(name, json)
+  for (const [name, json] of toolFields(request, served.json, lacks)) fields.set(name, json)
   if (request.output?.mode === 'native' && !lacks.has('native_output')) {
     set('text', { format: formatOf(request.output, lacks) })
   }
@@ -114,9 +117,10 @@ function formatOf({ name, schema, strict }: OutputSchema, lacks: ReadonlySet<str
 
 function toolFields(
   { tools, output, allow }: Request,
+  served: readonly string[],
   lacks: ReadonlySet<string>,
 ): readonly (readonly [string, string])[] {
-  const listed = tools.map((tool) => toolJson(tool, lacks.has('strict')))
+  const listed = [...tools.map((tool) => toolJson(tool, lacks.has('strict'))), ...served]
   const answer = output?.mode === 'tool' ? output : null
   if (answer) {
     const { name, schema, strict } = answer
@@ -130,7 +134,7 @@ function toolFields(
   if (listed.length === 0) return []
   const fields: (readonly [string, string])[] = [['tools', `[${listed.join(',')}]`]]
   // No other tool may be called, so the answer must be.
-  const forced = answer !== null && (tools.length === 0 || allow === 'none')
+  const forced = answer !== null && (tools.length + served.length === 0 || allow === 'none')
   const choice = forced ? { type: 'function', name: answer.name } : allow === 'none' ? 'none' : null
   if (choice !== null && !lacks.has('tool_choice')) fields.push(['tool_choice', JSON.stringify(choice)])
   fields.push(['parallel_tool_calls', 'true'])
@@ -272,8 +276,19 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
       items.push(callItem(turn.calls[called] as SoundCall))
     }
   }
-  const native = sending.native && turn.of.seq > sending.sealedAfter
+  const fresh = turn.of.seq > sending.sealedAfter
+  const native = sending.native && fresh
+  // An item of the provider's tool is refused without the reasoning that led to it.
+  const replays = fresh && (native || !turn.parts.some((part) => markOf(part, sending.endpoint)?.type === 'item'))
   turn.parts.forEach((part, i) => {
+    if (part.type === 'provider') {
+      callsUpTo(placeOf(part))
+      const item = replays ? servedItem(part, sending.endpoint) : null
+      if (item === null) return
+      flush()
+      items.push(item)
+      return
+    }
     if (part.type !== 'reasoning') {
       if (part.type === 'text') texts.push(part.text)
       else if (part.type === 'data') texts.push(unseen(part))
@@ -299,7 +314,9 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
 
 /** A reasoning item is refused without the message or call it led to. */
 function isFollowed(turn: Assistant, at: number, called: number): boolean {
-  return called < turn.calls.length || turn.parts.slice(at + 1).some((part) => part.type === 'text')
+  return (
+    called < turn.calls.length || turn.parts.slice(at + 1).some(({ type }) => type === 'text' || type === 'provider')
+  )
 }
 
 function messageItem(texts: readonly string[], phase: string | null): string {
@@ -330,6 +347,19 @@ type Mark =
 
 export function itemPart(origin: Origin, at: number, text: string, item: Json): Part {
   return { type: 'reasoning', text, opaque: opaque(origin, at, item) }
+}
+
+/** A call of a tool that the provider ran, with its result. */
+export function servedPart(origin: Origin, at: number, item: Json, type: string): Part {
+  return { type: 'provider', tool: type.replace(/_call$/, ''), opaque: opaque(origin, at, item) }
+}
+
+const SERVED = /^(web_search|code_interpreter|file_search)_call$/
+
+/** The item as it came; null for that of another endpoint. */
+function servedItem({ opaque: kept }: Extract<Part, { type: 'provider' }>, endpoint: string): string | null {
+  const item = isObject(kept) && kept['by'] === endpoint ? kept['data'] : null
+  return isObject(item) && SERVED.test(String(item['type'])) ? JSON.stringify(item) : null
 }
 
 export function messagePart(origin: Origin, at: number, phase: string | null): Part {

@@ -3,9 +3,10 @@
 import type { Mutable, Part, Json } from '../../../kernel/content.ts'
 import type { ModelFailure, Reply, ReplyCall, Delta } from '../../../ports/model.ts'
 import { failure } from '../../http/failures.ts'
-import { stringOf } from '../../../view/json.ts'
+import { isObject, listOf, stringOf } from '../../../view/json.ts'
+import { sourcesIn } from '../../../view/sources.ts'
 import type { Target } from '../protocol.ts'
-import { itemPart, messagePart, type Origin, responsePart } from './encode.ts'
+import { itemPart, messagePart, type Origin, responsePart, servedPart } from './encode.ts'
 
 export function finish(state: State): Reply | ModelFailure {
   const slots = settled(state)
@@ -34,15 +35,35 @@ function replyOf({ origin, response }: State, slots: readonly Slot[], end: Extra
   for (const slot of slots) {
     if (slot.type === 'message') parts.push(...textParts(slot, origin, calls.length))
     else if (slot.type === 'reasoning') parts.push(...reasoningParts(slot, origin, calls.length))
+    else if (slot.type === 'provider') parts.push(...servedParts(slot, origin, calls.length))
     // A refusal cancels calls. A call with only a name was never made.
     else if (!refused && (slot.whole || slot.text !== '')) calls.push(callOf(slot))
   }
+  parts.push(...sourcesIn(slots.flatMap(citedIn)))
   const isStored = origin.chain && response !== '' && end.why === 'completed' && !refused
   if (isStored) parts.push(responsePart(origin, calls.length, response))
   const finish = end.why === 'length' ? 'length' : refused ? 'refusal' : calls.length > 0 ? 'calls' : 'stop'
-  const reply: Mutable<Reply> = { type: 'reply', parts, calls, finish, usage: end.usage }
+  const searches = slots.filter(isSearch).length
+  const usage = end.usage !== null && searches > 0 ? { ...end.usage, webSearches: searches } : end.usage
+  const reply: Mutable<Reply> = { type: 'reply', parts, calls, finish, usage }
   if (end.cost !== null) reply.cost = end.cost
   return reply
+}
+
+/** One that broke off has nothing to go on from. */
+function servedParts({ item }: Slot, origin: Origin, at: number): readonly Part[] {
+  const { type, status = 'completed' } = item ?? { status: 'incomplete' }
+  return status === 'completed' ? [servedPart(origin, at, item, stringOf(type))] : []
+}
+
+/** Opening a page that was found is not another search. */
+function isSearch({ item }: Slot): boolean {
+  const action = item?.['action']
+  return item?.['type'] === 'web_search_call' && (!isObject(action) || (action['type'] ?? 'search') === 'search')
+}
+
+function citedIn({ item }: Slot): readonly Json[] {
+  return listOf(item?.['content']).flatMap((content) => (isObject(content) ? listOf(content['annotations']) : []))
 }
 
 function callOf({ call, tool, text }: Slot): ReplyCall {
@@ -64,9 +85,9 @@ function reasoningParts({ text, item }: Slot, origin: Origin, at: number): reado
 
 // The items streamed so far. Every change returns a new state and leaves the old one usable.
 
-/** One message, reasoning item or function call. Other items are ignored. */
+/** One message, reasoning item, function call, or call of a tool that the provider runs. Other items are ignored. */
 export type Slot = {
-  readonly type: 'message' | 'reasoning' | 'call'
+  readonly type: 'message' | 'reasoning' | 'call' | 'provider'
   readonly index: number
   readonly id: string
   /** The part or call of the reply its deltas belong to. */

@@ -130,6 +130,9 @@ const TYPES: Readonly<Record<string, Slot['type']>> = {
   message: 'message',
   reasoning: 'reasoning',
   function_call: 'call',
+  web_search_call: 'provider',
+  code_interpreter_call: 'provider',
+  file_search_call: 'provider',
 }
 
 function typeOf(item: Item): Slot['type'] | null {
@@ -170,6 +173,7 @@ function shown(state: State, item: Item): Stepped {
     const call = stringOf(item['call_id']) || slot.call
     return completed(state, stringOf(item['arguments']), { item, whole, tool, call })
   }
+  if (slot.type === 'provider') return completed(state, '', change)
   if (slot.type === 'reasoning') return completed(state, thoughtIn(item), change)
   const content = itemsIn(item['content'])
   const text = content.map((part) => stringOf(part['text']) || stringOf(part['refusal'])).join('')
