@@ -223,6 +223,8 @@ export function resultOf(call: Call, done: Ended, kept: readonly Blob[], { redac
     status: ok ? 'ok' : isUnclear(call, kind) ? 'unknown' : 'error',
     content: blob ? refOf(blob) : content,
   }
+  const refs = done.output.parts?.filter((part) => part.type === 'blob')
+  if (refs?.length) event.parts = refs
   if (!ok) event.failure = { kind, message: content.slice(0, 500) || kind }
   if (done.type === 'failed' && done.retryKind !== undefined) event.retryKind = done.retryKind
   if (done.attempts > 1) event.metadata = { ...metadata, attempts: done.attempts }

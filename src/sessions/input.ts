@@ -2,30 +2,13 @@
 import type { Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../ports/store.ts'
-import { anything, type Checks, needed, oneOf, optionsOf, text } from '../options.ts'
+import { bytesOf, checkFile, type FilePart } from '../tools/core/file-part.ts'
 import { bytesBlob, refOf } from '../engine/wiring.ts'
-
-/** A picture or a document. `data` is bytes, or base64. */
-export type FilePart = {
-  readonly type: 'image' | 'file'
-  readonly media: string
-  readonly data: Uint8Array | string
-  readonly name?: string
-}
-
-export const FILE_PART: Checks<FilePart> = {
-  type: needed(oneOf<FilePart['type']>({ image: true, file: true })),
-  media: needed(text, 'Write one such as image/png.'),
-  data: needed(anything, 'Give bytes, or base64.'),
-  name: text,
-}
-const checkFile = optionsOf<FilePart>('a file', FILE_PART)
 
 /** Text, or parts. An object is sent as its JSON: that is what graphs read. */
 export type Input = string | InputParts | { readonly [name: string]: Json }
 type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart)[]
 
-const FILE_BYTES_MAX = 32 * 1024 * 1024
 /** Of one message, and of what a session is opened with. */
 const FILES_MAX = 100
 const FILES_BYTES_MAX = 128 * 1024 * 1024
@@ -70,24 +53,8 @@ function isParts(input: InputParts | { readonly [name: string]: Json }): input i
   return Array.isArray(input)
 }
 
-/** Each look goes over the text once, however long and odd it is. */
-function isBase64(data: string): boolean {
-  const bare = data.replace(/\s+/g, '')
-  const digits = bare.replace(/={1,2}$/, '').length
-  return !/[^A-Za-z0-9+/=]/.test(bare) && !bare.slice(0, digits).includes('=') && digits % 4 !== 1
-}
-
-function blobOf({ type, media, data, name }: FilePart): Blob {
-  const what = name ?? `this ${type}`
-  if (!/^[\w.+-]+\/[\w.+-]+$/.test(media))
-    throw new Fault('invalid_input', `"${media}" is no media type of ${what}. Write one such as image/png.`)
-  if (type === 'image' && !media.startsWith('image/'))
-    throw new Fault('invalid_input', `${what} is no picture: its media type is ${media}.`)
-  if (typeof data === 'string' ? !isBase64(data) : !(data instanceof Uint8Array))
-    throw new Fault('invalid_input', `The data of ${what} is not base64, nor bytes.`)
-  const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : data
-  if (bytes.length === 0 || bytes.length > FILE_BYTES_MAX) {
-    throw new Fault('invalid_input', `${what} has ${bytes.length} bytes; it must have from 1 to ${FILE_BYTES_MAX}.`)
-  }
-  return bytesBlob(bytes, media)
+function blobOf(part: FilePart): Blob {
+  const bytes = bytesOf(part)
+  if (typeof bytes === 'string') throw new Fault('invalid_input', bytes)
+  return bytesBlob(bytes, part.media)
 }

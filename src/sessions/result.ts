@@ -28,6 +28,8 @@ export type CallRecord = Frozen<{
   /** Null while it is open. */
   status: CallStatus | null
   content: string | BlobRef
+  /** Its pictures and files. Absent: it has none. */
+  parts?: readonly BlobRef[]
   /** How long the content is. */
   chars: number
   /** `kind` is what the tool itself called it. */
@@ -401,7 +403,8 @@ function recordOf(call: LoggedCall, approved: Decided | null): CallRecord {
   const { tool, args } = proposal
   const content = contentOf(call)
   const chars = typeof content === 'string' ? content.length : content.bytes
-  const record = { callId, tool, args, status: result?.status ?? null, content, chars }
+  const shown = result?.parts ? { content, parts: result.parts } : { content }
+  const record = { callId, tool, args, status: result?.status ?? null, ...shown, chars }
   const failure = result && classify({ ...result, content })
   const kind = result?.failure ? { kind: result.failure.kind } : {}
   return { ...record, ...(failure ? { failure: { ...failure, ...kind } } : {}), ...(approved ? { approved } : {}) }

@@ -154,9 +154,7 @@ async function start(
     return await send(true)
   } catch (error) {
     const refused = error instanceof Error && error.name === 'AI_UnsupportedFunctionalityError'
-    const files = request.messages.some(
-      (message) => message.role === 'user' && message.parts.some((p) => p.type === 'data'),
-    )
+    const files = request.messages.some(({ parts }) => parts?.some(({ type }) => type === 'data'))
     if (!refused || !files) throw error
     return send(false)
   }

@@ -6,6 +6,7 @@ import type {
   LanguageModelV3FunctionTool,
   LanguageModelV3Message,
   LanguageModelV3TextPart,
+  LanguageModelV3ToolResultOutput,
   SharedV3ProviderMetadata,
   SharedV3ProviderOptions,
 } from '@ai-sdk/provider'
@@ -15,8 +16,8 @@ import { familyOf, isOfFamily, markOf, type Origin } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
 import type { Deadlines } from '../http/watch.ts'
 import type { PriceTable } from '../price.ts'
-import { unseen } from '../protocols/media.ts'
-import { idPatterns, type SoundCall, sound, type Turn } from '../protocols/sound.ts'
+import { mediaOf, unseen } from '../protocols/media.ts'
+import { idPatterns, type SoundCall, type SoundResult, sound, type Turn } from '../protocols/sound.ts'
 import { isStrict } from '../protocols/strict.ts'
 import { foreignThought, placeOf, tagged } from '../protocols/thoughts.ts'
 import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
@@ -32,6 +33,7 @@ export type AiSdkSettings = {
   readonly deadlines?: Partial<Deadlines>
 }
 
+type Data = Extract<Part, { type: 'data' }>
 type Assistant = Extract<Turn, { type: 'assistant' }>
 type Said = Extract<LanguageModelV3Message, { role: 'assistant' }>['content']
 
@@ -64,16 +66,27 @@ export function optionsFor(
   }
 }
 
-/** The data of a file has a tag in specification v4. Nothing else that is sent differs. */
+/** The data of a file has a tag in specification v4, also in a result. Nothing else that is sent differs. */
 export function asV4(options: LanguageModelV3CallOptions): object {
   const prompt = options.prompt.map((message) => {
-    if (message.role !== 'user') return message
-    const content = message.content.map((part) =>
-      part.type === 'file' ? { ...part, data: { type: 'data', data: part.data } } : part,
-    )
-    return { ...message, content }
+    if (message.role === 'user') {
+      const content = message.content.map((part) =>
+        part.type === 'file' ? { ...part, data: { type: 'data', data: part.data } } : part,
+      )
+      return { ...message, content }
+    }
+    return message.role === 'tool' ? { ...message, content: message.content.map(resultAsV4) } : message
   })
   return { ...options, prompt }
+}
+
+function resultAsV4(part: Extract<LanguageModelV3Message, { role: 'tool' }>['content'][number]): object {
+  if (part.type !== 'tool-result' || part.output.type !== 'content') return part
+  const value = part.output.value.map((item) => {
+    if (item.type !== 'image-data' && item.type !== 'file-data') return item
+    return { ...item, type: 'file', data: { type: 'data', data: item.data } }
+  })
+  return { ...part, output: { ...part.output, value } }
 }
 
 function toolsOf({ tools, output }: Request, family: string): LanguageModelV3FunctionTool[] {
@@ -105,11 +118,29 @@ function messagesOf(turn: Turn, origin: Origin, files: boolean): readonly Langua
   if (content.length === 0) return []
   const said: LanguageModelV3Message = { role: 'assistant', content: [...content] }
   if (turn.results.length === 0) return [said]
-  const results = turn.results.map(({ id, tool, ok, content: value }) => {
-    const output = { type: ok ? ('text' as const) : ('error-text' as const), value }
-    return { type: 'tool-result' as const, toolCallId: id, toolName: tool, output }
+  const results = turn.results.map((result) => {
+    const output = outputOf(result, files)
+    return { type: 'tool-result' as const, toolCallId: result.id, toolName: result.tool, output }
   })
   return [said, { role: 'tool', content: results }]
+}
+
+function outputOf({ ok, content, parts }: SoundResult, files: boolean): LanguageModelV3ToolResultOutput {
+  if (parts === undefined) return { type: ok ? 'text' : 'error-text', value: content }
+  const value: ResultContent[] = [{ type: 'text', text: content }]
+  for (const part of parts) {
+    if (part.type === 'text') value.push({ type: 'text', text: part.text })
+    if (part.type === 'data') value.push(files ? resultFile(part) : { type: 'text', text: unseen(part) })
+  }
+  return { type: 'content', value }
+}
+
+type ResultContent = Extract<LanguageModelV3ToolResultOutput, { type: 'content' }>['value'][number]
+
+function resultFile({ media, data, name }: Data): ResultContent {
+  const mediaType = mediaOf(media)
+  if (mediaType.startsWith('image/')) return { type: 'image-data', data, mediaType }
+  return { type: 'file-data', data, mediaType, ...(name === undefined ? {} : { filename: name }) }
 }
 
 function userPart(part: Part, files: boolean): readonly (LanguageModelV3TextPart | LanguageModelV3FilePart)[] {

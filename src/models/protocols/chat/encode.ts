@@ -2,7 +2,7 @@
 import type { Json, Part } from '../../../kernel/content.ts'
 import type { OutputSchema, Request, ToolSchema } from '../../../ports/model.ts'
 import type { Encoded, Quirks, Settings, Target } from '../protocol.ts'
-import { idPatterns, sound, type SoundCall, type Turn } from '../sound.ts'
+import { idPatterns, sameShown, sound, type SoundCall, type SoundResult, type Turn } from '../sound.ts'
 import { isStrict } from '../strict.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import type { Message } from '../../../kernel/transcript.ts'
@@ -191,7 +191,7 @@ function writtenOf(turn: Turn, sending: Sending): string {
 function isSame(before: Turn, now: Turn): boolean {
   if (before === now || before.type === 'user' || now.type === 'user') return before.type === now.type
   if (before.results.length !== now.results.length) return false
-  return before.results.every(({ id, content }, i) => id === now.results[i]?.id && content === now.results[i]?.content)
+  return before.results.every((result, i) => result.id === now.results[i]?.id && sameShown(result, now.results[i]))
 }
 
 function userMessage(parts: readonly Part[], sending: Sending): string {
@@ -235,8 +235,36 @@ function assistantMessages(turn: Assistant, sending: Sending): string {
     const calls = turn.calls.map((call, at) => toolCall(call, extras.get(at)))
     fields.push(`"tool_calls":[${calls.join(',')}]`)
   }
-  const results = turn.results.map(({ id, content: told }) => json({ role: 'tool', tool_call_id: id, content: told }))
-  return [`{${fields.join(',')}}`, ...results].join(',')
+  const results = turn.results.map((result) => toolMessage(result, sending))
+  return [`{${fields.join(',')}}`, ...results, ...shownAfter(turn.results, sending)].join(',')
+}
+
+/** A tool message holds only text here: it says where its pictures and files are. */
+function toolMessage({ id, content, parts = [] }: SoundResult, sending: Sending): string {
+  const notes = parts.flatMap((part) => {
+    if (part.type === 'text') return [part.text]
+    return part.type === 'data' ? [canShow(part, sending) ? shownBelow(part) : unseen(part)] : []
+  })
+  return json({ role: 'tool', tool_call_id: id, content: [content, ...notes].join('\n') })
+}
+
+function shownBelow({ media, name }: Data): string {
+  return `[file ${name ?? 'without a name'} (${media}) is in the message after the results]`
+}
+
+/** The pictures and files of the results as a message of the user, which may stand only after the last result. */
+function shownAfter(results: readonly SoundResult[], sending: Sending): readonly string[] {
+  const content = results.flatMap(({ tool, parts = [] }) => {
+    const files = parts.filter((part): part is Data => part.type === 'data' && canShow(part, sending))
+    if (files.length === 0) return []
+    return [{ type: 'text', text: `[from the result of ${tool}]` }, ...files.map((part) => dataPart(part, sending))]
+  })
+  return content.length === 0 ? [] : [json({ role: 'user', content })]
+}
+
+/** Not where a message of the user may not follow a result. */
+function canShow(part: Data, sending: Sending): boolean {
+  return !sending.bridges && dataPart(part, sending).type !== 'text'
 }
 
 /** https://docs.mistral.ai/capabilities/reasoning: the thoughts first, as they were given. */

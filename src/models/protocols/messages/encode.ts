@@ -2,7 +2,7 @@
 import type { Json, BlobRef, Frozen, Part } from '../../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../../ports/model.ts'
 import type { Encoded, Settings, Target } from '../protocol.ts'
-import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
+import { sameShown, sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
 import { type Thinking, thinkingOf, unthinking } from '../thinking.ts'
@@ -215,16 +215,13 @@ function isOf({ calls, answers }: Memo, turn: Turn): boolean {
   return (
     calls.length === turn.calls.length &&
     calls.every((call, i) => call.id === turn.calls[i]?.id) &&
-    answers.every((answer, i) => answer.ok === results[i]?.ok && answer.content === results[i]?.content)
+    answers.every((answer, i) => answer.ok === results[i]?.ok && sameShown(answer, results[i]))
   )
 }
 
 function ofUser(turn: UserTurn, reader: Reader): Memo {
   const blocks: string[] = []
-  for (const part of turn.parts) {
-    if (part.type === 'text') blocks.push(textBlock(part.text))
-    else if (part.type !== 'reasoning') blocks.push(fileBlock(part, reader))
-  }
+  for (const part of turn.parts) if (part.type !== 'reasoning') blocks.push(partBlock(part, reader))
   return { said: blocks.join(','), results: '', thinksFirst: false, key: reader.key, calls: [], answers: [] }
 }
 
@@ -261,7 +258,8 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
   }
   const said = blocks.map(({ text }) => text).join(',')
   const thinksFirst = blocks[0]?.thinks ?? false
-  return { said, results: results.map(resultBlock).join(','), thinksFirst, key: reader.key, calls, answers: results }
+  const told = results.map((result) => resultBlock(result, reader)).join(',')
+  return { said, results: told, thinksFirst, key: reader.key, calls, answers: results }
 }
 
 /** The provider's block; null if it may not be sent to this model. */
@@ -282,8 +280,13 @@ function callBlock({ id, tool, args }: SoundCall): string {
   return `{"type":"tool_use","id":${json(id)},"name":${json(tool)},"input":${json(args)}}`
 }
 
-function resultBlock({ id, ok, content }: SoundResult): string {
-  return `{"type":"tool_result","tool_use_id":${json(id)},"content":${json(content)}${ok ? '' : ',"is_error":true'}}`
+function resultBlock({ id, ok, content, parts }: SoundResult, reader: Reader): string {
+  const begin = `{"type":"tool_result","tool_use_id":${json(id)},"content":`
+  if (parts === undefined) return `${begin}${json(content)}${ok ? '' : ',"is_error":true'}}`
+  const blocks = parts.flatMap((part) => (part.type === 'reasoning' ? [] : [partBlock(part, reader)]))
+  // The API refuses an error with anything but text in it. The content says that it failed.
+  const texts = blocks.every((block) => block.startsWith('{"type":"text"'))
+  return `${begin}[${[textBlock(content), ...blocks].join(',')}]${ok || !texts ? '' : ',"is_error":true'}}`
 }
 
 const IMAGES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
@@ -293,6 +296,10 @@ const IMAGE_CHARS_MAX = 5_242_880
 const FILE_CHARS_MAX = 31_457_280
 
 type FilePart = Extract<Part, { type: 'data' }> | BlobRef
+
+function partBlock(part: Exclude<Part, { type: 'reasoning' }>, reader: Reader): string {
+  return part.type === 'text' ? textBlock(part.text) : fileBlock(part, reader)
+}
 
 function fileBlock(part: FilePart, { images, files }: Reader): string {
   if (part.type === 'blob' || part.data === '') return textBlock(unshown(part))

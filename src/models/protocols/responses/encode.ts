@@ -5,7 +5,7 @@ import type { OutputSchema, Request, ToolSchema } from '../../../ports/model.ts'
 import { CLEARED, type Message } from '../../../kernel/transcript.ts'
 import { NEVER_REASONS } from '../efforts.ts'
 import type { Encoded, Opaque, Settings, Target } from '../protocol.ts'
-import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
+import { sameShown, sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { isStrict } from '../strict.ts'
 import { toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
@@ -87,7 +87,7 @@ function inputOf(turns: readonly Turn[], link: Link | null, target: Target, reas
   let input = ''
   for (let at = link?.at ?? 0; at < turns.length; at++) {
     const turn = turns[at] as Turn
-    const items = at === link?.at && turn.type === 'assistant' ? resultsOf(turn) : itemsOf(turn, sending)
+    const items = at === link?.at && turn.type === 'assistant' ? resultsOf(turn, sending) : itemsOf(turn, sending)
     if (items !== '') input += input === '' ? items : `,${items}`
   }
   return input === '' ? NOTHING_SAID : input
@@ -194,8 +194,8 @@ function itemsOf(turn: Turn, sending: Sending): string {
 }
 
 /** Only the results: the provider has stored the rest. */
-function resultsOf(turn: Assistant): string {
-  return turn.results.map(resultItem).join(',')
+function resultsOf(turn: Assistant, sending: Sending): string {
+  return turn.results.map((result) => resultItem(result, sending)).join(',')
 }
 
 function keptFor(turn: Turn, sending: Sending): Written {
@@ -212,7 +212,7 @@ function keptFor(turn: Turn, sending: Sending): Written {
 function write(turn: Turn, sending: Sending): Written {
   const { key } = sending
   if (turn.type === 'user') return { key, said: userItem(turn.parts, sending), results: [], told: '' }
-  return { key, said: assistantItems(turn, sending).join(','), results: turn.results, told: resultsOf(turn) }
+  return { key, said: assistantItems(turn, sending).join(','), results: turn.results, told: resultsOf(turn, sending) }
 }
 
 function hasOwnIds({ of, calls }: Assistant): boolean {
@@ -220,14 +220,18 @@ function hasOwnIds({ of, calls }: Assistant): boolean {
 }
 
 function sameResults(left: readonly SoundResult[], right: readonly SoundResult[]): boolean {
-  return left.length === right.length && left.every((result, i) => result.content === right[i]?.content)
+  return left.length === right.length && left.every((result, i) => sameShown(result, right[i]))
 }
 
-function userItem(parts: readonly Part[], sending: Sending): string {
-  const content = parts.flatMap((part) => {
+function inputContent(parts: readonly Part[], sending: Sending): readonly string[] {
+  return parts.flatMap((part) => {
     if (part.type === 'text') return [json({ type: 'input_text', text: part.text })]
     return part.type === 'data' ? [dataContent(part, sending)] : []
   })
+}
+
+function userItem(parts: readonly Part[], sending: Sending): string {
+  const content = inputContent(parts, sending)
   return content.length === 0 ? '' : `{"type":"message","role":"user","content":[${content.join(',')}]}`
 }
 
@@ -312,8 +316,11 @@ function callItem({ id, tool, args, raw = json(args) }: SoundCall): string {
   return json({ type: 'function_call', call_id: id, name: tool, arguments: raw })
 }
 
-function resultItem({ id, content }: SoundResult): string {
-  return json({ type: 'function_call_output', call_id: id, output: content })
+/** https://developers.openai.com/api/docs/guides/function-calling: an output may be a list of texts, images and files. */
+function resultItem({ id, content, parts }: SoundResult, sending: Sending): string {
+  if (parts === undefined) return json({ type: 'function_call_output', call_id: id, output: content })
+  const output = inputContent([{ type: 'text', text: content }, ...parts], sending)
+  return `{"type":"function_call_output","call_id":${json(id)},"output":[${output.join(',')}]}`
 }
 
 // Marks: the data this protocol keeps on reasoning parts (the provider's reasoning item, the message a text belonged to, the stored
