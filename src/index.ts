@@ -56,7 +56,7 @@ export {
 } from './tools/core/tool.ts'
 export type { JsonSchema } from './tools/core/json-schema.ts'
 export { environmentSecrets, type Secrets } from './riders/redact/redact.ts'
-export type { Input } from './sessions/input.ts'
+export type { Input, RemotePart } from './sessions/input.ts'
 export type { FilePart, OutputPart } from './tools/core/file-part.ts'
 export type { Budget } from './riders/money/spending-limits.ts'
 export type { UndoneCall } from './sessions/undo.ts'

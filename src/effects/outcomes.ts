@@ -293,10 +293,13 @@ function isWhole(args: string): boolean {
   }
 }
 
+/** A picture is an answer. */
+const FILES: ReadonlySet<string> = new Set(['blob', 'url'])
+
 export function verdictOf(reply: Reply, frame: FrozenRun): Verdict {
   if (reply.calls.length > 0) return { type: 'continue' }
   const text = textOf(reply.parts)
-  if (text.trim() === '') return emptied(reply)
+  if (text.trim() === '') return reply.parts.some(({ type }) => FILES.has(type)) ? { type: 'final' } : emptied(reply)
   if (frame.tools.length === 0 || !looksLikeCall(text, [...frame.definitions.keys()])) return { type: 'final' }
   return LEAKED
 }

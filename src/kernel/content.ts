@@ -30,6 +30,9 @@ export type Part =
   | BlobRef
   /** A picture or a file, in base64. Only in requests: the log holds a reference. */
   | Frozen<{ type: 'data'; media: string; data: string; name?: string }>
+  /** What the provider reads itself: at an address, or uploaded to it before; `provider` is the name of the host that has it. */
+  | Frozen<{ type: 'url'; media: string; url: string; name?: string }>
+  | Frozen<{ type: 'file_id'; media: string; provider: string; id: string; name?: string }>
 
 /** How often may a call run? `once` is the default: at most once, and `unknown` after a crash in the window. */
 export type EffectClass = 'read' | 'idempotent' | 'once'

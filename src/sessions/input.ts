@@ -1,13 +1,31 @@
-// What a caller sends: text, pictures and files. Bytes go beside the log, by hash; the message holds the reference.
+// What a caller sends: text, pictures, sounds and files, or where a provider finds them. Bytes go beside the log, by hash; the message holds the reference.
 import type { Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../ports/store.ts'
-import { bytesOf, checkFile, type FilePart } from '../tools/core/file-part.ts'
+import { filled, needed, optionsOf, text } from '../options.ts'
+import { bytesOf, checkFile, type FilePart, isMedia } from '../tools/core/file-part.ts'
 import { bytesBlob, refOf } from '../engine/wiring.ts'
 
 /** Text, or parts. An object is sent as its JSON: that is what graphs read. */
 export type Input = string | InputParts | { readonly [name: string]: Json }
-type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart)[]
+type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart | RemotePart)[]
+
+/** A picture or a file that the provider reads itself: at an address, or uploaded to it before, under its own id. */
+export type RemotePart = Extract<Part, { type: 'url' | 'file_id' }>
+
+const remote = { media: needed(text, 'Write one such as image/png.'), name: text } as const
+const checkUrl = optionsOf<Extract<RemotePart, { type: 'url' }>>('an address', {
+  ...remote,
+  type: needed(text),
+  url: needed(text),
+})
+const checkFileId = optionsOf<Extract<RemotePart, { type: 'file_id' }>>('a file id', {
+  ...remote,
+  type: needed(text),
+  provider: needed(filled),
+  id: needed(text),
+})
+const URL_CHARS_MAX = 8_192
 
 /** Of one message, and of what a session is opened with. */
 const FILES_MAX = 100
@@ -38,15 +56,38 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
 function partOf(part: InputParts[number], blobs: Blob[]): Part {
   if (part?.type === 'text' && typeof part.text === 'string') return { type: 'text', text: part.text }
   if (part?.type === 'blob' && typeof part.hash === 'string') return { ...part }
+  if (part?.type === 'url' || part?.type === 'file_id') return remoteOf(part)
   if (part?.type !== 'image' && part?.type !== 'file')
     throw new Fault(
       'invalid_input',
-      'A part is a text, an image, a file or a blob, with what belongs to it. Give those.',
+      'A part is a text, an image, a file, a url, a file_id or a blob, with what belongs to it. Give those.',
     )
   checkFile(part)
   const blob = blobOf(part)
   blobs.push(blob)
   return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }
+}
+
+/** Nothing is fetched here: whether it is there is found out by the provider. */
+function remoteOf(part: RemotePart): RemotePart {
+  if (part.type === 'url') checkUrl(part)
+  else checkFileId(part)
+  const { media, name } = part
+  if (!isMedia(media))
+    throw new Fault('invalid_input', `"${media}" is no media type of a ${part.type}. Write one such as image/png.`)
+  const named = name === undefined ? {} : { name }
+  if (part.type === 'file_id') {
+    const { type, provider, id } = part
+    if (/^[\w.-]{1,256}$/.test(id)) return { type, media, provider, id, ...named }
+    throw new Fault('invalid_input', 'The id of an uploaded file is what the provider called it. Give that.')
+  }
+  const { type, url } = part
+  const { protocol, username, password } = URL.canParse(url)
+    ? new URL(url)
+    : { protocol: '', username: '', password: '' }
+  if (url.length > URL_CHARS_MAX || !/^https?:$/.test(protocol) || username + password !== '')
+    throw new Fault('invalid_input', 'The url of a file is an http or https address without a password. Give one.')
+  return { type, media, url, ...named }
 }
 
 function isParts(input: InputParts | { readonly [name: string]: Json }): input is InputParts {

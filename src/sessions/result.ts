@@ -59,6 +59,8 @@ type Common = {
   warnings: readonly string[]
   /** What the run added to the conversation, whole: also results that no request has shown. */
   messages: readonly Message[]
+  /** Pictures and files that the model made. Their bytes are beside the log, under their hashes. */
+  files: readonly BlobRef[]
   /** With `raw: true`: each reply of the model as the log has it. */
   responses?: readonly Response[]
 }
@@ -222,7 +224,7 @@ export class Collector {
     return unseen.length > 0 ? Math.min(...unseen) - 1 : null
   }
 
-  /** `calls` and `messages` are computed when they are read: most callers read neither. */
+  /** `calls`, `messages` and `files` are computed when they are read: most callers read none of them. */
   result(pending: readonly Pending[], waiting: Rest): Result {
     const events = this.#own()
     return lazily(this.#ended(events, pending, waiting), events)
@@ -312,7 +314,7 @@ export class Collector {
 }
 
 /** A result without what is computed when it is read. */
-type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages'> : never
+type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages' | 'files'> : never
 
 const EVENTS = Symbol('events')
 type Lazy = { readonly [EVENTS]: readonly Event[] }
@@ -323,6 +325,7 @@ type Lazy = { readonly [EVENTS]: readonly Event[] }
  */
 const CALLS = lookedAt('calls', callsOf)
 const MESSAGES = lookedAt('messages', messagesOf)
+const FILES = lookedAt('files', filesOf)
 
 function lookedAt(name: string, make: (events: readonly Event[]) => unknown): PropertyDescriptor & ThisType<Lazy> {
   return {
@@ -341,6 +344,7 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
   Object.defineProperty(result, EVENTS, { value: events })
   Object.defineProperty(result, 'calls', CALLS)
   Object.defineProperty(result, 'messages', MESSAGES)
+  Object.defineProperty(result, 'files', FILES)
   return result as Result
 }
 
@@ -370,6 +374,12 @@ function outageIn(events: readonly Event[]): { readonly reason?: string } {
   )
   if (last?.type === 'run.deferred') return { reason: last.message }
   return last?.type === 'model.failed' && last.retryAt !== undefined ? { reason: last.message } : {}
+}
+
+function filesOf(events: readonly Event[]): readonly BlobRef[] {
+  return events.flatMap((event) => {
+    return event.type === 'agent.message' ? event.parts.filter((part) => part.type === 'blob') : []
+  })
 }
 
 /** The conversation as far as these events tell it. What no request has shown comes last. */

@@ -106,12 +106,15 @@ function sizeOfContent({ content, parts = [] }: Pick<Extract<Message, { role: 't
 
 /** A picture is paid by its area and never by its bytes: this is the dearest that a provider makes of one. */
 const IMAGE_CHARS = 15_000
+/** A document that only the provider has seen: as many characters as a few pages. */
+const REMOTE_CHARS = 60_000
 
 export function sizeOf(parts: readonly Part[]): number {
   return parts.reduce((sum, part) => {
     if (part.type === 'text' || part.type === 'reasoning') return sum + part.text.length
     if (part.media.startsWith('image/')) return sum + IMAGE_CHARS
-    return sum + (part.type === 'blob' ? part.bytes : part.data.length)
+    if (part.type === 'blob') return sum + part.bytes
+    return sum + (part.type === 'data' ? part.data.length : REMOTE_CHARS)
   }, 0)
 }
 

@@ -10,11 +10,12 @@ import type { Delta, ModelFailure, Reply, ReplyCall } from '../../ports/model.ts
 import { failureIn } from './failure.ts'
 import { marked, type Origin } from './marks.ts'
 import { failure } from '../http/failures.ts'
+import { madeAt } from '../protocols/media.ts'
 import { isObject } from '../../view/json.ts'
 
 /** One part or call of the reply, in the order of their start. */
 type Slot = {
-  readonly type: 'text' | 'reasoning' | 'call'
+  readonly type: 'text' | 'reasoning' | 'call' | 'file'
   readonly id: string
   readonly tool: string
   text: string
@@ -70,6 +71,8 @@ export class Listening {
         return this.#grow('call', part.id, part.delta, part.providerMetadata)
       case 'tool-call':
         return this.#call(part)
+      case 'file':
+        return this.#file(part.mediaType, part.data)
       case 'finish':
         this.#finish = part
         this.#resolve()
@@ -120,7 +123,21 @@ export class Listening {
     slot.metadata = providerMetadata ?? slot.metadata
   }
 
-  #grow(type: Slot['type'], id: string, delta: string, metadata: SharedV3ProviderMetadata | undefined): void {
+  /** A picture that the model made. Specification v4 tags its data. */
+  #file(media: string, given: unknown): void {
+    const tagged = isObject(given) ? ((given['data'] ?? given['url']) as unknown) : given
+    const bytes = tagged instanceof Uint8Array ? Buffer.from(tagged).toString('base64') : String(tagged)
+    const slot = this.#open('file', media, '', true, undefined)
+    slot.text = bytes
+    slot.whole = true
+  }
+
+  #grow(
+    type: Exclude<Slot['type'], 'file'>,
+    id: string,
+    delta: string,
+    metadata: SharedV3ProviderMetadata | undefined,
+  ): void {
     const found = this.#find(type, id)
     if (!found && type === 'call') return
     const slot = found ?? this.#open(type, id, '', false, undefined)
@@ -166,6 +183,10 @@ export class Listening {
     for (const { type, id, tool, text, metadata, whole } of this.#slots) {
       if (type === 'call' && (!calling || (!whole && text === ''))) continue
       const kept = metadata === null || Object.keys(metadata).length === 0 ? null : asJson(metadata)
+      if (type === 'file') {
+        parts.push(madeAt(text, id) ?? { type: 'data', media: id, data: text })
+        continue
+      }
       const mark = { of: type, at: calls.length, metadata: kept } as const
       if (type === 'reasoning') {
         if (kept !== null || text !== '') parts.push(marked(this.#origin, mark, text))

@@ -54,6 +54,8 @@ export type Quirks = Frozen<{
   reasoningField?: 'reasoning_details' | 'reasoning_content' | 'reasoning'
   /** Reasoning goes back as parts of type `thinking` in the content, to the model that wrote it (Mistral). */
   thoughtParts?: true
+  /** Takes sounds as `input_audio` (Chat Completions). */
+  audio?: true
   /** Takes cache marks (Anthropic models behind other hosts). */
   cacheMarks?: true
 }>

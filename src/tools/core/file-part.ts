@@ -26,8 +26,7 @@ const FILE_BYTES_MAX = 32 * 1024 * 1024
 /** Its bytes, or the sentence that says why it is refused. */
 export function bytesOf({ type, media, data, name }: FilePart): Uint8Array | string {
   const what = name ?? `this ${type}`
-  if (typeof media !== 'string' || !/^[\w.+-]+\/[\w.+-]+$/.test(media))
-    return `"${media}" is no media type of ${what}. Write one such as image/png.`
+  if (!isMedia(media)) return `"${media}" is no media type of ${what}. Write one such as image/png.`
   if (type === 'image' && !media.startsWith('image/')) return `${what} is no picture: its media type is ${media}.`
   if (typeof data === 'string' ? !isBase64(data) : !(data instanceof Uint8Array))
     return `The data of ${what} is not base64, nor bytes.`
@@ -35,6 +34,10 @@ export function bytesOf({ type, media, data, name }: FilePart): Uint8Array | str
   const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : Uint8Array.from(data)
   if (bytes.length > 0 && bytes.length <= FILE_BYTES_MAX) return bytes
   return `${what} has ${bytes.length} bytes; it must have from 1 to ${FILE_BYTES_MAX}.`
+}
+
+export function isMedia(media: unknown): boolean {
+  return typeof media === 'string' && /^[\w.+-]+\/[\w.+-]+$/.test(media)
 }
 
 /** Each look goes over the text once, however long and odd it is. */

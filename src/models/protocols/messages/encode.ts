@@ -7,11 +7,13 @@ import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
 import { type Thinking, thinkingOf, unthinking } from '../thinking.ts'
 import type { Message } from '../../../kernel/transcript.ts'
-import { mediaOf } from '../media.ts'
+import { type Data, mediaOf, type Remote, unseen } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject } from '../../../view/json.ts'
 
 const HEADERS = { 'anthropic-version': '2023-06-01' } as const
+/** https://platform.claude.com/docs/en/build-with-claude/files: needed by requests that name an uploaded file. */
+const FILES_BETA = { ...HEADERS, 'anthropic-beta': 'files-api-2025-04-14' } as const
 
 export function encode(request: Request, target: Target): Encoded {
   const { settings, quirks } = target
@@ -37,9 +39,13 @@ export function encode(request: Request, target: Target): Encoded {
   const kept = fields.filter((field): field is [string, string] => field[1] !== null)
   return {
     path: '/v1/messages',
-    headers: HEADERS,
+    headers: turns.some((turn) => namesUpload(turn, target)) ? FILES_BETA : HEADERS,
     body: bodyOf(new Map(kept), fits ? settings.body : untold(settings)),
   }
+}
+
+function namesUpload({ type, parts }: Turn, { endpoint }: Target): boolean {
+  return type === 'user' && parts.some((part) => part.type === 'file_id' && part.provider === endpoint)
 }
 
 /** The caller's fields without thinking, which these calls would be refused for. */
@@ -295,22 +301,33 @@ const IMAGE_CHARS_MAX = 5_242_880
 /** A request may have 32 MB in all. */
 const FILE_CHARS_MAX = 31_457_280
 
-type FilePart = Extract<Part, { type: 'data' }> | BlobRef
+type FilePart = Data | Remote | BlobRef
 
 function partBlock(part: Exclude<Part, { type: 'reasoning' }>, reader: Reader): string {
   return part.type === 'text' ? textBlock(part.text) : fileBlock(part, reader)
 }
 
-function fileBlock(part: FilePart, { images, files }: Reader): string {
-  if (part.type === 'blob' || part.data === '') return textBlock(unshown(part))
+function fileBlock(part: FilePart, reader: Reader): string {
+  if (part.type === 'blob') return textBlock(unshown(part))
   const media = mediaOf(part.media)
-  const source = `"source":{"type":"base64","media_type":${json(media)},"data":${json(part.data)}}`
-  if (images && IMAGES.has(media) && part.data.length <= IMAGE_CHARS_MAX) return `{"type":"image",${source}}`
-  if (!files || media !== 'application/pdf' || part.data.length > FILE_CHARS_MAX) return textBlock(unshown(part))
-  return `{"type":"document",${source}${part.name === undefined ? '' : `,"title":${json(part.name)}`}}`
+  const { images, files } = reader
+  const source = sourceOf(part, media, reader)
+  const chars = part.type === 'data' ? part.data.length : 0
+  if (source === null) return textBlock(unshown(part))
+  if (images && IMAGES.has(media) && chars <= IMAGE_CHARS_MAX) return `{"type":"image","source":${source}}`
+  if (!files || media !== 'application/pdf' || chars > FILE_CHARS_MAX) return textBlock(unshown(part))
+  return `{"type":"document","source":${source}${part.name === undefined ? '' : `,"title":${json(part.name)}`}}`
+}
+
+/** Null: this host does not have the file. */
+function sourceOf(part: Data | Remote, media: string, { endpoint }: Reader): string | null {
+  if (part.type === 'url') return `{"type":"url","url":${json(part.url)}}`
+  if (part.type === 'file_id') return part.provider === endpoint ? `{"type":"file","file_id":${json(part.id)}}` : null
+  return part.data === '' ? null : `{"type":"base64","media_type":${json(media)},"data":${json(part.data)}}`
 }
 
 function unshown(part: FilePart): string {
+  if (part.type !== 'data' && part.type !== 'blob') return unseen(part)
   const name = part.type === 'data' && part.name !== undefined ? `${part.name} ` : ''
   const bytes = part.type === 'blob' ? part.bytes : bytesOf(part.data)
   return `[file ${name}(${part.media}, ${bytes} bytes) cannot be shown to this model]`

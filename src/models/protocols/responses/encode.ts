@@ -9,9 +9,9 @@ import { sameShown, sound, type Turn, type SoundCall, type SoundResult } from '.
 import { isStrict } from '../strict.ts'
 import { toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
-import { mediaOf, unseen } from '../media.ts'
+import { type Data, isFile, mediaOf, type Remote, unseen } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
-import { isObject } from '../../../view/json.ts'
+import { isObject, type JsonObject } from '../../../view/json.ts'
 
 /** The lowest effort of models that always reason; null: it cannot be set. All others take `none`. */
 const LEAST: readonly (readonly [RegExp, string | null])[] = [
@@ -158,7 +158,6 @@ function writeTool({ name, description, parameters }: ToolSchema, strict: boolea
 // One turn as input items. The JSON is cached, so a long history is not serialised again for every request.
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
-type Data = Extract<Part, { type: 'data' }>
 
 /** Everything besides the turn that its JSON depends on. */
 type Sending = {
@@ -226,7 +225,7 @@ function sameResults(left: readonly SoundResult[], right: readonly SoundResult[]
 function inputContent(parts: readonly Part[], sending: Sending): readonly string[] {
   return parts.flatMap((part) => {
     if (part.type === 'text') return [json({ type: 'input_text', text: part.text })]
-    return part.type === 'data' ? [dataContent(part, sending)] : []
+    return isFile(part) ? [fileContent(part, sending)] : []
   })
 }
 
@@ -242,16 +241,26 @@ const FILES =
 const IMAGE_CHARS_MAX = 20_971_520
 const FILE_CHARS_MAX = 33_554_432
 
-function dataContent(part: Data, { images, files }: Sending): string {
+function fileContent(part: Data | Remote, sending: Sending): string {
   const media = mediaOf(part.media)
-  const url = `data:${media};base64,${part.data}`
-  if (images && IMAGES.test(media) && url.length <= IMAGE_CHARS_MAX) {
-    return json({ type: 'input_image', detail: 'auto', image_url: url })
+  const chars = part.type === 'data' ? part.data.length + media.length + 13 : 0
+  if (sending.images && IMAGES.test(media) && chars <= IMAGE_CHARS_MAX) {
+    const source = sourceOf(part, media, sending, 'image_url')
+    if (source !== null) return json({ type: 'input_image', detail: 'auto', ...source })
   }
-  if (files && FILES.test(media) && url.length <= FILE_CHARS_MAX) {
-    return json({ type: 'input_file', filename: part.name ?? nameFor(media), file_data: url })
+  if (sending.files && FILES.test(media) && chars <= FILE_CHARS_MAX) {
+    const source = sourceOf(part, media, sending, part.type === 'url' ? 'file_url' : 'file_data')
+    const name = part.type === 'data' ? { filename: part.name ?? nameFor(media) } : {}
+    if (source !== null) return json({ type: 'input_file', ...name, ...source })
   }
   return json({ type: 'input_text', text: unseen(part) })
+}
+
+/** Null: this host does not have the file. */
+function sourceOf(part: Data | Remote, media: string, { endpoint }: Sending, field: string): JsonObject | null {
+  if (part.type === 'data') return { [field]: `data:${media};base64,${part.data}` }
+  if (part.type === 'url') return { [field]: part.url }
+  return part.provider === endpoint ? { file_id: part.id } : null
 }
 
 /** The provider reads the type of a file from its name. */
@@ -280,7 +289,7 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
   turn.parts.forEach((part, i) => {
     if (part.type !== 'reasoning') {
       if (part.type === 'text') texts.push(part.text)
-      else if (part.type === 'data') texts.push(unseen(part))
+      else if (isFile(part)) texts.push(unseen(part))
       return
     }
     const mark = markOf(part, sending.endpoint)
