@@ -111,6 +111,10 @@ const messages: readonly RuleCase[] = [
     wrong: { messages: [user([image('image/png', 'A'.repeat(5_242_884))])] },
     right: { messages: [user([image('image/png', 'A'.repeat(5_242_880))])] },
   },
+  {
+    wrong: { messages: [user(), said(use()), user([{ ...got(), content: [image('image/png')], is_error: true }])] },
+    right: { messages: [user(), said(use()), user([{ ...got(), content: [image('image/png')] }])] },
+  },
 ]
 
 const call = (call_id = 'call_a', more: Body = {}): Body => ({
@@ -207,6 +211,10 @@ const responses: readonly RuleCase[] = [
   {
     wrong: { tools: [flat('a', { strict: false, parameters: { ...open, oneOf: [open] } })] },
     right: { tools: [flat('a', { strict: false, parameters: open })] },
+  },
+  {
+    wrong: { input: [user(), call(), { ...output(), output: [{ type: 'text', text: 'seen' }] }] },
+    right: { input: [user(), call(), { ...output(), output: [{ type: 'input_text', text: 'seen' }] }] },
   },
 ]
 

@@ -125,7 +125,8 @@ export class Listening {
 
   /** A picture that the model made. Specification v4 tags its data. */
   #file(media: string, given: unknown): void {
-    const tagged = isObject(given) ? ((given['data'] ?? given['url']) as unknown) : given
+    const bare = !isObject(given) || given instanceof Uint8Array
+    const tagged: unknown = bare ? given : (given['data'] ?? given['url'])
     const bytes = tagged instanceof Uint8Array ? Buffer.from(tagged).toString('base64') : String(tagged)
     const slot = this.#open('file', media, '', true, undefined)
     slot.text = bytes
