@@ -6,6 +6,8 @@ import { filled, needed, optionsOf, text } from '../options.ts'
 import { bytesOf, checkFile, type FilePart, isMedia } from '../tools/core/file-part.ts'
 import { bytesBlob, refOf } from '../engine/wiring.ts'
 
+export type { FilePart }
+
 /** Text, or parts. An object is sent as its JSON: that is what graphs read. */
 export type Input = string | InputParts | { readonly [name: string]: Json }
 type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart | RemotePart)[]

@@ -2,8 +2,7 @@
 // stream, a stop. The chunks that it reads are ui-message.ts.
 import { Fault } from '../kernel/failure.ts'
 import { optionsOf } from '../options.ts'
-import type { Input } from '../sessions/input.ts'
-import type { FilePart } from '../tools/core/file-part.ts'
+import type { FilePart, Input } from '../sessions/input.ts'
 import type { Sessions } from '../sessions/verbs.ts'
 import { isThere, readAll } from './follow.ts'
 import { bodyOf, cursorOf, type Handler, isFields, refusal, refusing } from './http.ts'

@@ -1,7 +1,7 @@
 // The hooks of a harness: a host's own code around a run. They are asked here, in order; what they said is recorded by whoever
 // asks (a run's start, a call's result, a turn's verdict), so nothing that was answered is asked again.
 import { Fault } from '../../kernel/failure.ts'
-import type { CallKey, Json, Metadata } from '../../kernel/content.ts'
+import type { BlobRef, CallKey, Json, Metadata } from '../../kernel/content.ts'
 import type { Waiting } from '../../kernel/next.ts'
 import type { Clock } from '../../ports/system.ts'
 import { callable, filled, listOf, needed, optionsOf, text } from '../../options.ts'
@@ -299,7 +299,8 @@ function readEnvelope(said: unknown, given: Output['parts']): Output | null {
     if (typeof ok !== 'boolean' || typeof content !== 'string' || !isMetadata(metadata)) return null
     const read = { ok, content, metadata: Object.keys(metadata).length === 0 ? NO_METADATA : metadata }
     if (given === undefined || !Array.isArray(value?.parts)) return read
-    const named = new Set(value.parts.map((part) => (part?.type === 'blob' ? part.hash : null)))
+    const told = value.parts as readonly (Partial<BlobRef> | null)[]
+    const named = new Set(told.map((part) => part?.hash))
     const parts = given.filter((part) => part.type === 'blob' && named.has(part.hash))
     return parts.length > 0 ? { ...read, parts } : read
   } catch {

@@ -47,17 +47,19 @@ function isBase64(data: string): boolean {
   return !/[^A-Za-z0-9+/=]/.test(bare) && !bare.slice(0, digits).includes('=') && digits % 4 !== 1
 }
 
-/** The first bytes of what models can see, in latin1. A WebP has its length between two words. */
-const KINDS: readonly (readonly [RegExp, string])[] = [
-  [/^\x89PNG\r\n\x1a\n/, 'image/png'],
-  [/^\xff\xd8\xff/, 'image/jpeg'],
-  [/^GIF8[79]a/, 'image/gif'],
-  [/^RIFF[^]{4}WEBP/, 'image/webp'],
-  [/^%PDF-/, 'application/pdf'],
+/** The first bytes of what models can see, in latin1. A WebP has its length between two words, of which this is the first. */
+const KINDS: readonly (readonly [string, string])[] = [
+  ['\x89PNG\r\n\x1a\n', 'image/png'],
+  ['\xff\xd8\xff', 'image/jpeg'],
+  ['GIF87a', 'image/gif'],
+  ['GIF89a', 'image/gif'],
+  ['RIFF', 'image/webp'],
+  ['%PDF-', 'application/pdf'],
 ]
 
 /** The media type that its first bytes show; null if it is no picture or document that models take. */
 export function mediaIn(bytes: Uint8Array): string | null {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(16, bytes.length)).toString('latin1')
-  return KINDS.find(([begins]) => begins.test(head))?.[1] ?? null
+  const media = KINDS.find(([begins]) => head.startsWith(begins))?.[1] ?? null
+  return media === 'image/webp' && head.slice(8, 12) !== 'WEBP' ? null : media
 }

@@ -9,7 +9,7 @@ import type { Message } from '../../../kernel/transcript.ts'
 import { bodyOf, json } from '../json.ts'
 import { type Data, isFile, mediaOf, type Remote, shownBelow, unseen } from '../media.ts'
 import { foreignThought, tagged } from '../thoughts.ts'
-import { type JsonObject, isObject } from '../../../view/json.ts'
+import { type JsonObject, isObject, stringOf } from '../../../view/json.ts'
 
 export function encode(request: Request, target: Target): Encoded {
   const { settings, quirks } = target
@@ -201,7 +201,7 @@ function userMessage(parts: readonly Part[], sending: Sending): string {
     return isFile(part) ? [filePart(part, sending)] : []
   })
   if (content.length === 0) return ''
-  const texts = content.flatMap((part) => ('text' in part ? [part.text] : []))
+  const texts = content.flatMap((part) => ('text' in part ? [stringOf(part['text'])] : []))
   return json({ role: 'user', content: texts.length === content.length ? texts.join('\n\n') : content })
 }
 
