@@ -77,8 +77,8 @@ function callsOf({ told: { type, calls } }: Fact): readonly Json[] {
   return type === 'agent.message' ? [calls ?? null] : []
 }
 
-function resultsOf({ told: { type, ok, content } }: Fact): readonly Json[] {
-  return type === 'agent.tool_result' ? [{ ok: ok ?? null, content: content ?? null }] : []
+function resultsOf({ told: { type, ok, content, parts } }: Fact): readonly Json[] {
+  return type === 'agent.tool_result' ? [{ ok: ok ?? null, content: content ?? null, parts: parts ?? null }] : []
 }
 
 /** What happened, without what only a crash added, and with places instead of seqs. */
@@ -169,7 +169,9 @@ function essence(event: Event, place: (seq: number) => number): Fact['told'] {
       return { type, call: moved(event.call) }
     case 'agent.tool_result': {
       const from = event.from === undefined ? {} : { from: place(event.from) }
-      return { type, call: moved(event.call), ok: event.status === 'ok', content: event.content, ...from }
+      const { content, parts } = event
+      const shown = parts ? { content, parts } : { content }
+      return { type, call: moved(event.call), ok: event.status === 'ok', ...shown, ...from }
     }
     case 'wake.scheduled':
       return { type, key: event.key }

@@ -79,13 +79,13 @@ function handlerOf(tool: Tool, results: NonNullable<RerunOptions['results']>, ta
 
 async function repeated(recorded: Result | null, context: ToolContext): Promise<unknown> {
   if (!recorded) throw new ToolFailure('NotFound', 'The recording has no result for this call.')
-  const { content: stored, status, retryKind, failure, metadata } = recorded
+  const { content: stored, status, retryKind, failure, metadata, parts = [] } = recorded
   const content = typeof stored === 'string' ? stored : await context.recall(stored.hash)
   if (content === null) throw new ToolFailure('NotFound', 'The recorded result of this call is not in this store.')
   const beside = isMetadata(metadata) ? metadata : {}
   if (retryKind !== undefined) throw new ModelRetry(content, beside)
   if (failure && failure.kind !== 'Failed' && status !== 'ok') throw new ToolFailure(failure.kind, content, beside)
-  return output({ ok: status === 'ok', content, metadata: beside })
+  return output({ ok: status === 'ok', content, metadata: beside, parts })
 }
 
 type Moment = { readonly seq: number; readonly at: number }

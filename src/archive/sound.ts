@@ -49,9 +49,9 @@ export function needs(event: Event): readonly string[] {
     return [toolset, instructions, policy, options].filter((hashed) => hashed !== undefined)
   }
   if (event.type === 'session.created') return (event.attachments ?? []).map(({ hash }) => hash)
-  if (event.type === 'agent.tool_result') return typeof event.content === 'string' ? [] : [event.content.hash]
-  const parts = event.type === 'user.message' || event.type === 'agent.message' ? event.parts : []
-  return parts.flatMap((part) => (part.type === 'blob' ? [part.hash] : []))
+  const content = event.type === 'agent.tool_result' && typeof event.content !== 'string' ? [event.content.hash] : []
+  const parts = 'parts' in event ? (event.parts ?? []) : []
+  return [...content, ...parts.flatMap((part) => (part.type === 'blob' ? [part.hash] : []))]
 }
 
 /**

@@ -66,8 +66,24 @@ export class ModelCaller {
       return this.#failed(cache, failure, { request, flight, context })
     }
     const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools) }
-    const free = !isPriced(agent.model) && (said.cost !== undefined || said.usage === null)
-    return free ? this.#admit(asked, said, undefined) : this.#priced(asked, said, transcript.messages)
+    if (said.parts.some((part) => part.type === 'data')) return this.#withFiles(asked, said, transcript.messages)
+    return this.#answered(asked, said, transcript.messages)
+  }
+
+  #answered(asked: Asked, said: Reply, messages: Sent['messages']): Landing | Promise<Landing> {
+    const free = !isPriced(asked.agent.model) && (said.cost !== undefined || said.usage === null)
+    return free ? this.#admit(asked, said, undefined) : this.#priced(asked, said, messages)
+  }
+
+  /** What the model made is put beside the log, in the commit of its reply. */
+  async #withFiles(asked: Asked, said: Reply, messages: Sent['messages']): Promise<Landing> {
+    const { madeFiles } = await import('./made-files.ts')
+    const { parts, blobs } = madeFiles(said.parts, this.#services.redactor)
+    const holding = ({ recount, ...landing }: Landing): Landing => {
+      const again = recount && (async () => recount().then((less) => less && holding(less)))
+      return { ...landing, blobs: [...(landing.blobs ?? []), ...blobs], ...(again ? { recount: again } : {}) }
+    }
+    return holding(await this.#answered(asked, { ...said, parts }, messages))
   }
 
   /** With what it cost, and whether the provider's cache was missed. */

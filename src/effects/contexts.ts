@@ -17,7 +17,7 @@ import { sleep } from '../engine/sleep.ts'
 import { callSpanIdOf, spanIdOf } from '../tracing/span.ts'
 import { traceparentIn } from './trace-context.ts'
 import { readerIn, type Tools } from './toolbox.ts'
-import { findText, refOf, textBlob, type Services } from '../engine/wiring.ts'
+import { cleanBlob, findText, refOf, type Services } from '../engine/wiring.ts'
 
 /** What a model sees of its flight. A class, because one is made for every call. */
 export class ModelContext implements CallContext {
@@ -173,8 +173,8 @@ export class ToolRunContext implements ToolContext {
 
   // Made when looked at: one of these stands in every call, and few handlers look.
   get keep(): ToolContext['keep'] {
-    return (text, media = 'text/plain') => {
-      const blob = textBlob(this.#services.redactor.text(text), media)
+    return (data, media = typeof data === 'string' ? 'text/plain' : 'application/octet-stream') => {
+      const blob = cleanBlob(this.#services.redactor, data, media)
       this.kept = [...this.kept, blob]
       return refOf(blob)
     }

@@ -226,6 +226,8 @@ export function resultOf(call: Call, done: Ended, kept: readonly Blob[], { redac
     status: ok ? 'ok' : isUnclear(call, kind) ? 'unknown' : 'error',
     content: blob ? refOf(blob) : content,
   }
+  const refs = done.output.parts?.filter((part) => part.type === 'blob')
+  if (refs?.length) event.parts = refs
   if (!ok) event.failure = { kind, message: content.slice(0, 500) || kind }
   if (done.type === 'failed' && done.retryKind !== undefined) event.retryKind = done.retryKind
   if (done.attempts > 1) event.metadata = { ...metadata, attempts: done.attempts }
@@ -294,10 +296,13 @@ function isWhole(args: string): boolean {
   }
 }
 
+/** A picture is an answer. */
+const FILES: ReadonlySet<string> = new Set(['blob', 'url'])
+
 export function verdictOf(reply: Reply, frame: FrozenRun): Verdict {
   if (reply.calls.length > 0) return { type: 'continue' }
   const text = textOf(reply.parts)
-  if (text.trim() === '') return emptied(reply)
+  if (text.trim() === '') return reply.parts.some(({ type }) => FILES.has(type)) ? { type: 'final' } : emptied(reply)
   if (frame.tools.length === 0 || !looksLikeCall(text, [...frame.definitions.keys()])) return { type: 'final' }
   return LEAKED
 }

@@ -127,15 +127,25 @@ export class CallRunner {
     }
     const args = cloneJson(approved)
     const leave = this.#services.watchdog?.enter({ tool: tool.name, call: call.key, session: cache.id })
-    const done = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
+    const ran = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
     leave?.()
     context.finish()
+    const done = ran.type === 'ok' && ran.output.parts ? await this.#attached(ran, context) : ran
     const settled = this.#done(cache, effect, { done, context, flight })
     const landing = settled instanceof Promise ? await settled : settled
     // The attempt that is asked about may have asked models too.
     if (!context.asked && mode === 'execute') return landing
     const { paidFor } = await import('../riders/money/budgeted-model.ts')
     return paidFor(landing, cache.id, call.key, context.spent)
+  }
+
+  /** With its pictures and files beside the log. Few results have any, so this is loaded by the first that does. */
+  async #attached(ran: Extract<Done, { type: 'ok' }>, context: ToolRunContext): Promise<Done> {
+    const { attached } = await import('./result-parts.ts')
+    const keeping = { redactor: this.#services.redactor, kept: context.kept }
+    const output = attached(ran.output, keeping)
+    context.kept = keeping.kept
+    return { ...ran, output }
   }
 
   /** Gives the handler what the host's `context` built. Why not, if that failed: the handler then does not run. */

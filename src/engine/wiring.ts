@@ -124,6 +124,20 @@ export function bytesBlob(data: Uint8Array, media: string): Blob {
   return { hash: hash('sha256', data), media, data }
 }
 
+/** What a tool keeps, without known secrets: a file that holds one is not kept, since bytes cannot be replaced in it. */
+export function cleanBlob(redactor: Redactor, data: string | Uint8Array, media: string): Blob {
+  if (typeof data === 'string') return textBlob(redactor.text(data), media)
+  if (redactor.idle) return bytesBlob(data, media)
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.length)
+  if (media.startsWith('text/')) return textBlob(redactor.text(bytes.toString()), media)
+  const secret = redactor.find(bytes.toString('latin1'))
+  if (secret === null) return bytesBlob(data, media)
+  return textBlob(
+    `[this file (${media}, ${data.length} bytes) held the secret ${secret} and was not kept]`,
+    'text/plain',
+  )
+}
+
 export function refOf({ hash: hashed, media, data }: Blob): BlobRef {
   return { type: 'blob', hash: hashed, bytes: data.length, media }
 }
@@ -141,16 +155,19 @@ export function resolved(store: Store, messages: readonly Message[]): Promise<re
   return Promise.all(
     messages.map(async (message): Promise<Message> => {
       if (message.role === 'tool') {
-        if (typeof message.content === 'string') return message
-        return { ...message, content: (await findText(store, message.content.hash)) ?? MISSING }
+        const { content, parts } = message
+        if (typeof content === 'string' && parts === undefined) return message
+        const text = typeof content === 'string' ? content : ((await findText(store, content.hash)) ?? MISSING)
+        return { ...message, content: text, ...(parts ? { parts: await resolvedParts(store, parts) } : {}) }
       }
       if (!message.parts.some((part) => part.type === 'blob')) return message
-      const parts = message.parts.map((part) =>
-        part.type === 'blob' ? resolvedPart(store, part) : Promise.resolve(part),
-      )
-      return { ...message, parts: await Promise.all(parts) }
+      return { ...message, parts: await resolvedParts(store, message.parts) }
     }),
   )
+}
+
+function resolvedParts(store: Store, parts: readonly Part[]): Promise<readonly Part[]> {
+  return Promise.all(parts.map((part) => (part.type === 'blob' ? resolvedPart(store, part) : Promise.resolve(part))))
 }
 
 /** A file of text is read as text, under its name. */

@@ -30,6 +30,9 @@ export type Part =
   | BlobRef
   /** A picture or a file, in base64. Only in requests: the log holds a reference. */
   | Frozen<{ type: 'data'; media: string; data: string; name?: string }>
+  /** What the provider reads itself: at an address, or uploaded to it before; `provider` is the name of the host that has it. */
+  | Frozen<{ type: 'url'; media: string; url: string; name?: string }>
+  | Frozen<{ type: 'file_id'; media: string; provider: string; id: string; name?: string }>
   /** A call or a result of a tool that the provider ran, in its own form: sent back unchanged to that provider, and to no other. */
   | Frozen<{ type: 'provider'; tool: string; opaque: Json }>
   | Source

@@ -64,7 +64,10 @@ type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusa
 type Spent = { usage?: Usage; cost?: number; assumed?: true }
 type Again = Spent & { route?: string; retryAt?: Moment; partial?: string; unasked?: true }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks; `ends` says why the run must end. */
-type Evidence = Spent & { from?: Whole; failure?: Failure; retryKind?: string; metadata?: Json; ends?: string }
+type Evidence = Spent &
+  Attached & { from?: Whole; failure?: Failure; retryKind?: string; metadata?: Json; ends?: string }
+/** Pictures and files of a result, after its text. Older logs have none. */
+type Attached = { parts?: readonly BlobRef[] }
 
 export type EventBody = InboxBody | OwnerBody
 

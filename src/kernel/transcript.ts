@@ -12,8 +12,9 @@ export type Message = Frozen<
   | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[]; cut?: true }
   | ({ role: 'tool'; seq: number; call: CallKey; id: string; tool: string } & Frozen<Told>)
 >
-/** `status` and `kind` say how, for one that is not ok. */
-type Told = { ok: boolean; status?: CallStatus; kind?: string | undefined; content: string | BlobRef }
+/** `status` and `kind` say how, for one that is not ok. `parts` are pictures and files, after the content. */
+type Told = { ok: boolean; status?: CallStatus; kind?: string | undefined; content: string | BlobRef } & Attached
+type Attached = { parts?: readonly Part[] | undefined }
 
 type Answer = Extract<Event, { type: 'user.custom_tool_result' }>
 
@@ -82,6 +83,7 @@ export class Transcript {
       this.#calls.set(call.key, call)
       calls.push(call)
     }
+    this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
     this.messages.push({ role: 'assistant', seq: e.seq, parts: e.parts, calls })
   }
 
@@ -101,15 +103,18 @@ export class Transcript {
     const { content } = answer ?? e
     const { id, tool } = call
     const shown = { role: 'tool', seq: e.seq, call: e.call, id, tool, ok: e.status === 'ok', content } as const
-    this.hasBlobs ||= typeof content !== 'string'
-    this.#held.set(e.seq, shown.ok ? shown : { ...shown, status: e.status, kind: e.failure?.kind ?? typeOf(answer) })
+    this.hasBlobs ||= typeof content !== 'string' || e.parts !== undefined
+    const told = e.parts ? { ...shown, parts: e.parts } : shown
+    this.#held.set(e.seq, shown.ok ? told : { ...told, status: e.status, kind: e.failure?.kind ?? typeOf(answer) })
   }
 
   /** A view, never a rewrite: the log keeps everything. A result whose call was cut goes with it. */
   #compact(e: Extract<Event, { type: 'context.compacted' }>): void {
     const cut = e.cut ?? 0
     const kept = this.messages.filter((m) => (m.role === 'tool' ? callSeq(m.call) : m.seq) >= cut)
-    const shown = kept.map((m) => (m.role === 'tool' && m.seq < (e.cleared ?? 0) ? { ...m, content: CLEARED } : m))
+    const { cleared = 0 } = e
+    const emptied = { content: CLEARED, parts: undefined }
+    const shown = kept.map((m) => (m.role === 'tool' && m.seq < cleared ? { ...m, ...emptied } : m))
     this.messages.length = 0
     if (e.summary !== undefined) this.messages.push(said(e.seq, tagged('conversation-summary', '', e.summary)))
     for (const message of shown) this.messages.push(message)

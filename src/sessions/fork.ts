@@ -61,8 +61,9 @@ function isWithPerson({ state, proposal }: Call): boolean {
 }
 
 /** As a model reads it. What it cost, and what an undo would need, stays with the session that did it. */
-function told({ status, content, failure, from }: Result, call: CallKey, log: readonly Event[]): Result {
+function told({ status, content, parts, failure, from }: Result, call: CallKey, log: readonly Event[]): Result {
   const answer = from === undefined ? undefined : log[from - 1]
   const said = answer?.type === 'user.custom_tool_result' ? answer.content : content
-  return { type: 'agent.tool_result', call, status, content: said, ...(failure ? { failure } : {}) }
+  const shown = parts ? { content: said, parts } : { content: said }
+  return { type: 'agent.tool_result', call, status, ...shown, ...(failure ? { failure } : {}) }
 }

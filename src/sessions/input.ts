@@ -1,31 +1,34 @@
-// What a caller sends: text, pictures and files. Bytes go beside the log, by hash; the message holds the reference.
+// What a caller sends: text, pictures, sounds and files, or where a provider finds them. Bytes go beside the log, by hash; the message holds the reference.
 import type { Json, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../ports/store.ts'
-import { anything, type Checks, needed, oneOf, optionsOf, text } from '../options.ts'
+import { filled, needed, optionsOf, text } from '../options.ts'
+import { bytesOf, checkFile, type FilePart, isMedia } from '../tools/core/file-part.ts'
 import { bytesBlob, refOf } from '../engine/wiring.ts'
 
-/** A picture or a document. `data` is bytes, or base64. */
-export type FilePart = {
-  readonly type: 'image' | 'file'
-  readonly media: string
-  readonly data: Uint8Array | string
-  readonly name?: string
-}
-
-export const FILE_PART: Checks<FilePart> = {
-  type: needed(oneOf<FilePart['type']>({ image: true, file: true })),
-  media: needed(text, 'Write one such as image/png.'),
-  data: needed(anything, 'Give bytes, or base64.'),
-  name: text,
-}
-const checkFile = optionsOf<FilePart>('a file', FILE_PART)
+export type { FilePart }
 
 /** Text, or parts. An object is sent as its JSON: that is what graphs read. */
 export type Input = string | InputParts | { readonly [name: string]: Json }
-type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart)[]
+type InputParts = readonly (Extract<Part, { type: 'text' | 'blob' }> | FilePart | RemotePart)[]
 
-const FILE_BYTES_MAX = 32 * 1024 * 1024
+/** A picture or a file that the provider reads itself: at an address, or uploaded to it before, under its own id. */
+export type RemotePart = Extract<Part, { type: 'url' | 'file_id' }>
+
+const remote = { media: needed(text, 'Write one such as image/png.'), name: text } as const
+const checkUrl = optionsOf<Extract<RemotePart, { type: 'url' }>>('an address', {
+  ...remote,
+  type: needed(text),
+  url: needed(text),
+})
+const checkFileId = optionsOf<Extract<RemotePart, { type: 'file_id' }>>('a file id', {
+  ...remote,
+  type: needed(text),
+  provider: needed(filled),
+  id: needed(text),
+})
+const URL_CHARS_MAX = 8_192
+
 /** Of one message, and of what a session is opened with. */
 const FILES_MAX = 100
 const FILES_BYTES_MAX = 128 * 1024 * 1024
@@ -55,10 +58,11 @@ export function readInput(input: Input): { readonly parts: readonly Part[]; read
 function partOf(part: InputParts[number], blobs: Blob[]): Part {
   if (part?.type === 'text' && typeof part.text === 'string') return { type: 'text', text: part.text }
   if (part?.type === 'blob' && typeof part.hash === 'string') return { ...part }
+  if (part?.type === 'url' || part?.type === 'file_id') return remoteOf(part)
   if (part?.type !== 'image' && part?.type !== 'file')
     throw new Fault(
       'invalid_input',
-      'A part is a text, an image, a file or a blob, with what belongs to it. Give those.',
+      'A part is a text, an image, a file, a url, a file_id or a blob, with what belongs to it. Give those.',
     )
   checkFile(part)
   const blob = blobOf(part)
@@ -66,28 +70,34 @@ function partOf(part: InputParts[number], blobs: Blob[]): Part {
   return { ...refOf(blob), ...(part.name === undefined ? {} : { name: part.name }) }
 }
 
+/** Nothing is fetched here: whether it is there is found out by the provider. */
+function remoteOf(part: RemotePart): RemotePart {
+  if (part.type === 'url') checkUrl(part)
+  else checkFileId(part)
+  const { media, name } = part
+  if (!isMedia(media))
+    throw new Fault('invalid_input', `"${media}" is no media type of a ${part.type}. Write one such as image/png.`)
+  const named = name === undefined ? {} : { name }
+  if (part.type === 'file_id') {
+    const { type, provider, id } = part
+    if (/^[\w.-]{1,256}$/.test(id)) return { type, media, provider, id, ...named }
+    throw new Fault('invalid_input', 'The id of an uploaded file is what the provider called it. Give that.')
+  }
+  const { type, url } = part
+  const { protocol, username, password } = URL.canParse(url)
+    ? new URL(url)
+    : { protocol: '', username: '', password: '' }
+  if (url.length > URL_CHARS_MAX || !/^https?:$/.test(protocol) || username + password !== '')
+    throw new Fault('invalid_input', 'The url of a file is an http or https address without a password. Give one.')
+  return { type, media, url, ...named }
+}
+
 function isParts(input: InputParts | { readonly [name: string]: Json }): input is InputParts {
   return Array.isArray(input)
 }
 
-/** Each look goes over the text once, however long and odd it is. */
-function isBase64(data: string): boolean {
-  const bare = data.replace(/\s+/g, '')
-  const digits = bare.replace(/={1,2}$/, '').length
-  return !/[^A-Za-z0-9+/=]/.test(bare) && !bare.slice(0, digits).includes('=') && digits % 4 !== 1
-}
-
-function blobOf({ type, media, data, name }: FilePart): Blob {
-  const what = name ?? `this ${type}`
-  if (!/^[\w.+-]+\/[\w.+-]+$/.test(media))
-    throw new Fault('invalid_input', `"${media}" is no media type of ${what}. Write one such as image/png.`)
-  if (type === 'image' && !media.startsWith('image/'))
-    throw new Fault('invalid_input', `${what} is no picture: its media type is ${media}.`)
-  if (typeof data === 'string' ? !isBase64(data) : !(data instanceof Uint8Array))
-    throw new Fault('invalid_input', `The data of ${what} is not base64, nor bytes.`)
-  const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : data
-  if (bytes.length === 0 || bytes.length > FILE_BYTES_MAX) {
-    throw new Fault('invalid_input', `${what} has ${bytes.length} bytes; it must have from 1 to ${FILE_BYTES_MAX}.`)
-  }
-  return bytesBlob(bytes, media)
+function blobOf(part: FilePart): Blob {
+  const bytes = bytesOf(part)
+  if (typeof bytes === 'string') throw new Fault('invalid_input', bytes)
+  return bytesBlob(bytes, part.media)
 }

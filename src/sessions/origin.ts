@@ -7,7 +7,8 @@ import { shortened } from '../view/text.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob, Store } from '../ports/store.ts'
 import { type Checks, listOf, needed, text, within } from '../options.ts'
-import { FILE_PART, type FilePart, readInput } from './input.ts'
+import { FILE_PART, type FilePart } from '../tools/core/file-part.ts'
+import { readInput } from './input.ts'
 import { labelsCheck, metadataCheck } from './metadata.ts'
 
 export type Attachment = FilePart & { readonly name: string }

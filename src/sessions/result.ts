@@ -32,6 +32,8 @@ export type CallRecord = Frozen<{
   /** Null while it is open. */
   status: CallStatus | null
   content: string | BlobRef
+  /** Its pictures and files. Absent: it has none. */
+  parts?: readonly BlobRef[]
   /** How long the content is. */
   chars: number
   /** `kind` is what the tool itself called it. */
@@ -66,6 +68,8 @@ type Common = {
   messages: readonly Message[]
   /** What the replies of the run cite, and what its own searches found, each address once. */
   sources: readonly Source[]
+  /** Pictures and files that the model made. Their bytes are beside the log, under their hashes. */
+  files: readonly BlobRef[]
   /** With `raw: true`: each reply of the model as the log has it, with why it ended and which model gave it. */
   responses?: readonly Response[]
 }
@@ -252,7 +256,7 @@ export class Collector {
     return unseen.length > 0 ? Math.min(...unseen) - 1 : null
   }
 
-  /** `calls`, `messages` and `sources` are computed when they are read: most callers read none of them. */
+  /** `calls`, `messages`, `sources` and `files` are computed when they are read: most callers read none of them. */
   result(pending: readonly Pending[], waiting: Rest): Result {
     const events = this.#own()
     return lazily(this.#ended(events, pending, waiting), events)
@@ -351,7 +355,7 @@ function responseOf(reply: Replied): Response {
 }
 
 /** A result without what is computed when it is read. */
-type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages' | 'sources'> : never
+type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages' | 'sources' | 'files'> : never
 
 const EVENTS = Symbol('events')
 type Lazy = { readonly [EVENTS]: readonly Event[] }
@@ -363,6 +367,7 @@ type Lazy = { readonly [EVENTS]: readonly Event[] }
 const CALLS = lookedAt('calls', callsOf)
 const MESSAGES = lookedAt('messages', messagesOf)
 const SOURCES = lookedAt('sources', sourcesOf)
+const FILES = lookedAt('files', filesOf)
 
 function lookedAt(name: string, make: (events: readonly Event[]) => unknown): PropertyDescriptor & ThisType<Lazy> {
   return {
@@ -382,6 +387,7 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
   Object.defineProperty(result, 'calls', CALLS)
   Object.defineProperty(result, 'messages', MESSAGES)
   Object.defineProperty(result, 'sources', SOURCES)
+  Object.defineProperty(result, 'files', FILES)
   return result as Result
 }
 
@@ -428,6 +434,12 @@ function outageIn(events: readonly Event[]): { readonly reason?: string } {
   return last?.type === 'model.failed' && last.retryAt !== undefined ? { reason: last.message } : {}
 }
 
+function filesOf(events: readonly Event[]): readonly BlobRef[] {
+  return events.flatMap((event) => {
+    return event.type === 'agent.message' ? event.parts.filter((part) => part.type === 'blob') : []
+  })
+}
+
 /** The conversation as far as these events tell it. What no request has shown comes last. */
 function messagesOf(events: readonly Event[]): readonly Message[] {
   const transcript = new Transcript()
@@ -459,7 +471,8 @@ function recordOf(call: LoggedCall, approved: Decided | null): CallRecord {
   const { tool, args } = proposal
   const content = contentOf(call)
   const chars = typeof content === 'string' ? content.length : content.bytes
-  const record = { callId, tool, args, status: result?.status ?? null, content, chars }
+  const shown = result?.parts ? { content, parts: result.parts } : { content }
+  const record = { callId, tool, args, status: result?.status ?? null, ...shown, chars }
   const failure = result && classify({ ...result, content })
   const kind = result?.failure ? { kind: result.failure.kind } : {}
   return { ...record, ...(failure ? { failure: { ...failure, ...kind } } : {}), ...(approved ? { approved } : {}) }

@@ -374,6 +374,16 @@ const bounds: readonly DialectRule[] = [
         return { message: `${at}.image.source.base64: ${wrong}` }
       }),
   },
+  {
+    id: 'messages-32',
+    rule: 'The result of a call that failed holds only text.',
+    source: 'https://github.com/vellum-ai/vellum-assistant/pull/18387',
+    check: ({ body }) =>
+      inBlocks(body, (block, at) => {
+        if (block.is_error !== true || nested(block).every(({ type }) => type === 'text')) return null
+        return { message: `${at}: all content must be type "text" if "is_error" is true` }
+      }),
+  },
 ]
 
 const served: readonly DialectRule[] = [

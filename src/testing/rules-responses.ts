@@ -297,7 +297,23 @@ const options: readonly DialectRule[] = [
         badRoot(`tools[${at}].parameters`, stringOf(name), parameters),
       ),
   },
+  {
+    id: 'responses-22',
+    rule: 'The output of a call is a text, or a list of texts, images and files as the input has them.',
+    source: API,
+    check: ({ body }) =>
+      first(itemsIn(body), ({ type, output }, at) => {
+        const parts = type === 'function_call_output' ? listOf(output).map(fieldsOf) : []
+        const odd = parts.findIndex((part) => !SHOWN.includes(stringOf(part.type)))
+        if (odd < 0) return null
+        const param = `input[${at}].output[${odd}].type`
+        const message = `Invalid value: '${stringOf(parts[odd]?.type)}'. Supported values are: 'input_text', 'input_image', and 'input_file'.`
+        return { message, param, code: 'invalid_value' }
+      }),
+  },
 ]
+
+const SHOWN = ['input_text', 'input_image', 'input_file']
 
 export const responsesRules: readonly DialectRule[] = [...input, ...calls, ...memory, ...options]
 

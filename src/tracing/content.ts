@@ -45,6 +45,8 @@ function partOf(part: Part): Json {
     case 'blob':
       return { type: 'file', mime_type: part.media, file_id: part.hash }
     case 'data':
+    case 'url':
+    case 'file_id':
       return { type: 'file', mime_type: part.media }
     case 'provider':
       return { type: 'server_tool', name: part.tool }

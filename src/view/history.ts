@@ -81,7 +81,7 @@ export function charsOf(event: Event): number {
     case 'agent.message':
       return event.calls.reduce((sum, call) => sum + call.tool.length + sizeOfJson(call.args), sizeOf(event.parts))
     case 'agent.tool_result':
-      return typeof event.content === 'string' ? event.content.length : event.content.bytes
+      return sizeOfContent(event)
     case 'user.custom_tool_result':
       return event.content.length
     case 'note.added':
@@ -95,14 +95,19 @@ export function charsOf(event: Event): number {
 
 /** The same of what was shown already. */
 export function sizeOfMessage(message: Message): number {
-  if (message.role === 'tool')
-    return typeof message.content === 'string' ? message.content.length : message.content.bytes
+  if (message.role === 'tool') return sizeOfContent(message)
   const calls = message.role === 'assistant' ? message.calls : []
   return calls.reduce((sum, { tool, args }) => sum + tool.length + sizeOfJson(args), sizeOf(message.parts))
 }
 
+function sizeOfContent({ content, parts = [] }: Pick<Extract<Message, { role: 'tool' }>, 'content' | 'parts'>): number {
+  return (typeof content === 'string' ? content.length : content.bytes) + sizeOf(parts)
+}
+
 /** A picture is paid by its area and never by its bytes: this is the dearest that a provider makes of one. */
 const IMAGE_CHARS = 15_000
+/** A document that only the provider has seen: as many characters as a few pages. */
+const REMOTE_CHARS = 60_000
 
 export function sizeOf(parts: readonly Part[]): number {
   return parts.reduce((sum, part) => {
@@ -110,7 +115,8 @@ export function sizeOf(parts: readonly Part[]): number {
     if (part.type === 'source') return sum
     if (part.type === 'provider') return sum + sizeOfJson(part.opaque)
     if (part.media.startsWith('image/')) return sum + IMAGE_CHARS
-    return sum + (part.type === 'blob' ? part.bytes : part.data.length)
+    if (part.type === 'blob') return sum + part.bytes
+    return sum + (part.type === 'data' ? part.data.length : REMOTE_CHARS)
   }, 0)
 }
 

@@ -118,6 +118,10 @@ const messages: readonly RuleCase[] = [
     wrong: { messages: [user(), said(searched), user()] },
     right: { messages: [user(), said(searched, found), user()] },
   },
+  {
+    wrong: { messages: [user(), said(use()), user([{ ...got(), content: [image('image/png')], is_error: true }])] },
+    right: { messages: [user(), said(use()), user([{ ...got(), content: [image('image/png')] }])] },
+  },
 ]
 
 const call = (call_id = 'call_a', more: Body = {}): Body => ({
@@ -214,6 +218,10 @@ const responses: readonly RuleCase[] = [
   {
     wrong: { tools: [flat('a', { strict: false, parameters: { ...open, oneOf: [open] } })] },
     right: { tools: [flat('a', { strict: false, parameters: open })] },
+  },
+  {
+    wrong: { input: [user(), call(), { ...output(), output: [{ type: 'text', text: 'seen' }] }] },
+    right: { input: [user(), call(), { ...output(), output: [{ type: 'input_text', text: 'seen' }] }] },
   },
 ]
 

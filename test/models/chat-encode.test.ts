@@ -116,8 +116,11 @@ describe('Chat: the conversation as messages', () => {
       { type: 'text', text: 'See' },
       { type: 'image_url', image_url: { url: 'data:image/png;base64,aGVsbG8=' } },
       { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,aGVsbG8=' } },
-      { type: 'text', text: '[file a.wav (audio/wav, 5 bytes) cannot be shown to this model]' },
+      { type: 'input_audio', input_audio: { data: 'aGVsbG8=', format: 'wav' } },
     ])
+    expect(messagesOf([says(1, 'Hear', odd)], to('groq'))[0]?.content).toBe(
+      'Hear\n\n[file a.wav (audio/wav, 5 bytes) cannot be shown to this model]',
+    )
     expect(messagesOf([says(1, 'See', picture)], to('deepseek'))[0]?.content).toBe(
       'See\n\n[file without a name (image/png, 5 bytes) cannot be shown to this model]',
     )

@@ -48,10 +48,15 @@ function isSaid(content: unknown): boolean {
 }
 
 // https://platform.openai.com/docs/guides/images-vision and https://platform.openai.com/docs/guides/pdf-files
-function isSoundPart({ type, text, image_url: image, file }: Obj): boolean {
+function isSoundPart({ type, text, image_url: image, file, input_audio: audio }: Obj): boolean {
   if (type === 'text') return typeof text === 'string' && text.trim() !== ''
-  if (type === 'image_url') return /^data:image\/(png|jpeg|gif|webp);base64,./.test(String((image as Obj).url))
-  const { filename, file_data: data } = file as Obj
+  if (type === 'image_url')
+    return /^(data:image\/(png|jpeg|gif|webp);base64,|https:).+/.test(String((image as Obj).url))
+  // https://platform.openai.com/docs/guides/audio
+  if (type === 'input_audio')
+    return ['wav', 'mp3'].includes(String((audio as Obj).format)) && (audio as Obj).data !== ''
+  const { filename, file_data: data, file_id: id } = file as Obj
+  if (id !== undefined) return type === 'file' && id !== '' && filename === undefined
   return type === 'file' && filename !== '' && /^data:application\/pdf;base64,./.test(String(data))
 }
 

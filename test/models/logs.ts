@@ -64,9 +64,21 @@ const served: fc.Arbitrary<Numbered> = fc
   })
 const said: fc.Arbitrary<Part> = texts.map((text) => ({ type: 'text', text }))
 const told: fc.Arbitrary<Numbered> = said.map((part) => () => part)
-const files: fc.Arbitrary<Part> = fc
-  .tuple(fc.constantFrom('image/png', 'application/pdf', 'audio/wav', 'text/plain'), fc.constantFrom('', 'aGVsbG8='))
-  .map(([media, data]) => ({ type: 'data', media, data }))
+const media = fc.constantFrom('image/png', 'application/pdf', 'audio/wav', 'text/plain')
+const data: fc.Arbitrary<Part> = fc
+  .tuple(media, fc.constantFrom('', 'aGVsbG8='))
+  .map(([of, bytes]) => ({ type: 'data', media: of, data: bytes }))
+/** What a provider reads itself, and what only another provider has. */
+const files: fc.Arbitrary<Part> = fc.oneof(
+  data,
+  data,
+  media.map((of): Part => ({ type: 'url', media: of, url: 'https://example.com/a' })),
+  fc
+    .tuple(media, fc.constantFrom(...endpoints))
+    .map(([of, provider]): Part => ({ type: 'file_id', media: of, provider, id: 'file_1' })),
+)
+const made: fc.Arbitrary<Numbered> = data.map((part) => () => part)
+const attached = fc.array(fc.oneof(data, said), { maxLength: 2 })
 
 type Fate = 'one' | 'none' | 'two' | 'late'
 const calls = fc.record({
@@ -90,6 +102,7 @@ type Piece =
       }[]
       readonly backwards: boolean
       readonly content: string
+      readonly files: readonly Part[]
     }
 
 const pieces: fc.Arbitrary<readonly Piece[]> = fc.array(
@@ -109,10 +122,11 @@ const pieces: fc.Arbitrary<readonly Piece[]> = fc.array(
       weight: 5,
       arbitrary: fc.record({
         type: fc.constant('assistant' as const),
-        parts: fc.array(fc.oneof(told, thoughts, thoughts, served), { maxLength: 4 }),
+        parts: fc.array(fc.oneof(told, told, made, thoughts, thoughts, thoughts, served), { maxLength: 4 }),
         calls: fc.array(calls, { maxLength: 3 }),
         backwards: fc.boolean(),
         content: fc.constantFrom('', ' ', 'fine', 'half \ud83d'),
+        files: fc.oneof(fc.constant([]), attached),
       }),
     },
   ),
@@ -124,9 +138,10 @@ export const logs: fc.Arbitrary<readonly Message[]> = pieces.map((list) => {
   const messages: Message[] = []
   let late: Message[] = []
   let seq = 0
-  const result = (key: string, tool: string, content: string): Message => {
+  const result = (key: string, tool: string, content: string, parts: readonly Part[] = []): Message => {
     seq += 1
-    return { role: 'tool', seq, call: key, id: '', tool, ok: content === 'fine', content }
+    const told = { role: 'tool', seq, call: key, id: '', tool, ok: content === 'fine', content } as const
+    return parts.length > 0 ? { ...told, parts } : told
   }
   for (const piece of list) {
     seq += 1
@@ -138,7 +153,7 @@ export const logs: fc.Arbitrary<readonly Message[]> = pieces.map((list) => {
       messages.push({ role: 'assistant', seq, parts, calls: shown })
       const results = piece.calls.flatMap(({ fate, tool }, i) => {
         const times = fate === 'none' || fate === 'late' ? 0 : fate === 'two' ? 2 : 1
-        return Array.from({ length: times }, () => result(shown[i]?.key ?? '', tool, piece.content))
+        return Array.from({ length: times }, () => result(shown[i]?.key ?? '', tool, piece.content, piece.files))
       })
       messages.push(...(piece.backwards ? results.reverse() : results))
       late = shown.filter((_, i) => piece.calls[i]?.fate === 'late').map(({ key, tool }) => result(key, tool, 'late'))

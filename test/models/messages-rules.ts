@@ -68,7 +68,8 @@ function blockRules({ role, content }: Said, before: Said | undefined, after: Sa
         content.slice(0, at).some(({ type }) => type !== 'tool_result'),
         'M9 something before a result',
       )
-      rule(String(block.content).trim() === '', 'M9 an empty result')
+      if (Array.isArray(block.content)) resultRules(role, block, rule)
+      else rule(String(block.content).trim() === '', 'M9 an empty result')
     }
     if (block.type === 'image' || block.type === 'document') fileRules(role, block, rule)
     if (isThought(block)) {
@@ -79,6 +80,18 @@ function blockRules({ role, content }: Said, before: Said | undefined, after: Sa
   })
 }
 
+// https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls: a result may be a list of texts, images and
+// documents; "all content must be type "text" if "is_error" is true".
+function resultRules(role: string, block: Obj, rule: Rule): void {
+  const content = block.content as readonly Obj[]
+  rule(content.length === 0, 'M9 an empty result')
+  rule(block.is_error === true && content.some(({ type }) => type !== 'text'), 'M17 an error with more than text')
+  for (const each of content) {
+    if (each.type === 'text') rule(String(each.text).trim() === '', 'M7 a text block without text')
+    else fileRules(role, each, rule)
+  }
+}
+
 function uniqueIds(messages: readonly Said[], rule: Rule): void {
   const ids = messages.flatMap(({ content }) => content.filter(({ type }) => type === 'tool_use').map(({ id }) => id))
   rule(new Set(ids).size !== ids.length, 'M11 one id for two calls')
@@ -86,9 +99,12 @@ function uniqueIds(messages: readonly Said[], rule: Rule): void {
 
 // https://platform.claude.com/docs/en/build-with-claude/vision and …/pdf-support
 function fileRules(role: string, { type, source }: Obj, rule: Rule): void {
-  const { media_type: media, data } = source as { media_type: string; data: string }
+  const { type: of, media_type: media, data, url, file_id: id } = source as Readonly<Record<string, string>>
+  rule(type !== 'image' && type !== 'document', 'M16 a file of another kind')
+  // …/vision#url-based-image-example and …/build-with-claude/files
+  if (of === 'url' || of === 'file') return rule(role !== 'user' || !(url ?? id), 'M16 a file that is nowhere')
   const taken = type === 'image' ? /^image\/(jpeg|png|gif|webp)$/ : /^application\/pdf$/
-  rule(role !== 'user' || !taken.test(media) || data === '', 'M16 a file of another kind')
+  rule(role !== 'user' || !taken.test(media ?? '') || data === '', 'M16 a file of another kind')
 }
 
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools

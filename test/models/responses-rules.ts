@@ -41,16 +41,25 @@ function itemRules({ type, role, content, call_id: id, name, arguments: args, ou
   if (type !== 'function_call' && type !== 'function_call_output') return
   // "Invalid 'input[2].call_id': empty string." and "string too long. Expected a string with maximum length 64"
   rule(typeof id !== 'string' || id.trim() === '' || id.length > 64, 'R8 a call_id of another form')
-  if (type === 'function_call_output') return rule(String(output).trim() === '', 'R9 an empty output')
+  if (type === 'function_call_output') {
+    rule(String(output).trim() === '' || (Array.isArray(output) && output.length === 0), 'R9 an empty output')
+    if (Array.isArray(output)) for (const part of output as readonly Obj[]) partRules(part, false, rule)
+    return
+  }
   rule(!NAME.test(String(name)), 'R10 a name of another form')
   rule(typeof args !== 'string' || !isObject(JSON.parse(args)), 'R11 arguments that are no JSON object in a text')
 }
 
 // "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'."
-function partRules({ type, text, image_url: image, file_data: file, filename }: Obj, own: boolean, rule: Rule): void {
+function partRules(part: Obj, own: boolean, rule: Rule): void {
+  const { type, text, image_url: image, file_data: file, filename, file_url: url, file_id: id } = part
   const may = own ? ['output_text', 'refusal'] : ['input_text', 'input_image', 'input_file']
   rule(!may.includes(String(type)), 'R6 content of the other side')
-  if (type === 'input_image') rule(!/^data:image\/(png|jpeg|gif|webp);base64,./.test(String(image)), 'R7 a bad image')
+  const sources = [image, file, url, id].filter((source) => source !== undefined)
+  if (type !== 'input_text' && !own) rule(sources.length !== 1, 'R7 not exactly one source of a file')
+  if (id !== undefined || url !== undefined) rule(String(id ?? url) === '', 'R7 a file that is nowhere')
+  else if (type === 'input_image')
+    rule(!/^(data:image\/(png|jpeg|gif|webp);base64,|https:)./.test(String(image)), 'R7 a bad image')
   else if (type === 'input_file') rule(!/^data:[^;]+;base64,./.test(String(file)) || !filename, 'R7 a bad file')
   else rule(String(text).trim() === '', 'R5 a text without text')
 }

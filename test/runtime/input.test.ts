@@ -63,17 +63,69 @@ describe.each(PLACES)('input over $dialect, on $storage', ({ storage, dialect })
     const { harness, chaos } = await stage(['I see.'], { storage, dialect })
     await harness.run([
       { type: 'file', media: 'text/csv', data: Buffer.from('a,b\n1,2'), name: 'numbers.csv' },
-      { type: 'file', media: 'audio/wav', data: Buffer.from('RIFF'), name: 'song.wav' },
+      { type: 'file', media: 'video/mp4', data: Buffer.from('RIFF'), name: 'song.mp4' },
     ])
     const said = JSON.stringify(saidIn(chaos.requests[0]))
     expect(said).toContain('numbers.csv')
     expect(said).toContain('a,b\\n1,2')
-    expect(said).toContain('[file song.wav (audio/wav, 4 bytes) cannot be shown to this model]')
+    expect(said).toContain('[file song.mp4 (video/mp4, 4 bytes) cannot be shown to this model]')
     expect(chaos.requests[0]?.refused).toBeUndefined()
   })
 })
 
+const WAV = Buffer.from('RIFF....WAVE')
+const REMOTE = [
+  { type: 'url', media: 'image/png', url: 'https://example.com/a.png' },
+  { type: 'url', media: 'application/pdf', url: 'https://example.com/a.pdf', name: 'a.pdf' },
+  { type: 'file_id', media: 'application/pdf', provider: 'anthropic', id: 'file_011' },
+  { type: 'file_id', media: 'image/png', provider: 'openai', id: 'file-022' },
+  { type: 'file', media: 'audio/wav', data: WAV, name: 'a.wav' },
+] as const
+const said = (text: string): unknown => ({ type: expect.stringMatching(/text$/) as unknown, text })
+const HEARD = said(`[file a.wav (audio/wav, ${WAV.length} bytes) cannot be shown to this model]`)
+const AT_ANTHROPIC = said(
+  '[file without a name (application/pdf, file_011 at anthropic) cannot be shown to this model]',
+)
+const AT_OPENAI = said('[file without a name (image/png, file-022 at openai) cannot be shown to this model]')
+const REMOTE_FORM: Readonly<Record<Dialect, readonly unknown[]>> = {
+  messages: [
+    { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } },
+    { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' }, title: 'a.pdf' },
+    { type: 'document', source: { type: 'file', file_id: 'file_011' } },
+    AT_OPENAI,
+    HEARD,
+  ],
+  responses: [
+    { type: 'input_image', detail: 'auto', image_url: 'https://example.com/a.png' },
+    { type: 'input_file', file_url: 'https://example.com/a.pdf' },
+    AT_ANTHROPIC,
+    { type: 'input_image', detail: 'auto', file_id: 'file-022' },
+    HEARD,
+  ],
+  chat: [
+    { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
+    said('[file a.pdf (application/pdf, https://example.com/a.pdf) cannot be shown to this model]'),
+    AT_ANTHROPIC,
+    AT_OPENAI,
+    { type: 'input_audio', input_audio: { data: WAV.toString('base64'), format: 'wav' } },
+  ],
+}
+
 describe.each(DIALECTS)('pictures over %s', (dialect) => {
+  it('B-INPUT-7: addresses, uploaded files and sounds go where the host takes them, and are said in words elsewhere', async () => {
+    const { harness, store, chaos } = await stage(['I see.'], { dialect })
+    const result = await harness.run(REMOTE)
+    expect(result.status).toBe('completed')
+    expect(chaos.requests[0]?.refused).toBeUndefined()
+    const unmarked = JSON.stringify(saidIn(chaos.requests[0])).replaceAll(',"cache_control":{"type":"ephemeral"}', '')
+    expect(JSON.parse(unmarked)).toEqual(REMOTE_FORM[dialect])
+    expect(chaos.requests[0]?.headers['anthropic-beta']).toBe(
+      dialect === 'messages' ? 'files-api-2025-04-14' : undefined,
+    )
+    const [message] = ofType(await eventsOf(store, result.sessionId), 'user.message')
+    expect(message?.parts.slice(0, 4)).toEqual(REMOTE.slice(0, 4))
+  })
+
   it('B-INPUT-6: a picture that a provider would refuse is said in words, and a JPEG by its common name is one', async () => {
     const { harness, chaos } = await stage(['A dot.'], { dialect })
     const most = dialect === 'messages' ? 5_242_880 : 20_971_520
@@ -127,6 +179,20 @@ describe('input', () => {
     ['a text that is none', [{ type: 'text', text: 5 }] as unknown as Input, /A part is a text, an image/],
     ['no part', [null] as unknown as Input, /A part is a text, an image/],
     ['bytes that are none', [{ ...png, data: 5 }] as unknown as Input, /not base64, nor bytes/],
+    ['a url that is none', [{ type: 'url', media: 'image/png', url: 'a.png' }], /is an http or https address/],
+    [
+      'a url of a file',
+      [{ type: 'url', media: 'image/png', url: 'file:///etc/passwd' }],
+      /is an http or https address/,
+    ],
+    ['a url with a password', [{ type: 'url', media: 'image/png', url: 'https://a:b@c.d/' }], /without a password/],
+    ['a url of no type', [{ type: 'url', media: 'png', url: 'https://c.d/' }], /"png" is no media type of a url/],
+    [
+      'a file id that is none',
+      [{ type: 'file_id', media: 'image/png', provider: 'openai', id: 'a b' }],
+      /The id of an uploaded file/,
+    ],
+    ['a picture of 50 MB', [{ ...png, data: new Uint8Array(50_000_000) }], /has 50000000 bytes/],
     ['null', null as unknown as Input, /There is no message/],
     ['a number', 5 as unknown as Input, /There is no message/],
   ]

@@ -262,6 +262,21 @@ describe('repeats', () => {
     expect(until(varied, other)).toEqual({ nudge: 0, halt: 0 })
   })
 
+  it('B-PART-13: equal texts with other pictures are no repetition, and with the same picture they are', () => {
+    const shown = (hash: string): Ended => {
+      const parts: readonly BlobRef[] = [{ type: 'blob', hash, bytes: 9, media: 'image/png' }]
+      return { status: 'ok', content: 'A picture.', parts }
+    }
+    const same = new Guarded()
+    expect(until(same, (at) => void same.one('shoot', { at }, shown('h'), { effect: 'read' }))).toEqual({
+      nudge: 3,
+      halt: 4,
+    })
+    const varied = new Guarded()
+    const shoot = (at: number): void => void varied.one('shoot', { at }, shown(`h${at}`), { effect: 'read' })
+    expect(until(varied, shoot)).toEqual({ nudge: 0, halt: 0 })
+  })
+
   it('B-BREAKER-17: what acts may answer the same each time', () => {
     const guarded = new Guarded()
     expect(until(guarded, (at) => guarded.one('save', { at }, 'ok'))).toEqual({ nudge: 0, halt: 0 })

@@ -2,7 +2,16 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { simulate } from '../../sim/simulate.ts'
-import { defineTool, Harness, memory, type Script, scripted, type SessionHandle, type Store } from '../../src/index.ts'
+import {
+  defineTool,
+  Harness,
+  memory,
+  output,
+  type Script,
+  scripted,
+  type SessionHandle,
+  type Store,
+} from '../../src/index.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { fold, take } from '../../src/kernel/fold.ts'
 import { next } from '../../src/kernel/next.ts'
@@ -257,6 +266,24 @@ describe('rerun', () => {
     const rerun = await again(await readLog(store, 'eventful'), { tools: tools(ran), results: 'recorded' })
     expect(rerun).toMatchObject({ sameTypes: true, sameCalls: true, sameResults: true, divergence: null })
     expect(ran).toEqual([])
+  })
+
+  it('B-PART-12: a recorded result is repeated with its files, and other files are a difference', async () => {
+    const store = memory()
+    const shot = (byte: number) => {
+      const data = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, byte])
+      const parts = [{ type: 'image', media: 'image/png', data }] as const
+      const execute = () => output({ content: 'A picture.', parts })
+      return defineTool({ name: 'shoot', description: 'shoots', input: z.object({}), effect: 'read', execute })
+    }
+    const model = scripted([{ calls: [{ tool: 'shoot', args: {} }] }, 'Done.'])
+    await (await harnessOf({ model, tools: [shot(1)], store }).open({ id: 'shown' })).run('Look.')
+    const events = await readLog(store, 'shown')
+    const same = await again(events, { tools: [shot(2)], results: 'recorded' })
+    expect(same).toMatchObject({ sameResults: true, divergence: null })
+    const other = await again(events, { tools: [shot(2)], results: 'live' })
+    expect(other).toMatchObject({ sameTypes: true, sameResults: false })
+    expect(other.divergence).toMatchObject({ expected: { content: 'A picture.', parts: [{ media: 'image/png' }] } })
   })
 
   it('B-REPLAY-11: with live tools they run again, and the first thing that came out otherwise is named', async () => {

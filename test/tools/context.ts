@@ -31,10 +31,10 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
     deps: undefined,
     clock: systemClock,
     reader: 'read',
-    keep: (text, media = 'text/plain') => {
-      const key = hash('sha256', text)
-      kept.set(key, text)
-      return { type: 'blob', hash: key, bytes: Buffer.byteLength(text), media }
+    keep: (data, media = 'text/plain') => {
+      const key = hash('sha256', data)
+      kept.set(key, typeof data === 'string' ? data : Buffer.from(data).toString('latin1'))
+      return { type: 'blob', hash: key, bytes: Buffer.byteLength(data), media }
     },
     askModel: async (model, request) => {
       const context = { signal, clock: systemClock, emit: () => {}, sleep: async () => {} }

@@ -45,6 +45,18 @@ describe('read', () => {
     expect(await call('read', { path: 'a.bin' })).toMatchObject({ kind: 'InvalidInput' })
   })
 
+  it('B-PART-9: a picture or PDF is read as a part of the result, whatever its name says', async () => {
+    const call = bench.tools()
+    const png = Buffer.from('iVBORw0KGgoAAAANSUhEUg==', 'base64')
+    bench.put('shots/a.txt', png)
+    const { content, metadata, parts } = await call('read', { path: 'shots/a.txt' })
+    expect(content).toMatch(/^\(a picture, image\/png, 16 bytes; sha256 [0-9a-f]{16}\)$/)
+    expect(metadata).toMatchObject({ path: 'shots/a.txt', media: 'image/png', bytes: 16 })
+    expect(parts).toEqual([{ type: 'image', media: 'image/png', data: png, name: 'a.txt' }])
+    bench.put('a.pdf', Buffer.from('%PDF-1.7\n\0'))
+    expect(await call('read', { path: 'a.pdf' })).toMatchObject({ parts: [{ type: 'file', media: 'application/pdf' }] })
+  })
+
   it('B-FILES-42: a file over 1 MB needs a limit', async () => {
     const call = bench.tools()
     bench.put('big', lines(120_000))

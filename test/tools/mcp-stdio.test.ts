@@ -366,12 +366,13 @@ describe('a result', () => {
     expect(server.status().state).toBe('connected')
   })
 
-  it('B-MCP-62: structured content comes before its texts; bytes are kept beside the log and named', async () => {
+  it('B-MCP-62: structured content comes before its texts; bytes are kept beside the log, named, and parts of the result where a model may see or hear them', async () => {
     bench.lists(['structured', 'parts'])
     const server = bench.server()
     expect((await call(server, 'odd__structured')).output.content).toBe('{\n  "a": 1,\n  "b": 2\n}')
     const kept = new Map<string, string>()
-    const { content, metadata } = (await call(server, 'odd__parts', {}, toolContext({ kept }))).output
+    const { content, metadata, parts } = (await call(server, 'odd__parts', {}, toolContext({ kept }))).output
+    expect(parts?.map(({ media }) => media)).toEqual(['image/png', 'audio/wav'])
     const [hash] = [...kept.keys()]
     expect(content.split('\n')).toEqual([
       'look:',
@@ -382,7 +383,7 @@ describe('a result', () => {
       `[resource a://c: file, application/zip, 10 bytes, kept as blob:${hash}]`,
       '[resource elsewhere: a://d]',
     ])
-    expect(Buffer.from(kept.get(hash ?? '') ?? '', 'base64').toString()).toBe('some bytes')
+    expect(kept.get(hash ?? '')).toBe('some bytes')
     expect(metadata).toMatchObject({
       server: 'odd',
       tool: 'parts',

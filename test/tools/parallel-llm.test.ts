@@ -299,7 +299,7 @@ describe('parallel_llm', () => {
     const { summary } = await ask(
       ({ messages }) => {
         const texts = messages.flatMap((m) =>
-          'parts' in m ? m.parts.map((p) => (p.type === 'text' ? p.text : '')) : [],
+          'parts' in m ? (m.parts ?? []).map((p) => (p.type === 'text' ? p.text : '')) : [],
         )
         asked.push(texts)
         if (texts[0] === 'a') return texts.length === 1 ? 'one' : texts.length === 3 ? '{"n": "x"}' : '{"n": 1}'

@@ -68,10 +68,10 @@ function contextOf(): ToolContext {
     metadata: {},
     deps: undefined,
     clock,
-    keep: (text, media = 'text/plain') => {
-      const key = hash('sha256', text)
-      kept.set(key, text)
-      return { type: 'blob', hash: key, bytes: Buffer.byteLength(text), media }
+    keep: (data, media = 'text/plain') => {
+      const key = hash('sha256', data)
+      if (typeof data === 'string') kept.set(key, data)
+      return { type: 'blob', hash: key, bytes: Buffer.byteLength(data), media }
     },
     recall: (key) => Promise.resolve(kept.get(key) ?? null),
     tell: () => {},

@@ -11,6 +11,7 @@ import { failure } from '../http/failures.ts'
 import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted.ts'
 import { DEADLINES, Late, leave, Watch } from '../http/watch.ts'
 import { anything, type Check, given, optionsOf, record, tableOf } from '../../options.ts'
+import { isFile } from '../protocols/media.ts'
 import { unwrapped } from '../protocols/parallel.ts'
 import { checkPrices, checkTokens, type Profile, profileOf } from '../price.ts'
 
@@ -177,9 +178,7 @@ async function start(
     return await send(true)
   } catch (error) {
     const refused = error instanceof Error && error.name === 'AI_UnsupportedFunctionalityError'
-    const files = request.messages.some(
-      (message) => message.role === 'user' && message.parts.some((p) => p.type === 'data'),
-    )
+    const files = request.messages.some(({ parts }) => parts?.some(isFile))
     if (!refused || !files) throw error
     return send(false)
   }

@@ -7,6 +7,7 @@ import type {
   LanguageModelV3Message,
   LanguageModelV3ProviderTool,
   LanguageModelV3TextPart,
+  LanguageModelV3ToolResultOutput,
   SharedV3ProviderMetadata,
   SharedV3ProviderOptions,
 } from '@ai-sdk/provider'
@@ -16,8 +17,8 @@ import { familyOf, isOfFamily, markOf, type Origin, servedOf } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
 import type { Deadlines } from '../http/watch.ts'
 import type { PriceTable } from '../price.ts'
-import { unseen } from '../protocols/media.ts'
-import { idPatterns, type SoundCall, sound, type Turn } from '../protocols/sound.ts'
+import { type Data, isFile, mediaOf, type Remote, shownBelow, unseen } from '../protocols/media.ts'
+import { idPatterns, type SoundCall, type SoundResult, sound, type Turn } from '../protocols/sound.ts'
 import { isStrict } from '../protocols/strict.ts'
 import { foreignThought, placeOf, tagged } from '../protocols/thoughts.ts'
 import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
@@ -72,14 +73,16 @@ export function optionsFor(
   }
 }
 
-/** The data of a file has a tag in specification v4. Nothing else that is sent differs. */
+/** The data of a file has a tag in specification v4, also in a result. Nothing else that is sent differs. */
 export function asV4(options: LanguageModelV3CallOptions): object {
   const prompt = options.prompt.map((message) => {
-    if (message.role !== 'user') return message
-    const content = message.content.map((part) =>
-      part.type === 'file' ? { ...part, data: { type: 'data', data: part.data } } : part,
-    )
-    return { ...message, content }
+    if (message.role === 'user') {
+      const content = message.content.map((part) =>
+        part.type === 'file' ? { ...part, data: taggedData(part.data) } : part,
+      )
+      return { ...message, content }
+    }
+    return message.role === 'tool' ? { ...message, content: message.content.map(resultAsV4) } : message
   })
   return { ...options, prompt }
 }
@@ -89,6 +92,19 @@ function servedTools(tools: AiSdkSettings['providerTools'] = {}): LanguageModelV
     const { id, args = {} } = tool as ServedTool
     return { type: 'provider', id, name, args }
   })
+}
+
+function taggedData(data: LanguageModelV3FilePart['data']): object {
+  return data instanceof URL ? { type: 'url', url: data } : { type: 'data', data }
+}
+
+function resultAsV4(part: Extract<LanguageModelV3Message, { role: 'tool' }>['content'][number]): object {
+  if (part.type !== 'tool-result' || part.output.type !== 'content') return part
+  const value = part.output.value.map((item) => {
+    if (item.type !== 'image-data' && item.type !== 'file-data') return item
+    return { ...item, type: 'file', data: { type: 'data', data: item.data } }
+  })
+  return { ...part, output: { ...part.output, value } }
 }
 
 function toolsOf({ tools, output }: Request, family: string): LanguageModelV3FunctionTool[] {
@@ -120,19 +136,63 @@ function messagesOf(turn: Turn, origin: Origin, files: boolean): readonly Langua
   if (content.length === 0) return []
   const said: LanguageModelV3Message = { role: 'assistant', content: [...content] }
   if (turn.results.length === 0) return [said]
-  const results = turn.results.map(({ id, tool, ok, content: value }) => {
-    const output = { type: ok ? ('text' as const) : ('error-text' as const), value }
-    return { type: 'tool-result' as const, toolCallId: id, toolName: tool, output }
+  const native = files && TAKES_FILES.test(origin.provider)
+  const results = turn.results.map((result) => {
+    const output = outputOf(result, native, files)
+    return { type: 'tool-result' as const, toolCallId: result.id, toolName: result.tool, output }
   })
-  return [said, { role: 'tool', content: results }]
+  return [said, { role: 'tool', content: results }, ...(native || !files ? [] : shownAfter(turn.results))]
+}
+
+/** Providers whose packages send files in a result. Others write them into its text as base64, so they get a message after it. */
+const TAKES_FILES = /^(anthropic|google|vertex|amazon-bedrock|bedrock)|\.(responses|messages)$/
+
+function outputOf(
+  { ok, content, parts }: SoundResult,
+  native: boolean,
+  files: boolean,
+): LanguageModelV3ToolResultOutput {
+  if (parts === undefined) return { type: ok ? 'text' : 'error-text', value: content }
+  const value = parts.flatMap((part): readonly ResultContent[] => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }]
+    if (part.type !== 'data') return []
+    return [native ? resultFile(part) : { type: 'text', text: files ? shownBelow(part) : unseen(part) }]
+  })
+  if (native) return { type: 'content', value: [{ type: 'text', text: content }, ...value] }
+  const notes = value.flatMap((each) => (each.type === 'text' ? [each.text] : []))
+  return { type: ok ? 'text' : 'error-text', value: [content, ...notes].join('\n') }
+}
+
+type ResultContent = Extract<LanguageModelV3ToolResultOutput, { type: 'content' }>['value'][number]
+
+function resultFile({ media, data, name }: Data): ResultContent {
+  const mediaType = mediaOf(media)
+  if (mediaType.startsWith('image/')) return { type: 'image-data', data, mediaType }
+  return { type: 'file-data', data, mediaType, ...(name === undefined ? {} : { filename: name }) }
+}
+
+/** The files of the results, as the user's. */
+function shownAfter(results: readonly SoundResult[]): readonly LanguageModelV3Message[] {
+  const content = results.flatMap(({ tool, parts = [] }) => {
+    const shown = parts.flatMap((part) => (part.type === 'data' ? userPart(part, true) : []))
+    return shown.length === 0 ? [] : [{ type: 'text' as const, text: `[from the result of ${tool}]` }, ...shown]
+  })
+  return content.length === 0 ? [] : [{ role: 'user', content }]
 }
 
 function userPart(part: Part, files: boolean): readonly (LanguageModelV3TextPart | LanguageModelV3FilePart)[] {
   if (part.type === 'text') return [{ type: 'text', text: part.text }]
-  if (part.type !== 'data') return []
-  const { media, data, name } = part
-  if (files) return [{ type: 'file', mediaType: media, data, ...(name === undefined ? {} : { filename: name }) }]
-  return [{ type: 'text', text: unseen(part) }]
+  if (!isFile(part)) return []
+  const data = files ? dataOf(part) : null
+  if (data === null) return [{ type: 'text', text: unseen(part) }]
+  const { media, name } = part
+  return [{ type: 'file', mediaType: media, data, ...(name === undefined ? {} : { filename: name }) }]
+}
+
+/** Null: the SDK has no form of it that every provider's package knows. */
+function dataOf(part: Data | Remote): string | URL | null {
+  if (part.type === 'file_id') return null
+  return part.type === 'url' ? new URL(part.url) : part.data
 }
 
 /** In the original order where the marks give it; else texts before calls. Reasoning of other providers is sent as text. */
@@ -153,6 +213,7 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
       textMark = null
       continue
     }
+    if (isFile(part)) content.push({ type: 'text', text: unseen(part) })
     if (part.type === 'provider') {
       callUpTo(placeOf(part))
       content.push(...servedPart(part, turn, origin))

@@ -11,12 +11,13 @@ import type { Delta, ModelFailure, Reply, ReplyCall } from '../../ports/model.ts
 import { failureIn } from './failure.ts'
 import { marked, type Origin, type Served, served as servedPart } from './marks.ts'
 import { failure } from '../http/failures.ts'
+import { madeAt } from '../protocols/media.ts'
 import { isObject, parsed } from '../../view/json.ts'
 import { sourcesIn } from '../../view/sources.ts'
 
 /** One part or call of the reply, in the order of their start. */
 type Slot = {
-  readonly type: 'text' | 'reasoning' | 'call' | 'provider'
+  readonly type: 'text' | 'reasoning' | 'call' | 'provider' | 'file'
   readonly id: string
   readonly tool: string
   text: string
@@ -81,6 +82,8 @@ export class Listening {
       case 'source':
         if (part.sourceType === 'url') this.#cited.push({ url: part.url, title: part.title ?? null })
         return
+      case 'file':
+        return this.#file(part.mediaType, part.data)
       case 'finish':
         this.#finish = part
         this.#resolve()
@@ -146,13 +149,28 @@ export class Listening {
     this.#slots.push({ ...slot, whole: true, silent: true, served: asJson(served) })
   }
 
-  #grow(type: Slot['type'], id: string, delta: string, metadata: SharedV3ProviderMetadata | undefined): void {
+  /** A picture that the model made. Specification v4 tags its data. */
+  #file(media: string, given: unknown): void {
+    const bare = !isObject(given) || given instanceof Uint8Array
+    const tagged: unknown = bare ? given : (given['data'] ?? given['url'])
+    const bytes = tagged instanceof Uint8Array ? Buffer.from(tagged).toString('base64') : String(tagged)
+    const slot = this.#open('file', media, '', true, undefined)
+    slot.text = bytes
+    slot.whole = true
+  }
+
+  #grow(
+    type: Exclude<Slot['type'], 'file' | 'provider'>,
+    id: string,
+    delta: string,
+    metadata: SharedV3ProviderMetadata | undefined,
+  ): void {
     const found = this.#find(type, id)
     if (!found && type === 'call') return
     const slot = found ?? this.#open(type, id, '', false, undefined)
     slot.metadata = metadata ?? slot.metadata
     slot.text += delta
-    if (!slot.silent && type !== 'provider') this.#say(type === 'call' ? 'arguments' : type, slot, delta)
+    if (!slot.silent) this.#say(type === 'call' ? 'arguments' : type, slot, delta)
   }
 
   #end(type: Slot['type'], id: string, metadata: SharedV3ProviderMetadata | undefined): void {
@@ -196,6 +214,10 @@ export class Listening {
       }
       if (type === 'call' && (!calling || (!whole && text === ''))) continue
       const kept = metadata === null || Object.keys(metadata).length === 0 ? null : asJson(metadata)
+      if (type === 'file') {
+        parts.push(madeAt(text, id) ?? { type: 'data', media: id, data: text })
+        continue
+      }
       const mark = { of: type, at: calls.length, metadata: kept } as const
       if (type === 'reasoning') {
         if (kept !== null || text !== '') parts.push(marked(this.#origin, mark, text))

@@ -37,7 +37,7 @@ const entries = {
   openrouter: {
     baseUrl: 'https://openrouter.ai/api/v1',
     keys: ['OPENROUTER_API_KEY'],
-    quirks: { reasoningField: 'reasoning_details', cacheMarks: true, idPattern: /^[A-Za-z0-9_-]{1,64}$/ },
+    quirks: { reasoningField: 'reasoning_details', cacheMarks: true, audio: true, idPattern: /^[A-Za-z0-9_-]{1,64}$/ },
   },
   groq: {
     baseUrl: 'https://api.groq.com/openai/v1',
@@ -112,7 +112,7 @@ const entries = {
   gemini: {
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-    quirks: { efforts: ['off', 'minimal', 'low', 'medium', 'high'], lacks: ['strict', 'files'] },
+    quirks: { efforts: ['off', 'minimal', 'low', 'medium', 'high'], audio: true, lacks: ['strict', 'files'] },
   },
   ollama: {
     baseUrl: 'http://127.0.0.1:11434/v1',

@@ -59,6 +59,8 @@ export type Quirks = Frozen<{
   thoughtParts?: true
   /** The tools that the host runs itself; not set: none. */
   providerTools?: readonly ProviderTool['type'][]
+  /** Takes sounds as `input_audio` (Chat Completions). */
+  audio?: true
   /** Takes cache marks (Anthropic models behind other hosts). */
   cacheMarks?: true
 }>

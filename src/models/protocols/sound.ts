@@ -21,6 +21,8 @@ export type SoundResult = {
   readonly status?: CallStatus
   readonly kind?: string | undefined
   readonly content: string
+  /** Pictures and files, after the content. */
+  readonly parts?: readonly Part[]
 }
 
 export type Turn =
@@ -45,6 +47,7 @@ export type Mended = {
 
 const MISSING_RESULT = 'missing_tool_result_recovered: the result of this call is not in the record.'
 const EMPTY_RESULT = '(no output)'
+const NO_TEXT = '(no text)'
 
 export type Sound = { readonly turns: readonly Turn[]; readonly mended: readonly Mended[] }
 
@@ -133,7 +136,17 @@ function assistantTurn(of: Assistant, parts: readonly Part[], found: readonly To
 }
 
 function resultOf({ id, tool }: SoundCall, result: Tool | undefined): SoundResult {
+  const parts = result?.parts?.filter(isSomething) ?? []
   const content = contentOf(result)
+  const sound = soundResult({ id, tool }, content, result)
+  return parts.length > 0 ? { ...sound, parts } : sound
+}
+
+function soundResult(
+  { id, tool }: Pick<SoundCall, 'id' | 'tool'>,
+  content: string,
+  result: Tool | undefined,
+): SoundResult {
   if (result?.ok) return { id, tool, ok: true, content }
   const { status = 'error', kind } = result ?? { status: 'unknown' as const }
   // The kind of failure, unless the text repeats it.
@@ -141,11 +154,24 @@ function resultOf({ id, tool }: SoundCall, result: Tool | undefined): SoundResul
   return { id, tool, ok: false, status, kind, content: content.startsWith(mark) ? content : `${mark}\n${content}` }
 }
 
+/** Whether both show the same: a result can be cleared while its call stays. */
+export function sameShown(a: SoundResult, b: SoundResult | undefined): boolean {
+  if (b === undefined || a.content !== b.content || a.parts?.length !== b.parts?.length) return false
+  return a.parts?.every((part, i) => sameFile(part, b.parts?.[i])) ?? true
+}
+
+function sameFile(a: Part, b: Part | undefined): boolean {
+  if (a === b) return true
+  if (a.type === 'data') return b?.type === 'data' && a.media === b.media && a.name === b.name && a.data === b.data
+  return a.type === 'text' && b?.type === 'text' && a.text === b.text
+}
+
 function contentOf(result: Tool | undefined): string {
   if (!result) return MISSING_RESULT
   const { content } = result
   if (typeof content !== 'string') return '[kept beside the log]'
-  return content.trim() === '' ? EMPTY_RESULT : content
+  if (content.trim() !== '') return content
+  return result.parts?.length ? NO_TEXT : EMPTY_RESULT
 }
 
 function callOf({ key, id: given, tool: name, args: written, raw }: ShownCall, seq: number, ledger: Ledger): SoundCall {

@@ -109,6 +109,12 @@ export function sealed(attempt: CallOutcome): CallOutcome {
   return { ...attempt, args: null, print: printOf(attempt), output: long ? { hash: hashOf(output) } : output }
 }
 
+/** Two pictures of the same page may differ while the text beside them does not. */
+export function shownAs(content: string | BlobRef, parts: readonly BlobRef[]): { readonly hash: string } {
+  const all = [hashOf(content), ...parts.map((part) => part.hash)]
+  return { hash: hash('sha256', all.join(' ')) }
+}
+
 function hashOf(output: CallOutcome['output']): string {
   return typeof output === 'string' ? hash('sha256', output) : output.hash
 }

@@ -4,7 +4,7 @@ import type { Proposal } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import { count, given, optionsOf } from '../../options.ts'
 import { type CallOutcome, errorOf, isPermanent, isRejected, isTransient, sealed } from './call-outcome.ts'
-import { isSameCall, isSameFailure, isSameOutput } from './call-outcome.ts'
+import { isSameCall, isSameFailure, isSameOutput, shownAs } from './call-outcome.ts'
 import { haltText, nudgeText, permanentText, rejectedText, type Repeated } from './notices.ts'
 
 /** How often in a row, until the run is halted. A nudge comes at two thirds of it, and one turn never climbs past a nudge. */
@@ -167,7 +167,7 @@ export class Progress {
     const answer = e.from === undefined ? undefined : this.#answers?.get(e.from)
     const { tool, effect, gate, args } = call
     const { status, failure, metadata = answer?.metadata } = e
-    const output = answer ? answer.content : e.content
+    const output = answer ? answer.content : e.parts ? shownAs(e.content, e.parts) : e.content
     this.#open.attempts[index] = { tool, effect, gate, args, print: null, status, failure, metadata, output }
   }
 

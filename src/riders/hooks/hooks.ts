@@ -1,7 +1,7 @@
 // The hooks of a harness: a host's own code around a run. They are asked here, in order; what they said is recorded by whoever
 // asks (a run's start, a call's result, a turn's verdict), so nothing that was answered is asked again.
 import { Fault } from '../../kernel/failure.ts'
-import type { CallKey, Json, Metadata } from '../../kernel/content.ts'
+import type { BlobRef, CallKey, Json, Metadata } from '../../kernel/content.ts'
 import type { Waiting } from '../../kernel/next.ts'
 import type { Clock } from '../../ports/system.ts'
 import { callable, filled, listOf, needed, optionsOf, text } from '../../options.ts'
@@ -221,7 +221,7 @@ export class Hooks {
     for (const hook of this.#of('after_tool_call', event.agent, event.tool)) {
       const own = structuredClone({ ...event, output: now })
       const said = await this.#ask(hook, own)
-      now = readEnvelope(said === undefined ? own.output : said) ?? INVALID
+      now = readEnvelope(said === undefined ? own.output : said, now.parts) ?? INVALID
     }
     return now
   }
@@ -391,13 +391,21 @@ function invalid(text: string): Fault {
   return new Fault('invalid_config', text)
 }
 
-/** An envelope, or the text of one, as plain JSON: what cannot be written is no result. Null if it is none. */
-function readEnvelope(said: unknown): Output | null {
+/**
+ * An envelope, or the text of one, as plain JSON: what cannot be written is no result. Null if it is none. Pictures and files can
+ * be taken out of it, and none put in.
+ */
+function readEnvelope(said: unknown, given: Output['parts']): Output | null {
   try {
     const value = JSON.parse(typeof said === 'string' ? said : JSON.stringify(said)) as Partial<Output> | null
     const { ok, content, metadata } = value ?? {}
     if (typeof ok !== 'boolean' || typeof content !== 'string' || !isMetadata(metadata)) return null
-    return { ok, content, metadata: Object.keys(metadata).length === 0 ? NO_METADATA : metadata }
+    const read = { ok, content, metadata: Object.keys(metadata).length === 0 ? NO_METADATA : metadata }
+    if (given === undefined || !Array.isArray(value?.parts)) return read
+    const told = value.parts as readonly (Partial<BlobRef> | null)[]
+    const named = new Set(told.map((part) => part?.hash))
+    const parts = given.filter((part) => part.type === 'blob' && named.has(part.hash))
+    return parts.length > 0 ? { ...read, parts } : read
   } catch {
     return null
   }

@@ -220,6 +220,7 @@ function planOwner(plan: WritePlan, view: View, write: OwnerWrite): Receipt {
     if (event.epoch !== write.epoch) throw misstamped(write, `event ${event.seq} carries epoch ${event.epoch}`)
     append(draft, event, event.type === 'agent.tool_use' ? intentJson(event) : JSON.stringify(event))
     seqs.push(event.seq)
+    if (event.type === 'agent.tool_result' && event.parts) refer(plan, write.session, event.parts)
   }
   draft.card = write.card
   draft.status = write.card.status
@@ -321,7 +322,7 @@ function planInbox(plan: WritePlan, view: View, write: InboxWrite): Receipt {
   return { seqs, duplicate: fresh === 0 && seqs.length > 0 }
 }
 
-/** A message may carry a blob of another session. */
+/** A message, or a result that is told again, may carry a blob of another session. */
 function refer(plan: WritePlan, session: string, parts: readonly Part[]): void {
   for (const part of parts) if (part.type === 'blob') plan.refs.push({ session, hash: part.hash })
 }

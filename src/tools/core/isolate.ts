@@ -177,8 +177,8 @@ async function run() {
   if (typeof execute !== 'function') return { type: 'missing' }
   const value = await execute(args, context)
   if (!isOutput(value)) return { type: 'value', value }
-  const { ok, content, metadata, follows } = value
-  return { type: 'output', value: { ok, content, metadata, ...(follows ? { follows } : {}) } }
+  const { ok, content, metadata, follows, parts } = value
+  return { type: 'output', value: { ok, content, metadata, ...(follows ? { follows } : {}), ...(parts ? { parts } : {}) } }
 }
 run()
   .catch(threw)

@@ -3,6 +3,7 @@ import type { Frozen, Json } from '../../kernel/content.ts'
 import type { OwnerBody } from '../../kernel/event.ts'
 import type { FailureKind } from '../../kernel/failure.ts'
 import { flag, listOf, needed, optionsOf, record, text } from '../../options.ts'
+import type { OutputPart } from './file-part.ts'
 import { firstNonJson, TOO_DEEP } from './plain.ts'
 import { isObject } from '../../view/json.ts'
 
@@ -13,7 +14,9 @@ export type Follow =
 
 /** The one shape every result has. `metadata` is for people and programs; the model reads `content`. */
 export type Metadata = { readonly [key: string]: Json }
-export type Output = Frozen<{ ok: boolean; content: string; metadata: Metadata; follows?: readonly Follow[] }>
+export type Output = Frozen<{ ok: boolean; content: string; metadata: Metadata } & Beside>
+/** `parts` are pictures and files that the model sees after the content, where it can. */
+type Beside = { follows?: readonly Follow[]; parts?: readonly OutputPart[] }
 
 /** One object for all that have none, so that it is cheap to tell. */
 export const NO_METADATA: Metadata = Object.freeze({})
@@ -31,20 +34,23 @@ type Given = {
   readonly content: string
   readonly metadata?: Metadata
   readonly follows?: readonly Follow[]
+  readonly parts?: readonly OutputPart[]
 }
 const checkEnvelope = optionsOf<Given>('output', {
   ok: flag,
   content: needed(text),
   metadata: record,
   follows: listOf(record),
+  parts: listOf(record),
 })
 
-/** An envelope of one's own: content for the model, metadata beside it. */
+/** An envelope of one's own: content for the model, pictures and files after it, metadata beside it. */
 export function output(envelope: Given): Output {
   checkEnvelope(envelope)
-  const { ok = true, content, metadata = NO_METADATA, follows = [] } = envelope
+  const { ok = true, content, metadata = NO_METADATA, follows = [], parts = [] } = envelope
   const more = follows.length > 0 ? { follows: follows.map(followOf) } : {}
-  return Object.defineProperty({ ok, content, metadata, ...more }, MARK, { value: true })
+  const shown = parts.length > 0 ? { parts } : {}
+  return Object.defineProperty({ ok, content, metadata, ...more, ...shown }, MARK, { value: true })
 }
 
 /** As the log will have it, and nothing else of it. Only what has the mark is looked at for these, so all are checked here. */

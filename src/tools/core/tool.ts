@@ -51,8 +51,11 @@ export type ToolContext<Deps = unknown> = Frozen<{
   deps: Deps
   /** The harness's clock: a tool that waits waits by it. */
   clock: Clock
-  /** Keeps a large text beside the log, in the same commit as the result. `recall` reads it back, also in later calls. */
-  keep: (text: string, media?: string) => BlobRef
+  /**
+   * Keeps a large text or the bytes of a file beside the log, in the same commit as the result. `recall` reads a text back, also in
+   * later calls. A reference may be a part of the result.
+   */
+  keep: (data: string | Uint8Array, media?: string) => BlobRef
   recall: (hash: string) => Promise<string | null>
   /** The tool of this agent with which its model can read on in a kept text, at the path `blob:<hash>`. Absent: it has none. */
   reader?: string | undefined

@@ -1,7 +1,9 @@
-// `read`: lines of a text file, or of a kept text, numbered from 1. It changes nothing.
+// `read`: lines of a text file, or of a kept text, numbered from 1; or a picture or PDF, as a part of the result. It changes nothing.
+import { basename } from 'node:path'
 import { blobHash, clip } from '../core/bound.ts'
 import { see } from './disk.ts'
-import { output, ToolFailure } from '../core/output.ts'
+import { mediaIn } from '../core/file-part.ts'
+import { type Output, output, ToolFailure } from '../core/output.ts'
 import { type Guard, locate, PATH_ALIASES } from './paths.ts'
 import { type Infer, integer, object, optional, text } from '../core/schema.ts'
 import { defineTool, type Tool, type ToolContext } from '../core/tool.ts'
@@ -23,13 +25,15 @@ export function readTool(guarded: Guard, charsMax: number): Tool {
   return defineTool({
     name: 'read',
     description:
-      'Reads a text file as numbered lines ("number<tab>line"). When there is more, the last line says how to read on.',
+      'Reads a text file as numbered lines ("number<tab>line"). When there is more, the last line says how to read on. Shows a picture or PDF.',
     input,
     aliases: PATH_ALIASES,
     effect: 'read',
     readsKept: true,
     execute: async (args, context) => {
       const { bytes, shown, hash } = await load(guarded, args.path, context)
+      const media = mediaIn(bytes)
+      if (media !== null && blobHash(args.path) === null) return picture(bytes, media, { shown, hash })
       if (bytes.length > WHOLE_BYTES_MAX && args.limit === undefined) {
         const how = blobHash(args.path) === null ? 'Give offset and limit, or use search.' : 'Give offset and limit.'
         const text = `"${shown}" has ${bytes.length} bytes. ${how}`
@@ -50,6 +54,19 @@ export function readTool(guarded: Guard, charsMax: number): Tool {
       return output({ content: `${lines.join('\n')}\n${footer(page, hash)}`, metadata: { ...metadata, ...on } })
     },
   })
+}
+
+/** Models see it where their host takes it; elsewhere they are told that it is there. */
+function picture(
+  data: Buffer,
+  media: string,
+  { shown, hash }: { readonly shown: string; readonly hash: string },
+): Output {
+  const { length: bytes } = data
+  const type = media.startsWith('image/') ? 'image' : 'file'
+  const content = `(${type === 'image' ? 'a picture' : 'a document'}, ${media}, ${bytes} bytes; sha256 ${hash.slice(0, 16)})`
+  const part = { type, media, data, name: basename(shown) } as const
+  return output({ content, metadata: { path: shown, media, bytes, hash }, parts: [part] })
 }
 
 async function load(guarded: Guard, path: string, context: ToolContext) {

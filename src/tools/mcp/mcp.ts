@@ -1,6 +1,6 @@
 // The tools of an MCP server, as a source of tools: connected when first needed, once for all runs; each definition pinned; every
 // call bounded. The connection is link.ts, what was approved pins.ts. It offers a server nothing and runs nothing itself.
-import type { Frozen } from '../../kernel/content.ts'
+import type { BlobRef, Frozen } from '../../kernel/content.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
 import { callFailure, comesBack, isTransport, said, Unreachable } from './failure.ts'
@@ -254,7 +254,7 @@ function origin({ server, tool }: { readonly server: string; readonly tool: stri
 }
 
 // What a server gave back, as an envelope: structured content as JSON, else its texts; anything else is kept beside the log and
-// named. It trusts none of it: lengths are bounded, and characters that hide text are taken out and counted.
+// named, and what models can see or hear is a part of the result. It trusts none of it: lengths are bounded, and characters that hide text are taken out and counted.
 
 type Part = CallResult['content'][number]
 type Attachment = { readonly type: string; readonly media: string; readonly bytes: number; readonly blob: string }
@@ -269,9 +269,14 @@ type Origin = { readonly server: string; readonly tool: string }
 /** Throws a ModelRetry for what the tool itself calls an error. */
 function envelope(result: CallResult, { server, tool }: Origin, context: Doors): Output {
   const attachments: Attachment[] = []
-  const parts = result.content
-    .slice(0, PARTS_MAX)
-    .map((part) => ({ type: part.type, text: shown(part, context.keep, attachments) }))
+  const files: BlobRef[] = []
+  const attach = (type: string, data: string, media: string): string => {
+    const ref = context.keep(Buffer.from(data, 'base64'), media)
+    attachments.push({ type, media, bytes: ref.bytes, blob: ref.hash })
+    if (SHOWN.test(ref.media)) files.push(ref)
+    return `${type}, ${media}, ${ref.bytes} bytes, kept as blob:${ref.hash}`
+  }
+  const parts = result.content.slice(0, PARTS_MAX).map((part) => ({ type: part.type, text: shown(part, attach) }))
   const structured = result.structuredContent
   // The texts beside structured content say the same again, for clients that do not know it.
   const texts = structured === undefined ? parts : parts.filter(({ type }) => type !== 'text')
@@ -292,32 +297,33 @@ function envelope(result: CallResult, { server, tool }: Origin, context: Doors):
     throw new ModelRetry(content, { ...about, ...metadata, error_type: 'MCPToolError' })
   }
   const { content, metadata } = bound(text || '(nothing)', context)
-  return output({ content, metadata: { ...metadata, ...about } })
+  return output({ content, metadata: { ...metadata, ...about }, parts: files })
 }
 
-function shown(part: Part, keep: Doors['keep'], attachments: Attachment[]): string {
-  const attach = (type: string, data: string, media = 'application/octet-stream'): string => {
-    const { hash } = keep(data, `${visible(media, 100)};base64`)
-    const bytes = Buffer.byteLength(data, 'base64')
-    attachments.push({ type, media: visible(media, 100), bytes, blob: hash })
-    return `${type}, ${visible(media, 100)}, ${bytes} bytes, kept as blob:${hash}`
-  }
+/** What a model may be able to see or hear. Whatever else there is, is only named. */
+const SHOWN = /^(image\/|audio\/|application\/pdf$)/
+
+function shown(part: Part, attach: (type: string, data: string, media: string) => string): string {
   switch (part.type) {
     case 'text':
       return part.text
     case 'image':
     case 'audio':
-      return `[${attach(part.type, part.data, part.mimeType)}]`
+      return `[${attach(part.type, part.data, mediaIn(part.mimeType))}]`
     case 'resource_link':
       return `[resource ${label(part.name)}: ${label(part.uri)}]`
     case 'resource': {
       const { resource } = part
       if ('text' in resource) return `[resource ${label(resource.uri)}]\n${resource.text}`
-      return `[resource ${label(resource.uri)}: ${attach('file', resource.blob, resource.mimeType)}]`
+      return `[resource ${label(resource.uri)}: ${attach('file', resource.blob, mediaIn(resource.mimeType))}]`
     }
     default:
       return '[a part of a kind that is not known here]'
   }
+}
+
+function mediaIn(said = 'application/octet-stream'): string {
+  return visible(said, 100)
 }
 
 function label(text: string): string {

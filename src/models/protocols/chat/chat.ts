@@ -22,6 +22,7 @@ import {
 } from './reply.ts'
 import type { Json, Mutable } from '../../../kernel/content.ts'
 import type { Delta, ModelFailure, Reply } from '../../../ports/model.ts'
+import { madeAt } from '../media.ts'
 import { failure } from '../../http/failures.ts'
 import { type JsonObject, isObject, listOf, stringOf, parsed } from '../../../view/json.ts'
 
@@ -112,7 +113,10 @@ function said(state: ChatState, text: string): Step {
 function whole(body: string, target: Target): Reply | ModelFailure {
   const [state] = step(begin(target), { event: '', data: body })
   if (state.broken || state.done) return failure('network', 'The answer was damaged: it is not JSON.')
-  return resultOf({ ...state, done: state.stopped === null && (state.textPart >= 0 || state.calls.length > 0) })
+  return resultOf({
+    ...state,
+    done: state.stopped === null && (state.textPart >= 0 || state.calls.length > 0 || state.images.length > 0),
+  })
 }
 
 /** Only the first choice: requests never ask for more. */
@@ -140,6 +144,7 @@ function takeDelta(draft: Draft, delta: JsonObject, deltas: Delta[]): void {
     draft.refused = true
     say(draft, refusal, deltas)
   }
+  if (Array.isArray(delta['images'])) takeImages(draft, delta['images'])
   if (Array.isArray(calls)) {
     for (const entry of calls as readonly unknown[]) {
       const piece = pieceOf(entry)
@@ -166,6 +171,21 @@ function startThinking(draft: Draft): void {
   if (draft.reasoningPart >= 0) return
   draft.reasoningPart = draft.begun++
   draft.reasoningAt = draft.calls.length
+}
+
+/** More than any reply has. */
+const IMAGES_MAX = 64
+
+/** https://openrouter.ai/docs/guides/overview/multimodal/image-generation: each picture comes whole. */
+function takeImages(draft: Draft, images: readonly unknown[]): void {
+  for (const image of images) {
+    const address = isObject(image) && isObject(image['image_url']) ? stringOf(image['image_url']['url']) : ''
+    const made = madeAt(address)
+    if (made === null) continue
+    draft.images = [...draft.images, made]
+    draft.begun += 1
+  }
+  if (draft.images.length > IMAGES_MAX) draft.broken = true
 }
 
 /** Mistral's content: texts and thoughts side by side. */

@@ -2,14 +2,14 @@
 import type { Json, Part } from '../../../kernel/content.ts'
 import type { OutputSchema, Request, ToolSchema } from '../../../ports/model.ts'
 import type { Encoded, Quirks, Settings, Target } from '../protocol.ts'
-import { idPatterns, sound, type SoundCall, type Turn } from '../sound.ts'
+import { idPatterns, sameShown, sound, type SoundCall, type SoundResult, type Turn } from '../sound.ts'
 import { isStrict } from '../strict.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import type { Message } from '../../../kernel/transcript.ts'
 import { bodyOf, json } from '../json.ts'
-import { mediaOf, unseen } from '../media.ts'
+import { type Data, isFile, mediaOf, type Remote, shownBelow, unseen } from '../media.ts'
 import { foreignThought, tagged } from '../thoughts.ts'
-import { type JsonObject, isObject } from '../../../view/json.ts'
+import { type JsonObject, isObject, stringOf } from '../../../view/json.ts'
 
 export function encode(request: Request, target: Target): Encoded {
   const { settings, quirks } = target
@@ -99,7 +99,6 @@ function formatOf({ name, schema, strict }: OutputSchema, known: boolean): Json 
 // request. Later messages never change earlier ones.
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
-type Data = Extract<Part, { type: 'data' }>
 type Reasoning = Extract<Part, { type: 'reasoning' }>
 
 /** Only Anthropic's models need cache marks. */
@@ -120,6 +119,7 @@ type Sending = {
   readonly endpoint: string
   readonly images: boolean
   readonly files: boolean
+  readonly audio: boolean
   /** Reasoning is sent back unchanged; signed reasoning only if it came after `sealedAfter`. */
   readonly thinks: boolean
   readonly sealedAfter: number
@@ -172,8 +172,9 @@ function sendingTo({ endpoint, model, settings, quirks, sealedAfter = 0 }: Targe
   const field = quirks.reasoningField
   const bridges = quirks.lacks?.includes('user_after_tool') === true
   const thoughtParts = quirks.thoughtParts && thinks ? model : null
-  const key = JSON.stringify([endpoint, images, files, thinks, sealedAfter, bridges, field, thoughtParts])
-  return { key, endpoint, images, files, thinks, sealedAfter, bridges, field, thoughtParts }
+  const audio = quirks.audio === true
+  const key = JSON.stringify([endpoint, images, files, audio, thinks, sealedAfter, bridges, field, thoughtParts])
+  return { key, endpoint, images, files, audio, thinks, sealedAfter, bridges, field, thoughtParts }
 }
 
 type Written = { readonly key: string; readonly turn: Turn; readonly text: string }
@@ -191,33 +192,52 @@ function writtenOf(turn: Turn, sending: Sending): string {
 function isSame(before: Turn, now: Turn): boolean {
   if (before === now || before.type === 'user' || now.type === 'user') return before.type === now.type
   if (before.results.length !== now.results.length) return false
-  return before.results.every(({ id, content }, i) => id === now.results[i]?.id && content === now.results[i]?.content)
+  return before.results.every((result, i) => result.id === now.results[i]?.id && sameShown(result, now.results[i]))
 }
 
 function userMessage(parts: readonly Part[], sending: Sending): string {
   const content = parts.flatMap((part) => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }]
-    return part.type === 'data' ? [dataPart(part, sending)] : []
+    return isFile(part) ? [filePart(part, sending)] : []
   })
   if (content.length === 0) return ''
-  const texts = content.flatMap((part) => ('text' in part ? [part.text] : []))
+  const texts = content.flatMap((part) => ('text' in part ? [stringOf(part['text'])] : []))
   return json({ role: 'user', content: texts.length === content.length ? texts.join('\n\n') : content })
 }
 
 /** https://platform.openai.com/docs/guides/images-vision and …/guides/pdf-files */
 const IMAGES = /^image\/(png|jpeg|webp|gif)$/
 const FILES = /^application\/pdf$/
+/** https://platform.openai.com/docs/guides/audio: what `input_audio` takes. */
+const SOUNDS: Readonly<Record<string, string>> = {
+  'audio/wav': 'wav',
+  'audio/x-wav': 'wav',
+  'audio/mpeg': 'mp3',
+  'audio/mp3': 'mp3',
+}
 const IMAGE_CHARS_MAX = 20_971_520
 const FILE_CHARS_MAX = 33_554_432
 
-function dataPart(part: Data, { images, files }: Sending) {
+function filePart(part: Data | Remote, sending: Sending) {
+  return shownPart(part, sending) ?? { type: 'text', text: unseen(part) }
+}
+
+/** Null: the host does not take it. */
+function shownPart(part: Data | Remote, { endpoint, images, files, audio }: Sending): JsonObject | null {
   const media = mediaOf(part.media)
-  const url = `data:${media};base64,${part.data}`
+  const url = part.type === 'data' ? `data:${media};base64,${part.data}` : part.type === 'url' ? part.url : null
+  if (url === null) return files && isAt(part, endpoint) ? { type: 'file', file: { file_id: part.id } } : null
   if (images && IMAGES.test(media) && url.length <= IMAGE_CHARS_MAX) return { type: 'image_url', image_url: { url } }
+  if (part.type !== 'data') return null
   if (files && FILES.test(media) && url.length <= FILE_CHARS_MAX) {
     return { type: 'file', file: { filename: part.name ?? 'file.pdf', file_data: url } }
   }
-  return { type: 'text', text: unseen(part) }
+  const format = audio ? SOUNDS[media] : undefined
+  return format === undefined ? null : { type: 'input_audio', input_audio: { data: part.data, format } }
+}
+
+function isAt(part: Data | Remote, endpoint: string): part is Extract<Remote, { type: 'file_id' }> {
+  return part.type === 'file_id' && part.provider === endpoint
 }
 
 /** The message and the results of its calls; empty if a host would accept none of it. */
@@ -235,8 +255,33 @@ function assistantMessages(turn: Assistant, sending: Sending): string {
     const calls = turn.calls.map((call, at) => toolCall(call, extras.get(at)))
     fields.push(`"tool_calls":[${calls.join(',')}]`)
   }
-  const results = turn.results.map(({ id, content: told }) => json({ role: 'tool', tool_call_id: id, content: told }))
-  return [`{${fields.join(',')}}`, ...results].join(',')
+  const results = turn.results.map((result) => toolMessage(result, sending))
+  return [`{${fields.join(',')}}`, ...results, ...shownAfter(turn.results, sending)].join(',')
+}
+
+/** A tool message holds only text here: it says where its pictures and files are. */
+function toolMessage({ id, content, parts = [] }: SoundResult, sending: Sending): string {
+  const notes = parts.flatMap((part) => {
+    if (part.type === 'text') return [part.text]
+    return isFile(part) ? [shownLater(part, sending) ? shownBelow(part) : unseen(part)] : []
+  })
+  return json({ role: 'tool', tool_call_id: id, content: [content, ...notes].join('\n') })
+}
+
+/** The pictures and files of the results as a message of the user, which may stand only after the last result. */
+function shownAfter(results: readonly SoundResult[], sending: Sending): readonly string[] {
+  const content = results.flatMap(({ tool, parts = [] }) => {
+    const files = parts
+      .flatMap((part) => (isFile(part) ? [shownLater(part, sending)] : []))
+      .filter((part) => part !== null)
+    return files.length === 0 ? [] : [{ type: 'text', text: `[from the result of ${tool}]` }, ...files]
+  })
+  return content.length === 0 ? [] : [json({ role: 'user', content })]
+}
+
+/** Null also where a message of the user may not follow a result. */
+function shownLater(part: Data | Remote, sending: Sending): JsonObject | null {
+  return sending.bridges ? null : shownPart(part, sending)
 }
 
 /** https://docs.mistral.ai/capabilities/reasoning: the thoughts first, as they were given. */
@@ -261,7 +306,7 @@ function sorted({ of, parts }: Assistant, sending: Sending) {
   const extras = new Map<number, Json>()
   for (const part of parts) {
     if (part.type === 'text') texts.push(part.text)
-    if (part.type === 'data') texts.push(unseen(part))
+    if (isFile(part)) texts.push(unseen(part))
     if (part.type !== 'reasoning') continue
     const kept = ownData(part, sending.endpoint)
     const { reasoning_details: list, extra_content: extra } = kept?.data ?? {}

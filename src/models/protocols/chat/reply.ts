@@ -63,7 +63,7 @@ function partsOf(state: ChatState, calls: ChatState['calls']): readonly Part[] {
     if (textPart >= 0 && textPart < reasoningPart) parts.push(thought)
     else parts.unshift(thought)
   }
-  parts.push(...sourcesIn(state.cited))
+  parts.push(...state.images, ...sourcesIn(state.cited))
   calls.forEach(({ extra }, at) => {
     if (extra === undefined) return
     parts.push({ type: 'reasoning', text: '', opaque: opaqueOf(state, at, { extra_content: extra }) })
@@ -115,6 +115,8 @@ export type ChatState = {
   readonly reasoningAt: number
   readonly details: readonly JsonObject[]
   readonly calls: readonly CallState[]
+  /** Pictures that the model made. */
+  readonly images: readonly Part[]
   readonly refused: boolean
   /** The host's stop reason; null while it streams. */
   readonly stopped: string | null
@@ -160,6 +162,7 @@ export function begin({ endpoint, model }: Target): ChatState {
     reasoningAt: 0,
     details: [],
     calls: [],
+    images: [],
     refused: false,
     stopped: null,
     done: false,
@@ -186,6 +189,7 @@ export function draftOf(state: ChatState): Mutable<ChatState> {
     reasoningAt: state.reasoningAt,
     details: state.details,
     calls: state.calls,
+    images: state.images,
     refused: state.refused,
     stopped: state.stopped,
     done: state.done,

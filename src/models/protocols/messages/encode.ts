@@ -2,18 +2,24 @@
 import type { Json, BlobRef, Frozen, Part } from '../../../kernel/content.ts'
 import type { Request, ToolSchema } from '../../../ports/model.ts'
 import type { Encoded, Settings, Target } from '../protocol.ts'
-import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
+import { sameShown, sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
 import { type Thinking, thinkingOf, unthinking } from '../thinking.ts'
 import type { Message } from '../../../kernel/transcript.ts'
-import { mediaOf } from '../media.ts'
+import { type Data, mediaOf, type Remote, unseen } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject, type JsonObject } from '../../../view/json.ts'
 import { providerTools } from '../provider-forms.ts'
 import { isServerTool } from './reply.ts'
 
 const HEADERS = { 'anthropic-version': '2023-06-01' } as const
+/** https://platform.claude.com/docs/en/build-with-claude/files: needed by requests that name an uploaded file. */
+const FILES_BETA = 'files-api-2025-04-14'
+
+function headersOf(betas: readonly string[]): Encoded['headers'] {
+  return betas.length === 0 ? HEADERS : { ...HEADERS, 'anthropic-beta': betas.join(',') }
+}
 
 export function encode(request: Request, target: Target): Encoded {
   const { settings, quirks } = target
@@ -40,9 +46,13 @@ export function encode(request: Request, target: Target): Encoded {
   const kept = fields.filter((field): field is [string, string] => field[1] !== null)
   return {
     path: '/v1/messages',
-    headers: served.betas.length === 0 ? HEADERS : { ...HEADERS, 'anthropic-beta': served.betas.join(',') },
+    headers: headersOf(turns.some((turn) => namesUpload(turn, target)) ? [...served.betas, FILES_BETA] : served.betas),
     body: bodyOf(new Map(kept), fits ? settings.body : untold(settings)),
   }
+}
+
+function namesUpload({ type, parts }: Turn, { endpoint }: Target): boolean {
+  return type === 'user' && parts.some((part) => part.type === 'file_id' && part.provider === endpoint)
 }
 
 /** The caller's fields without thinking, which these calls would be refused for. */
@@ -220,16 +230,13 @@ function isOf({ calls, answers }: Memo, turn: Turn): boolean {
   return (
     calls.length === turn.calls.length &&
     calls.every((call, i) => call.id === turn.calls[i]?.id) &&
-    answers.every((answer, i) => answer.ok === results[i]?.ok && answer.content === results[i]?.content)
+    answers.every((answer, i) => answer.ok === results[i]?.ok && sameShown(answer, results[i]))
   )
 }
 
 function ofUser(turn: UserTurn, reader: Reader): Memo {
   const blocks: string[] = []
-  for (const part of turn.parts) {
-    if (part.type === 'text') blocks.push(textBlock(part.text))
-    else if (part.type === 'data' || part.type === 'blob') blocks.push(fileBlock(part, reader))
-  }
+  for (const part of turn.parts) blocks.push(...partBlocks(part, reader))
   return { said: blocks.join(','), results: '', thinksFirst: false, key: reader.key, calls: [], answers: [] }
 }
 
@@ -276,7 +283,8 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
   }
   const said = blocks.map(({ text }) => text).join(',')
   const thinksFirst = blocks[0]?.thinks ?? false
-  return { said, results: results.map(resultBlock).join(','), thinksFirst, key: reader.key, calls, answers: results }
+  const told = results.map((result) => resultBlock(result, reader)).join(',')
+  return { said, results: told, thinksFirst, key: reader.key, calls, answers: results }
 }
 
 /** The provider's block; null if it may not be sent to this model. */
@@ -323,8 +331,13 @@ function callBlock({ id, tool, args }: SoundCall): string {
   return `{"type":"tool_use","id":${json(id)},"name":${json(tool)},"input":${json(args)}}`
 }
 
-function resultBlock({ id, ok, content }: SoundResult): string {
-  return `{"type":"tool_result","tool_use_id":${json(id)},"content":${json(content)}${ok ? '' : ',"is_error":true'}}`
+function resultBlock({ id, ok, content, parts }: SoundResult, reader: Reader): string {
+  const begin = `{"type":"tool_result","tool_use_id":${json(id)},"content":`
+  if (parts === undefined) return `${begin}${json(content)}${ok ? '' : ',"is_error":true'}}`
+  const blocks = parts.flatMap((part) => partBlocks(part, reader))
+  // The API refuses an error with anything but text in it. The content says that it failed.
+  const texts = blocks.every((block) => block.startsWith('{"type":"text"'))
+  return `${begin}[${[textBlock(content), ...blocks].join(',')}]${ok || !texts ? '' : ',"is_error":true'}}`
 }
 
 const IMAGES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
@@ -333,18 +346,35 @@ const IMAGE_CHARS_MAX = 5_242_880
 /** A request may have 32 MB in all. */
 const FILE_CHARS_MAX = 31_457_280
 
-type FilePart = Extract<Part, { type: 'data' }> | BlobRef
+type FilePart = Data | Remote | BlobRef
 
-function fileBlock(part: FilePart, { images, files }: Reader): string {
-  if (part.type === 'blob' || part.data === '') return textBlock(unshown(part))
+/** None of what only a reply has. */
+function partBlocks(part: Part, reader: Reader): readonly string[] {
+  if (part.type === 'reasoning' || part.type === 'provider' || part.type === 'source') return []
+  return [part.type === 'text' ? textBlock(part.text) : fileBlock(part, reader)]
+}
+
+function fileBlock(part: FilePart, reader: Reader): string {
+  if (part.type === 'blob') return textBlock(unshown(part))
   const media = mediaOf(part.media)
-  const source = `"source":{"type":"base64","media_type":${json(media)},"data":${json(part.data)}}`
-  if (images && IMAGES.has(media) && part.data.length <= IMAGE_CHARS_MAX) return `{"type":"image",${source}}`
-  if (!files || media !== 'application/pdf' || part.data.length > FILE_CHARS_MAX) return textBlock(unshown(part))
-  return `{"type":"document",${source}${part.name === undefined ? '' : `,"title":${json(part.name)}`}}`
+  const { images, files } = reader
+  const source = sourceOf(part, media, reader)
+  const chars = part.type === 'data' ? part.data.length : 0
+  if (source === null) return textBlock(unshown(part))
+  if (images && IMAGES.has(media) && chars <= IMAGE_CHARS_MAX) return `{"type":"image","source":${source}}`
+  if (!files || media !== 'application/pdf' || chars > FILE_CHARS_MAX) return textBlock(unshown(part))
+  return `{"type":"document","source":${source}${part.name === undefined ? '' : `,"title":${json(part.name)}`}}`
+}
+
+/** Null: this host does not have the file. */
+function sourceOf(part: Data | Remote, media: string, { endpoint }: Reader): string | null {
+  if (part.type === 'url') return `{"type":"url","url":${json(part.url)}}`
+  if (part.type === 'file_id') return part.provider === endpoint ? `{"type":"file","file_id":${json(part.id)}}` : null
+  return part.data === '' ? null : `{"type":"base64","media_type":${json(media)},"data":${json(part.data)}}`
 }
 
 function unshown(part: FilePart): string {
+  if (part.type !== 'data' && part.type !== 'blob') return unseen(part)
   const name = part.type === 'data' && part.name !== undefined ? `${part.name} ` : ''
   const bytes = part.type === 'blob' ? part.bytes : bytesOf(part.data)
   return `[file ${name}(${part.media}, ${bytes} bytes) cannot be shown to this model]`

@@ -5,13 +5,13 @@ import type { OutputSchema, Request, ToolSchema } from '../../../ports/model.ts'
 import { CLEARED, type Message } from '../../../kernel/transcript.ts'
 import { NEVER_REASONS } from '../efforts.ts'
 import type { Encoded, Opaque, Settings, Target } from '../protocol.ts'
-import { sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
+import { sameShown, sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { isStrict } from '../strict.ts'
 import { toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
-import { mediaOf, unseen } from '../media.ts'
+import { type Data, isFile, mediaOf, type Remote, unseen } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
-import { isObject } from '../../../view/json.ts'
+import { isObject, type JsonObject } from '../../../view/json.ts'
 import { providerTools } from '../provider-forms.ts'
 
 /** The lowest effort of models that always reason; null: it cannot be set. All others take `none`. */
@@ -90,7 +90,7 @@ function inputOf(turns: readonly Turn[], link: Link | null, target: Target, reas
   let input = ''
   for (let at = link?.at ?? 0; at < turns.length; at++) {
     const turn = turns[at] as Turn
-    const items = at === link?.at && turn.type === 'assistant' ? resultsOf(turn) : itemsOf(turn, sending)
+    const items = at === link?.at && turn.type === 'assistant' ? resultsOf(turn, sending) : itemsOf(turn, sending)
     if (items !== '') input += input === '' ? items : `,${items}`
   }
   return input === '' ? NOTHING_SAID : input
@@ -162,7 +162,6 @@ function writeTool({ name, description, parameters }: ToolSchema, strict: boolea
 // One turn as input items. The JSON is cached, so a long history is not serialised again for every request.
 
 type Assistant = Extract<Turn, { type: 'assistant' }>
-type Data = Extract<Part, { type: 'data' }>
 
 /** Everything besides the turn that its JSON depends on. */
 type Sending = {
@@ -198,8 +197,8 @@ function itemsOf(turn: Turn, sending: Sending): string {
 }
 
 /** Only the results: the provider has stored the rest. */
-function resultsOf(turn: Assistant): string {
-  return turn.results.map(resultItem).join(',')
+function resultsOf(turn: Assistant, sending: Sending): string {
+  return turn.results.map((result) => resultItem(result, sending)).join(',')
 }
 
 function keptFor(turn: Turn, sending: Sending): Written {
@@ -216,7 +215,7 @@ function keptFor(turn: Turn, sending: Sending): Written {
 function write(turn: Turn, sending: Sending): Written {
   const { key } = sending
   if (turn.type === 'user') return { key, said: userItem(turn.parts, sending), results: [], told: '' }
-  return { key, said: assistantItems(turn, sending).join(','), results: turn.results, told: resultsOf(turn) }
+  return { key, said: assistantItems(turn, sending).join(','), results: turn.results, told: resultsOf(turn, sending) }
 }
 
 function hasOwnIds({ of, calls }: Assistant): boolean {
@@ -224,14 +223,18 @@ function hasOwnIds({ of, calls }: Assistant): boolean {
 }
 
 function sameResults(left: readonly SoundResult[], right: readonly SoundResult[]): boolean {
-  return left.length === right.length && left.every((result, i) => result.content === right[i]?.content)
+  return left.length === right.length && left.every((result, i) => sameShown(result, right[i]))
+}
+
+function inputContent(parts: readonly Part[], sending: Sending): readonly string[] {
+  return parts.flatMap((part) => {
+    if (part.type === 'text') return [json({ type: 'input_text', text: part.text })]
+    return isFile(part) ? [fileContent(part, sending)] : []
+  })
 }
 
 function userItem(parts: readonly Part[], sending: Sending): string {
-  const content = parts.flatMap((part) => {
-    if (part.type === 'text') return [json({ type: 'input_text', text: part.text })]
-    return part.type === 'data' ? [dataContent(part, sending)] : []
-  })
+  const content = inputContent(parts, sending)
   return content.length === 0 ? '' : `{"type":"message","role":"user","content":[${content.join(',')}]}`
 }
 
@@ -242,16 +245,26 @@ const FILES =
 const IMAGE_CHARS_MAX = 20_971_520
 const FILE_CHARS_MAX = 33_554_432
 
-function dataContent(part: Data, { images, files }: Sending): string {
+function fileContent(part: Data | Remote, sending: Sending): string {
   const media = mediaOf(part.media)
-  const url = `data:${media};base64,${part.data}`
-  if (images && IMAGES.test(media) && url.length <= IMAGE_CHARS_MAX) {
-    return json({ type: 'input_image', detail: 'auto', image_url: url })
+  const chars = part.type === 'data' ? part.data.length + media.length + 13 : 0
+  if (sending.images && IMAGES.test(media) && chars <= IMAGE_CHARS_MAX) {
+    const source = sourceOf(part, media, sending, 'image_url')
+    if (source !== null) return json({ type: 'input_image', detail: 'auto', ...source })
   }
-  if (files && FILES.test(media) && url.length <= FILE_CHARS_MAX) {
-    return json({ type: 'input_file', filename: part.name ?? nameFor(media), file_data: url })
+  if (sending.files && FILES.test(media) && chars <= FILE_CHARS_MAX) {
+    const source = sourceOf(part, media, sending, part.type === 'url' ? 'file_url' : 'file_data')
+    const name = part.type === 'data' ? { filename: part.name ?? nameFor(media) } : {}
+    if (source !== null) return json({ type: 'input_file', ...name, ...source })
   }
   return json({ type: 'input_text', text: unseen(part) })
+}
+
+/** Null: this host does not have the file. */
+function sourceOf(part: Data | Remote, media: string, { endpoint }: Sending, field: string): JsonObject | null {
+  if (part.type === 'data') return { [field]: `data:${media};base64,${part.data}` }
+  if (part.type === 'url') return { [field]: part.url }
+  return part.provider === endpoint ? { file_id: part.id } : null
 }
 
 /** The provider reads the type of a file from its name. */
@@ -291,7 +304,7 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
     }
     if (part.type !== 'reasoning') {
       if (part.type === 'text') texts.push(part.text)
-      else if (part.type === 'data') texts.push(unseen(part))
+      else if (isFile(part)) texts.push(unseen(part))
       return
     }
     const mark = markOf(part, sending.endpoint)
@@ -329,8 +342,11 @@ function callItem({ id, tool, args, raw = json(args) }: SoundCall): string {
   return json({ type: 'function_call', call_id: id, name: tool, arguments: raw })
 }
 
-function resultItem({ id, content }: SoundResult): string {
-  return json({ type: 'function_call_output', call_id: id, output: content })
+/** https://developers.openai.com/api/docs/guides/function-calling: an output may be a list of texts, images and files. */
+function resultItem({ id, content, parts }: SoundResult, sending: Sending): string {
+  if (parts === undefined) return json({ type: 'function_call_output', call_id: id, output: content })
+  const output = inputContent([{ type: 'text', text: content }, ...parts], sending)
+  return `{"type":"function_call_output","call_id":${json(id)},"output":[${output.join(',')}]}`
 }
 
 // Marks: the data this protocol keeps on reasoning parts (the provider's reasoning item, the message a text belonged to, the stored

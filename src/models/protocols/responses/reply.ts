@@ -36,6 +36,7 @@ function replyOf({ origin, response }: State, slots: readonly Slot[], end: Extra
     if (slot.type === 'message') parts.push(...textParts(slot, origin, calls.length))
     else if (slot.type === 'reasoning') parts.push(...reasoningParts(slot, origin, calls.length))
     else if (slot.type === 'provider') parts.push(...servedParts(slot, origin, calls.length))
+    else if (slot.type === 'image') parts.push(...imageParts(slot))
     // A refusal cancels calls. A call with only a name was never made.
     else if (!refused && (slot.whole || slot.text !== '')) calls.push(callOf(slot))
   }
@@ -77,6 +78,12 @@ function textParts({ text, item }: Slot, origin: Origin, at: number): readonly P
   return phase === null && at === 0 ? [said] : [messagePart(origin, at, phase), said]
 }
 
+/** A picture that the provider's own tool made. */
+function imageParts({ item }: Slot): readonly Part[] {
+  const data = stringOf(item?.['result'])
+  return data === '' ? [] : [{ type: 'data', media: `image/${stringOf(item?.['output_format']) || 'png'}`, data }]
+}
+
 /** An item without encrypted content cannot be sent back: the provider did not store it. Only its text is kept. */
 function reasoningParts({ text, item }: Slot, origin: Origin, at: number): readonly Part[] {
   if (item && stringOf(item['encrypted_content']) !== '') return [itemPart(origin, at, text, item)]
@@ -85,9 +92,9 @@ function reasoningParts({ text, item }: Slot, origin: Origin, at: number): reado
 
 // The items streamed so far. Every change returns a new state and leaves the old one usable.
 
-/** One message, reasoning item, function call, or call of a tool that the provider runs. Other items are ignored. */
+/** One message, reasoning item, function call, picture, or call of a tool that the provider runs. Other items are ignored. */
 export type Slot = {
-  readonly type: 'message' | 'reasoning' | 'call' | 'provider'
+  readonly type: 'message' | 'reasoning' | 'call' | 'provider' | 'image'
   readonly index: number
   readonly id: string
   /** The part or call of the reply its deltas belong to. */

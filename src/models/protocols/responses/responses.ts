@@ -133,6 +133,7 @@ const TYPES: Readonly<Record<string, Slot['type']>> = {
   web_search_call: 'provider',
   code_interpreter_call: 'provider',
   file_search_call: 'provider',
+  image_generation_call: 'image',
 }
 
 function typeOf(item: Item): Slot['type'] | null {
@@ -167,6 +168,7 @@ function shown(state: State, item: Item): Stepped {
   if (contradicts) return quiet({ ...state, broken: true })
   if (slot.item !== null) return quiet(state)
   const change = { item, whole: item['status'] !== 'incomplete' }
+  if (slot.type === 'image') return quiet({ ...state, slots: state.slots.with(state.at, { ...slot, ...change }) })
   if (slot.type === 'call') {
     const whole = change.whole && (slot.whole || typeof item['arguments'] === 'string')
     const tool = stringOf(item['name']) || slot.tool

@@ -1,0 +1,63 @@
+// The pictures and files of a tool's result, put beside the log before anybody sees the result. One that cannot be taken is left out,
+// and the result says so: the call has happened, and the rest of its result stands.
+import type { BlobRef } from '../kernel/content.ts'
+import type { Blob } from '../ports/store.ts'
+import { bytesOf, type FilePart, mediaIn, type OutputPart } from '../tools/core/file-part.ts'
+import type { Output } from '../tools/core/output.ts'
+import { cleanBlob, refOf } from '../engine/wiring.ts'
+import type { Redactor } from '../riders/redact/redact.ts'
+
+const PARTS_MAX = 20
+
+/** `kept` is what the call keeps; what becomes a blob here is added to it. */
+export type Keeping = { readonly redactor: Redactor; kept: readonly Blob[] }
+
+/** The envelope with references instead of bytes. */
+export function attached(output: Output, keeping: Keeping): Output {
+  const { parts = [], ...rest } = output
+  const refs: BlobRef[] = []
+  const left: string[] = []
+  for (const part of parts.slice(0, PARTS_MAX)) {
+    const ref = refFor(part, keeping)
+    if (typeof ref === 'string') left.push(ref)
+    else refs.push(ref)
+  }
+  if (parts.length > PARTS_MAX) left.push(`A result may have ${PARTS_MAX} pictures and files; it had ${parts.length}.`)
+  const shown = refs.length > 0 ? { ...rest, parts: refs } : rest
+  if (left.length === 0) return shown
+  const content = [rest.content, ...left.map((why) => `[left out: ${why}]`)].filter((text) => text !== '').join('\n')
+  const why = left.map((message) => ({ code: 'invalid_part', message }))
+  return { ...shown, content, metadata: { ...rest.metadata, parts_left_out: why } }
+}
+
+function refFor(part: OutputPart, keeping: Keeping): BlobRef | string {
+  if (part.type === 'blob') return keptRef(part, keeping)
+  if (part.type !== 'image' && part.type !== 'file') return 'A part of a result is an image, a file or a kept blob.'
+  const bytes = bytesOf(part)
+  if (typeof bytes === 'string') return bytes
+  const media = trueMedia(part, bytes)
+  if (media === null) return `${part.name ?? 'this image'} is no PNG, JPEG, GIF or WebP picture.`
+  const blob = cleanBlob(keeping.redactor, bytes, media)
+  keeping.kept = [...keeping.kept, blob]
+  return { ...refOf(blob), ...(typeof part.name === 'string' ? { name: part.name } : {}) }
+}
+
+/** A provider refuses a whole request for one picture that is not what it is called. */
+function trueMedia(
+  { media, type }: Pick<FilePart, 'media'> & { readonly type: string },
+  bytes: Uint8Array,
+): string | null {
+  if (type !== 'image' && !media.startsWith('image/')) return media
+  const found = mediaIn(bytes)
+  return found?.startsWith('image/') ? found : null
+}
+
+/** As the log will have it, and nothing else of it. */
+function keptRef({ hash, bytes, media, name }: BlobRef, { kept }: Keeping): BlobRef | string {
+  if (!/^[0-9a-f]{64}$/.test(hash) || !Number.isSafeInteger(bytes) || typeof media !== 'string')
+    return 'A kept blob is given as `context.keep` returned it.'
+  const blob = kept.find((each) => each.hash === hash)
+  const found = blob ? trueMedia({ type: 'blob', media }, blob.data) : media
+  if (found === null) return `this image (${media}, ${bytes} bytes) is no PNG, JPEG, GIF or WebP picture.`
+  return { type: 'blob', hash, bytes, media: found, ...(typeof name === 'string' ? { name } : {}) }
+}

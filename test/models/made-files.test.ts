@@ -1,0 +1,123 @@
+// Pictures that a model makes: read from recorded streams, kept beside the log, and given with the result.
+import { createHash } from 'node:crypto'
+import type { LanguageModelV3StreamPart } from '@ai-sdk/provider'
+import { createOpenRouter } from '@openrouter/ai-sdk-provider'
+import { createOpenAI } from '@ai-sdk/openai'
+import { describe, expect, it } from 'vitest'
+import { Harness, memory, type Model, type Part, type Reply, type Request } from '../../src/index.ts'
+import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
+import { chat } from '../../src/models/protocols/chat/chat.ts'
+import type { Protocol } from '../../src/models/protocols/protocol.ts'
+import { responses } from '../../src/models/protocols/responses/responses.ts'
+import { exportSession } from '../../src/replay.ts'
+import { bytesOf, finish, mock, mockV4, streamed } from './aisdk-stage.ts'
+import { callContext, request } from './context.ts'
+import { eventsOf, ofType } from './hosted-stage.ts'
+import { recording } from './sse.ts'
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
+const WEBP = 'UklGRhAAAABXRUJQVlA4IA=='
+const TARGET = { endpoint: 'e', model: 'm', settings: {}, quirks: {} }
+
+function read<State>(protocol: Protocol<State>, name: string): Reply {
+  let state = protocol.begin(TARGET)
+  for (const event of recording(name)) state = protocol.step(state, event)[0]
+  return protocol.finish(state) as Reply
+}
+
+/** The files that the AI SDK reads from the same bytes. */
+async function sdkFiles(name: string): Promise<readonly unknown[]> {
+  const own = { apiKey: 'k', fetch: () => Promise.resolve(streamed(bytesOf(name))) }
+  const model = name.startsWith('chat') ? createOpenRouter(own).chat('m') : createOpenAI(own).responses('gpt-5.2')
+  const { stream } = await model.doStream({ prompt: [{ role: 'user', content: [{ type: 'text', text: 'Draw.' }] }] })
+  const files: unknown[] = []
+  for await (const part of stream as AsyncIterable<LanguageModelV3StreamPart>) {
+    if (part.type === 'file') files.push({ type: 'data', media: part.mediaType, data: part.data })
+    if (part.type === 'tool-result' && !part.preliminary)
+      files.push((part.result as { readonly result?: unknown }).result)
+  }
+  return files
+}
+
+function isData(part: Part): boolean {
+  return part.type === 'data'
+}
+
+describe('a picture that a model made', () => {
+  it('B-MADE-1: is a part of the reply, as the AI SDK reads it from the same recorded stream', async () => {
+    const routed = read(chat, 'chat/openrouter-image')
+    expect(routed).toMatchObject({ finish: 'stop', usage: { outputTokens: 1302 } })
+    expect(routed.parts).toEqual([
+      { type: 'text', text: 'Here is a dot.' },
+      { type: 'data', media: 'image/png', data: PNG },
+    ])
+    expect(await sdkFiles('chat/openrouter-image')).toEqual(routed.parts.filter(isData))
+    const openai = read(responses, 'responses/image')
+    expect(openai.parts).toEqual([
+      { type: 'data', media: 'image/webp', data: WEBP },
+      { type: 'text', text: 'A dot.' },
+    ])
+    expect(await sdkFiles('responses/image')).toEqual([WEBP])
+  })
+
+  it('B-MADE-1: comes through the adapter of the AI SDK, of both specifications', async () => {
+    const { context } = callContext()
+    const v3 = mock([{ type: 'file', mediaType: 'image/png', data: Buffer.from(PNG, 'base64') }, finish('stop')])
+    expect(await fromAiSdk(v3).call(request(), context)).toMatchObject({
+      parts: [{ type: 'data', media: 'image/png', data: PNG }],
+    })
+    const v4 = mockV4([
+      { type: 'file', mediaType: 'image/png', data: { type: 'data', data: PNG } },
+      { type: 'file', mediaType: 'image/webp', data: { type: 'url', url: new URL('https://example.com/a.webp') } },
+      finish('stop'),
+    ])
+    expect(await fromAiSdk(v4.model).call(request(), context)).toMatchObject({
+      parts: [
+        { type: 'data', media: 'image/png', data: PNG },
+        { type: 'url', media: 'image/webp', url: 'https://example.com/a.webp' },
+      ],
+    })
+  })
+
+  function drawing(parts: readonly Part[], asked: Request[] = []): Model {
+    return {
+      name: 'drawing',
+      call: (given) => {
+        asked.push(given)
+        return Promise.resolve({ type: 'reply', parts, calls: [], finish: 'stop', usage: null })
+      },
+    }
+  }
+
+  it('B-MADE-2: is kept beside the log by hash, is an answer without words, and is in the files of the result', async () => {
+    const store = memory()
+    const asked: Request[] = []
+    const harness = new Harness({ model: drawing([{ type: 'data', media: 'image/png', data: PNG }], asked), store })
+    const result = await harness.run('Draw.')
+    const bytes = Buffer.from(PNG, 'base64')
+    const hash = createHash('sha256').update(bytes).digest('hex')
+    const ref = { type: 'blob', hash, bytes: bytes.length, media: 'image/png' }
+    expect(result).toMatchObject({ status: 'completed', text: '', files: [ref] })
+    expect(ofType(await eventsOf(store, result.sessionId), 'agent.message')).toMatchObject([{ parts: [ref] }])
+    expect(Buffer.from((await store.blob(hash))?.data ?? [])).toEqual(bytes)
+    expect((await exportSession(store, result.sessionId)).blobs[hash]).toMatchObject({ media: 'image/png', data: PNG })
+    const again = await harness.session(result.sessionId).run('Once more.')
+    expect(again.files).toHaveLength(1)
+    expect(asked[1]?.messages[1]).toMatchObject({ parts: [{ type: 'data', media: 'image/png', data: PNG }] })
+    await harness.close()
+  })
+
+  it('B-MADE-3: that is larger than is kept, or no base64, is said in words in its place', async () => {
+    const store = memory()
+    const parts: readonly Part[] = [
+      { type: 'data', media: 'image/png', data: '!' },
+      { type: 'data', media: 'image/png', data: Buffer.alloc(33_554_433).toString('base64') },
+    ]
+    const harness = new Harness({ model: drawing(parts), store })
+    const result = await harness.run('Draw.')
+    expect(result.files).toEqual([])
+    expect(result.text).toContain('[left out: The data of this file is not base64, nor bytes.]')
+    expect(result.text).toContain('[left out: this file has 33554433 bytes')
+    await harness.close()
+  })
+})
