@@ -108,7 +108,7 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   memory: { good: {}, more: 'clock sessionsMax', call: (options) => void terret.memory(options) },
   open: {
     good: {},
-    more: 'agent environment attachments id folder',
+    more: 'agent environment attachments id reuse folder',
     call: (options, { harness }) => harness.open(options),
   },
   run: {
