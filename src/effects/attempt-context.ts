@@ -45,16 +45,22 @@ export class AttemptContext {
     await this.#closed(deps)
   }
 
+  /** One that is still being built is closed when it is there, and not waited for any longer than another. */
   async #closed(deps: Promise<unknown> | undefined): Promise<void> {
-    const made = (await deps?.catch(() => null)) as Closable | null | undefined
-    const close = made?.[Symbol.asyncDispose] ?? made?.[Symbol.dispose] ?? made?.close
-    if (typeof close !== 'function') return
-    // It is the host's own: that it could not be closed must not end a run.
-    const closing = (async () => close.call(made))().catch((error: unknown) => {
-      process.emitWarning(`The context of a session could not be closed: ${String(error)}`, 'TerretWarning')
-    })
+    if (deps === undefined) return
     const done = new AbortController()
-    await Promise.race([closing, sleep(this.#services.clock, CLOSE_MS, done.signal)])
+    await Promise.race([closing(deps), sleep(this.#services.clock, CLOSE_MS, done.signal)])
     done.abort()
+  }
+}
+
+async function closing(deps: Promise<unknown>): Promise<void> {
+  const made = (await deps.catch(() => null)) as Closable | null | undefined
+  try {
+    const close = made?.[Symbol.asyncDispose] ?? made?.[Symbol.dispose] ?? made?.close
+    if (typeof close === 'function') await close.call(made)
+  } catch (error) {
+    // It is the host's own: that it could not be closed must not end a run.
+    process.emitWarning(`The context of a session could not be closed: ${String(error)}`, 'TerretWarning')
   }
 }
