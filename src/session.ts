@@ -42,7 +42,7 @@ import {
 } from './sessions/verb-options.ts'
 import type { RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.ts'
 import type { Reader, Worker } from './engine/worker.ts'
-import type { Services } from './engine/wiring.ts'
+import { schemaKey, type Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
 import type { StandardSchema } from './tools/core/json-schema.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
@@ -124,7 +124,7 @@ export class SessionHandle implements Verbs {
     const name = agent ?? (await store.card(this.id))?.agent
     if (name !== undefined) checkChoice(this.#services, name, options)
     const { schema } = followedBy(options)
-    if (schema) schemas.set(event.id, schema)
+    if (schema) schemas.set(schemaKey(this.id, event.id), schema)
     const [oldest] = schemas.keys()
     if (schemas.size > SCHEMAS_KEPT && oldest !== undefined) schemas.delete(oldest)
   }

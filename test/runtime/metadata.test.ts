@@ -12,6 +12,7 @@ import {
   type Store,
 } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
+import { hasty } from '../models/hosted-stage.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
 
 function harnessWith(options: Partial<HarnessOptions>): Harness {
@@ -122,6 +123,22 @@ describe('metadata', () => {
     expect((await here.list({ where: { tenant: 'b' } })).map(({ session }) => session)).toEqual(['mine'])
     expect(await here.session('mine').run('go')).toMatchObject({ metadata: { tenant: 'b' } })
   })
+
+  it('B-META-5: nor do the sessions that came with it because it was forked from them', async () => {
+    const [from, to] = [memory(), memory()]
+    const there = harnessWith({ store: from })
+    const said = { metadata: { tenant: 'acme' }, labels: { tenant: 'acme' } }
+    const origin = await there.open({ ...said, id: 'origin' })
+    await origin.run('a')
+    await origin.fork({ id: 'fork' })
+    await importSession(to, await exportSession(from, 'fork'))
+    const here = harnessWith({ store: to })
+    expect(await here.list({ where: { tenant: 'acme' } })).toEqual([])
+    const forked = await here.session('origin').fork()
+    expect((await forked.read()).events[0]).not.toHaveProperty('metadata')
+    // The same file again, or another fork of the same session, is no other session.
+    await importSession(to, await exportSession(from, 'fork'), { id: 'again' })
+  })
 })
 
 describe.each([
@@ -224,5 +241,40 @@ describe('context', () => {
     expect(result.calls.map(({ status }) => status)).toEqual(['error', 'ok'])
     expect(result.calls[0]?.content).toContain('the database is away')
     expect(notes).toEqual([{ tries: 2 }])
+  })
+
+  it('B-META-9: one that is not built in time fails the call, which does not run later either; nothing waits for it', async () => {
+    const notes: unknown[] = []
+    let [built, closed] = [() => {}, 0]
+    const context = () =>
+      new Promise((resolve) => {
+        built = () => resolve({ close: () => void (closed += 1) })
+      })
+    const brief = defineTool({
+      name: 'tell',
+      description: 'tell',
+      input: z.object({}),
+      timeoutMs: 500,
+      execute: () => void notes.push('ran'),
+    })
+    const harness = harnessWith({ model: calling('tell'), tools: [brief], context, clock: hasty(50) })
+    const result = await harness.run('a')
+    expect(result.calls[0]).toMatchObject({ status: 'error' })
+    expect(result.calls[0]?.content).toContain('not built in time')
+    built()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect({ notes, closed }).toEqual({ notes: [], closed: 1 })
+  })
+
+  it('B-META-9: one that cannot be closed ends no run', async () => {
+    const context = () => ({
+      get close(): () => void {
+        throw new Error('no')
+      },
+    })
+    const warned = new Promise((resolve) => process.once('warning', resolve))
+    const result = await harnessWith({ model: calling('tell'), tools: [tell([])], context }).run('a')
+    expect(result.status).toBe('completed')
+    expect(String(await warned)).toContain('could not be closed')
   })
 })

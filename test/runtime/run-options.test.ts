@@ -139,6 +139,17 @@ describe('the options of one run', () => {
     expect(final).toMatchObject({ verdict: { type: 'final', output: { day: '2026-01-02', n: 2 } } })
   })
 
+  it('B-RUN-5: messages of two sessions that have the same id are each checked by their own schema', async () => {
+    const harness = harnessWith({ model: scripted(() => ({ calls: [{ tool: 'final_result', args: { n: 1 } }] })) })
+    const [loose, strict] = [z.object({ n: z.number() }), z.object({ n: z.number().refine((n) => n > 1, 'too few') })]
+    const [one, other] = [await harness.open(), await harness.open()]
+    const results = await Promise.all([
+      one.run('a', { id: 'm1', output: { schema: loose } }),
+      other.run('a', { id: 'm1', output: { schema: strict } }),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(['completed', 'failed'])
+  })
+
   it('B-RUN-5: an answer that a worker elsewhere took, and that the schema of the caller refuses, is no answer', async () => {
     const store = memory()
     const worker = harnessWith({ model: scripted([{ calls: [{ tool: 'final_result', args: { n: 1 } }] }]), store })
