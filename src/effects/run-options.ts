@@ -41,21 +41,24 @@ export async function chosenBy(services: Services, cache: SessionCache, inputs: 
   return { ...varied(services, cache, frozen), metadata }
 }
 
-/** The options that an open run froze elsewhere, as they hold here. */
+/** The options that an open run froze elsewhere, as they hold here: all of them in a fork, and after an import what is harmless. */
 export async function reviewedOptions(services: Services, cache: SessionCache): Promise<Chosen> {
-  const { metadata, run, agent: name } = cache.session
+  const { metadata, run, agent: name, imported } = cache.session
   const agent = services.agent(name)
   if (run?.options === undefined) return { agent, options: null, tools: null, metadata }
   const { message, ...choice } = await frozenAs(services, run.options)
-  return { ...varied(services, cache, { ...harmless(choice), message }), metadata }
+  const kept = imported === undefined ? choice : harmless(choice)
+  return { ...varied(services, cache, { ...kept, message }), metadata }
 }
 
 /** For an attempt that goes on with a run that chose: what it chose is known from here on. */
 export async function recallOptions(services: Services, cache: SessionCache): Promise<void> {
-  const { run } = cache.session
+  const { run, stop } = cache.session
   if (run?.options === undefined || run.foreign || cache.varied?.options === run.options) return
-  const frozen = await frozenAs(services, run.options)
-  cache.varied = { options: run.options, agent: agentWith(services, cache, frozen) }
+  const { model, ...frozen } = await frozenAs(services, run.options)
+  // No model is asked any more in a run that is being stopped: that can be done also where its model is not known.
+  const chosen = model === undefined || stop > 0 ? frozen : { ...frozen, model }
+  cache.varied = { options: run.options, agent: agentWith(services, cache, chosen) }
 }
 
 /** Of all tools, those that were chosen. */

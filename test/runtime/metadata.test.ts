@@ -175,6 +175,19 @@ describe.each([
     expect(await ids({ where: { tenant: 'a' } })).toHaveLength(3)
   })
 
+  it('B-META-4: what is no plain object of texts is refused, also by `list`, and what a caller changes later changes nothing', async () => {
+    const harness = harnessWith({ store: makeStore() })
+    const labels = { tenant: 'acme' }
+    await harness.open({ labels })
+    labels.tenant = 'other'
+    const [card] = await harness.list()
+    if (card?.labels) (card.labels as { tenant: string }).tenant = 'other'
+    expect(await harness.list({ where: { tenant: 'acme' } })).toHaveLength(1)
+    const odd = new Map([['tenant', 'acme']]) as unknown as Record<string, string>
+    expect(await codeOf(harness.list({ where: odd }))).toBe('invalid_config')
+    expect(await codeOf(harness.open({ labels: odd }))).toBe('invalid_config')
+  })
+
   it('B-META-4: more than 16 labels, and what is no short line, are refused, and nothing is written', async () => {
     const store = makeStore()
     onTestFinished(() => store.close())
