@@ -2,7 +2,7 @@
 import type { CallKey } from './kernel/content.ts'
 import { type Description, eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Call } from './kernel/ledger.ts'
+import { type Call, outsideOf } from './kernel/ledger.ts'
 import type { Page, Receipt } from './ports/store.ts'
 import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
@@ -233,7 +233,10 @@ export class SessionHandle implements Verbs {
     checkAnswer(answer)
     const other = await this.#other(answer)
     if (other) return other.answer(answer)
-    await this.#open(callId, 'outside', 'an answer')
+    const { proposal } = await this.#open(callId, 'outside', 'an answer')
+    const { child, answers } = outsideOf(proposal) ?? {}
+    if (child !== undefined || answers !== undefined)
+      throw new Fault('decision_stale', `Call ${callId} waits for its child: only that answers it.`)
     const id = ownId('answer', callId)
     return this.#answered(
       { type: 'user.custom_tool_result', id, call: callId, ok, content, ...(by === undefined ? {} : { by }) },
