@@ -3,7 +3,7 @@
 import type { Json, Limits, Metadata, RunChoice } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../ports/store.ts'
-import { FINAL_RESULT, type OutputPlan } from '../models/output.ts'
+import { FINAL_RESULT, type OutputPlan, problemOf } from '../models/output.ts'
 import { outputOf } from '../sessions/agent.ts'
 import type { JsonSchema, StandardSchema } from '../tools/core/json-schema.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
@@ -129,8 +129,8 @@ export async function parsedBy(
   try {
     const parsed = await schema['~standard'].validate(value)
     if (!parsed.issues) return { value: parsed.value }
-    return { problem: parsed.issues.map(({ message }) => `- ${message.slice(0, 200)}`).join('\n') }
+    return { problem: problemOf(parsed.issues) }
   } catch (error) {
-    return { problem: `- the check failed: ${error instanceof Error ? error.message : String(error)}` }
+    return { problem: `- the check failed: ${String(error instanceof Error ? error.message : error).slice(0, 200)}` }
   }
 }

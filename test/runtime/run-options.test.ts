@@ -140,6 +140,26 @@ describe('the options of one run', () => {
     expect(final).toMatchObject({ verdict: { type: 'final', output: { day: '2026-01-02', n: 2 } } })
   })
 
+  it('B-RUN-5: of all that the schema of the caller finds wrong, the model is told the first twenty, and where they are', async () => {
+    const model = scripted(() => ({ calls: [{ tool: 'final_result', args: { list: Array<number>(500).fill(1) } }] }))
+    const schema = z.object({ list: z.array(z.number().refine((n) => n > 1, 'too few')) })
+    const result = await harnessWith({ model }).run('a', { output: { schema } })
+    const told = result.status === 'failed' ? result.failure.message : ''
+    expect(told).toContain('list.0: too few')
+    expect(told.match(/too few/g)).toHaveLength(20)
+  })
+
+  it('B-RUN-6: an answer that is too much to ask for is refused, and nothing is written', async () => {
+    const harness = harnessWith({ model: scripted(() => ({ text: 'x' })) })
+    const circle: { type: string; properties: object } = { type: 'object', properties: {} }
+    circle.properties = { circle }
+    const long = { type: 'object', description: 'x'.repeat(300_000) }
+    for (const schema of [circle, long]) {
+      expect(await faultOf(harness.run('a', { output: { schema: schema as never } }))).toBe('invalid_config')
+    }
+    expect(await harness.list()).toEqual([])
+  })
+
   it('B-RUN-5: messages of two sessions that have the same id are each checked by their own schema', async () => {
     const harness = harnessWith({ model: scripted(() => ({ calls: [{ tool: 'final_result', args: { n: 1 } }] })) })
     const [loose, strict] = [z.object({ n: z.number() }), z.object({ n: z.number().refine((n) => n > 1, 'too few') })]
