@@ -305,14 +305,22 @@ describe('the options of one run', () => {
     await session.run()
     const { events } = await session.read()
     expect(told).toEqual([undefined])
-    expect(events.filter(({ type }) => type === 'run.started').at(-1)).toMatchObject({ limits: { patienceMs: 900_000 } })
+    expect(events.filter(({ type }) => type === 'run.started').at(-1)).toMatchObject({
+      limits: { patienceMs: 900_000 },
+    })
     expect(events.filter(({ type }) => type === 'run.started').at(-1)).not.toHaveProperty('traceparent')
     expect(spansOf([{ session: there.id, events }]).map(({ traceId }) => traceId)).not.toContain(parent.slice(3, 35))
   })
 
   it('B-RUN-10: a fork of an open run has the options of that run', async () => {
     const seen: [string, Request][] = []
-    const asks = defineTool({ name: 'ask', description: 'ask', input: z.object({}), approval: 'ask', execute: () => 'ok' })
+    const asks = defineTool({
+      name: 'ask',
+      description: 'ask',
+      input: z.object({}),
+      approval: 'ask',
+      execute: () => 'ok',
+    })
     const say: Parameters<typeof scripted>[0] = ({ messages }) =>
       messages.some(({ role }) => role === 'tool') ? { text: 'x' } : { calls: [{ tool: 'ask', args: {} }] }
     const models = { other: noting('other', seen, say) }
@@ -329,7 +337,13 @@ describe('the options of one run', () => {
 
   it('B-RUN-11: where the chosen model is not known a run cannot go on, and can be stopped', async () => {
     const store = memory()
-    const asks = defineTool({ name: 'ask', description: 'ask', input: z.object({}), approval: 'ask', execute: () => 'ok' })
+    const asks = defineTool({
+      name: 'ask',
+      description: 'ask',
+      input: z.object({}),
+      approval: 'ask',
+      execute: () => 'ok',
+    })
     const model = scripted(() => ({ calls: [{ tool: 'ask', args: {} }] }))
     const { sessionId } = await harnessWith({ store, model, models: { other: model }, tools: [asks] }).run('a', {
       model: 'other',
