@@ -56,7 +56,7 @@ export class Invariants {
   readonly #families = new Families()
   readonly #guarding: Guarding
   readonly #oracle: Oracle
-  /** The instructions that messages brought for their runs. */
+  /** The instructions that messages brought for their runs: by message, and by the options that a fork takes along. */
   readonly #chosen = new Map<string, string>()
   readonly #sessions = new Map<string, Watched>()
   readonly #hash = createHash('sha256')
@@ -198,8 +198,10 @@ export class Invariants {
       case 'user.custom_tool_result':
         return answered(w, e)
       case 'run.started': {
-        const own = e.inputs.flatMap((seq) => this.#chosen.get(`${session}:${seq}`) ?? []).at(-1)
+        const said = e.inputs.flatMap((seq) => this.#chosen.get(`${session}:${seq}`) ?? []).at(-1)
+        const own = said ?? this.#chosen.get(e.options ?? '')
         if (own !== undefined) this.seen.choices += 1
+        if (own !== undefined && e.options !== undefined) this.#chosen.set(e.options, own)
         this.#oracle.begun(session, e.seq, own ?? INSTRUCTIONS)
         return begun(w, e, fail)
       }

@@ -2,7 +2,7 @@
 import type { CallKey } from './kernel/content.ts'
 import { type Description, eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Call } from './kernel/ledger.ts'
+import { type Call, outsideOf } from './kernel/ledger.ts'
 import type { Page, Receipt } from './ports/store.ts'
 import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
@@ -43,7 +43,7 @@ import {
 } from './sessions/verb-options.ts'
 import type { RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.ts'
 import type { Reader, Worker } from './engine/worker.ts'
-import type { Services } from './engine/wiring.ts'
+import { schemaKey, type Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
 import type { StandardSchema } from './tools/core/json-schema.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
@@ -125,7 +125,7 @@ export class SessionHandle implements Verbs {
     const name = agent ?? (await store.card(this.id))?.agent
     if (name !== undefined) checkChoice(this.#services, name, options)
     const { schema } = followedBy(options)
-    if (schema) schemas.set(event.id, schema)
+    if (schema) schemas.set(schemaKey(this.id, event.id), schema)
     const [oldest] = schemas.keys()
     if (schemas.size > SCHEMAS_KEPT && oldest !== undefined) schemas.delete(oldest)
   }
@@ -241,7 +241,10 @@ export class SessionHandle implements Verbs {
     checkAnswer(answer)
     const other = await this.#other(answer)
     if (other) return other.answer(answer)
-    await this.#open(callId, 'outside', 'an answer')
+    const { proposal } = await this.#open(callId, 'outside', 'an answer')
+    const { child, answers } = outsideOf(proposal) ?? {}
+    if (child !== undefined || answers !== undefined)
+      throw new Fault('decision_stale', `Call ${callId} waits for its child: only that answers it.`)
     const id = ownId('answer', callId)
     return this.#answered(
       { type: 'user.custom_tool_result', id, call: callId, ok, content, ...(by === undefined ? {} : { by }) },

@@ -186,10 +186,12 @@ async function referred(
   return found
 }
 
-/** The log it was forked from is only read here, and never continued. */
+/** The log it was forked from is only read here, and never continued. It came out of the file too: what that says of it is forgotten. */
 function closed({ session, events }: PortableLog): PortableLog {
   const state: Session = events.reduce(fold, EMPTY)
-  return { session, events: [...events, after(state, { type: 'session.closed' }, state.at)] }
+  const arrived = after(state, { type: 'session.imported', from: session }, state.at)
+  const last = after(fold(state, arrived), { type: 'session.closed' }, state.at)
+  return { session, events: [...events, arrived, last] }
 }
 
 function after({ seq, at, epoch }: Session, body: OwnerBody, now: number): OwnerEvent {

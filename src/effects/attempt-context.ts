@@ -42,7 +42,10 @@ export class AttemptContext {
     await this.#closed(deps)
   }
 
+  /** One that is still being built is closed when it is there, and not waited for any longer than another. */
   async #closed(deps: Promise<unknown> | undefined): Promise<void> {
-    await closeMade(await deps?.catch(() => null), 'The context of a session', this.#services.clock)
+    if (deps === undefined) return
+    const made = deps.catch(() => null)
+    await closeMade(made, 'The context of a session', this.#services.clock)
   }
 }

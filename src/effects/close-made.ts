@@ -9,13 +9,18 @@ const CLOSE_MS = 5_000
 
 /** What has no `close` and no dispose method is left as it is. `what` begins the sentence that says what went wrong. */
 export async function closeMade(made: unknown, what: string, clock: Clock): Promise<void> {
-  const closable = made as Closable | null | undefined
-  const close = closable?.[Symbol.asyncDispose] ?? closable?.[Symbol.dispose] ?? closable?.close
-  if (typeof close !== 'function') return
-  const closing = (async () => close.call(made))().catch((error: unknown) => {
-    process.emitWarning(`${what} could not be closed: ${String(error)}`, 'TerretWarning')
-  })
   const done = new AbortController()
-  await Promise.race([closing, sleep(clock, CLOSE_MS, done.signal)])
+  await Promise.race([closing(made, what), sleep(clock, CLOSE_MS, done.signal)])
   done.abort()
+}
+
+/** What is still being made is closed when it is there. */
+async function closing(made: unknown, what: string): Promise<void> {
+  try {
+    const closable = (await made) as Closable | null | undefined
+    const close = closable?.[Symbol.asyncDispose] ?? closable?.[Symbol.dispose] ?? closable?.close
+    if (typeof close === 'function') await close.call(closable)
+  } catch (error) {
+    process.emitWarning(`${what} could not be closed: ${String(error)}`, 'TerretWarning')
+  }
 }

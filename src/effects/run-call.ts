@@ -117,14 +117,14 @@ export class CallRunner {
       if (moved || digest !== digestOf(tool, approved, place))
         return { events: [refused(call.key, 'error', `Not run: ${wrong} that ${moved ? 'was' : 'were'} approved.`)] }
     }
-    if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
     const context = new ToolRunContext(this.#services, cache.id, call, flight, tool.secrets)
     context.paidBy(cache, this.#allowances)
     context.tools = this.#frozen.offered(frame, tools)
     if (this.#services.context !== null) {
-      const failed = await this.#equip(cache, context)
+      const failed = await this.#equip(cache, context, flight)
       if (failed !== null) return { events: [refused(call.key, 'error', failed)] }
     }
+    if (!flight.clear()) return abandon(effect, flight.reason ?? 'lost', false)
     const args = cloneJson(approved)
     const leave = this.#services.watchdog?.enter({ tool: tool.name, call: call.key, session: cache.id })
     const ran = await (mode === 'execute' ? execute(tool, args, context) : reconcile(tool, args, context))
@@ -149,12 +149,12 @@ export class CallRunner {
   }
 
   /** Gives the handler what the host's `context` built. Why not, if that failed: the handler then does not run. */
-  async #equip(cache: SessionCache, context: ToolRunContext): Promise<string | null> {
+  async #equip(cache: SessionCache, context: ToolRunContext, flight: FlightContext): Promise<string | null> {
     const { AttemptContext } = await import('./attempt-context.ts')
     cache.context ??= new AttemptContext(this.#services, cache)
     try {
-      context.deps = await cache.context.deps()
-      return null
+      context.deps = await inTime(cache.context.deps(), flight, undefined)
+      return flight.reason === 'timeout' ? 'Not run: the context of this tool was not built in time.' : null
     } catch (error) {
       return `Not run: the context of this tool could not be built (${messageIn(error)}).`
     }

@@ -3,11 +3,11 @@
 import type { Json, Metadata, RunChoice } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Blob } from '../ports/store.ts'
-import { FINAL_RESULT, type OutputPlan } from '../models/output.ts'
+import { FINAL_RESULT, type OutputPlan, problemOf } from '../models/output.ts'
 import { outputOf } from '../sessions/agent.ts'
 import type { JsonSchema, StandardSchema } from '../tools/core/json-schema.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, findText, type Services, textBlob } from '../engine/wiring.ts'
+import { type Agent, findText, schemaKey, type Services, textBlob } from '../engine/wiring.ts'
 import { limitsOf } from './limits.ts'
 import type { Tools } from './toolbox.ts'
 
@@ -38,24 +38,27 @@ export async function chosenBy(services: Services, cache: SessionCache, inputs: 
   }
   const agent = services.agent(session.agent)
   if (frozen === null) return { agent, options: null, tools: null, metadata }
-  return { ...varied(services, cache, agent, frozen), metadata }
+  return { ...varied(services, cache, frozen), metadata }
 }
 
-/** The options that an open run froze elsewhere, as they hold here. */
+/** The options that an open run froze elsewhere, as they hold here: all of them in a fork, and after an import what is harmless. */
 export async function reviewedOptions(services: Services, cache: SessionCache): Promise<Chosen> {
-  const { metadata, run, agent: name } = cache.session
+  const { metadata, run, agent: name, imported } = cache.session
   const agent = services.agent(name)
   if (run?.options === undefined) return { agent, options: null, tools: null, metadata }
   const { message, ...choice } = await frozenAs(services, run.options)
-  return { ...varied(services, cache, agent, { ...harmless(choice), message }), metadata }
+  const kept = imported === undefined ? choice : harmless(choice)
+  return { ...varied(services, cache, { ...kept, message }), metadata }
 }
 
 /** For an attempt that goes on with a run that chose: what it chose is known from here on. */
 export async function recallOptions(services: Services, cache: SessionCache): Promise<void> {
-  const { run, agent } = cache.session
+  const { run, stop } = cache.session
   if (run?.options === undefined || run.foreign || cache.varied?.options === run.options) return
-  const frozen = await frozenAs(services, run.options)
-  cache.varied = { options: run.options, agent: agentWith(services, services.agent(agent), frozen) }
+  const { model, ...frozen } = await frozenAs(services, run.options)
+  // No model is asked any more in a run that is being stopped: that can be done also where its model is not known.
+  const chosen = model === undefined || stop > 0 ? frozen : { ...frozen, model }
+  cache.varied = { options: run.options, agent: agentWith(services, cache, chosen) }
 }
 
 /** Of all tools, those that were chosen. */
@@ -75,9 +78,9 @@ function harmless({ instructions, output, tools }: RunChoice): RunChoice {
   return tools === undefined ? said : { ...said, tools }
 }
 
-function varied(services: Services, cache: SessionCache, agent: Agent, frozen: Frozen): Omit<Chosen, 'metadata'> {
+function varied(services: Services, cache: SessionCache, frozen: Frozen): Omit<Chosen, 'metadata'> {
   const options = textBlob(JSON.stringify(frozen), 'application/json')
-  const own = agentWith(services, agent, frozen)
+  const own = agentWith(services, cache, frozen)
   cache.varied = { options: options.hash, agent: own }
   return { agent: own, options, tools: frozen.tools ?? null }
 }
@@ -88,13 +91,14 @@ async function frozenAs({ store }: Services, hashed: string): Promise<Frozen> {
   throw new Fault('store_damaged', `The options of this run are missing (${hashed}). Restore a backup to go on.`)
 }
 
-function agentWith(services: Services, agent: Agent, { message, ...choice }: Frozen): Agent {
+function agentWith(services: Services, { id, session }: SessionCache, { message, ...choice }: Frozen): Agent {
+  const agent = services.agent(session.agent)
   const { instructions = agent.instructions } = choice
   const model = choice.model === undefined ? agent.model : services.model(choice.model)
   const limits = choice.limits ? limitsOf({ ...agent.limits, ...choice.limits }) : agent.limits
   const asked = choice.output
   const output = asked
-    ? checkedBy(services.schemas.get(message), outputOf(asked as Output, model))
+    ? checkedBy(services.schemas.get(schemaKey(id, message)), outputOf(asked as Output, model))
     : model === agent.model
       ? agent.output
       : (agent.outputFor?.(model) ?? null)
@@ -125,8 +129,8 @@ export async function parsedBy(
   try {
     const parsed = await schema['~standard'].validate(value)
     if (!parsed.issues) return { value: parsed.value }
-    return { problem: parsed.issues.map(({ message }) => `- ${message.slice(0, 200)}`).join('\n') }
+    return { problem: problemOf(parsed.issues) }
   } catch (error) {
-    return { problem: `- the check failed: ${error instanceof Error ? error.message : String(error)}` }
+    return { problem: `- the check failed: ${String(error instanceof Error ? error.message : error).slice(0, 200)}` }
   }
 }

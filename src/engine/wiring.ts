@@ -85,10 +85,15 @@ export type Services = {
   readonly code: string
   /** A model that a run may choose, by its name. */
   readonly model: (name: string) => Model
-  /** The schemas that callers in this process gave with a message, by its id: what a worker elsewhere knows only as JSON Schema. */
+  /** The schemas that callers in this process gave with a message, by `schemaKey`: what a worker elsewhere knows only as JSON Schema. */
   readonly schemas: Map<string, StandardSchema>
   /** Builds what the tools of one attempt get as `deps`; null if there is nothing to build. */
   readonly context: MakeContext | null
+}
+
+/** The id of a message is its caller's own: another session may have the same. */
+export function schemaKey(session: string, message: string): string {
+  return JSON.stringify([session, message])
 }
 
 /** What the context of an attempt is built from. */

@@ -6,7 +6,7 @@ import type { Description, Event, Parent } from './event.ts'
 import type { OpenTurn, Said, Turn } from './ledger.ts'
 
 /** Raise it when fold changes meaning: older snapshots are then ignored, and the log is folded anew. */
-export const FOLD_VERSION = 10
+export const FOLD_VERSION = 11
 
 /** `chooses`: it has options or metadata for the run that it opens. */
 export type Input = Frozen<{ seq: number; when: 'next' | 'after' | 'now' } & Frozen<InputOptions>>
@@ -203,7 +203,10 @@ export function arrive(s: OpenSession, e: Extract<Event, { type: 'session.import
   delete s.labels
   describe(s, e)
   s.held = s.run !== null || s.inputs.length > 0 || s.wakes.length > 0
+  // Neither how long to wait for a provider nor in whose trace.
+  s.inputs = s.inputs.map(({ seq, when, chooses }) => (chooses ? { seq, when, chooses } : { seq, when }))
   if (!s.run) return
   s.run.foreign = true
+  delete s.run.traceparent
   if (s.run.said) s.run.said = { ...s.run.said, yes: [] }
 }

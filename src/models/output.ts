@@ -140,7 +140,7 @@ const PROBLEMS_MAX = 20
 /** The whole text is in the reply. */
 const REFUSAL_CHARS_MAX = 1_000
 
-function problemOf(
+export function problemOf(
   issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[],
 ): string {
   const lines = issues.slice(0, PROBLEMS_MAX).map(({ message, path = [] }) => {

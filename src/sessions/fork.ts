@@ -35,9 +35,11 @@ export async function forkedAt(store: Store, id: string, at: number): Promise<Fo
   }
 }
 
-function begun({ limits, toolset, instructions }: Run, start: Event | undefined): OwnerBody {
+/** With the options it has there, unless they are the word of a file that nobody has looked at yet. */
+function begun({ limits, toolset, instructions, options, foreign }: Run, start: Event | undefined): OwnerBody {
   const { policy, code } = start?.type === 'run.started' ? start : {}
-  const more = { ...(policy === undefined ? {} : { policy }), ...(code === undefined ? {} : { code }) }
+  const chosen = options === undefined || foreign ? {} : { options }
+  const more = { ...(policy === undefined ? {} : { policy }), ...(code === undefined ? {} : { code }), ...chosen }
   return { type: 'run.started', inputs: [], wakes: [], limits, toolset, instructions, ...more, foreign: true }
 }
 

@@ -22,6 +22,8 @@ export const metadataCheck: Check = (value, name, of) => {
 export const labelsCheck: Check = (value, name, of) => {
   const wrong = record(value, name, of)
   if (wrong !== null) return wrong
+  const odd = firstNonJson(value, LEVELS_MAX)
+  if (odd !== null) return `must be a plain object of texts, and ${odd} is not`
   const labels = Object.entries(value as object)
   if (labels.length > LABELS_MAX) return `has ${labels.length} labels and may have ${LABELS_MAX}`
   for (const [label, text] of labels) {

@@ -74,7 +74,7 @@ export function originText({ environment, attachments = [] }: Origin): string {
 /** What a host says of a session, as an event has it. */
 export function descriptionIn({ folder, metadata, labels }: Frozen<Description>): Frozen<Description> {
   const said = metadata === undefined ? {} : { metadata }
-  const listed = labels === undefined || Object.keys(labels).length === 0 ? {} : { labels }
+  const listed = labels === undefined || Object.keys(labels).length === 0 ? {} : { labels: { ...labels } }
   return { ...folderIn(folder), ...said, ...listed }
 }
 

@@ -303,7 +303,8 @@ export class Collector {
     waiting: string,
   ): Told<Common> {
     const own = spentIn(events)
-    const start = events.find((event) => event.type === 'run.started')
+    // Of a run that came from elsewhere, what holds here.
+    const setup = events.findLast((event) => event.type === 'run.started' || event.type === 'run.reviewed')
     const { usage, cost } = this.#below === null ? own : plus(own, this.#below)
     const replies = this.#raw ? cloneJson(events.filter((event) => event.type === 'agent.message')) : null
     const responses = replies?.map(responseOf)
@@ -322,8 +323,8 @@ export class Collector {
         halted: outcome?.type === 'halted',
         empty: outcome?.type === 'failed' && outcome.reason === 'empty_answer',
       },
-      warnings: start?.warnings ?? NO_WARNINGS,
-      metadata: start?.metadata ? cloneJson(start.metadata) : {},
+      warnings: setup?.warnings ?? NO_WARNINGS,
+      metadata: setup?.metadata ? cloneJson(setup.metadata) : {},
       ...(responses ? { responses } : {}),
     }
   }

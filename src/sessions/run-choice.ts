@@ -3,7 +3,9 @@
 import { Fault } from '../kernel/failure.ts'
 import { missingTools, parsedBy } from '../effects/run-options.ts'
 import type { Services } from '../engine/wiring.ts'
-import type { StandardSchema } from '../tools/core/json-schema.ts'
+import { FINAL_RESULT } from '../models/output.ts'
+import { anyJsonSchema, type JsonSchema, type StandardSchema } from '../tools/core/json-schema.ts'
+import { shapeOf } from './agent.ts'
 import type { RunChoices } from './command.ts'
 import type { Result } from './result.ts'
 
@@ -20,6 +22,7 @@ export function checkChoice(
       'invalid_config',
       `Agent "${name}" is a workflow: its runs have limits and metadata of their own, and nothing else.`,
     )
+  if (output !== undefined) anyJsonSchema(shapeOf(output.schema) as JsonSchema, FINAL_RESULT)
   const seen = agent.tools.sources.length === 0 ? agent.tools.seen : null
   const missing = seen === null ? [] : (tools ?? []).filter((tool) => !seen.has(tool))
   if (missing.length > 0) throw missingTools(missing, [...(seen?.keys() ?? [])])

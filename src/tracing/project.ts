@@ -60,6 +60,8 @@ type Walk = {
   readonly session: string
   readonly above: Above | null
   readonly capture: Captured
+  /** seq of the last import. In whose trace a run before it stood is the word of a file. */
+  readonly imported: number
   created: Of<'session.created'> | null
   run: RunDraft | null
   readonly runs: RunDraft[]
@@ -70,9 +72,10 @@ type Walk = {
 }
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 
-function newWalk({ session }: SessionLog, above: Above | null, capture: Captured): Walk {
+function newWalk({ session, events }: SessionLog, above: Above | null, capture: Captured): Walk {
   const kept = { handed: new Map(), unshown: new Map() }
-  return { session, above, capture, created: null, run: null, runs: [], ...kept }
+  const imported = events.findLast(({ type }) => type === 'session.imported')?.seq ?? 0
+  return { session, above, capture, imported, created: null, run: null, runs: [], ...kept }
 }
 
 function take(walk: Walk, e: Event): void {
@@ -89,7 +92,7 @@ function hear(walk: Walk, e: Event): void {
 
 function begin(walk: Walk, e: Of<'run.started'>): void {
   const { session, above, created, capture } = walk
-  const given = readTraceparent(e.traceparent)
+  const given = e.seq < walk.imported ? null : readTraceparent(e.traceparent)
   const outer = above ?? given
   const ids = { traceId: outer?.traceId ?? traceIdOf(session, e.seq), spanId: spanIdOf(session, e.seq) }
   const sampled = given === null || isSampled(given)

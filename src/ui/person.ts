@@ -42,10 +42,16 @@ export async function admitted(
 ): Promise<Response> {
   if (typeof id !== 'string' || id === '' || id.length > 512)
     throw new Fault('invalid_input', 'Name the session by its id, a text of 1 to 512 characters.')
-  const person = await options.by(request, id)
+  const person = named(await options.by(request, id))
   if (person === null) return refusal(403, 'forbidden', 'You may not use this session.')
-  const { name, role } = typeof person === 'string' ? { name: person, role: undefined } : person
-  return act({ session: sessions.session(id), name, role })
+  return act({ session: sessions.session(id), ...person })
+}
+
+/** Whoever has no name is nobody: `false`, nothing and an empty text refuse too. */
+function named(person: unknown): Omit<Known, 'session'> | null {
+  const { name, role } = (typeof person === 'string' ? { name: person } : (person ?? {})) as Record<string, unknown>
+  const good = typeof name === 'string' && name.trim() !== '' && (role === undefined || typeof role === 'string')
+  return good ? { name, role } : null
 }
 
 /** The session, made if there is none. Of two pages that open it at once one makes it. */

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Fault, Harness, type HarnessOptions, memory, scripted, type Store } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
+import { hasty } from '../models/hosted-stage.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
 
 function harnessWith(options: Partial<HarnessOptions>): Harness {
@@ -110,6 +111,22 @@ describe('metadata', () => {
     expect((await here.list({ where: { tenant: 'b' } })).map(({ session }) => session)).toEqual(['mine'])
     expect(await here.session('mine').run('go')).toMatchObject({ metadata: { tenant: 'b' } })
   })
+
+  it('B-META-5: nor do the sessions that came with it because it was forked from them', async () => {
+    const [from, to] = [memory(), memory()]
+    const there = harnessWith({ store: from })
+    const said = { metadata: { tenant: 'acme' }, labels: { tenant: 'acme' } }
+    const origin = await there.open({ ...said, id: 'origin' })
+    await origin.run('a')
+    await origin.fork({ id: 'fork' })
+    await importSession(to, await exportSession(from, 'fork'))
+    const here = harnessWith({ store: to })
+    expect(await here.list({ where: { tenant: 'acme' } })).toEqual([])
+    const forked = await here.session('origin').fork()
+    expect((await forked.read()).events[0]).not.toHaveProperty('metadata')
+    // The same file again, or another fork of the same session, is no other session.
+    await importSession(to, await exportSession(from, 'fork'), { id: 'again' })
+  })
 })
 
 describe.each([
@@ -144,6 +161,19 @@ describe.each([
     expect((await harness.list({ where: { tenant: 'b' } }))[0]?.labels).toEqual({ tenant: 'b', kind: 'chat' })
     await harness.remove(sessionId)
     expect(await ids({ where: { tenant: 'a' } })).toHaveLength(3)
+  })
+
+  it('B-META-4: what is no plain object of texts is refused, also by `list`, and what a caller changes later changes nothing', async () => {
+    const harness = harnessWith({ store: makeStore() })
+    const labels = { tenant: 'acme' }
+    await harness.open({ labels })
+    labels.tenant = 'other'
+    const [card] = await harness.list()
+    if (card?.labels) (card.labels as { tenant: string }).tenant = 'other'
+    expect(await harness.list({ where: { tenant: 'acme' } })).toHaveLength(1)
+    const odd = new Map([['tenant', 'acme']]) as unknown as Record<string, string>
+    expect(await codeOf(harness.list({ where: odd }))).toBe('invalid_config')
+    expect(await codeOf(harness.open({ labels: odd }))).toBe('invalid_config')
   })
 
   it('B-META-4: more than 16 labels, and what is no short line, are refused, and nothing is written', async () => {
@@ -212,5 +242,40 @@ describe('context', () => {
     expect(result.calls.map(({ status }) => status)).toEqual(['error', 'ok'])
     expect(result.calls[0]?.content).toContain('the database is away')
     expect(notes).toEqual([{ tries: 2 }])
+  })
+
+  it('B-META-9: one that is not built in time fails the call, which does not run later either; nothing waits for it', async () => {
+    const notes: unknown[] = []
+    let [built, closed] = [() => {}, 0]
+    const context = () =>
+      new Promise((resolve) => {
+        built = () => resolve({ close: () => void (closed += 1) })
+      })
+    const brief = defineTool({
+      name: 'tell',
+      description: 'tell',
+      input: z.object({}),
+      timeoutMs: 500,
+      execute: () => void notes.push('ran'),
+    })
+    const harness = harnessWith({ model: calling('tell'), tools: [brief], context, clock: hasty(50) })
+    const result = await harness.run('a')
+    expect(result.calls[0]).toMatchObject({ status: 'error' })
+    expect(result.calls[0]?.content).toContain('not built in time')
+    built()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect({ notes, closed }).toEqual({ notes: [], closed: 1 })
+  })
+
+  it('B-META-9: one that cannot be closed ends no run', async () => {
+    const context = () => ({
+      get close(): () => void {
+        throw new Error('no')
+      },
+    })
+    const warned = new Promise((resolve) => process.once('warning', resolve))
+    const result = await harnessWith({ model: calling('tell'), tools: [tell([])], context }).run('a')
+    expect(result.status).toBe('completed')
+    expect(String(await warned)).toContain('could not be closed')
   })
 })

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { defineTool, Fault, Harness, type HarnessOptions, memory, type Request, scripted } from '../../src/index.ts'
+import { spansOf } from '../../src/tracing/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
 import { chaosOf, hosted } from '../models/hosted-stage.ts'
 
@@ -139,6 +140,37 @@ describe('the options of one run', () => {
     expect(final).toMatchObject({ verdict: { type: 'final', output: { day: '2026-01-02', n: 2 } } })
   })
 
+  it('B-RUN-5: of all that the schema of the caller finds wrong, the model is told the first twenty, and where they are', async () => {
+    const model = scripted(() => ({ calls: [{ tool: 'final_result', args: { list: Array<number>(500).fill(1) } }] }))
+    const schema = z.object({ list: z.array(z.number().refine((n) => n > 1, 'too few')) })
+    const result = await harnessWith({ model }).run('a', { output: { schema } })
+    const told = result.status === 'failed' ? result.failure.message : ''
+    expect(told).toContain('list.0: too few')
+    expect(told.match(/too few/g)).toHaveLength(20)
+  })
+
+  it('B-RUN-6: an answer that is too much to ask for is refused, and nothing is written', async () => {
+    const harness = harnessWith({ model: scripted(() => ({ text: 'x' })) })
+    const circle: { type: string; properties: object } = { type: 'object', properties: {} }
+    circle.properties = { circle }
+    const long = { type: 'object', description: 'x'.repeat(300_000) }
+    for (const schema of [circle, long]) {
+      expect(await faultOf(harness.run('a', { output: { schema: schema as never } }))).toBe('invalid_config')
+    }
+    expect(await harness.list()).toEqual([])
+  })
+
+  it('B-RUN-5: messages of two sessions that have the same id are each checked by their own schema', async () => {
+    const harness = harnessWith({ model: scripted(() => ({ calls: [{ tool: 'final_result', args: { n: 1 } }] })) })
+    const [loose, strict] = [z.object({ n: z.number() }), z.object({ n: z.number().refine((n) => n > 1, 'too few') })]
+    const [one, other] = [await harness.open(), await harness.open()]
+    const results = await Promise.all([
+      one.run('a', { id: 'm1', output: { schema: loose } }),
+      other.run('a', { id: 'm1', output: { schema: strict } }),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(['completed', 'failed'])
+  })
+
   it('B-RUN-5: an answer that a worker elsewhere took, and that the schema of the caller refuses, is no answer', async () => {
     const store = memory()
     const worker = harnessWith({ model: scripted([{ calls: [{ tool: 'final_result', args: { n: 1 } }] }]), store })
@@ -239,6 +271,87 @@ describe('the options of one run', () => {
     const { events } = await session.read()
     expect(events.find((event) => event.type === 'run.reviewed')).toMatchObject({ limits: { modelRequests: 64 } })
     expect(seen.at(-1)?.[1]).toMatchObject({ instructions: 'Be odd.', tools: [{ name: 'ask' }] })
+  })
+
+  it('B-RUN-8: nor does it say how long to wait for a provider, or in whose trace a run stands', async () => {
+    const [from, to] = [memory(), memory()]
+    const parent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00'
+    const given = { traceparent: parent, patienceMs: 9_000_000 }
+    const told: unknown[] = []
+    const asks = defineTool({
+      name: 'ask',
+      description: 'ask',
+      input: z.object({}),
+      approval: 'ask',
+      execute: (_args, { traceparent }) => void told.push(traceparent),
+    })
+    const make = (store: typeof from) =>
+      harnessWith({
+        store,
+        tools: [asks],
+        model: scripted(({ messages }) =>
+          messages.some(({ role }) => role === 'tool') ? { text: 'x' } : { calls: [{ tool: 'ask', args: {} }] },
+        ),
+      })
+    const there = await make(from).open()
+    await there.run('a', given)
+    await there.send('b', { ...given, when: 'after' })
+    await importSession(to, await exportSession(from, there.id), { metadata: { tenant: 'here' } })
+    const session = make(to).session(there.id)
+    await session.steer([{ type: 'resume' }])
+    const { metadata, pending } = await session.run()
+    expect(metadata).toEqual({ tenant: 'here' })
+    for (const call of pending) await session.decide({ ...call, allow: true, by: 'me' })
+    await session.run()
+    const { events } = await session.read()
+    expect(told).toEqual([undefined])
+    expect(events.filter(({ type }) => type === 'run.started').at(-1)).toMatchObject({
+      limits: { patienceMs: 900_000 },
+    })
+    expect(events.filter(({ type }) => type === 'run.started').at(-1)).not.toHaveProperty('traceparent')
+    expect(spansOf([{ session: there.id, events }]).map(({ traceId }) => traceId)).not.toContain(parent.slice(3, 35))
+  })
+
+  it('B-RUN-10: a fork of an open run has the options of that run', async () => {
+    const seen: [string, Request][] = []
+    const asks = defineTool({
+      name: 'ask',
+      description: 'ask',
+      input: z.object({}),
+      approval: 'ask',
+      execute: () => 'ok',
+    })
+    const say: Parameters<typeof scripted>[0] = ({ messages }) =>
+      messages.some(({ role }) => role === 'tool') ? { text: 'x' } : { calls: [{ tool: 'ask', args: {} }] }
+    const models = { other: noting('other', seen, say) }
+    const harness = harnessWith({ tools: [asks, look], model: noting('own', seen, say), models })
+    const session = await harness.open()
+    await session.run('a', { model: 'other', tools: ['ask'], instructions: 'Be odd.', limits: { modelRequests: 7 } })
+    const fork = await session.fork()
+    for (const call of (await fork.run()).pending) await fork.decide({ ...call, allow: true, by: 'me' })
+    expect(await fork.run()).toMatchObject({ status: 'completed' })
+    expect(seen.at(-1)).toMatchObject(['other', { instructions: 'Be odd.', tools: [{ name: 'ask' }] }])
+    const { events } = await fork.read()
+    expect(events.find(({ type }) => type === 'run.reviewed')).toMatchObject({ limits: { modelRequests: 7 } })
+  })
+
+  it('B-RUN-11: where the chosen model is not known a run cannot go on, and can be stopped', async () => {
+    const store = memory()
+    const asks = defineTool({
+      name: 'ask',
+      description: 'ask',
+      input: z.object({}),
+      approval: 'ask',
+      execute: () => 'ok',
+    })
+    const model = scripted(() => ({ calls: [{ tool: 'ask', args: {} }] }))
+    const { sessionId } = await harnessWith({ store, model, models: { other: model }, tools: [asks] }).run('a', {
+      model: 'other',
+    })
+    const session = harnessWith({ store, model, tools: [asks] }).session(sessionId)
+    expect(await faultOf(session.run())).toBe('invalid_config')
+    await session.interrupt()
+    expect(await session.run()).toMatchObject({ status: 'interrupted' })
   })
 
   it('B-RUN-9: secrets in the options of a run are not written', async () => {

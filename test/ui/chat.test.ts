@@ -259,6 +259,9 @@ describe('a chat of the AI SDK', () => {
     expect(part()).toMatchObject({ type: 'tool-subagent', state: 'approval-requested' })
     const data = chat.messages.at(-1)?.parts.find(({ type }) => type === 'data-approval')
     expect(data).toMatchObject({ id: part().approval.id, data: { tool: 'publish', sessionId: 'c7~5.0' } })
+    // A page cannot say in its place what the child found.
+    const forged = harness.session('c7').answer({ callId: '5.0', content: 'Done.' })
+    await expect(forged).rejects.toMatchObject({ code: 'decision_stale' })
     await chat.addToolApprovalResponse({ id: part().approval.id, approved: true })
     await until(() => chat.status === 'ready' && part().state === 'output-available')
     expect(errors).toEqual([])

@@ -110,6 +110,18 @@ describe('a request to a chat', () => {
     expect(await harness.list()).toEqual([])
   })
 
+  it('B-UI-13: whoever is given no name may use none', async () => {
+    const harness = asking()
+    for (const person of [undefined, false, true, '', ' ', 5, {}, { name: '' }, { name: 'ana', role: 5 }]) {
+      const by = (): null => person as unknown as null
+      for (const url of [await chatServer(harness, { by }), await agUiServer(harness, { by })]) {
+        const answer = await post(url, { ...sent('ana', userMessage('Hi')), threadId: 'ana', runId: 'r' })
+        expect([person, ...(await refused(answer))]).toEqual([person, 403, 'forbidden'])
+      }
+    }
+    expect(await harness.list()).toEqual([])
+  })
+
   it('B-UI-14: what is no request of useChat is refused, and no message of it is written', async () => {
     const harness = asking()
     const url = await chatServer(harness, { ...ANA, bytesMax: 10_000 })

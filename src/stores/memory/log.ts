@@ -61,7 +61,9 @@ export function newestOf(logs: readonly Log[], filter: CardFilter): readonly Car
 
 export function cardOf(log: Log): Card {
   const { card, seq, at, due, trouble } = log
-  return { ...card, seq, at, due, ...(trouble ? { trouble } : {}) }
+  // A reader may do with it what it likes.
+  const labels = card.labels ? { labels: { ...card.labels } } : {}
+  return { ...card, ...labels, seq, at, due, ...(trouble ? { trouble } : {}) }
 }
 
 /** How many of these, ordered by id, are not after `id`. */

@@ -141,9 +141,17 @@ function unescaped(step: string): string {
 }
 
 function checkShape(schema: JsonSchema, name: string): void {
-  if (JSON.stringify(schema).length > SCHEMA_BYTES_MAX)
+  if (lengthOf(schema, name) > SCHEMA_BYTES_MAX)
     throw unusable(name, `it is longer than ${SCHEMA_BYTES_MAX} characters`)
   if (isDeeper(schema, SCHEMA_DEPTH_MAX)) throw unusable(name, `it is nested deeper than ${SCHEMA_DEPTH_MAX} levels`)
+}
+
+function lengthOf(schema: JsonSchema, name: string): number {
+  try {
+    return JSON.stringify(schema).length
+  } catch {
+    throw unusable(name, 'it is no JSON')
+  }
 }
 
 function unusable(name: string, why: string): Fault {
