@@ -129,13 +129,17 @@ export function bytesBlob(data: Uint8Array, media: string): Blob {
   return { hash: hash('sha256', data), media, data }
 }
 
+/** Replacing secrets in a text takes seconds for each MB. In a longer file they are only searched for. */
+const REDACTED_BYTES_MAX = 1024 * 1024
+
 /** What a tool keeps, without known secrets: a file that holds one is not kept, since bytes cannot be replaced in it. */
 export function cleanBlob(redactor: Redactor, data: string | Uint8Array, media: string): Blob {
   if (typeof data === 'string') return textBlob(redactor.text(data), media)
   if (redactor.idle) return bytesBlob(data, media)
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.length)
-  if (media.startsWith('text/')) return textBlob(redactor.text(bytes.toString()), media)
-  const secret = redactor.find(bytes.toString('latin1'))
+  if (media.startsWith('text/') && bytes.length <= REDACTED_BYTES_MAX)
+    return textBlob(redactor.text(bytes.toString()), media)
+  const secret = redactor.inBytes(bytes)
   if (secret === null) return bytesBlob(data, media)
   return textBlob(
     `[this file (${media}, ${data.length} bytes) held the secret ${secret} and was not kept]`,

@@ -122,6 +122,9 @@ describe.each(PLACES)('a result with files over $dialect, on $storage', ({ stora
       expect(toldIn(asked).slice(0, OWN_FORM[dialect].length).map(unmarked)).toMatchObject(OWN_FORM[dialect])
     }
     expect(chaos.requests.map(({ refused }) => refused)).toEqual([undefined, undefined, undefined])
+    // The prompt cache holds: each request begins with the one before. Only Anthropic's marks move.
+    const [, before = [], now = []] = chaos.requests.map((asked) => conversation(asked).map(unmarked))
+    expect(now.slice(0, before.length)).toEqual(before)
   })
 })
 

@@ -92,6 +92,15 @@ export class Redactor {
     return null
   }
 
+  /** The name of a secret that stands in these bytes; null if there is none. A search for its spellings: pictures are large. */
+  inBytes(bytes: Buffer): string | null {
+    for (const [name, value] of this.#secrets) {
+      const spellings = [...plainSpellings(value, SECRET_CHARS_MIN), ...encodedSpellings(value)]
+      if (spellings.some((spelling) => bytes.includes(spelling))) return name
+    }
+    return null
+  }
+
   /** The event as it may be written: its own words, names and hashes as they are. The very same object if it holds no secret. */
   body<Body extends OwnerBody | InboxBody>(body: Body): Body {
     // Sound: only texts are replaced, and none of them is one that the kernel reads.
