@@ -2,7 +2,7 @@
 // for; rules of the policy may still allow or deny.
 import type { Approval, Endpoint, HarnessOptions, Json, Model, Secrets, Tool } from '../../index.ts'
 import type { BashLine, BuiltInName } from '../../tools/index.ts'
-import type { EndpointEntry } from './config.ts'
+import { type EndpointEntry, MODEL_SETTINGS, type ModelSettings } from './config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import type { Environment } from './home.ts'
 import { type Servers, serversFor } from './servers.ts'
@@ -80,8 +80,8 @@ async function chained(models: readonly Model[]): Promise<Model> {
 /** Each model with its key. A missing key is an error before anything begins. */
 export async function modelsFor(setup: Setup, { models, onRequest }: AgentWishes): Promise<readonly Model[]> {
   const { settings, env } = setup
-  const { outputTokensMax, reasoning } = settings
-  const wishes = { ...(outputTokensMax ? { outputTokensMax } : {}), ...(reasoning ? { reasoning } : {}) }
+  const set = MODEL_SETTINGS.filter((name) => settings[name] !== undefined)
+  const wishes: ModelSettings = Object.fromEntries(set.map((name) => [name, settings[name]]))
   const names = models && models.length > 0 ? models : (settings.model ?? [])
   if (names.length === 0) throw new Refusal(EXIT.config, `No model is chosen. ${WAYS}`)
   const { endpoints: table, model } = await import('../../index.ts')

@@ -11,6 +11,7 @@ import { failure } from '../http/failures.ts'
 import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted.ts'
 import { DEADLINES, Late, leave, Watch } from '../http/watch.ts'
 import { anything, given, optionsOf, record } from '../../options.ts'
+import { missingChoice } from '../protocols/settings.ts'
 import { unwrapped } from '../protocols/parallel.ts'
 import { checkPrices, checkTokens, type Profile, profileOf } from '../price.ts'
 
@@ -29,6 +30,11 @@ const VERSIONS: readonly unknown[] = ['v3', 'v4']
 const checkSettings = optionsOf<AiSdkSettings>('fromAiSdk', {
   outputTokensMax: anything,
   temperature: HOSTED_OPTIONS.temperature,
+  topP: HOSTED_OPTIONS.topP,
+  seed: HOSTED_OPTIONS.seed,
+  stop: HOSTED_OPTIONS.stop,
+  toolChoice: HOSTED_OPTIONS.toolChoice,
+  headers: HOSTED_OPTIONS.headers,
   providerOptions: record,
   prices: anything,
   deadlines: HOSTED_OPTIONS.deadlines,
@@ -57,6 +63,8 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Pric
     secrets: {},
     profile: known,
     call: async (request, context) => {
+      const missing = missingChoice(request, settings)
+      if (missing !== null) return failure('bad_request', missing)
       const answer = await ask(model, settings, request, context)
       if (answer.type === 'failure') return answer
       const reply = unwrapped(answer, request.tools)
@@ -148,6 +156,7 @@ async function start(
 ): Promise<Streaming> {
   const send = (files: boolean): PromiseLike<Streaming> => {
     const options = { ...optionsFor(model, settings, request, files), ...sending }
+    if (settings.headers !== undefined) options.headers = { ...settings.headers, ...sending.headers }
     return model.doStream((model.specificationVersion === 'v4' ? asV4(options) : options) as never)
   }
   try {

@@ -21,12 +21,18 @@ type Entry = Pick<Endpoint, 'baseUrl'> & Partial<Omit<Endpoint, 'name' | 'baseUr
 const PLAIN = ['off', 'low', 'medium', 'high'] as const
 
 const entries = {
-  openai: { protocol: 'responses', baseUrl: 'https://api.openai.com/v1', keys: ['OPENAI_API_KEY'] },
+  openai: {
+    protocol: 'responses',
+    baseUrl: 'https://api.openai.com/v1',
+    keys: ['OPENAI_API_KEY'],
+    quirks: { serviceTiers: ['auto', 'default', 'flex', 'priority'] },
+  },
   anthropic: {
     protocol: 'messages',
     baseUrl: 'https://api.anthropic.com',
     keys: ['ANTHROPIC_API_KEY'],
     keyHeader: 'x-api-key',
+    quirks: { serviceTiers: ['auto', 'standard_only'] },
   },
   openrouter: {
     baseUrl: 'https://openrouter.ai/api/v1',
@@ -36,7 +42,12 @@ const entries = {
   groq: {
     baseUrl: 'https://api.groq.com/openai/v1',
     keys: ['GROQ_API_KEY'],
-    quirks: { efforts: PLAIN, reasoningField: 'reasoning', lacks: ['strict', 'files'] },
+    quirks: {
+      efforts: PLAIN,
+      reasoningField: 'reasoning',
+      serviceTiers: ['auto', 'on_demand', 'flex', 'performance'],
+      lacks: ['strict', 'files'],
+    },
   },
   mistral: {
     baseUrl: 'https://api.mistral.ai/v1',
@@ -45,6 +56,8 @@ const entries = {
       outputTokensField: 'max_tokens',
       idPattern: /^[A-Za-z0-9]{9}$/,
       thoughtParts: true,
+      seedField: 'random_seed',
+      serviceTiers: [],
       lacks: ['stream_usage', 'files', 'reasoning', 'user_after_tool'],
     },
   },
@@ -55,7 +68,8 @@ const entries = {
       efforts: ['off', 'low', 'medium', 'high', 'xhigh', 'max'],
       outputTokensField: 'max_tokens',
       reasoningField: 'reasoning_content',
-      lacks: ['strict', 'images', 'files', 'native_output'],
+      serviceTiers: [],
+      lacks: ['strict', 'images', 'files', 'native_output', 'seed', 'parallel'],
     },
   },
   xai: {
@@ -91,6 +105,7 @@ const entries = {
       efforts: PLAIN,
       reasoningField: 'reasoning_content',
       idPattern: /^[\w.:-]{1,64}$/,
+      serviceTiers: [],
       lacks: ['strict', 'files'],
     },
   },
@@ -114,7 +129,8 @@ const entries = {
       efforts: PLAIN,
       outputTokensField: 'max_tokens',
       reasoningField: 'reasoning',
-      lacks: ['strict', 'files'],
+      serviceTiers: [],
+      lacks: ['strict', 'files', 'parallel'],
     },
   },
   llamacpp: {
@@ -132,7 +148,12 @@ const entries = {
   },
   lmstudio: {
     baseUrl: 'http://127.0.0.1:1234/v1',
-    quirks: { efforts: PLAIN, outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
+    quirks: {
+      efforts: PLAIN,
+      outputTokensField: 'max_tokens',
+      serviceTiers: [],
+      lacks: ['strict', 'files', 'parallel'],
+    },
   },
 } as const satisfies Record<string, Entry>
 
