@@ -1,17 +1,17 @@
 // The hosts known by name: address, protocol, keys and differences. Data only: a new host is one entry.
-// Azure is not listed, since its address contains the name of the user's own resource.
+// Bedrock and Vertex sign each request and are not listed: adapted.ts reaches them through the AI SDK.
 import type { Frozen } from '../../kernel/content.ts'
 import type { Protocol, Quirks } from '../protocols/protocol.ts'
 
 export type Endpoint = Frozen<{
   name: string
   protocol: Protocol<unknown>['name']
-  /** The protocol's path is added to it. */
+  /** The protocol's path is added to it. `{NAME}` stands for the value of that variable of the environment. */
   baseUrl: string
   /** Environment variables that may hold the key; the first one set is used. Empty: a local server without a key. */
   keys: readonly string[]
   /** The header that carries the key; `authorization` carries it as a bearer token. */
-  keyHeader: 'authorization' | 'x-api-key'
+  keyHeader: 'authorization' | 'x-api-key' | 'api-key'
   quirks: Quirks
   headers: Readonly<Record<string, string>>
 }>
@@ -33,6 +33,13 @@ const entries = {
     keys: ['ANTHROPIC_API_KEY'],
     keyHeader: 'x-api-key',
     quirks: { serviceTiers: ['auto', 'standard_only'] },
+  },
+  // The model is the name of a deployment. Its v1 API needs no date.
+  azure: {
+    protocol: 'responses',
+    baseUrl: 'https://{AZURE_RESOURCE_NAME}.openai.azure.com/openai/v1',
+    keys: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
+    keyHeader: 'api-key',
   },
   openrouter: {
     baseUrl: 'https://openrouter.ai/api/v1',
@@ -162,6 +169,20 @@ const DEFAULTS = { protocol: 'chat', keys: [], keyHeader: 'authorization', quirk
 export const endpoints: Readonly<Record<string, Endpoint>> = Object.fromEntries(
   Object.entries<Entry>(entries).map(([name, entry]) => [name, { name, ...DEFAULTS, ...entry }]),
 )
+
+/** The address with its variables filled in. Null and the name of the variable that is missing, or is no part of a host's name. */
+export function addressOf(
+  baseUrl: string,
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly url: string; readonly missing: string | null } {
+  let missing: string | null = null
+  const url = baseUrl.replace(/\{([A-Z_]+)\}/g, (_all, name: string) => {
+    const value = env[name]?.trim() ?? ''
+    if (!/^[A-Za-z0-9-]{1,63}$/.test(value)) missing ??= name
+    return value
+  })
+  return { url, missing }
+}
 
 const SECRET_HEADER = /auth|key|token|secret|cookie/i
 

@@ -1,5 +1,7 @@
 // A model behind an HTTP address: endpoint, protocol, key, transport and price as one Model. One call is made in exchange.ts.
 import type { CallContext, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { Clock } from '../../ports/system.ts'
+import type { Offer } from './catalog.ts'
 import { type Endpoint, secretIn } from './endpoints.ts'
 import type { Exchange, exchange } from './exchange.ts'
 import type { Deadlines } from './watch.ts'
@@ -160,13 +162,11 @@ export class HostedModel implements Priced {
   }
 
   async call(request: Request, context: CallContext): Promise<Reply | ModelFailure> {
-    const { keys, name } = this.#endpoint
-    if (this.#key === null && keys.length > 0) {
-      return failure('auth', `There is no key for ${name}. Set ${keys.join(' or ')}.`)
-    }
-    const missing = missingChoice(request, this.#target.settings)
-    if (missing !== null) return failure('bad_request', missing)
-    const held = await this.#limiter.pass(name, context)
+    const missing = this.#keyless()
+    if (missing) return missing
+    const unknown = missingChoice(request, this.#target.settings)
+    if (unknown !== null) return failure('bad_request', unknown)
+    const held = await this.#limiter.pass(this.#endpoint.name, context)
     if (held) return held
     const { exchange: send, order } = (this.#client ??= await this.#open())
     const sealedAfter = this.#sealed.get(request.session)
@@ -206,6 +206,33 @@ export class HostedModel implements Priced {
       return listed.cost({ ...usage, cacheWriteTokens: 0 }) + Math.ceil(written * each)
     }
     return { ...listed, price: { ...listed.price, cacheWrite: Math.max(cacheWrite, 2 * input) }, cost }
+  }
+
+  /** The models that its host has, with what is known of each. */
+  async offered(clock: Clock): Promise<Offer | ModelFailure> {
+    const missing = this.#keyless()
+    if (missing) return missing
+    const [{ offered }, { order }] = await Promise.all([import('./catalog.ts'), this.#opened()])
+    return offered(order, this.#options.prices ?? {}, clock)
+  }
+
+  /** How many tokens its host counts for a request. Null: the host does not count. */
+  async counted(request: Request, clock: Clock): Promise<number | ModelFailure | null> {
+    const missing = this.#keyless()
+    if (missing) return missing
+    const [{ counted }, { order }] = await Promise.all([import('./catalog.ts'), this.#opened()])
+    return counted(order, request, clock)
+  }
+
+  #keyless(): ModelFailure | null {
+    const { keys, name } = this.#endpoint
+    if (this.#key !== null || keys.length === 0) return null
+    return failure('auth', `There is no key for ${name}. Set ${keys.join(' or ')}.`)
+  }
+
+  async #opened(): Promise<Client> {
+    this.#client ??= await this.#open()
+    return this.#client
   }
 
   /** A local server without a key is free. Any other server may charge. */
