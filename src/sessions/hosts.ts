@@ -6,6 +6,8 @@ import type { Offer } from '../models/http/catalog.ts'
 import { model, type ModelOptions, resolveModel } from '../models/resolve.ts'
 import { anything, optionsOf } from '../options.ts'
 import type { Model, ModelFailure, Request } from '../ports/model.ts'
+import { CHARS_A_TOKEN } from '../riders/money/spending-limits.ts'
+import { charsIn } from '../riders/money/usage-estimate.ts'
 
 /** The models of a host, each with its context size and price as far as the host or the price table says. */
 export async function listModels(host: string, options: ModelOptions = {}): Promise<Offer | ModelFailure> {
@@ -42,10 +44,6 @@ export async function countTokens(named: string | Model, input: CountInput): Pro
   const counter = resolveModel(named)
   const told = counter instanceof HostedModel ? await counter.counted(request, systemClock) : null
   if (typeof told === 'number') return { tokens: told, exact: true }
-  const [{ charsIn }, { CHARS_A_TOKEN }] = await Promise.all([
-    import('../riders/money/usage-estimate.ts'),
-    import('../riders/money/spending-limits.ts'),
-  ])
   const tokens = Math.ceil(charsIn(request) / CHARS_A_TOKEN)
   return { tokens, exact: false, ...(told === null ? {} : { why: told.message }) }
 }
