@@ -115,6 +115,11 @@ export class AdaptedModel implements Priced {
     return answer.type === 'reply' ? { ...answer, route: this.name } : answer
   }
 
+  identity(): string {
+    const { baseUrl = '', headers = {} } = this.#options
+    return JSON.stringify([this.name, baseUrl, headers, settingsOf(this.#options)])
+  }
+
   profile(): Promise<Profile> {
     return profileOf(this.#adapted.prices, this.#id, this.#options.prices)
   }

@@ -61,6 +61,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Pric
     able: { name, native: 'possible' },
     outputTokensMax: settings.outputTokensMax ?? OUTPUT_TOKENS,
     secrets: {},
+    identity: () => JSON.stringify([name, settings]),
     profile: known,
     call: async (request, context) => {
       const missing = missingChoice(request, settings)

@@ -45,6 +45,8 @@ export interface Priced extends Model {
   readonly verbatim?: boolean
   /** Forbidding or allowing tools invalidates its prompt cache. */
   readonly choiceCached?: boolean
+  /** What its answers depend on besides the request: name, address and settings. It may hold secrets: only its hash is kept. */
+  identity?(): string
 }
 
 export type HostedOptions = Settings & {
@@ -208,6 +210,11 @@ export class HostedModel implements Priced {
     return { ...listed, price: { ...listed.price, cacheWrite: Math.max(cacheWrite, 2 * input) }, cost }
   }
 
+  identity(): string {
+    const { baseUrl = this.#endpoint.baseUrl, headers = {} } = this.#options
+    return JSON.stringify([this.name, baseUrl, this.#target.settings, headers])
+  }
+
   /** The models that its host has, with what is known of each. */
   async offered(clock: Clock): Promise<Offer | ModelFailure> {
     const missing = this.#keyless()
@@ -358,6 +365,10 @@ function nativeOf({ protocol, quirks }: Endpoint, model: string): Able['native']
   if (quirks.lacks?.includes('native_output')) return 'no'
   if (protocol === 'messages') return keepsSchemas(model) ? 'possible' : 'no'
   return protocol === 'responses' ? 'default' : 'possible'
+}
+
+export function identityOf(model: Model): string {
+  return (isPriced(model) ? model.identity?.() : undefined) ?? model.name
 }
 
 export function isPriced(model: Model): model is Priced {
