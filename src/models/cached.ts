@@ -5,24 +5,7 @@ import { count, filled, having, needed, optionsOf, wait } from '../options.ts'
 import type { Model } from '../ports/model.ts'
 import { identityOf, isPriced, type Priced } from './http/hosted.ts'
 import { resolveModel } from './resolve.ts'
-import type { ResponseCache } from './response-cache.ts'
-
-/** Where answers are kept: texts by key, each for a time. A Keyv is one. It may lose any of them at any time. */
-export interface ResponseStore {
-  get(key: string): unknown
-  set(key: string, value: string, ttlMs: number): unknown
-}
-
-export type CachedOptions = {
-  /** Who shares answers: a tenant, an application, a version of the prompt. */
-  readonly namespace: string
-  /** How long an answer counts. Default: an hour. */
-  readonly ttlMs?: number
-  /** Without a store: how many answers this process keeps. Default: 1,000. */
-  readonly maxEntries?: number
-  /** Default: the memory of this process. */
-  readonly store?: ResponseStore
-}
+import type { CachedOptions, ResponseCache } from './response-cache.ts'
 
 const check = optionsOf<CachedOptions>('cached', {
   namespace: needed(filled, 'Name who shares answers, such as a tenant.'),

@@ -4,9 +4,25 @@ import { hash } from 'node:crypto'
 import type { Json } from '../kernel/content.ts'
 import type { CallContext, Model, ModelFailure, Reply, ReplyCall, Request } from '../ports/model.ts'
 import { isObject, listOf, parsed } from '../view/json.ts'
-import type { CachedOptions } from './cached.ts'
 import { failure } from './http/failures.ts'
 import { identityOf } from './http/hosted.ts'
+
+/** Where answers are kept: texts by key, each for a time. A Keyv is one. It may lose any of them at any time. */
+export interface ResponseStore {
+  get(key: string): unknown
+  set(key: string, value: string, ttlMs: number): unknown
+}
+
+export type CachedOptions = {
+  /** Who shares answers: a tenant, an application, a version of the prompt. */
+  readonly namespace: string
+  /** How long an answer counts. Default: an hour. */
+  readonly ttlMs?: number
+  /** Without a store: how many answers this process keeps. Default: 1,000. */
+  readonly maxEntries?: number
+  /** Default: the memory of this process. */
+  readonly store?: ResponseStore
+}
 
 const TTL_MS = 3_600_000
 const ENTRIES_MAX = 1_000

@@ -88,7 +88,7 @@ describe('hosts by name', () => {
     const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 3, totalTokenCount: 12 }
     const end = { candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'STOP' }], usageMetadata }
     const fetch: typeof globalThis.fetch = (_url, init) => {
-      bodies.push(JSON.parse(String(init?.body)) as (typeof bodies)[number])
+      bodies.push(JSON.parse(init?.body as string) as (typeof bodies)[number])
       const headers = { 'content-type': 'text/event-stream' }
       return Promise.resolve(new Response(events(...chunks, end), { headers }))
     }

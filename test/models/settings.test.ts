@@ -35,9 +35,9 @@ const after: Request = {
 
 type Body = Readonly<Record<string, Json>>
 const protocols: Readonly<Record<string, Protocol<unknown>>> = {
-  messages: messages as Protocol<unknown>,
-  responses: responses as Protocol<unknown>,
-  chat: chat as Protocol<unknown>,
+  messages,
+  responses,
+  chat,
 }
 
 /** The body for a model of a listed host. */
@@ -55,7 +55,7 @@ async function sdkSent(
 ): Promise<Body> {
   let body: Body = {}
   const fetch: typeof globalThis.fetch = (_url, init) => {
-    body = JSON.parse(String(init?.body)) as Body
+    body = JSON.parse(init?.body as string) as Body
     return Promise.resolve(new Response('{}', { status: 400 }))
   }
   const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Hi' }] }]
@@ -247,7 +247,7 @@ describe('settings that are refused', () => {
       ['mistral:m', { serviceTier: 'flex' }, '`serviceTier`'],
       ['deepseek:m', { parallelToolCalls: false }, '`parallelToolCalls`'],
     ] as const) {
-      expect(make(name, options), `${name} ${words}`).toThrow(words)
+      expect(make(name, options)).toThrow(words)
       expect(make(name, options)).toThrow(expect.objectContaining({ code: 'invalid_config' }))
     }
     for (const [name, options] of [
@@ -281,7 +281,7 @@ describe('settings that are refused', () => {
       { serviceTier: '' },
       { top_p: 1 },
     ]) {
-      expect(make('groq:m', options), JSON.stringify(options)).toThrow(Fault)
+      expect(make('groq:m', options)).toThrow(Fault)
     }
   })
 })
@@ -319,7 +319,7 @@ describe('structured output that Anthropic keeps', () => {
       ['claude-3-5-haiku-latest', 'no'],
       ['some-alias', 'no'],
     ] as const) {
-      expect(model(`anthropic:${name}`, { key: KEY }).able.native, name).toBe(native)
+      expect(model(`anthropic:${name}`, { key: KEY }).able.native).toBe(native)
     }
   })
 })

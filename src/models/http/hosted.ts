@@ -299,7 +299,7 @@ const SETTINGS: Readonly<Record<keyof Settings, true>> = {
 /** The settings among the options that are set. */
 function settingsIn(options: HostedOptions): Settings {
   const set = Object.entries(options).filter(([name, value]) => Object.hasOwn(SETTINGS, name) && value !== undefined)
-  return Object.fromEntries(set) as Settings
+  return Object.fromEntries(set)
 }
 
 /** Refuses a setting that the model or its host is known not to take. */
