@@ -4,7 +4,7 @@ import { Fault } from '../kernel/failure.ts'
 import { HostedModel } from '../models/http/hosted.ts'
 import type { Offer } from '../models/http/catalog.ts'
 import { model, type ModelOptions, resolveModel } from '../models/resolve.ts'
-import { anything, optionsOf } from '../options.ts'
+import { listOf, optionsOf, record, text } from '../options.ts'
 import type { Model, ModelFailure, Request } from '../ports/model.ts'
 import { CHARS_A_TOKEN } from '../riders/money/spending-limits.ts'
 import { charsIn } from '../riders/money/usage-estimate.ts'
@@ -22,11 +22,20 @@ export type CountInput = string | Partial<Pick<Request, 'instructions' | 'tools'
 export type Counted = { readonly tokens: number; readonly exact: boolean; readonly why?: string }
 
 const checkInput = optionsOf<Exclude<CountInput, string>>('countTokens', {
-  instructions: anything,
-  tools: anything,
-  messages: anything,
-  output: anything,
+  instructions: text,
+  tools: listOf(record),
+  messages: listOf(message),
+  output: record,
 })
+
+/** As much of a message as reading it needs. */
+function message(value: unknown, name: string, of: string): string | null {
+  const wrong = record(value, name, of)
+  if (wrong !== null) return wrong
+  const { role, parts = [], calls = [] } = value as Readonly<Record<string, unknown>>
+  if (role !== 'user' && role !== 'assistant' && role !== 'tool') return 'must have the role user, assistant or tool'
+  return listOf(record)(parts, `${name}.parts`, of) ?? listOf(record)(calls, `${name}.calls`, of)
+}
 
 export async function countTokens(named: string | Model, input: CountInput): Promise<Counted> {
   const asked = typeof input === 'string' ? { messages: [saying(input)] } : input
@@ -48,6 +57,6 @@ export async function countTokens(named: string | Model, input: CountInput): Pro
   return { tokens, exact: false, ...(told === null ? {} : { why: told.message }) }
 }
 
-function saying(text: string): Request['messages'][number] {
-  return { role: 'user', seq: 1, parts: [{ type: 'text', text }] }
+function saying(words: string): Request['messages'][number] {
+  return { role: 'user', seq: 1, parts: [{ type: 'text', text: words }] }
 }
