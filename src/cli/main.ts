@@ -41,6 +41,7 @@ const COMMANDS: Commands = {
   workflow: async () => (await import('./commands/workflow.ts')).workflow,
   mcp: async () => (await import('./commands/mcp.ts')).mcp,
   trust: async () => (await import('./commands/trust.ts')).trust,
+  models: async () => (await import('./commands/models.ts')).models,
   doctor: async () => (await import('./commands/doctor.ts')).examine,
   completion: async () => (await import('./commands/completion.ts')).completion,
   demo: async () => (await import('./commands/demo.ts')).demo,

@@ -177,6 +177,7 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     remove: flag('trust it no longer'),
     list: flag('show the folders that are trusted'),
   }),
+  models: entry('[HOST]', [0, 1], 'the hosts of models; or what a host offers, with context window and price'),
   doctor: entry('', [0, 0], 'check the store, the sandbox, ripgrep and each model; or a session', {
     session: value('ID', 'look at the log of this session'),
     store: value('FILE', 'in this file instead of the data folder'),

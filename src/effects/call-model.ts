@@ -92,7 +92,7 @@ export class ModelCaller {
     const { model } = agent
     const answer = said.cost === undefined ? await costed(model, request, said) : said
     const sent = { frame, messages, answer, allow: request.allow }
-    const miss = isPriced(model) ? await this.#missed(cache, { ...sent, model }) : undefined
+    const miss = isPriced(model) && !answer.cached ? await this.#missed(cache, { ...sent, model }) : undefined
     return this.#admit(asked, answer, miss)
   }
 

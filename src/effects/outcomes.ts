@@ -266,6 +266,7 @@ export function messageOf(reply: Reply, calls: readonly Proposal[], verdict: Ver
   if (cost !== undefined) message.cost = cost
   if (reply.assumed) message.assumed = true
   if (reply.route) message.route = reply.route
+  if (reply.cached) message.cached = true
   if (miss !== undefined) message.missed = miss
   if (reply.finish === 'length' || reply.finish === 'refusal') message.finish = reply.finish
   return message

@@ -59,7 +59,7 @@ type Told = { code?: string; warnings?: readonly string[]; metadata?: Metadata }
 /** What a hook chose for this request: the model of a chain that is asked first, and the only tools that may be used. */
 type Step = { route?: Name; tools?: readonly Name[] }
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
-type Paid = Spent & { route?: string; missed?: Json; finish?: 'length' | 'refusal' }
+type Paid = Spent & { route?: string; cached?: true; missed?: Json; finish?: 'length' | 'refusal' }
 /** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */
 type Spent = { usage?: Usage; cost?: number; assumed?: true }
 type Again = Spent & { route?: string; retryAt?: Moment; partial?: string; unasked?: true }

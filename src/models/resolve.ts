@@ -3,7 +3,8 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../ports/model.ts'
 import { type Checks, filled, listOf, needed, oneOf, optionsOf, record, tableOf, text, within } from '../options.ts'
-import { type Endpoint, endpoints } from './http/endpoints.ts'
+import { ADAPTED_NAMES, AdaptedModel, isAdapted } from './adapted.ts'
+import { addressOf, type Endpoint, endpoints } from './http/endpoints.ts'
 import { HOSTED_OPTIONS, HostedModel, type HostedOptions, type Priced } from './http/hosted.ts'
 import { offline } from './local/offline.ts'
 import type { Protocol } from './protocols/protocol.ts'
@@ -22,7 +23,7 @@ const ENDPOINT: Checks<Endpoint> = {
   protocol: needed(oneOf<Endpoint['protocol']>({ chat: true, messages: true, responses: true })),
   baseUrl: needed(text),
   keys: needed(listOf(filled), 'Name the variables that may hold the key: []  for none.'),
-  keyHeader: needed(oneOf<Endpoint['keyHeader']>({ authorization: true, 'x-api-key': true })),
+  keyHeader: needed(oneOf<Endpoint['keyHeader']>({ authorization: true, 'x-api-key': true, 'api-key': true })),
   quirks: needed(record, 'Write quirks: {} for none.'),
   headers: needed(tableOf(text), 'Write headers: {} for none.'),
 }
@@ -46,11 +47,17 @@ export function model(name: string, options: ModelOptions = {}): Priced {
   }
   if (!known) {
     if (provider === 'offline') return offline()
-    const names = [...own.map((each) => each.name), ...Object.keys(endpoints), 'offline']
+    if (isAdapted(provider)) return new AdaptedModel(provider, id, options)
+    const names = [...own.map((each) => each.name), ...Object.keys(endpoints), ...ADAPTED_NAMES, 'offline']
     throw new Fault('invalid_config', `There is no provider "${provider}". Choose one of: ${names.join(', ')}.`)
   }
-  checkAddress(options.baseUrl ?? known.baseUrl)
-  return new HostedModel(known, id, loaders[known.protocol], options)
+  const { url, missing } = addressOf(known.baseUrl, options.env ?? process.env)
+  if (missing !== null && options.baseUrl === undefined) {
+    const text = `The address of ${provider} has the name of your own resource in it. Set ${missing} to that name, or give the option baseUrl.`
+    throw new Fault('invalid_config', text)
+  }
+  checkAddress(options.baseUrl ?? url)
+  return new HostedModel({ ...known, baseUrl: url }, id, loaders[known.protocol], options)
 }
 
 /** Checked early, since the first call may come much later. */

@@ -3,7 +3,7 @@
 import type { CallContext, Model, ModelFailure, Reply, Request } from '../ports/model.ts'
 import { Fault } from '../kernel/failure.ts'
 import { failure } from './http/failures.ts'
-import { isPriced, OUTPUT_TOKENS, type Priced } from './http/hosted.ts'
+import { identityOf, isPriced, OUTPUT_TOKENS, type Priced } from './http/hosted.ts'
 import type { Able } from './output.ts'
 import { costOf, type Price, type Profile, UNKNOWN } from './price.ts'
 import { anything, type Checks, optionsOf } from '../options.ts'
@@ -67,6 +67,10 @@ class Chain implements Priced {
   #from(route: string | undefined): readonly Model[] {
     const chosen = route === undefined ? undefined : this.#chain.find(({ name }) => name === route)
     return chosen === undefined ? this.#chain : [chosen, ...this.#chain.filter((model) => model !== chosen)]
+  }
+
+  identity(): string {
+    return JSON.stringify(this.#chain.map(identityOf))
   }
 
   /** Money is held for the dearest of the chain. */

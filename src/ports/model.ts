@@ -33,6 +33,8 @@ export type Reply = Frozen<{
   cost?: number
   assumed?: true
   route?: string
+  /** It was kept from an earlier call, and no provider was asked. */
+  cached?: true
 }>
 
 /** `unasked`: it was held back here, before the provider was asked, so it was no attempt. */

@@ -79,8 +79,8 @@ export type Response = Omit<Replied, 'finish'> & { readonly finish: Finish; read
 type Finish = 'stop' | 'calls' | 'length' | 'refusal'
 
 export type Result = Frozen<
-  /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. */
-  | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Json })
+  /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. `cached`: the response cache gave the answer. */
+  | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Json; cached?: true })
   | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
   /** `reason` is what the pause was given, that it was imported and is held, or how full the context is. */
   | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
@@ -166,6 +166,7 @@ export class Collector {
   #said = ''
   #output: Json = null
   #finish: Replied['finish']
+  #cached: Replied['cached']
   /** Of the run alone, in order. What they say is worked out once, at the end. */
   #events: Event[] = []
   /** What no run that was seen has taken yet. */
@@ -274,6 +275,7 @@ export class Collector {
           status: 'completed',
           stopReason: STOPS[this.#finish ?? 'stop'],
           output: cloneJson(this.#output),
+          ...(this.#cached ? { cached: true } : {}),
         }
       case 'interrupted':
         if (outcome.hook === undefined) return { ...common, status: 'interrupted', stopReason: 'cancelled' }
@@ -342,6 +344,7 @@ export class Collector {
   #reply(event: Replied): void {
     this.#text = textOf(event.parts)
     this.#finish = event.finish
+    this.#cached = event.cached
     if (this.#text.trim() !== '') this.#said = this.#text
     const { verdict } = event
     if (verdict.type !== 'final') this.#output = null

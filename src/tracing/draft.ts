@@ -90,6 +90,7 @@ export function replied(run: RunDraft, e: Of<'agent.message'>): void {
   if (e.usage) spent(span.attributes, e.usage)
   if (e.finish !== undefined) span.attributes[GEN_AI.finishReasons] = e.finish
   if (e.cost !== undefined) span.attributes[TERRET.costUsd] = e.cost / 1_000_000
+  if (e.cached) span.attributes[TERRET.cached] = true
   if (run.capture.prompts) span.attributes[CONTENT.outputMessages] = outputMessage(e.parts, e.calls)
   span.endedAt = e.at
   run.model = null

@@ -42,6 +42,8 @@ export const TERRET = {
   attempts: 'terret.attempts',
   modelRequests: 'terret.model_requests',
   costUsd: 'terret.cost_usd',
+  /** The answer was kept from an earlier call: no provider was asked. */
+  cached: 'terret.cached',
   code: 'terret.code',
   /** What the host said of the run and its session, as JSON. */
   metadata: 'terret.metadata',

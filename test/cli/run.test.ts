@@ -41,11 +41,51 @@ describe('terret run', () => {
     expect((await stage.terret('run', 'Tell.')).err).toContain('The model refused to answer.')
   })
 
-  it('B-CLI-166: the user may set how long an answer may be and how much is thought, and what is neither is refused', async () => {
-    const { requests } = await scriptedBy(['Fine.'], { outputTokensMax: 1_234, reasoning: 'low' })
+  it('B-CLI-166: the user may set what a model takes, and a value that is none is refused', async () => {
+    const set = {
+      outputTokensMax: 1_234,
+      reasoning: 'low',
+      temperature: 0.5,
+      topP: 0.9,
+      seed: 7,
+      stop: ['END'],
+      toolChoice: 'required',
+      parallelToolCalls: false,
+      cache: false,
+      serviceTier: 'flex',
+      headers: { 'x-team': 'blue' },
+      body: { user: 'me' },
+    }
+    const { requests } = await scriptedBy(['Fine.'], set)
     expect(await stage.terret('run', 'Hello.')).toMatchObject({ code: 0 })
-    expect(requests[0]?.body).toMatchObject({ max_completion_tokens: 1_234, reasoning_effort: 'low' })
-    for (const wrong of [{ outputTokensMax: 0 }, { outputTokensMax: 'many' }, { reasoning: 'much' }]) {
+    expect(requests[0]?.body).toMatchObject({
+      max_completion_tokens: 1_234,
+      reasoning_effort: 'low',
+      temperature: 0.5,
+      top_p: 0.9,
+      seed: 7,
+      stop: ['END'],
+      tool_choice: 'required',
+      parallel_tool_calls: false,
+      service_tier: 'flex',
+      user: 'me',
+    })
+    expect(requests[0]?.headers).toMatchObject({ 'x-team': 'blue' })
+    for (const wrong of [
+      { outputTokensMax: 0 },
+      { outputTokensMax: 'many' },
+      { reasoning: 'much' },
+      { temperature: 3 },
+      { topP: '1' },
+      { seed: -1 },
+      { stop: 'END' },
+      { toolChoice: 'any' },
+      { parallelToolCalls: 1 },
+      { cache: 'long' },
+      { serviceTier: '' },
+      { headers: [] },
+      { body: [] },
+    ]) {
       stage.configure({ model: 'offline:any', ...wrong })
       const { code, err } = await stage.terret('run', 'Hello.')
       expect([code, err]).toEqual([7, expect.stringContaining(`"${Object.keys(wrong)[0]}" must be`)])

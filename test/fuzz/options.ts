@@ -82,8 +82,18 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   output: { good: { content: 'c' }, more: 'ok metadata follows', call: (options) => terret.output(options) },
   model: {
     good: {},
-    more: 'outputTokensMax temperature reasoning chain cache body baseUrl key headers fetch deadlines prices env endpoints',
+    more: 'outputTokensMax temperature topP seed stop toolChoice parallelToolCalls serviceTier reasoning chain cache body baseUrl key headers fetch deadlines prices env endpoints',
     call: (options) => terret.model('openai:gpt-5.1', options),
+  },
+  cached: {
+    good: { namespace: 'n' },
+    more: 'ttlMs maxEntries store',
+    call: (options) => terret.cached('openai:gpt-5.1', options),
+  },
+  countTokens: {
+    good: {},
+    more: 'instructions tools messages output',
+    call: (input) => terret.countTokens(terret.offline(), input),
   },
   endpoint: {
     good: {

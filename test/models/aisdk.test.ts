@@ -345,6 +345,23 @@ describe('a model of the AI SDK', () => {
     }
   })
 
+  it('B-SETTING-8: it takes the settings that every model has', async () => {
+    const end = [finish('stop')]
+    const model = mock(end, end, end)
+    const settings = { topP: 0.5, seed: 7, stop: ['END'], toolChoice: { tool: 'look' }, headers: { 'x-team': 'a' } }
+    await ask(model, { tools }, settings)
+    expect(model.doStreamCalls[0]).toMatchObject({
+      topP: 0.5,
+      seed: 7,
+      stopSequences: ['END'],
+      toolChoice: { type: 'tool', toolName: 'look' },
+      headers: { 'x-team': 'a' },
+    })
+    await ask(model, { tools }, { toolChoice: 'none' })
+    expect(model.doStreamCalls[1]).toMatchObject({ toolChoice: { type: 'none' } })
+    await expect(ask(model, { tools }, { toolChoice: { tool: 'lok' } })).rejects.toThrow('"lok"')
+  })
+
   it('B-AISDK-21: a model of specification v4 gets files with their tag, and its own parts and ends are understood', async () => {
     const image: Part = { type: 'data', media: 'image/png', data: 'AAAA', name: 'a.png' }
     const { model, asked } = mockV4([

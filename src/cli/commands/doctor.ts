@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Card, Model, ModelFailure, Reply, Request, Store } from '../../kernel/index.ts'
-import { modelsFor } from '../state/agent.ts'
+import { endpointsOf, modelsFor } from '../state/agent.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import type { McpEntry } from '../state/config.ts'
@@ -16,7 +16,8 @@ import { clock, serverOf, toolsText, tried } from '../state/servers.ts'
 import { seenIn, unlike, writeSeen } from '../state/store-fingerprint.ts'
 import { type Setup, setupFor } from '../state/setup.ts'
 import { parseArgs } from 'node:util'
-import { type Event, Fault, sqlite } from '../../index.ts'
+import { type Event, Fault, listModels, sqlite } from '../../index.ts'
+import { nearest } from '../../options.ts'
 import { type Examination, examineLog } from '../../replay.ts'
 
 type Status = 'ok' | 'mock' | 'missing' | 'misconfigured' | 'model_missing'
@@ -211,12 +212,40 @@ async function modelFinding(setup: Setup, name: string): Promise<Finding> {
     const [model] = await modelsFor(setup, { models: [name] })
     if (!model) throw new Error('There is no model.')
     if (model.name === 'offline') return { what, status: 'mock', detail: 'answers by fixed rules, without a network' }
-    const answer = await tinyCall(model)
-    if (answer.type === 'reply') return { what, status: 'ok', detail: '' }
-    return { what, status: statusOf(answer), detail: answer.message }
+    const [answer, offer] = await Promise.all([tinyCall(model), offerOf(setup, name)])
+    if (answer.type === 'reply') return { what, status: 'ok', detail: offer.length === 0 ? '' : countText(offer) }
+    const status = statusOf(answer)
+    const hint = status === 'model_missing' ? nearText(name, offer) : ''
+    return { what, status, detail: `${answer.message}${hint}` }
   } catch (error) {
     return { what, status: 'misconfigured', detail: endOf(error).text }
   }
+}
+
+/** The models of its host; empty if the host does not say. */
+async function offerOf(setup: Setup, name: string): Promise<readonly string[]> {
+  const host = name.split(':')[0] ?? ''
+  try {
+    const { headers } = setup.settings
+    const own = await endpointsOf(setup.settings)
+    const offer = await listModels(host, { endpoints: own, env: setup.env, ...(headers ? { headers } : {}) })
+    return offer.type === 'models' ? offer.models.map(({ id }) => id) : []
+  } catch {
+    return []
+  }
+}
+
+function countText(offer: readonly string[]): string {
+  return `its host offers ${offer.length} models`
+}
+
+/** What the host has instead, nearest first as far as one is near. */
+function nearText(name: string, offer: readonly string[]): string {
+  if (offer.length === 0) return ''
+  const host = name.split(':')[0] ?? ''
+  const near = nearest(name.slice(host.length + 1), offer)
+  const meant = near === null ? '' : ` Did you mean ${host}:${near}?`
+  return `${meant} ${typed(`models ${host}`)} lists what it offers: ${offer.length} models.`
 }
 
 const CALL_MS = 30_000

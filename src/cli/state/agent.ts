@@ -2,7 +2,7 @@
 // for; rules of the policy may still allow or deny.
 import type { Approval, Endpoint, HarnessOptions, Json, Model, Secrets, Tool } from '../../index.ts'
 import type { BashLine, BuiltInName } from '../../tools/index.ts'
-import type { EndpointEntry } from './config.ts'
+import { type EndpointEntry, MODEL_SETTINGS, type ModelSettings, type Settings } from './config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import type { Environment } from './home.ts'
 import { type Servers, serversFor } from './servers.ts'
@@ -80,12 +80,12 @@ async function chained(models: readonly Model[]): Promise<Model> {
 /** Each model with its key. A missing key is an error before anything begins. */
 export async function modelsFor(setup: Setup, { models, onRequest }: AgentWishes): Promise<readonly Model[]> {
   const { settings, env } = setup
-  const { outputTokensMax, reasoning } = settings
-  const wishes = { ...(outputTokensMax ? { outputTokensMax } : {}), ...(reasoning ? { reasoning } : {}) }
+  const set = MODEL_SETTINGS.filter((name) => settings[name] !== undefined)
+  const wishes: ModelSettings = Object.fromEntries(set.map((name) => [name, settings[name]]))
   const names = models && models.length > 0 ? models : (settings.model ?? [])
   if (names.length === 0) throw new Refusal(EXIT.config, `No model is chosen. ${WAYS}`)
   const { endpoints: table, model } = await import('../../index.ts')
-  const own = Object.entries(settings.endpoints ?? {}).map(([name, entry]) => endpointOf(name, entry, table[name]))
+  const own = await endpointsOf(settings)
   return names.map((name) => {
     const provider = name.split(':')[0] ?? ''
     const { keys = [] } = own.find((each) => each.name === provider) ?? table[provider] ?? {}
@@ -101,6 +101,12 @@ function keyText({ home, trusted }: Setup, provider: string, keys: readonly stri
   const key = keys[0] ?? ''
   const workspace = trusted ? ', or the same line into .env of this folder' : ''
   return `There is no key for ${provider}. Set ${keys.join(' or ')}, or put ${key}=… into ${home.config}/.env${workspace}. To try it without a key: --model offline:any.`
+}
+
+/** The hosts of the configuration. */
+export async function endpointsOf({ endpoints = {} }: Settings): Promise<readonly Endpoint[]> {
+  const { endpoints: table } = await import('../../index.ts')
+  return Object.entries(endpoints).map(([name, entry]) => endpointOf(name, entry, table[name]))
 }
 
 function endpointOf(name: string, entry: EndpointEntry, known: Endpoint | undefined): Endpoint {

@@ -1,6 +1,7 @@
 // Reads and checks the configuration file. Unknown settings are refused with the file and the field, because a setting that silently
 // does nothing is dangerous. What a workspace may set is in setup.ts.
 import { dirname, isAbsolute, resolve } from 'node:path'
+import type { HostedOptions, Json } from '../../index.ts'
 import { nearest } from '../../options.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { readPlain } from './plain-file.ts'
@@ -32,12 +33,26 @@ export type TracingEntry = {
   readonly content?: boolean
 }
 
+/** What every request to a model carries. All models of `model` get the same. */
+export type ModelSettings = Pick<HostedOptions, (typeof MODEL_SETTINGS)[number]>
+export const MODEL_SETTINGS = [
+  'outputTokensMax',
+  'temperature',
+  'topP',
+  'seed',
+  'stop',
+  'toolChoice',
+  'parallelToolCalls',
+  'reasoning',
+  'cache',
+  'serviceTier',
+  'headers',
+  'body',
+] as const
+
 /** All of it is optional. Paths are absolute here. */
-export type Settings = {
+export type Settings = ModelSettings & {
   readonly model?: readonly string[]
-  /** The longest answer, and the reasoning effort. */
-  readonly outputTokensMax?: number
-  readonly reasoning?: (typeof EFFORTS)[number]
   readonly instructions?: string
   readonly tools?: readonly string[]
   readonly bash?: false | { readonly risk: 'strict' | 'relaxed' }
@@ -201,13 +216,37 @@ const endpoint: Check<EndpointEntry> = (value, where) => {
   return entry
 }
 
+const tokens: Check<number> = (value, where) => {
+  if (count(value, where) > 0) return Number(value)
+  throw bad(where, 'must be more than 0')
+}
+
+function upTo(most: number): Check<number> {
+  return (value, where) => {
+    if (typeof value === 'number' && value >= 0 && value <= most) return value
+    throw bad(where, `must be a number from 0 to ${most}`)
+  }
+}
+
+function orObject<T, U>(plain: Check<T>, whole: Check<U>): Check<T | U> {
+  return (value, where) => (isObject(value) ? whole(value, where) : plain(value, where))
+}
+
 const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>> } = {
   model: (value, where) => (typeof value === 'string' ? [text(value, where)] : texts(value, where)),
-  outputTokensMax: (value, where) => {
-    if (count(value, where) > 0) return Number(value)
-    throw bad(where, 'must be more than 0')
-  },
-  reasoning: oneOf(...EFFORTS),
+  outputTokensMax: tokens,
+  temperature: upTo(2),
+  topP: upTo(1),
+  seed: count,
+  stop: texts,
+  toolChoice: orObject(oneOf('auto', 'required', 'none'), object<{ readonly tool: string }>({ tool: text })),
+  parallelToolCalls: flag,
+  reasoning: orObject(oneOf(...EFFORTS), object<{ readonly budgetTokens: number }>({ budgetTokens: tokens })),
+  cache: orObject(flag, object<{ readonly ttl: '5m' | '1h' }>({ ttl: oneOf('5m', '1h') })),
+  serviceTier: text,
+  headers: table(text),
+  // The file is JSON, so whatever stands there is.
+  body: table((value) => value as Json),
   instructions: text,
   tools: texts,
   bash: (value, where) => {

@@ -4,7 +4,7 @@ import { lstatSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Policy } from '../../index.ts'
-import { type Mode, readSettings, type Settings, MODES } from './config.ts'
+import { type Mode, MODEL_SETTINGS, readSettings, type Settings, MODES } from './config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import type { Environment, Home } from './home.ts'
 import { type Kept, keptIn } from './kept.ts'
@@ -176,16 +176,7 @@ function variablesIn(file: string, within?: string): Environment {
 // A workspace may only narrow the user's settings. It may not choose a model, an address, a key, a server, a program, a place for
 // traces or the environment name: that is how keys are stolen, so such a workspace is refused.
 
-const NOT_ITS_OWN = [
-  'model',
-  'outputTokensMax',
-  'reasoning',
-  'endpoints',
-  'mcp',
-  'skills',
-  'tracing',
-  'environment',
-] as const
+const NOT_ITS_OWN = ['model', ...MODEL_SETTINGS, 'endpoints', 'mcp', 'skills', 'tracing', 'environment'] as const
 
 type Narrowing = { readonly file: string; readonly userFile: string; readonly defaultTools: readonly string[] }
 

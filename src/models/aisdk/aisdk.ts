@@ -12,6 +12,7 @@ import { HOSTED_OPTIONS, OUTPUT_TOKENS, type Priced } from '../http/hosted.ts'
 import { DEADLINES, Late, leave, Watch } from '../http/watch.ts'
 import { anything, type Check, given, optionsOf, record, tableOf } from '../../options.ts'
 import { isFile } from '../protocols/media.ts'
+import { missingChoice } from '../protocols/settings.ts'
 import { unwrapped } from '../protocols/parallel.ts'
 import { checkPrices, checkTokens, type Profile, profileOf } from '../price.ts'
 
@@ -51,6 +52,11 @@ function checkServed(model: AiSdkModel, { providerTools = {} }: AiSdkSettings): 
 const checkSettings = optionsOf<AiSdkSettings>('fromAiSdk', {
   outputTokensMax: anything,
   temperature: HOSTED_OPTIONS.temperature,
+  topP: HOSTED_OPTIONS.topP,
+  seed: HOSTED_OPTIONS.seed,
+  stop: HOSTED_OPTIONS.stop,
+  toolChoice: HOSTED_OPTIONS.toolChoice,
+  headers: HOSTED_OPTIONS.headers,
   providerOptions: record,
   providerTools: tableOf(providerTool),
   prices: anything,
@@ -79,8 +85,11 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Pric
     able: { name, native: 'possible' },
     outputTokensMax: settings.outputTokensMax ?? OUTPUT_TOKENS,
     secrets: {},
+    identity: () => JSON.stringify([name, settings]),
     profile: known,
     call: async (request, context) => {
+      const missing = missingChoice(request, settings)
+      if (missing !== null) return failure('bad_request', missing)
       const answer = await ask(model, settings, request, context)
       if (answer.type === 'failure') return answer
       const reply = unwrapped(answer, request.tools)
@@ -172,6 +181,7 @@ async function start(
 ): Promise<Streaming> {
   const send = (files: boolean): PromiseLike<Streaming> => {
     const options = { ...optionsFor(model, settings, request, files), ...sending }
+    if (settings.headers !== undefined) options.headers = { ...settings.headers, ...sending.headers }
     return model.doStream((model.specificationVersion === 'v4' ? asV4(options) : options) as never)
   }
   try {

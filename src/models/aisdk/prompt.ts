@@ -19,6 +19,8 @@ import type { Deadlines } from '../http/watch.ts'
 import type { PriceTable } from '../price.ts'
 import { type Data, isFile, mediaOf, type Remote, shownBelow, unseen } from '../protocols/media.ts'
 import { idPatterns, type SoundCall, type SoundResult, sound, type Turn } from '../protocols/sound.ts'
+import type { ToolChoice } from '../protocols/protocol.ts'
+import { allowed, demanded } from '../protocols/settings.ts'
 import { isStrict } from '../protocols/strict.ts'
 import { foreignThought, placeOf, tagged } from '../protocols/thoughts.ts'
 import { OUTPUT_TOOL, toolSchema } from '../protocols/tool-schema.ts'
@@ -30,6 +32,12 @@ export type ServedTool = { readonly id: `${string}.${string}`; readonly args?: R
 export type AiSdkSettings = {
   readonly outputTokensMax?: number
   readonly temperature?: number
+  readonly topP?: number
+  readonly seed?: number
+  readonly stop?: readonly string[]
+  /** As in `model`: for the first request after a message of the user. */
+  readonly toolChoice?: ToolChoice
+  readonly headers?: Readonly<Record<string, string>>
   /** As the provider's package takes them, such as `{ anthropic: { thinking: … } }`. */
   readonly providerOptions?: SharedV3ProviderOptions
   /** Tools that the provider runs, by name, as its package makes them: `{ web_search: anthropic.tools.webSearch_20250305() }`. */
@@ -62,15 +70,26 @@ export function optionsFor(
   return {
     prompt: promptOf(request, origin, family, files),
     ...(tools.length > 0 ? { tools } : {}),
-    // An answer is never forced: thinking models refuse that, and a model that only writes text is asked again.
-    ...(tools.length > 0 && request.allow === 'none' && output?.mode !== 'tool'
-      ? { toolChoice: { type: 'none' } }
-      : {}),
+    ...choiceOf(request, settings),
     ...(native ? { responseFormat: { type: 'json', name: output.name, schema: output.schema as object } } : {}),
     ...(most === undefined ? {} : { maxOutputTokens: most * (request.boost ? 2 : 1) }),
     ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
+    ...(settings.topP === undefined ? {} : { topP: settings.topP }),
+    ...(settings.seed === undefined ? {} : { seed: settings.seed }),
+    ...(settings.stop === undefined ? {} : { stopSequences: [...settings.stop] }),
     providerOptions: { ...own, ...loose },
   }
+}
+
+/** An answer is never forced: thinking models refuse that, and a model that only writes text is asked again. */
+function choiceOf(request: Request, settings: AiSdkSettings): Pick<LanguageModelV3CallOptions, 'toolChoice'> {
+  const { tools, output } = request
+  const demand = demanded(request, { settings })
+  if (demand !== null) {
+    return { toolChoice: demand === 'required' ? { type: demand } : { type: 'tool', toolName: demand.tool } }
+  }
+  const none = tools.length > 0 && allowed(request, { settings }) === 'none' && output?.mode !== 'tool'
+  return none ? { toolChoice: { type: 'none' } } : {}
 }
 
 /** The data of a file has a tag in specification v4, also in a result. Nothing else that is sent differs. */

@@ -1,17 +1,17 @@
 // The hosts known by name: address, protocol, keys and differences. Data only: a new host is one entry.
-// Azure is not listed, since its address contains the name of the user's own resource.
+// Bedrock and Vertex sign each request and are not listed: adapted.ts reaches them through the AI SDK.
 import type { Frozen } from '../../kernel/content.ts'
 import type { Protocol, Quirks } from '../protocols/protocol.ts'
 
 export type Endpoint = Frozen<{
   name: string
   protocol: Protocol<unknown>['name']
-  /** The protocol's path is added to it. */
+  /** The protocol's path is added to it. `{NAME}` stands for the value of that variable of the environment. */
   baseUrl: string
   /** Environment variables that may hold the key; the first one set is used. Empty: a local server without a key. */
   keys: readonly string[]
   /** The header that carries the key; `authorization` carries it as a bearer token. */
-  keyHeader: 'authorization' | 'x-api-key'
+  keyHeader: 'authorization' | 'x-api-key' | 'api-key'
   quirks: Quirks
   headers: Readonly<Record<string, string>>
 }>
@@ -25,14 +25,27 @@ const entries = {
     protocol: 'responses',
     baseUrl: 'https://api.openai.com/v1',
     keys: ['OPENAI_API_KEY'],
-    quirks: { providerTools: ['web_search', 'code_execution', 'file_search'] },
+    quirks: {
+      serviceTiers: ['auto', 'default', 'flex', 'priority'],
+      providerTools: ['web_search', 'code_execution', 'file_search'],
+    },
   },
   anthropic: {
     protocol: 'messages',
     baseUrl: 'https://api.anthropic.com',
     keys: ['ANTHROPIC_API_KEY'],
     keyHeader: 'x-api-key',
-    quirks: { providerTools: ['web_search', 'web_fetch', 'code_execution'] },
+    quirks: {
+      serviceTiers: ['auto', 'standard_only'],
+      providerTools: ['web_search', 'web_fetch', 'code_execution'],
+    },
+  },
+  // The model is the name of a deployment. Its v1 API needs no date.
+  azure: {
+    protocol: 'responses',
+    baseUrl: 'https://{AZURE_RESOURCE_NAME}.openai.azure.com/openai/v1',
+    keys: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
+    keyHeader: 'api-key',
   },
   openrouter: {
     baseUrl: 'https://openrouter.ai/api/v1',
@@ -42,7 +55,12 @@ const entries = {
   groq: {
     baseUrl: 'https://api.groq.com/openai/v1',
     keys: ['GROQ_API_KEY'],
-    quirks: { efforts: PLAIN, reasoningField: 'reasoning', lacks: ['strict', 'files'] },
+    quirks: {
+      efforts: PLAIN,
+      reasoningField: 'reasoning',
+      serviceTiers: ['auto', 'on_demand', 'flex', 'performance'],
+      lacks: ['strict', 'files'],
+    },
   },
   mistral: {
     baseUrl: 'https://api.mistral.ai/v1',
@@ -51,6 +69,8 @@ const entries = {
       outputTokensField: 'max_tokens',
       idPattern: /^[A-Za-z0-9]{9}$/,
       thoughtParts: true,
+      seedField: 'random_seed',
+      serviceTiers: [],
       lacks: ['stream_usage', 'files', 'reasoning', 'user_after_tool'],
     },
   },
@@ -61,7 +81,8 @@ const entries = {
       efforts: ['off', 'low', 'medium', 'high', 'xhigh', 'max'],
       outputTokensField: 'max_tokens',
       reasoningField: 'reasoning_content',
-      lacks: ['strict', 'images', 'files', 'native_output'],
+      serviceTiers: [],
+      lacks: ['strict', 'images', 'files', 'native_output', 'seed', 'parallel'],
     },
   },
   xai: {
@@ -97,6 +118,7 @@ const entries = {
       efforts: PLAIN,
       reasoningField: 'reasoning_content',
       idPattern: /^[\w.:-]{1,64}$/,
+      serviceTiers: [],
       lacks: ['strict', 'files'],
     },
   },
@@ -120,7 +142,8 @@ const entries = {
       efforts: PLAIN,
       outputTokensField: 'max_tokens',
       reasoningField: 'reasoning',
-      lacks: ['strict', 'files'],
+      serviceTiers: [],
+      lacks: ['strict', 'files', 'parallel'],
     },
   },
   llamacpp: {
@@ -138,7 +161,12 @@ const entries = {
   },
   lmstudio: {
     baseUrl: 'http://127.0.0.1:1234/v1',
-    quirks: { efforts: PLAIN, outputTokensField: 'max_tokens', lacks: ['strict', 'files'] },
+    quirks: {
+      efforts: PLAIN,
+      outputTokensField: 'max_tokens',
+      serviceTiers: [],
+      lacks: ['strict', 'files', 'parallel'],
+    },
   },
 } as const satisfies Record<string, Entry>
 
@@ -147,6 +175,20 @@ const DEFAULTS = { protocol: 'chat', keys: [], keyHeader: 'authorization', quirk
 export const endpoints: Readonly<Record<string, Endpoint>> = Object.fromEntries(
   Object.entries<Entry>(entries).map(([name, entry]) => [name, { name, ...DEFAULTS, ...entry }]),
 )
+
+/** The address with its variables filled in. Null and the name of the variable that is missing, or is no part of a host's name. */
+export function addressOf(
+  baseUrl: string,
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly url: string; readonly missing: string | null } {
+  let missing: string | null = null
+  const url = baseUrl.replace(/\{([A-Z_]+)\}/g, (_all, name: string) => {
+    const value = env[name]?.trim() ?? ''
+    if (!/^[A-Za-z0-9-]{1,63}$/.test(value)) missing ??= name
+    return value
+  })
+  return { url, missing }
+}
 
 const SECRET_HEADER = /auth|key|token|secret|cookie/i
 

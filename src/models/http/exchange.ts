@@ -259,7 +259,7 @@ function codeOf(error: Error): string {
 }
 
 /** Some hosts repeat the key in their error message. */
-function withoutKeys(text: string, headers: Exchange<unknown>['headers']): string {
+export function withoutKeys(text: string, headers: Exchange<unknown>['headers']): string {
   return Object.entries(headers).reduce((said, [name, value]) => {
     const secret = secretIn(name, value)
     return secret ? said.replaceAll(secret, '[key]') : said

@@ -1,5 +1,7 @@
 // A model behind an HTTP address: endpoint, protocol, key, transport and price as one Model. One call is made in exchange.ts.
 import type { CallContext, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { Clock } from '../../ports/system.ts'
+import type { Offer } from './catalog.ts'
 import { type Endpoint, secretIn } from './endpoints.ts'
 import type { Exchange, exchange } from './exchange.ts'
 import type { Deadlines } from './watch.ts'
@@ -11,8 +13,11 @@ import {
   callable,
   type Check,
   type Checks,
+  count,
+  filled,
   flag,
   given,
+  listOf,
   needed,
   oneOf,
   record,
@@ -26,7 +31,8 @@ import { checkPrices, checkTokens, FREE, priceIn, type PriceTable, type Profile,
 import type { Effort, Protocol, Settings, Target } from '../protocols/protocol.ts'
 import { unreasonable } from '../protocols/efforts.ts'
 import { checkProviderTools, withoutServed } from '../protocols/provider-forms.ts'
-import { thinkingOf } from '../protocols/thinking.ts'
+import { missingChoice, unsettable } from '../protocols/settings.ts'
+import { keepsSchemas, thinkingOf } from '../protocols/thinking.ts'
 
 /** A model with its price, context size and abilities, as far as they are known. */
 export interface Priced extends Model {
@@ -40,6 +46,8 @@ export interface Priced extends Model {
   readonly verbatim?: boolean
   /** Forbidding or allowing tools invalidates its prompt cache. */
   readonly choiceCached?: boolean
+  /** What its answers depend on besides the request: name, address and settings. It may hold secrets: only its hash is kept. */
+  identity?(): string
 }
 
 export type HostedOptions = Settings & {
@@ -59,16 +67,40 @@ const reasoningCheck: Check = (value, name, of) =>
   typeof value === 'object'
     ? within<{ readonly budgetTokens: number }>({ budgetTokens: needed(anything) })(value, name, of)
     : oneOf<Effort>(EFFORTS)(value, name, of)
-const temperature: Check = (value) =>
-  typeof value === 'number' && value >= 0 && value <= 2 ? null : 'must be a number from 0 to 2'
+const upTo =
+  (most: number): Check =>
+  (value) =>
+    typeof value === 'number' && value >= 0 && value <= most ? null : `must be a number from 0 to ${most}`
+const TOOL_CHOICES = { auto: true, required: true, none: true } as const
+const toolChoice: Check = (value, name, of) =>
+  typeof value === 'object'
+    ? within<{ readonly tool: string }>({ tool: needed(filled) })(value, name, of)
+    : oneOf<keyof typeof TOOL_CHOICES>(TOOL_CHOICES)(value, name, of)
+const cache: Check = (value, name, of) => {
+  const ttl = needed(oneOf<'5m' | '1h'>({ '5m': true, '1h': true }))
+  return typeof value === 'object'
+    ? within<{ readonly ttl: '5m' | '1h' }>({ ttl })(value, name, of)
+    : flag(value, name, of)
+}
+const stop: Check = (value, name, of) => {
+  const wrong = listOf(filled)(value, name, of)
+  const size = (value as readonly string[]).length
+  return wrong ?? (size >= 1 && size <= 16 ? null : `must have 1 to 16 texts, not ${size}`)
+}
 
 export const HOSTED_OPTIONS: Checks<HostedOptions> = {
   // Token counts and prices are checked separately.
   outputTokensMax: anything,
-  temperature,
+  temperature: upTo(2),
+  topP: upTo(1),
+  seed: count(),
+  stop,
+  toolChoice,
+  parallelToolCalls: flag,
+  serviceTier: filled,
   reasoning: reasoningCheck,
   chain: flag,
-  cache: flag,
+  cache,
   body: record,
   // Checked with the host that must have them.
   providerTools: anything,
@@ -107,21 +139,16 @@ export class HostedModel implements Priced {
   #profile: Promise<Profile> | null = null
 
   constructor(endpoint: Endpoint, model: string, load: () => Promise<Protocol<unknown>>, options: HostedOptions = {}) {
-    const { outputTokensMax, temperature, reasoning, chain, cache, body, providerTools, env = process.env } = options
+    const { outputTokensMax, reasoning, env = process.env } = options
     checkPrices(options.prices)
     checkTokens('outputTokensMax', outputTokensMax)
     if (typeof reasoning === 'object') checkTokens('reasoning.budgetTokens', reasoning.budgetTokens)
-    const set = { outputTokensMax, temperature, reasoning, chain, cache, body, providerTools }
-    const settings = Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined)) as Settings
     this.name = `${endpoint.name}:${model}`
     const images = endpoint.quirks.lacks?.includes('images') !== true
-    this.able = { name: this.name, native: nativeOf(endpoint), images }
-    this.#target = { endpoint: endpoint.name, model, settings, quirks: endpoint.quirks }
-    const wrong = unreasonable(this.#target, endpoint.protocol)
-    if (wrong !== null) {
-      const asked = typeof reasoning === 'string' ? `"${reasoning}"` : 'this'
-      throw new Fault('invalid_config', `${this.name} cannot do \`reasoning\` ${asked}: ${wrong}.`)
-    }
+    this.able = { name: this.name, native: nativeOf(endpoint, model), images }
+    this.#target = { endpoint: endpoint.name, model, settings: settingsIn(options), quirks: endpoint.quirks }
+    checkSettings(this.name, this.#target, endpoint.protocol)
+    const { providerTools } = options
     if (providerTools !== undefined) checkProviderTools(providerTools, this.#target, endpoint.protocol)
     const messages = endpoint.protocol === 'messages'
     // The Messages protocol limits every request, so that limit is what a budget holds for it.
@@ -143,11 +170,11 @@ export class HostedModel implements Priced {
 
   async call(asked: Request, context: CallContext): Promise<Reply | ModelFailure> {
     const request = withoutServed(asked, this.#target.settings.providerTools)
-    const { keys, name } = this.#endpoint
-    if (this.#key === null && keys.length > 0) {
-      return failure('auth', `There is no key for ${name}. Set ${keys.join(' or ')}.`)
-    }
-    const held = await this.#limiter.pass(name, context)
+    const missing = this.#keyless()
+    if (missing) return missing
+    const unknown = missingChoice(request, this.#target.settings)
+    if (unknown !== null) return failure('bad_request', unknown)
+    const held = await this.#limiter.pass(this.#endpoint.name, context)
     if (held) return held
     const { exchange: send, order } = (this.#client ??= await this.#open())
     const sealedAfter = this.#sealed.get(request.session)
@@ -169,8 +196,56 @@ export class HostedModel implements Priced {
   profile(): Promise<Profile> {
     const { prices = {} } = this.#options
     const { model } = this.#target
-    this.#profile ??= this.#isFree ? Promise.resolve(FREE) : profileOf(this.#endpoint.name, model, prices)
+    this.#profile ??= this.#isFree ? Promise.resolve(FREE) : this.#listed(model, prices)
     return this.#profile
+  }
+
+  /** Anthropic: an hour in the prompt cache costs twice the input to write, and the tables have the price of five minutes. */
+  async #listed(model: string, prices: PriceTable): Promise<Profile> {
+    const { name } = this.#endpoint
+    const { cache } = this.#target.settings
+    const listed = await profileOf(name, model, prices)
+    if (typeof cache !== 'object' || cache.ttl !== '1h' || priceIn(prices, name, model)) return listed
+    const { input, cacheWrite = input } = listed.price
+    const cost: Profile['cost'] = (usage) => {
+      const { inputTokens, cacheWriteTokens: written = 0 } = usage
+      if (written === 0) return listed.cost(usage)
+      const each = listed.cost({ inputTokens, outputTokens: 0 }) / Math.max(1, inputTokens)
+      return listed.cost({ ...usage, cacheWriteTokens: 0 }) + Math.ceil(written * each)
+    }
+    return { ...listed, price: { ...listed.price, cacheWrite: Math.max(cacheWrite, 2 * input) }, cost }
+  }
+
+  identity(): string {
+    const { baseUrl = this.#endpoint.baseUrl, headers = {} } = this.#options
+    return JSON.stringify([this.name, baseUrl, this.#target.settings, headers])
+  }
+
+  /** The models that its host has, with what is known of each. */
+  async offered(clock: Clock): Promise<Offer | ModelFailure> {
+    const missing = this.#keyless()
+    if (missing) return missing
+    const [{ offered }, { order }] = await Promise.all([import('./catalog.ts'), this.#opened()])
+    return offered(order, this.#options.prices ?? {}, clock)
+  }
+
+  /** How many tokens its host counts for a request. Null: the host does not count. */
+  async counted(request: Request, clock: Clock): Promise<number | ModelFailure | null> {
+    const missing = this.#keyless()
+    if (missing) return missing
+    const [{ counted }, { order }] = await Promise.all([import('./catalog.ts'), this.#opened()])
+    return counted(order, request, clock)
+  }
+
+  #keyless(): ModelFailure | null {
+    const { keys, name } = this.#endpoint
+    if (this.#key !== null || keys.length === 0) return null
+    return failure('auth', `There is no key for ${name}. Set ${keys.join(' or ')}.`)
+  }
+
+  async #opened(): Promise<Client> {
+    this.#client ??= await this.#open()
+    return this.#client
   }
 
   /** A local server without a key is free. Any other server may charge. */
@@ -210,6 +285,41 @@ export class HostedModel implements Priced {
       ? { ...rest, route }
       : { ...rest, route, cost: (await this.profile()).cost(answer.usage) }
   }
+}
+
+const SETTINGS: Readonly<Record<keyof Settings, true>> = {
+  outputTokensMax: true,
+  temperature: true,
+  topP: true,
+  seed: true,
+  stop: true,
+  toolChoice: true,
+  parallelToolCalls: true,
+  serviceTier: true,
+  reasoning: true,
+  chain: true,
+  cache: true,
+  body: true,
+  providerTools: true,
+}
+
+/** The settings among the options that are set. */
+function settingsIn(options: HostedOptions): Settings {
+  const set = Object.entries(options).filter(([name, value]) => Object.hasOwn(SETTINGS, name) && value !== undefined)
+  return Object.fromEntries(set)
+}
+
+/** Refuses a setting that the model or its host is known not to take. */
+function checkSettings(name: string, target: Target, protocol: Endpoint['protocol']): void {
+  const { reasoning } = target.settings
+  const wrong = unreasonable(target, protocol)
+  if (wrong !== null) {
+    const asked = typeof reasoning === 'string' ? `"${reasoning}"` : 'this'
+    throw new Fault('invalid_config', `${name} cannot do \`reasoning\` ${asked}: ${wrong}.`)
+  }
+  const refused = unsettable(target, protocol)
+  if (refused === null) return
+  throw new Fault('invalid_config', `${name} cannot take \`${refused.setting}\`: ${refused.why}.`)
 }
 
 function isLoopback(address: string): boolean {
@@ -258,9 +368,14 @@ function limiterOf(key: string): Limiter {
   return fresh
 }
 
-function nativeOf({ protocol, quirks }: Endpoint): Able['native'] {
-  if (protocol === 'messages' || quirks.lacks?.includes('native_output')) return 'no'
+function nativeOf({ protocol, quirks }: Endpoint, model: string): Able['native'] {
+  if (quirks.lacks?.includes('native_output')) return 'no'
+  if (protocol === 'messages') return keepsSchemas(model) ? 'possible' : 'no'
   return protocol === 'responses' ? 'default' : 'possible'
+}
+
+export function identityOf(model: Model): string {
+  return (isPriced(model) ? model.identity?.() : undefined) ?? model.name
 }
 
 export function isPriced(model: Model): model is Priced {

@@ -1,4 +1,4 @@
-// One POST and its answer, byte by byte, over node:http with kept connections or over a fetch of the caller.
+// One POST or GET and its answer, byte by byte, over node:http with kept connections or over a fetch of the caller.
 // No deadline for the answer, no retry and no meaning here: exchange.ts has those. Redirects are not followed.
 import type { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
@@ -6,7 +6,8 @@ import type { Socket } from 'node:net'
 export type Order = {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  /** Null: a GET. */
+  readonly body: string | null
   readonly signal: AbortSignal
 }
 
@@ -38,7 +39,7 @@ export const httpTransport: Transport = ({ url, headers, body, signal }, sink) =
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const door = doorOf(url.protocol)
-    const sent = door.request(url, { method: 'POST', headers, agent: door.agent })
+    const sent = door.request(url, { method: body === null ? 'GET' : 'POST', headers, agent: door.agent })
     const end = (settle: () => void): void => {
       signal.removeEventListener('abort', stop)
       settle()
@@ -63,7 +64,8 @@ export const httpTransport: Transport = ({ url, headers, body, signal }, sink) =
       response.on('error', () => fail(new Error('The connection was closed before the answer was complete.')))
       response.on('end', () => end(resolve))
     })
-    sent.end(body)
+    if (body === null) sent.end()
+    else sent.end(body)
   })
 }
 
@@ -78,7 +80,8 @@ function boundConnecting(socket: Socket, fail: (error: Error) => void): void {
 /** The caller's own fetch: a proxy, a recorder, another runtime. */
 export function fetchTransport(send: typeof fetch): Transport {
   return async ({ url, headers, body, signal }, sink) => {
-    const response = await send(url, { method: 'POST', headers, body, signal, redirect: 'manual' })
+    const method = body === null ? 'GET' : 'POST'
+    const response = await send(url, { method, headers, body, signal, redirect: 'manual' })
     // fetch has decompressed the body already, but keeps the header.
     sink.head(response.status, { ...Object.fromEntries(response.headers), 'content-encoding': 'identity' })
     if (response.body === null) return

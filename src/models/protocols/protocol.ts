@@ -10,16 +10,31 @@ export type WireEvent = Frozen<{ event: string; data: string }>
 /** From least to most. Which of them a host takes is in efforts.ts. */
 export type Effort = 'off' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
+export type ToolChoice = 'auto' | 'required' | 'none' | Frozen<{ tool: string }>
+
 /** The caller's settings for every request to this model. Absent settings are left to the provider. */
 export type Settings = Frozen<{
   outputTokensMax?: number
   temperature?: number
+  topP?: number
+  seed?: number
+  /** Texts that end the answer. They are not part of it. */
+  stop?: readonly string[]
+  /**
+   * `required` and a tool by name hold for the first request after a message of the user. After results the model chooses by
+   * itself: else no run would end.
+   */
+  toolChoice?: ToolChoice
+  /** False: at most one call in a reply. */
+  parallelToolCalls?: boolean
+  /** As the host calls it. */
+  serviceTier?: string
   reasoning?: Effort | Frozen<{ budgetTokens: number }>
   /** OpenAI Responses: send only new turns, by `previous_response_id`. The provider then stores the conversation. */
   chain?: boolean
-  /** Anthropic, OpenRouter: mark the prefix for the prompt cache. Default true where the provider needs the mark. */
-  cache?: boolean
-  /** More fields of the body. They come last and win. */
+  /** Anthropic, OpenRouter: mark the prefix for the prompt cache. Default true where the provider needs the mark: for 5 minutes. */
+  cache?: boolean | Frozen<{ ttl: '5m' | '1h' }>
+  /** More fields of the body, merged into those that are there (json.ts). They win. */
   body?: Readonly<Record<string, Json>>
   /** Tools that the provider runs itself. */
   providerTools?: readonly ProviderTool[]
@@ -46,6 +61,7 @@ export type Quirks = Frozen<{
   /** Not supported by the host. */
   lacks?: readonly (
     | ('strict' | 'stream_usage' | 'images' | 'files' | 'native_output' | 'tool_choice' | 'reasoning' | 'summary')
+    | ('seed' | 'stop' | 'parallel')
     /** A user message right after a tool result is refused (Mistral). */
     | 'user_after_tool'
   )[]
@@ -53,6 +69,10 @@ export type Quirks = Frozen<{
   idPattern?: RegExp
   /** The efforts that the host takes; not set: unknown, and left to the host. */
   efforts?: readonly Effort[]
+  /** The service tiers of the host; empty: it has none. Not set: unknown, and left to the host. */
+  serviceTiers?: readonly string[]
+  /** The field of the seed, if it is not `seed` (Mistral). */
+  seedField?: string
   /** OpenRouter's `reasoning_details`, DeepSeek's and others' `reasoning_content`, or `reasoning` as vLLM, Groq and Ollama have it. */
   reasoningField?: 'reasoning_details' | 'reasoning_content' | 'reasoning'
   /** Reasoning goes back as parts of type `thinking` in the content, to the model that wrote it (Mistral). */

@@ -13,7 +13,8 @@ export type Thinking = Frozen<{
   field: Json | null
   effort: Exclude<Effort, 'off'> | null
   outputTokensMax: number
-  temperature: number | null
+  /** It takes a temperature and a `top_p`. */
+  samples: boolean
 }>
 
 /**
@@ -31,7 +32,7 @@ const BUDGET_TOKENS = { minimal: 1_024, low: 2_048, medium: 8_192, high: 24_576,
 export function thinkingOf({ settings, quirks, model }: Target, boost: boolean): Thinking {
   const kind = kindOf(model)
   const own = settings.body?.['thinking']
-  const mode = isObject(own) ? ownMode(own) : modeFor(kind, settings.reasoning, quirks)
+  const mode = isObject(own) && own['type'] !== undefined ? ownMode(own) : modeFor(kind, settings.reasoning, quirks)
   // A limit set by the caller includes thinking.
   const plain = settings.outputTokensMax ?? (kind === 'unknown' ? UNKNOWN_TOKENS : OUTPUT_TOKENS)
   const thought = settings.outputTokensMax === undefined ? thoughtOf(mode, kind) : 0
@@ -40,20 +41,30 @@ export function thinkingOf({ settings, quirks, model }: Target, boost: boolean):
   // A limit too small for the smallest budget turns thinking off.
   const kept = mode.type === 'enabled' && tokens === 0 ? LEFT_OFF : mode
   // Models after 4.6 refuse every temperature but their own, and so does every Claude model that thinks.
-  const cool = kind === 'unknown' || (!kept.on && (kind === 'budget' || kind === 'both'))
+  const samples = kind === 'unknown' || (!kept.on && (kind === 'budget' || kind === 'both'))
   return {
     on: kept.on,
     manual: kept.type === 'enabled',
     field: fieldOf(kept, tokens),
     effort: 'effort' in kept ? kept.effort : null,
     outputTokensMax: max,
-    temperature: cool ? (settings.temperature ?? null) : null,
+    samples,
   }
 }
 
 /** The same request without thinking. */
 export function unthinking(thinking: Thinking): Thinking {
   return { ...thinking, on: false, manual: false, field: { type: 'disabled' }, effort: null }
+}
+
+export function isClaude(model: string): boolean {
+  return kindOf(model) !== 'unknown'
+}
+
+/** https://platform.claude.com/docs/en/build-with-claude/structured-outputs: since Opus 4.1 and, of the others, 4.5. */
+export function keepsSchemas(model: string): boolean {
+  const version = versionOf(model) ?? 0
+  return kindOf(model) === 'always' || version >= 405 || (version === 401 && /opus/.test(model))
 }
 
 /** The efforts that a Claude model takes; null for a model that is none. */

@@ -3,6 +3,7 @@ import type { Json, Part } from '../../../kernel/content.ts'
 import type { OutputSchema, Request, ToolSchema } from '../../../ports/model.ts'
 import type { Encoded, Quirks, Settings, Target } from '../protocol.ts'
 import { idPatterns, sameShown, sound, type SoundCall, type SoundResult, type Turn } from '../sound.ts'
+import { allowed, cacheMark, demanded } from '../settings.ts'
 import { isStrict } from '../strict.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import type { Message } from '../../../kernel/transcript.ts'
@@ -25,15 +26,20 @@ export function encode(request: Request, target: Target): Encoded {
     set(quirks.outputTokensField ?? 'max_completion_tokens', settings.outputTokensMax * (request.boost ? 2 : 1))
   }
   if (settings.temperature !== undefined) set('temperature', settings.temperature)
+  if (settings.topP !== undefined) set('top_p', settings.topP)
+  if (settings.seed !== undefined) set(quirks.seedField ?? 'seed', settings.seed)
+  if (settings.stop !== undefined) set('stop', settings.stop)
+  if (settings.serviceTier !== undefined) set('service_tier', settings.serviceTier)
   if (settings.reasoning !== undefined && !lacks.has('reasoning')) {
     for (const [name, value] of Object.entries(reasoningOf(settings.reasoning, quirks))) set(name, value)
   }
   // The host moves this cache mark by itself, so no message changes because of it.
-  if (marks) set('cache_control', { type: 'ephemeral' })
+  if (marks) set('cache_control', marks)
   const tools = toolList(request, !lacks.has('strict'))
   if (tools !== '') fields.set('tools', `[${tools}]`)
   const choice = tools === '' || lacks.has('tool_choice') ? null : choiceOf(request, target)
   if (choice !== null) set('tool_choice', choice)
+  if (tools !== '' && settings.parallelToolCalls !== undefined) set('parallel_tool_calls', settings.parallelToolCalls)
   if (request.output?.mode === 'native' && !lacks.has('native_output')) {
     set('response_format', formatOf(request.output, !lacks.has('strict')))
   }
@@ -82,7 +88,12 @@ function toolJson({ name, description, parameters }: ToolSchema, strict: boolean
 }
 
 /** Null leaves the field out; the model then decides. */
-function choiceOf({ tools, allow, output }: Request, { settings, quirks }: Target): Json {
+function choiceOf(request: Request, target: Target): Json {
+  const { tools, output } = request
+  const { settings, quirks } = target
+  const demand = demanded(request, target)
+  if (demand !== null) return demand === 'required' ? demand : { type: 'function', function: { name: demand.tool } }
+  const allow = allowed(request, target)
   if (output?.mode !== 'tool') return allow === 'none' ? 'none' : null
   // A reasoning model cannot be forced, and hosts with a reasoning field have models that reason without being asked.
   const thinks = quirks.reasoningField !== undefined && settings.reasoning !== 'off'
@@ -102,15 +113,16 @@ type Assistant = Extract<Turn, { type: 'assistant' }>
 type Reasoning = Extract<Part, { type: 'reasoning' }>
 
 /** Only Anthropic's models need cache marks. */
-function marked({ model, settings, quirks }: Target): boolean {
-  return quirks.cacheMarks === true && settings.cache !== false && /anthropic|claude/i.test(model)
+function marked({ model, settings, quirks }: Target): Json {
+  const marks = quirks.cacheMarks === true && /anthropic|claude/i.test(model)
+  return marks ? cacheMark(settings) : null
 }
 
 /** Marked in every request or in none, so the message does not change. */
-function systemMessage(instructions: string, marks: boolean): string {
+function systemMessage(instructions: string, mark: Json): string {
   if (instructions.trim() === '') return ''
-  const text: Json = { type: 'text', text: instructions, cache_control: { type: 'ephemeral' } }
-  return `${json({ role: 'system', content: marks ? [text] : instructions })},`
+  const content = mark === null ? instructions : [{ type: 'text', text: instructions, cache_control: mark }]
+  return `${json({ role: 'system', content })},`
 }
 
 /** Everything besides the turn that its JSON depends on. */

@@ -5,6 +5,8 @@ import type { Encoded, Settings, Target } from '../protocol.ts'
 import { sameShown, sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
+import { allowed, cacheMark, demanded } from '../settings.ts'
+import { keptSchema } from './kept-schema.ts'
 import { type Thinking, thinkingOf, unthinking } from '../thinking.ts'
 import type { Message } from '../../../kernel/transcript.ts'
 import { type Data, mediaOf, type Remote, unseen } from '../media.ts'
@@ -29,7 +31,7 @@ export function encode(request: Request, target: Target): Encoded {
   const fits = !asked.manual || loopThinks(signed)
   const thinking = fits ? asked : unthinking(asked)
   const lines = fits ? signed : linesOf(turns, readerOf(target, false))
-  const marks = settings.cache !== false
+  const marks = markOf(settings)
   const served = providerTools(target, 'messages')
   const fields: [string, string | null][] = [
     ['model', json(target.model)],
@@ -40,7 +42,10 @@ export function encode(request: Request, target: Target): Encoded {
     ['tool_choice', choiceOf(request, target, thinking)],
     ['thinking', thinking.field === null ? null : json(thinking.field)],
     ['output_config', outputOf(request, target, thinking)],
-    ['temperature', thinking.temperature === null ? null : json(thinking.temperature)],
+    ['temperature', sampleOf(settings.temperature, thinking)],
+    ['top_p', sampleOf(settings.topP, thinking)],
+    ['stop_sequences', settings.stop === undefined ? null : json(settings.stop)],
+    ['service_tier', settings.serviceTier === undefined ? null : json(settings.serviceTier)],
     ['messages', messageList(lines, marks, target.paused)],
   ]
   const kept = fields.filter((field): field is [string, string] => field[1] !== null)
@@ -61,20 +66,30 @@ function untold({ body = {} }: Settings): NonNullable<Settings['body']> {
   return rest
 }
 
-function systemOf({ instructions }: Request, marks: boolean): string | null {
+/** What makes a block a place that the cache is written to; empty if the caller wants none. */
+function markOf(settings: Settings): string {
+  const mark = cacheMark(settings)
+  return mark === null ? '' : `,"cache_control":${json(mark)}}`
+}
+
+function sampleOf(value: number | undefined, { samples }: Thinking): string | null {
+  return samples && value !== undefined ? json(value) : null
+}
+
+function systemOf({ instructions }: Request, mark: string): string | null {
   if (instructions.trim() === '') return null
   const block = textBlock(instructions)
-  return `[${marks ? withMark(block) : block}]`
+  return `[${withMark(block, mark)}]`
 }
 
 /** In the given order, and always all of them: the cached prefix begins with the tools. */
-function toolsOf({ tools, output }: Request, served: readonly string[], marks: boolean): string | null {
+function toolsOf({ tools, output }: Request, served: readonly string[], mark: string): string | null {
   const listed = [...tools.map(toolJson), ...served]
   if (output?.mode === 'tool') {
     listed.push(toolJson({ name: output.name, description: OUTPUT_TOOL, parameters: output.schema }))
   }
   if (listed.length === 0) return null
-  return `[${marks ? withMark(listed.join(',')) : listed.join(',')}]`
+  return `[${withMark(listed.join(','), mark)}]`
 }
 
 const tools = new WeakMap<ToolSchema, string>()
@@ -88,23 +103,31 @@ function toolJson(tool: ToolSchema): string {
   return text
 }
 
-function choiceOf({ tools: own, allow, output }: Request, target: Target, { on }: Thinking): string | null {
-  const { quirks, settings } = target
+function choiceOf(request: Request, target: Target, { on }: Thinking): string | null {
+  const { tools: own, output } = request
+  const { settings, quirks } = target
   const given = [...own, ...(settings.providerTools ?? [])]
   const answers = output?.mode === 'tool'
   if ((given.length === 0 && !answers) || quirks.lacks?.includes('tool_choice')) return null
-  if (!answers) return allow === 'none' ? '{"type":"none"}' : '{"type":"auto"}'
+  const allow = allowed(request, target)
+  const single = settings.parallelToolCalls === false ? SINGLE : ''
+  const demand = demanded(request, target)
+  if (demand === 'required') return `{"type":"any"${single}}`
+  if (demand !== null) return `{"type":"tool","name":${json(demand.tool)}${single}}`
+  if (!answers && allow === 'none') return '{"type":"none"}'
   // A thinking model cannot be forced to call a tool.
-  const forced = (given.length === 0 || allow === 'none') && !on
-  return forced ? `{"type":"tool","name":${json(output.name)},"disable_parallel_tool_use":true}` : '{"type":"auto"}'
+  const forced = answers && (given.length === 0 || allow === 'none') && !on
+  return forced ? `{"type":"tool","name":${json(output.name)}${SINGLE}}` : `{"type":"auto"${single}}`
 }
+
+const SINGLE = ',"disable_parallel_tool_use":true'
 
 function outputOf({ output }: Request, { quirks }: Target, { effort }: Thinking): string | null {
   const native = output?.mode === 'native' && !quirks.lacks?.includes('native_output')
   if (!native && effort === null) return null
   const config: Record<string, Json> = {}
   if (effort !== null) config.effort = effort
-  if (native) config.format = { type: 'json_schema', schema: output.schema }
+  if (native) config.format = { type: 'json_schema', schema: keptSchema(output.schema) }
   return json(config)
 }
 
@@ -116,7 +139,6 @@ function outputOf({ output }: Request, { quirks }: Target, { effort }: Thinking)
  * since 4.6 refuse a list that ends with the assistant.
  */
 const GOES_ON = textBlock('(the conversation goes on)')
-const MARK = ',"cache_control":{"type":"ephemeral"}}'
 
 /** One message. */
 type Line = {
@@ -129,17 +151,17 @@ type Line = {
   readonly thinks: boolean
 }
 
-/** With `marks`, the last two user messages are marked for the prompt cache: one to write now, one to read from the last request. */
-function messageList(lines: readonly Line[], marks: boolean, paused?: readonly Json[]): string {
+/** The last two user messages are marked for the prompt cache: one to write now, one to read from the last request. */
+function messageList(lines: readonly Line[], mark: string, paused?: readonly Json[]): string {
   // Without the second mark the cache lookup goes back only 20 blocks, and one turn can have more.
-  const marked = marks ? new Set([lines.length - 1, lines.length - 3]) : new Set<number>()
+  const marked = new Set([lines.length - 1, lines.length - 3])
   // Concatenation copies nothing; the body is copied once, when it is sent.
   let list = ''
   for (const [at, { role, content }] of lines.entries()) {
     list += at === 0 ? '[{"role":"' : ',{"role":"'
     list += role
     list += '","content":['
-    list += marked.has(at) ? withMark(content) : content
+    list += marked.has(at) ? withMark(content, mark) : content
     list += ']}'
   }
   // Signed, so not by `json`.
@@ -147,8 +169,8 @@ function messageList(lines: readonly Line[], marks: boolean, paused?: readonly J
 }
 
 /** Adds the mark as the last field of the last block. */
-function withMark(blocks: string): string {
-  return blocks.slice(0, -1) + MARK
+function withMark(blocks: string, mark: string): string {
+  return mark === '' ? blocks : blocks.slice(0, -1) + mark
 }
 
 /** Whether the calls in progress began with a thinking block. True if there are none. */

@@ -6,6 +6,7 @@ import { CLEARED, type Message } from '../../../kernel/transcript.ts'
 import { NEVER_REASONS } from '../efforts.ts'
 import type { Encoded, Opaque, Settings, Target } from '../protocol.ts'
 import { sameShown, sound, type Turn, type SoundCall, type SoundResult } from '../sound.ts'
+import { allowed, demanded } from '../settings.ts'
 import { isStrict } from '../strict.ts'
 import { toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
@@ -40,7 +41,7 @@ export function encode(request: Request, target: Target): Encoded {
   if (include.length > 0) set('include', include)
   if (link) set('previous_response_id', link.response)
   if (request.instructions.trim() !== '') set('instructions', request.instructions)
-  for (const [name, json] of toolFields(request, served.json, lacks)) fields.set(name, json)
+  for (const [name, json] of toolFields(request, target, served.json)) fields.set(name, json)
   if (request.output?.mode === 'native' && !lacks.has('native_output')) {
     set('text', { format: formatOf(request.output, lacks) })
   }
@@ -51,6 +52,8 @@ export function encode(request: Request, target: Target): Encoded {
     set(quirks.outputTokensField ?? 'max_output_tokens', Math.max(OUTPUT_TOKENS_MIN, most))
   }
   if (settings.temperature !== undefined) set('temperature', settings.temperature)
+  if (settings.topP !== undefined) set('top_p', settings.topP)
+  if (settings.serviceTier !== undefined) set('service_tier', settings.serviceTier)
   if (settings.cache !== false) set('prompt_cache_key', cacheKey(request.session))
   fields.set('input', `[${inputOf(turns, link, target, reasons)}]`)
   return { path: '/responses', headers: {}, body: bodyOf(fields, settings.body) }
@@ -116,10 +119,12 @@ function formatOf({ name, schema, strict }: OutputSchema, lacks: ReadonlySet<str
 }
 
 function toolFields(
-  { tools, output, allow }: Request,
+  request: Request,
+  target: Target,
   served: readonly string[],
-  lacks: ReadonlySet<string>,
 ): readonly (readonly [string, string])[] {
+  const { tools, output } = request
+  const lacks = new Set<string>(target.quirks.lacks)
   const listed = [...tools.map((tool) => toolJson(tool, lacks.has('strict'))), ...served]
   const answer = output?.mode === 'tool' ? output : null
   if (answer) {
@@ -133,12 +138,21 @@ function toolFields(
   }
   if (listed.length === 0) return []
   const fields: (readonly [string, string])[] = [['tools', `[${listed.join(',')}]`]]
-  // No other tool may be called, so the answer must be.
-  const forced = answer !== null && (tools.length + served.length === 0 || allow === 'none')
-  const choice = forced ? { type: 'function', name: answer.name } : allow === 'none' ? 'none' : null
+  const choice = toolChoiceOf(request, target, served.length)
   if (choice !== null && !lacks.has('tool_choice')) fields.push(['tool_choice', JSON.stringify(choice)])
-  fields.push(['parallel_tool_calls', 'true'])
+  fields.push(['parallel_tool_calls', String(target.settings.parallelToolCalls ?? true)])
   return fields
+}
+
+/** Null leaves the field out; the model then decides. */
+function toolChoiceOf(request: Request, target: Target, served: number): Json {
+  const { tools, output } = request
+  const demand = demanded(request, target)
+  if (demand !== null) return demand === 'required' ? demand : { type: 'function', name: demand.tool }
+  const none = allowed(request, target) === 'none'
+  // No other tool may be called, so the answer must be.
+  if (output?.mode === 'tool' && (tools.length + served === 0 || none)) return { type: 'function', name: output.name }
+  return none ? 'none' : null
 }
 
 const plainTools = new WeakMap<ToolSchema, string>()

@@ -1,0 +1,42 @@
+// `terret models`: the hosts that can be named, and with a host the models that it offers, each with its window and price.
+import type { Call } from '../args.ts'
+import { oneLine } from '../present/clean.ts'
+import { EXIT, Refusal } from '../exit.ts'
+import { homeOf, realFolder } from '../state/home.ts'
+import { endpointsOf } from '../state/agent.ts'
+import { print, printJson, warn } from '../present/print.ts'
+import { setupFor } from '../state/setup.ts'
+
+export async function models(call: Call): Promise<number> {
+  const setup = await setupFor(homeOf(), realFolder(process.cwd()))
+  const own = await endpointsOf(setup.settings)
+  const { endpoints, listModels } = await import('../../index.ts')
+  const [host] = call.words
+  if (host === undefined) {
+    for (const each of Object.values({ ...endpoints, ...Object.fromEntries(own.map((one) => [one.name, one])) })) {
+      const { name, protocol, keys } = each
+      const key = keys.length === 0 ? 'none needed' : keys.some((one) => setup.env[one]) ? 'set' : 'missing'
+      if (call.is('json')) printJson({ name, protocol, keys, key })
+      else print(`${name.padEnd(12)}  ${protocol.padEnd(10)}  key ${key.padEnd(11)}  ${keys.join(' or ')}`.trimEnd())
+    }
+    return EXIT.ok
+  }
+  const { headers } = setup.settings
+  const offer = await listModels(host, { endpoints: own, env: setup.env, ...(headers ? { headers } : {}) })
+  if (offer.type === 'failure') throw new Refusal(offer.class === 'auth' ? EXIT.config : EXIT.failed, offer.message)
+  for (const { id, contextTokens, price } of offer.models) {
+    if (call.is('json'))
+      printJson({ model: `${host}:${id}`, contextTokens: contextTokens ?? null, price: price ?? null })
+    else print(line(`${host}:${oneLine(id, 200)}`, contextTokens, price))
+  }
+  if (offer.models.length === 0 && !call.is('json')) warn(`${host} lists no models.`)
+  return EXIT.ok
+}
+
+type Price = { readonly input: number; readonly output: number }
+
+function line(name: string, contextTokens: number | undefined, price: Price | undefined): string {
+  const size = contextTokens === undefined ? '?' : `${Math.round(contextTokens / 1_000)}k`
+  const cost = price === undefined ? 'price unknown' : `$${price.input} in, $${price.output} out a million`
+  return `${name.padEnd(48)}  ${size.padStart(6)}  ${cost}`
+}

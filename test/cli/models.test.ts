@@ -1,0 +1,90 @@
+// `terret models`, and what `doctor` asks the hosts of models, at a real server.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { stageOfEach } from './scripted.ts'
+
+const { stage } = stageOfEach()
+const KEY = 'sk-models-0123456789'
+
+/** A host with these models. With `status` it refuses to list them. */
+async function host(ids: readonly string[], status = 200): Promise<string> {
+  const server = createServer((asked, answer) => {
+    let text = ''
+    asked.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    asked.on('end', () => {
+      const said = (code: number, body: object): void => {
+        answer.writeHead(code, { 'content-type': 'application/json' })
+        answer.end(JSON.stringify(body))
+      }
+      if (asked.method === 'GET') {
+        const data = ids.map((id) => ({
+          id,
+          context_length: 64_000,
+          pricing: { prompt: '0.000001', completion: '0.000004' },
+        }))
+        return said(status, status === 200 ? { data } : { error: { message: `No list for ${KEY}.` } })
+      }
+      const { model } = JSON.parse(text) as { model: string }
+      if (!ids.includes(model)) return said(404, { error: { message: `The model ${model} does not exist.` } })
+      const message = { role: 'assistant', content: 'ok' }
+      return said(200, { id: 'a', model, choices: [{ index: 0, message, finish_reason: 'stop' }] })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const env = { MINE_API_KEY: KEY }
+
+describe('terret models', () => {
+  it('B-CLI-198: hosts are listed with their keys, and the models of a host with window and price', async () => {
+    stage.configure({ endpoints: { mine: { baseUrl: await host(['large', 'small']), keys: ['MINE_API_KEY'] } } })
+    const hosts = await stage.terretIn({ env }, 'models')
+    expect(hosts.code).toBe(0)
+    expect(hosts.out).toMatch(/^anthropic +messages +key missing +ANTHROPIC_API_KEY$/m)
+    expect(hosts.out).toMatch(/^ollama +chat +key none needed$/m)
+    expect(hosts.out).toMatch(/^mine +chat +key set +MINE_API_KEY$/m)
+    const { code, out } = await stage.terretIn({ env }, 'models', 'mine')
+    expect([code, out.trimEnd().split('\n')]).toEqual([
+      0,
+      [
+        expect.stringMatching(/^mine:large +64k {2}\$1 in, \$4 out a million$/) as string,
+        expect.stringMatching(/^mine:small /) as string,
+      ],
+    ])
+    const json = await stage.terretIn({ env }, 'models', 'mine', '--json')
+    expect(JSON.parse(json.out.split('\n')[0] ?? '')).toEqual({
+      model: 'mine:large',
+      contextTokens: 64_000,
+      price: { input: 1, output: 4 },
+    })
+  })
+
+  it('B-CLI-198: trouble is one line without the key', async () => {
+    stage.configure({ endpoints: { mine: { baseUrl: await host([], 500), keys: ['MINE_API_KEY'] } } })
+    const failed = await stage.terretIn({ env }, 'models', 'mine')
+    expect([failed.code, failed.err.trimEnd().split('\n').length]).toEqual([1, 1])
+    expect(failed.err).toContain('HTTP 500: No list for [key].')
+    expect(await stage.terret('models', 'mine')).toMatchObject({ code: 7, out: '' })
+    const unknown = await stage.terret('models', 'nowhere')
+    expect([unknown.code, unknown.err]).toEqual([7, expect.stringContaining('There is no provider "nowhere"')])
+  })
+
+  it('B-DOCTOR-23: doctor asks the host for its models, and names the nearest for one that is not there', async () => {
+    const models = ['mine:large', 'mine:smal']
+    stage.configure({ model: models, endpoints: { mine: { baseUrl: await host(['large', 'small']) } } })
+    const { out } = await stage.terret('doctor')
+    expect(out).toMatch(/^model mine:large +ok +its host offers 2 models$/m)
+    expect(out).toMatch(
+      /^model mine:smal +model_missing +.*Did you mean mine:small\? .*terret.* models mine.* lists what it offers/m,
+    )
+    stage.configure({ model: 'mine:large', endpoints: { mine: { baseUrl: await host(['large'], 404) } } })
+    const quiet = await stage.terret('doctor')
+    expect(quiet.out).not.toContain('offers')
+  })
+})
