@@ -1,8 +1,10 @@
 // Hosts by name: Azure by its own address, others through the AI SDK, what a host offers, and how many tokens it counts.
+import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { countTokens, Fault, listModels, model, offline, type Reply } from '../../src/index.ts'
+import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
 import { callContext, request, userSays } from './context.ts'
 import { KEY } from './hosted-stage.ts'
 
@@ -105,6 +107,10 @@ describe('hosts by name', () => {
       calls: [{ tool: 'look' }],
     })
     expect(reply.cost).toBeGreaterThan(0)
+    // The name is one line less than the package by hand, and nothing else.
+    const byHand = fromAiSdk(createGoogleGenerativeAI({ apiKey: KEY, fetch })('gemini-2.5-pro'), { temperature: 0 })
+    await byHand.call(request({ messages: [first], tools: [look] }), callContext().context)
+    expect(bodies.pop()).toEqual(bodies[0])
     expect(bodies[0]?.contents[0]?.parts).toContainEqual({
       inlineData: { mimeType: 'application/pdf', data: 'JVBERi0=' },
     })

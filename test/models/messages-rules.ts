@@ -139,13 +139,15 @@ function thinkingRules(body: Obj, messages: readonly Said[], rule: Rule): void {
 }
 
 // https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking, …/models/opus-5-5/migration-guide
-function generationRules({ model, thinking, temperature, output_config: config }: Obj, rule: Rule): void {
+function generationRules({ model, thinking, temperature, top_p: topP, output_config: config }: Obj, rule: Rule): void {
   const { type } = (thinking ?? {}) as { type?: string }
   const v = version(String(model))
   rule(type === 'adaptive' && v < 406, 'M17 adaptive thinking before 4.6')
   rule(type === 'enabled' && v > 406, 'M17 a budget after 4.6')
   rule(type === 'disabled' && v > 500, 'M17 thinking that cannot be switched off')
   rule(temperature !== undefined && temperature !== 1 && v > 406, 'M17 a temperature after 4.6')
+  rule(topP !== undefined && v > 406, 'M17 a top_p after 4.6')
+  rule(topP !== undefined && temperature !== undefined, 'M17 a top_p beside a temperature')
   rule(isObj(config) && config.effort !== undefined && v < 405, 'M17 an effort before 4.5')
 }
 

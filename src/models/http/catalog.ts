@@ -13,6 +13,8 @@ export type OfferedModel = Frozen<{ id: string; contextTokens?: number; price?: 
 export type Offer = Frozen<{ type: 'models'; models: readonly OfferedModel[] }>
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024
+/** No model has to be loaded or to think for it, also on one's own server. */
+const ANSWER_MS_MAX = 30_000
 const MODELS_MAX = 5_000
 const ID_CHARS_MAX = 200
 
@@ -108,7 +110,7 @@ type Told = { readonly type: 'json'; readonly body: Json }
 async function ask(order: Exchange<unknown>, asked: Asked, clock: Clock): Promise<Told | ModelFailure> {
   const { transport, deadlines, target } = order
   const stop = new AbortController()
-  const ms = deadlines.firstByteMs
+  const ms = Math.min(ANSWER_MS_MAX, deadlines.firstByteMs)
   const cancel = clock.timer(ms, () => stop.abort(new Error(`No answer within ${ms} ms.`)))
   const heard = { status: 0, headers: {} as Readonly<Record<string, string>>, chunks: [] as Uint8Array[], bytes: 0 }
   const sink = {

@@ -20,10 +20,10 @@ export function unsettable(target: Target, protocol: ProtocolName): Refused | nu
   )
 }
 
-/** The tools that a request may use, with the caller's choice. */
 /** What chooses the tools of a request. */
 type Choosing = { readonly settings: Pick<Settings, 'toolChoice'> }
 
+/** The tools that a request may use, with the caller's choice. */
 export function allowed({ allow }: Request, { settings }: Choosing): Allow {
   return settings.toolChoice === 'none' ? 'none' : allow
 }
