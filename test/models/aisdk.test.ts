@@ -420,7 +420,7 @@ describe('a model of the AI SDK', () => {
       expect(() => fromAiSdk(modelOf('responses', fetch), settings)).toThrow(
         expect.objectContaining({ code: 'invalid_config' }) as Error,
       )
-      expect(() => fromAiSdk(model, { providerTools: { web_search: {} as never } })).toThrow(/provider package/)
+      expect(() => fromAiSdk(model, { providerTools: { web_search: {} } })).toThrow(/provider package/)
     },
   )
 })

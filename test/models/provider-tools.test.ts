@@ -21,7 +21,7 @@ import {
 import type { Part } from '../../src/kernel/content.ts'
 import { broken } from '../../src/testing/rules.ts'
 import { bytesOf } from './aisdk-stage.ts'
-import { type Dialect } from '../../src/testing/index.ts'
+import type { Dialect } from '../../src/testing/index.ts'
 import { eventsOf, harnessOf, ofType } from './hosted-stage.ts'
 import { z } from 'zod'
 
@@ -407,7 +407,7 @@ function provider(name: string, tool: unknown) {
   return { type: 'provider' as const, id, name, args }
 }
 
-type Sdk = ReturnType<ReturnType<typeof createOpenAI>['responses']> | ReturnType<ReturnType<typeof createAnthropic>>
+type Sdk = ReturnType<ReturnType<typeof createAnthropic>>
 
 /** The tools as the AI SDK sends them. */
 async function sent(sdk: Sdk, tools: readonly ReturnType<typeof provider>[]): Promise<readonly object[]> {

@@ -31,7 +31,9 @@ export function refusals(text: string): readonly string[] {
 
 // https://platform.openai.com/docs/api-reference/responses/create#responses-create-input
 function itemRules({ type, role, content, call_id: id, name, arguments: args, output }: Obj, rule: Rule): void {
-  rule(!['message', 'reasoning', 'function_call', 'function_call_output'].includes(String(type)), 'R4 another item')
+  const served = ['web_search_call', 'code_interpreter_call', 'file_search_call']
+  const known = ['message', 'reasoning', 'function_call', 'function_call_output', ...served]
+  rule(!known.includes(String(type)), 'R4 another item')
   if (type === 'message') {
     const parts = content as readonly Obj[]
     rule(role !== 'user' && role !== 'assistant', 'R4 a role that there is not')

@@ -12,12 +12,12 @@ import {
 } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool, type Harness, type Model, output, type Part, type Script, scripted } from '../../src/index.ts'
+import { defineTool, type Harness, type Model, type Script } from '../../src/index.ts'
 import { uiMessageResponse, uiMessages } from '../../src/ui/index.ts'
 import { ask, family, report, tool as childTool, use } from '../runtime/children-stage.ts'
 import { makeFile, open } from '../stores/folder.ts'
 import { make, moment, tool, waiting } from '../runtime/scene.ts'
-import { agUiServer, chatServer, framesOf, post, type Seen, userMessage } from './stage.ts'
+import { chatServer, framesOf, post, type Seen, userMessage } from './stage.ts'
 
 type Auto = 'approvals' | 'calls'
 
@@ -81,12 +81,6 @@ const busy: Script = [
   { reasoning: 'Cold.', deltas: ['It is ', '4 °C.'] },
 ]
 
-const RUN = {
-  threadId: 'c2',
-  runId: 'r1',
-  messages: [{ id: 'm1', role: 'user', content: 'When?' }],
-}
-
 describe('a chat of the AI SDK', () => {
   it('B-UI-1: it shows texts, reasoning, calls and results as they come, and a reload shows the same', async () => {
     const url = await chatServer(make([...busy, 'Warmer.'], { tools: [weather] }))
@@ -114,42 +108,6 @@ describe('a chat of the AI SDK', () => {
     await chat.sendMessage({ text: 'And in Rome?' })
     expect(chat.messages).toHaveLength(4)
     expect(shown(await loaded(url, 'c1'))).toEqual(shown(chat.messages))
-  })
-
-  it('B-UI-26: what a reply cites and what a search found are sources of the message, each page once', async () => {
-    const cited: Part = { type: 'source', url: 'https://a.example/', title: 'A' }
-    const script: Script = [{ calls: [{ tool: 'find' }] }, 'At noon.']
-    const citing = (inner = scripted(script)): Model => ({
-      name: 'citing',
-      call: async (request, context) => {
-        const reply = await inner.call(request, context)
-        return reply.type === 'reply' && reply.calls.length === 0 ? { ...reply, parts: [...reply.parts, cited] } : reply
-      },
-    })
-    const find = defineTool({
-      name: 'find',
-      description: 'Finds.',
-      input: z.object({}),
-      effect: 'read',
-      execute: () =>
-        output({ content: 'found', metadata: { sources: [{ url: 'https://b.example/' }, cited, 'data:x'] } }),
-    })
-    const url = await chatServer(make(citing(), { tools: [find] }))
-    const { chat, errors } = chatAt(url, 'c1')
-    await chat.sendMessage({ text: 'When?' })
-    expect(errors).toEqual([])
-    const sources = [
-      { type: 'source-url', sourceId: expect.any(String) as string, url: 'https://b.example/' },
-      { type: 'source-url', sourceId: expect.any(String) as string, url: 'https://a.example/', title: 'A' },
-    ]
-    const shown = (messages: readonly UIMessage[]) => messages[1]?.parts.filter(({ type }) => type === 'source-url')
-    expect(shown(chat.messages)).toMatchObject(sources)
-    expect(shown(await loaded(url, 'c1'))).toEqual(sources)
-    const told = await framesOf(await post(await agUiServer(make(citing(), { tools: [find] })), RUN))
-    expect(told.map(({ data }) => data).filter(({ name }) => name === 'terret.source')).toMatchObject([
-      { value: { url: 'https://b.example/' } },
-      { value: { url: 'https://a.example/', title: 'A' } },
-    ])
   })
 
   it('B-UI-1: every chunk is one that the AI SDK knows, and the answer names the protocol', async () => {

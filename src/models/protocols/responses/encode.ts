@@ -12,7 +12,7 @@ import { toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
 import { type Data, isFile, mediaOf, type Remote, unseen } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
-import { isObject, type JsonObject } from '../../../view/json.ts'
+import { isObject, type JsonObject, stringOf } from '../../../view/json.ts'
 import { providerTools } from '../provider-forms.ts'
 
 /** The lowest effort of models that always reason; null: it cannot be set. All others take `none`. */
@@ -389,7 +389,7 @@ const SERVED = /^(web_search|code_interpreter|file_search)_call$/
 /** The item as it came; null for that of another endpoint. */
 function servedItem({ opaque: kept }: Extract<Part, { type: 'provider' }>, endpoint: string): string | null {
   const item = isObject(kept) && kept['by'] === endpoint ? kept['data'] : null
-  return isObject(item) && SERVED.test(String(item['type'])) ? JSON.stringify(item) : null
+  return isObject(item) && SERVED.test(stringOf(item['type'])) ? JSON.stringify(item) : null
 }
 
 export function messagePart(origin: Origin, at: number, phase: string | null): Part {
