@@ -153,8 +153,8 @@ describe.each(Object.entries(storages))('the end of a run on %s', (_name, storag
     expect(staged.requests).toHaveLength(2)
     const at = { session: result.sessionId, agent: 'default', metadata: {}, requestsMax: 64, model: 'scripted' }
     expect(asked).toEqual([
-      { ...at, requests: 1, cost: 1 },
-      { ...at, requests: 2, cost: 3 },
+      { ...at, requests: 1, cost: 1, costUsd: 0.000001 },
+      { ...at, requests: 2, cost: 3, costUsd: 0.000003 },
     ])
     const results = await eventsOf(staged, result.sessionId, 'agent.tool_result')
     expect(results.slice(2)).toMatchObject([

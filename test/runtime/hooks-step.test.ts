@@ -2,6 +2,7 @@
 // of it is hooks-kill.test.ts.
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { fallback, Harness, type Hook, type HookEvents, type Model, scripted, type Script } from '../../src/index.ts'
+import { exportSession, importSession } from '../../src/replay.ts'
 import { noting, stage, storages } from './hooks-stage.ts'
 
 type Seen = HookEvents['before_request']
@@ -189,5 +190,23 @@ describe('the hook before a request', () => {
     expect(requests).toHaveLength(1)
     expect(JSON.stringify(requests[0]?.messages)).toContain('And this.')
     expect(JSON.stringify(requests[0]?.messages)).toContain('Noted.')
+  })
+
+  it('B-HOOK-59: what a file says of a request is not believed: after an import the hook is asked anew', async () => {
+    const away: Script = () => ({ error: 'server', message: 'down', retryAfterMs: 600_000 })
+    const tool = noting()
+    const tools = [tool('look'), tool('write')]
+    const there = stage(away, [step(() => ({ allow: ['look', 'write'] }))], { tools })
+    const session = await there.harness.open()
+    expect((await session.run('Go.')).status).toBe('sleeping')
+    const file: unknown = JSON.parse(JSON.stringify(await exportSession(there.store, session.id)))
+    const seen: Seen[] = []
+    const here = stage(['done'], [step(() => ({ allow: ['look'] }), seen)], { tools })
+    const { session: id } = await importSession(here.store, file, { id: 'imported' })
+    await here.harness.session(id).steer([{ type: 'resume' }])
+    expect((await here.harness.session(id).run()).text).toBe('done')
+    expect(seen).toHaveLength(1)
+    const { events } = await here.store.read(id, 0, 100)
+    expect(events.findLast((event) => event.type === 'model.started')?.tools).toEqual(['look'])
   })
 })

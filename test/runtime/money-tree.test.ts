@@ -26,6 +26,12 @@ function shortOf(limit: number) {
   return { limit, spent: expect.any(Number) as number, held: 0, needed: expect.any(Number) as number }
 }
 
+function spentOf(limit: number) {
+  const amount = expect.any(Number) as number
+  const amounts = { limitUsd: limit / 1_000_000, spentUsd: amount, heldUsd: 0, neededUsd: amount }
+  return { costUsd: cost / 1_000_000, treeCostUsd: cost / 1_000_000, amounts }
+}
+
 describe.each(STORAGES)('the money of a family on %s', (storage) => {
   it("B-MONEY-26: a child pays on the day of its root's agent", async () => {
     const roles = {
@@ -70,6 +76,7 @@ describe.each(STORAGES)('the money of a family on %s', (storage) => {
           needs: 'approval',
           sessionId: child,
           path: [session.id, child],
+          ...spentOf(130_000),
         },
       ])
       await session.decide({ callId: 'budget', allow: false, by: 'bob' })

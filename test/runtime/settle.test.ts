@@ -27,10 +27,10 @@ const ENDINGS: readonly Ending[] = [
     [asked],
   ],
   [
-    'unexpected_model_behavior',
+    'output_validation_failed after a mixed reply',
     [{ calls: pair }, { calls: [{ tool: 'final_result', args: { city: 'Oslo' } }] }],
-    { stopReason: 'unexpected_model_behavior' },
-    { output, tools: [act(() => 1)] },
+    { stopReason: 'output_validation_failed' },
+    { output, tools: [act(() => 1)], limits: { outputRetries: 0 } },
     [{ ...asked, calls: [{ tool: 'act' }, { tool: 'final_result' }] }],
   ],
   [
