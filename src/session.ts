@@ -27,7 +27,7 @@ import type { SessionState } from './sessions/look.ts'
 import { given } from './options.ts'
 import { descriptionIn, readOrigin } from './sessions/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
-import { attended, follow, type Followed, type Place, whenBegun } from './sessions/await-run.ts'
+import { attended, follow, type Followed, followedBy, type Place, whenBegun } from './sessions/await-run.ts'
 import { orThrow, required, type Result } from './sessions/result.ts'
 import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts'
 import {
@@ -45,14 +45,7 @@ import type { RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.
 import type { Reader, Worker } from './engine/worker.ts'
 import { schemaKey, type Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
-import type { StandardSchema } from './tools/core/json-schema.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
-
-/** A caller that says how patient it is also waits that long for the result. */
-function followedBy({ raw = false, patienceMs, output }: RunOptions): Pick<Followed, 'raw' | 'patient' | 'schema'> {
-  const schema = output && '~standard' in output.schema ? { schema: output.schema as StandardSchema } : {}
-  return { raw, patient: patienceMs !== undefined, ...schema }
-}
 
 /** Schemas of callers whose runs no worker here has taken up: the oldest is known elsewhere as JSON Schema only. */
 const SCHEMAS_KEPT = 1_000

@@ -9,6 +9,7 @@ import { sleep } from '../engine/sleep.ts'
 import type { Looked, Reader, Worker } from '../engine/worker.ts'
 import type { Services } from '../engine/wiring.ts'
 import type { StandardSchema } from '../tools/core/json-schema.ts'
+import type { RunOptions } from './verb-options.ts'
 
 /** A session, and the worker that drives it. */
 export type Place = { readonly id: string; readonly services: Services; readonly worker: Worker }
@@ -26,6 +27,16 @@ export type Followed = {
   readonly see?: { readonly event: (event: Event) => void; readonly end: () => Promise<void> }
   /** The result is not waited for any more. */
   readonly gone?: AbortSignal
+}
+
+/** A caller that says how patient it is also waits that long for the result. */
+export function followedBy({
+  raw = false,
+  patienceMs,
+  output,
+}: RunOptions): Pick<Followed, 'raw' | 'patient' | 'schema'> {
+  const schema = output && '~standard' in output.schema ? { schema: output.schema as StandardSchema } : {}
+  return { raw, patient: patienceMs !== undefined, ...schema }
 }
 
 /** As a reader of the worker's: closing the harness ends it, and the store is closed after that. */

@@ -388,7 +388,7 @@ const bounds: readonly DialectRule[] = [
 
 const served: readonly DialectRule[] = [
   {
-    id: 'messages-32',
+    id: 'messages-33',
     rule: 'A call of a tool that the provider runs has its result after it in the same message, and a result has its call.',
     source: 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools',
     check: ({ body }) =>

@@ -30,7 +30,7 @@ const find = defineTool({
 })
 
 describe('sources on a page', () => {
-  it('B-UI-26: what a reply cites and what a search found are parts of the message, each page once', async () => {
+  it('B-UI-27: what a reply cites and what a search found are parts of the message, each page once', async () => {
     const url = await chatServer(make(citing(), { tools: [find] }))
     const errors: string[] = []
     const transport = new DefaultChatTransport({ api: url })
@@ -47,7 +47,7 @@ describe('sources on a page', () => {
     expect(shown(messages)).toEqual(sources)
   })
 
-  it('B-UI-26: an AG-UI client gets them as custom events', async () => {
+  it('B-UI-27: an AG-UI client gets them as custom events', async () => {
     const url = await agUiServer(make(citing(), { tools: [find] }))
     const said = [{ id: 'm1', role: 'user', content: 'When?' }]
     const told = await framesOf(await post(url, { threadId: 'c2', runId: 'r1', messages: said }))
