@@ -19,7 +19,7 @@ async function closing(made: unknown, what: string): Promise<void> {
   try {
     const closable = (await made) as Closable | null | undefined
     const close = closable?.[Symbol.asyncDispose] ?? closable?.[Symbol.dispose] ?? closable?.close
-    if (typeof close === 'function') await close.call(closable)
+    if (typeof close === 'function') await Promise.resolve(close.call(closable))
   } catch (error) {
     process.emitWarning(`${what} could not be closed: ${String(error)}`, 'TerretWarning')
   }
