@@ -24,7 +24,7 @@ import {
   wait,
 } from '../../options.ts'
 import { anyJsonSchema, fromJsonSchema, type JsonSchema, type StandardSchema, type Validation } from './json-schema.ts'
-import type { Metadata } from './output.ts'
+import type { Metadata, Output } from './output.ts'
 import { ALIASES, type Aliases } from '../repair/repair.ts'
 import { isObject } from '../../view/json.ts'
 
@@ -36,7 +36,13 @@ export type { StandardSchema } from './json-schema.ts'
  */
 export type Approval = 'auto' | 'ask' | 'always' | 'never'
 
-export type ToolContext<Deps = unknown> = Frozen<{
+/** What a handler gets beside its arguments. One that needs something of the host says so: `context: ToolContext<Deps>`. */
+export interface ToolContext<Deps = unknown> extends Doors {
+  /** What the harness's `context` built for this session. Undefined where it builds nothing, and in `undo`. */
+  readonly deps: Deps
+}
+
+type Doors = Frozen<{
   session: string
   call: CallKey
   /** The same for every try of this call: hand it to services that accept an idempotency key. */
@@ -46,8 +52,6 @@ export type ToolContext<Deps = unknown> = Frozen<{
   signal: AbortSignal
   /** What the host said of this run and its session. */
   metadata: RunMetadata
-  /** What the harness's `context` built for this session. Undefined where it builds nothing, and in `undo`. */
-  deps: Deps
   /** The harness's clock: a tool that waits waits by it. */
   clock: Clock
   /** Keeps a large text beside the log, in the same commit as the result. `recall` reads it back, also in later calls. */
@@ -134,12 +138,37 @@ export type Tool = Frozen<{
   reconcile: ((args: unknown, context: ToolContext) => unknown) | null
 }>
 
-export type ToolDefinition<Args> = {
-  readonly name: string
+/**
+ * A tool whose types are known, as `defineTool` makes it: what its calls are named, what their arguments are as they are recorded,
+ * and what it needs of the harness's `context`. At run time it is a tool like any other, without the last two fields.
+ */
+export type TypedTool<Name extends string, Args, Deps = unknown> = Tool & {
+  readonly name: Name
+  readonly '~args'?: Args
+  readonly '~deps'?: (deps: Deps) => void
+}
+
+/** What a handler may return whose results must fit a schema that takes `Made`. Nobody writes to what it returned. */
+type Returned<Made> = unknown extends Made ? unknown : Kept<Made> | Output | Promise<Kept<Made> | Output>
+type Kept<T> = T extends object ? { readonly [K in keyof T]: Kept<T[K]> } : T
+/** The arguments without those that the host supplies. */
+type Shown<Args, Hidden extends string> = string extends Hidden ? Args : Omit<Args, Hidden>
+
+/** `Made` is what the schema `output` takes, `Deps` what the handler needs of `context`, `Hidden` the names in `injected`. */
+export type ToolDefinition<
+  Args,
+  Name extends string = string,
+  Made = unknown,
+  Deps = unknown,
+  Hidden extends string = string,
+  Return extends Returned<Made> = Returned<Made>,
+> = {
+  readonly name: Name
   readonly description: string
   /** Any Standard Schema; for tools of strangers a plain JSON Schema. */
   readonly input: StandardSchema<Args> | JsonSchema
-  readonly output?: StandardSchema | JsonSchema
+  /** What results must fit. The handler is checked by it too. */
+  readonly output?: StandardSchema<unknown, Made> | JsonSchema
   /** Default `once`: at most once, and `unknown` after a crash in the window. */
   readonly effect?: EffectClass
   /** For every tool that changes what another call of the same reply may read. Or by the arguments. Default: no. */
@@ -160,7 +189,7 @@ export type ToolDefinition<Args> = {
   readonly polling?: boolean
   readonly readsKept?: boolean
   /** Values the host supplies: the model is not told of them and cannot set them; the handler gets them with its arguments. */
-  readonly injected?: { readonly [name: string]: Json | (() => Json) }
+  readonly injected?: Readonly<Record<Hidden, Json | (() => Json)>>
   /**
    * Where it acts and with what, beside its arguments: a folder, a tenant, an account. An approval is for that, and asked for again
    * where it has changed. Default: the injected values. Looked at only where a person is asked; never in the log but as a hash.
@@ -171,12 +200,12 @@ export type ToolDefinition<Args> = {
   readonly secrets?: readonly string[]
   readonly undo?: Tool['undo']
   /** "Did call K happen?" Asked after a crash, before anyone is bothered. Returns the result, or undefined for "I cannot say". */
-  readonly reconcile?: (args: Args, context: ToolContext) => unknown
+  readonly reconcile?: (args: Args, context: ToolContext<Deps>) => unknown
   /**
    * Returns text, any JSON, or an envelope made with `output(…)`. Throws `ToolFailure` for what the model should know,
    * `ModelRetry` for what it should correct. Without it the tool is answered from outside.
    */
-  readonly execute?: (args: Args, context: ToolContext) => unknown
+  readonly execute?: (args: Args, context: ToolContext<Deps>) => Return
   /** Instead of `execute`: an ES module that exports it. It is loaded by the first call. */
   readonly module?: URL
   /**
@@ -274,6 +303,14 @@ export const toolCheck: Check = (value, name, of) => {
   return null
 }
 
+export function defineTool<
+  Args,
+  Name extends string = string,
+  Made = unknown,
+  Deps = unknown,
+  Hidden extends string = string,
+  const Return extends Returned<Made> = Returned<Made>,
+>(definition: ToolDefinition<Args, Name, Made, Deps, Hidden, Return>): TypedTool<Name, Shown<Args, Hidden>, Deps>
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   checkDefinition(definition, nameOf(definition))
   const { name, description, reconcile, normalise = null, retries = null, undo = null } = definition
