@@ -1,11 +1,13 @@
 // The harness: wires agents, tools, models and a store into sessions one can talk to. The verbs are those of
 // sessions/verbs.ts; what happens to a session is decided by the kernel alone.
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
+import type { Json } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
 import type { Card, CardFilter, Removal, Status, Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
 import { isPriced } from './models/http/hosted.ts'
+import type { OutputMode } from './models/output.ts'
 import { resolveModel } from './models/resolve.ts'
 import {
   callable,
@@ -32,8 +34,11 @@ import {
   AGENT_OPTIONS,
   type AgentOptions,
   agentsOf,
+  type Answers,
   modelCheck,
   type SubagentOptions,
+  type Subagents,
+  type ToolsBelow,
 } from './sessions/agent.ts'
 import { type BreakerOptions, Guard } from './riders/guard/guard.ts'
 import { type Hook, Hooks } from './riders/hooks/hooks.ts'
@@ -53,15 +58,26 @@ import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } fr
 import type { Agent, MakeContext, Services } from './engine/wiring.ts'
 import { RUN_OPTIONS, type RunOptions, STREAM_OPTIONS, type StreamOptions } from './sessions/verb-options.ts'
 import type { BeginOptions, OpenOptions, RemoveOptions, RunStream, Session, Sessions } from './sessions/verbs.ts'
+import type { TypedSessions } from './sessions/typed.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { checkSession, SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
 import { memory } from './stores/memory/memory.ts'
 import { type TreeCard, withTreeCost } from './stores/plan/tree-cost.ts'
+import type { Tool } from './tools/core/tool.ts'
+import type { AnySchema, DepsOf, ToolList } from './tools/core/typed.ts'
 import type { Policy } from './tools/policy/policy.ts'
 import { VERSION } from './version.ts'
 
-export type HarnessOptions = AgentOptions & {
+/** The parameters are what `new Harness` infers. Without any, it is what all options have in common. */
+export type HarnessOptions<
+  Tools extends ToolList = ToolList,
+  Schema extends AnySchema = AnySchema,
+  Mode extends OutputMode = OutputMode,
+  Agents extends Subagents = Subagents,
+  Graphs extends readonly Graph[] = readonly Graph[],
+  Deps = unknown,
+> = AgentOptions<Tools, Schema, Mode> & {
   /** Where sessions live. Without one they live in memory and end with the process. */
   readonly store?: Store
   /** How long a question to a person stays open. Default: for ever. */
@@ -75,18 +91,18 @@ export type HarnessOptions = AgentOptions & {
   /** In dollars: calls that could go over are not made. */
   readonly budget?: Budget
   /** `true`: the agent may start children like itself. Or the agents it may start, by name. */
-  readonly subagents?: true | Readonly<Record<string, SubagentOptions>>
+  readonly subagents?: Agents & OnlyKnown<Agents, SubagentOptions>
   /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
-  readonly graphs?: readonly Graph[]
+  readonly graphs?: Graphs
   /** Your own code around runs and calls, in this order. */
-  readonly hooks?: readonly Hook[]
+  readonly hooks?: readonly Hook<ToolsOf<Tools, Agents, Graphs>>[]
   /** Models that a run may choose by these names, beside those that are named `provider:model`. */
   readonly models?: Readonly<Record<string, Model | string>>
   /**
    * Builds what tools get as `deps`: clients, connections, whose session it is. Once for each time that a worker drives a session,
    * and before its first call there. What has `close` or `Symbol.asyncDispose` is closed when the worker leaves the session.
    */
-  readonly context?: MakeContext
+  readonly context?: MakeContext<Deps>
   /** A hook that throws ends its run. Without it, it is reported and the run goes on. */
   readonly strictHooks?: boolean
   /** When a run that gets nowhere is nudged and halted. `false`: never. */
@@ -110,6 +126,38 @@ export type HarnessOptions = AgentOptions & {
   readonly clock?: Clock
   readonly random?: Random
 }
+
+/** All tools that agents of a harness may have. Those of workflows are not known. */
+type ToolsOf<Tools extends ToolList, Agents, Graphs> =
+  | Tools[number]
+  | ToolsBelow<Agents>
+  | ([Graphs] extends [never] ? never : Tool)
+
+/** A misspelled option does not compile, also where the options themselves are inferred. */
+type OnlyKnown<Table, Options> = {
+  readonly [Name in keyof Table]: { readonly [Key in Exclude<keyof Table[Name], keyof Options>]: never }
+}
+
+/** Tools that need something of `context` make it one that must be there. */
+type WithContext<Deps> = unknown extends Deps ? unknown : { readonly context: MakeContext<Deps> }
+
+/** `Answers` are the types of its agents' answers, by name, and `Tools` all tools that they have: both are inferred. */
+export interface Harness<
+  Answers extends Readonly<Record<string, unknown>> = Readonly<Record<string, Json>>,
+  Tools extends ToolList[number] = ToolList[number],
+> extends TypedSessions<Answers, Tools>,
+    Pick<LocalHarness, 'look' | 'work'> {}
+
+type NewHarness = new <
+  const Tools extends ToolList = ToolList,
+  Schema extends AnySchema = never,
+  Mode extends OutputMode = 'auto',
+  Agents extends Subagents = never,
+  Graphs extends readonly Graph[] = never,
+  Deps extends DepsOf<Tools[number] | ToolsBelow<Agents>> = DepsOf<Tools[number] | ToolsBelow<Agents>>,
+>(
+  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs, Deps> & WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
+) => Harness<Answers<Schema, Mode, Agents>, ToolsOf<Tools, Agents, Graphs>>
 
 /** A path is what is often given instead. */
 const storeCheck: Check = (value, name, of) => {
@@ -159,7 +207,7 @@ const checkFilter = optionsOf<Partial<CardFilter>>('list', {
 })
 const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
 
-export class Harness implements Sessions {
+class LocalHarness implements Sessions {
   readonly #services: Services
   readonly #worker: Worker
   readonly #ownsStore: boolean
@@ -312,6 +360,9 @@ export class Harness implements Sessions {
     if (this.#closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
   }
 }
+
+// Sound: which types follow from the options is said in `NewHarness`, and nothing at run time depends on it.
+export const Harness = LocalHarness as unknown as NewHarness
 
 const CARDS = 500
 

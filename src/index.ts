@@ -16,13 +16,13 @@ export { fallback, route, type Workload } from './models/router.ts'
 export type { OutputMode } from './models/output.ts'
 export type { Price, PriceTable, Profile } from './models/price.ts'
 export { type Script, type ScriptedCall, scripted, type Step } from './models/local/scripted.ts'
-export type { AgentOptions, HarnessOutput, SubagentOptions } from './sessions/agent.ts'
+export type { AgentOptions, HarnessOutput, SubagentOptions, Subagents } from './sessions/agent.ts'
 export { type ClassifiedFailure, classify, type FailureCategory, type FailureClass } from './sessions/classify.ts'
 export type { StreamEvent } from './sessions/stream.ts'
 export type { BreakerOptions } from './riders/guard/guard.ts'
 export { type Hook, type HookEvents, stopAtRequests, stopAtUsd } from './riders/hooks/hooks.ts'
 export { type CallRecord, type Completed, orThrow, type Result, RunFailed } from './sessions/result.ts'
-export type { Pending } from './view/calls.ts'
+export type { AnyCall, Pending } from './view/calls.ts'
 export type { Attachment } from './sessions/origin.ts'
 export { DueLoop, type DueLoopOptions, type LookResult, type Worked, type WorkOptions } from './engine/due-loop.ts'
 export type { Looked, WorkerOptions } from './engine/worker.ts'
@@ -37,6 +37,8 @@ export type {
   Session as SessionHandle,
   Sessions,
 } from './sessions/verbs.ts'
+export type { TypedSession, TypedSessions } from './sessions/typed.ts'
+export type { AsJson, CallsOf } from './tools/core/typed.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'
 export type { Command, RunChoices, SendOptions } from './sessions/command.ts'
 export type { Answer, ForkOptions, RunOptions, StreamOptions } from './sessions/verb-options.ts'
@@ -52,6 +54,7 @@ export {
   type ToolContext,
   type ToolDefinition,
   type ToolSource,
+  type TypedTool,
   type Undone,
 } from './tools/core/tool.ts'
 export type { JsonSchema } from './tools/core/json-schema.ts'

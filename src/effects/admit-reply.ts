@@ -191,7 +191,7 @@ async function rewritten({ cache, flight }: Admitting, hooks: Hooks, call: Propo
   const metadata = (gate.metadata ?? {}) as Readonly<Record<string, Json>>
   const output = { ok: false, content: gate.failure.message, metadata }
   // The reply has no place in the log yet, so the call has no key; its provider's id stands for it.
-  const at = { ...cache.place, call: call.id, tool, args }
+  const at = { ...cache.place, call: call.id, tool, args, refused: true } as const
   try {
     const said = await inTime(hooks.rewritten(at, output), flight, WITHHELD, 'timeout')
     const failure = { ...gate.failure, message: said.content || gate.failure.kind }

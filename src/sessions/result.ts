@@ -14,6 +14,7 @@ import type { Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
 import type { Store } from '../ports/store.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
+import type { CallsOf, ToolList } from '../tools/core/typed.ts'
 import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall, type Pending } from '../view/calls.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
@@ -39,7 +40,7 @@ export type CallRecord = Frozen<{
 /** The ends that must never be taken for one another. */
 type Flags = Frozen<{ paused: boolean; capped: boolean; halted: boolean; empty: boolean; held?: true }>
 
-type Common = {
+type Common<Tools extends ToolList[number] = ToolList[number]> = {
   sessionId: string
   text: string
   /** Of the run and of the children that its calls started, at any depth. */
@@ -48,7 +49,7 @@ type Common = {
   cost: number
   /** What the session itself used and spent in this run, without its children. Limits count this. */
   own: Spending
-  pending: readonly Pending[]
+  pending: readonly Pending<CallsOf<Tools>>[]
   flags: Flags
   calls: readonly CallRecord[]
   /** What the host said of the run and its session. */
@@ -62,26 +63,30 @@ type Common = {
 }
 export type Response = Extract<Event, { type: 'agent.message' }>
 
-export type Result = Frozen<
+/** `Output` is what a completed run answered, and `Tools` the tools whose calls may wait. */
+export type Result<Output = Json, Tools extends ToolList[number] = ToolList[number]> = Frozen<
   /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. */
-  | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Json })
-  | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
+  | (Common<Tools> & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Output })
+  | (Common<Tools> & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
   /** `reason` says that it was imported and is held, or how full the context is, where that is why it is paused. */
-  | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
+  | (Common<Tools> & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
   /** `reason` says why the provider did not answer, where that is what it waits for. */
-  | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
-  | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
+  | (Common<Tools> & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
+  | (Common<Tools> & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
   /** For the limit `usd`: `account` is whose money does not cover the next call, and `short` how it stands. */
-  | (Common & { status: 'limit'; stopReason: 'limit_reached' } & Omit<Limit, 'type'>)
-  | (Common & { status: 'halted'; stopReason: 'halted'; reason: string })
-  | (Common & {
+  | (Common<Tools> & { status: 'limit'; stopReason: 'limit_reached' } & Omit<Limit, 'type'>)
+  | (Common<Tools> & { status: 'halted'; stopReason: 'halted'; reason: string })
+  | (Common<Tools> & {
       status: 'failed'
       stopReason: FailedReason
       failure: Failure & { classified: ClassifiedFailure | null }
     })
 >
 type Limit = Extract<Outcome, { type: 'limit' }>
-export type Completed = Extract<Result, { status: 'completed' }>
+export type Completed<Output = Json, Tools extends ToolList[number] = ToolList[number]> = Extract<
+  Result<Output, Tools>,
+  { status: 'completed' }
+>
 
 /** A run that did not complete, thrown by `orThrow`. Its result has everything. */
 export class RunFailed extends Error {
@@ -94,9 +99,11 @@ export class RunFailed extends Error {
 }
 
 /** The result if the run completed. Throws otherwise. */
-export function orThrow(result: Result): Completed {
-  if (result.status !== 'completed') throw new RunFailed(result)
-  return result
+export function orThrow<Output, Tools extends ToolList[number]>(
+  result: Result<Output, Tools>,
+): Completed<Output, Tools> {
+  if (result.status !== 'completed') throw new RunFailed(result as Exclude<Result, Completed>)
+  return result as Completed<Output, Tools>
 }
 
 function causeOf(result: Exclude<Result, Completed>): string {

@@ -3,15 +3,16 @@ import type { CallKey } from '../kernel/content.ts'
 import { anything, type Checks, count, flag, needed, optionsOf, text } from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
+import type { AnySchema } from '../tools/core/typed.ts'
 import type { Pending } from '../view/calls.ts'
 
-export type RunOptions = Pick<SendOptions, 'patienceMs'> &
-  RunChoices & {
+export type RunOptions<Schema extends AnySchema = AnySchema> = Pick<SendOptions, 'patienceMs'> &
+  RunChoices<Schema> & {
     /** The result also has each reply of the model, as the log has it. */
     readonly raw?: boolean
   }
 
-export type StreamOptions = RunOptions & {
+export type StreamOptions<Schema extends AnySchema = AnySchema> = RunOptions<Schema> & {
   /**
    * Events after this seq. Or, to go on where a stream broke off: the last seq that was seen of each session, by its id, children
    * too. Default: from the beginning, or from the input that the stream sends.

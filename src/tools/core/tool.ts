@@ -91,52 +91,52 @@ export interface ToolSource {
 /** What became of one thing a call had changed. */
 export type Undone = Frozen<{ what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }>
 
-export type Tool = Frozen<{
-  name: string
-  description: string
-  parameters: Json
-  effect: EffectClass
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Json
+  readonly effect: EffectClass
   /** Its calls, or those with such arguments, put their whole batch in order: nothing runs beside them. */
-  sequential: boolean | ((args: Json) => boolean)
-  timeoutMs: number
+  readonly sequential: boolean | ((args: Json) => boolean)
+  readonly timeoutMs: number
   /** Must a person be asked before this call runs? A policy is asked first. */
-  approval: (args: Json) => Approval | Promise<Approval>
+  readonly approval: (args: Json) => Approval | Promise<Approval>
   /** How often the model may try again after a retryable failure; null for the run's own limit. */
-  retries: number | null
+  readonly retries: number | null
   /** How often the harness itself runs a failed `read` or `idempotent` handler. Never more than once for `once`. */
-  attempts: number
+  readonly attempts: number
   /** Added to the instructions of every run that has this tool. */
-  instructions: string
+  readonly instructions: string
   /** Answered from outside with `session.answer`; nothing is executed here. */
-  outside: boolean
+  readonly outside: boolean
   /** Answered by a child session of the agent this names. */
-  child?: (args: Json) => string
+  readonly child?: (args: Json) => string
   /** It writes what the run is for: near the end of a run it stays when other tools are withdrawn. */
-  deliverable?: true
+  readonly deliverable?: true
   /** It is called again and again by its nature: no breaker counts it. */
-  polling?: true
+  readonly polling?: true
   /** It reads kept texts, by the path `blob:<hash>`: long results name it for reading on. */
-  readsKept?: true
+  readonly readsKept?: true
   /** An interrupt waits for it instead of aborting it. Its timeout still holds. */
-  blocks?: true
+  readonly blocks?: true
   /** Changes whenever what the model was told about the tool changes. */
-  definition: string
+  readonly definition: string
   /** Other names of its fields, with those that every tool understands; absent if it declares none. */
-  aliases?: Aliases
+  readonly aliases?: Aliases
   /** Where it acts and with what, beside its arguments: an approval given for one place is none for another. */
-  place?: () => Json
+  readonly place?: () => Json
   /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
-  normalise: ((args: Json) => Json) | null
-  validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
+  readonly normalise: ((args: Json) => Json) | null
+  readonly validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
   /** What the handler returns must look like this; null for anything. */
-  checkOutput: ((value: unknown) => Validation<unknown> | Promise<Validation<unknown>>) | null
+  readonly checkOutput: ((value: unknown) => Validation<unknown> | Promise<Validation<unknown>>) | null
   /** Names of the secrets it may see. */
-  secrets: readonly string[]
+  readonly secrets: readonly string[]
   /** Takes back what a call of this tool did, by the metadata of its result, unless it was changed since. */
-  undo: ((metadata: Metadata, context: ToolContext) => Promise<readonly Undone[]>) | null
-  execute: (args: unknown, context: ToolContext) => unknown
-  reconcile: ((args: unknown, context: ToolContext) => unknown) | null
-}>
+  readonly undo: ((metadata: Metadata, context: ToolContext) => Promise<readonly Undone[]>) | null
+  readonly execute: (args: unknown, context: ToolContext) => unknown
+  readonly reconcile: ((args: unknown, context: ToolContext) => unknown) | null
+}
 
 /**
  * A tool whose types are known, as `defineTool` makes it: what its calls are named, what their arguments are as they are recorded,
