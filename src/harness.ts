@@ -76,7 +76,6 @@ export type HarnessOptions<
   Mode extends OutputMode = OutputMode,
   Agents extends Subagents = Subagents,
   Graphs extends readonly Graph[] = readonly Graph[],
-  Deps = unknown,
 > = AgentOptions<Tools, Schema, Mode> & {
   /** Where sessions live. Without one they live in memory and end with the process. */
   readonly store?: Store
@@ -102,7 +101,7 @@ export type HarnessOptions<
    * Builds what tools get as `deps`: clients, connections, whose session it is. Once for each time that a worker drives a session,
    * and before its first call there. What has `close` or `Symbol.asyncDispose` is closed when the worker leaves the session.
    */
-  readonly context?: MakeContext<Deps>
+  readonly context?: MakeContext
   /** A hook that throws ends its run. Without it, it is reported and the run goes on. */
   readonly strictHooks?: boolean
   /** When a run that gets nowhere is nudged and halted. `false`: never. */
@@ -154,9 +153,8 @@ type NewHarness = new <
   Mode extends OutputMode = 'auto',
   Agents extends Subagents = never,
   Graphs extends readonly Graph[] = never,
-  Deps extends DepsOf<Tools[number] | ToolsBelow<Agents>> = DepsOf<Tools[number] | ToolsBelow<Agents>>,
 >(
-  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs, Deps> & WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
+  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs> & WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
 ) => Harness<Answers<Schema, Mode, Agents>, ToolsOf<Tools, Agents, Graphs>>
 
 /** A path is what is often given instead. */

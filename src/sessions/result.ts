@@ -40,7 +40,7 @@ export type CallRecord = Frozen<{
 /** The ends that must never be taken for one another. */
 type Flags = Frozen<{ paused: boolean; capped: boolean; halted: boolean; empty: boolean; held?: true }>
 
-type Common<Tools extends ToolList[number] = ToolList[number]> = {
+type Common = {
   sessionId: string
   text: string
   /** Of the run and of the children that its calls started, at any depth. */
@@ -49,7 +49,6 @@ type Common<Tools extends ToolList[number] = ToolList[number]> = {
   cost: number
   /** What the session itself used and spent in this run, without its children. Limits count this. */
   own: Spending
-  pending: readonly Pending<CallsOf<Tools>>[]
   flags: Flags
   calls: readonly CallRecord[]
   /** What the host said of the run and its session. */
@@ -64,29 +63,34 @@ type Common<Tools extends ToolList[number] = ToolList[number]> = {
 export type Response = Extract<Event, { type: 'agent.message' }>
 
 /** `Output` is what a completed run answered, and `Tools` the tools whose calls may wait. */
-export type Result<Output = Json, Tools extends ToolList[number] = ToolList[number]> = Frozen<
+export type Result<Output = Json, Tools extends ToolList[number] = ToolList[number]> = End<Output> & Open<Tools>
+export type Completed<Output = Json, Tools extends ToolList[number] = ToolList[number]> = Extract<
+  End<Output>,
+  { status: 'completed' }
+> &
+  Open<Tools>
+/** Of the run and of the children that its calls started. */
+type Open<Tools extends ToolList[number] = ToolList[number]> = { readonly pending: readonly Pending<CallsOf<Tools>>[] }
+
+type End<Output> = Frozen<
   /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. */
-  | (Common<Tools> & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Output })
-  | (Common<Tools> & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
+  | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Output })
+  | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
   /** `reason` says that it was imported and is held, or how full the context is, where that is why it is paused. */
-  | (Common<Tools> & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
+  | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
   /** `reason` says why the provider did not answer, where that is what it waits for. */
-  | (Common<Tools> & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
-  | (Common<Tools> & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
+  | (Common & { status: 'sleeping'; stopReason: 'rescheduling'; until: number | null; reason?: string })
+  | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
   /** For the limit `usd`: `account` is whose money does not cover the next call, and `short` how it stands. */
-  | (Common<Tools> & { status: 'limit'; stopReason: 'limit_reached' } & Omit<Limit, 'type'>)
-  | (Common<Tools> & { status: 'halted'; stopReason: 'halted'; reason: string })
-  | (Common<Tools> & {
+  | (Common & { status: 'limit'; stopReason: 'limit_reached' } & Omit<Limit, 'type'>)
+  | (Common & { status: 'halted'; stopReason: 'halted'; reason: string })
+  | (Common & {
       status: 'failed'
       stopReason: FailedReason
       failure: Failure & { classified: ClassifiedFailure | null }
     })
 >
 type Limit = Extract<Outcome, { type: 'limit' }>
-export type Completed<Output = Json, Tools extends ToolList[number] = ToolList[number]> = Extract<
-  Result<Output, Tools>,
-  { status: 'completed' }
->
 
 /** A run that did not complete, thrown by `orThrow`. Its result has everything. */
 export class RunFailed extends Error {
@@ -272,7 +276,7 @@ export class Collector {
     pending: readonly Pending[],
     outcome: Outcome | null,
     waiting: string,
-  ): Told<Common> {
+  ): Told<Common & Open> {
     const own = spentIn(events)
     const start = events.find((event) => event.type === 'run.started')
     const { usage, cost } = this.#below === null ? own : plus(own, this.#below)
@@ -349,7 +353,7 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
   return result as Result
 }
 
-function unsettled(common: Told<Common>, { waiting, until, reason }: Rest, events: readonly Event[]): Told<Result> {
+function unsettled(common: Told<Common & Open>, { waiting, until, reason }: Rest, events: readonly Event[]): Told<Result> {
   const asks = common.pending.some(({ needs }) => needs === 'approval')
   if (waiting === 'approval' || (waiting === 'answer' && asks))
     return { ...common, status: 'requires_action', stopReason: 'approval_required' }

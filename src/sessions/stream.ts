@@ -1,7 +1,6 @@
 // What a reader of a stream gets: the events of a session and of its children, and what models say meanwhile, in one numbered line.
 // It only reads; the log is what happened.
 import type { CallKey, Frozen } from '../kernel/content.ts'
-import type { Gate, Proposal } from '../kernel/content.ts'
 import { callKey, type Event } from '../kernel/event.ts'
 import { outsideOf } from '../kernel/ledger.ts'
 import { childId } from '../stores/plan/id.ts'
@@ -24,22 +23,15 @@ export type Source = Frozen<{
 
 /** `sequence` counts the items of one stream, from 1. */
 type Line = Frozen<{ session: string; sequence: number; source: Source }>
-/** Calls are told apart by `tool`, where the tools are known as types: in `calls` of a reply, those that were not refused. */
+/** A call that begins is told apart by `tool`, where the tools are known as types. */
 export type StreamEvent<Tools extends ToolList[number] = ToolList[number]> =
   | (Told<Event, Tools> & Line)
   | ({ readonly type: 'delta' } & LiveDelta & Line)
 type Told<E extends Event, Tools extends ToolList[number]> = string extends Tools['name']
   ? E
-  : E extends { readonly type: 'agent.message' }
-    ? Omit<E, 'calls'> & { readonly calls: readonly ProposalOf<CallsOf<Tools>>[] }
-    : E extends AnyCall & { readonly type: 'agent.tool_use' | 'agent.custom_tool_use' }
-      ? Omit<E, 'tool' | 'args'> & CallsOf<Tools>
-      : E
-type Refusal = Extract<Gate, { type: 'refuse' }>
-type ProposalOf<Of extends AnyCall> =
-  | (Of extends unknown ? Omit<Proposal, 'tool' | 'args' | 'gate'> & Of & { readonly gate?: Exclude<Gate, Refusal> } : never)
-  // As the model wrote it: it may name any tool, with any arguments.
-  | (Omit<Proposal, 'gate'> & { readonly gate: Refusal })
+  : E extends AnyCall & { readonly type: 'agent.tool_use' | 'agent.custom_tool_use' }
+    ? Omit<E, 'tool' | 'args'> & CallsOf<Tools>
+    : E
 
 export type FeedOptions = { readonly deltas?: boolean; readonly subagents?: boolean }
 

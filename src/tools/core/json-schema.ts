@@ -161,11 +161,14 @@ function isDeeper(value: unknown, levels: number): boolean {
  */
 export interface StandardSchema<Output = unknown, Input = unknown> {
   readonly '~standard': {
-    readonly validate: (value: unknown) => Validation<unknown> | Promise<Validation<unknown>>
+    readonly validate: Validate
     readonly types?: { readonly input: Input; readonly output: Output } | undefined
-    readonly jsonSchema?: { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> }
+    readonly jsonSchema?: SaysJsonSchema
   }
 }
+// By name, and not in place: these the compiler does not work out anew for every schema.
+type Validate = (value: unknown) => Validation<unknown> | Promise<Validation<unknown>>
+type SaysJsonSchema = { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> }
 export type Validation<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }

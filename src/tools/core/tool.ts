@@ -72,8 +72,13 @@ type Doors = Frozen<{
   reveal: (text: string) => string
 }>
 
+/** For types alone: what it needs of the harness's `context`, if that is known. No tool has this field. */
+interface Needing {
+  readonly '~deps'?: Needs<never>
+}
+
 /** Tools that are known only after asking, such as those of an MCP server. */
-export interface ToolSource {
+export interface ToolSource extends Needing {
   readonly type: 'source'
   readonly name: string
   /**
@@ -91,7 +96,7 @@ export interface ToolSource {
 /** What became of one thing a call had changed. */
 export type Undone = Frozen<{ what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }>
 
-export interface Tool {
+export interface Tool extends Needing {
   readonly name: string
   readonly description: string
   readonly parameters: Json
@@ -140,13 +145,17 @@ export interface Tool {
 
 /**
  * A tool whose types are known, as `defineTool` makes it: what its calls are named, what their arguments are as they are recorded,
- * and what it needs of the harness's `context`. At run time it is a tool like any other, without the last two fields.
+ * and what it needs of the harness's `context`. At run time it is a tool like any other, without the last two fields. `Hidden` are
+ * the arguments that the host supplies, if any.
  */
-export type TypedTool<Name extends string, Args, Deps = unknown> = Tool & {
+export interface TypedTool<Name extends string, Args, Deps = unknown, Hidden extends string = string> extends Tool {
   readonly name: Name
-  readonly '~args'?: Args
-  readonly '~deps'?: (deps: Deps) => void
+  readonly '~args'?: Shown<Args, Hidden>
+  readonly '~deps'?: Needs<Deps>
 }
+
+/** What takes this much takes less, too: of several tools all needs are met by what meets each of them. */
+export type Needs<Deps> = (deps: Deps) => void
 
 /** What a handler may return whose results must fit a schema that takes `Made`. Nobody writes to what it returned. */
 type Returned<Made> = unknown extends Made ? unknown : Kept<Made> | Output | Promise<Kept<Made> | Output>
@@ -161,7 +170,7 @@ export type ToolDefinition<
   Made = unknown,
   Deps = unknown,
   Hidden extends string = string,
-  Return extends Returned<Made> = Returned<Made>,
+  Return = unknown,
 > = {
   readonly name: Name
   readonly description: string
@@ -264,7 +273,7 @@ const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
   isolate: flag,
 })
 
-const checkMade = optionsOf<Tool>('a tool', {
+const checkMade = optionsOf<Omit<Tool, '~deps'>>('a tool', {
   name: needed(filled),
   description: needed(text),
   parameters: needed(anything),
@@ -310,7 +319,7 @@ export function defineTool<
   Deps = unknown,
   Hidden extends string = string,
   const Return extends Returned<Made> = Returned<Made>,
->(definition: ToolDefinition<Args, Name, Made, Deps, Hidden, Return>): TypedTool<Name, Shown<Args, Hidden>, Deps>
+>(definition: ToolDefinition<Args, Name, Made, Deps, Hidden, Return>): TypedTool<Name, Args, Deps, Hidden>
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   checkDefinition(definition, nameOf(definition))
   const { name, description, reconcile, normalise = null, retries = null, undo = null } = definition

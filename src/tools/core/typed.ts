@@ -3,7 +3,7 @@
 import type { Json } from '../../kernel/content.ts'
 import type { AnyCall } from '../../view/calls.ts'
 import type { JsonSchema, StandardSchema } from './json-schema.ts'
-import type { Tool, ToolSource } from './tool.ts'
+import type { Needs, Tool, ToolSource } from './tool.ts'
 
 export type ToolList = readonly (Tool | ToolSource)[]
 export type AnySchema = StandardSchema | JsonSchema
@@ -15,9 +15,10 @@ type EachCall<T> = T extends { readonly name: infer Name; readonly '~args'?: inf
   : never
 
 /** What the `context` of a harness with these tools must build: all that any of them needs. */
-export type DepsOf<T> = [Exclude<T, ToolSource>] extends [{ readonly '~deps'?: (deps: infer Deps) => void }]
-  ? Deps
-  : unknown
+export type DepsOf<T extends ToolList[number]> = [NeedOf<T>] extends [never] ? NeedOf<Closed<T>> : NeedOf<T>
+/** An open tool among them makes it `never`: that one is then left out. Not at once, because it costs the compiler more. */
+type NeedOf<T extends ToolList[number]> = [T['~deps']] extends [Needs<infer Deps> | undefined] ? Deps : unknown
+type Closed<T> = T extends { readonly name: infer Name } ? (string extends Name ? never : T) : never
 
 /** What a schema makes of a value that fits it. Of a JSON Schema only that it is JSON is known. */
 export type MadeBy<Schema> = Schema extends StandardSchema<infer Made> ? (unknown extends Made ? Json : Made) : Json
