@@ -1,7 +1,6 @@
 // The harness: wires agents, tools, models and a store into sessions one can talk to. The verbs are those of
 // sessions/verbs.ts; what happens to a session is decided by the kernel alone.
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
-import type { Json } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
 import type { Card, CardFilter, Removal, Status, Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
@@ -140,22 +139,23 @@ type OnlyKnown<Table, Options> = {
 /** Tools that need something of `context` make it one that must be there. */
 type WithContext<Deps> = unknown extends Deps ? unknown : { readonly context: MakeContext<Deps> }
 
+/** A harness, whatever its options were. What `new Harness` makes is one, and knows more. */
+export interface Harness extends Sessions, Pick<LocalHarness, 'look' | 'work'> {}
+
 /** `Answers` are the types of its agents' answers, by name, and `Tools` all tools that they have: both are inferred. */
-export interface Harness<
-  Answers extends Readonly<Record<string, unknown>> = Readonly<Record<string, Json>>,
-  Tools extends ToolList[number] = ToolList[number],
-> extends TypedSessions<Answers, Tools>,
+export interface TypedHarness<Answers extends Readonly<Record<string, unknown>>, Tools extends ToolList[number]>
+  extends TypedSessions<Answers, Tools>,
     Pick<LocalHarness, 'look' | 'work'> {}
 
 type NewHarness = new <
-  const Tools extends ToolList = ToolList,
+  Tools extends ToolList | [] = ToolList,
   Schema extends AnySchema = never,
   Mode extends OutputMode = 'auto',
   Agents extends Subagents = never,
   Graphs extends readonly Graph[] = never,
 >(
   options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs> & WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
-) => Harness<Answers<Schema, Mode, Agents>, ToolsOf<Tools, Agents, Graphs>>
+) => TypedHarness<Answers<Schema, Mode, Agents>, ToolsOf<Tools, Agents, Graphs>>
 
 /** A path is what is often given instead. */
 const storeCheck: Check = (value, name, of) => {

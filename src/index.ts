@@ -1,5 +1,5 @@
 // The public names of terret, and nothing else.
-export { Harness, type HarnessOptions } from './harness.ts'
+export { Harness, type HarnessOptions, type TypedHarness } from './harness.ts'
 export type { BlobRef, EffectClass, Json, Labels, Limits, Metadata, Outcome, Part, Usage } from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, type Failure, type FailureKind, Fault, type FaultCode } from './kernel/failure.ts'

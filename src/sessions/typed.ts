@@ -1,6 +1,5 @@
 // The verbs where types are known: those of sessions/verbs.ts, with the answers of agents and the calls of tools as types. Types only.
 // Every verb does what it does there, and whatever takes a session of any kind takes one of these.
-import type { Json } from '../kernel/content.ts'
 import type { AnySchema, MadeBy, ToolList } from '../tools/core/typed.ts'
 import type { SendOptions } from './command.ts'
 import type { Input } from './input.ts'
@@ -12,10 +11,8 @@ import type { BeginOptions, OpenOptions, RunStream, Session, Sessions } from './
 type Chosen<Schema, Output> = [Schema] extends [never] ? Output : MadeBy<Schema>
 
 /** `Answers` are the answers of agents, by name, and `Tools` the tools that agents have. */
-export interface TypedSessions<
-  Answers extends Readonly<Record<string, unknown>> = Readonly<Record<string, Json>>,
-  Tools extends ToolList[number] = ToolList[number],
-> extends Omit<Sessions, 'open' | 'session' | 'run' | 'stream'> {
+export interface TypedSessions<Answers extends Readonly<Record<string, unknown>>, Tools extends ToolList[number]>
+  extends Omit<Sessions, 'open' | 'session' | 'run' | 'stream'> {
   /** A new session, on disk when this resolves. */
   open<Agent extends string = 'default'>(options?: OpenOptions<Agent>): Promise<TypedSession<Answers[Agent], Tools>>
   /**
@@ -36,7 +33,7 @@ export interface TypedSessions<
 }
 
 /** One session of an agent whose answers are `Output`. */
-export interface TypedSession<Output = Json, Tools extends ToolList[number] = ToolList[number]>
+export interface TypedSession<Output, Tools extends ToolList[number]>
   extends Omit<Session, 'run' | 'stream' | 'fork'> {
   /** Sends and drives until that run settles or waits for a person. With nothing to send: the last run, driven to rest. */
   run<Schema extends AnySchema = never>(
