@@ -154,7 +154,8 @@ type NewHarness = new <
   Agents extends Subagents = never,
   Graphs extends readonly Graph[] = never,
 >(
-  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs> & WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
+  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs> &
+    WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
 ) => TypedHarness<Answers<Schema, Mode, Agents>, ToolsOf<Tools, Agents, Graphs>>
 
 /** A path is what is often given instead. */

@@ -72,7 +72,9 @@ type NamesOf<Agents> = string extends keyof Agents ? never : Exclude<keyof Agent
 type Answer<Schema, Mode> = [Schema] extends [never]
   ? Json
   : AsJson<MadeBy<Schema>> | ('text' extends Mode ? string : never)
-type AnswerOf<Options> = Options extends { readonly output: { readonly schema: infer Schema; readonly mode: infer Mode } }
+type AnswerOf<Options> = Options extends {
+  readonly output: { readonly schema: infer Schema; readonly mode: infer Mode }
+}
   ? Answer<Schema, Mode>
   : Options extends { readonly output: { readonly schema: infer Schema } }
     ? Answer<Schema, 'auto'>

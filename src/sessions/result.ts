@@ -353,7 +353,11 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
   return result as Result
 }
 
-function unsettled(common: Told<Common & Open>, { waiting, until, reason }: Rest, events: readonly Event[]): Told<Result> {
+function unsettled(
+  common: Told<Common & Open>,
+  { waiting, until, reason }: Rest,
+  events: readonly Event[],
+): Told<Result> {
   const asks = common.pending.some(({ needs }) => needs === 'approval')
   if (waiting === 'approval' || (waiting === 'answer' && asks))
     return { ...common, status: 'requires_action', stopReason: 'approval_required' }

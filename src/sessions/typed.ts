@@ -33,8 +33,7 @@ export interface TypedSessions<Answers extends Readonly<Record<string, unknown>>
 }
 
 /** One session of an agent whose answers are `Output`. */
-export interface TypedSession<Output, Tools extends ToolList[number]>
-  extends Omit<Session, 'run' | 'stream' | 'fork'> {
+export interface TypedSession<Output, Tools extends ToolList[number]> extends Omit<Session, 'run' | 'stream' | 'fork'> {
   /** Sends and drives until that run settles or waits for a person. With nothing to send: the last run, driven to rest. */
   run<Schema extends AnySchema = never>(
     input?: Input,

@@ -39,10 +39,9 @@ export type AsJson<T> = unknown extends T
             : never
 
 /** In one object, so that editors show its fields. */
-type Written<T> =
-  Fields<T, SureKeys<T>> & Partial<Fields<T, Exclude<keyof T, SureKeys<T>>>> extends infer Both
-    ? { [K in keyof Both]: Both[K] }
-    : never
+type Written<T> = Fields<T, SureKeys<T>> & Partial<Fields<T, Exclude<keyof T, SureKeys<T>>>> extends infer Both
+  ? { [K in keyof Both]: Both[K] }
+  : never
 
 /** What JSON leaves out of an object. */
 type Unwritten = undefined | symbol | ((...args: never) => unknown)
