@@ -74,6 +74,16 @@ async function compiled(compiler: string, flags: readonly string[], change = (te
   return { said, declarations: existsSync(declarations) ? readFileSync(declarations, 'utf8') : '' }
 }
 
+/** The program of a guide that holds these words. */
+function guided(guide: string, words: string): string {
+  const text = readFileSync(join(root, 'docs', 'guide', guide), 'utf8')
+  const found = [...text.matchAll(/```ts\n([\s\S]*?)```/g)]
+    .map(([, code = '']) => code)
+    .find((code) => code.includes(words))
+  if (found === undefined) throw new Error(`docs/guide/${guide} has no program with: ${words}`)
+  return found
+}
+
 const NODENEXT = ['--module', 'nodenext']
 const BUNDLER = ['--module', 'esnext', '--moduleResolution', 'bundler']
 
@@ -98,6 +108,20 @@ describe('types follow schemas', () => {
     const { said } = await compiled('typescript', ['--ignoreConfig', ...NODENEXT], wrong)
     expect(said.match(/^\S+: error TS/gm)?.length ?? said).toBeGreaterThan(9)
     expect(said).toContain('HandlerReturns')
+  })
+
+  it('B-TYPES-5: the programs of the guides compile', { timeout: 120_000 }, async () => {
+    const tools = guided('tools.md', 'const balance')
+    const output = guided('structured-output.md', "orThrow(await harness.run('When")
+    const text = `import { z } from 'zod'
+import { defineTool, Harness, type Json, orThrow, scripted, type ToolContext } from 'terret'
+type Bank = { cents(account: string): Promise<number> }
+declare function bankOf(tenant: Json | undefined): Bank
+const model = scripted(['done'])
+const harness = new Harness({ model })
+${tools}
+${output}`
+    expect((await compiled('typescript', ['--ignoreConfig', ...NODENEXT], () => text)).said).toBe('')
   })
 
   it('B-TYPES-6: no declaration that is shipped says any', () => {
