@@ -7,6 +7,7 @@ import type { Card, CardFilter, Removal, Status, Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
 import { isPriced } from './models/http/hosted.ts'
+import type { OutputMode } from './models/output.ts'
 import { resolveModel } from './models/resolve.ts'
 import {
   callable,
@@ -33,8 +34,11 @@ import {
   AGENT_OPTIONS,
   type AgentOptions,
   agentsOf,
+  type Answers,
   modelCheck,
   type SubagentOptions,
+  type Subagents,
+  type ToolsBelow,
 } from './sessions/agent.ts'
 import { type BreakerOptions, Guard } from './riders/guard/guard.ts'
 import { type Hook, Hooks } from './riders/hooks/hooks.ts'
@@ -65,16 +69,26 @@ import type {
   Session,
   Sessions,
 } from './sessions/verbs.ts'
+import type { TypedSessions } from './sessions/typed.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'
 import { checkSession, SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
 import { memory } from './stores/memory/memory.ts'
 import { type TreeCard, withTreeCost } from './stores/plan/tree-cost.ts'
+import type { Tool } from './tools/core/tool.ts'
+import type { AnySchema, DepsOf, ToolList } from './tools/core/typed.ts'
 import type { Policy } from './tools/policy/policy.ts'
 import { VERSION } from './version.ts'
 
-export type HarnessOptions = AgentOptions & {
+/** The parameters are what `new Harness` infers. Without any, it is what all options have in common. */
+export type HarnessOptions<
+  Tools extends ToolList = ToolList,
+  Schema extends AnySchema = AnySchema,
+  Mode extends OutputMode = OutputMode,
+  Agents extends Subagents = Subagents,
+  Graphs extends readonly Graph[] = readonly Graph[],
+> = AgentOptions<Tools, Schema, Mode> & {
   /** Where sessions live. Without one they live in memory and end with the process. */
   readonly store?: Store
   /** How long a question to a person stays open. Default: for ever. */
@@ -88,13 +102,13 @@ export type HarnessOptions = AgentOptions & {
   /** In dollars: calls that could go over are not made. */
   readonly budget?: Budget
   /** `true`: the agent may start children like itself. Or the agents it may start, by name. */
-  readonly subagents?: true | Readonly<Record<string, SubagentOptions>>
+  readonly subagents?: Agents & OnlyKnown<Agents, SubagentOptions>
   /** Workflows, each an agent by its name: `run(input, { agent: 'report' })`. */
-  readonly graphs?: readonly Graph[]
+  readonly graphs?: Graphs
   /** Tools, instructions, hooks and consumers of the log that belong together, and are closed with the harness. */
   readonly plugins?: readonly Plugin[]
   /** Your own code around runs and calls, in this order. */
-  readonly hooks?: readonly Hook[]
+  readonly hooks?: readonly Hook<ToolsOf<Tools, Agents, Graphs>>[]
   /** Models that a run may choose by these names, beside those that are named `provider:model`. */
   readonly models?: Readonly<Record<string, Model | string>>
   /**
@@ -125,6 +139,39 @@ export type HarnessOptions = AgentOptions & {
   readonly clock?: Clock
   readonly random?: Random
 }
+
+/** All tools that agents of a harness may have. Those of workflows are not known. */
+type ToolsOf<Tools extends ToolList, Agents, Graphs> =
+  | Tools[number]
+  | ToolsBelow<Agents>
+  | ([Graphs] extends [never] ? never : Tool)
+
+/** A misspelled option does not compile, also where the options themselves are inferred. */
+type OnlyKnown<Table, Options> = {
+  readonly [Name in keyof Table]: { readonly [Key in Exclude<keyof Table[Name], keyof Options>]: never }
+}
+
+/** Tools that need something of `context` make it one that must be there. */
+type WithContext<Deps> = unknown extends Deps ? unknown : { readonly context: MakeContext<Deps> }
+
+/** A harness, whatever its options were. What `new Harness` makes is one, and knows more. */
+export interface Harness extends Sessions, Pick<LocalHarness, 'look' | 'work' | 'describe'> {}
+
+/** `Answers` are the types of its agents' answers, by name, and `Tools` all tools that they have: both are inferred. */
+export interface TypedHarness<Answers extends Readonly<Record<string, unknown>>, Tools extends ToolList[number]>
+  extends TypedSessions<Answers, Tools>,
+    Pick<LocalHarness, 'look' | 'work' | 'describe'> {}
+
+type NewHarness = new <
+  Tools extends ToolList | [] = ToolList,
+  Schema extends AnySchema = never,
+  Mode extends OutputMode = 'auto',
+  Agents extends Subagents = never,
+  Graphs extends readonly Graph[] = never,
+>(
+  options: HarnessOptions<Tools, Schema, Mode, Agents, Graphs> &
+    WithContext<DepsOf<Tools[number] | ToolsBelow<Agents>>>,
+) => TypedHarness<Answers<Schema, Mode, Agents>, ToolsOf<Tools, Agents, Graphs>>
 
 /** A path is what is often given instead. */
 const storeCheck: Check = (value, name, of) => {
@@ -177,7 +224,7 @@ const checkFilter = optionsOf<Partial<CardFilter>>('list', {
 const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
 const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
 
-export class Harness implements Sessions {
+class LocalHarness implements Sessions {
   readonly #services: Services
   readonly #worker: Worker
   readonly #ownsStore: boolean
@@ -360,6 +407,9 @@ export class Harness implements Sessions {
     if (this.#closed) throw new Fault('harness_closed', 'This harness is closed. Make a new one to go on.')
   }
 }
+
+// Sound: which types follow from the options is said in `NewHarness`, and nothing at run time depends on it.
+export const Harness = LocalHarness as unknown as NewHarness
 
 const CARDS = 500
 

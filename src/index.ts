@@ -1,5 +1,5 @@
 // The public names of terret, and nothing else.
-export { Harness, type HarnessOptions } from './harness.ts'
+export { Harness, type HarnessOptions, type TypedHarness } from './harness.ts'
 export type {
   BlobRef,
   EffectClass,
@@ -41,14 +41,14 @@ export { fallback, route, type Workload } from './models/router.ts'
 export type { OutputMode } from './models/output.ts'
 export type { Price, PriceTable, Profile } from './models/price.ts'
 export { type Script, type ScriptedCall, scripted, type Step } from './models/local/scripted.ts'
-export type { AgentOptions, HarnessOutput, SubagentOptions } from './sessions/agent.ts'
+export type { AgentOptions, HarnessOutput, SubagentOptions, Subagents } from './sessions/agent.ts'
 export { type ClassifiedFailure, classify, type FailureCategory, type FailureClass } from './sessions/classify.ts'
 export type { StreamEvent } from './sessions/stream.ts'
 export type { BreakerOptions } from './riders/guard/guard.ts'
 export { type Hook, type HookEvents, type RequestWord, stopAtRequests, stopAtUsd } from './riders/hooks/hooks.ts'
 export { type CallRecord, type Completed, orThrow, type Result, RunFailed, type Strictness } from './sessions/result.ts'
 export type { PendingCall, Phase, SessionState } from './sessions/look.ts'
-export type { Amounts, Pending } from './view/calls.ts'
+export type { Amounts, AnyCall, Pending } from './view/calls.ts'
 export type { FileChange, Preview } from './tools/files/preview.ts'
 export type { Attachment } from './sessions/origin.ts'
 export type { Consumer, Plugin } from './sessions/plugins.ts'
@@ -66,6 +66,8 @@ export type {
   Session as SessionHandle,
   Sessions,
 } from './sessions/verbs.ts'
+export type { TypedSession, TypedSessions } from './sessions/typed.ts'
+export type { AsJson, CallsOf } from './tools/core/typed.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'
 export type { Command, RunChoices, SendOptions } from './sessions/command.ts'
 export type { Answer, ForkOptions, RunOptions, StreamOptions } from './sessions/verb-options.ts'
@@ -81,6 +83,7 @@ export {
   type ToolContext,
   type ToolDefinition,
   type ToolSource,
+  type TypedTool,
   type Undone,
 } from './tools/core/tool.ts'
 export type { JsonSchema } from './tools/core/json-schema.ts'

@@ -1,7 +1,10 @@
-// What a tool costs the compiler of a user's program: the rule on made-up counts, and the real counts. What is compiled is in
-// scripts/type-budget.ts. Not whether types are right: every other test is compiled too.
-import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+// The types as a user's program meets them: what a tool costs the compiler (the rule on made-up counts, and the real counts; what is
+// compiled is in scripts/type-budget.ts), and what follows from schemas (the program is types/program.ts).
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { BUDGET, type Cost, type Counts, complaints, measureTypes } from '../scripts/type-budget.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -41,5 +44,96 @@ describe('the types of a tool', () => {
 
   it('B-TYPES-4: programs with 10, 30 and 50 tools, compiled against the built types, keep the budget', async () => {
     expect(complaints(await measureTypes(root))).toEqual([])
+  })
+})
+
+/** Compiles the program against dist/, as a user would, and returns what the compiler says and the declarations that it wrote. */
+async function compiled(compiler: string, flags: readonly string[], change = (text: string): string => text) {
+  const parent = join(root, '.build', 'types')
+  mkdirSync(parent, { recursive: true })
+  const folder = mkdtempSync(join(parent, 'run-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const text = readFileSync(join(root, 'test', 'types', 'program.ts'), 'utf8')
+  writeFileSync(join(folder, 'program.ts'), change(text.replace('../../src/index.ts', 'terret')))
+  const strict = '--strict --exactOptionalPropertyTypes --target es2022 --lib es2023 --types node --skipLibCheck'
+  const emitted = [
+    '--declaration',
+    '--emitDeclarationOnly',
+    '--rootDir',
+    root,
+    '--outDir',
+    folder,
+    join(folder, 'program.ts'),
+  ]
+  const bin = join(root, 'node_modules', compiler, 'bin', 'tsc')
+  const said = await promisify(execFile)(process.execPath, [bin, ...strict.split(' '), ...flags, ...emitted]).then(
+    ({ stdout }) => stdout,
+    (error: { readonly stdout: string }) => error.stdout,
+  )
+  const declarations = join(folder, relative(root, folder), 'program.d.ts')
+  return { said, declarations: existsSync(declarations) ? readFileSync(declarations, 'utf8') : '' }
+}
+
+/** The program of a guide that holds these words. */
+function guided(guide: string, words: string): string {
+  const text = readFileSync(join(root, 'docs', 'guide', guide), 'utf8')
+  const found = [...text.matchAll(/```ts\n([\s\S]*?)```/g)]
+    .map(([, code = '']) => code)
+    .find((code) => code.includes(words))
+  if (found === undefined) throw new Error(`docs/guide/${guide} has no program with: ${words}`)
+  return found
+}
+
+const NODENEXT = ['--module', 'nodenext']
+const BUNDLER = ['--module', 'esnext', '--moduleResolution', 'bundler']
+
+describe('types follow schemas', () => {
+  it.each([
+    ['typescript', ['--ignoreConfig', ...NODENEXT]],
+    ['typescript', ['--ignoreConfig', ...BUNDLER]],
+    ['typescript-5.9', NODENEXT],
+    ['typescript-5.9', BUNDLER],
+  ])(
+    'B-TYPES-5: of answers, tools, context, hooks and what waits, with %s %j',
+    { timeout: 120_000 },
+    async (compiler, flags) => {
+      const { said, declarations } = await compiled(compiler, flags)
+      expect(said).toBe('')
+      expect(declarations).toContain('TypedTool<"look", {')
+    },
+  )
+
+  it('B-TYPES-5: a program that does not fit its schemas does not compile', { timeout: 120_000 }, async () => {
+    const wrong = (text: string): string => text.replaceAll(/^\s*\/\/ @ts-expect-error.*$/gm, '')
+    const { said } = await compiled('typescript', ['--ignoreConfig', ...NODENEXT], wrong)
+    expect(said.match(/^\S+: error TS/gm)?.length ?? said).toBeGreaterThan(9)
+    expect(said).toContain('HandlerReturns')
+  })
+
+  it('B-TYPES-5: the programs of the guides compile', { timeout: 120_000 }, async () => {
+    const tools = guided('tools.md', 'const balance')
+    const output = guided('structured-output.md', "orThrow(await harness.run('When")
+    const text = `import { z } from 'zod'
+import { defineTool, Harness, type Json, orThrow, scripted, type ToolContext } from 'terret'
+type Bank = { cents(account: string): Promise<number> }
+declare function bankOf(tenant: Json | undefined): Bank
+const model = scripted(['done'])
+const harness = new Harness({ model })
+${tools}
+${output}`
+    expect((await compiled('typescript', ['--ignoreConfig', ...NODENEXT], () => text)).said).toBe('')
+  })
+
+  it('B-TYPES-6: no declaration that is shipped says any', () => {
+    const all = readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' })
+    const files = all.filter((name) => name.endsWith('.d.ts'))
+    const code = (file: string): string =>
+      readFileSync(join(root, 'dist', file), 'utf8').replaceAll(
+        /\/\*[\s\S]*?\*\/|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|\/\/.*$/gm,
+        '',
+      )
+    expect(files.length).toBeGreaterThan(100)
+    // As a type: a field may be called so.
+    expect(files.filter((file) => /[:<|&=>[(]\s*any\b|\bany(?:\[\]|>)/.test(code(file)))).toEqual([])
   })
 })

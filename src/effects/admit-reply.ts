@@ -237,7 +237,7 @@ async function rewritten({ cache, flight, tools }: Admitting, hooks: Hooks, call
   const metadata = (gate.metadata ?? {}) as Readonly<Record<string, Json>>
   const output = { ok: false, content: gate.failure.message, metadata }
   // The reply has no place in the log yet, so the call has no key; its provider's id stands for it.
-  const at = { ...cache.place, call: call.id, tool, args, about: aboutTool(tools, tool) }
+  const at = { ...cache.place, call: call.id, tool, args, about: aboutTool(tools, tool), refused: true } as const
   try {
     const said = await inTime(hooks.rewritten(at, output), flight, WITHHELD, 'timeout')
     const failure = { ...gate.failure, message: said.content || gate.failure.kind }

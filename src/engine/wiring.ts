@@ -98,7 +98,7 @@ export function schemaKey(session: string, message: string): string {
 
 /** What the context of an attempt is built from. */
 export type ContextOf = { readonly session: string; readonly agent: string; readonly metadata: Metadata }
-export type MakeContext = (of: ContextOf) => unknown
+export type MakeContext<Deps = unknown> = (of: ContextOf) => Deps | Promise<Deps>
 
 /**
  * The agent that drives this session now: its own, or what the open run has instead, which was read before the run went on. What

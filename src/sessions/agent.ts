@@ -7,41 +7,39 @@ import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
 import { resolveModel } from '../models/resolve.ts'
 import { type Check, type Checks, filled, flag, listOf, needed, oneOf, optionsOf, text, within } from '../options.ts'
-import { anyJsonSchema, type JsonSchema } from '../tools/core/json-schema.ts'
+import { anyJsonSchema } from '../tools/core/json-schema.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
 import { parsePolicy, type Policy } from '../tools/policy/policy.ts'
-import { LIKE_PARENT, subagentTool } from '../tools/agents/subagent.ts'
-import {
-  errorCheck,
-  schemaCheck,
-  type StandardSchema,
-  type Tool,
-  toolCheck,
-  type ToolSource,
-} from '../tools/core/tool.ts'
+import { LIKE_PARENT, type SubagentTool, subagentTool } from '../tools/agents/subagent.ts'
+import { errorCheck, schemaCheck, type StandardSchema, type Tool, toolCheck } from '../tools/core/tool.ts'
+import type { AnySchema, AsJson, MadeBy, ToolList } from '../tools/core/typed.ts'
 import { LIMITS, limitsOf } from '../effects/limits.ts'
 import type { Budget } from '../riders/money/spending-limits.ts'
 import { Toolbox, type ToolLists } from '../effects/toolbox.ts'
 import type { Agent } from '../engine/wiring.ts'
 
 /** A schema for the final answer, and how it is asked for. Default mode: `auto`. */
-export type HarnessOutput = {
-  readonly schema: StandardSchema | JsonSchema
-  readonly mode?: OutputMode
+export type HarnessOutput<Schema extends AnySchema = AnySchema, Mode extends OutputMode = OutputMode> = {
+  readonly schema: Schema
+  readonly mode?: Mode
 }
 
 /** What an agent is. */
-export type AgentOptions = {
+export type AgentOptions<
+  Tools extends ToolList = ToolList,
+  Schema extends AnySchema = AnySchema,
+  Mode extends OutputMode = OutputMode,
+> = {
   /** A model, or the name of one: `provider:model`. */
   readonly model: Model | string
   /** Tools, and sources of tools such as MCP servers. The sources are closed with the harness. */
-  readonly tools?: readonly (Tool | ToolSource)[]
+  readonly tools?: Tools
   readonly instructions?: string
   readonly limits?: Partial<Limits>
   /** Plan mode: the model sees only tools that change nothing, and those that a person answers. */
   readonly plan?: boolean
   /** What a final answer must be. Without it any text is one. */
-  readonly output?: HarnessOutput
+  readonly output?: HarnessOutput<Schema, Mode>
   /** What becomes of a call of a tool that is not there. Default `return`: the model reads which there are. `fail` ends the run. */
   readonly unknownTool?: UnknownTool
   /** What becomes of a failure of a tool that has no `onError` of its own. Default `return`: the model reads it. `fail` ends the run. */
@@ -56,6 +54,38 @@ export type SubagentOptions = Partial<Omit<AgentOptions, 'output'>> & {
   /** Also the sources of tools of its parent, such as MCP servers. Off unless asked for. */
   readonly inheritSources?: boolean
 }
+
+/** `true`: the agent may start children like itself. Or the agents it may start, by name. */
+export type Subagents = true | Readonly<Record<string, SubagentOptions>>
+
+/** The answers of a harness's agents, by name; `default` is the harness itself. Of one whose schema is not known it is JSON. */
+export type Answers<Schema, Mode, Agents> = {
+  readonly [Name in 'default' | NamesOf<Agents> | Other]: Name extends 'default'
+    ? Answer<Schema, Mode>
+    : Name extends keyof Agents
+      ? AnswerOf<Agents[Name]>
+      : Json
+}
+/** Any other name. Not `string`, which would take in the names that are known. */
+type Other = string & {}
+type NamesOf<Agents> = string extends keyof Agents ? never : Exclude<keyof Agents & string, keyof true>
+/** The log has the answer as JSON. In the mode `text` the schema is not asked for. */
+type Answer<Schema, Mode> = [Schema] extends [never]
+  ? Json
+  : AsJson<MadeBy<Schema>> | ('text' extends Mode ? string : never)
+type AnswerOf<Options> = Options extends {
+  readonly output: { readonly schema: infer Schema; readonly mode: infer Mode }
+}
+  ? Answer<Schema, Mode>
+  : Options extends { readonly output: { readonly schema: infer Schema } }
+    ? Answer<Schema, 'auto'>
+    : Json
+
+/** The tools of subagents, and the one that starts them. */
+export type ToolsBelow<Agents> = [Agents] extends [never]
+  ? never
+  : SubagentTool | (Agents extends true ? never : ToolsIn<Agents[keyof Agents]>)
+type ToolsIn<Options> = Options extends { readonly tools: infer Tools extends ToolList } ? Tools[number] : never
 
 const unknownCheck: Check = (value, name, of) =>
   typeof value === 'object' ? rewriteCheck(value, name, of) : errorCheck(value, name, of)
@@ -100,8 +130,7 @@ export type Shared = {
   readonly clock: Clock
   /** Told of tools that are missing. */
   readonly warn?: (text: string) => void
-  /** `true`: the agent may start children like itself. Or the agents it may start, by name. */
-  readonly subagents?: true | Readonly<Record<string, SubagentOptions>>
+  readonly subagents?: Subagents
   /** What else may be started as a child, where children may be started at all. With an empty description it may not. */
   readonly graphs?: readonly { readonly name: string; readonly description: string }[]
 }

@@ -24,9 +24,10 @@ import { checkCallersId } from '../stores/plan/id.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
 import { type HarnessOutput, outputCheck, shapeOf } from './agent.ts'
 import { type Input, readInput } from './input.ts'
+import type { AnySchema } from '../tools/core/typed.ts'
 import { metadataCheck } from './metadata.ts'
 
-export type SendOptions = {
+export type SendOptions<Schema extends AnySchema = AnySchema> = {
   /**
    * What happens while a run is open: `next` steers it at its next request (default), `after` starts a run of its own later,
    * `now` supersedes the open request, `idle` is refused.
@@ -39,20 +40,20 @@ export type SendOptions = {
   readonly patienceMs?: number
   /** The W3C `traceparent` of the span that the run which this message opens stands under. It is in the log: another worker goes on with it. */
   readonly traceparent?: string
-} & RunChoices
+} & RunChoices<Schema>
 
 /**
  * What the run that a message opens has instead of what its agent has. It is recorded with the message, so any worker prepares the
  * same run. A message with any of the first five opens a run of its own: while another run is open it waits, like `after`.
  */
-export type RunChoices = {
+export type RunChoices<Schema extends AnySchema = AnySchema> = {
   /** The name of a model: one of the harness's `models`, or `provider:model`. */
   readonly model?: string
   /** Instead of the agent's own. What its tools say stays. */
   readonly instructions?: string
   readonly limits?: Partial<Omit<Limits, 'hold'>>
   /** What the answer of this run must be. Your own schema parses it here; other processes know it as JSON Schema. */
-  readonly output?: HarnessOutput
+  readonly output?: HarnessOutput<Schema>
   /** Of the agent's tools, only these. */
   readonly tools?: readonly string[]
   /** For your own code: tools, hooks, traces and results have it, over that of the session. The model does not see it. */

@@ -15,6 +15,7 @@ import type { Event } from '../kernel/event.ts'
 import type { Failure, FailureKind } from '../kernel/failure.ts'
 import type { Store } from '../ports/store.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
+import type { CallsOf, ToolList } from '../tools/core/typed.ts'
 import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall, type Pending } from '../view/calls.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
@@ -57,7 +58,6 @@ type Common = {
   cost: number
   /** What the session itself used and spent in this run, without its children. Limits count this. */
   own: Spending
-  pending: readonly Pending[]
   flags: Flags
   calls: readonly CallRecord[]
   /** What the host said of the run and its session. */
@@ -78,9 +78,19 @@ type Replied = Extract<Event, { type: 'agent.message' }>
 export type Response = Omit<Replied, 'finish'> & { readonly finish: Finish; readonly model?: string }
 type Finish = 'stop' | 'calls' | 'length' | 'refusal'
 
-export type Result = Frozen<
+/** `Output` is what a completed run answered, and `Tools` the tools whose calls may wait. */
+export type Result<Output = Json, Tools extends ToolList[number] = ToolList[number]> = End<Output> & Open<Tools>
+export type Completed<Output = Json, Tools extends ToolList[number] = ToolList[number]> = Extract<
+  End<Output>,
+  { status: 'completed' }
+> &
+  Open<Tools>
+/** Of the run and of the children that its calls started. */
+type Open<Tools extends ToolList[number] = ToolList[number]> = { readonly pending: readonly Pending<CallsOf<Tools>>[] }
+
+type End<Output> = Frozen<
   /** `max_tokens`: the answer was cut at its longest. `refusal`: the model said no. `cached`: the response cache gave the answer. */
-  | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Json; cached?: true })
+  | (Common & { status: 'completed'; stopReason: 'end_turn' | 'max_tokens' | 'refusal'; output: Output; cached?: true })
   | (Common & { status: 'requires_action'; stopReason: 'approval_required' | 'answer_required' })
   /** `reason` is what the pause was given, that it was imported and is held, or how full the context is. */
   | (Common & { status: 'requires_action'; stopReason: 'paused'; reason?: string })
@@ -97,7 +107,6 @@ export type Result = Frozen<
     })
 >
 type Limit = Extract<Outcome, { type: 'limit' }>
-export type Completed = Extract<Result, { status: 'completed' }>
 
 /** A run that did not complete, or not as it must, thrown by `orThrow` and by `require`. Its result has everything. */
 export class RunFailed extends Error {
@@ -119,13 +128,16 @@ export type Strictness = {
 const checkStrictness = optionsOf<Strictness>('orThrow', { refusal: flag, truncated: flag })
 
 /** The result if the run completed. Throws otherwise, and for what `strictness` names. */
-export function orThrow(result: Result, strictness: Strictness = {}): Completed {
+export function orThrow<Output, Tools extends ToolList[number]>(
+  result: Result<Output, Tools>,
+  strictness: Strictness = {},
+): Completed<Output, Tools> {
   checkStrictness(strictness)
-  if (result.status !== 'completed') throw new RunFailed(result)
+  if (result.status !== 'completed') throw new RunFailed(result as Result)
   const { stopReason } = result
   if ((strictness.refusal && stopReason === 'refusal') || (strictness.truncated && stopReason === 'max_tokens'))
-    throw new RunFailed(result)
-  return result
+    throw new RunFailed(result as Result)
+  return result as Completed<Output, Tools>
 }
 
 /** For `require: 'complete'`: a whole answer, or an error. */
@@ -303,7 +315,7 @@ export class Collector {
     pending: readonly Pending[],
     outcome: Outcome | null,
     waiting: string,
-  ): Told<Common> {
+  ): Told<Common & Open> {
     const own = spentIn(events)
     // Of a run that came from elsewhere, what holds here.
     const setup = events.findLast((event) => event.type === 'run.started' || event.type === 'run.reviewed')
@@ -396,7 +408,7 @@ function lazily(result: Told<Result>, events: readonly Event[]): Result {
 }
 
 function unsettled(
-  common: Told<Common>,
+  common: Told<Common & Open>,
   { waiting, until, reason }: Rest,
   events: readonly Event[],
   paused: { readonly reason?: string },

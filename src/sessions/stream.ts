@@ -7,6 +7,8 @@ import { childId } from '../stores/plan/id.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { LogFollower } from './log-follower.ts'
 import type { LiveDelta } from '../live/live.ts'
+import type { CallsOf, ToolList } from '../tools/core/typed.ts'
+import type { AnyCall } from '../view/calls.ts'
 import { Queue } from './queue.ts'
 import type { Services } from '../engine/wiring.ts'
 import type { Store } from '../ports/store.ts'
@@ -24,11 +26,16 @@ export type Source = Frozen<{
 type Line = Frozen<{ session: string; sequence: number; source: Source }>
 /** `call` is there for `output`: the call that printed it. */
 type StreamDelta = { readonly type: 'delta'; readonly call?: CallKey } & LiveDelta
-/** What a call is, beside what happened to it: the reply that proposed it may lie before the reader's place. */
 type Called = Frozen<{ callId: CallKey; tool: string; args: Json }>
+/** What a call is, beside what happened to it: the reply that proposed it may lie before the reader's place. */
 type CallEvent = { readonly type: 'agent.tool_use' | 'agent.custom_tool_use' | 'agent.tool_result' }
-type Shown<E extends Event> = E extends CallEvent ? E & Called : E
-export type StreamEvent = (Shown<Event> & Line) | (StreamDelta & Line)
+type Shown<E extends Event, Tools extends ToolList[number]> = E extends CallEvent
+  ? E & { readonly callId: CallKey } & CallsOf<Tools>
+  : E
+/** The events of a call are told apart by `tool`, where the tools are known as types. */
+export type StreamEvent<Tools extends ToolList[number] = ToolList[number]> =
+  | (Shown<Event, Tools> & Line)
+  | (StreamDelta & Line)
 
 export type FeedOptions = { readonly deltas?: boolean; readonly subagents?: boolean }
 

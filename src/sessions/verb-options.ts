@@ -4,10 +4,11 @@ import { anything, type Checks, count, flag, needed, oneOf, optionsOf, text } fr
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
 import { traceparentCheck } from '../tracing/traceparent.ts'
+import type { AnySchema } from '../tools/core/typed.ts'
 import type { PendingCall } from './look.ts'
 
-export type RunOptions = Pick<SendOptions, 'patienceMs' | 'traceparent'> &
-  RunChoices & {
+export type RunOptions<Schema extends AnySchema = AnySchema> = Pick<SendOptions, 'patienceMs' | 'traceparent'> &
+  RunChoices<Schema> & {
     /** The result also has each reply of the model, as the log has it. */
     readonly raw?: boolean
     /**
@@ -17,7 +18,7 @@ export type RunOptions = Pick<SendOptions, 'patienceMs' | 'traceparent'> &
     readonly require?: 'complete'
   }
 
-export type StreamOptions = Omit<RunOptions, 'require'> & {
+export type StreamOptions<Schema extends AnySchema = AnySchema> = Omit<RunOptions<Schema>, 'require'> & {
   /**
    * Events after this seq. Or, to go on where a stream broke off: the last seq that was seen of each session, by its id, children
    * too. Default: from the beginning, or from the input that the stream sends.

@@ -1,10 +1,12 @@
 // What one can do with a session, and with sessions, wherever they are: the verbs as interfaces. In this process `Harness` and
 // session.ts have them; a client of a server can have the same. No verb takes or gives what could not be sent over a wire, but for
 // streams, which can be followed over one, a signal, and the schema of an answer, which is sent as JSON Schema.
+import type { Json } from '../kernel/content.ts'
 import type { CardFilter, Page, Removal } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Looked } from '../engine/worker.ts'
 import type { TreeCard } from '../stores/plan/tree-cost.ts'
+import type { ToolList } from '../tools/core/typed.ts'
 import type { ApprovalDecision } from './approval-decision.ts'
 import type { Command, SendOptions } from './command.ts'
 import type { Input } from './input.ts'
@@ -88,25 +90,28 @@ export type SentReceipt = {
   readonly queued: boolean
 }
 
-export type RunStream = AsyncIterable<StreamEvent> & {
+export type RunStream<Output = Json, Tools extends ToolList[number] = ToolList[number]> = AsyncIterable<
+  StreamEvent<Tools>
+> & {
   /**
    * The text of the answer as it comes, without reasoning, calls and children. A blank line stands between the texts of two replies, and
    * before one that is asked for again because it broke off. A stream is read either by its events or by its text.
    */
   readonly text: AsyncIterable<string>
-  readonly result: Promise<Result>
+  readonly result: Promise<Result<Output, Tools>>
   /** The result of a run that completed; rejects with `RunFailed` for any other end, and for what `strictness` names. */
-  orThrow(strictness?: Strictness): Promise<Completed>
+  orThrow(strictness?: Strictness): Promise<Completed<Output, Tools>>
 }
 
 /** A run in a new session of its own, which has these labels. */
-export type BeginOptions = AgentChoice & Pick<OriginOptions, 'labels'>
+export type BeginOptions<Agent extends string = string> = AgentChoice<Agent> & Pick<OriginOptions, 'labels'>
 
 /** `reuse`: a session that has this id already is taken as it is, with the agent, labels and metadata it was made with. */
-export type OpenOptions = AgentChoice & OriginOptions & { readonly id?: string; readonly reuse?: boolean }
+export type OpenOptions<Agent extends string = string> = AgentChoice<Agent> &
+  OriginOptions & { readonly id?: string; readonly reuse?: boolean }
 
 /** Which agent's session it is. Default: the harness's own. */
-export type AgentChoice = { readonly agent?: string }
+export type AgentChoice<Agent extends string = string> = { readonly agent?: Agent }
 
 export type RemoveOptions = { readonly by?: string }
 

@@ -109,11 +109,18 @@ export function decisionsIn(events: readonly Event[]): ReadonlyMap<CallKey, Call
   return decisions
 }
 
-export type Pending = Frozen<
+/** A call as others see it: which tool, and its arguments as they were admitted. */
+export type AnyCall = { readonly tool: string; readonly args: Json }
+
+/** A call that waits for somebody, told apart by `tool` where the tools of the harness are known as types. */
+export type Pending<Of extends AnyCall = AnyCall> =
+  | (Of extends unknown ? Waiting & Of : never)
+  // A session that ended at its budget waits too.
+  | (string extends Of['tool'] ? never : Waiting & { readonly tool: typeof BUDGET; readonly args: Json })
+
+type Waiting = Frozen<
   {
     callId: CallKey
-    tool: string
-    args: Json
     /** `approval`: use `decide`. `answer`: use `answer`. */
     needs: 'approval' | 'answer'
     digest?: string

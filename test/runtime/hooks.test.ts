@@ -216,8 +216,8 @@ describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {
     const seen: unknown[] = []
     const pardon: Hook = {
       type: 'after_tool_call',
-      run: ({ output: envelope }) => {
-        seen.push(envelope.metadata)
+      run: ({ output: envelope, refused = false }) => {
+        seen.push({ ...envelope.metadata, refused })
         envelope.ok = true
         envelope.content = 'All is well.'
         envelope.metadata = {}
@@ -241,8 +241,8 @@ describe.each(Object.entries(storages))('hooks on %s', (_name, storage) => {
       usage: { toolRetries: { picky: 2 } },
     })
     expect(seen).toMatchObject([
-      { retry: true, error_type: 'ValidationError' },
-      { retry: true, error_type: 'ModelRetry' },
+      { retry: true, error_type: 'ValidationError', refused: true },
+      { retry: true, error_type: 'ModelRetry', refused: false },
     ])
     expect(resultsIn(staged.requests[1])).toEqual(['All is well.'])
   })

@@ -7,6 +7,8 @@ import type { Clock } from '../../ports/system.ts'
 import { callable, filled, listOf, needed, optionsOf, text } from '../../options.ts'
 import { isMetadata, NO_METADATA, type Output } from '../../tools/core/output.ts'
 import type { ToolAbout } from '../../tools/core/tool.ts'
+import type { CallsOf, ToolList } from '../../tools/core/typed.ts'
+import type { AnyCall } from '../../view/calls.ts'
 import type { Result } from '../../sessions/result.ts'
 
 type At = {
@@ -16,12 +18,16 @@ type At = {
   readonly metadata: Metadata
 }
 /** `about`: what kind of tool it is, the server it is of, and the `metadata` of its definition. */
-type OnCall = At & { readonly call: CallKey; readonly tool: string; readonly args: Json; readonly about: ToolAbout }
+type On = At & { readonly call: CallKey; readonly about: ToolAbout }
+type OnCall<Of extends AnyCall> = Of extends unknown ? On & Of : never
+/** The model must correct this call: nothing ran, and its arguments are as it wrote them. */
+type Refused = On & AnyCall & { readonly refused: true }
+type Ran = { readonly refused?: undefined }
 /** A copy of the result. Change it in place, or return another. */
 type Envelope = { ok: boolean; content: string; metadata: { [key: string]: Json } }
 
-/** What each hook is told. Every hook gets a copy of its own. */
-export type HookEvents = {
+/** What each hook is told. Every hook gets a copy of its own. Calls are told apart by `tool`, where the tools are known as types. */
+export type HookEvents<Tools extends ToolList[number] = ToolList[number]> = {
   readonly run_start: At & { readonly prompt: string }
   readonly user_prompt_submit: At & { readonly prompt: string }
   /** Before each turn's request is recorded. A request that is repeated, also after a crash, has the word that was said for it. */
@@ -49,9 +55,9 @@ export type HookEvents = {
    * Also asked of calls whose arguments do not fit, before that counts against them: then `raw` is what the model wrote, and `args`
    * what could be read of it. Such a call does not run, whatever is said.
    */
-  readonly before_tool_call: OnCall & { readonly raw?: string }
-  readonly after_tool_call: OnCall & { readonly output: Envelope }
-  readonly before_subagent_run: OnCall & { readonly child: string }
+  readonly before_tool_call: OnCall<CallsOf<Tools>> & { readonly raw?: string }
+  readonly after_tool_call: ((OnCall<CallsOf<Tools>> & Ran) | Refused) & { readonly output: Envelope }
+  readonly before_subagent_run: On & AnyCall & { readonly child: string }
   readonly after_subagent_run: At & { readonly call: CallKey; readonly child: string; readonly output: Envelope }
   readonly limit_reached: At & { readonly limit: string; readonly value: number | null; readonly count: number }
   readonly run_end: At & { readonly result: Result }
@@ -109,15 +115,17 @@ export type RequestWord = {
 }
 
 export type HookType = keyof HookEvents
-type HookOn<T extends HookType> = {
+type HookOn<T extends HookType, Tools extends ToolList[number] = ToolList[number]> = {
   readonly type: T
   /** Only for these tools. Without it, for all. */
   readonly tools?: readonly string[]
   /** Only for these agents: those of the run, and for hooks about a subagent the subagent. Without it, for all. */
   readonly agents?: readonly string[]
-  readonly run: (event: HookEvents[T]) => Words[T] | void | Promise<Words[T] | void>
+  readonly run: (event: HookEvents<Tools>[T]) => Words[T] | void | Promise<Words[T] | void>
 }
-export type Hook = { readonly [T in HookType]: HookOn<T> }[HookType]
+export type Hook<Tools extends ToolList[number] = ToolList[number]> = {
+  readonly [T in HookType]: HookOn<T, Tools>
+}[HookType]
 
 export type HookOptions = {
   readonly hooks: readonly Hook[]

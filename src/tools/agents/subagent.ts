@@ -2,7 +2,7 @@
 // the call over, and the child's own end is the result.
 import type { Json } from '../../kernel/content.ts'
 import { object, optional, text } from '../core/schema.ts'
-import { defineTool, type Tool } from '../core/tool.ts'
+import { defineTool, type TypedTool } from '../core/tool.ts'
 
 /** The child that is like the harness itself. */
 export const LIKE_PARENT = 'subagent'
@@ -11,8 +11,13 @@ const LIKE_ME = 'default'
 
 export type Child = { readonly name: string; readonly description: string }
 
+export type SubagentTool = TypedTool<
+  'subagent',
+  { readonly task: string; readonly agent?: string; readonly session?: string }
+>
+
 /** `like` is the agent that is used when none is named. */
-export function subagentTool(children: readonly Child[], like: string): Tool {
+export function subagentTool(children: readonly Child[], like: string): SubagentTool {
   const list = children.map(({ name, description }) => `\n- ${name}: ${description}`).join('')
   const tool = defineTool({
     name: 'subagent',

@@ -163,14 +163,20 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1))
 }
 
-/** The part of the Standard Schema contract that is used here. Any library that speaks it will do; none is loaded. */
-export interface StandardSchema<Output = unknown> {
+/**
+ * The part of the Standard Schema contract that is used here. Any library that speaks it will do; none is loaded. What it takes and
+ * makes is said by `types`, which libraries declare and no schema has: to infer it from `validate` too costs the compiler more.
+ */
+export interface StandardSchema<Output = unknown, Input = unknown> {
   readonly '~standard': {
-    readonly validate: (value: unknown) => Validation<Output> | Promise<Validation<Output>>
-    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
-    readonly jsonSchema?: { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> }
+    readonly validate: Validate
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+    readonly jsonSchema?: SaysJsonSchema
   }
 }
+// By name, and not in place: these the compiler does not work out anew for every schema.
+type Validate = (value: unknown) => Validation<unknown> | Promise<Validation<unknown>>
+type SaysJsonSchema = { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> }
 export type Validation<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }

@@ -24,7 +24,7 @@ import {
   wait,
 } from '../../options.ts'
 import { anyJsonSchema, fromJsonSchema, type JsonSchema, type StandardSchema, type Validation } from './json-schema.ts'
-import type { Metadata } from './output.ts'
+import type { Metadata, Output } from './output.ts'
 import { firstNonJson } from './plain.ts'
 import { ALIASES, type Aliases } from '../repair/repair.ts'
 import { isObject } from '../../view/json.ts'
@@ -37,7 +37,13 @@ export type { StandardSchema } from './json-schema.ts'
  */
 export type Approval = 'auto' | 'ask' | 'always' | 'never'
 
-export type ToolContext<Deps = unknown> = Frozen<{
+/** What a handler gets beside its arguments. One that needs something of the host says so: `context: ToolContext<Deps>`. */
+export interface ToolContext<Deps = unknown> extends Doors {
+  /** What the harness's `context` built for this session. Undefined where it builds nothing, and in `undo`. */
+  readonly deps: Deps
+}
+
+type Doors = Frozen<{
   session: string
   call: CallKey
   /** The same for every try of this call: hand it to services that accept an idempotency key. */
@@ -47,8 +53,6 @@ export type ToolContext<Deps = unknown> = Frozen<{
   signal: AbortSignal
   /** What the host said of this run and its session. */
   metadata: RunMetadata
-  /** What the harness's `context` built for this session. Undefined where it builds nothing, and in `undo`. */
-  deps: Deps
   /** The harness's clock: a tool that waits waits by it. */
   clock: Clock
   /**
@@ -79,8 +83,13 @@ export type ToolContext<Deps = unknown> = Frozen<{
   reveal: (text: string) => string
 }>
 
+/** For types alone: what it needs of the harness's `context`, if that is known. No tool has this field. */
+interface Needing {
+  readonly '~deps'?: Needs<never>
+}
+
 /** Tools that are known only after asking, such as those of an MCP server. */
-export interface ToolSource {
+export interface ToolSource extends Needing {
   readonly type: 'source'
   readonly name: string
   /**
@@ -108,69 +117,106 @@ export type ToolError = { readonly kind: FailureKind; readonly message: string; 
 /** What became of one thing a call had changed. */
 export type Undone = Frozen<{ what: string; result: 'restored' | 'removed' | 'changed_since' | 'not_kept' }>
 
-export type Tool = Frozen<{
-  name: string
-  description: string
-  parameters: Json
-  effect: EffectClass
-  /** Its calls, or those with such arguments, put their whole batch in order: nothing runs beside them. */
-  sequential: boolean | ((args: Json) => boolean)
-  timeoutMs: number
-  /** Must a person be asked before this call runs? A policy is asked first. */
-  approval: (args: Json) => Approval | Promise<Approval>
-  /** The arguments decide what `approval` says. */
-  byArguments?: true
-  /** How often the model may try again after a retryable failure; null for the run's own limit. */
-  retries: number | null
-  /** How often the harness itself runs a failed `read` or `idempotent` handler. Never more than once for `once`. */
-  attempts: number
-  /** Added to the instructions of every run that has this tool. */
-  instructions: string
-  /** Answered from outside with `session.answer`; nothing is executed here. */
-  outside: boolean
-  /** Answered by a child session of the agent this names. */
-  child?: (args: Json) => string
-  /** It writes what the run is for: near the end of a run it stays when other tools are withdrawn. */
-  deliverable?: true
-  /** It is called again and again by its nature: no breaker counts it. */
-  polling?: true
-  /** It reads kept texts, by the path `blob:<hash>`: long results name it for reading on. */
-  readsKept?: true
-  /** An interrupt waits for it instead of aborting it. Its timeout still holds. */
-  blocks?: true
-  /** Changes whenever what the model was told about the tool changes. */
-  definition: string
-  /** Other names of its fields, with those that every tool understands; absent if it declares none. */
-  aliases?: Aliases
-  /** Where it acts and with what, beside its arguments: an approval given for one place is none for another. */
-  place?: () => Json
-  /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
-  normalise: ((args: Json) => Json) | null
-  validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
-  /** What the handler returns must look like this; null for anything. */
-  checkOutput: ((value: unknown) => Validation<unknown> | Promise<Validation<unknown>>) | null
-  /** Names of the secrets it may see. */
-  secrets: readonly string[]
-  /** Takes back what a call of this tool did, by the metadata of its result, unless it was changed since. */
-  undo: ((metadata: Metadata, context: ToolContext) => Promise<readonly Undone[]>) | null
-  execute: (args: unknown, context: ToolContext) => unknown
-  reconcile: ((args: unknown, context: ToolContext) => unknown) | null
-  /** Absent: `return`, or what its agent says. */
-  onError?: OnError
-  /** Absent: `user`. */
-  kind?: ToolKind
-  /** The server it is of, and what that calls it. */
-  mcp?: { readonly server: string; readonly tool: string }
-  /** The host's own words about it, for hooks and lists. No model reads it. */
-  metadata?: Metadata
-}>
-
-export type ToolDefinition<Args> = {
+export interface Tool extends Needing {
   readonly name: string
+  readonly description: string
+  readonly parameters: Json
+  readonly effect: EffectClass
+  /** Its calls, or those with such arguments, put their whole batch in order: nothing runs beside them. */
+  readonly sequential: boolean | ((args: Json) => boolean)
+  readonly timeoutMs: number
+  /** Must a person be asked before this call runs? A policy is asked first. */
+  readonly approval: (args: Json) => Approval | Promise<Approval>
+  /** The arguments decide what `approval` says. */
+  readonly byArguments?: true
+  /** How often the model may try again after a retryable failure; null for the run's own limit. */
+  readonly retries: number | null
+  /** How often the harness itself runs a failed `read` or `idempotent` handler. Never more than once for `once`. */
+  readonly attempts: number
+  /** Added to the instructions of every run that has this tool. */
+  readonly instructions: string
+  /** Answered from outside with `session.answer`; nothing is executed here. */
+  readonly outside: boolean
+  /** Answered by a child session of the agent this names. */
+  readonly child?: (args: Json) => string
+  /** It writes what the run is for: near the end of a run it stays when other tools are withdrawn. */
+  readonly deliverable?: true
+  /** It is called again and again by its nature: no breaker counts it. */
+  readonly polling?: true
+  /** It reads kept texts, by the path `blob:<hash>`: long results name it for reading on. */
+  readonly readsKept?: true
+  /** An interrupt waits for it instead of aborting it. Its timeout still holds. */
+  readonly blocks?: true
+  /** Changes whenever what the model was told about the tool changes. */
+  readonly definition: string
+  /** Other names of its fields, with those that every tool understands; absent if it declares none. */
+  readonly aliases?: Aliases
+  /** Where it acts and with what, beside its arguments: an approval given for one place is none for another. */
+  readonly place?: () => Json
+  /** The tool's own other shapes of arguments, brought into the declared one before repair and validation. */
+  readonly normalise: ((args: Json) => Json) | null
+  readonly validate: (args: unknown) => Validation<unknown> | Promise<Validation<unknown>>
+  /** What the handler returns must look like this; null for anything. */
+  readonly checkOutput: ((value: unknown) => Validation<unknown> | Promise<Validation<unknown>>) | null
+  /** Names of the secrets it may see. */
+  readonly secrets: readonly string[]
+  /** Takes back what a call of this tool did, by the metadata of its result, unless it was changed since. */
+  readonly undo: ((metadata: Metadata, context: ToolContext) => Promise<readonly Undone[]>) | null
+  readonly execute: (args: unknown, context: ToolContext) => unknown
+  readonly reconcile: ((args: unknown, context: ToolContext) => unknown) | null
+  /** Absent: `return`, or what its agent says. */
+  readonly onError?: OnError
+  /** Absent: `user`. */
+  readonly kind?: ToolKind
+  /** The server it is of, and what that calls it. */
+  readonly mcp?: { readonly server: string; readonly tool: string }
+  /** The host's own words about it, for hooks and lists. No model reads it. */
+  readonly metadata?: Metadata
+}
+
+/**
+ * A tool whose types are known, as `defineTool` makes it: what its calls are named, what their arguments are as they are recorded,
+ * and what it needs of the harness's `context`. At run time it is a tool like any other, without the last two fields. `Hidden` are
+ * the arguments that the host supplies, if any.
+ */
+export interface TypedTool<Name extends string, Args, Deps = unknown, Hidden extends string = string> extends Tool {
+  readonly name: Name
+  readonly '~args'?: Shown<Args, Hidden>
+  readonly '~deps'?: Needs<Deps>
+}
+
+/** What takes this much takes less, too: of several tools all needs are met by what meets each of them. */
+export type Needs<Deps> = (deps: Deps) => void
+
+/** What a handler may return whose results must fit a schema that takes `Made`. Nobody writes to what it returned. */
+type Returned<Made> = Kept<Made> | Output | Promise<Kept<Made> | Output>
+type Kept<T> = T extends object ? { readonly [K in keyof T]: Kept<T[K]> } : T
+/** Stands at `output` and not at the handler: there it would cost the compiler something for every tool without a schema, too. */
+type Fits<Return, Made> = unknown extends Return | Made
+  ? unknown
+  : Return extends Returned<Made>
+    ? unknown
+    : HandlerReturns<Return>
+/** A compiler that complains of this says what the handler returns, and the schema does not take. */
+type HandlerReturns<Return> = { readonly '~returned': Return }
+/** The arguments without those that the host supplies. */
+type Shown<Args, Hidden extends string> = string extends Hidden ? Args : Omit<Args, Hidden>
+
+/** `Made` is what the schema `output` takes, `Deps` what the handler needs of `context`, `Hidden` the names in `injected`. */
+export type ToolDefinition<
+  Args,
+  Name extends string = string,
+  Made = unknown,
+  Deps = unknown,
+  Hidden extends string = string,
+  Return = unknown,
+> = {
+  readonly name: Name
   readonly description: string
   /** Any Standard Schema; for tools of strangers a plain JSON Schema. */
   readonly input: StandardSchema<Args> | JsonSchema
-  readonly output?: StandardSchema | JsonSchema
+  /** What results must fit. The handler is checked by it too. */
+  readonly output?: (StandardSchema<unknown, Made> & Fits<NoInfer<Return>, NoInfer<Made>>) | JsonSchema
   /** Default `once`: at most once, and `unknown` after a crash in the window. */
   readonly effect?: EffectClass
   /** For every tool that changes what another call of the same reply may read. Or by the arguments. Default: no. */
@@ -191,7 +237,7 @@ export type ToolDefinition<Args> = {
   readonly polling?: boolean
   readonly readsKept?: boolean
   /** Values the host supplies: the model is not told of them and cannot set them; the handler gets them with its arguments. */
-  readonly injected?: { readonly [name: string]: Json | (() => Json) }
+  readonly injected?: Readonly<Record<Hidden, Json | (() => Json)>>
   /**
    * Where it acts and with what, beside its arguments: a folder, a tenant, an account. An approval is for that, and asked for again
    * where it has changed. Default: the injected values. Looked at only where a person is asked; never in the log but as a hash.
@@ -209,12 +255,12 @@ export type ToolDefinition<Args> = {
   readonly metadata?: Metadata
   readonly undo?: Tool['undo']
   /** "Did call K happen?" Asked after a crash, before anyone is bothered. Returns the result, or undefined for "I cannot say". */
-  readonly reconcile?: (args: Args, context: ToolContext) => unknown
+  readonly reconcile?: (args: Args, context: ToolContext<Deps>) => unknown
   /**
    * Returns text, any JSON, or an envelope made with `output(…)`. Throws `ToolFailure` for what the model should know,
    * `ModelRetry` for what it should correct. Without it the tool is answered from outside.
    */
-  readonly execute?: (args: Args, context: ToolContext) => unknown
+  readonly execute?: (args: Args, context: ToolContext<Deps>) => Return
   /** Instead of `execute`: an ES module that exports it. It is loaded by the first call. */
   readonly module?: URL
   /**
@@ -282,7 +328,7 @@ const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
   isolate: flag,
 })
 
-const checkMade = optionsOf<Tool>('a tool', {
+const checkMade = optionsOf<Omit<Tool, '~deps'>>('a tool', {
   name: needed(filled),
   description: needed(text),
   parameters: needed(anything),
@@ -326,6 +372,14 @@ export const toolCheck: Check = (value, name, of) => {
   return null
 }
 
+export function defineTool<
+  Args,
+  Name extends string = string,
+  Made = unknown,
+  Deps = unknown,
+  Hidden extends string = string,
+  const Return = unknown,
+>(definition: ToolDefinition<Args, Name, Made, Deps, Hidden, Return>): TypedTool<Name, Args, Deps, Hidden>
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
   checkDefinition(definition, nameOf(definition))
   const { name, description, reconcile, normalise = null, retries = null, undo = null } = definition

@@ -1,0 +1,49 @@
+// The verbs where types are known: those of sessions/verbs.ts, with the answers of agents and the calls of tools as types. Types only.
+// Every verb does what it does there, and whatever takes a session of any kind takes one of these.
+import type { AnySchema, MadeBy, ToolList } from '../tools/core/typed.ts'
+import type { SendOptions } from './command.ts'
+import type { Input } from './input.ts'
+import type { Result } from './result.ts'
+import type { ForkOptions, RunOptions, StreamOptions } from './verb-options.ts'
+import type { BeginOptions, OpenOptions, RunStream, Session, Sessions } from './verbs.ts'
+
+/** The answer of a run: what its own schema makes, if it has one, else that of its agent. */
+type Chosen<Schema, Output> = [Schema] extends [never] ? Output : MadeBy<Schema>
+
+/** `Answers` are the answers of agents, by name, and `Tools` the tools that agents have. */
+export interface TypedSessions<Answers extends Readonly<Record<string, unknown>>, Tools extends ToolList[number]>
+  extends Omit<Sessions, 'open' | 'session' | 'run' | 'stream'> {
+  /** A new session, on disk when this resolves. */
+  open<Agent extends string = 'default'>(options?: OpenOptions<Agent>): Promise<TypedSession<Answers[Agent], Tools>>
+  /**
+   * The session with this id. Nothing is read or written until a verb is used. Whose it is, only the caller knows: for one of another
+   * agent say `session<'reader'>(id)`.
+   */
+  session<Agent extends string = 'default'>(id: string): TypedSession<Answers[Agent], Tools>
+  /** One input in a new session, to its end. */
+  run<Schema extends AnySchema = never, Agent extends string = 'default'>(
+    input: Input,
+    options?: RunOptions<Schema> & BeginOptions<Agent>,
+  ): Promise<Result<Chosen<Schema, Answers[Agent]>, Tools>>
+  /** The same, as it happens. */
+  stream<Schema extends AnySchema = never, Agent extends string = 'default'>(
+    input: Input,
+    options?: StreamOptions<Schema> & BeginOptions<Agent>,
+  ): RunStream<Chosen<Schema, Answers[Agent]>, Tools>
+}
+
+/** One session of an agent whose answers are `Output`. */
+export interface TypedSession<Output, Tools extends ToolList[number]> extends Omit<Session, 'run' | 'stream' | 'fork'> {
+  /** Sends and drives until that run settles or waits for a person. With nothing to send: the last run, driven to rest. */
+  run<Schema extends AnySchema = never>(
+    input?: Input,
+    options?: SendOptions<Schema> & RunOptions<Schema>,
+  ): Promise<Result<Chosen<Schema, Output>, Tools>>
+  /** The same, as it happens. */
+  stream<Schema extends AnySchema = never>(
+    input?: Input,
+    options?: StreamOptions<Schema> & SendOptions<Schema>,
+  ): RunStream<Chosen<Schema, Output>, Tools>
+  /** A new session that goes on from here, or from an earlier event of this one. */
+  fork(options?: ForkOptions): Promise<TypedSession<Output, Tools>>
+}
