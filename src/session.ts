@@ -28,7 +28,8 @@ import { given } from './options.ts'
 import { descriptionIn, readOrigin } from './sessions/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
 import { attended, follow, type Followed, followedBy, type Place, whenBegun } from './sessions/await-run.ts'
-import { orThrow, required, type Result } from './sessions/result.ts'
+import type { Result } from './sessions/result.ts'
+import { orThrow, required } from './sessions/run-failed.ts'
 import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts'
 import {
   type Answer,

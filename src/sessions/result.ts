@@ -19,7 +19,6 @@ import type { CallsOf, ToolList } from '../tools/core/typed.ts'
 import { CallLog, contentOf, type Decided, decisionsIn, type LoggedCall, type Pending } from '../view/calls.ts'
 import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
-import { flag, optionsOf } from '../options.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
 import { sourcesOf } from '../view/sources.ts'
 import { textOf } from '../view/text.ts'
@@ -107,54 +106,6 @@ type End<Output> = Frozen<
     })
 >
 type Limit = Extract<Outcome, { type: 'limit' }>
-
-/** A run that did not complete, or not as it must, thrown by `orThrow` and by `require`. Its result has everything. */
-export class RunFailed extends Error {
-  readonly result: Result
-  constructor(result: Result) {
-    super(`The run ended as ${result.status} (${result.stopReason}): ${causeOf(result)}`)
-    this.name = 'RunFailed'
-    this.result = result
-  }
-}
-
-/** Ends of a completed run that are errors too. Default: none. */
-export type Strictness = {
-  /** The model refused to answer. */
-  readonly refusal?: boolean
-  /** The answer was cut at its longest. */
-  readonly truncated?: boolean
-}
-const checkStrictness = optionsOf<Strictness>('orThrow', { refusal: flag, truncated: flag })
-
-/** The result if the run completed. Throws otherwise, and for what `strictness` names. */
-export function orThrow<Output, Tools extends ToolList[number]>(
-  result: Result<Output, Tools>,
-  strictness: Strictness = {},
-): Completed<Output, Tools> {
-  checkStrictness(strictness)
-  if (result.status !== 'completed') throw new RunFailed(result as Result)
-  const { stopReason } = result
-  if ((strictness.refusal && stopReason === 'refusal') || (strictness.truncated && stopReason === 'max_tokens'))
-    throw new RunFailed(result as Result)
-  return result as Completed<Output, Tools>
-}
-
-/** For `require: 'complete'`: a whole answer, or an error. */
-export function required(result: Result, require: 'complete' | undefined): Result {
-  return require === undefined ? result : orThrow(result, { refusal: true, truncated: true })
-}
-
-function causeOf(result: Result): string {
-  if (result.status === 'completed')
-    return result.stopReason === 'refusal' ? 'the model refused to answer' : 'the answer was cut at its longest'
-  if (result.status === 'failed') return result.failure.message
-  if (result.status === 'halted') return result.reason
-  if (result.status === 'limit') return result.account === undefined ? result.limit : `usd of the ${result.account}`
-  if (result.status === 'interrupted') return result.reason ?? 'somebody stopped it'
-  if (result.stopReason === 'paused' && result.reason !== undefined) return result.reason
-  return result.status === 'sleeping' ? (result.reason ?? 'it goes on later') : 'it waits for somebody'
-}
 
 /** Why nothing goes on for now. */
 type Rest = { readonly waiting: string; readonly until: number | null; readonly reason?: string }

@@ -1,8 +1,7 @@
 // One representation of a tool, and the only one. What happens around it (admission, intent, retries) is not here.
 import { hash } from 'node:crypto'
-import type { BlobRef, CallKey, EffectClass, Frozen, Json, Metadata as RunMetadata } from '../../kernel/content.ts'
+import type { EffectClass, Frozen, Json } from '../../kernel/content.ts'
 import { Fault, type FailureKind } from '../../kernel/failure.ts'
-import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 import {
   anything,
@@ -29,6 +28,9 @@ import { firstNonJson } from './plain.ts'
 import { ALIASES, type Aliases } from '../repair/repair.ts'
 import { isObject } from '../../view/json.ts'
 
+import type { ToolContext } from './context.ts'
+
+export type { ToolContext } from './context.ts'
 export type { StandardSchema } from './json-schema.ts'
 
 /**
@@ -36,52 +38,6 @@ export type { StandardSchema } from './json-schema.ts'
  * `never` is refused here and now.
  */
 export type Approval = 'auto' | 'ask' | 'always' | 'never'
-
-/** What a handler gets beside its arguments. One that needs something of the host says so: `context: ToolContext<Deps>`. */
-export interface ToolContext<Deps = unknown> extends Doors {
-  /** What the harness's `context` built for this session. Undefined where it builds nothing, and in `undo`. */
-  readonly deps: Deps
-}
-
-type Doors = Frozen<{
-  session: string
-  call: CallKey
-  /** The same for every try of this call: hand it to services that accept an idempotency key. */
-  key: string
-  /** A person was asked about this very call, and said yes. */
-  approved: boolean
-  signal: AbortSignal
-  /** What the host said of this run and its session. */
-  metadata: RunMetadata
-  /** The harness's clock: a tool that waits waits by it. */
-  clock: Clock
-  /**
-   * Keeps a large text or the bytes of a file beside the log, in the same commit as the result. `recall` reads a text back, also in
-   * later calls. A reference may be a part of the result.
-   */
-  keep: (data: string | Uint8Array, media?: string) => BlobRef
-  recall: (hash: string) => Promise<string | null>
-  /** The tool of this agent with which its model can read on in a kept text, at the path `blob:<hash>`. Absent: it has none. */
-  reader?: string | undefined
-  /**
-   * Shows a piece of text to those who listen to the session now, as a delta of kind `output`: a line that a command printed, how far
-   * a download is. Never in the log, and bounded for each call.
-   */
-  tell: (text: string) => void
-  /** The text with known secrets as their marks. Results are redacted anyway: this is for what is cut before it is one. */
-  redact: (text: string) => string
-  /**
-   * Asks a model under the budget of this run: the way for every tool that asks one. Held for before the request and settled after
-   * it; what does not fit is not asked. Tried once.
-   */
-  askModel: (model: Model, request: Request) => Promise<Reply | ModelFailure>
-  /** The W3C `traceparent` of this call, for what it asks of other programs. Absent: there is no trace to go on with. */
-  traceparent?: string | undefined
-  /** A secret this tool declared, by its name. */
-  secret: (name: string) => string
-  /** Puts the secrets this tool declared in the place of their marks (`⟦secret:NAME⟧`). */
-  reveal: (text: string) => string
-}>
 
 /** For types alone: what it needs of the harness's `context`, if that is known. No tool has this field. */
 interface Needing {
