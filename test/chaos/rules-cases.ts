@@ -115,12 +115,12 @@ const messages: readonly RuleCase[] = [
     right: { messages: [user([image('image/png', 'A'.repeat(5_242_880))])] },
   },
   {
-    wrong: { messages: [user(), said(searched), user()] },
-    right: { messages: [user(), said(searched, found), user()] },
-  },
-  {
     wrong: { messages: [user(), said(use()), user([{ ...got(), content: [image('image/png')], is_error: true }])] },
     right: { messages: [user(), said(use()), user([{ ...got(), content: [image('image/png')] }])] },
+  },
+  {
+    wrong: { messages: [user(), said(searched), user()] },
+    right: { messages: [user(), said(searched, found), user()] },
   },
 ]
 

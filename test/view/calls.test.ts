@@ -123,7 +123,7 @@ describe('what a session waits for', () => {
     const log = asking()
     const turn = log.reply([outside('person'), outside('child', 'helper')])
     log.settle()
-    const where = { sessionId: 'root~1.0', path: ['root', 'root~1.0'] }
+    const where = { sessionId: 'root~1.0', path: ['root', 'root~1.0'], costUsd: 0 }
     expect(pendingOf(log.session)).toEqual([
       { callId: `${turn}.0`, tool: 'person', args: {}, needs: 'answer', ...where },
     ])
