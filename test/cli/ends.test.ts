@@ -16,7 +16,17 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     }
   }
   await each({ help: 0, version: 0, 'completion bash': 0, 'init --model offline:any': 0 })
-  await each({ trust: 0, policy: 0, tools: 0, models: 0, 'mcp list': 0, workflow: 0, memory: 6, demo: 0, interactive: 2 })
+  await each({
+    trust: 0,
+    policy: 0,
+    tools: 0,
+    models: 0,
+    'mcp list': 0,
+    workflow: 0,
+    memory: 6,
+    demo: 0,
+    interactive: 2,
+  })
   await scriptedBy([
     call('write', { path: 'a', content: 'a' }),
     'Written.',
