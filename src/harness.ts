@@ -253,8 +253,8 @@ class LocalHarness implements Sessions {
     const report = (error: unknown): void => onError('observer', error)
     const onPlugin = (plugin: string, error: unknown): void => onError(`plugin ${plugin}`, error)
     const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
-    const given = Object.values(options.models ?? {}).filter((model) => typeof model !== 'string')
-    const keys = [...[...agents.values()].map(({ model }) => model), ...given].map(keysOf)
+    const models = new Map(Object.entries(options.models ?? {}).map(([name, model]) => [name, resolveModel(model)]))
+    const keys = [...[...agents.values()].map(({ model }) => model), ...models.values()].map(keysOf)
     this.#services = {
       watchdog: options.watchdogMs === undefined ? null : new Watchdog(options.watchdogMs),
       store,
@@ -269,7 +269,7 @@ class LocalHarness implements Sessions {
       breaker: checkBreaker(options.breaker ?? {}),
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: plugins ? watcherOf(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
-      model: modelsBy(options.models ?? {}),
+      model: modelsBy(models),
       schemas: new Map(),
       context: options.context ?? null,
     }
@@ -458,12 +458,14 @@ function warn(where: string, error: unknown): void {
   process.emitWarning(`${where}: ${text}`, 'TerretWarning')
 }
 
-/** Each is made once, when a run first chooses it. */
-function modelsBy(named: Readonly<Record<string, Model | string>>): (name: string) => Model {
-  const known = new Map<string, Model>()
+const MODELS_KEPT = 1_000
+
+/** Those that have a name here; any other is made when a run first chooses it. */
+function modelsBy(named: ReadonlyMap<string, Model>): (name: string) => Model {
+  const made = new Map<string, Model>()
   return (name) => {
-    const model = known.get(name) ?? resolveModel(Object.hasOwn(named, name) ? (named[name] as Model | string) : name)
-    known.set(name, model)
+    const model = named.get(name) ?? made.get(name) ?? resolveModel(name)
+    if (!named.has(name) && made.size < MODELS_KEPT) made.set(name, model)
     return model
   }
 }

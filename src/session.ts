@@ -24,7 +24,7 @@ import { BUDGET, isStopped } from './view/calls.ts'
 import { readTranscript } from './view/history.ts'
 import type { Input } from './sessions/input.ts'
 import type { SessionState } from './sessions/look.ts'
-import { given } from './options.ts'
+import { given, shown } from './options.ts'
 import { descriptionIn, readOrigin } from './sessions/origin.ts'
 import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts'
 import { attended, follow, type Followed, followedBy, type Place, whenBegun } from './sessions/await-run.ts'
@@ -277,7 +277,10 @@ export class SessionHandle implements Verbs {
     const { seq, agent, folder, metadata, labels } = await headOf(this.#services.store, this.id)
     const at = options.at ?? seq
     if (!(Number.isInteger(at) && at >= 1 && at <= seq))
-      throw new Fault('invalid_input', `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${at}.`)
+      throw new Fault(
+        'invalid_input',
+        `Session ${this.id} has events 1 to ${seq}; it cannot be forked at ${shown(at)}.`,
+      )
     const forked = new SessionHandle(options.id ?? this.#services.random.id(), this.#services, this.#worker)
     const said = descriptionIn(given({ folder: options.folder ?? folder, metadata, labels }) as Description)
     const origin = { ...(await readOrigin(this.#services.store, this.id)), ...said }

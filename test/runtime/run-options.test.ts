@@ -1,5 +1,5 @@
 // What one run has instead of what its agent has.
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { defineTool, Fault, Harness, type HarnessOptions, memory, type Request, scripted } from '../../src/index.ts'
@@ -352,6 +352,20 @@ describe('the options of one run', () => {
     expect(await faultOf(session.run())).toBe('invalid_config')
     await session.interrupt()
     expect(await session.run()).toMatchObject({ status: 'interrupted' })
+  })
+
+  it('B-RUN-9: the key of a model that is named in `models` is a secret, whatever secrets are given', async () => {
+    vi.stubEnv('OPENAI_API_KEY', 'sk-of-the-fast-model-123456')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const harness = harnessWith({
+      model: scripted(() => ({ text: 'It is sk-of-the-fast-model-123456.' })),
+      models: { fast: 'openai:gpt-5-nano' },
+      secrets: {},
+    })
+    expect((await harness.run('a')).text).not.toContain('sk-of-the-fast-model-123456')
+    expect(() => harnessWith({ model: scripted([]), models: { fast: 'opneai:gpt-5-nano' } })).toThrow(
+      /no provider "opneai"/,
+    )
   })
 
   it('B-RUN-9: secrets in the options of a run are not written', async () => {
