@@ -129,7 +129,9 @@ async function poisoned(world: World, poison: (db: Database, session: string) =>
   await store.close()
   poison(database(world), desk.session.id)
   const after = sqlite(path)
-  const harness = new Harness({ model: world.model(['done', 'done']), tools: [sender(world)], store: after })
+  // A tool that asks is asked again about a call that has no gate (B-APPROVE-30): the control does without that, too.
+  const tool = world.defended ? sender(world) : { ...sender(world), approval: () => 'auto' as const }
+  const harness = new Harness({ model: world.model(['done', 'done']), tools: [tool], store: after })
   const session = harness.session(desk.session.id)
   await session.decide({ callId, allow: true, by: 'bob' }).catch(() => {})
   await session.run().catch(() => {})
