@@ -54,6 +54,8 @@ export type Watched = {
   lastStop: number
   /** seq of the last pause of this session, and whether it holds. */
   lastPause: number
+  /** seq of the last call that was asked about again. */
+  lastReview: number
   paused: boolean
   epoch: number
   broken: boolean
@@ -81,6 +83,7 @@ export function fresh(): Watched {
     cuts: 0,
     lastStop: 0,
     lastPause: 0,
+    lastReview: 0,
     paused: false,
     epoch: 0,
     broken: false,
@@ -187,6 +190,7 @@ export function imported(w: Watched): void {
 /** It is asked about, or refused: no review lets a call through. */
 export function reviewed(w: Watched, e: Of<'call.reviewed'>, fail: Fail): void {
   const call = w.calls.get(e.call)
+  w.lastReview = e.seq
   if (!call || call.result > 0) return fail('I38 a call is reviewed that is not open')
   const { type: _type, seq: _seq, at: _at, wall: _wall, epoch: _epoch, call: _call, ...terms } = e
   const { id, tool, args } = call.proposal

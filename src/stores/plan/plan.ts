@@ -179,7 +179,9 @@ export function isDue({ at, due }: Pick<Head, 'at' | 'due'>, now: number): boole
 export function doubted({ at, due, tries }: Head, now: number): Pick<Head, 'due' | 'trouble'> {
   const latest = new Date(Math.max(at, due ?? 0)).toISOString()
   const reason = `Times up to ${latest} were written by a clock that was ahead. They are not waited for.`
-  return { due: due === null ? null : now, trouble: { attempts: tries, reason, until: now } }
+  // Never later than it was: the clock that doubts may be ahead itself.
+  const until = due === null ? now : Math.min(due, now)
+  return { due: due === null ? null : until, trouble: { attempts: tries, reason, until } }
 }
 
 const LOST = 'The worker was lost before it had done a whole turn.'
