@@ -170,10 +170,12 @@ class MemoryStore implements Store {
     const now = this.#check()
     const log = this.#find(session)
     if (log.worker !== worker && this.#leased(log, now)) return null
+    // Before the claim: a worker that claims its own session again is believed from then on.
+    const ahead = this.#isAhead(log.worker, now)
     const claimant = this.#extend(worker, ttlMs, now)
     claimant.process = process ?? claimant.process
     const failed = log.tries
-    Object.assign(log, claimedFrom(log, now), this.#isAhead(log.worker, now) ? doubted(log, now) : null)
+    Object.assign(log, claimedFrom(log, now), ahead ? doubted(log, now) : null)
     this.#place(log, { worker, due: log.due, urgent: log.urgent })
     log.epoch += 1
     return { epoch: log.epoch, until: claimant.until, failed }
