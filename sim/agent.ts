@@ -80,7 +80,7 @@ const anything: StandardSchema<{ readonly n: number }> = {
 function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
   type Extra = {
     sequential?: boolean
-    approval?: 'ask'
+    approval?: 'ask' | (() => Promise<'ask'>)
     deliverable?: boolean
     onInterrupt?: 'block'
     place?: () => string
@@ -126,13 +126,18 @@ function simTools(process: SimProcess, oracle: Oracle): readonly Tool[] {
       throw new ToolFailure('NotFound', 'There is no such thing.')
     },
   })
+  // Whether it must be asked about takes a while to find out: meanwhile its siblings start.
+  const lookUp = async (): Promise<'ask'> => {
+    await process.sleep(process.chance.between(0, 10))
+    return 'ask'
+  }
   return [
     make('look', 'read'),
     make('put', 'idempotent', { deliverable: true }),
     make('pay', 'once'),
     make('slow', 'once', { sequential: true, onInterrupt: 'block' }),
     make('risky', 'once', { approval: 'ask' }),
-    make('publish', 'idempotent', { approval: 'ask', place: () => process.place }),
+    make('publish', 'idempotent', { approval: lookUp, place: () => process.place }),
     outside,
     checked,
     broken,
@@ -234,6 +239,8 @@ function reply(request: Request, chance: Chance): Reply {
     const answer = JSON.stringify({ task: 'The answer.', session: question })
     for (let i = 0, n = chance.yes(0.15) ? 2 : 1; i < n; i++) add('subagent', answer)
   }
+  // What must be asked about again in another place, beside one call that runs and others that hooks still look at.
+  if (width > 1 && chance.yes(0.3)) for (const tool of ['publish', 'look', 'put', 'pay']) add(tool, '{"n":2}')
   for (let i = 0; i < width; i++) {
     if (family && chance.yes(0.25)) add('subagent', childArgs(chance))
     else if (request.session.includes('~') && chance.yes(0.3)) add('outside', '{"n":1}')

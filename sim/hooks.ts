@@ -12,7 +12,7 @@ export function simHooks(plan: HookPlan, process: SimProcess, verdicts: Verdicts
   const think = async (): Promise<void> => {
     // Those that answer at once land together.
     if (plan.quick) return
-    await process.sleep(chance.between(0, 20))
+    await process.sleep(chance.between(0, chance.yes(0.2) ? 80 : 20))
     if (process.falters()) await process.sleep(0)
   }
   const word = (): Word => {

@@ -118,7 +118,7 @@ export class SimProcess {
     this.#self = selfOf(name)
     shared.running.set(this.#self.pid, this)
     this.processes = { self: () => (shared.tells ? this.#self : null), isGone: (other) => this.#judges(other) }
-    this.place = name.endsWith('1') ? 'another folder' : 'a folder'
+    this.place = /[13579]\./.test(name) ? 'another folder' : 'a folder'
     this.#shared = shared
     this.clock = { now: () => shared.scheduler.now(), timer: (ms, fire) => this.#timer(ms, fire) }
     this.store = this.#connect()

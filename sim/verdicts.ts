@@ -46,9 +46,8 @@ export class Verdicts {
     this.#asks.set(where, asks)
     const epoch = lease?.worker === process.name ? lease.epoch : 0
     // A pause drops calls that have not started. So do a freeze and a disk that is full for longer than a lease. The next worker
-    // asks again. So does the second hook of a call whose sibling was asked about again meanwhile.
-    const review = hook === 'subagent' ? (w?.lastReview ?? 0) : 0
-    const since = `pause ${w?.lastPause ?? 0}, review ${review}, freeze ${process.freezes}, full ${process.full}`
+    // asks again. So is a call that was let go while a sibling of it was asked about again: it is looked at once more after that.
+    const since = `pause ${w?.lastPause ?? 0}, review ${w?.lastReview ?? 0}, freeze ${process.freezes}, full ${process.full}`
     const before = asks.filter((ask) => ask.epoch === epoch && ask.since === since)
     // An attempt that asks one hook after the other may still be asking while a sibling ends the run.
     const goesOn = epoch > 0 && before.length > 0
