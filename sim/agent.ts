@@ -7,7 +7,7 @@ import type { Agent } from '../src/engine/wiring.ts'
 import { ToolFailure } from '../src/tools/core/output.ts'
 import { LIKE_PARENT, subagentTool } from '../src/tools/agents/subagent.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolSource } from '../src/tools/core/tool.ts'
-import { type Cast, COST_MAX, INSTRUCTIONS, type Role } from './cast.ts'
+import { type Cast, COST_MAX, GRACE_MS, INSTRUCTIONS, type Role } from './cast.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
 import type { Chance } from './scheduler.ts'
@@ -174,7 +174,12 @@ function simModel(role: Role, process: SimProcess, oracle: Oracle): Model {
     name: 'simulated',
     async call(request, context) {
       oracle.ask(request)
+      if (context.signal.aborted) oracle.violations.push(`O8 ${request.session} asks a model for what is stopped already`)
       const { chance } = process
+      let abortedAt = Number.POSITIVE_INFINITY
+      context.signal.addEventListener('abort', () => {
+        abortedAt = process.clock.now()
+      })
       if (chance.yes(0.04)) return stall(process, context)
       if (oracle.isDown(process.clock.now())) {
         await process.sleep(chance.between(1, 10))
@@ -184,7 +189,8 @@ function simModel(role: Role, process: SimProcess, oracle: Oracle): Model {
       if (chance.yes(0.4)) await listen(process, context, chance)
       else await process.sleep(chance.between(1, 40))
       if (chance.yes(role.cutting ? 0.85 : 0.02)) {
-        oracle.spoke(request)
+        // A request that is not over soon after its abort was given up, and nothing of it is shown any more.
+        if (process.clock.now() - abortedAt < GRACE_MS) oracle.spoke(request)
         context.emit({ kind: 'text', part: 0, text: 'Half' })
         return { type: 'failure', class: 'network', message: 'the connection was cut', retryable: true }
       }

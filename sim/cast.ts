@@ -55,6 +55,8 @@ export const HOLD_MAX = 2_500
 export const STUBBORN_MAX = 3
 
 const MODEL_MS = 150
+/** How long a request is waited for after its abort. */
+export const GRACE_MS = 15
 const CLERK = 'clerk'
 const HOOKED = ['look', 'put', 'pay', 'slow', 'risky', 'publish', 'outside', 'checked', 'broken']
 

@@ -95,6 +95,12 @@ export const FAULTS: readonly Planted[] = [
     replace: '',
   },
   {
+    name: 'a model is asked after its call was stopped',
+    file: 'src/effects/call-model.ts',
+    find: 'if (!flight.clear() || cache',
+    replace: 'if (cache',
+  },
+  {
     name: 'siblings of an open question run',
     file: 'src/kernel/next.ts',
     find: 'if (asked.length === 0 && !s.paused) {',
@@ -418,6 +424,7 @@ export const FAULTS: readonly Planted[] = [
 /** True when the clean copy passes and every planted fault whose name holds `only` is caught. */
 export async function planted(only = ''): Promise<boolean> {
   const faults = FAULTS.filter(({ name }) => name.includes(only))
+  if (faults.length === 0) throw new Error(`No planted fault has "${only}" in its name.`)
   const root = resolve('.build', 'planted')
   let good = true
   const clean = run(root, null)

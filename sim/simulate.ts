@@ -11,7 +11,7 @@ import { Observer } from '../src/riders/hooks/observer.ts'
 import { Worker } from '../src/engine/worker.ts'
 import { memory } from '../src/stores/memory/memory.ts'
 import { simAgents } from './agent.ts'
-import { type Cast, drawCast } from './cast.ts'
+import { type Cast, drawCast, GRACE_MS } from './cast.ts'
 import { simHooks } from './hooks.ts'
 import { Elsewhere } from './elsewhere.ts'
 import { FAR, Invariants, type Seen } from './invariants.ts'
@@ -259,7 +259,7 @@ class Simulation {
       breaker: this.#cast.breaker ? {} : (false as const),
       observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),
     }
-    const options = { leaseMs: 120, graceMs: 15, lingerMs: 2_000, patienceMs: 2_000, width: 8 }
+    const options = { leaseMs: 120, graceMs: GRACE_MS, lingerMs: 2_000, patienceMs: 2_000, width: 8 }
     const onError = (session: string, error: unknown): void => this.#errored(process.name, session, error)
     const worker = new Worker(services, { id: process.name, ...options, onError })
     worker.start()

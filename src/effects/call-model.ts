@@ -47,12 +47,12 @@ export class ModelCaller {
     let request = project(cache.id, frame, transcript, cache.started)
     if (transcript.hasBlobs) request = { ...request, messages: await resolved(this.#services.store, request.messages) }
     if (agent.output?.asked) request = { ...request, output: agent.output.asked }
-    // Reading took time. If the call is no longer the open one, the model must not be asked.
+    // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
+    const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
+    // All of this took time. If the call is no longer the open one, the model must not be asked.
     if (!flight.clear() || cache.session.run?.model?.seq !== effect.seq)
       return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
     const context = new ModelContext(this.#services, cache, effect.seq, flight)
-    // After a restart they are asked for anew, and before the model is: its answer is of no use without them.
-    const tools = agent.tools.seen ?? (await agent.tools.open(flight).catch(awayOf))
     if ('type' in tools) return this.#failed(cache, tools, { request, flight, context })
     let said: Reply | ModelFailure
     try {

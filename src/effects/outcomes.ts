@@ -112,16 +112,21 @@ export const WITHHELD: Output = {
 }
 
 /** `late` if the flight was aborted first; with `only`, if it was for this reason. */
-export function inTime<T>(work: Promise<T>, flight: FlightContext, late: T, only?: AbortReason): Promise<T> {
+export async function inTime<T>(work: Promise<T>, flight: FlightContext, late: T, only?: AbortReason): Promise<T> {
   const { signal } = flight
+  let look = (): void => {}
   const aborted = new Promise<T>((resolve) => {
-    const look = (): void => {
+    look = () => {
       if (flight.reason === (only ?? flight.reason)) resolve(late)
     }
     if (signal.aborted) look()
     else signal.addEventListener('abort', look, { once: true })
   })
-  return Promise.race([work, aborted])
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', look)
+  }
 }
 
 export function deadlineOf(effect: Effect, now: number): number {

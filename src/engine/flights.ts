@@ -1,6 +1,7 @@
 // What is in flight: starts effects, aborts them, and takes their landings in one queue. It decides nothing.
 // F1: a flight that was started lands exactly once: by itself, or forced when its grace is over.
 // F2: an aborted flight is still awaited, until its grace is over.
+import { setMaxListeners } from 'node:events'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { StopReason } from '../kernel/limits.ts'
 import type { Decision, Effect } from '../kernel/next.ts'
@@ -41,6 +42,13 @@ export type FlightOptions = {
   readonly late: (effect: Effect, landing: Landing) => void
 }
 
+/** Every call of a reply may listen to the signal of its request: that is no leak of listeners, and Node must not warn about it. */
+function listenable(): AbortController {
+  const controller = new AbortController()
+  setMaxListeners(0, controller.signal)
+  return controller
+}
+
 export class Flight implements FlightContext {
   readonly effect: Effect
   landing: Landing | null = null
@@ -61,7 +69,7 @@ export class Flight implements FlightContext {
   }
 
   get signal(): AbortSignal {
-    this.#controller ??= new AbortController()
+    this.#controller ??= listenable()
     if (this.reason !== null && !this.#controller.signal.aborted) this.#controller.abort(new Error(this.reason))
     return this.#controller.signal
   }

@@ -42,6 +42,22 @@ describe.each(Object.entries(storages))('a hook that throws, on %s', (_name, sto
     },
   )
 
+  it('B-HOOK-63: hooks are asked about any number of calls of one reply without a warning of Node', async () => {
+    const warned: string[] = []
+    const hear = ({ message }: Error): number => warned.push(message)
+    process.on('warning', hear)
+    onTestFinished(() => void process.off('warning', hear))
+    const unfit = Array.from({ length: 12 }, (_, i) => ({ tool: 'look', args: { n: 'one' }, id: `c${i}` }))
+    const slow: Hook = {
+      type: 'before_tool_call',
+      run: () => new Promise((done) => setTimeout(() => done(undefined), 5)),
+    }
+    const { harness } = stage([{ calls: unfit }, 'Done.'], [slow], { storage, tools: [noting()('look')] })
+    expect(await harness.run('Look.')).toMatchObject({ status: 'completed', usage: { cancelledToolCalls: 0 } })
+    await new Promise((done) => setImmediate(done))
+    expect(warned).toEqual([])
+  })
+
   it('B-HOOK-25: is reported, and the run goes on as if it had said nothing, whichever hook it is', async () => {
     const parent = [{ calls: [{ tool: 'subagent', args: { task: 'Count.' } }] }]
     const script = (request: Parameters<typeof saidIn>[0]) =>
