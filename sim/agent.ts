@@ -174,7 +174,8 @@ function simModel(role: Role, process: SimProcess, oracle: Oracle): Model {
     name: 'simulated',
     async call(request, context) {
       oracle.ask(request)
-      if (context.signal.aborted) oracle.violations.push(`O8 ${request.session} asks a model for what is stopped already`)
+      if (context.signal.aborted)
+        oracle.violations.push(`O8 ${request.session} asks a model for what is stopped already`)
       const { chance } = process
       let abortedAt = Number.POSITIVE_INFINITY
       context.signal.addEventListener('abort', () => {

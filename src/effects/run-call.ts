@@ -83,8 +83,8 @@ export class CallRunner {
   }
 
   /**
-   * The policy and the tool as they are now may be stricter than when the call was admitted: they may deny it, or want a person asked
-   * about what nobody was asked about. They never allow more.
+   * The policy and the tool as they are now may be stricter than when the call was admitted: they may deny it, or ask a person about a
+   * call that no person has allowed yet. They never allow more.
    */
   async #secondLook({ policy, environment }: Agent, proposal: Proposal, known: Tool | undefined): Promise<Judgement> {
     const { tool, args, effect, gate } = proposal

@@ -189,7 +189,7 @@ type Change = { readonly before: State; readonly after: State; readonly retry: b
 function reopened(graph: Graph, open: Task, { before, after, retry }: Change): Task {
   const step = stepOf(graph, open)
   const { until, ...fresh } = open
-  // Whoever tries again begins a new time.
+  // A new try has its own time limit.
   const task: Task = retry || until === undefined ? fresh : open
   const items = task.items.map((item): Item => (item.error === undefined || !retry ? item : { tries: 0 }))
   if (step.type !== 'map') return { ...task, items }

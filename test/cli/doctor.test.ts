@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { doctor } from '../../src/cli/commands/doctor.ts'
+import { doctor } from '../../src/cli/configure/doctor.ts'
 import { Harness, type Script, scripted, sqlite } from '../../src/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'terret-doctor-'))

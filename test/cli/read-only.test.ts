@@ -4,7 +4,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Harness, scripted, sqlite } from '../../src/index.ts'
-import { room } from '../../src/cli/commands/doctor.ts'
+import { room } from '../../src/cli/configure/doctor.ts'
 import { meddle } from '../stores/folder.ts'
 import { type Ended, MAIN, openStage, type Stage } from './stage.ts'
 

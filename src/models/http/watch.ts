@@ -74,7 +74,7 @@ export class Watch {
 /** How long a body may go on after the provider's own end. */
 const LEAVE_MS = 1_000
 
-/** After the provider's own end nobody waits for the end of the body. If that comes soon, the connection can be used again. */
+/** After the provider's own end of the answer, the end of the body is not waited for. If it comes soon, the connection can be used again. */
 export function leave(body: Promise<unknown>, clock: Clock, stop: AbortController): void {
   const cancel = clock.timer(LEAVE_MS, () => stop.abort(new Error('The call is over.')))
   body.then(cancel, cancel)

@@ -1,4 +1,4 @@
-// Which reasoning efforts a model takes, as far as that is published. What nobody knows is left to the host, which refuses it in its
+// Which reasoning efforts a model takes, as far as that is published. An unknown one is left to the host, which refuses it in its
 // own words. How an effort is sent is for each protocol.
 import type { Effort, Settings, Target } from './protocol.ts'
 import { claudeEfforts } from './thinking.ts'

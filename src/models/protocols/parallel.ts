@@ -1,4 +1,4 @@
-// Models of OpenAI sometimes wrap several calls into one of a tool that nobody offered, `multi_tool_use.parallel`. It is unwrapped
+// Models of OpenAI sometimes wrap several calls into one of a tool that was not offered, `multi_tool_use.parallel`. It is unwrapped
 // here, before anything else reads the reply. Pure.
 import type { Part } from '../../kernel/content.ts'
 import type { Reply, ReplyCall, ToolSchema } from '../../ports/model.ts'

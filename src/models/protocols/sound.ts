@@ -180,7 +180,7 @@ function callOf({ key, id: given, tool: name, args: written, raw }: ShownCall, s
   const args = isObject(written) ? written : written === null ? {} : { arguments: written }
   if (tool !== name) ledger.mended.push({ seq, what: 'odd_name', call: key })
   if (args !== written) ledger.mended.push({ seq, what: 'odd_arguments', call: key })
-  // Arguments that nobody wrote are an empty object: an empty text is refused.
+  // Missing arguments are an empty object: an empty text is refused.
   const verbatim = args === written && raw !== undefined && raw.trim() !== ''
   return verbatim ? { id, tool, args, raw } : { id, tool, args }
 }
