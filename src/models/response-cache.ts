@@ -37,7 +37,7 @@ export class ResponseCache {
   readonly #model: Model
   readonly #options: CachedOptions
   readonly #memory: Memory | null
-  /** Calls on their way, by key: who asks the same meanwhile waits for the one. Null: there is nothing to share. */
+  /** Open calls by key: the same request waits for the open one. Null: its answer cannot be shared. */
   readonly #flights = new Map<string, Promise<Reply | null>>()
 
   constructor(model: Model, options: CachedOptions) {

@@ -28,7 +28,7 @@ export type Plugin = {
 
 /**
  * Is told of each event after it is on disk, in the order of its session, with a copy. It never delays a run, and is told at most once:
- * what a process that died had not told is told by nobody.
+ * after a crash, events that it had not been told of are not made up for.
  */
 export type Consumer = (event: Event, at: { readonly session: string; readonly agent: string }) => unknown
 

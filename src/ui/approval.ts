@@ -2,7 +2,7 @@
 // answer is for exactly what was shown.
 import type { CallKey, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Pending } from '../view/calls.ts'
+import { BUDGET, type Pending } from '../view/calls.ts'
 
 export type Approval = {
   readonly id: string
@@ -39,6 +39,12 @@ export function approvalOf(asked: Asked, session: string): Approval | null {
     ...(asked.roles === undefined ? {} : { roles: asked.roles }),
     ...(asked.expiresAt === undefined ? {} : { expiresAt: asked.expiresAt }),
   }
+}
+
+/** What waits for a decision about a call. Money is not decided on a page. */
+export function approvalsIn(pending: readonly Pending[], session: string): readonly Approval[] {
+  const asked = pending.filter(({ needs, callId }) => needs === 'approval' && callId !== BUDGET)
+  return asked.flatMap((each) => approvalOf(each, session) ?? [])
 }
 
 /** What a browser hands back. Whether it is still the question is decided where the decision is taken. */

@@ -1,5 +1,5 @@
 // Where a reader of a session's page stands, as one short text that it can hand back to go on without gap or duplicate. It grants
-// nothing: who may read a session is decided before.
+// nothing: access to the session is checked before it is read.
 import { createHash } from 'node:crypto'
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../sessions/verbs.ts'

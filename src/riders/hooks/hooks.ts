@@ -1,5 +1,5 @@
-// The hooks of a harness: a host's own code around a run. They are asked here, in order; what they said is recorded by whoever
-// asks (a run's start, a call's result, a turn's verdict), so nothing that was answered is asked again.
+// The hooks of a harness: a host's own code around a run. They are asked here, in order. The caller records
+// their answer (in a run's start, a call's result, a turn's verdict), so a hook that has answered is not asked again.
 import { Fault } from '../../kernel/failure.ts'
 import type { BlobRef, CallKey, Json, Metadata } from '../../kernel/content.ts'
 import type { Waiting } from '../../kernel/next.ts'

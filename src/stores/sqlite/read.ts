@@ -221,7 +221,7 @@ export function readAhead(sql: Statements, now: number): readonly string[] {
   return (rows as { id: string }[]).map(({ id }) => id)
 }
 
-/** A process that did not say all of who it is has no host, and is not found. */
+/** A worker that did not give its whole process identity has no host in its row, and is not found. */
 export function readHolders(sql: Statements, host: string, now: number): readonly Holder[] {
   const rows = sql.holders.all(host, now) as (ProcessId & Lease & { readonly id: string })[]
   const live = rows.filter((row) => isLive(row, now))

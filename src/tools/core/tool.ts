@@ -144,7 +144,7 @@ export interface TypedTool<Name extends string, Args, Deps = unknown, Hidden ext
 /** What takes this much takes less, too: of several tools all needs are met by what meets each of them. */
 export type Needs<Deps> = (deps: Deps) => void
 
-/** What a handler may return whose results must fit a schema that takes `Made`. Nobody writes to what it returned. */
+/** What a handler may return whose results must fit a schema that takes `Made`. Read-only, since its results are never changed. */
 type Returned<Made> = Kept<Made> | Output | Promise<Kept<Made> | Output>
 type Kept<T> = T extends object ? { readonly [K in keyof T]: Kept<T[K]> } : T
 /** Stands at `output` and not at the handler: there it would cost the compiler something for every tool without a schema, too. */

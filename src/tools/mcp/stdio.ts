@@ -36,9 +36,9 @@ const APART = `
   exit $?`
 
 /**
- * Without one: beside the server waits a shell that hears when the harness is gone, however that came, and then ends all the server
- * started: its process group, whoever descends from it then, and by a mark in their environment those who left both. `exec` makes
- * the child the server itself.
+ * Without one: beside the server waits a shell that hears when the harness is gone, however that came. It then ends all that the server
+ * started: its process group, its descendants, and by a mark in their environment the processes that left both. `exec` makes the
+ * child the server itself.
  */
 const SUPERVISED = `
   mark=$1; shift

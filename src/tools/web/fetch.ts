@@ -14,7 +14,7 @@ import { type Field, type Infer, integer, object, optional, text } from '../core
 import { type Approval, approvalCheck, defineTool, type Tool, type ToolContext } from '../core/tool.ts'
 
 export type WebFetchOptions = {
-  /** Hosts that nobody has to be asked for: `docs.example.org`, or `*.example.org` for all below it. */
+  /** Hosts that are fetched without approval: `docs.example.org`, or `*.example.org` for all below it. */
   readonly hosts?: readonly string[]
   /** For all hosts, listed or not. */
   readonly approval?: Approval
