@@ -141,7 +141,7 @@ export class CallRunner {
 
   /** With its pictures and files beside the log. Few results have any, so this is loaded by the first that does. */
   async #attached(ran: Extract<Done, { type: 'ok' }>, context: ToolRunContext): Promise<Done> {
-    const { attached } = await import('./result-parts.ts')
+    const { attached } = await import('./kept-files.ts')
     const keeping = { redactor: this.#services.redactor, kept: context.kept }
     const output = attached(ran.output, keeping)
     context.kept = keeping.kept

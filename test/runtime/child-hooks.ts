@@ -32,7 +32,7 @@ export type Played = {
 /** What the process prints of each session, a line each: where it stopped, or how its run ended. */
 export type Printed = { readonly file: string } & (
   | { readonly at: string }
-  | { readonly status: string; readonly calls: readonly string[] }
+  | { readonly status: string; readonly calls: readonly (string | null)[] }
 )
 
 async function play(played: Played): Promise<void> {

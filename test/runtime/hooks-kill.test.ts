@@ -17,7 +17,7 @@ type Killed = {
   readonly lines: readonly string[]
   readonly before: readonly string[]
   /** What the second one printed of the run. */
-  readonly said: { readonly status: string; readonly calls: readonly string[] }
+  readonly said: { readonly status: string; readonly calls: readonly (string | null)[] }
   readonly events: readonly Event[]
 }
 

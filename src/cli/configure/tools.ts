@@ -34,15 +34,10 @@ export async function tools(call: Call): Promise<number> {
 /** `risky`: it may change something, or a person may be asked about it. */
 async function rowOf(tool: Tool) {
   const { name, description, parameters, effect, kind = 'user', mcp, sequential } = tool
-  const approval = await approvalOf(tool)
+  const approval = tool.byArguments ? 'by arguments' : await tool.approval({})
   const risky = effect !== 'read' || approval !== 'auto'
   const from = mcp ? { mcp } : {}
   return { name, description, effect, approval, risky, kind, ...from, sequential: sequential !== false, parameters }
-}
-
-/** Where the arguments decide there is no one word. */
-async function approvalOf(tool: Tool): Promise<string> {
-  return tool.byArguments ? 'by arguments' : tool.approval({})
 }
 
 async function fromServers(setup: Setup): Promise<readonly Tool[]> {

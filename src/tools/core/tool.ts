@@ -24,10 +24,9 @@ import {
 } from '../../options.ts'
 import { anyJsonSchema, fromJsonSchema, type JsonSchema, type StandardSchema, type Validation } from './json-schema.ts'
 import type { Metadata, Output } from './output.ts'
-import { firstNonJson } from './plain.ts'
+import { jsonRecord } from './plain.ts'
 import { ALIASES, type Aliases } from '../repair/repair.ts'
 import { isObject } from '../../view/json.ts'
-
 import type { ToolContext } from './context.ts'
 
 export type { ToolContext } from './context.ts'
@@ -249,10 +248,8 @@ export const schemaCheck: Check = (value) => {
 }
 const SOUND = { validate: () => ({}) }
 
-/** Plain JSON of a bounded depth. */
-const metadataCheck: Check = (value, name, of) =>
-  record(value, name, of) ?? (firstNonJson(value, METADATA_LEVELS_MAX) === null ? null : 'must be plain JSON')
 const METADATA_LEVELS_MAX = 16
+const metadataCheck = jsonRecord(METADATA_LEVELS_MAX)
 
 const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
   name: needed(text),
