@@ -67,7 +67,7 @@ async function answered(
 ): Promise<Settled> {
   const { hooks } = services
   const { requests = 0, limits = agent.limits } = cache.session.run ?? {}
-  // With no request left it is the answer, whatever anybody wants.
+  // With no request left this reply is the answer: no hook is asked.
   const last = requests + 1 >= limits.modelRequests
   if (last || agent.planner || !hooks?.has('continue_turn', agent.name)) return { calls: [], verdict }
   const text = textOf(reply.parts)

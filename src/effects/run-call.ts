@@ -178,7 +178,7 @@ export class CallRunner {
     return this.#seen(cache, call, { done, context, flight }, hooks)
   }
 
-  /** After the hooks that see a result before anybody else does. */
+  /** After the hooks that see a result before it is written down. */
   async #seen(cache: SessionCache, call: Call, { done, context, flight }: Ran<Ended>, hooks: Hooks): Promise<Landing> {
     const { redactor } = this.#services
     const withheld = { ...done, output: WITHHELD }

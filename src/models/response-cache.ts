@@ -14,7 +14,7 @@ export interface ResponseStore {
 }
 
 export type CachedOptions = {
-  /** Who shares answers: a tenant, an application, a version of the prompt. */
+  /** What shares answers: a tenant, an application, a version of the prompt. */
   readonly namespace: string
   /** How long an answer counts. Default: an hour. */
   readonly ttlMs?: number

@@ -61,7 +61,7 @@ export function memory(options: MemoryOptions = {}): Store {
   return new MemoryStore(options.clock ?? systemClock, options.sessionsMax ?? SESSIONS_MAX)
 }
 
-/** By whom a session was removed that had to make room. No list has these: it would grow for ever. */
+/** The `by` of a session that was removed to make room. No list has these removals: it would grow for ever. */
 const FORGOTTEN = 'the bound on sessions'
 
 type Worker = {

@@ -148,7 +148,7 @@ export const CLOCK_SLACK_MS = 60_000
 /** How long a worker holds what it holds. `ttlMs` is the longest time that was asked for it. */
 export type Lease = { readonly until: number; readonly ttlMs: number }
 
-/** A lease reaches further ahead than anybody asked for only if its worker's clock was ahead: then it is taken as past. */
+/** A lease that ends later than its time allows was taken by a worker whose clock is ahead. It counts as past. */
 export function isLive({ until, ttlMs }: Lease, now: number): boolean {
   return until > now && !isAhead(until - ttlMs, now)
 }
