@@ -128,8 +128,8 @@ async function prepared(admitting: Admitting, call: Proposal, raw = ''): Promise
 }
 
 /**
- * A call whose arguments do not fit is one that a hook may hold back: then it is that, uses no retry, and its place among the calls
- * of the run is given back. Null if no hook holds it.
+ * A hook may hold back a call whose arguments do not fit, too. Such a call uses no retry, and does not count as a call of the run.
+ * Null if no hook holds it.
  */
 async function heldUnfit(
   { agent, cache, flight, tools }: Admitting,

@@ -30,7 +30,7 @@ const ENTRIES_MAX = 1_000
 const VALUE_CHARS_MAX = 1_000_000
 /** Of all answers in the memory of this process. */
 const MEMORY_CHARS_MAX = 32_000_000
-/** A store that is slower than this is no help. */
+/** A slower store is not waited for. */
 const STORE_MS = 2_000
 
 export class ResponseCache {

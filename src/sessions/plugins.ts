@@ -144,7 +144,7 @@ function connectedTool(tool: Tool | ToolSource, connection: Connection): Tool | 
 function hooksOf({ hooks = [] }: Plugin, connection: Connection | null): readonly Hook[] {
   if (connection === null) return hooks
   return hooks.map((hook) => {
-    // What is no hook is refused with those of the harness.
+    // A value that is not a hook is refused with the hooks of the harness.
     if (typeof hook?.run !== 'function') return hook
     const run = async (event: never): Promise<unknown> => {
       await connection.ready()

@@ -52,6 +52,6 @@ export function namedBy(id: unknown, session: string): Named {
   const [, below = '', callId, digest] =
     /^((?:~[1-9]\d*\.\d+){0,32})\/([1-9]\d*\.\d+)\/([0-9a-f]{64})$/.exec(String(id)) ?? []
   if (typeof id !== 'string' || callId === undefined || digest === undefined)
-    throw new Fault('invalid_input', 'This is no id of an approval. Hand back the one that the question had.')
+    throw new Fault('invalid_input', 'This is not the id of an approval. Hand back the one that the question had.')
   return { sessionId: session + below, callId, digest }
 }

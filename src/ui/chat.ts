@@ -50,7 +50,7 @@ function stop(place: Place, request: Request, id = ''): Promise<Response> {
   })
 }
 
-/** A name in an address that cannot be read is no name. */
+/** Null if the name in the address cannot be decoded. */
 function nameOf(text: string): string | null {
   try {
     return decodeURIComponent(text)

@@ -120,7 +120,7 @@ async function execute(args: Args, context: ToolContext, options: WebSearchOptio
   })
 }
 
-/** What is no page of the web is left out, and each page is there once. */
+/** Only pages of the web, and each page once. */
 function resultsIn(found: unknown, count: number): readonly Required<Found>[] {
   const entries = entriesIn(found).filter(isObject)
   return sourcesIn(entries)
