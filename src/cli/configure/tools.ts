@@ -3,15 +3,15 @@ import type { Tool } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { homeOf, makeHome, realFolder } from '../state/home.ts'
+import { makeHome } from '../state/home.ts'
 import { print, printJson, warn } from '../present/print.ts'
 import { ownTools } from '../state/agent.ts'
 import { listedTools, serversFor } from '../state/servers.ts'
-import { type Setup, setupFor } from '../state/setup.ts'
+import { type Setup, setupHere } from '../state/setup.ts'
 import { wishesOf } from '../state/work.ts'
 
 export async function tools(call: Call): Promise<number> {
-  const setup = await setupFor(homeOf(), realFolder(process.cwd()), wishesOf(call))
+  const setup = await setupHere(wishesOf(call))
   const all = [...(await ownTools(setup)), ...(call.is('mcp') ? await fromServers(setup) : [])]
   const [name] = call.words
   const chosen = name === undefined ? all : all.filter((tool) => tool.name === name)
