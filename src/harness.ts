@@ -112,8 +112,8 @@ export type HarnessOptions<
   /** Models that a run may choose by these names, beside those that are named `provider:model`. */
   readonly models?: Readonly<Record<string, Model | string>>
   /**
-   * Builds what tools get as `deps`: clients, connections, whose session it is. Once for each time that a worker drives a session,
-   * and before its first call there. What has `close` or `Symbol.asyncDispose` is closed when the worker leaves the session.
+   * Builds what tools get as `deps`: clients, connections, whose session it is. Once for each run that a worker drives, before its
+   * first call there. What has `close` or `Symbol.asyncDispose` is closed when the next run begins or the worker leaves the session.
    */
   readonly context?: MakeContext
   /** A hook that throws ends its run. Without it, it is reported and the run goes on. */

@@ -215,7 +215,10 @@ export class SessionHandle implements Verbs {
     const [own, other] = await Promise.all([store.card(this.id), store.card(sessionId)])
     // A session may be opened under any name; only one that hangs in the same tree is a child.
     if (!sessionId.startsWith(`${this.id}~`) || other === null || other.root !== own?.root)
-      throw new Fault('invalid_input', `Session ${sessionId} is no child of session ${this.id}.`)
+      throw new Fault(
+        'invalid_input',
+        `Session ${sessionId} is not a child of session ${this.id}. Leave sessionId out, or name a child.`,
+      )
     return new SessionHandle(sessionId, this.#services, this.#worker)
   }
 

@@ -1,13 +1,10 @@
-// The types as a user's program meets them: what a tool costs the compiler (the rule on made-up counts, and the real counts; what is
-// compiled is in scripts/type-budget.ts), and what follows from schemas (the program is types/program.ts).
-import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
-import { promisify } from 'node:util'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { BUDGET, type Cost, type Counts, complaints, measureTypes } from '../scripts/type-budget.ts'
-
-const root = join(import.meta.dirname, '..')
+// The types as a user's program meets them: what a tool costs the compiler (the rule, on made-up counts), and what follows from schemas (the program is types/program.ts). With
+// the older compiler that is supported: types.long.test.ts.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { BUDGET, type Cost, type Counts, complaints } from '../scripts/type-budget.ts'
+import { BUNDLER, compiled, NODENEXT, root } from './types/compile.ts'
 
 /** Counts of a program of 1,000 and so many instantiations a tool, more for those after the thirtieth. */
 function counts(tool: number, later = tool): Counts {
@@ -41,38 +38,7 @@ describe('the types of a tool', () => {
     expect(complaints(cost(counts(200), 200))).toEqual([expect.stringContaining('not measured')])
     expect(complaints(cost(counts(0), 0))).toEqual([expect.stringContaining('not measured')])
   })
-
-  it('B-TYPES-4: programs with 10, 30 and 50 tools, compiled against the built types, keep the budget', async () => {
-    expect(complaints(await measureTypes(root))).toEqual([])
-  })
 })
-
-/** Compiles the program against dist/, as a user would, and returns what the compiler says and the declarations that it wrote. */
-async function compiled(compiler: string, flags: readonly string[], change = (text: string): string => text) {
-  const parent = join(root, '.build', 'types')
-  mkdirSync(parent, { recursive: true })
-  const folder = mkdtempSync(join(parent, 'run-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const text = readFileSync(join(root, 'test', 'types', 'program.ts'), 'utf8')
-  writeFileSync(join(folder, 'program.ts'), change(text.replace('../../src/index.ts', 'terret')))
-  const strict = '--strict --exactOptionalPropertyTypes --target es2022 --lib es2023 --types node --skipLibCheck'
-  const emitted = [
-    '--declaration',
-    '--emitDeclarationOnly',
-    '--rootDir',
-    root,
-    '--outDir',
-    folder,
-    join(folder, 'program.ts'),
-  ]
-  const bin = join(root, 'node_modules', compiler, 'bin', 'tsc')
-  const said = await promisify(execFile)(process.execPath, [bin, ...strict.split(' '), ...flags, ...emitted]).then(
-    ({ stdout }) => stdout,
-    (error: { readonly stdout: string }) => error.stdout,
-  )
-  const declarations = join(folder, relative(root, folder), 'program.d.ts')
-  return { said, declarations: existsSync(declarations) ? readFileSync(declarations, 'utf8') : '' }
-}
 
 /** The program of a guide that holds these words. */
 function guided(guide: string, words: string): string {
@@ -84,20 +50,12 @@ function guided(guide: string, words: string): string {
   return found
 }
 
-const NODENEXT = ['--module', 'nodenext']
-const BUNDLER = ['--module', 'esnext', '--moduleResolution', 'bundler']
-
 describe('types follow schemas', () => {
-  it.each([
-    ['typescript', ['--ignoreConfig', ...NODENEXT]],
-    ['typescript', ['--ignoreConfig', ...BUNDLER]],
-    ['typescript-5.9', NODENEXT],
-    ['typescript-5.9', BUNDLER],
-  ])(
-    'B-TYPES-5: of answers, tools, context, hooks and what waits, with %s %j',
+  it.each([[NODENEXT], [BUNDLER]])(
+    'B-TYPES-5: of answers, tools, context, hooks and what waits, with %j',
     { timeout: 120_000 },
-    async (compiler, flags) => {
-      const { said, declarations } = await compiled(compiler, flags)
+    async (flags) => {
+      const { said, declarations } = await compiled('typescript', flags)
       expect(said).toBe('')
       expect(declarations).toContain('TypedTool<"look", {')
     },
@@ -105,7 +63,7 @@ describe('types follow schemas', () => {
 
   it('B-TYPES-5: a program that does not fit its schemas does not compile', { timeout: 120_000 }, async () => {
     const wrong = (text: string): string => text.replaceAll(/^\s*\/\/ @ts-expect-error.*$/gm, '')
-    const { said } = await compiled('typescript', ['--ignoreConfig', ...NODENEXT], wrong)
+    const { said } = await compiled('typescript', NODENEXT, wrong)
     expect(said.match(/^\S+: error TS/gm)?.length ?? said).toBeGreaterThan(9)
     expect(said).toContain('HandlerReturns')
   })
@@ -121,7 +79,7 @@ const model = scripted(['done'])
 const harness = new Harness({ model })
 ${tools}
 ${output}`
-    expect((await compiled('typescript', ['--ignoreConfig', ...NODENEXT], () => text)).said).toBe('')
+    expect((await compiled('typescript', NODENEXT, () => text)).said).toBe('')
   })
 
   it('B-TYPES-6: no declaration that is shipped says any', () => {

@@ -48,8 +48,8 @@ function arrivedAt(events: readonly Event[]): number {
 }
 
 /**
- * Where today's code would have gone on writing after event `seq`, and nobody did. In a log there is no telling why: the worker was
- * stopped just then, or it had other rules. Without a clean stop it is empty when nothing would be decided otherwise.
+ * The events after which today's code would write more, and the log does not. A log does not say why: the worker was stopped just
+ * then, or it had other rules. Empty if no worker was stopped in between and today's rules decide the same.
  */
 export function unwritten(events: readonly Event[], decide: typeof next = next): readonly Omit<Redecided, 'found'>[] {
   const missing: Omit<Redecided, 'found'>[] = []

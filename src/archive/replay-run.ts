@@ -126,7 +126,7 @@ class Tapes {
     }
   }
 
-  /** Who heard something first of all that was not said yet. At the same moment: the child, for its parent waits for it. */
+  /** The tape with the earliest reply that was not given yet. At the same moment the child goes first: its parent waits for it. */
   #next(): Tape | undefined {
     const waiting = [...this.#tapes.values()].reverse().filter(({ next }) => next !== undefined)
     return waiting.sort((a, b) => (a.next?.at ?? 0) - (b.next?.at ?? 0))[0]

@@ -67,7 +67,7 @@ async function answered(
 ): Promise<Settled> {
   const { hooks } = services
   const { requests = 0, limits = agent.limits } = cache.session.run ?? {}
-  // With no request left it is the answer, whatever anybody wants.
+  // With no request left this reply is the answer: no hook is asked.
   const last = requests + 1 >= limits.modelRequests
   if (last || agent.planner || !hooks?.has('continue_turn', agent.name)) return { calls: [], verdict }
   const text = textOf(reply.parts)
@@ -128,8 +128,8 @@ async function prepared(admitting: Admitting, call: Proposal, raw = ''): Promise
 }
 
 /**
- * A call whose arguments do not fit is one that a hook may hold back: then it is that, uses no retry, and its place among the calls
- * of the run is given back. Null if no hook holds it.
+ * A hook may hold back a call whose arguments do not fit, too. Such a call uses no retry, and does not count as a call of the run.
+ * Null if no hook holds it.
  */
 async function heldUnfit(
   { agent, cache, flight, tools }: Admitting,

@@ -77,7 +77,7 @@ export class ModelCaller {
 
   /** What the model made is put beside the log, in the commit of its reply. */
   async #withFiles(asked: Asked, said: Reply, messages: Sent['messages']): Promise<Landing> {
-    const { madeFiles } = await import('./made-files.ts')
+    const { madeFiles } = await import('./kept-files.ts')
     const { parts, blobs } = madeFiles(said.parts, this.#services.redactor)
     const holding = ({ recount, ...landing }: Landing): Landing => {
       const again = recount && (async () => recount().then((less) => less && holding(less)))

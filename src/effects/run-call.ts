@@ -141,7 +141,7 @@ export class CallRunner {
 
   /** With its pictures and files beside the log. Few results have any, so this is loaded by the first that does. */
   async #attached(ran: Extract<Done, { type: 'ok' }>, context: ToolRunContext): Promise<Done> {
-    const { attached } = await import('./result-parts.ts')
+    const { attached } = await import('./kept-files.ts')
     const keeping = { redactor: this.#services.redactor, kept: context.kept }
     const output = attached(ran.output, keeping)
     context.kept = keeping.kept
@@ -178,7 +178,7 @@ export class CallRunner {
     return this.#seen(cache, call, { done, context, flight }, hooks)
   }
 
-  /** After the hooks that see a result before anybody else does. */
+  /** After the hooks that see a result before it is written down. */
   async #seen(cache: SessionCache, call: Call, { done, context, flight }: Ran<Ended>, hooks: Hooks): Promise<Landing> {
     const { redactor } = this.#services
     const withheld = { ...done, output: WITHHELD }

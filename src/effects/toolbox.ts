@@ -25,7 +25,7 @@ export type ToolboxOptions = {
 export type ToolLists = {
   /** What it starts from: `all` (the default), `read` (tools that change nothing, and those answered from outside) or `none`. */
   readonly profile?: 'all' | 'read' | 'none'
-  /** Of these, only the ones named. An empty list is no tool at all. */
+  /** Only the tools named here. An empty list means no tool. */
   readonly allow?: readonly string[]
   /** And these too, whatever the profile and `allow` leave out. */
   readonly alsoAllow?: readonly string[]

@@ -17,7 +17,7 @@ export type PeersOptions = {
 /** `ended`: how many leases. `again`: when to look next, for ever while no other process of this host holds a session. */
 type Peered = { readonly ended: number; readonly again: number }
 
-const NOBODY: Peered = { ended: 0, again: Number.POSITIVE_INFINITY }
+const NO_PEERS: Peered = { ended: 0, again: Number.POSITIVE_INFINITY }
 
 export class Peers {
   readonly #options: PeersOptions
@@ -32,7 +32,7 @@ export class Peers {
   /** At most once in so many milliseconds, however often it is asked. */
   async look(): Promise<Peered> {
     const { clock } = this.#options
-    if (!selfOf(this.#options)) return NOBODY
+    if (!selfOf(this.#options)) return NO_PEERS
     const now = clock.now()
     if (now < this.#next) return { ended: 0, again: this.#next }
     this.#next = now + this.#everyMs

@@ -12,7 +12,7 @@ export type Left = { readonly node: string; readonly written: Written }
 
 type Next = Pick<Mutable<Point>, 'arrived' | 'reached'> & { tasks: Task[] }
 
-/** `state` is the state after the superstep. Without anybody who left, it is the start. */
+/** `state` is the state after the superstep. `left` is null at the start: no node has run yet. */
 export function routed(graph: Graph, point: Point, state: State, left: readonly Left[] | null): Point {
   const next: Next = { tasks: [], ...(point.reached ? { reached: true } : {}) }
   if (point.arrived) next.arrived = { ...point.arrived }

@@ -1,6 +1,6 @@
 // The reading end of the live socket: one subscriber, following one session from owner to owner. It has no timer and
 // never polls: it looks for the owner when it starts, when the session grows, and when a connection that was of use
-// ends. Nothing that goes wrong here is told to anybody; the log says everything again.
+// ends. Its failures are not reported: the log has everything anyway.
 import type { Socket } from 'node:net'
 import type { Store } from '../ports/store.ts'
 import type { LiveDelta } from './live.ts'

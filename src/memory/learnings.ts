@@ -1,5 +1,5 @@
-// The learnings of agents in an SQLite file of their own, with a full-text index. A projection of the logs: who takes the same
-// events in any order has the same rows, so the file can be deleted, and is when it is damaged.
+// The learnings of agents in an SQLite file of their own, with a full-text index. A projection of the logs: the
+// same events in any order give the same rows, so the file can be deleted, and is when it is damaged.
 import { hash } from 'node:crypto'
 import { appendFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { Fault } from '../kernel/failure.ts'

@@ -8,7 +8,7 @@ import { resolveModel } from './resolve.ts'
 import type { CachedOptions, ResponseCache } from './response-cache.ts'
 
 const check = optionsOf<CachedOptions>('cached', {
-  namespace: needed(filled, 'Name who shares answers, such as a tenant.'),
+  namespace: needed(filled, 'Name what shares answers, such as a tenant.'),
   ttlMs: wait,
   maxEntries: count(1),
   store: having('give a store with get(key) and set(key, value, ttlMs)', 'get', 'set'),

@@ -14,7 +14,7 @@ export interface ResponseStore {
 }
 
 export type CachedOptions = {
-  /** Who shares answers: a tenant, an application, a version of the prompt. */
+  /** What shares answers: a tenant, an application, a version of the prompt. */
   readonly namespace: string
   /** How long an answer counts. Default: an hour. */
   readonly ttlMs?: number
@@ -30,14 +30,14 @@ const ENTRIES_MAX = 1_000
 const VALUE_CHARS_MAX = 1_000_000
 /** Of all answers in the memory of this process. */
 const MEMORY_CHARS_MAX = 32_000_000
-/** A store that is slower than this is no help. */
+/** A slower store is not waited for. */
 const STORE_MS = 2_000
 
 export class ResponseCache {
   readonly #model: Model
   readonly #options: CachedOptions
   readonly #memory: Memory | null
-  /** Calls on their way, by key: who asks the same meanwhile waits for the one. Null: there is nothing to share. */
+  /** Open calls by key: the same request waits for the open one. Null: its answer cannot be shared. */
   readonly #flights = new Map<string, Promise<Reply | null>>()
 
   constructor(model: Model, options: CachedOptions) {

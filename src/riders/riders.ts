@@ -51,7 +51,7 @@ export async function ridersFor(
   return riders
 }
 
-/** Money moves in a session without a budget too, if somebody held some: in a call that is open, or for each request. */
+/** Money may move in a session without a budget too: where some is held, for an open call or for each request. */
 function mayMove({ run }: Session, { hold }: Pick<Limits, 'hold'>): boolean {
   const open = run?.turn?.open.some(({ state }) => state.type === 'running')
   return hold > 0 || open === true || (run !== null && (run.limits.hold > 0 || (run.model?.held ?? 0) > 0))

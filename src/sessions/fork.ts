@@ -35,7 +35,7 @@ export async function forkedAt(store: Store, id: string, at: number): Promise<Fo
   }
 }
 
-/** With the options it has there, unless they are the word of a file that nobody has looked at yet. */
+/** With the options of the run, unless they come from an import that was not reviewed yet. */
 function begun({ limits, toolset, instructions, options, foreign }: Run, start: Event | undefined): OwnerBody {
   const { policy, code } = start?.type === 'run.started' ? start : {}
   const chosen = options === undefined || foreign ? {} : { options }

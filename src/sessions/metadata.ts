@@ -1,18 +1,16 @@
 // What a host says of its sessions and runs: metadata for its own code, labels to list sessions by. Checked where it is given.
-import { type Check, record, shown } from '../options.ts'
-import { firstNonJson } from '../tools/core/plain.ts'
+import { type Check, shown } from '../options.ts'
+import { jsonRecord } from '../tools/core/plain.ts'
 
 const METADATA_BYTES_MAX = 16 * 1024
-const LEVELS_MAX = 32
+const jsonCheck = jsonRecord(32)
 const LABELS_MAX = 16
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/
 const VALUE_CHARS_MAX = 128
 
 export const metadataCheck: Check = (value, name, of) => {
-  const wrong = record(value, name, of)
+  const wrong = jsonCheck(value, name, of)
   if (wrong !== null) return wrong
-  const odd = firstNonJson(value, LEVELS_MAX)
-  if (odd !== null) return `must be plain JSON, and ${odd} is not`
   const bytes = Buffer.byteLength(JSON.stringify(value))
   return bytes <= METADATA_BYTES_MAX
     ? null
@@ -20,10 +18,8 @@ export const metadataCheck: Check = (value, name, of) => {
 }
 
 export const labelsCheck: Check = (value, name, of) => {
-  const wrong = record(value, name, of)
+  const wrong = jsonCheck(value, name, of)
   if (wrong !== null) return wrong
-  const odd = firstNonJson(value, LEVELS_MAX)
-  if (odd !== null) return `must be a plain object of texts, and ${odd} is not`
   const labels = Object.entries(value as object)
   if (labels.length > LABELS_MAX) return `has ${labels.length} labels and may have ${LABELS_MAX}`
   for (const [label, text] of labels) {

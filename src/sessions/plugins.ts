@@ -1,12 +1,11 @@
 // Plugins: tools, instructions, hooks and consumers of the log that belong together, and the connection they share. Checked when the
 // harness is made, and bound into what the harness has itself: nothing else knows of plugins.
-import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
 import { callable, filled, listOf, needed, optionsOf, text } from '../options.ts'
 import { closeMade } from '../effects/close-made.ts'
 import type { Watcher } from '../engine/wiring.ts'
+import type { Consumer, ConsumerHost, NamedConsumer } from '../riders/hooks/consumers.ts'
 import type { Hook } from '../riders/hooks/hooks.ts'
 import { ToolFailure } from '../tools/core/output.ts'
 import { type Tool, toolCheck, type ToolSource } from '../tools/core/tool.ts'
@@ -25,15 +24,6 @@ export type Plugin = {
    */
   readonly connect?: () => unknown
 }
-
-/**
- * Is told of each event after it is on disk, in the order of its session, with a copy. It never delays a run, and is told at most once:
- * what a process that died had not told is told by nobody.
- */
-export type Consumer = (event: Event, at: { readonly session: string; readonly agent: string }) => unknown
-
-/** A consumer, and whose it is. */
-export type NamedConsumer = { readonly plugin: string; readonly consume: Consumer }
 
 const checkPlugin = optionsOf<Plugin>('a plugin', {
   name: needed(filled, 'Give it one, for messages about it.'),
@@ -154,7 +144,7 @@ function connectedTool(tool: Tool | ToolSource, connection: Connection): Tool | 
 function hooksOf({ hooks = [] }: Plugin, connection: Connection | null): readonly Hook[] {
   if (connection === null) return hooks
   return hooks.map((hook) => {
-    // What is no hook is refused with those of the harness.
+    // A value that is not a hook is refused with the hooks of the harness.
     if (typeof hook?.run !== 'function') return hook
     const run = async (event: never): Promise<unknown> => {
       await connection.ready()
@@ -174,16 +164,14 @@ function consumersOf({ name, consumers = [] }: Plugin, connection: Connection | 
   }))
 }
 
-type Place = {
-  readonly store: Store
-  readonly clock: Clock
-  readonly report: (plugin: string, error: unknown) => void
-}
-
 /** The observer of a harness, and beside it the consumers. Their code is loaded if there are any. */
-export function watcherOf(observer: Watcher | null, consumers: readonly NamedConsumer[], place: Place): Watcher | null {
+export function watcherOf(
+  observer: Watcher | null,
+  consumers: readonly NamedConsumer[],
+  host: ConsumerHost,
+): Watcher | null {
   if (consumers.length === 0) return observer
-  const loading = import('../riders/hooks/consumers.ts').then(({ Consumers }) => new Consumers(consumers, place))
+  const loading = import('../riders/hooks/consumers.ts').then(({ Consumers }) => new Consumers(consumers, host))
   return {
     committed(session, agent, run, events) {
       observer?.committed(session, agent, run, events)

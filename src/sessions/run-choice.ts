@@ -28,7 +28,7 @@ export function checkChoice(
   if (missing.length > 0) throw missingTools(missing, [...(seen?.keys() ?? [])])
 }
 
-/** The answer as the caller's own schema makes it. One that it refuses is no answer. */
+/** The answer as the caller's own schema makes it. If the schema refuses it, the run has failed. */
 export async function parsedResult(result: Result, schema: StandardSchema): Promise<Result> {
   if (result.status !== 'completed') return result
   const parsed = await parsedBy(schema, result.output)

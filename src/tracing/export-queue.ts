@@ -1,5 +1,5 @@
-// The way to one sink: a bounded queue of runs that have settled, read and exported one after the other. It never makes
-// anybody wait: what does not fit is dropped and counted, and the log can be projected again at any time.
+// The way to one sink: a bounded queue of runs that have settled, read and exported one after the other. It never
+// delays a run: what does not fit is dropped and counted, and the log can be projected again at any time.
 import type { Frozen } from '../kernel/content.ts'
 import type { Parent } from '../kernel/event.ts'
 import type { Store } from '../ports/store.ts'

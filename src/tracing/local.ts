@@ -1,14 +1,28 @@
 // Traces on this machine: one file of JSON lines per trace, in a folder per project that only its owner can read.
 // Nothing leaves the machine here, and nothing is deleted unless a bound is given.
 import { hash } from 'node:crypto'
-import { chmod, constants, type FileHandle, lstat, mkdir, open, readFile, rename, stat } from 'node:fs/promises'
+import {
+  chmod,
+  constants,
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { Fault } from '../kernel/failure.ts'
 import { count, filled, needed, optionsOf, record, within } from '../options.ts'
-import { type Keep, sweep } from './local-sweep.ts'
 import { recordOf, recordsIn, type SpanRecord } from './record.ts'
 import { type Capture, captureCheck, type Sink, type Span } from './span.ts'
+
+/** Both hold. The newest trace stays, however large. */
+type Keep = { readonly files: number; readonly bytes: number }
 
 export type LocalOptions = {
   /** Default: `~/.terret/traces`. */
@@ -138,4 +152,30 @@ async function openOwn(path: string, flags: number): Promise<FileHandle> {
   if (found.isFile() && found.nlink === 1) return file
   await file.close()
   throw new Fault('io_error', `Traces are not written to ${path}: it is not a file of one's own.`)
+}
+
+const TRACE = /^[0-9a-f]{32}\.jsonl$/
+
+/** The oldest files go first. Only files named like a trace are touched: each can be made again from the log. */
+async function sweep(folder: string, keep: Keep): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => TRACE.test(name))
+  const found = await Promise.all(names.map((name) => statOf(join(folder, name))))
+  const newest = found.flat().toSorted((a, b) => b.at - a.at)
+  let bytes = 0
+  for (const [i, { path, size }] of newest.entries()) {
+    bytes += size
+    if (i > 0 && (i >= keep.files || bytes > keep.bytes)) await rm(path, { force: true })
+  }
+}
+
+type Found = { readonly path: string; readonly size: number; readonly at: number }
+
+/** Another process may have removed it meanwhile. */
+async function statOf(path: string): Promise<readonly Found[]> {
+  try {
+    const { size, mtimeMs } = await lstat(path)
+    return [{ path, size, at: mtimeMs }]
+  } catch {
+    return []
+  }
 }

@@ -65,7 +65,7 @@ type Walk = {
   created: Of<'session.created'> | null
   run: RunDraft | null
   readonly runs: RunDraft[]
-  /** Calls that were given to somebody outside, perhaps to a child, and the trace they are in. */
+  /** Calls that are answered from outside, perhaps by a child, and the trace they are in. */
   readonly handed: Map<string, string>
   /** What was said and no request has shown yet. Kept only if prompts are captured. */
   readonly unshown: Map<number, NonNullable<ReturnType<typeof saidBy>>>

@@ -8,7 +8,7 @@ export type TraceContext = Frozen<{ traceId: string; spanId: string; flags: stri
 /** Later versions may say more after the flags; version 00 may not. */
 const FORM = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/** Null for what is none. */
+/** Null for what is not a traceparent. */
 export function readTraceparent(value: unknown): TraceContext | null {
   const found = typeof value === 'string' && value.length <= 256 ? FORM.exec(value) : null
   if (found === null) return null

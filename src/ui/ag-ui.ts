@@ -5,21 +5,19 @@ import { Fault } from '../kernel/failure.ts'
 import { optionsOf } from '../options.ts'
 import type { Input } from '../sessions/input.ts'
 import type { RunStream, Session, Sessions } from '../sessions/verbs.ts'
-import { BUDGET, type Pending } from '../view/calls.ts'
+import type { Pending } from '../view/calls.ts'
 import { textOf } from '../view/text.ts'
-import { approvalOf } from './approval.ts'
+import { approvalsIn } from './approval.ts'
 import type { End } from './end.ts'
 import { continued, followed, type Items, readAll } from './follow.ts'
 import { answer, bodyOf, cursorOf, type Encoder, type Frame, framed, frameText } from './http.ts'
-import { type Handler, isFields, refusal, refusing } from './http.ts'
-import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, take } from './person.ts'
+import { type Fields, type Handler, isFields, refusal, refusing } from './http.ts'
+import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, send, take } from './person.ts'
 import { UI_OPTIONS, type UiOptions } from './person.ts'
-import { logOf, readPosition } from './position.ts'
 import type { Item, Told } from './teller.ts'
 
 type Of<T extends Told['type']> = Extract<Told, { type: T }>
 type AgUiEvent = { readonly type: string; readonly [field: string]: unknown }
-type Fields = Readonly<Record<string, unknown>>
 /** The client's own name for its run. */
 type RunName = { readonly runId: string }
 
@@ -48,9 +46,7 @@ export function agUiHandler(sessions: Sessions, options: UiOptions): Handler {
       if (last?.['role'] === 'tool') return goOn(known, { runId }, cursor, { messages })
       await opened({ sessions, options }, request, known.session)
       if (last?.['role'] !== 'user' || cursor !== null) return connect(known.session, { runId }, cursor)
-      const id = typeof last['id'] === 'string' && last['id'] !== '' ? { id: last['id'] } : {}
-      const stream = known.session.stream(inputOf(last), { ...id, by: known.name, deltas: true, detach: true })
-      return agUiResponse(known.session, stream, { runId })
+      return agUiResponse(known.session, send(known, last, inputOf(last)), { runId })
     })
   })
 }
@@ -72,25 +68,22 @@ function afterIn({ forwardedProps }: Fields, request: Request): unknown {
 /** What goes on, after what the client has: its position, or all messages as they are now. */
 async function connect(session: Session, run: RunName, cursor: unknown): Promise<Response> {
   if (cursor !== null) return told(session, run, await continued(session, cursor))
-  const book = new Book(session.id)
-  const { position } = await readAll(session, (item) => book.take(item))
-  const snapshot = { type: 'MESSAGES_SNAPSHOT', messages: book.messages }
+  const builder = new MessageBuilder(session.id)
+  const { position } = await readAll(session, (item) => builder.take(item))
+  const snapshot = { type: 'MESSAGES_SNAPSHOT', messages: builder.messages }
   return told(session, run, await continued(session, position), [snapshot])
 }
 
-/** The client answers what was asked, and goes on where it stands, or where the session stood before the answer. */
+/** The client answers what was asked. */
 async function goOn(
   known: Known,
   run: RunName,
   cursor: unknown,
   { resume = [], messages = [] }: { readonly resume?: readonly unknown[]; readonly messages?: readonly Fields[] },
 ): Promise<Response> {
-  const { session } = known
-  const after = cursor ?? (await readAll(session, () => {})).position
-  await readPosition(session, await logOf(session), after)
   const asked = messages.slice(messages.findLastIndex(({ role }) => role !== 'tool') + 1)
-  await take(known, resume.filter(isFields).map(decisionIn), asked.flatMap(answerIn))
-  return told(session, run, await continued(session, after))
+  const after = await take(known, cursor, resume.filter(isFields).map(decisionIn), asked.flatMap(answerIn))
+  return told(known.session, run, await continued(known.session, after))
 }
 
 /** One that was abandoned is a no. */
@@ -235,14 +228,11 @@ class AgUiEncoder implements Encoder {
 }
 
 function outcomeOf(pending: readonly Pending[], thread: string): object {
-  const approvals = pending.filter(({ needs, callId }) => needs === 'approval' && callId !== BUDGET)
-  const interrupts = approvals.flatMap((asked) => {
-    const approval = approvalOf(asked, thread)
-    if (approval === null) return []
+  const interrupts = approvalsIn(pending, thread).map((approval) => {
     const { id, toolCallId, tool, expiresAt } = approval
     const until = typeof expiresAt === 'number' ? { expiresAt: new Date(expiresAt).toISOString() } : {}
     const message = `May ${tool} be called with these arguments?`
-    return [{ id, reason: 'approval', toolCallId, message, responseSchema: RESPONSE, metadata: { approval }, ...until }]
+    return { id, reason: 'approval', toolCallId, message, responseSchema: RESPONSE, metadata: { approval }, ...until }
   })
   if (interrupts.length > 0) return { type: 'interrupt', interrupts }
   const ids = pending.flatMap(({ needs, callId, sessionId }) =>
@@ -279,7 +269,7 @@ function contentText(content: string | BlobRef): string {
 type Kept = { readonly id: string; readonly role: string; content?: string; toolCalls?: object[]; toolCallId?: string }
 
 /** The same items, put together as messages of AG-UI. */
-class Book {
+class MessageBuilder {
   readonly messages: Kept[] = []
   readonly #thread: string
 

@@ -2,7 +2,7 @@
 // answer is for exactly what was shown.
 import type { CallKey, Json } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
-import type { Pending } from '../view/calls.ts'
+import { BUDGET, type Pending } from '../view/calls.ts'
 
 export type Approval = {
   readonly id: string
@@ -41,11 +41,17 @@ export function approvalOf(asked: Asked, session: string): Approval | null {
   }
 }
 
+/** What waits for a decision about a call. Money is not decided on a page. */
+export function approvalsIn(pending: readonly Pending[], session: string): readonly Approval[] {
+  const asked = pending.filter(({ needs, callId }) => needs === 'approval' && callId !== BUDGET)
+  return asked.flatMap((each) => approvalOf(each, session) ?? [])
+}
+
 /** What a browser hands back. Whether it is still the question is decided where the decision is taken. */
 export function namedBy(id: unknown, session: string): Named {
   const [, below = '', callId, digest] =
     /^((?:~[1-9]\d*\.\d+){0,32})\/([1-9]\d*\.\d+)\/([0-9a-f]{64})$/.exec(String(id)) ?? []
   if (typeof id !== 'string' || callId === undefined || digest === undefined)
-    throw new Fault('invalid_input', 'This is no id of an approval. Hand back the one that the question had.')
+    throw new Fault('invalid_input', 'This is not the id of an approval. Hand back the one that the question had.')
   return { sessionId: session + below, callId, digest }
 }

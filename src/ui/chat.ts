@@ -4,14 +4,12 @@ import { Fault } from '../kernel/failure.ts'
 import { optionsOf } from '../options.ts'
 import type { FilePart, Input } from '../sessions/input.ts'
 import type { Sessions } from '../sessions/verbs.ts'
-import { isThere, readAll } from './follow.ts'
-import { bodyOf, cursorOf, type Handler, isFields, refusal, refusing } from './http.ts'
-import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, take } from './person.ts'
+import { isThere } from './follow.ts'
+import { bodyOf, cursorOf, type Fields, type Handler, isFields, refusal, refusing } from './http.ts'
+import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, send, take } from './person.ts'
 import { UI_OPTIONS, type UiOptions } from './person.ts'
-import { logOf, readPosition } from './position.ts'
 import { uiMessageContinue, uiMessageResponse, uiMessageResume, uiMessages } from './ui-message.ts'
 
-type Fields = Readonly<Record<string, unknown>>
 type Place = { readonly sessions: Sessions; readonly options: UiOptions }
 
 const checkOptions = optionsOf<UiOptions>('chatHandler', UI_OPTIONS)
@@ -52,7 +50,7 @@ function stop(place: Place, request: Request, id = ''): Promise<Response> {
   })
 }
 
-/** A name in an address that cannot be read is no name. */
+/** Null if the name in the address cannot be decoded. */
 function nameOf(text: string): string | null {
   try {
     return decodeURIComponent(text)
@@ -74,22 +72,17 @@ async function post(place: Place, request: Request): Promise<Response> {
     if (last['role'] === 'assistant') return goOn(known, last, parts)
     if (last['role'] !== 'user') throw new Fault('invalid_input', 'The last message must be of the user or an answer.')
     await opened(place, request, known.session)
-    const id = typeof last['id'] === 'string' && last['id'] !== '' ? { id: last['id'] } : {}
-    const stream = known.session.stream(inputOf(parts), { ...id, by: known.name, deltas: true, detach: true })
-    return uiMessageResponse(known.session, stream)
+    return uiMessageResponse(known.session, send(known, last, inputOf(parts)))
   })
 }
 
-/** The page answered what was asked. It goes on where it stands, or where the session stood before the answer. */
+/** The page answered what was asked. */
 async function goOn(known: Known, { metadata }: Fields, parts: readonly Fields[]): Promise<Response> {
-  const { session } = known
   const given = isFields(metadata) ? metadata['position'] : undefined
-  const after = typeof given === 'string' ? given : (await readAll(session, () => {})).position
-  await readPosition(session, await logOf(session), after)
   // Only calls of the last request can be open.
   const open = parts.slice(parts.findLastIndex(({ type }) => type === 'step-start') + 1)
-  await take(known, open.flatMap(decisionIn), open.flatMap(answerIn))
-  return uiMessageContinue(session, after)
+  const cursor = typeof given === 'string' ? given : null
+  return uiMessageContinue(known.session, await take(known, cursor, open.flatMap(decisionIn), open.flatMap(answerIn)))
 }
 
 function decisionIn({ state, approval }: Fields): readonly Decided[] {

@@ -7,7 +7,7 @@ import type { Items } from './follow.ts'
 import type { Item } from './teller.ts'
 
 export type Handler = (request: Request) => Promise<Response>
-type Fields = Readonly<Record<string, unknown>>
+export type Fields = Readonly<Record<string, unknown>>
 
 /** One event of a stream. `id` is the position behind it, which a reader hands back to go on. */
 export type Frame = { readonly data: object; readonly id?: string }
@@ -62,12 +62,12 @@ export function refusing(handle: Handler): Handler {
       return await handle(request)
     } catch (error) {
       const { code, message, status } = told(error)
-      return Response.json({ code, message }, { status })
+      return refusal(status, code, message)
     }
   }
 }
 
-/** What is no fault of the request may name things that are nobody's business outside. */
+/** The message of an unexpected error may hold internals, so it is not sent. */
 function told(error: unknown): { readonly code: string; readonly message: string; readonly status: number } {
   if (!(error instanceof Fault)) return { code: 'failed', message: 'The server could not do this.', status: 500 }
   return { code: error.code, message: error.message, status: STATUS[error.code] ?? 503 }

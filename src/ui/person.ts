@@ -1,12 +1,14 @@
-// Who is behind a request, which session it may use, and what it decided: the part of both handlers that does not depend on the
-// protocol. Nothing of it is believed because a browser said it.
+// The person of a request, the session that they may use, and what they decided: the part of both handlers that does not depend on
+// the protocol. What a browser says of itself is not believed.
 import type { CallKey } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { callable, type Checks, count, needed } from '../options.ts'
-import type { AgentChoice, OpenOptions, Session, Sessions } from '../sessions/verbs.ts'
+import type { Input } from '../sessions/input.ts'
+import type { AgentChoice, OpenOptions, RunStream, Session, Sessions } from '../sessions/verbs.ts'
 import { namedBy } from './approval.ts'
-import { isThere } from './follow.ts'
-import { type Handler, refusal } from './http.ts'
+import { isThere, readAll } from './follow.ts'
+import { type Fields, type Handler, refusal } from './http.ts'
+import { logOf, readPosition } from './position.ts'
 
 /** A name, as the log will have it, and the role in which the person decides. */
 export type Person = string | { readonly name: string; readonly role?: string }
@@ -47,7 +49,7 @@ export async function admitted(
   return act({ session: sessions.session(id), ...person })
 }
 
-/** Whoever has no name is nobody: `false`, nothing and an empty text refuse too. */
+/** Null unless there is a name: `false`, nothing and an empty text refuse too. */
 function named(person: unknown): Omit<Known, 'session'> | null {
   const { name, role } = (typeof person === 'string' ? { name: person } : (person ?? {})) as Record<string, unknown>
   const good = typeof name === 'string' && name.trim() !== '' && (role === undefined || typeof role === 'string')
@@ -68,17 +70,33 @@ export type Decided = { readonly id: unknown; readonly allow: unknown; readonly 
 
 export type Answered = { readonly callId: CallKey; readonly content: string; readonly ok: boolean }
 
+/** Sends a message of the page, under the id that the page gave it. */
+export function send({ session, name }: Known, { id }: Fields, input: Input): RunStream {
+  const own = typeof id === 'string' && id !== '' ? { id } : {}
+  return session.stream(input, { ...own, by: name, deltas: true, detach: true })
+}
+
 /**
  * Takes what a page decided and answered, in order. What is not asked any more is passed over; if all of it is, the first refusal is
- * thrown: the page shows something else than the session.
+ * thrown: the page shows something else than the session. Returns the position to go on from: the cursor, which is checked first, or
+ * without one where the session stood before.
  */
-export async function take(known: Known, decisions: readonly Decided[], answers: readonly Answered[]): Promise<void> {
+export async function take(
+  known: Known,
+  cursor: unknown,
+  decisions: readonly Decided[],
+  answers: readonly Answered[],
+): Promise<unknown> {
+  const { session } = known
+  const after = cursor ?? (await readAll(session, () => {})).position
+  await readPosition(session, await logOf(session), after)
   const all = [...decisions.map((one) => decide(known, one)), ...answers.map((one) => answer(known, one))]
   if (all.length === 0)
     throw new Fault('invalid_input', 'This answers nothing. Send a message, or answer what is asked.')
   const refused: unknown[] = []
   for (const act of all) await act().catch((error: unknown) => refused.push(error))
   if (refused.length === all.length) throw refused[0]
+  return after
 }
 
 function decide({ session, name, role }: Known, { id, allow, why }: Decided): () => Promise<unknown> {

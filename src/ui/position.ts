@@ -1,5 +1,5 @@
 // Where a reader of a session's page stands, as one short text that it can hand back to go on without gap or duplicate. It grants
-// nothing: who may read a session is decided before.
+// nothing: access to the session is checked before it is read.
 import { createHash } from 'node:crypto'
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../sessions/verbs.ts'
@@ -36,13 +36,13 @@ export function writePosition(log: string, { from, seq, items, call, heard }: Po
   return `${log}.${from}.${seq}${part}${reply}`
 }
 
-/** Throws `cursor_stale` for a place that this session does not have, `invalid_input` for what is no position at all. */
+/** Throws `cursor_stale` for a place that this session does not have, `invalid_input` for what is not a position. */
 export async function readPosition(session: Session, log: string, cursor: unknown): Promise<Position> {
   const [, own, from = '', seq = '', items, call = '0', texts = ''] = FORM.exec(String(cursor)) ?? []
   if (typeof cursor !== 'string' || own === undefined)
     throw new Fault(
       'invalid_input',
-      'This is no position of a stream. Hand back one that a stream gave, or leave it out.',
+      'This is not a position of a stream. Hand back one that a stream gave, or leave it out.',
     )
   const position = { from: Number(from), seq: Number(seq), call: Number(call), heard: segmentsIn(texts) }
   const there = own === log && position.from <= position.seq && (await has(session, position.seq))

@@ -5,10 +5,9 @@ import { callKey, type Event, eventId } from '../kernel/event.ts'
 import { FINAL_RESULT } from '../models/output.ts'
 import type { Result } from '../sessions/result.ts'
 import type { StreamEvent } from '../sessions/stream.ts'
-import { BUDGET, type Pending } from '../view/calls.ts'
 import { citedBy, sourcesIn } from '../view/sources.ts'
 import { Heard, type Piece, type Segment, type Spoken } from '../view/heard.ts'
-import { type Approval, approvalOf } from './approval.ts'
+import { type Approval, approvalOf, approvalsIn } from './approval.ts'
 import { type End, endOf, restOf } from './end.ts'
 import { type Position, writePosition } from './position.ts'
 
@@ -94,11 +93,8 @@ export class Teller {
   /** The stream is over: what the session waits for, unless it was asked here, and why it rests. */
   rest(result: Result): readonly Item[] {
     const { position } = this
-    const open = result.pending.filter(({ needs, callId }) => needs === 'approval' && callId !== BUDGET)
-    const asks = open.flatMap((pending: Pending): readonly Told[] => {
-      const approval = approvalOf(pending, this.#session)
-      return approval === null || this.#asked.has(approval.id) ? [] : [{ type: 'ask', approval }]
-    })
+    const open = approvalsIn(result.pending, this.#session).filter(({ id }) => !this.#asked.has(id))
+    const asks = open.map((approval) => ({ type: 'ask', approval }) as const)
     const end = restOf(result)
     return [...asks, ...(end ? [{ type: 'end', end } as const] : [])].map((told) => ({ told, position }))
   }

@@ -58,15 +58,15 @@ export async function uiMessageResume(session: Session, after?: string | null): 
 }
 
 /** Goes on in the message that the page has. */
-export async function uiMessageContinue(session: Session, after: string): Promise<Response> {
+export async function uiMessageContinue(session: Session, after: unknown): Promise<Response> {
   return answer(await continued(session, after), new UiMessageEncoder(true))
 }
 
 /** All messages of a session, for the page to begin with. */
 export async function uiMessages(session: Session): Promise<readonly UiMessage[]> {
-  const book = new Book()
-  await readAll(session, (item) => book.take(item))
-  return book.messages
+  const builder = new MessageBuilder()
+  await readAll(session, (item) => builder.take(item))
+  return builder.messages
 }
 
 class UiMessageEncoder implements Encoder {
@@ -207,7 +207,7 @@ function errorOf(status: string, content: string | BlobRef): string {
 }
 
 /** The same items, put together as messages. */
-class Book {
+class MessageBuilder {
   readonly messages: UiMessage[] = []
   #answer: UiMessage | null = null
 

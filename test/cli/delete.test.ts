@@ -154,7 +154,7 @@ describe('delete', () => {
     await stage.terret('delete', session, '--yes')
     expect(await tail.ended).toMatchObject({
       code: 6,
-      err: `terret: There is no session ${session}. (session_missing)\n`,
+      err: `terret: There is no session ${session}. Check the id, or open a new one. (session_missing)\n`,
     })
     expect((await stage.terret('resume', session)).code).toBe(6)
   })

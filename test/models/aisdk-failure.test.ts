@@ -251,11 +251,7 @@ describe('the deadlines of a model of the AI SDK', () => {
     expect(answer).toBeNull()
     clock.advance(1)
     await settled()
-    expect(answer).toMatchObject({
-      class: 'timeout',
-      retryable: true,
-      message: 'No answer within 60000 ms. After 60000 ms.',
-    })
+    expect(answer).toMatchObject({ class: 'timeout', retryable: true, message: expect.stringContaining('60000 ms') })
     expect(clock.waiting).toBe(0)
     const idle = await played({ deadlines: { idleMs: 500 } })
     await idle.push(said('Half'))

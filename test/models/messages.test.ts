@@ -193,12 +193,8 @@ describe('Messages: how a message begins and what it counts', () => {
     const second = hear(
       send(opens('msg_1'), ...said(0, 'One.'), opens('msg_2'), ...said(1, 'Two.'), ...ended('end_turn')),
     )
-    expect(second.reply).toMatchObject({
-      type: 'failure',
-      class: 'network',
-      retryable: true,
-      message: 'The stream was damaged: a second message began in it.',
-    })
+    const message = expect.stringContaining('second message') as string
+    expect(second.reply).toMatchObject({ type: 'failure', class: 'network', retryable: true, message })
     const again = hear(send(opens('msg_1'), ...said(0, 'One.'), opens('msg_1'), ...ended('end_turn')))
     expect(again.reply).toMatchObject({ type: 'reply', parts: [{ text: 'One.' }] })
     const nameless = hear(send(opens(undefined), opens(null), ...said(0, 'One.'), ...ended('end_turn')))

@@ -1,55 +1,101 @@
 // Processes killed while a hook is asked, between its verdict and what follows from it, and right after a run ended.
-// The script they run is child-hooks.ts.
+// One process has them all, each in a store of its own; the script is child-hooks.ts.
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Event } from '../../src/index.ts'
-import { makeFile, open } from '../stores/folder.ts'
+import { open } from '../stores/folder.ts'
+import type { Played, Printed } from './child-hooks.ts'
 
-const SESSION = 'hooked'
-
+type Case = Pick<Played, 'place' | 'effect' | 'verdict'>
 type Killed = {
-  /** What every process noted, in order. */
-  readonly before: readonly string[]
+  /** What both processes noted, in order, and what the first one did. */
   readonly lines: readonly string[]
-  /** What the last one said of the run. */
-  readonly said: { readonly status: string; readonly calls: readonly string[] }
+  readonly before: readonly string[]
+  /** What the second one printed of the run. */
+  readonly said: { readonly status: string; readonly calls: readonly (string | null)[] }
   readonly events: readonly Event[]
 }
 
-/** One process is killed at this place, and a second one goes on. */
-async function killedAt(
-  place: string,
-  effect: 'read' | 'once',
-  verdict: 'allow' | 'deny' | 'step' = 'allow',
-): Promise<Killed> {
-  const file = makeFile()
-  const noted = join(dirname(file), 'lines.txt')
-  const linesNow = (): string[] => (existsSync(noted) ? readFileSync(noted, 'utf8').split('\n').slice(0, -1) : [])
-  const start = (where: string) => {
-    const child = spawn(process.execPath, [childFile(), file, SESSION, noted, where, effect, verdict])
-    onTestFinished(() => void child.kill('SIGKILL'))
-    child.stderr.pipe(process.stderr)
-    return child
-  }
-  const first = start(place)
-  const [said] = (await once(first.stdout, 'data')) as [Buffer]
-  expect(said.toString()).toBe(`${place}\n`)
-  const gone = once(first, 'exit')
-  first.kill('SIGKILL')
-  await gone
-  const before = linesNow()
-  const second = start('nowhere')
-  let answer = ''
-  second.stdout.on('data', (data: Buffer) => {
-    answer += data.toString()
+const CASES: readonly Case[] = [
+  { place: 'in prompt hook', effect: 'read', verdict: 'allow' },
+  { place: 'in before hook', effect: 'once', verdict: 'allow' },
+  { place: 'intent written', effect: 'once', verdict: 'allow' },
+  { place: 'intent written', effect: 'read', verdict: 'allow' },
+  { place: 'denial written', effect: 'once', verdict: 'deny' },
+  { place: 'in after hook', effect: 'once', verdict: 'allow' },
+  { place: 'in end hook', effect: 'read', verdict: 'allow' },
+  { place: 'end written', effect: 'read', verdict: 'allow' },
+  { place: 'in step hook', effect: 'read', verdict: 'step' },
+  { place: 'request written', effect: 'read', verdict: 'step' },
+  { place: 'in model', effect: 'read', verdict: 'step' },
+]
+
+let folder = ''
+let played: readonly Played[] = []
+const before = new Map<string, readonly string[]>()
+const printed = new Map<string, Printed>()
+
+/** One process is killed when all sessions are at their places, and a second one goes on with all of them. */
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'terret-hooks-'))
+  played = CASES.map((each, i) => {
+    const file = join(folder, `${i}.db`)
+    return { ...each, file, session: 'hooked', lines: join(folder, `${i}.txt`) }
   })
-  await once(second, 'close')
-  const { events } = await open(file).read(SESSION, 0)
-  return { before, lines: linesNow(), said: JSON.parse(answer) as Killed['said'], events }
+  const stopped = await printedBy(played)
+  expect(stopped).toHaveLength(CASES.length)
+  for (const each of played) {
+    expect(stopped).toContainEqual({ file: each.file, at: each.place })
+    before.set(each.file, linesIn(each))
+  }
+  const ended = await printedBy(played.map((each) => ({ ...each, place: 'nowhere' })))
+  for (const each of ended) printed.set(each.file, each)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What a process prints of its sessions, one line each. It is killed after the last line. */
+async function printedBy(sessions: readonly Played[]): Promise<readonly Printed[]> {
+  const child = spawn(process.execPath, [childFile(), JSON.stringify(sessions)])
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.stderr.pipe(process.stderr)
+  const found: Printed[] = []
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      found.push(JSON.parse(line) as Printed)
+      if (found.length === sessions.length) break
+    }
+  } finally {
+    child.kill('SIGKILL')
+    await gone
+  }
+  return found
+}
+
+/** Compiled by `npm run build:all`, which the tests begin with. */
+function childFile(): string {
+  return fileURLToPath(new URL('../../.build/test/runtime/child-hooks.js', import.meta.url))
+}
+
+function linesIn({ lines }: Played): readonly string[] {
+  return readFileSync(lines, 'utf8').split('\n').slice(0, -1)
+}
+
+async function killedAt(
+  place: Case['place'],
+  effect: Case['effect'],
+  verdict: Case['verdict'] = 'allow',
+): Promise<Killed> {
+  const found = played.find((each) => each.place === place && each.effect === effect && each.verdict === verdict)
+  if (!found) throw new Error(`no session is killed at: ${place}, ${effect}, ${verdict}`)
+  const { file, session } = found
+  const { file: _, ...said } = printed.get(file) as Killed['said'] & { readonly file: string }
+  const { events } = await open(file).read(session, 0)
+  return { before: before.get(file) ?? [], lines: linesIn(found), said, events }
 }
 
 const typesOf = ({ events }: Killed, type: Event['type']) => events.filter((event) => event.type === type)
@@ -108,11 +154,6 @@ it('B-HOOK-46: the end of a run is told at most once: not again after a crash in
   expect(before.lines.filter((line) => line === 'end')).toHaveLength(0)
   expect(before.said.status).toBe('completed')
 })
-
-/** Compiled by `npm run build:all`, which the tests begin with. */
-function childFile(): string {
-  return fileURLToPath(new URL('../../.build/test/runtime/child-hooks.js', import.meta.url))
-}
 
 it('B-HOOK-56: killed while the hook before a request is asked: nothing was sent, and it is asked again', async () => {
   const killed = await killedAt('in step hook', 'read', 'step')

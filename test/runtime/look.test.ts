@@ -6,7 +6,6 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
   defineTool,
-  Fault,
   Harness,
   type HarnessOptions,
   memory,
@@ -20,6 +19,7 @@ import { fileTools } from '../../src/tools/index.ts'
 import { previewOf } from '../../src/tools/files/preview.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
 import { stage } from '../models/hosted-stage.ts'
+import { outcome } from '../contract/fixture.ts'
 
 const pay = defineTool({
   name: 'pay',
@@ -40,12 +40,6 @@ const PAYS: Script = (request) =>
   request.messages.at(-1)?.role === 'tool'
     ? { text: 'Paid.', usage: USED, cost: 500_000 }
     : { text: 'I will pay.', calls: [{ tool: 'pay', args: { amount: 5 } }], usage: USED, cost: 250_000 }
-
-const codeOf = (act: Promise<unknown>): Promise<unknown> =>
-  act.then(
-    () => 'ok',
-    (error: unknown) => (error instanceof Fault ? error.code : error),
-  )
 
 function harnessWith(options: Partial<HarnessOptions>): Harness {
   const harness = new Harness({ model: scripted(PAYS), tools: [pay, look], ...options })
@@ -131,9 +125,9 @@ describe('the state of a session', () => {
 
   it('B-LOOK-2: of a session that does not exist it is refused, and of a closed harness', async () => {
     const harness = harnessWith({})
-    expect(await codeOf(harness.session('nobody').state())).toBe('session_missing')
+    expect(await outcome(harness.session('nobody').state())).toBe('session_missing')
     await harness.close()
-    expect(await codeOf(harness.pending())).toBe('harness_closed')
+    expect(await outcome(harness.pending())).toBe('harness_closed')
   })
 })
 

@@ -1,10 +1,11 @@
 // What a host says of its sessions and runs, and what it builds for their tools.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Fault, Harness, type HarnessOptions, memory, scripted, type Store } from '../../src/index.ts'
+import { defineTool, Harness, type HarnessOptions, memory, scripted, type Store } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { hasty } from '../models/hosted-stage.ts'
 import { makeFile, open as openFile } from '../stores/folder.ts'
+import { outcome } from '../contract/fixture.ts'
 
 function harnessWith(options: Partial<HarnessOptions>): Harness {
   const harness = new Harness({ model: scripted(() => ({ text: 'done' })), ...options })
@@ -31,12 +32,6 @@ function tell(notes: unknown[]) {
     },
   })
 }
-
-const codeOf = (act: Promise<unknown>): Promise<unknown> =>
-  act.then(
-    () => 'ok',
-    (error: unknown) => (error instanceof Fault ? error.code : error),
-  )
 
 describe('metadata', () => {
   it('B-META-1: of the session, and over it of the run, reaches tools, hooks, results and children, and no model', async () => {
@@ -91,9 +86,9 @@ describe('metadata', () => {
       circle,
       { text: 'x'.repeat(16_385) },
     ] as never[]) {
-      expect(await codeOf(session.run('a', { metadata }))).toBe('invalid_config')
-      expect(await codeOf(session.send('a', { metadata }))).toBe('invalid_config')
-      expect(await codeOf(harness.open({ metadata }))).toBe('invalid_config')
+      expect(await outcome(session.run('a', { metadata }))).toBe('invalid_config')
+      expect(await outcome(session.send('a', { metadata }))).toBe('invalid_config')
+      expect(await outcome(harness.open({ metadata }))).toBe('invalid_config')
     }
     expect((await session.read()).events).toHaveLength(1)
     expect(await harness.list()).toHaveLength(1)
@@ -172,8 +167,8 @@ describe.each([
     if (card?.labels) (card.labels as { tenant: string }).tenant = 'other'
     expect(await harness.list({ where: { tenant: 'acme' } })).toHaveLength(1)
     const odd = new Map([['tenant', 'acme']]) as unknown as Record<string, string>
-    expect(await codeOf(harness.list({ where: odd }))).toBe('invalid_config')
-    expect(await codeOf(harness.open({ labels: odd }))).toBe('invalid_config')
+    expect(await outcome(harness.list({ where: odd }))).toBe('invalid_config')
+    expect(await outcome(harness.open({ labels: odd }))).toBe('invalid_config')
   })
 
   it('B-META-4: more than 16 labels, and what is no short line, are refused, and nothing is written', async () => {
@@ -191,9 +186,9 @@ describe.each([
       { ['x'.repeat(65)]: 'x' },
       [] as never,
     ]) {
-      expect(await codeOf(harness.open({ labels }))).toBe('invalid_config')
-      expect(await codeOf(harness.run('a', { labels }))).toBe('invalid_config')
-      expect(await codeOf(harness.list({ where: labels }))).toBe('invalid_config')
+      expect(await outcome(harness.open({ labels }))).toBe('invalid_config')
+      expect(await outcome(harness.run('a', { labels }))).toBe('invalid_config')
+      expect(await outcome(harness.list({ where: labels }))).toBe('invalid_config')
     }
     expect(await harness.list()).toEqual([])
   })

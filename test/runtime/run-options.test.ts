@@ -2,10 +2,20 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { exportSession, importSession } from '../../src/replay.ts'
-import { defineTool, Fault, Harness, type HarnessOptions, memory, type Request, scripted } from '../../src/index.ts'
+import {
+  defineTool,
+  Harness,
+  type HarnessOptions,
+  memory,
+  type Request,
+  scripted,
+  type Tool,
+  type ToolContext,
+} from '../../src/index.ts'
 import { spansOf } from '../../src/tracing/index.ts'
 import { END, last, START, withState } from '../../src/graphs/index.ts'
 import { chaosOf, hosted } from '../models/hosted-stage.ts'
+import { outcome } from '../contract/fixture.ts'
 
 const { node, graph } = withState({ topic: last('') })
 const report = graph({
@@ -26,6 +36,11 @@ const look = defineTool({
 })
 const touch = defineTool({ name: 'touch', description: 'touch', input: z.object({}), execute: () => 'touched' })
 
+/** A person is asked before it runs. */
+function askingTool(execute: (args: object, context: ToolContext) => unknown = () => 'done'): Tool {
+  return defineTool({ name: 'ask', description: 'ask', input: z.object({}), approval: 'ask', execute })
+}
+
 /** A model that notes its requests under its name, and says what it is told to. */
 function noting(name: string, seen: [string, Request][], say: Parameters<typeof scripted>[0] = () => ({ text: name })) {
   const model = scripted(say)
@@ -44,12 +59,6 @@ function harnessWith(options: Partial<HarnessOptions> & Pick<HarnessOptions, 'mo
   onTestFinished(() => harness.close())
   return harness
 }
-
-const faultOf = (act: Promise<unknown>): Promise<unknown> =>
-  act.then(
-    () => 'no fault',
-    (error: unknown) => (error instanceof Fault ? error.code : error),
-  )
 
 describe('the options of one run', () => {
   it('B-RUN-1: a run has its own model, instructions, limits and tools, and the next run has those of the agent', async () => {
@@ -103,7 +112,7 @@ describe('the options of one run', () => {
     const [second] = await Promise.all([session.run('b', { model: 'other' }), session.run('c')])
     expect(second.text).toBe('other')
     expect(seen.filter(([name]) => name === 'other')).toHaveLength(1)
-    expect(await faultOf(session.send('d', { when: 'now', model: 'other' }))).toBe('invalid_input')
+    expect(await outcome(session.send('d', { when: 'now', model: 'other' }))).toBe('invalid_input')
   })
 
   it('B-RUN-4: what is held for a request, and how its answer is asked for, is as the chosen model has it', async () => {
@@ -155,7 +164,7 @@ describe('the options of one run', () => {
     circle.properties = { circle }
     const long = { type: 'object', description: 'x'.repeat(300_000) }
     for (const schema of [circle, long]) {
-      expect(await faultOf(harness.run('a', { output: { schema } }))).toBe('invalid_config')
+      expect(await outcome(harness.run('a', { output: { schema } }))).toBe('invalid_config')
     }
     expect(await harness.list()).toEqual([])
   })
@@ -196,7 +205,7 @@ describe('the options of one run', () => {
     ] as const
     for (const [options, text] of wrong) {
       await expect(session.run('a', options)).rejects.toThrow(text)
-      expect(await faultOf(session.send('a', options))).toBe('invalid_config')
+      expect(await outcome(session.send('a', options))).toBe('invalid_config')
     }
     await expect(harness.run('a', { agent: 'report', tools: ['look'] })).rejects.toThrow(/is a workflow/)
     expect((await session.read()).events).toHaveLength(1)
@@ -236,13 +245,7 @@ describe('the options of one run', () => {
   it('B-RUN-8: what a file says chooses neither a model nor limits', async () => {
     const seen: [string, Request][] = []
     const [from, to] = [memory(), memory()]
-    const asks = defineTool({
-      name: 'ask',
-      description: 'ask',
-      input: z.object({}),
-      approval: 'ask',
-      execute: () => 'done',
-    })
+    const asks = askingTool()
     const make = (store: typeof from, name: string) =>
       harnessWith({
         store,
@@ -278,13 +281,7 @@ describe('the options of one run', () => {
     const parent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00'
     const given = { traceparent: parent, patienceMs: 9_000_000 }
     const told: unknown[] = []
-    const asks = defineTool({
-      name: 'ask',
-      description: 'ask',
-      input: z.object({}),
-      approval: 'ask',
-      execute: (_args, { traceparent }) => void told.push(traceparent),
-    })
+    const asks = askingTool((_args, { traceparent }) => void told.push(traceparent))
     const make = (store: typeof from) =>
       harnessWith({
         store,
@@ -314,13 +311,7 @@ describe('the options of one run', () => {
 
   it('B-RUN-10: a fork of an open run has the options of that run', async () => {
     const seen: [string, Request][] = []
-    const asks = defineTool({
-      name: 'ask',
-      description: 'ask',
-      input: z.object({}),
-      approval: 'ask',
-      execute: () => 'ok',
-    })
+    const asks = askingTool()
     const say: Parameters<typeof scripted>[0] = ({ messages }) =>
       messages.some(({ role }) => role === 'tool') ? { text: 'x' } : { calls: [{ tool: 'ask', args: {} }] }
     const models = { other: noting('other', seen, say) }
@@ -337,19 +328,13 @@ describe('the options of one run', () => {
 
   it('B-RUN-11: where the chosen model is not known a run cannot go on, and can be stopped', async () => {
     const store = memory()
-    const asks = defineTool({
-      name: 'ask',
-      description: 'ask',
-      input: z.object({}),
-      approval: 'ask',
-      execute: () => 'ok',
-    })
+    const asks = askingTool()
     const model = scripted(() => ({ calls: [{ tool: 'ask', args: {} }] }))
     const { sessionId } = await harnessWith({ store, model, models: { other: model }, tools: [asks] }).run('a', {
       model: 'other',
     })
     const session = harnessWith({ store, model, tools: [asks] }).session(sessionId)
-    expect(await faultOf(session.run())).toBe('invalid_config')
+    expect(await outcome(session.run())).toBe('invalid_config')
     await session.interrupt()
     expect(await session.run()).toMatchObject({ status: 'interrupted' })
   })

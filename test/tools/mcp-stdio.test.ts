@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/engine/platform.ts'
+import type { Clock } from '../../src/ports/system.ts'
 import { pidNamespace } from '../../src/tools/mcp/stdio.ts'
 import { processesWith } from './box.ts'
 import { toolContext } from './context.ts'
@@ -22,6 +23,12 @@ afterEach(async () => {
 
 /** Only root gets one, and not in every container. */
 const apart = (await pidNamespace(systemClock)) !== null
+
+/** A server that is deaf to its end is waited for a tenth as long. */
+const quick: Clock = {
+  now: () => systemClock.now(),
+  timer: (ms, fire) => systemClock.timer(ms > 3_000 ? ms : ms / 10, fire),
+}
 
 const gone = (mark: string) => vi.waitFor(() => expect(processesWith(mark)).toEqual([]), { timeout: 10_000 })
 
@@ -57,17 +64,28 @@ describe('the process', () => {
     const mark = `brood-${process.pid}-close`
     bench.lists(['breed'], { mark, deaf: true })
     const server = bench.server()
-    await call(server, 'odd__breed')
+    await call(await toolsOf(server, quick), 'odd__breed')
     await until(() => expect(processesWith(mark)).toHaveLength(4))
     await server.close()
     expect([processesWith(mark), processesWith(bench.folder)]).toEqual([[], []])
+  })
+
+  it('B-MCP-104: a server that leaves when its input ends is closed without waiting by the clock', async () => {
+    const still: Clock = { now: () => systemClock.now(), timer: () => () => {} }
+    // Its exit and the end of its pipes come in any order, so one time shows little.
+    for (let i = 0; i < 5; i++) {
+      const server = bench.server()
+      expect(await namesOf(server, still)).toEqual(['odd__echo'])
+      await server.close()
+      expect(processesWith(bench.folder)).toEqual([])
+    }
   })
 
   it.skipIf(!apart)('B-MCP-65: in a pid namespace nothing gets away, whatever environment it has', async () => {
     const mark = `brood-${process.pid}-apart`
     bench.lists(['breed', 'die'], { mark, deaf: true, strangers: ['child', 'orphan'] })
     const server = bench.server()
-    await call(server, 'odd__breed')
+    await call(await toolsOf(server, quick), 'odd__breed')
     await until(() => expect(processesWith(mark)).toHaveLength(6))
     await server.close()
     expect([processesWith(mark), processesWith(bench.folder)]).toEqual([[], []])
@@ -147,10 +165,10 @@ describe('the process', () => {
 
   it('B-MCP-44: a connection that fails or is stopped leaves no process', async () => {
     bench.lists([], { silent: true, deaf: true })
-    expect(await toolsOf(bench.server({ connectMs: 200 }))).toEqual([])
+    expect(await toolsOf(bench.server({ connectMs: 2_000 }), quick)).toEqual([])
     expect(processesWith(bench.folder)).toEqual([])
     const [server, stop] = [bench.server(), new AbortController()]
-    const asked = toolsOf(server, undefined, stop.signal)
+    const asked = toolsOf(server, quick, stop.signal)
     await until(() => expect(bench.count('start')).toBe(2))
     stop.abort(new Error('enough'))
     await expect(asked).rejects.toThrow('enough')

@@ -16,14 +16,24 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'terret-forms-'))
   writeFileSync(join(folder, 'make'), '#!/bin/sh\necho "$@" >> "$BIN/ran"\n')
   chmodSync(join(folder, 'make'), 0o755)
+  const env = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, BIN: folder, M: 'make' }
+  spawnSync('bash', ['-c', RUN_EACH, 'bash', ...FORMS.map(([, command]) => command)], { cwd: folder, env })
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
+/** Each command in a bash of its own, waited for to the end of all that it started. What ran is in a file of its own. */
+const RUN_EACH = `
+  i=0
+  for command; do
+    : > "$BIN/ran"
+    printf '' | bash -c "$command" 2>&1 | cat > /dev/null
+    mv "$BIN/ran" "$BIN/ran.$i"
+    i=$((i + 1))
+  done`
+
 function ranBy(command: string): string {
-  writeFileSync(join(folder, 'ran'), '')
-  const env = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, BIN: folder, M: 'make' }
-  spawnSync('bash', ['-c', command], { cwd: folder, env, input: '' })
-  return readFileSync(join(folder, 'ran'), 'utf8')
+  const i = FORMS.findIndex(([, form]) => form === command)
+  return readFileSync(join(folder, `ran.${i}`), 'utf8')
 }
 
 describe('a rule that denies a command', () => {

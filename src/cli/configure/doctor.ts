@@ -14,7 +14,7 @@ import { hasStore, makeReadable, readPlace, sessionOf } from '../state/place.ts'
 import { print, printJson, typed } from '../present/print.ts'
 import { clock, serverOf, toolsText, tried } from '../state/servers.ts'
 import { seenIn, unlike, writeSeen } from '../state/store-fingerprint.ts'
-import { type Setup, setupFor } from '../state/setup.ts'
+import { type Setup, setupHere } from '../state/setup.ts'
 import { parseArgs } from 'node:util'
 import { type Event, Fault, listModels, sqlite } from '../../index.ts'
 import { nearest } from '../../options.ts'
@@ -179,7 +179,7 @@ async function ripgrep(): Promise<Finding> {
 async function inFolder(call: Call): Promise<readonly Finding[]> {
   let setup: Setup
   try {
-    setup = await setupFor(homeOf(), realFolder(process.cwd()))
+    setup = await setupHere()
   } catch (error) {
     return [{ what: 'configuration', status: 'misconfigured', detail: endOf(error).text }]
   }

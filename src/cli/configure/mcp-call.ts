@@ -7,15 +7,15 @@ import type { ToolContext } from '../../tools/core/tool.ts'
 import type { Call } from '../args.ts'
 import { approvalOf } from '../state/agent.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { homeOf, makeHome, realFolder } from '../state/home.ts'
+import { makeHome } from '../state/home.ts'
 import { printJson, printSaid } from '../present/print.ts'
 import { clock, listedTools, serverNamed } from '../state/servers.ts'
-import { setupFor } from '../state/setup.ts'
+import { setupHere } from '../state/setup.ts'
 
 export async function callOnce(call: Call, name: string, [word, text = '{}']: readonly string[]): Promise<number> {
   if (word === undefined) throw new Refusal(EXIT.usage, 'Usage: terret mcp call NAME TOOL JSON')
   const args = argsIn(text)
-  const setup = await setupFor(homeOf(), realFolder(process.cwd()))
+  const setup = await setupHere()
   makeHome(setup.home)
   const server = await serverNamed(setup, name)
   try {

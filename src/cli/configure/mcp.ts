@@ -7,11 +7,11 @@ import { oneLine, safeJson } from '../present/clean.ts'
 import { type McpEntry, parseFields, readSettings } from '../state/config.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { makeFolder } from '../../stores/plan/folder.ts'
-import { homeOf, makeHome, realFolder, replaceFile } from '../state/home.ts'
+import { homeOf, makeHome, replaceFile } from '../state/home.ts'
 import { codeOf, readPlain } from '../state/plain-file.ts'
 import { print, printJson, printQuoted, typed } from '../present/print.ts'
 import { look, serverNamed, serverOf, toolsText, type Tried, tried } from '../state/servers.ts'
-import { setupFor } from '../state/setup.ts'
+import { setupHere } from '../state/setup.ts'
 import { isObject } from '../../view/json.ts'
 
 export async function mcp(call: Call): Promise<number> {
@@ -42,7 +42,7 @@ export async function mcp(call: Call): Promise<number> {
 
 /** A server that cannot be reached now would be missing in every run, so it is refused before anything is written. */
 async function tryOnce(name: string, entry: McpEntry): Promise<Tried> {
-  const setup = await setupFor(homeOf(), realFolder(process.cwd()))
+  const setup = await setupHere()
   const refused = (why: string): Refusal => {
     const text = `MCP server "${name}" was not added. ${why.replace(/[^.!?]$/, '$&.')} Mend that, or add it as it is with --unchecked.`
     return new Refusal(EXIT.failed, text)
@@ -82,7 +82,7 @@ function addedLines(name: string, found: Tried | null): readonly string[] {
 
 /** Shows what the server changed since it was first used, and approves it. */
 async function approve(call: Call, name: string): Promise<number> {
-  const setup = await setupFor(homeOf(), realFolder(process.cwd()))
+  const setup = await setupHere()
   const server = await serverNamed(setup, name)
   makeHome(setup.home)
   try {

@@ -2,13 +2,12 @@
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { homeOf, realFolder } from '../state/home.ts'
 import { endpointsOf } from '../state/agent.ts'
 import { print, printJson, warn } from '../present/print.ts'
-import { setupFor } from '../state/setup.ts'
+import { setupHere } from '../state/setup.ts'
 
 export async function models(call: Call): Promise<number> {
-  const setup = await setupFor(homeOf(), realFolder(process.cwd()))
+  const setup = await setupHere()
   const own = await endpointsOf(setup.settings)
   const { endpoints, listModels } = await import('../../index.ts')
   const [host] = call.words

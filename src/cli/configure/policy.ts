@@ -5,14 +5,13 @@ import { approvalOf, toolNamed } from '../state/agent.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { homeOf, realFolder } from '../state/home.ts'
 import { forgetRule } from '../state/kept.ts'
 import { print, printJson, warn } from '../present/print.ts'
-import { type Setup, setupFor, toolNames } from '../state/setup.ts'
+import { type Setup, setupHere, toolNames } from '../state/setup.ts'
 import { wishesOf } from '../state/work.ts'
 
 export async function policy(call: Call): Promise<number> {
-  const setup = await setupFor(homeOf(), realFolder(process.cwd()), wishesOf(call))
+  const setup = await setupHere(wishesOf(call))
   const [verb, word, args] = call.words
   if (verb === undefined) return show(call, setup)
   if (verb === 'forget' && word !== undefined && args === undefined) return forget(call, setup, word)

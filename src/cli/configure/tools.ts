@@ -3,15 +3,15 @@ import type { Tool } from '../../index.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import { homeOf, makeHome, realFolder } from '../state/home.ts'
+import { makeHome } from '../state/home.ts'
 import { print, printJson, warn } from '../present/print.ts'
 import { ownTools } from '../state/agent.ts'
 import { listedTools, serversFor } from '../state/servers.ts'
-import { type Setup, setupFor } from '../state/setup.ts'
+import { type Setup, setupHere } from '../state/setup.ts'
 import { wishesOf } from '../state/work.ts'
 
 export async function tools(call: Call): Promise<number> {
-  const setup = await setupFor(homeOf(), realFolder(process.cwd()), wishesOf(call))
+  const setup = await setupHere(wishesOf(call))
   const all = [...(await ownTools(setup)), ...(call.is('mcp') ? await fromServers(setup) : [])]
   const [name] = call.words
   const chosen = name === undefined ? all : all.filter((tool) => tool.name === name)
@@ -34,15 +34,10 @@ export async function tools(call: Call): Promise<number> {
 /** `risky`: it may change something, or a person may be asked about it. */
 async function rowOf(tool: Tool) {
   const { name, description, parameters, effect, kind = 'user', mcp, sequential } = tool
-  const approval = await approvalOf(tool)
+  const approval = tool.byArguments ? 'by arguments' : await tool.approval({})
   const risky = effect !== 'read' || approval !== 'auto'
   const from = mcp ? { mcp } : {}
   return { name, description, effect, approval, risky, kind, ...from, sequential: sequential !== false, parameters }
-}
-
-/** Where the arguments decide there is no one word. */
-async function approvalOf(tool: Tool): Promise<string> {
-  return tool.byArguments ? 'by arguments' : tool.approval({})
 }
 
 async function fromServers(setup: Setup): Promise<readonly Tool[]> {

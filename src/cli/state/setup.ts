@@ -6,7 +6,7 @@ import { parseEnv } from 'node:util'
 import type { Policy } from '../../index.ts'
 import { type Mode, MODEL_SETTINGS, readSettings, type Settings, MODES } from './config.ts'
 import { EXIT, Refusal } from '../exit.ts'
-import type { Environment, Home } from './home.ts'
+import { type Environment, type Home, homeOf, realFolder } from './home.ts'
 import { type Kept, keptIn } from './kept.ts'
 import { isInside, readPlain } from './plain-file.ts'
 import { isTrusted } from './trust.ts'
@@ -42,6 +42,11 @@ export type Wishes = {
   readonly onAsk?: string | undefined
   readonly environment?: string | undefined
   readonly patienceMs?: number | undefined
+}
+
+/** For commands about the setup: of the current folder. */
+export function setupHere(wishes: Wishes = {}): Promise<Setup> {
+  return setupFor(homeOf(), realFolder(process.cwd()), wishes)
 }
 
 export async function setupFor(home: Home, folder: string, wishes: Wishes = {}): Promise<Setup> {

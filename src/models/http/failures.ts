@@ -100,7 +100,7 @@ export function troubleIn(body: string): Pick<Trouble, 'code' | 'message'> {
   return { message: body.trim().slice(0, 300) }
 }
 
-/** An error in a body that is no error answer by its status; null if it holds none. */
+/** The error in a body that came with a status of success; null if there is none. */
 export function errorIn(body: string): ModelFailure | null {
   const { code, message } = troubleIn(body)
   // Nothing but the words of an error is told apart from the body itself.

@@ -67,7 +67,7 @@ export function keepsSchemas(model: string): boolean {
   return kindOf(model) === 'always' || version >= 405 || (version === 401 && /opus/.test(model))
 }
 
-/** The efforts that a Claude model takes; null for a model that is none. */
+/** The efforts that a Claude model takes; null for any other model. */
 export function claudeEfforts(model: string): readonly Effort[] | null {
   const kind = kindOf(model)
   if (kind === 'unknown') return null

@@ -286,7 +286,7 @@ function shortened(text: string, id: string, reader: string | undefined, kept: B
 
 /**
  * What a child owes its parent, when a look at it found nothing to do. The parent's answer to its question may have come after
- * somebody else's: then no end of a run and no new question is left that would answer the parent's call.
+ * another answer: then no end of a run and no new question is left that would answer the parent's call.
  */
 async function owed(store: Store, { id, session }: SessionCache, waiting: Waiting): Promise<Send | null> {
   const { parent } = session

@@ -1,6 +1,5 @@
 // A session and the children below it, seen from outside: driven until they rest, and what they wait for. Read from logs; what a
 // session does is decided by the kernel alone, and what its commits write for others is children.ts.
-import { Fault } from '../../kernel/failure.ts'
 import type { Here } from '../../kernel/limits.ts'
 import { next, type Waiting } from '../../kernel/next.ts'
 import type { Store } from '../../ports/store.ts'
@@ -8,6 +7,7 @@ import type { Session } from '../../kernel/session.ts'
 import { SessionCache } from '../../engine/session-cache.ts'
 import { outsideOf, type Call } from '../../kernel/ledger.ts'
 import { childId } from '../../stores/plan/id.ts'
+import { missingSession } from '../../stores/plan/plan.ts'
 import { withTreeUsd } from '../../stores/plan/tree-cost.ts'
 import { saidBefore } from '../../tools/policy/covered.ts'
 import { type OwnPending, ownPending, type Pending, waitsOf } from '../../view/calls.ts'
@@ -132,7 +132,7 @@ export class Heads {
     this.#caches.delete(id)
     const cache = known && (await this.#isSame(known)) ? known : new SessionCache(id, this.#store, null, false)
     await (cache === known ? cache.catchUp() : cache.open())
-    if (cache.session.seq === 0) throw missing(id)
+    if (cache.session.seq === 0) throw missingSession(id)
     this.#caches.set(id, cache)
     const [oldest] = this.#caches.keys()
     if (this.#caches.size > HEADS_KEPT && oldest !== undefined) this.#caches.delete(oldest)
@@ -146,15 +146,11 @@ export class Heads {
   }
 }
 
-function missing(id: string): Fault {
-  return new Fault('session_missing', `There is no session ${id}. Check the id, or open a new one.`)
-}
-
 /** A session as its log is now. */
 export async function headOf(store: Store, id: string): Promise<Session> {
   const cache = new SessionCache(id, store)
   await cache.open()
-  if (cache.session.seq === 0) throw missing(id)
+  if (cache.session.seq === 0) throw missingSession(id)
   return cache.session
 }
 

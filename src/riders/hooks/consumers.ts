@@ -5,29 +5,38 @@ import type { Store } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
 import { cloneJson } from '../../effects/clone-json.ts'
 import { sleep } from '../../engine/sleep.ts'
-import type { NamedConsumer } from '../../sessions/plugins.ts'
 
-type Place = {
+/**
+ * Is told of each event after it is on disk, in the order of its session, with a copy. It never delays a run, and is told at most once:
+ * after a crash, events that it had not been told of are not made up for.
+ */
+export type Consumer = (event: Event, at: { readonly session: string; readonly agent: string }) => unknown
+
+/** A consumer, and whose it is. */
+export type NamedConsumer = { readonly plugin: string; readonly consume: Consumer }
+
+/** What consumers need of their harness. */
+export type ConsumerHost = {
   readonly store: Pick<Store, 'read'>
   readonly clock: Clock
   readonly report: (plugin: string, error: unknown) => void
 }
 
 /** Of one session: what was told, and what is on disk. */
-type Line = { readonly agent: string; told: number; upTo: number; telling: Promise<void> | null }
+type Progress = { readonly agent: string; told: number; upTo: number; telling: Promise<void> | null }
 
 const PAGE = 200
 /** Sessions whose place is kept while nothing of them is being told. */
-const LINES_KEPT = 1_000
+const SESSIONS_KEPT = 1_000
 const CLOSE_MS = 30_000
 
 export class Consumers {
-  readonly #all: readonly Told[]
+  readonly #all: readonly ConsumerFeed[]
   readonly #clock: Clock
 
-  constructor(consumers: readonly NamedConsumer[], place: Place) {
-    this.#all = consumers.map((consumer) => new Told(consumer, place))
-    this.#clock = place.clock
+  constructor(consumers: readonly NamedConsumer[], host: ConsumerHost) {
+    this.#all = consumers.map((consumer) => new ConsumerFeed(consumer, host))
+    this.#clock = host.clock
   }
 
   committed(session: string, agent: string, events: readonly OwnerEvent[]): void {
@@ -48,52 +57,52 @@ export class Consumers {
 }
 
 /** One consumer. A slow one delays no other. */
-class Told {
+class ConsumerFeed {
   readonly #consumer: NamedConsumer
-  readonly #place: Place
-  readonly #lines = new Map<string, Line>()
+  readonly #host: ConsumerHost
+  readonly #sessions = new Map<string, Progress>()
   #gone = false
 
-  constructor(consumer: NamedConsumer, place: Place) {
+  constructor(consumer: NamedConsumer, host: ConsumerHost) {
     this.#consumer = consumer
-    this.#place = place
+    this.#host = host
   }
 
   committed(session: string, agent: string, events: readonly OwnerEvent[]): void {
     const [first] = events
     const upTo = events.at(-1)?.seq
     if (first === undefined || upTo === undefined || this.#gone) return
-    const known = this.#lines.get(session)
+    const known = this.#sessions.get(session)
     // The id of a removed session may be used again.
-    const line =
+    const progress =
       known && known.upTo < first.seq ? known : { agent, told: beginning(events, first), upTo, telling: null }
-    line.upTo = upTo
-    this.#lines.delete(session)
-    this.#lines.set(session, line)
-    line.telling ??= this.#tell(session, line).finally(() => {
-      line.telling = null
+    progress.upTo = upTo
+    this.#sessions.delete(session)
+    this.#sessions.set(session, progress)
+    progress.telling ??= this.#tell(session, progress).finally(() => {
+      progress.telling = null
     })
     this.#forget()
   }
 
   async end(): Promise<void> {
-    await Promise.all([...this.#lines.values()].map(async ({ telling }) => telling))
+    await Promise.all([...this.#sessions.values()].map(async ({ telling }) => telling))
   }
 
   giveUp(): void {
     this.#gone = true
-    const late = [...this.#lines.values()].filter(({ telling }) => telling !== null).length
+    const late = [...this.#sessions.values()].filter(({ telling }) => telling !== null).length
     if (late > 0) this.#report(new Error(`A consumer did not take the events of ${late} sessions in ${CLOSE_MS} ms.`))
   }
 
-  async #tell(session: string, line: Line): Promise<void> {
-    const at = { session, agent: line.agent }
-    while (line.told < line.upTo && !this.#gone) {
-      const page = await this.#read(session, line)
+  async #tell(session: string, progress: Progress): Promise<void> {
+    const at = { session, agent: progress.agent }
+    while (progress.told < progress.upTo && !this.#gone) {
+      const page = await this.#read(session, progress)
       for (const event of page) {
         if (this.#gone) return
         // Told at most once, whatever becomes of it.
-        line.told = event.seq
+        progress.told = event.seq
         try {
           await this.#consumer.consume(cloneJson(event), at)
         } catch (error) {
@@ -104,9 +113,9 @@ class Told {
     }
   }
 
-  async #read(session: string, { told, upTo }: Line): Promise<readonly Event[]> {
+  async #read(session: string, { told, upTo }: Progress): Promise<readonly Event[]> {
     try {
-      return (await this.#place.store.read(session, told, Math.min(PAGE, upTo - told))).events
+      return (await this.#host.store.read(session, told, Math.min(PAGE, upTo - told))).events
     } catch (error) {
       this.#report(error)
       return []
@@ -114,14 +123,14 @@ class Told {
   }
 
   #report(error: unknown): void {
-    this.#place.report(this.#consumer.plugin, error)
+    this.#host.report(this.#consumer.plugin, error)
   }
 
   #forget(): void {
-    if (this.#lines.size <= LINES_KEPT) return
-    for (const [session, { telling }] of this.#lines) {
-      if (telling === null) this.#lines.delete(session)
-      if (this.#lines.size <= LINES_KEPT) return
+    if (this.#sessions.size <= SESSIONS_KEPT) return
+    for (const [session, { telling }] of this.#sessions) {
+      if (telling === null) this.#sessions.delete(session)
+      if (this.#sessions.size <= SESSIONS_KEPT) return
     }
   }
 }

@@ -1,5 +1,5 @@
-// The hooks of a harness: a host's own code around a run. They are asked here, in order; what they said is recorded by whoever
-// asks (a run's start, a call's result, a turn's verdict), so nothing that was answered is asked again.
+// The hooks of a harness: a host's own code around a run. They are asked here, in order. The caller records
+// their answer (in a run's start, a call's result, a turn's verdict), so a hook that has answered is not asked again.
 import { Fault } from '../../kernel/failure.ts'
 import type { BlobRef, CallKey, Json, Metadata } from '../../kernel/content.ts'
 import type { Waiting } from '../../kernel/next.ts'
@@ -46,7 +46,7 @@ export type HookEvents<Tools extends ToolList[number] = ToolList[number]> = {
     readonly messages: number
     readonly chars: number
     readonly model: string
-    /** What `route` may be: the models of a chain. Empty if the model is none. */
+    /** What `route` may be: the models of a chain. Empty for a model that is not a chain. */
     readonly routes: readonly string[]
     /** The tools of the run. */
     readonly tools: readonly string[]
@@ -333,7 +333,8 @@ function wrongIn(
   const unknown = allow.find((tool) => !tools.includes(tool))
   if (unknown !== undefined) return `It allows the tool "${unknown}", which this run does not have.`
   if (route === undefined || routes.includes(route)) return null
-  const known = routes.length === 0 ? 'The model is no chain of several.' : `There are: ${routes.join(', ')}.`
+  const known =
+    routes.length === 0 ? 'The model is not a chain: make one with fallback(…).' : `There are: ${routes.join(', ')}.`
   return `It chose the route "${route}", which there is not. ${known}`
 }
 
@@ -400,7 +401,7 @@ function invalid(text: string): Fault {
 }
 
 /**
- * An envelope, or the text of one, as plain JSON: what cannot be written is no result. Null if it is none. Pictures and files can
+ * An envelope, or the text of one, as plain JSON. Null if it cannot be written as JSON. Pictures and files can
  * be taken out of it, and none put in.
  */
 function readEnvelope(said: unknown, given: Output['parts']): Output | null {
@@ -423,7 +424,7 @@ function readEnvelope(said: unknown, given: Output['parts']): Output | null {
 export function stopAtUsd(usd: number): Hook {
   const sound = Number.isFinite(usd) && usd > 0
   const run = ({ cost }: HookEvents['stop']): Words['stop'] => {
-    if (!sound) return { stop: `The cap of ${usd} dollars is no amount of money.` }
+    if (!sound) return { stop: `The cap of ${usd} dollars is not an amount of money.` }
     return cost >= usd * 1_000_000
       ? { stop: `The run has cost $${cost / 1_000_000}, and may cost $${usd}.` }
       : undefined
@@ -435,7 +436,7 @@ export function stopAtUsd(usd: number): Hook {
 export function stopAtRequests(most: number): Hook {
   const sound = Number.isInteger(most) && most > 0
   const run = ({ requests }: HookEvents['stop']): Words['stop'] => {
-    if (!sound) return { stop: `${most} is no number of requests.` }
+    if (!sound) return { stop: `${most} is not a number of requests.` }
     return requests >= most ? { stop: `The run has made ${requests} requests, and may make ${most}.` } : undefined
   }
   return { type: 'stop', run }

@@ -1,5 +1,5 @@
 // The hooks that are asked before each request, as a rider: the request is not recorded before they have answered. What they say is
-// recorded with it, so a request that is repeated, in this process or after a crash in another, is the same and nobody is asked again.
+// recorded with it, so a repeated request, in this process or after a crash in another, is the same and asks no hook again.
 import type { OwnerBody } from '../../kernel/event.ts'
 import { type Run, type Session, steering } from '../../kernel/session.ts'
 import type { Commit, Rider, Wait } from '../../engine/commit.ts'

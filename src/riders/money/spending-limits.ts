@@ -54,8 +54,8 @@ export class SpendingLimits {
   readonly #rate: Own | null
 
   /**
-   * `agent` is the root's. Without a rate every call holds what its run's limits say, and the limits of accounts are somebody
-   * else's.
+   * `agent` is the root's. Without a rate every call holds what its run's limits say, and the limits of accounts are set
+   * elsewhere.
    */
   constructor(agent: string, budget: Budget, rate: Own | null) {
     this.#agent = agent

@@ -11,8 +11,8 @@ import { CHARS_A_TOKEN } from './spending-limits.ts'
 export type Spent = { readonly usage?: Usage; readonly cost?: number; readonly assumed?: true }
 
 /**
- * With what it cost, by the model's prices. Who says what was used, and not what it costs, is not free. Who says neither is
- * estimated, if it is a model that has a price.
+ * The reply with its cost, by the model's prices. Reported usage without a cost is priced. Without usage the cost is estimated, if
+ * the model has a price.
  */
 export async function costed(model: Model, request: Request, reply: Reply): Promise<Reply> {
   const { usage, parts, calls } = reply

@@ -27,20 +27,21 @@ import { checkCount } from '../plan/count.ts'
 import { checkId, compareIds } from '../plan/id.ts'
 import { Listeners } from '../plan/listeners.ts'
 import {
+  becomesDue,
   claimedFrom,
   doubted,
-  type SessionChange,
   extended,
   type Head,
   isAhead,
   isDue,
   isLive,
   isProven,
-  type WritePlan,
+  missingSession,
   planWrites,
   releasedFrom,
-  becomesDue,
+  type SessionChange,
   type View,
+  type WritePlan,
 } from '../plan/plan.ts'
 import { type Household, planRemoval } from '../plan/removal.ts'
 
@@ -61,7 +62,7 @@ export function memory(options: MemoryOptions = {}): Store {
   return new MemoryStore(options.clock ?? systemClock, options.sessionsMax ?? SESSIONS_MAX)
 }
 
-/** By whom a session was removed that had to make room. No list has these: it would grow for ever. */
+/** The `by` of a session that was removed to make room. No list has these removals: it would grow for ever. */
 const FORGOTTEN = 'the bound on sessions'
 
 type Worker = {
@@ -315,7 +316,7 @@ class MemoryStore implements Store {
 
   #find(session: string): Log {
     const log = this.#logs.get(session)
-    if (!log) throw new Fault('session_missing', `There is no session ${session}.`)
+    if (!log) throw missingSession(session)
     return log
   }
 

@@ -128,7 +128,7 @@ function finish(plan: WritePlan, view: View, draft: SessionChange): void {
   if (created?.type !== 'session.created') return
   const origin = originOf(draft)
   const isMade = (): boolean => plan.drafts.some(({ session }) => session === origin)
-  if (origin !== null && !isMade() && view.head(origin) === null) throw missing(origin)
+  if (origin !== null && !isMade() && view.head(origin) === null) throw missingSession(origin)
   if (created.attachments) for (const { hash } of created.attachments) plan.refs.push({ session: draft.session, hash })
   // The logs of an import share what came with one of them.
   if (draft.restored) for (const { blob } of plan.blobs) plan.refs.push({ session: draft.session, hash: blob.hash })
@@ -148,7 +148,7 @@ export const CLOCK_SLACK_MS = 60_000
 /** How long a worker holds what it holds. `ttlMs` is the longest time that was asked for it. */
 export type Lease = { readonly until: number; readonly ttlMs: number }
 
-/** A lease reaches further ahead than anybody asked for only if its worker's clock was ahead: then it is taken as past. */
+/** A lease that ends later than its time allows was taken by a worker whose clock is ahead. It counts as past. */
 export function isLive({ until, ttlMs }: Lease, now: number): boolean {
   return until > now && !isAhead(until - ttlMs, now)
 }
@@ -261,7 +261,7 @@ function checkOwner(draft: SessionChange, write: OwnerWrite): void {
 function create(plan: WritePlan, view: View, write: OwnerWrite): SessionChange {
   const { session, card } = write
   checkId('session id', session)
-  if (write.epoch !== 0 || write.expectedSeq !== 0) throw missing(session)
+  if (write.epoch !== 0 || write.expectedSeq !== 0) throw missingSession(session)
   const history = isRestoration(write) ? write.history : []
   if (write.events.length + history.length === 0) throw misstamped(write, 'a session begins with an event')
   if (write.events.length > 0 && history.length > 0) throw misstamped(write, 'a history is the whole log')
@@ -309,7 +309,7 @@ function planInbox(plan: WritePlan, view: View, write: InboxWrite): Receipt {
   const draft = draftOf(plan, view, write.session)
   if (draft === null) {
     checkId('session id', write.session)
-    throw missing(write.session)
+    throw missingSession(write.session)
   }
   const seqs: number[] = []
   let fresh = 0
@@ -332,7 +332,7 @@ function refer(plan: WritePlan, session: string, parts: readonly Part[]): void {
 /** A closed session accepts nothing more, and that must not keep the sender from going on. */
 function send(plan: WritePlan, view: View, session: string, body: InboxBody): void {
   const draft = draftOf(plan, view, session)
-  if (draft === null) throw missing(session)
+  if (draft === null) throw missingSession(session)
   if (admitted(draft, view, body) !== 0 || draft.status === 'terminated') return
   admit(draft, view, body)
   if (body.type === 'user.message') refer(plan, session, body.parts)
@@ -415,8 +415,8 @@ function draftOf(plan: WritePlan, view: View, session: string): SessionChange | 
   return draft
 }
 
-export function missing(session: string): Fault {
-  return new Fault('session_missing', `There is no session ${session}.`)
+export function missingSession(session: string): Fault {
+  return new Fault('session_missing', `There is no session ${session}. Check the id, or open a new one.`)
 }
 
 function closed(session: string): Fault {

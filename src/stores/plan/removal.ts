@@ -3,7 +3,7 @@
 import { Fault } from '../../kernel/failure.ts'
 import { type AccountChanges, type Ledger, planCharges } from './charges.ts'
 import { checkId, compareIds } from './id.ts'
-import { missing } from './plan.ts'
+import { missingSession } from './plan.ts'
 
 /** What must be known of the present. */
 export interface Household extends Ledger {
@@ -28,7 +28,7 @@ export function planRemoval(session: string, by: string, house: Household): Leav
   checkId('session id', session)
   checkId('name of who removes it', by)
   const root = house.rootOf(session)
-  if (root === null) throw missing(session)
+  if (root === null) throw missingSession(session)
   if (root !== session && house.rootOf(root) !== null) {
     const text = `Session ${session} is a part of session ${root}. Remove that one, with all its parts.`
     throw new Fault('invalid_input', text)

@@ -14,7 +14,7 @@ import {
   isAhead,
   isLive,
   isProven,
-  missing,
+  missingSession,
   originOf,
   type WritePlan,
   planWrites,
@@ -197,7 +197,7 @@ export class Batch implements View, Household {
   claim(session: string, worker: string, ttlMs: number, process?: ProcessId): Claim | null {
     checkId('worker id', worker)
     const row = this.head(session)
-    if (row === null) throw missing(session)
+    if (row === null) throw missingSession(session)
     if (row.worker !== worker && this.isDriven(session)) return null
     const lease = row.worker === null ? null : this.#worker(row.worker)
     const ahead = lease !== null && lease.until > this.now && !isLive(lease, this.now)

@@ -5,7 +5,7 @@ import { Fault } from '../../kernel/failure.ts'
 import type { AccountRow, Blob, Card, CardFilter, Holder, Page, ProcessId, Snapshot } from '../../ports/store.ts'
 import { upcast } from '../../kernel/upcast.ts'
 import { crc32, addSum, isSound, seedOf } from '../plan/checksum.ts'
-import { CLOCK_SLACK_MS, isLive, type Lease, type Trouble } from '../plan/plan.ts'
+import { CLOCK_SLACK_MS, isLive, type Lease, missingSession, type Trouble } from '../plan/plan.ts'
 import { primaryCode } from './fault.ts'
 import { DAMAGED, damageOf, type StoredRow } from './rows.ts'
 import type { Statements } from './schema.ts'
@@ -34,7 +34,7 @@ function endRead(sql: Statements): void {
 
 function readRange(sql: Statements, session: string, after: number, limit: number): Page {
   const end = sql.end.get(session) as (End & { sum: number | null }) | undefined
-  if (!end) throw new Fault('session_missing', `There is no session ${session}.`)
+  if (!end) throw missingSession(session)
   const last = Math.min(end.seq, after + limit)
   if (after >= last) return { events: [] }
   const pieces: Event[][] = []
@@ -221,7 +221,7 @@ export function readAhead(sql: Statements, now: number): readonly string[] {
   return (rows as { id: string }[]).map(({ id }) => id)
 }
 
-/** A process that did not say all of who it is has no host, and is not found. */
+/** A worker that did not give its whole process identity has no host in its row, and is not found. */
 export function readHolders(sql: Statements, host: string, now: number): readonly Holder[] {
   const rows = sql.holders.all(host, now) as (ProcessId & Lease & { readonly id: string })[]
   const live = rows.filter((row) => isLive(row, now))

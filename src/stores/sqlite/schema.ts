@@ -97,7 +97,7 @@ export const SCHEMA = `
 
 /** From the schema before it to each schema, by number. */
 export const MIGRATIONS: Readonly<Record<number, string>> = {
-  // What was due before anybody knew how urgent it is: only wakes and questions that expire may have to wait.
+  // Sessions that were due before urgency was stored: only wakes and questions that expire may have to wait.
   2: `
     ALTER TABLE sessions ADD COLUMN urgent INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE sessions ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;

@@ -49,7 +49,7 @@ export class Writer {
   #removals: number | null = null
   #broken: Error | null = null
   readonly #marks: MarkFile
-  /** Whether the file has less than was acknowledged; null before anybody looked. */
+  /** Whether the file has less than was acknowledged; null before the first look. */
   #older: Fault | 'no' | null = null
 
   constructor(connection: Connection, options: WriterOptions) {

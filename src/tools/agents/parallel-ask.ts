@@ -1,5 +1,5 @@
 // One prompt of `parallel_llm`: a fresh request to the model, tried again while trying can help. It knows nothing of the other
-// prompts, of files, or of who asks.
+// prompts, of files, or of its caller.
 import { hash } from 'node:crypto'
 import type { Json, Usage } from '../../kernel/content.ts'
 import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'

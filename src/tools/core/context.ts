@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/system.ts'
 
 /** What a handler gets beside its arguments. One that needs something of the host says so: `context: ToolContext<Deps>`. */
 export interface ToolContext<Deps = unknown> extends Doors {
-  /** What the harness's `context` built for this session. Undefined where it builds nothing, and in `undo`. */
+  /** What the harness's `context` built for this run. Undefined where it builds nothing, and in `undo`. */
   readonly deps: Deps
 }
 

@@ -1,7 +1,18 @@
 // What can be written down and read again as it was. A schema's transform or a handler may make what JSON cannot hold.
 import type { Json } from '../../kernel/content.ts'
+import { type Check, record } from '../../options.ts'
 
 export const TOO_DEEP = 'too many levels'
+
+/** An option that is an object of plain JSON, of a bounded depth. */
+export function jsonRecord(levelsMax: number): Check {
+  return (value, name, of) => {
+    const wrong = record(value, name, of)
+    if (wrong !== null) return wrong
+    const odd = firstNonJson(value, levelsMax)
+    return odd === null ? null : `must be plain JSON, and ${odd} is not`
+  }
+}
 
 /**
  * What of a value is no JSON, in words a person understands; null if all of it is. Loops, because this stands in every call. With

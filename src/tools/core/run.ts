@@ -36,7 +36,7 @@ export async function execute(tool: Tool, args: unknown, context: ToolContext): 
   }
 }
 
-/** An envelope may ask for a correction too: by both of these, so that a word in passing is none. */
+/** An envelope may ask for a correction too: only by both of these fields, so that neither alone does it by accident. */
 function retryKindOf({ ok, metadata }: Output): string | null {
   const { retry, error_type } = metadata
   return !ok && retry === true && typeof error_type === 'string' ? error_type : null

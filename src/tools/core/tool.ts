@@ -24,10 +24,9 @@ import {
 } from '../../options.ts'
 import { anyJsonSchema, fromJsonSchema, type JsonSchema, type StandardSchema, type Validation } from './json-schema.ts'
 import type { Metadata, Output } from './output.ts'
-import { firstNonJson } from './plain.ts'
+import { jsonRecord } from './plain.ts'
 import { ALIASES, type Aliases } from '../repair/repair.ts'
 import { isObject } from '../../view/json.ts'
-
 import type { ToolContext } from './context.ts'
 
 export type { ToolContext } from './context.ts'
@@ -144,7 +143,7 @@ export interface TypedTool<Name extends string, Args, Deps = unknown, Hidden ext
 /** What takes this much takes less, too: of several tools all needs are met by what meets each of them. */
 export type Needs<Deps> = (deps: Deps) => void
 
-/** What a handler may return whose results must fit a schema that takes `Made`. Nobody writes to what it returned. */
+/** What a handler may return whose results must fit a schema that takes `Made`. Read-only, since its results are never changed. */
 type Returned<Made> = Kept<Made> | Output | Promise<Kept<Made> | Output>
 type Kept<T> = T extends object ? { readonly [K in keyof T]: Kept<T[K]> } : T
 /** Stands at `output` and not at the handler: there it would cost the compiler something for every tool without a schema, too. */
@@ -249,10 +248,8 @@ export const schemaCheck: Check = (value) => {
 }
 const SOUND = { validate: () => ({}) }
 
-/** Plain JSON of a bounded depth. */
-const metadataCheck: Check = (value, name, of) =>
-  record(value, name, of) ?? (firstNonJson(value, METADATA_LEVELS_MAX) === null ? null : 'must be plain JSON')
 const METADATA_LEVELS_MAX = 16
+const metadataCheck = jsonRecord(METADATA_LEVELS_MAX)
 
 const checkDefinition = optionsOf<ToolDefinition<unknown>>('defineTool', {
   name: needed(text),

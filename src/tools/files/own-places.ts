@@ -1,5 +1,5 @@
-// Where the harness keeps what is its own: records and configuration, with the user's keys. Only places: who makes, reads, hides or
-// protects them is elsewhere.
+// Where the harness keeps what is its own: records and configuration, with the user's keys. Only places: they are made,
+// read, hidden and protected elsewhere.
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 

@@ -1,5 +1,5 @@
-// Taking a file change back: the bytes from before return if the file is still what the change left. Nothing of anybody else's
-// is ever overwritten.
+// Taking a file change back: the bytes from before return if the file is still what the change left. A later change is never
+// overwritten.
 import { hash } from 'node:crypto'
 import type { Json } from '../../kernel/content.ts'
 import { look, remove, replace } from './disk.ts'

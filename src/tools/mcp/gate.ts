@@ -1,5 +1,5 @@
 // Stands between the SDK and any transport, and lets only what was asked for through: no answer that is late, doubled or to
-// nobody, no flood of questions. It also tells a request that its stream has ended, which the SDK would wait out.
+// no request, no flood of questions. It also tells a request that its stream has ended, which the SDK would wait out.
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client'
 
 /** Answers that may be under way to a server that asks. What it asks beyond that stays unanswered. */

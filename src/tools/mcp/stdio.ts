@@ -36,9 +36,9 @@ const APART = `
   exit $?`
 
 /**
- * Without one: beside the server waits a shell that hears when the harness is gone, however that came, and then ends all the server
- * started: its process group, whoever descends from it then, and by a mark in their environment those who left both. `exec` makes
- * the child the server itself.
+ * Without one: beside the server waits a shell that hears when the harness is gone, however that came. It then ends all that the server
+ * started: its process group, its descendants, and by a mark in their environment the processes that left both. `exec` makes the
+ * child the server itself.
  */
 const SUPERVISED = `
   mark=$1; shift
@@ -72,6 +72,8 @@ export class StdioTransport implements Transport {
   /** The descendants of the server when it was told to end. */
   #kin: readonly Kin[] = []
   #gone: Promise<void> = Promise.resolve()
+  /** Its pipes are read to their end. */
+  #drained: Promise<unknown> = Promise.resolve()
   #stderr = ''
   #ending = ''
 
@@ -113,6 +115,8 @@ export class StdioTransport implements Transport {
     child.stderr?.on('data', (chunk: Buffer) => {
       this.#stderr = `${this.#stderr}${chunk.toString('utf8')}`.slice(-STDERR_CHARS_MAX)
     })
+    // Listened to from the start: it may come in the same tick as the exit.
+    this.#drained = new Promise((resolve) => child.once('close', resolve))
     this.#gone = new Promise((resolve) => child.once('error', resolve).once('exit', resolve)).then(() => this.#bury())
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
@@ -201,7 +205,7 @@ export class StdioTransport implements Transport {
     // What it said last is read, unless a process that got away holds the pipe open.
     await new Promise<void>((resolve) => {
       const cancel = this.#clock.timer(DRAIN_MS, resolve)
-      this.#child?.once('close', () => {
+      void this.#drained.then(() => {
         cancel()
         resolve()
       })

@@ -38,7 +38,7 @@ const SUBFOLDERS_MAX = 200_000
 const SETTLED_MS = 3_000
 /** A folder of this size, as the file system counts it, is read piece by piece. */
 const LISTED_BYTES_MAX = 16 * 1024 * 1024
-/** In a repository: nothing in there is a workplace of anybody. */
+/** Folders of git itself in a repository: no working tree lies in them. */
 const GITS_OWN = new Set(['objects', 'refs', 'logs', 'hooks', 'info', 'branches', 'lfs', 'rr-cache'])
 /** Packages of others bring such files along. What is moved out of there is looked at. */
 const SKIPPED = new Set(['node_modules', '.venv', 'venv', 'vendor'])

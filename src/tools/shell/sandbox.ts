@@ -153,7 +153,7 @@ export function raiseWalls(confinement: Confinement, features: SandboxFeatures):
  * The command under the namespace's first process, which talks with the harness on descriptor 3 (see spawn.ts): it starts the
  * command when told to, and ends, and with it all others, when told to or when the harness is gone. Nothing inside can kill it.
  * It makes no core files, which may go to a program of the host, and closes files that were open when the harness started.
- * When memory runs out, the kernel takes the command before anybody else.
+ * When memory runs out, the kernel kills the command before any other process.
  */
 export function heldBack(argv: readonly string[], limits: Limits = LIMITS): readonly string[] {
   const shell = findShell()

@@ -210,7 +210,7 @@ class Child {
   }
 
   #how(exit: Exit | null): ChildEnd['how'] {
-    // Bubblewrap's own troubles come before anybody is ready.
+    // Bubblewrap's own errors come before the command is ready.
     if (this.#order.namespaced && !this.#ready) {
       return { type: 'unstarted', message: this.#captures.stderr.finish().head.slice(0, 500) }
     }

@@ -82,7 +82,7 @@ function decoded(body: Buffer, charset: string): string {
   try {
     return new TextDecoder(charset).decode(body)
   } catch {
-    // A charset that nobody knows.
+    // The charset is not known.
     return new TextDecoder().decode(body)
   }
 }

@@ -14,7 +14,7 @@ import { type Field, type Infer, integer, object, optional, text } from '../core
 import { type Approval, approvalCheck, defineTool, type Tool, type ToolContext } from '../core/tool.ts'
 
 export type WebFetchOptions = {
-  /** Hosts that nobody has to be asked for: `docs.example.org`, or `*.example.org` for all below it. */
+  /** Hosts that are fetched without approval: `docs.example.org`, or `*.example.org` for all below it. */
   readonly hosts?: readonly string[]
   /** For all hosts, listed or not. */
   readonly approval?: Approval
@@ -122,7 +122,7 @@ async function execute(args: Args, context: ToolContext, settled: Settled): Prom
   })
 }
 
-/** Somebody agreed to one host, so a page may not send its reader on to another: only between a name with and without `www.`. */
+/** An approval is for one host, so no redirect may lead to another one: only between a name with and without `www.`. */
 function sameSite(from: URL, to: URL): boolean {
   const [a, b] = [from, to].map((url) => hostOf(url).replace(/^www\./, ''))
   return a === b

@@ -104,7 +104,7 @@ function connect(url: URL, addresses: readonly string[], { ca, signal, headers, 
       close()
       reject(signal.aborted ? (signal.reason as Error) : broken(url, error))
     }
-    // Kept to the end: an error after the answer is the body's, and one that nobody listens to would end the process.
+    // Kept to the end: an error after the answer belongs to the body, and an error without a listener would end the process.
     request.on('error', fail)
     request.on('upgrade', (_response, socket) => {
       socket.destroy()
@@ -116,7 +116,7 @@ function connect(url: URL, addresses: readonly string[], { ca, signal, headers, 
   })
 }
 
-/** A look-up cannot be stopped; nobody waits for it any longer. */
+/** A look-up cannot be stopped. After an abort its result is dropped. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason as Error)

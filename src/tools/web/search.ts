@@ -96,7 +96,7 @@ function addressOf(endpoint: string, { query, count }: Asked): URL {
     const [host, meant] = [readUrl(filledIn), readUrl(endpoint.replaceAll(/\{(query|count)\}/g, 'b'))].map(hostOf)
     if (host === meant) return readUrl(filledIn)
   } catch {
-    // Said below, for whoever configured it.
+    // Refused below.
   }
   throw new Fault('invalid_config', 'endpoint of web_search must be an http or https address without a login in it.')
 }
@@ -120,7 +120,7 @@ async function execute(args: Args, context: ToolContext, options: WebSearchOptio
   })
 }
 
-/** What is no page of the web is left out, and each page is there once. */
+/** Only pages of the web, and each page once. */
 function resultsIn(found: unknown, count: number): readonly Required<Found>[] {
   const entries = entriesIn(found).filter(isObject)
   return sourcesIn(entries)

@@ -195,7 +195,7 @@ function inAll(usage: JsonObject, rounds: readonly JsonObject[], field: string):
   const total = usage[field]
   const counts = rounds.map((round) => round[field] ?? 0)
   if (counts.length === 0 || typeof total !== 'number') return total
-  // One that is no number makes the sum absurd, as it should be.
+  // A value that is not a number makes the sum NaN, which is refused later.
   const sum = counts.reduce<number>((all, count) => all + (typeof count === 'number' ? count : Number.NaN), 0)
   return Number.isNaN(sum) ? sum : Math.max(total, sum)
 }

@@ -1,6 +1,6 @@
-// The pictures and files of a tool's result, put beside the log before anybody sees the result. One that cannot be taken is left out,
-// and the result says so: the call has happened, and the rest of its result stands.
-import type { BlobRef } from '../kernel/content.ts'
+// Pictures and files of a tool's result or a model's reply: their bytes go beside the log by hash, and the event holds references. One
+// that cannot be kept is left out, and the result or the reply says so: the rest of it stands. Loaded by the first that has any.
+import type { BlobRef, Part } from '../kernel/content.ts'
 import type { Blob } from '../ports/store.ts'
 import { bytesOf, type FilePart, mediaIn, type OutputPart } from '../tools/core/file-part.ts'
 import type { Output } from '../tools/core/output.ts'
@@ -12,7 +12,7 @@ const PARTS_MAX = 20
 /** `kept` is what the call keeps; what becomes a blob here is added to it. */
 export type Keeping = { readonly redactor: Redactor; kept: readonly Blob[] }
 
-/** The envelope with references instead of bytes. */
+/** The envelope of a result, with references instead of bytes. */
 export function attached(output: Output, keeping: Keeping): Output {
   const { parts = [], ...rest } = output
   const refs: BlobRef[] = []
@@ -39,7 +39,11 @@ function refFor(part: OutputPart, keeping: Keeping): BlobRef | string {
   if (media === null) return `${part.name ?? 'this image'} is no PNG, JPEG, GIF or WebP picture.`
   const blob = cleanBlob(keeping.redactor, bytes, media)
   keeping.kept = [...keeping.kept, blob]
-  return { ...refOf(blob), ...(typeof part.name === 'string' ? { name: part.name } : {}) }
+  return namedRef(blob, part.name)
+}
+
+function namedRef(blob: Blob, name: unknown): BlobRef {
+  return typeof name === 'string' ? { ...refOf(blob), name } : refOf(blob)
 }
 
 /** A provider refuses a whole request for one picture that is not what it is called. */
@@ -60,4 +64,21 @@ function keptRef({ hash, bytes, media, name }: BlobRef, { kept }: Keeping): Blob
   const found = blob ? trueMedia({ type: 'blob', media }, blob.data) : media
   if (found === null) return `this image (${media}, ${bytes} bytes) is no PNG, JPEG, GIF or WebP picture.`
   return { type: 'blob', hash, bytes, media: found, ...(typeof name === 'string' ? { name } : {}) }
+}
+
+type Made = { readonly parts: readonly Part[]; readonly blobs: readonly Blob[] }
+
+/** The parts of a reply, with references instead of bytes. What cannot be kept is said in words, in its place. */
+export function madeFiles(parts: readonly Part[], redactor: Redactor): Made {
+  const blobs: Blob[] = []
+  const kept = parts.map((part): Part => {
+    if (part.type !== 'data') return part
+    const { media, data, name } = part
+    const bytes = bytesOf({ type: 'file', media, data, ...(name === undefined ? {} : { name }) })
+    if (typeof bytes === 'string') return { type: 'text', text: `[left out: ${bytes}]` }
+    const blob = cleanBlob(redactor, bytes, mediaIn(bytes) ?? media)
+    blobs.push(blob)
+    return namedRef(blob, name)
+  })
+  return { parts: kept, blobs }
 }
