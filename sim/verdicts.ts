@@ -142,7 +142,7 @@ export class Verdicts {
         this.#said(session, unfit ? id : e.call, hook, e.epoch),
       )
       // It must answer within the time of the request, which a seed makes short.
-      const late = unfit && all.length > 0 && String(e.content).includes(LATE_WORD)
+      const late = unfit && all.length > 0 && typeof e.content === 'string' && e.content.includes(LATE_WORD)
       if (!all.includes('cancel') && !late) fail('V5 a call was held back by no hook')
       if (call.intents + call.handed > 0) fail('V5 a call was held back that had started')
     }
