@@ -4,7 +4,7 @@ import { type Description, eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
 import { type Call, outsideOf } from './kernel/ledger.ts'
 import type { Page, Receipt } from './ports/store.ts'
-import { opening, type Session, steering } from './kernel/session.ts'
+import { opening, type Session } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
 import {
   type Command,
@@ -21,7 +21,6 @@ import { Feed, replyBefore } from './sessions/stream.ts'
 import { readersOf } from './sessions/stream-text.ts'
 import { sentBefore } from './sessions/log-follower.ts'
 import { BUDGET, isStopped } from './view/calls.ts'
-import { readTranscript } from './view/history.ts'
 import type { Input } from './sessions/input.ts'
 import type { SessionState } from './sessions/look.ts'
 import { given, shown } from './options.ts'
@@ -181,14 +180,8 @@ export class SessionHandle implements Verbs {
   }
 
   async messages(): Promise<readonly Message[]> {
-    const { store } = this.#services
-    const session = await headOf(store, this.id)
-    const { seq, unshown, notes, run } = session
-    const { transcript } = await readTranscript(store, { id: this.id, upTo: seq })
-    const inputs = run === null ? opening(session) : steering(session).map((input) => input.seq)
-    const shows = [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
-    transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
-    return transcript.messages
+    const { messagesOf } = await import('./sessions/look.ts')
+    return messagesOf(this.#services.store, this.id)
   }
 
   async state(): Promise<SessionState> {

@@ -1,9 +1,10 @@
-// Looking at sessions without driving them: the state of one, and what waits for people in all of them. Everything is read from the
-// store, but for the preview of a call, which also looks at the files that the call would change.
+// Looking at sessions without driving them: the state of one, its messages, and what waits for people in all of them. All of
+// it is read from the store, but for the preview of a call, which also looks at the files that the call would change.
 import type { Frozen, Labels, Metadata, Outcome } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { next, type Waiting } from '../kernel/next.ts'
-import type { Session } from '../kernel/session.ts'
+import { opening, type Session, steering } from '../kernel/session.ts'
+import type { Message } from '../kernel/transcript.ts'
 import type { Card, Status, Store } from '../ports/store.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { cardOf } from '../engine/card.ts'
@@ -13,6 +14,7 @@ import { withTreeCost, withTreeUsd } from '../stores/plan/tree-cost.ts'
 import { type Preview, previewOf } from '../tools/files/preview.ts'
 import { saidBefore } from '../tools/policy/covered.ts'
 import { mayWait, type Pending, waitingIn, waitsOf } from '../view/calls.ts'
+import { readTranscript } from '../view/history.ts'
 import { usdOf } from '../view/usd.ts'
 import { Collector } from './result.ts'
 
@@ -92,6 +94,17 @@ export async function stateOf(store: Store, id: string): Promise<SessionState> {
     seq,
     at,
   })
+}
+
+/** What a model would read if it were asked now. */
+export async function messagesOf(store: Store, id: string): Promise<readonly Message[]> {
+  const session = await headOf(store, id)
+  const { seq, unshown, notes, run } = session
+  const { transcript } = await readTranscript(store, { id, upTo: seq })
+  const inputs = run === null ? opening(session) : steering(session).map((input) => input.seq)
+  const shows = [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
+  transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
+  return transcript.messages
 }
 
 function phaseOf(id: string, session: Session, rests: boolean): Phase {

@@ -6,6 +6,7 @@ import { argumentsText, bounded, inputMessages, outputMessage, resultText } from
 import { CONTENT, ERROR_TYPE, GEN_AI, PROVIDERS, TERRET } from './names.ts'
 import { CallLog, contentOf, type LoggedCall } from '../view/calls.ts'
 import { callSpanIdOf, type Captured, childIdOf, type Exception, type Span } from './span.ts'
+import { usdOf } from '../view/usd.ts'
 
 type Of<T extends Event['type']> = Extract<Event, { type: T }>
 type Writable = Record<string, string | number | boolean>
@@ -89,7 +90,7 @@ export function replied(run: RunDraft, e: Of<'agent.message'>): void {
   if (e.route !== undefined) span.attributes[GEN_AI.responseModel] = modelOf(e.route)
   if (e.usage) spent(span.attributes, e.usage)
   if (e.finish !== undefined) span.attributes[GEN_AI.finishReasons] = e.finish
-  if (e.cost !== undefined) span.attributes[TERRET.costUsd] = e.cost / 1_000_000
+  if (e.cost !== undefined) span.attributes[TERRET.costUsd] = usdOf(e.cost)
   if (e.cached) span.attributes[TERRET.cached] = true
   if (run.capture.prompts) span.attributes[CONTENT.outputMessages] = outputMessage(e.parts, e.calls)
   span.endedAt = e.at
@@ -165,7 +166,7 @@ export function totalled(run: RunDraft): Draft {
     if (usage.cacheRead > 0) attributes[GEN_AI.cacheReadTokens] = usage.cacheRead
     if (usage.cacheWrite > 0) attributes[GEN_AI.cacheWriteTokens] = usage.cacheWrite
   }
-  attributes[TERRET.costUsd] = run.cost / 1_000_000
+  attributes[TERRET.costUsd] = usdOf(run.cost)
   return span
 }
 

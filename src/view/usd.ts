@@ -3,3 +3,7 @@
 export function usdOf(millionths: number): number {
   return millionths / 1_000_000
 }
+
+export function usdText(millionths: number): string {
+  return `$${usdOf(millionths).toFixed(4)}`
+}

@@ -9,6 +9,7 @@ import { clean, oneLine } from '../present/clean.ts'
 import { budgetText, UNWHOLE } from '../present/ending.ts'
 import { CUT, isStopped } from '../present/outcome.ts'
 import { textOf } from '../../view/text.ts'
+import { usdText } from '../../view/usd.ts'
 
 /** Only the beginning of a longer message is shown. */
 const ECHO_LINES_MAX = 8
@@ -253,10 +254,7 @@ export class ChatView implements Form {
 const CALLS_MAX = 8
 
 function spentWords(tokens: number, cost: number): readonly string[] {
-  return [
-    ...(tokens > 0 ? [`${tokens.toLocaleString('en')} tokens`] : []),
-    ...(cost > 0 ? [`$${(cost / 1_000_000).toFixed(4)}`] : []),
-  ]
+  return [...(tokens > 0 ? [`${tokens.toLocaleString('en')} tokens`] : []), ...(cost > 0 ? [usdText(cost)] : [])]
 }
 
 export function messageText({ parts }: { readonly parts: readonly Part[] }): string {

@@ -17,6 +17,7 @@ import { CallLog, decisionsIn } from '../../view/calls.ts'
 import { stateOf, taskOf, troubleText } from './list.ts'
 import { counted, textOf } from '../../view/text.ts'
 import { usdOf } from '../../view/usd.ts'
+import { usdText } from '../../view/usd.ts'
 
 export function inspect(call: Call): Promise<number> {
   return readPlace(async (place) => {
@@ -56,10 +57,10 @@ export function inspect(call: Call): Promise<number> {
     )
     const did = [counted(runs, 'run'), counted(requests, 'request'), counted(calls, 'call')]
     print(`Events    ${events.length}; ${did.join(', ')}`)
-    print(`Spent     ${inputTokens} tokens in, ${outputTokens} out, $${(card.cost / 1_000_000).toFixed(4)}`)
+    print(`Spent     ${inputTokens} tokens in, ${outputTokens} out, ${usdText(card.cost)}`)
     if (tree)
       print(
-        `In all    ${tree.inputTokens} tokens in, ${tree.outputTokens} out, $${(tree.cost / 1_000_000).toFixed(4)}, with ${counted(tree.sessions - 1, 'child session')}`,
+        `In all    ${tree.inputTokens} tokens in, ${tree.outputTokens} out, ${usdText(tree.cost)}, with ${counted(tree.sessions - 1, 'child session')}`,
       )
     if (workflow) for (const line of workflowLines(workflow)) print(line)
     for (const [tool, ends] of workflow ? [] : Object.entries(tools)) {

@@ -7,6 +7,7 @@ import { shortId } from '../state/place.ts'
 import { hiddenText, painted, type Room, shownCall } from './preview.ts'
 import { isAttended, print, printJson, printSaid, seatOf, typed, warn } from './print.ts'
 import { counted } from '../../view/text.ts'
+import { usdText } from '../../view/usd.ts'
 
 function exitOf(result: Result): number {
   switch (result.status) {
@@ -118,7 +119,7 @@ async function endLines(result: Result, { told, folder }: Telling): Promise<read
     counted(usage.modelRequests, 'request'),
     counted(usage.toolCalls, 'call'),
     ...(tokens > 0 ? [`${tokens} tokens`] : []),
-    ...(cost > 0 ? [`$${(cost / 1_000_000).toFixed(4)}`] : []),
+    ...(cost > 0 ? [usdText(cost)] : []),
   ]
   const waits = result.status === 'requires_action' && result.stopReason !== 'paused'
   const cause = waits ? await waitLines(result.pending, folder) : causeLines(result, id, told)

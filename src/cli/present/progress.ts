@@ -9,6 +9,7 @@ import { type Form, type Logged, type Of, Presenter } from './presenter.ts'
 import { type Moving, PlainLines, Screen, type Surface } from './screen.ts'
 import { failureOf, isPlanned, stateOfReply } from '../state/workflows.ts'
 import { textOf } from '../../view/text.ts'
+import { usdText } from '../../view/usd.ts'
 
 /** The result of a workflow node, from the state after it. */
 export type Found = (node: string, state: NonNullable<ReturnType<typeof stateOfReply>>) => string
@@ -207,7 +208,7 @@ export class Progress implements Form {
   #spent(): string {
     const { tokens, cost } = this.#presenter
     if (tokens === 0) return ''
-    return `${tokens} tokens${cost > 0 ? `, $${(cost / 1_000_000).toFixed(4)}` : ''} · `
+    return `${tokens} tokens${cost > 0 ? `, ${usdText(cost)}` : ''} · `
   }
 }
 

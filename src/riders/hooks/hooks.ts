@@ -9,6 +9,7 @@ import { isMetadata, NO_METADATA, type Output } from '../../tools/core/output.ts
 import type { ToolAbout } from '../../tools/core/tool.ts'
 import type { CallsOf, ToolList } from '../../tools/core/typed.ts'
 import type { AnyCall } from '../../view/calls.ts'
+import { usdOf } from '../../view/usd.ts'
 import type { Result } from '../../sessions/result.ts'
 
 type At = {
@@ -344,7 +345,7 @@ function reasonOf(said: unknown): string {
 
 const INVALID: Output = {
   ok: false,
-  content: 'The call ran, but a hook made something of its result that is no result.',
+  content: 'The call ran, but a hook turned its result into something that is not a result.',
   metadata: { error_type: 'InvalidToolOutput' },
 }
 
@@ -401,8 +402,8 @@ function invalid(text: string): Fault {
 }
 
 /**
- * An envelope, or the text of one, as plain JSON. Null if it cannot be written as JSON. Pictures and files can
- * be taken out of it, and none put in.
+ * An envelope, or the text of one, as plain JSON. Null if it is not one, or cannot be written as JSON. Pictures and files can be taken
+ * out of it, and none put in.
  */
 function readEnvelope(said: unknown, given: Output['parts']): Output | null {
   try {
@@ -425,9 +426,7 @@ export function stopAtUsd(usd: number): Hook {
   const sound = Number.isFinite(usd) && usd > 0
   const run = ({ cost }: HookEvents['stop']): Words['stop'] => {
     if (!sound) return { stop: `The cap of ${usd} dollars is not an amount of money.` }
-    return cost >= usd * 1_000_000
-      ? { stop: `The run has cost $${cost / 1_000_000}, and may cost $${usd}.` }
-      : undefined
+    return cost >= usd * 1_000_000 ? { stop: `The run has cost $${usdOf(cost)}, and may cost $${usd}.` } : undefined
   }
   return { type: 'stop', run }
 }
