@@ -153,7 +153,7 @@ describe('the response cache', () => {
     const left = model.call(request(), { ...callContext().context, signal: stop.signal })
     await until(() => gates.length === 1)
     stop.abort()
-    expect(await left).toMatchObject({ type: 'failure', class: 'other' })
+    expect(await left).toMatchObject({ type: 'failure', message: expect.stringContaining('stopped') as string })
     gates[0]?.({ type: 'failure', class: 'server', message: 'down', retryable: true })
     await until(() => gates.length === 2)
     gates[1]?.(says('Hello.'))

@@ -77,7 +77,7 @@ describe('a run that cannot begin', () => {
       const worker = { lingerMs: 100, leaseMs: 3_600_000 }
       const harness = harnessOf({ model: answering(), tools: [source], store, clock, worker })
       await asleep(store, 's', [{ due: clock.now() }])
-      await harness.work({ idleMs: 75_000 })
+      await harness.work({ idleMs: 150_000 })
       expect(await store.card('s')).toMatchObject({ outcome: 'completed', wakes: 0 })
       expect(asked).toHaveLength(7)
       const events = await eventsOf(store, 's')
@@ -96,7 +96,7 @@ describe('a run that cannot begin', () => {
     const { source } = away(FOREVER)
     const harness = harnessOf({ model: answering(), tools: [source], store, clock, limits: { patienceMs: 20_000 } })
     await asleep(store, 's', [{ due: clock.now() }])
-    await harness.work({ idleMs: 200_000 })
+    await harness.work({ idleMs: 600_000 })
     const settled = ofType(await eventsOf(store, 's'), 'run.settled')
     expect(settled).toMatchObject([
       { wakes: ['w'], outcome: { reason: 'prepare_failed', failure: { kind: 'Unavailable' } } },
@@ -178,7 +178,7 @@ describe('a run that cannot begin', () => {
     await first.close()
     const { source } = away(3)
     const next = harnessOf({ model: answering(), tools: [source], store, clock })
-    await next.work({ idleMs: 200_000 })
+    await next.work({ idleMs: 600_000 })
     expect(await store.card(sessionId)).toMatchObject({ outcome: 'completed' })
     const failed = ofType(await eventsOf(store, sessionId), 'model.failed')
     expect(failed[0]).toMatchObject({ class: 'server' })
