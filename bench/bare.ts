@@ -1,6 +1,8 @@
 // The floor of every durable bench: one bare table of JSON bodies, written and read by hand. Same driver, same file
 // system, same WAL and synchronous=FULL as the store; no leases, no checksums, no cards.
 import { type Database, loadDriver } from '../src/stores/sqlite/driver.ts'
+// The store loads this when it is first used: what it costs to load code is no part of what a file costs.
+import '../src/stores/sqlite/opened.ts'
 
 export type Bare = {
   readonly db: Database

@@ -263,7 +263,7 @@ class LocalHarness implements Sessions {
       random,
       processes: systemProcesses,
       code: `terret@${VERSION}`,
-      agent: (name) => named(agents, name),
+      agent: agentsBy(agents),
       redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
@@ -476,8 +476,10 @@ function keysOf(model: Model): Secrets {
   return Object.fromEntries(keys.filter(([, key]) => key.length >= SECRET_CHARS_MIN))
 }
 
-function named(agents: ReadonlyMap<string, Agent>, name: string): Agent {
-  const agent = agents.get(name)
-  if (agent) return agent
-  throw new Fault('invalid_config', `This session belongs to agent "${name}", which this harness does not have.`)
+function agentsBy(named: ReadonlyMap<string, Agent>): (name: string) => Agent {
+  return (name) => {
+    const agent = named.get(name)
+    if (agent) return agent
+    throw new Fault('invalid_config', `This session belongs to agent "${name}", which this harness does not have.`)
+  }
 }

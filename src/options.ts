@@ -107,8 +107,8 @@ export function oneOf<T extends string>(words: Readonly<Record<T, true>>): Check
 export function listOf(check: Check): Check {
   return (value, name, of) => {
     if (!Array.isArray(value)) return `must be a list, not ${kindOf(value)}`
-    for (const [i, item] of (value as readonly unknown[]).entries()) {
-      const wrong = check(item, `${name}[${i}]`, of)
+    for (let i = 0; i < value.length; i++) {
+      const wrong = check(value[i], `${name}[${i}]`, of)
       if (wrong !== null) return `has an item ${i} that ${wrong}`
     }
     return null

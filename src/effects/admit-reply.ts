@@ -20,7 +20,7 @@ export type Admitting = {
   readonly tools: Tools
   readonly allow: Allow
   /** A hook left only these tools for this request. */
-  readonly only?: readonly string[]
+  readonly only?: readonly string[] | undefined
   readonly flight: FlightContext
 }
 /** `nudge` is what the model is told after a reply that was not to be the last. */

@@ -121,8 +121,7 @@ export class ModelCaller {
         ? calls.map((call, i) => uncut(call, answer.calls[i]?.args ?? '', answer.usage))
         : calls
     const only = cache.started?.tools
-    const narrowed = only === undefined ? {} : { only }
-    const admitting = { services: this.#services, agent, cache, tools, allow: request.allow, flight, ...narrowed }
+    const admitting = { services: this.#services, agent, cache, tools, allow: request.allow, flight, only }
     const settled = admitted(admitting, whole, judged, answer)
     if (settled instanceof Promise) return settled.then((said) => this.#landing(asked, said, answer, miss))
     return this.#landing(asked, settled, answer, miss)

@@ -5,7 +5,9 @@ export function cloneJson<T>(value: T): T {
   if (Array.isArray(value)) return value.map(cloneJson) as T
   // Own properties even for "__proto__": nothing here may reach a prototype.
   const copy = { ...value } as Record<string, unknown>
-  for (const key of Object.keys(copy)) {
+  const keys = Object.keys(copy)
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i] as string
     const inner = copy[key]
     if (inner !== null && typeof inner === 'object') copy[key] = cloneJson(inner)
   }

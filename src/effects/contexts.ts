@@ -69,16 +69,21 @@ export class ModelContext implements CallContext {
   /** The call is over. With `keeps`, returns the text that was shown, which is forgotten otherwise. */
   finish(keeps: boolean): string | undefined {
     const { live } = this.#services
-    for (const { of, stream } of this.#streams ?? []) {
-      const text = stream.end()
-      if (text === '') continue
-      this.#spoke = true
-      live.publish(this.#cache.id, this.#seq, { ...of, text })
-    }
+    if (this.#streams) this.#endStreams(this.#streams)
     if (!this.#spoke) return undefined
     const shown = keeps ? shownText(live.said(this.#cache.id), this.#seq) : undefined
     live.finish(this.#cache.id, this.#seq)
     return shown
+  }
+
+  /** What was held back, because it could have become a secret, is shown now. */
+  #endStreams(streams: readonly Streamed[]): void {
+    for (const { of, stream } of streams) {
+      const text = stream.end()
+      if (text === '') continue
+      this.#spoke = true
+      this.#services.live.publish(this.#cache.id, this.#seq, { ...of, text })
+    }
   }
 
   /** One for each part of a reply: a secret may come in pieces. */

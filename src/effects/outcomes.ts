@@ -14,7 +14,7 @@ import { emptied } from '../models/output.ts'
 import { ownId } from '../stores/plan/id.ts'
 import { bound } from '../tools/core/bound.ts'
 import { type Metadata, NO_METADATA, type Output, ToolFailure } from '../tools/core/output.ts'
-import { plainCopy, firstNonJson } from '../tools/core/plain.ts'
+import { plainCopy } from '../tools/core/plain.ts'
 import type { Done } from '../tools/core/run.ts'
 import type { AbortReason, FlightContext, Landing } from '../engine/flights.ts'
 import type { LiveDelta } from '../live/live.ts'
@@ -254,8 +254,9 @@ function writable(metadata: Metadata): Metadata {
   if (metadata === NO_METADATA) return metadata
   try {
     // A copy: what is recorded must not answer otherwise when it is read again.
-    if (firstNonJson(metadata, METADATA_LEVELS_MAX) === null)
-      return plainCopy(metadata, METADATA_LEVELS_MAX) as Metadata
+    const odd: string[] = []
+    const copy = plainCopy(metadata, METADATA_LEVELS_MAX, odd)
+    if (odd.length === 0) return copy as Metadata
     return JSON.parse(JSON.stringify(metadata)) as Metadata
   } catch (error) {
     return { left_out: `The metadata cannot be written: ${error instanceof Error ? error.message : 'no JSON'}` }

@@ -64,7 +64,10 @@ const NONE: readonly CallKey[] = []
 
 function keysOf(open: readonly Call[], state: Call['state']['type']): readonly CallKey[] {
   let keys: CallKey[] | null = null
-  for (const call of open) if (call.state.type === state) (keys ??= []).push(call.key)
+  for (let i = 0; i < open.length; i++) {
+    const { key, state: is } = open[i] as Call
+    if (is.type === state) (keys ??= []).push(key)
+  }
   return keys ?? NONE
 }
 

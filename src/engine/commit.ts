@@ -252,8 +252,9 @@ function added(commit: Commit, events: readonly OwnerBody[]): true {
 }
 
 function wordBefore(commit: Commit): Word | Wait | null {
-  for (const rider of commit.job.riders) {
-    const word = rider.beforeRequest?.(commit) ?? null
+  const { riders } = commit.job
+  for (let i = 0; i < riders.length; i++) {
+    const word = riders[i]?.beforeRequest?.(commit) ?? null
     if (word !== null) return word
   }
   return null

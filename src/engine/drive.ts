@@ -66,7 +66,7 @@ async function write(job: Job, flights: Flights, stopSignal: StopSignal): Promis
   for (let giveUpAt = 0; ; ) {
     if (plan.events.length === 0 && !plan.write.release) break
     try {
-      for (const rider of job.riders) plan = (await rider.complete?.(plan)) ?? plan
+      for (const rider of job.riders) if (rider.complete) plan = (await rider.complete(plan)) ?? plan
       await store.commit(plan.writes)
       job.renewed(plan.at)
       for (const event of plan.events) cache.keep(event)

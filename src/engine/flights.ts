@@ -108,13 +108,13 @@ export class Flights {
   /** Start what is wanted and not in flight; abort what is in flight and not wanted. */
   reconcile(decision: Extract<Decision, { type: 'perform' }>, now: number, held: boolean): void {
     const { effects, stop, reason } = decision
-    for (const effect of stop) this.#stop(effect, reason ?? 'interrupted', now)
-    for (const [key, flight] of this.#open) {
-      if (!hasIntent(flight.effect) && !effects.some((e) => e.key === key)) this.#drop(flight, now)
-    }
-    // While the lease is in doubt, what has no intent would land at once with nothing, again and again.
-    for (const effect of effects)
+    for (let i = 0; i < stop.length; i++) this.#stop(stop[i] as Effect, reason ?? 'interrupted', now)
+    if (this.#open.size > 0) this.#dropUnwanted(effects, now)
+    for (let i = 0; i < effects.length; i++) {
+      const effect = effects[i] as Effect
+      // While the lease is in doubt, what has no intent would land at once with nothing, again and again.
       if (!this.#open.has(effect.key) && (held || hasIntent(effect))) this.#start(effect, now)
+    }
   }
 
   /** Flights that have landed, in the order they landed. They stay in hand until `written`. */
@@ -187,6 +187,12 @@ export class Flights {
     const never = new Flight(effect, now, this.#options.held)
     this.#open.set(effect.key, never)
     this.#land(never, this.#options.abandon(effect, reason, false))
+  }
+
+  #dropUnwanted(wanted: readonly Effect[], now: number): void {
+    for (const [key, flight] of this.#open) {
+      if (!hasIntent(flight.effect) && !wanted.some((effect) => effect.key === key)) this.#drop(flight, now)
+    }
   }
 
   /** What has no intent on disk is aborted and forgotten when it is no longer wanted. */

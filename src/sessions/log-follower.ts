@@ -45,7 +45,7 @@ export class LogFollower {
   #notice(news: readonly Event[] | null): void {
     const first = news?.[0]
     if (!this.#reading && news && first && first.seq === this.#seq + 1) {
-      for (const event of news) this.#deliver(event)
+      for (let i = 0; i < news.length; i++) this.#deliver(news[i] as Event)
       return
     }
     const last = news?.[news.length - 1]

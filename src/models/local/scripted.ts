@@ -116,8 +116,9 @@ function say(step: Said, request: Request, context: CallContext): Reply {
   if (reasoning !== undefined) parts.push({ type: 'reasoning', text: reasoning })
   if (whole !== '') parts.push({ type: 'text', text: whole })
   const asked: ReplyCall[] = []
-  for (const { id, tool, args } of calls) {
-    asked.push({ id: id ?? `call_${request.seq}_${asked.length}`, tool, args: JSON.stringify(args ?? {}) })
+  for (let i = 0; i < calls.length; i++) {
+    const { id = `call_${request.seq}_${i}`, tool, args } = calls[i] as ScriptedCall
+    asked.push({ id, tool, args: JSON.stringify(args ?? {}) })
   }
   const finish = step.finish ?? (calls.length > 0 ? 'calls' : 'stop')
   const reply = { type: 'reply', parts, calls: asked, finish, usage: step.usage ?? null } as const

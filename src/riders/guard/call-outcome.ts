@@ -89,7 +89,8 @@ export function isSameJson(a: Json, b: Json): boolean {
     for (let i = 0; i < a.length; i++) if (!isSameJson(a[i] as Json, b[i] as Json)) return false
     return true
   }
-  const [one, other] = [a as Keyed, b as Keyed]
+  const one = a as Keyed
+  const other = b as Keyed
   let keys = 0
   for (const key in one) {
     const value = one[key]

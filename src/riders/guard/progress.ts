@@ -186,8 +186,10 @@ export class Progress {
 
   /** How far up the ladder the run is. Calls of `pollers` count for nothing. */
   breakerLevel(pollers: ReadonlySet<string>): Rung | null {
-    for (const turn of this.#waiting) this.#count(turn, pollers)
-    this.#waiting.length = 0
+    if (this.#waiting.length > 0) {
+      for (const turn of this.#waiting) this.#count(turn, pollers)
+      this.#waiting.length = 0
+    }
     if (this.#open) this.#count(this.#open, pollers)
     this.#open = null
     // Most turns: nothing failed, and nothing was done twice.
@@ -204,7 +206,8 @@ export class Progress {
   #count(turn: Turn, pollers: ReadonlySet<string>): void {
     let ok = 0
     let failed = 0
-    for (const attempt of turn.attempts) {
+    for (let i = 0; i < turn.attempts.length; i++) {
+      const attempt = turn.attempts[i]
       if (!attempt || attempt.status === 'aborted' || pollers.has(attempt.tool)) continue
       if (attempt.status === 'ok') ok += 1
       else {
@@ -343,7 +346,8 @@ function nudgeAt(halt: number): number {
 function agree(a: Turn, b: Turn, alike: (a: CallOutcome, b: CallOutcome) => boolean): boolean {
   if (a.attempts.length !== b.attempts.length) return false
   for (let i = 0; i < a.attempts.length; i++) {
-    const [one, other] = [a.attempts[i], b.attempts[i]]
+    const one = a.attempts[i]
+    const other = b.attempts[i]
     if (!one || !other || !alike(one, other)) return false
   }
   return true

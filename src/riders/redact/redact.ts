@@ -77,7 +77,7 @@ export class Redactor {
 
   /** Line ends stay, so that numbers of lines mean the same. */
   text(text: string): string {
-    return this.#replaced(text, this.#found(text))
+    return this.idle ? text : this.#replaced(text, this.#found(text))
   }
 
   /** The name of a secret that is somewhere in the value, keys included; null if there is none. */

@@ -131,13 +131,18 @@ class MemoryStore implements Store {
     if (this.#logs.size >= this.#sessionsMax) this.#makeRoom(writes, now)
     const plan = planWrites(writes, this.#view)
     let stir = false
-    for (const draft of plan.drafts) {
+    const { drafts } = plan
+    for (let i = 0; i < drafts.length; i++) {
+      const draft = drafts[i] as SessionChange
       // Asked before it is applied: a draft remembers what was by pointing at the log itself.
       stir ||= becomesDue(draft)
       this.#applyDraft(draft, now)
     }
-    this.#applyRest(plan)
-    for (const { session, events } of plan.drafts) if (events.length > 0) this.#listeners.tell(session, events)
+    if (plan.book !== null || plan.blobs.length > 0 || plan.refs.length > 0) this.#applyRest(plan)
+    for (let i = 0; i < drafts.length; i++) {
+      const { session, events } = drafts[i] as SessionChange
+      if (events.length > 0) this.#listeners.tell(session, events)
+    }
     if (stir) this.#listeners.tellDue()
     return plan.receipts
   }
@@ -368,8 +373,9 @@ class MemoryStore implements Store {
     const log = this.#logs.get(draft.session) ?? this.#create(draft)
     if (draft.owner !== null) this.#prove(draft.owner, now)
     this.#place(log, draft)
-    for (const body of draft.bodies) log.bodies.push(flat(body))
-    for (const { id, seq } of draft.ids) log.ids.set(id, seq)
+    const { bodies, ids } = draft
+    for (let i = 0; i < bodies.length; i++) log.bodies.push(flat(bodies[i] as string))
+    if (ids.length > 0) for (const { id, seq } of ids) log.ids.set(id, seq)
     log.seq = draft.seq
     log.at = draft.at
     log.status = draft.status

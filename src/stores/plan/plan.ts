@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Card } from '../../ports/store.ts'
 import type { Part } from '../../kernel/content.ts'
 import { clockOf, timesOf } from '../../kernel/clock.ts'
-import type { Event, InboxBody } from '../../kernel/event.ts'
+import type { Event, InboxBody, OwnerEvent } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { Blob, InboxWrite, OwnerWrite, Receipt, Snapshot, Write } from '../../ports/store.ts'
 import { type AccountChanges, type Ledger, planCharges } from './charges.ts'
@@ -108,11 +108,13 @@ export type Restoration = OwnerWrite & { readonly history: readonly Event[] }
 
 export function planWrites(writes: readonly Write[], view: View): WritePlan {
   const plan: WritePlan = { drafts: [], book: null, blobs: [], refs: [], receipts: [] }
-  for (const write of writes) {
+  for (let i = 0; i < writes.length; i++) {
+    const write = writes[i] as Write
     plan.receipts.push(write.lane === 'owner' ? planOwner(plan, view, write) : planInbox(plan, view, write))
     if (write.blobs) for (const blob of write.blobs) plan.blobs.push({ session: write.session, blob })
   }
-  for (const draft of plan.drafts) if (draft.was === null) finish(plan, view, draft)
+  const { drafts } = plan
+  for (let i = 0; i < drafts.length; i++) if (drafts[i]?.was === null) finish(plan, view, drafts[i] as SessionChange)
   return plan
 }
 
@@ -216,7 +218,9 @@ function planOwner(plan: WritePlan, view: View, write: OwnerWrite): Receipt {
   if (known !== null) checkOwner(known, write)
   const draft = known ?? create(plan, view, write)
   const seqs: number[] = []
-  for (const event of write.events) {
+  const { events } = write
+  for (let i = 0; i < events.length; i++) {
+    const event = events[i] as OwnerEvent
     if (event.seq !== draft.seq + 1) throw misstamped(write, `event ${event.seq} follows ${draft.seq}`)
     if (!(event.at >= draft.at)) throw misstamped(write, `event ${event.seq} is at ${event.at}, before ${draft.at}`)
     if (event.epoch !== write.epoch) throw misstamped(write, `event ${event.seq} carries epoch ${event.epoch}`)
@@ -407,7 +411,8 @@ function intentJson(event: Intent): string {
 const CALL_KEY = /^\d+\.\d+$/
 
 function draftOf(plan: WritePlan, view: View, session: string): SessionChange | null {
-  for (const draft of plan.drafts) if (draft.session === session) return draft
+  for (let i = 0; i < plan.drafts.length; i++)
+    if (plan.drafts[i]?.session === session) return plan.drafts[i] as SessionChange
   const was = view.head(session)
   if (was === null) return null
   const draft = new SessionChange(session, was, was)

@@ -21,27 +21,15 @@ import { checkCount } from '../plan/count.ts'
 import { Listeners } from '../plan/listeners.ts'
 import type { Batch, Ground } from './batch.ts'
 import type { Driver } from './driver.ts'
-import { dropCopy, type FileSystemOf, prepareReading } from './file.ts'
+import type { FileSystemOf } from './file.ts'
 import { isAhead, isLive } from '../plan/plan.ts'
-import { checkMark, type Mark, readMark } from './mark.ts'
-import { closeFile, type Connection, openFile } from './open.ts'
-import {
-  isAnyAhead,
-  readAccount,
-  readAhead,
-  readBlob,
-  readCard,
-  readDue,
-  readHolders,
-  readList,
-  readLog,
-  readNextDue,
-  readSnapshot,
-} from './read.ts'
+import type { Mark } from './mark.ts'
+import type { Connection } from './open.ts'
+import type * as Opened from './opened.ts'
 import type { WorkerRow } from './rows.ts'
 import type { Statements } from './schema.ts'
-import { Watcher } from './watch.ts'
-import { Writer, whenFree } from './writer.ts'
+import type { Watcher } from './watch.ts'
+import type { Writer } from './writer.ts'
 
 /** What the store takes from the machine. */
 export type Machine = {
@@ -58,6 +46,8 @@ const MAKE_WRITABLE = 'Make the file and its folder writable, and open it again.
 const SHRINK_PAGES = 512
 
 type Open = {
+  /** The code that works on an open file. */
+  readonly parts: typeof Opened
   readonly connection: Connection
   readonly ground: Ground
   readonly writer: Writer
@@ -104,7 +94,7 @@ export class SqliteStore implements Store {
   async read(session: string, after: number, limit = Number.MAX_SAFE_INTEGER): Promise<Page> {
     checkCount('after', after)
     checkCount('limit', limit)
-    const page = await this.#read((sql) => readLog(sql, session, after, limit))
+    const page = await this.#read((sql, { readLog }) => readLog(sql, session, after, limit))
     if (page.damaged) {
       const { seq, reason } = page.damaged
       this.#open?.ground.damaged.set(session, `event ${seq}: ${reason}`)
@@ -113,7 +103,7 @@ export class SqliteStore implements Store {
   }
 
   snapshot(session: string): Promise<Snapshot | null> {
-    return this.#read((sql) => readSnapshot(sql, session))
+    return this.#read((sql, { readSnapshot }) => readSnapshot(sql, session))
   }
 
   watch(session: string, listener: (news: readonly Event[] | null) => void): () => void {
@@ -142,7 +132,7 @@ export class SqliteStore implements Store {
   }
 
   holders(host: string): Promise<readonly Holder[]> {
-    return this.#read((sql) => readHolders(sql, host, this.now()))
+    return this.#read((sql, { readHolders }) => readHolders(sql, host, this.now()))
   }
 
   expire(worker: string, process: ProcessId): Promise<boolean> {
@@ -154,7 +144,7 @@ export class SqliteStore implements Store {
   }
 
   card(session: string): Promise<Card | null> {
-    return this.#read((sql) => readCard(sql, session))
+    return this.#read((sql, { readCard }) => readCard(sql, session))
   }
 
   async due(limit: number): Promise<readonly string[]> {
@@ -162,7 +152,7 @@ export class SqliteStore implements Store {
     const { damaged } = (this.#open ?? (await this.#start())).ground
     await this.#doubt()
     // A damaged session cannot go on, and must not keep workers busy trying.
-    const found = await this.#read((sql) => readDue(sql, this.now(), limit + damaged.size))
+    const found = await this.#read((sql, { readDue }) => readDue(sql, this.now(), limit + damaged.size))
     return found.filter((session) => !damaged.has(session)).slice(0, limit)
   }
 
@@ -175,9 +165,9 @@ export class SqliteStore implements Store {
     const now = this.now()
     const back = this.#latest === null || isAhead(this.#latest, now)
     this.#latest = back ? now : Math.max(this.#latest ?? 0, now)
-    const leased = await this.#read((sql) => isAnyAhead(sql, now))
+    const leased = await this.#read((sql, { isAnyAhead }) => isAnyAhead(sql, now))
     if (!back && !leased) return
-    const ahead = await this.#read((sql) => readAhead(sql, now))
+    const ahead = await this.#read((sql, { readAhead }) => readAhead(sql, now))
     if (ahead.length > 0 || leased) await this.#write((batch) => batch.doubt(ahead))
   }
 
@@ -185,20 +175,20 @@ export class SqliteStore implements Store {
     const { damaged } = (this.#open ?? (await this.#start())).ground
     const now = this.now()
     // A lease that lies ahead hides nothing: asking what is due takes it away.
-    return this.#read((sql) => (isAnyAhead(sql, now) ? now : readNextDue(sql, damaged)))
+    return this.#read((sql, { isAnyAhead, readNextDue }) => (isAnyAhead(sql, now) ? now : readNextDue(sql, damaged)))
   }
 
   async list(filter: Parameters<Store['list']>[0]): Promise<readonly Card[]> {
     checkCount('limit', filter.limit)
-    return this.#read((sql) => readList(sql, filter))
+    return this.#read((sql, { readList }) => readList(sql, filter))
   }
 
   blob(hash: string): Promise<Blob | null> {
-    return this.#read((sql) => readBlob(sql, hash))
+    return this.#read((sql, { readBlob }) => readBlob(sql, hash))
   }
 
   account(id: string): Promise<AccountRow | null> {
-    return this.#read((sql) => readAccount(sql, id))
+    return this.#read((sql, { readAccount }) => readAccount(sql, id))
   }
 
   async announce(worker: string, address: string, ttlMs: number): Promise<void> {
@@ -214,12 +204,12 @@ export class SqliteStore implements Store {
 
   /** How far it is now: which file, and its last event. Keep it to notice an older copy later. */
   mark(): Promise<Mark> {
-    return this.#read(() => readMark(this.#connection().db))
+    return this.#read((_sql, { readMark }) => readMark(this.#connection().db))
   }
 
   /** Refuses with `store_replaced` unless this is the store of that mark, and has all that it had then. */
   verify(mark: Mark): Promise<void> {
-    return this.#read(() => checkMark(this.#connection().db, this.#connection().file, mark))
+    return this.#read((_sql, { checkMark }) => checkMark(this.#connection().db, this.#connection().file, mark))
   }
 
   #connection(): Connection {
@@ -253,8 +243,8 @@ export class SqliteStore implements Store {
     await open.writer.submit('', () => {}).catch(() => {})
     this.#open = null
     open.writer.close()
-    closeFile(open.connection)
-    if (open.readOnly) dropCopy(open.connection.file)
+    open.parts.closeFile(open.connection)
+    if (open.readOnly) open.parts.dropCopy(open.connection.file)
   }
 
   async #write<T>(act: (batch: Batch) => T, session = ''): Promise<T> {
@@ -264,11 +254,11 @@ export class SqliteStore implements Store {
     return open.writer.submit(session, act)
   }
 
-  async #read<T>(act: (sql: Statements) => T): Promise<T> {
+  async #read<T>(act: (sql: Statements, parts: typeof Opened) => T): Promise<T> {
     const open = this.#open ?? (await this.#start())
     this.#check()
     open.writer.checkFile()
-    return whenFree(this.#clock, () => act(open.ground.sql))
+    return open.parts.whenFree(this.#clock, () => act(open.ground.sql, open.parts))
   }
 
   /**
@@ -277,8 +267,9 @@ export class SqliteStore implements Store {
    */
   async #shrink(): Promise<void> {
     const { db, statements } = this.#open?.connection ?? {}
+    const { whenFree } = this.#open?.parts ?? {}
     try {
-      for (let before = Number.POSITIVE_INFINITY; db && statements && !this.#closed; ) {
+      for (let before = Number.POSITIVE_INFINITY; db && statements && whenFree && !this.#closed; ) {
         const { freelist_count: free } = statements.free.get() as { freelist_count: number }
         if (free === 0 || free >= before) return
         before = free
@@ -306,18 +297,19 @@ export class SqliteStore implements Store {
 
   async #connect(): Promise<Open> {
     const driver = this.#machine.loadDriver()
-    const { file, readOnly } = prepareReading(this.#path, this.#machine.fileSystemOf)
-    const connection = await whenFree(this.#clock, () => openFile(file, driver))
+    const parts = await import('./opened.ts')
+    const { file, readOnly } = parts.prepareReading(this.#path, this.#machine.fileSystemOf)
+    const connection = await parts.whenFree(this.#clock, () => parts.openFile(file, driver))
     const sql = connection.statements
     const ground: Ground = { sql, rows: new Map(), workers: new Map(), damaged: new Map(), pos: 0 }
-    const writer = new Writer(connection, {
+    const writer = new parts.Writer(connection, {
       ground,
       now: () => this.now(),
       clock: this.#clock,
       after: (batch) => this.#tell(batch),
     })
-    const watcher = new Watcher(file, this.#clock, () => this.#look())
-    this.#open = { connection, ground, writer, watcher, readOnly }
+    const watcher = new parts.Watcher(file, this.#clock, () => this.#look())
+    this.#open = { parts, connection, ground, writer, watcher, readOnly }
     if (!this.#listeners.empty) this.#listen()
     return this.#open
   }

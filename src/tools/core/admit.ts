@@ -10,7 +10,7 @@ import { canonicalJson, sorted } from './canonical.ts'
 import { likenessOf } from '../policy/likeness.ts'
 import { isSuspect, normalised, parse, readingOf, type Reading } from '../repair/reading.ts'
 import { isTooMuch, VALUES_MAX } from '../repair/repair.ts'
-import { plainCopy, firstNonJson, TOO_DEEP } from './plain.ts'
+import { plainCopy, TOO_DEEP } from './plain.ts'
 import { judge, type Policy } from '../policy/policy.ts'
 import type { Approval, Tool } from './tool.ts'
 import { isObject, type JsonObject } from '../../view/json.ts'
@@ -59,8 +59,8 @@ export function admit(
 ): readonly Proposal[] | Promise<readonly Proposal[]> {
   const admitted: (Proposal | Promise<Proposal>)[] = []
   let waits = false
-  for (const call of calls) {
-    const proposal = admitOne(call, tools, asking)
+  for (let i = 0; i < calls.length; i++) {
+    const proposal = admitOne(calls[i] as ReplyCall, tools, asking)
     waits ||= proposal instanceof Promise
     admitted.push(proposal)
   }
@@ -183,15 +183,16 @@ function firstValid(tool: Tool, tries: readonly Json[]): Checked | Promise<Check
 }
 
 function accept(tool: Tool, call: ReplyCall, checked: Json, asking: Asking): Proposal | Promise<Proposal> {
+  // What is judged, shown, recorded and executed is this one copy, whatever object the schema made.
+  const odd: string[] = []
+  const args = plainCopy(checked, NESTING_MAX, odd)
+  const stranger = odd[0]
   // What is stored must also be written and read again, by parsers that recurse.
-  const stranger = firstNonJson(checked, NESTING_MAX)
   if (stranger === TOO_DEEP) {
     const message = `Invalid arguments for "${tool.name}": nested deeper than ${NESTING_MAX} levels.`
     return refuse(call, tool, { kind: 'InvalidInput', message, recoverable: true }, 'InvalidArguments')
   }
-  if (stranger !== null) return refuse(call, tool, { kind: 'Failed', message: strangerText(tool.name, stranger) })
-  // What is judged, shown, recorded and executed is this one copy, whatever object the schema made.
-  const args = plainCopy(checked, NESTING_MAX)
+  if (stranger !== undefined) return refuse(call, tool, { kind: 'Failed', message: strangerText(tool.name, stranger) })
   const secret = asking.redactor.idle ? null : asking.redactor.find(args)
   if (secret !== null) return refuse(call, tool, { kind: 'Denied', message: secretText(tool.name, secret) })
   const approval = tool.approval(args)

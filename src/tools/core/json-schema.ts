@@ -1,8 +1,6 @@
 // JSON Schema for tools from elsewhere: any draft 2020-12 (or 7) schema becomes a Standard Schema. The checker is loaded
 // when the first call is checked. Patterns and formats count too. Both compiling and checking take a bounded time.
-import type * as Vm from 'node:vm'
-import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
-import type { FormatsPlugin } from 'ajv-formats'
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { Fault } from '../../kernel/failure.ts'
 
 export type JsonSchema = { readonly [key: string]: unknown }
@@ -38,88 +36,11 @@ export function anyJsonSchema(schema: JsonSchema, name: string): StandardSchema 
 
 /** Throws the Fault that a first use would: a schema that cannot be compiled should be refused when it is met. */
 export async function compile(schema: JsonSchema, name: string): Promise<ValidateFunction> {
-  const { Ajv2020 } = await import('ajv/dist/2020.js')
-  const [formats, vm] = await Promise.all([import('ajv-formats'), import('node:vm')])
-  // `loadSchema` is absent, so nothing is ever fetched: a reference to elsewhere does not compile.
-  const regExp = Object.assign(patternOf, { code: 'new RegExp' })
-  const options = { strict: false, allErrors: false, code: { regExp }, logger: false } as const
-  // An asynchronous check would answer with a promise, which reads like yes.
-  const { $schema: _, $async: _async, ...body } = schema
-  const compiled = (): ValidateFunction => {
-    if (!meta?.validateSchema(body)) throw new Error(meta?.errorsText(meta.errors, { dataVar: 'schema' }))
-    const checker = new Ajv2020({ ...options, meta: false, validateSchema: false })
-    // As a CommonJS module is seen from an ES module, bundled or not.
-    const add = formats.default as unknown as FormatsPlugin | { readonly default: FormatsPlugin }
-    ;(typeof add === 'function' ? add : add.default)(checker)
-    return checker.compile(body)
-  }
+  const { compileWithAjv } = await import('./compile-schema.ts')
   try {
-    // Compiling the schema of schemas takes twenty times as long as all the rest, so that is done once. A schema itself gets a
-    // checker of its own: two of strangers may have the same id.
-    if (meta === null) {
-      meta = new Ajv2020(options)
-      void meta.validateSchema({})
-    }
-    const check = within(vm, COMPILE_MS_MAX, compiled)
-    const text = JSON.stringify(body)
-    return text.length > SMALL_CHARS_MAX || COSTLY.test(text) ? watched(vm, check) : check
+    return compileWithAjv(schema)
   } catch (error) {
-    const late = (error as { code?: unknown } | null)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
-    const why = error instanceof Error ? error.message : 'it does not compile'
-    throw unusable(name, late ? `it takes longer than ${COMPILE_MS_MAX} ms to compile` : why.slice(0, 300))
-  }
-}
-
-let meta: Ajv2020 | null = null
-let room: { readonly context: Vm.Context; readonly script: Vm.Script } | null = null
-
-const COMPILE_MS_MAX = 3_000
-/** A check costs at most its schema times its value, if the schema has none of these. A watch costs a thread, so a small one has none. */
-const COSTLY = /"(pattern|patternProperties|format|uniqueItems|\$ref|\$dynamicRef)"/
-const SMALL_CHARS_MAX = 4_096
-const CHECK_MS_MAX = 250
-const CHECK_MS_MIN = 5
-
-/** What work gives or throws; a Node error with the code of a timeout if it takes longer. Only code in a context can be stopped. */
-function within<T>({ createContext, Script }: typeof Vm, timeout: number, work: () => T): T {
-  room ??= { context: createContext({}), script: new Script('work()') }
-  room.context['work'] = work
-  try {
-    return room.script.runInContext(room.context, { timeout }) as T
-  } finally {
-    room.context['work'] = undefined
-  }
-}
-
-/**
- * A pattern, a schema that refers to itself and a comparison of all items can take for ever on a short value, so every check is
- * stopped as a whole. What cannot be decided is not valid. Each stop halves the time that later checks get, so that many calls of
- * one reply do not add up.
- */
-function watched(vm: typeof Vm, check: ValidateFunction): ValidateFunction {
-  let timeout = CHECK_MS_MAX
-  const run = (value: unknown): boolean => {
-    try {
-      const good = within(vm, timeout, () => check(value))
-      run.errors = check.errors ?? null
-      return good
-    } catch {
-      const message = `takes longer than ${timeout} ms to check with this schema. Send a shorter or simpler value`
-      run.errors = [{ keyword: 'pattern', instancePath: '', schemaPath: '', params: {}, message }]
-      timeout = Math.max(CHECK_MS_MIN, Math.floor(timeout / 2))
-      return false
-    }
-  }
-  run.errors = null as ErrorObject[] | null
-  return run as ValidateFunction
-}
-
-/** Many patterns are written without the flag `u`, which is stricter about what may be escaped. */
-function patternOf(source: string, flags: string): RegExp {
-  try {
-    return new RegExp(source, flags)
-  } catch {
-    return new RegExp(source)
+    throw unusable(name, error instanceof Error ? error.message : 'it does not compile')
   }
 }
 

@@ -32,9 +32,9 @@ export function firstNonJson(value: unknown, levels: number, own = false): strin
   }
   if (own && 'toJSON' in value && typeof value.toJSON === 'function')
     return firstNonJson((value.toJSON as () => unknown)(), levels - 1, own)
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return `a ${classOf(value)}`
-  let [fields, empty] = [0, 0]
+  if (isClass(value)) return `a ${classOf(value)}`
+  let fields = 0
+  let empty = 0
   for (const key in value) {
     const item = (value as Readonly<Record<string, unknown>>)[key]
     fields += 1
@@ -46,6 +46,11 @@ export function firstNonJson(value: unknown, levels: number, own = false): strin
   return own && fields > 0 && empty === fields ? 'only undefined' : null
 }
 
+function isClass(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null
+}
+
 /** Its name may be anything, also not there. */
 function classOf(value: object): string {
   const name: unknown = (value.constructor as { readonly name?: unknown } | undefined)?.name
@@ -53,22 +58,34 @@ function classOf(value: object): string {
 }
 
 /**
- * A copy in which nothing can answer twice in two ways: no accessors, no Proxy, no `toJSON`. Only for what `firstNonJson` let pass; what
- * it would now find is a change in between, and is thrown.
+ * A copy in which nothing can answer twice in two ways: no accessors, no Proxy, no `toJSON`. Each value is read once, and what was read
+ * is what is checked and kept. What is no JSON is added to `odd`, in the words of `firstNonJson`; then the copy is of no use.
  */
-export function plainCopy(value: Json, levels: number): Json {
-  if (value === null || typeof value !== 'object') {
-    if (firstNonJson(value, levels) !== null) throw new TypeError('the value changes while it is read')
-    return value
+export function plainCopy(value: unknown, levels: number, odd: string[]): Json {
+  if (value === null || typeof value !== 'object' || levels === 0) {
+    const why = firstNonJson(value, levels)
+    if (why !== null) odd.push(why)
+    return value as Json
   }
-  if (levels === 0) throw new TypeError('the value changes while it is read')
-  if (Array.isArray(value)) return Array.from(value as readonly Json[], (item) => plainCopy(item, levels - 1))
+  if (Array.isArray(value)) return copiedItems(value, levels, odd)
+  if (isClass(value)) {
+    odd.push(`a ${classOf(value)}`)
+    return null
+  }
   // Own properties even for "__proto__": nothing here may reach a prototype.
-  const copy: Record<string, Json> = { ...(value as Readonly<Record<string, Json>>) }
-  for (const key of Object.keys(copy)) {
+  const copy: Record<string, unknown> = { ...value }
+  const keys = Object.keys(copy)
+  for (let i = 0; i < keys.length && odd.length === 0; i++) {
+    const key = keys[i] as string
     const item = copy[key]
     if (item === undefined) delete copy[key]
-    else copy[key] = plainCopy(item, levels - 1)
+    else if (typeof item !== 'string') copy[key] = plainCopy(item, levels - 1, odd)
   }
+  return copy as Json
+}
+
+function copiedItems(items: readonly unknown[], levels: number, odd: string[]): Json {
+  const copy: Json[] = []
+  for (let i = 0; i < items.length && odd.length === 0; i++) copy.push(plainCopy(items[i], levels - 1, odd))
   return copy
 }
