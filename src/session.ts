@@ -430,7 +430,7 @@ export class SessionHandle implements Verbs {
     const result = await follow(this.#place, reader, followed)
     if (!followed.schema) return result
     const { parsedResult } = await import('./sessions/run-choice.ts')
-    return parsedResult(result, followed.schema)
+    return parsedResult(this.#services, result, followed.schema)
   }
 
   /** Follows a run, which the signal stops. */

@@ -6,7 +6,7 @@ import type { FilePart, Input } from '../sessions/input.ts'
 import type { Sessions } from '../sessions/verbs.ts'
 import { isThere, readAll } from './follow.ts'
 import { bodyOf, cursorOf, type Handler, isFields, refusal, refusing } from './http.ts'
-import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, take } from './person.ts'
+import { admitted, type Answered, BYTES_MAX, type Decided, type Known, sent, take } from './person.ts'
 import { UI_OPTIONS, type UiOptions } from './person.ts'
 import { logOf, readPosition } from './position.ts'
 import { uiMessageContinue, uiMessageResponse, uiMessageResume, uiMessages } from './ui-message.ts'
@@ -73,9 +73,7 @@ async function post(place: Place, request: Request): Promise<Response> {
     const parts = (last['parts'] as readonly unknown[]).filter(isFields)
     if (last['role'] === 'assistant') return goOn(known, last, parts)
     if (last['role'] !== 'user') throw new Fault('invalid_input', 'The last message must be of the user or an answer.')
-    await opened(place, request, known.session)
-    const id = typeof last['id'] === 'string' && last['id'] !== '' ? { id: last['id'] } : {}
-    const stream = known.session.stream(inputOf(parts), { ...id, by: known.name, deltas: true, detach: true })
+    const stream = await sent(place, request, known, { input: inputOf(parts), id: last['id'] })
     return uiMessageResponse(known.session, stream)
   })
 }

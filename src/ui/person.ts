@@ -3,7 +3,9 @@
 import type { CallKey } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { callable, type Checks, count, needed } from '../options.ts'
-import type { AgentChoice, OpenOptions, Session, Sessions } from '../sessions/verbs.ts'
+import { messageOf } from '../sessions/command.ts'
+import type { Input } from '../sessions/input.ts'
+import type { AgentChoice, OpenOptions, RunStream, Session, Sessions } from '../sessions/verbs.ts'
 import { namedBy } from './approval.ts'
 import { isThere } from './follow.ts'
 import { type Handler, refusal } from './http.ts'
@@ -35,7 +37,7 @@ export type Known = { readonly session: Session; readonly name: string; readonly
 
 /** Lets `act` have the session if the person may, and answers 403 otherwise. */
 export async function admitted(
-  { sessions, options }: { readonly sessions: Sessions; readonly options: UiOptions },
+  { sessions, options }: Place,
   request: Request,
   id: unknown,
   act: (known: Known) => ReturnType<Handler>,
@@ -54,13 +56,32 @@ function named(person: unknown): Omit<Known, 'session'> | null {
   return good ? { name, role } : null
 }
 
-/** The session, made if there is none. Of two pages that open it at once one makes it. */
+type Place = { readonly sessions: Sessions; readonly options: UiOptions }
+
+/** Sends the message of a page, and makes its session if there is none. A message that is refused makes none. */
+export async function sent(
+  place: Place,
+  request: Request,
+  { session, name }: Known,
+  { input, id }: { readonly input: Input; readonly id: unknown },
+): Promise<RunStream> {
+  const own = typeof id === 'string' && id !== '' ? { id } : {}
+  await opened(place, request, session, () => messageOf(input, own, UNNAMED))
+  return session.stream(input, { ...own, by: name, deltas: true, detach: true })
+}
+
+/** For a message that is only looked at. */
+const UNNAMED = { id: () => 'unnamed' }
+
+/** The session, made if there is none and `check` does not throw. Of two pages that open it at once one makes it. */
 export async function opened(
-  { sessions, options }: { readonly sessions: Sessions; readonly options: UiOptions },
+  { sessions, options }: Place,
   request: Request,
   session: Session,
+  check: () => void = () => {},
 ): Promise<void> {
   if (await isThere(session)) return
+  check()
   await sessions.open({ ...(await options.open?.(request, session.id)), id: session.id, reuse: true })
 }
 
