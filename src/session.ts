@@ -1,9 +1,9 @@
 // The verbs of a session in this process. What each promises is said in sessions/verbs.ts; callers know no more than that.
-import type { CallKey } from './kernel/content.ts'
+import type { BlobRef, CallKey } from './kernel/content.ts'
 import { type Description, eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
 import { type Call, outsideOf } from './kernel/ledger.ts'
-import type { Page, Receipt } from './ports/store.ts'
+import type { Blob, Page, Receipt } from './ports/store.ts'
 import { opening, type Session, steering } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
 import {
@@ -34,6 +34,7 @@ import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts
 import {
   type Answer,
   checkAnswer,
+  checkBlob,
   checkFork,
   checkRunOf,
   checkSend,
@@ -53,11 +54,6 @@ const SCHEMAS_KEPT = 1_000
 
 /** How many messages may wait in one session. */
 const INPUTS_MAX = 1_000
-
-export function checkSession(id: unknown): void {
-  if (typeof id !== 'string' || id.trim() === '')
-    throw new Fault('invalid_input', 'A session id must be a text that is not empty.')
-}
 
 export class SessionHandle implements Verbs {
   readonly id: string
@@ -189,6 +185,11 @@ export class SessionHandle implements Verbs {
     const shows = [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
     transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
     return transcript.messages
+  }
+
+  async blob(ref: Pick<BlobRef, 'hash'>): Promise<Blob | null> {
+    this.#check()
+    return this.#services.store.blob(checkBlob(ref))
   }
 
   async state(): Promise<SessionState> {

@@ -179,6 +179,10 @@ class AgUiEncoder implements Encoder {
         const { url, title } = item
         return [{ type: 'CUSTOM', name: 'terret.source', value: { url, ...(title === undefined ? {} : { title }) } }]
       }
+      case 'file': {
+        const of = item.call === undefined ? {} : { toolCallId: item.call }
+        return [{ type: 'CUSTOM', name: 'terret.file', value: { ...item.file, ...of } }]
+      }
       case 'output':
         this.#output = item.value
         return [{ type: 'CUSTOM', name: 'terret.output', value: item.value }]

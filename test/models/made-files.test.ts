@@ -92,7 +92,7 @@ describe('a picture that a model made', () => {
     }
   }
 
-  it('B-MADE-2: is kept beside the log by hash, is an answer without words, and is in the files of the result', async () => {
+  it('B-MADE-2, B-VERB-32: is kept beside the log by hash, is an answer without words, and is in the files of the result', async () => {
     const store = memory()
     const asked: Request[] = []
     const harness = new Harness({ model: drawing([{ type: 'data', media: 'image/png', data: PNG }], asked), store })
@@ -103,11 +103,17 @@ describe('a picture that a model made', () => {
     expect(result).toMatchObject({ status: 'completed', text: '', files: [ref] })
     expect(ofType(await eventsOf(store, result.sessionId), 'agent.message')).toMatchObject([{ parts: [ref] }])
     expect(Buffer.from((await store.blob(hash))?.data ?? [])).toEqual(bytes)
+    const session = harness.session(result.sessionId)
+    expect(await session.blob(ref)).toMatchObject({ media: 'image/png', data: new Uint8Array(bytes) })
+    expect(await session.blob({ hash: 'f'.repeat(64) })).toBeNull()
+    for (const wrong of [undefined, hash, {}, { hash: '../x' }])
+      await expect(session.blob(wrong as never)).rejects.toMatchObject({ code: 'invalid_input' })
     expect((await exportSession(store, result.sessionId)).blobs[hash]).toMatchObject({ media: 'image/png', data: PNG })
     const again = await harness.session(result.sessionId).run('Once more.')
     expect(again.files).toHaveLength(1)
     expect(asked[1]?.messages[1]).toMatchObject({ parts: [{ type: 'data', media: 'image/png', data: PNG }] })
     await harness.close()
+    await expect(session.blob(ref)).rejects.toMatchObject({ code: 'harness_closed' })
   })
 
   /** The messages of the request after a reply with these parts. */
