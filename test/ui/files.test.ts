@@ -35,6 +35,8 @@ const shoot = defineTool({
     output({ content: 'shot', parts: [{ type: 'file', media: 'text/html', data: PAGE, name: 'page.html' }] }),
 })
 
+const bytesOf = async (response: Response | undefined) =>
+  response && Buffer.from(await response.arrayBuffer())
 const files = (message: UIMessage | undefined) =>
   (message?.parts ?? []).filter((part): part is FileUIPart => part.type === 'file')
 
@@ -57,12 +59,12 @@ describe('files on a page', () => {
     const { messages } = (await loaded.json()) as { readonly messages: UIMessage[] }
     expect(files(messages[1])).toEqual(shown)
     const [page, picture] = await Promise.all(shown.map((file) => fetch(new URL(file.url, url))))
-    expect(await picture?.bytes()).toEqual(new Uint8Array(PNG))
+    expect(await bytesOf(picture)).toEqual(PNG)
     expect(picture?.headers.get('content-type')).toBe('image/png')
     // Strangers may have written it: it is saved, and never run.
     expect(page?.headers.get('content-disposition')).toBe('attachment')
     expect(page?.headers.get('content-security-policy')).toContain('sandbox')
-    expect(await page?.bytes()).toEqual(new Uint8Array(PAGE))
+    expect(await bytesOf(page)).toEqual(PAGE)
     const own = files(messages[0])
     expect(own).toMatchObject([{ mediaType: 'image/png', url: picture && new URL(picture.url).pathname }])
   })
