@@ -58,7 +58,13 @@ import type { Result } from './sessions/result.ts'
 import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
 import type { Agent, MakeContext, Services } from './engine/wiring.ts'
-import { checkSession, RUN_OPTIONS, type RunOptions, STREAM_OPTIONS, type StreamOptions } from './sessions/verb-options.ts'
+import {
+  checkSession,
+  RUN_OPTIONS,
+  type RunOptions,
+  STREAM_OPTIONS,
+  type StreamOptions,
+} from './sessions/verb-options.ts'
 import type { PendingCall } from './sessions/look.ts'
 import type {
   BeginOptions,

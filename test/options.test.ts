@@ -105,7 +105,14 @@ describe('arguments that a schema made', () => {
       const odd = { '~standard': { validate: () => ({ value }), jsonSchema: { input: () => ({ type: 'object' }) } } }
       const writes = defineTool({ ...TOOL, input: odd, approval: 'ask' })
       const redactor = { idle: true, find: () => null, json: <T>(same: T) => same }
-      const asking = { now: 0, clock: systemClock, approvalMs: null, policy: { rules: [] }, environment: null, redactor }
+      const asking = {
+        now: 0,
+        clock: systemClock,
+        approvalMs: null,
+        policy: { rules: [] },
+        environment: null,
+        redactor,
+      }
       const admitted = admit([{ id: 'c', tool: 'send', args: '{}' }], new Map([['send', writes]]), asking)
       const [proposal] = admitted as readonly { readonly args: unknown }[]
       const before = JSON.stringify(proposal?.args)

@@ -80,5 +80,8 @@ export function checkSession(id: unknown): void {
 export function checkBlob(ref: unknown): string {
   const { hash } = (ref ?? {}) as { readonly hash?: unknown }
   if (typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)) return hash
-  throw new Fault('invalid_input', 'A blob is read by its reference, { hash }, as a result or an event of the log has it.')
+  throw new Fault(
+    'invalid_input',
+    'A blob is read by its reference, { hash }, as a result or an event of the log has it.',
+  )
 }

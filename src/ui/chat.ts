@@ -50,7 +50,10 @@ function file(place: Place, request: Request, id = '', hash = ''): Promise<Respo
 /** The files of a session beside the rest of it, by a path on the server that the page talks to. */
 function filesOf(request: Request, session: string, behind: number): Files {
   const path = new URL(request.url).pathname.replace(/\/+$/, '')
-  const base = path.split('/').slice(0, behind === 0 ? undefined : -behind).join('/')
+  const base = path
+    .split('/')
+    .slice(0, behind === 0 ? undefined : -behind)
+    .join('/')
   return { fileUrl: ({ hash }) => `${base}/${encodeURIComponent(session)}/files/${hash}` }
 }
 
@@ -99,12 +102,7 @@ async function post(place: Place, request: Request): Promise<Response> {
 }
 
 /** The page answered what was asked. It goes on where it stands, or where the session stood before the answer. */
-async function goOn(
-  known: Known,
-  { metadata }: Fields,
-  parts: readonly Fields[],
-  files: Files,
-): Promise<Response> {
+async function goOn(known: Known, { metadata }: Fields, parts: readonly Fields[], files: Files): Promise<Response> {
   const { session } = known
   const given = isFields(metadata) ? metadata['position'] : undefined
   const after = typeof given === 'string' ? given : (await readAll(session, () => {})).position

@@ -55,7 +55,11 @@ type UiTool = {
 export type Files = { readonly fileUrl?: FileUrl | undefined }
 
 /** The answer to a request for a new run: what `stream` tells. Open the stream with `deltas: true` to have texts as they come. */
-export async function uiMessageResponse(session: Session, stream: RunStream, { fileUrl }: Files = {}): Promise<Response> {
+export async function uiMessageResponse(
+  session: Session,
+  stream: RunStream,
+  { fileUrl }: Files = {},
+): Promise<Response> {
   return answer(await followed(session, stream), new UiMessageEncoder(true, fileUrl))
 }
 
@@ -197,7 +201,11 @@ function fileOf({ id, file, call }: Of<'file'>, fileUrl: FileUrl | undefined): U
   const providerMetadata = { terret: { hash: file.hash, ...of } }
   return { type: 'file', url: fileUrl(file), mediaType: file.media, providerMetadata }
 }
-type Kept = { readonly type: 'data-file'; readonly id: string; readonly data: BlobRef & { readonly toolCallId?: string } }
+type Kept = {
+  readonly type: 'data-file'
+  readonly id: string
+  readonly data: BlobRef & { readonly toolCallId?: string }
+}
 
 function partId({ call, kind, n }: Of<'piece' | 'spoken'>): string {
   return `${call}.${kind}.${n}`
@@ -249,7 +257,11 @@ class Book {
 
   take({ told, position }: Item): void {
     if (told.type === 'user') {
-      this.messages.push({ id: told.id, role: 'user', parts: told.parts.flatMap((part) => userPart(part, this.#fileUrl)) })
+      this.messages.push({
+        id: told.id,
+        role: 'user',
+        parts: told.parts.flatMap((part) => userPart(part, this.#fileUrl)),
+      })
       return
     }
     if (told.type === 'message') {

@@ -135,7 +135,13 @@ describe('a picture that a model made', () => {
     expect(sentAfter(chat, read(chat, 'chat/openrouter-image').parts)).toEqual([
       { role: 'user', content: 'Draw.' },
       { role: 'assistant', content: `Here is a dot.\n\n${NEXT}` },
-      { role: 'user', content: [{ type: 'text', text: ABOVE }, { type: 'image_url', image_url: { url: address } }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: ABOVE },
+          { type: 'image_url', image_url: { url: address } },
+        ],
+      },
       { role: 'user', content: 'Smaller.' },
     ])
     expect(sentAfter(messages, [dot])).toMatchObject([
@@ -187,14 +193,20 @@ describe('a picture that a model made', () => {
     const from = async (provider: string) => {
       const drawing = Object.assign(mock([file, finish('stop')]), { provider })
       const reply = (await fromAiSdk(drawing).call(request(), callContext().context)) as Reply
-      return [userSays('Draw.'), { role: 'assistant', seq: 2, parts: reply.parts, calls: [] } as const, userSays('Go.', 4)]
+      return [
+        userSays('Draw.'),
+        { role: 'assistant', seq: 2, parts: reply.parts, calls: [] } as const,
+        userSays('Go.', 4),
+      ]
     }
     const bodies: unknown[] = []
     const fetch = (_url: unknown, init?: { readonly body?: unknown }) => {
       bodies.push(JSON.parse(String(init?.body)))
       return Promise.resolve(new Response('{}', { status: 400 }))
     }
-    const gemini = createGoogleGenerativeAI({ apiKey: 'k', fetch: fetch as typeof globalThis.fetch })('gemini-3-pro-image')
+    const gemini = createGoogleGenerativeAI({ apiKey: 'k', fetch: fetch as typeof globalThis.fetch })(
+      'gemini-3-pro-image',
+    )
     const { context } = callContext()
     await fromAiSdk(gemini).call(request({ messages: await from(gemini.provider) }), context)
     const inlineData = { mimeType: 'image/png', data: PNG }

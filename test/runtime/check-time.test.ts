@@ -85,7 +85,10 @@ describe('a schema that never answers', () => {
     expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(ran).toEqual(['fine'])
     expect(result.calls.map(({ status, content }) => [status, content])).toEqual([
-      ['error', 'The arguments of "stuck" could not be checked, so it was not run: the check took longer than 60 seconds.'],
+      [
+        'error',
+        'The arguments of "stuck" could not be checked, so it was not run: the check took longer than 60 seconds.',
+      ],
       ['ok', 'fine ran'],
     ])
   })

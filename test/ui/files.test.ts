@@ -35,8 +35,7 @@ const shoot = defineTool({
     output({ content: 'shot', parts: [{ type: 'file', media: 'text/html', data: PAGE, name: 'page.html' }] }),
 })
 
-const bytesOf = async (response: Response | undefined) =>
-  response && Buffer.from(await response.arrayBuffer())
+const bytesOf = async (response: Response | undefined) => response && Buffer.from(await response.arrayBuffer())
 const files = (message: UIMessage | undefined) =>
   (message?.parts ?? []).filter((part): part is FileUIPart => part.type === 'file')
 
@@ -47,7 +46,11 @@ describe('files on a page', () => {
     const errors: string[] = []
     const transport = new DefaultChatTransport({ api: `${url}/api/chat` })
     const chat = new Chat({ id: 'c 1', transport, onError: ({ message }) => void errors.push(message) })
-    const sent: FileUIPart = { type: 'file', mediaType: 'image/png', url: `data:image/png;base64,${PNG.toString('base64')}` }
+    const sent: FileUIPart = {
+      type: 'file',
+      mediaType: 'image/png',
+      url: `data:image/png;base64,${PNG.toString('base64')}`,
+    }
     await chat.sendMessage({ text: 'Look.', files: [sent] })
     expect(errors).toEqual([])
     const shown = files(chat.messages[1])
@@ -92,7 +95,10 @@ describe('files on a page', () => {
     const told: unknown[] = []
     await agent.runAgent({ runId: 'r1' }, { onCustomEvent: ({ event }) => void told.push([event.name, event.value]) })
     const [shot, made] = told as readonly [string, Record<string, unknown>][]
-    expect(shot).toMatchObject(['terret.file', { media: 'text/html', name: 'page.html', toolCallId: expect.any(String) as string }])
+    expect(shot).toMatchObject([
+      'terret.file',
+      { media: 'text/html', name: 'page.html', toolCallId: expect.any(String) as string },
+    ])
     expect(made).toMatchObject(['terret.file', { media: 'image/png', bytes: PNG.length }])
     const session = harness.session('c2')
     const parts = (await uiMessages(session)).at(-1)?.parts.filter(({ type }) => type === 'data-file')

@@ -17,7 +17,16 @@ import { familyOf, isOfFamily, markOf, type Origin, servedOf } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
 import type { Deadlines } from '../http/watch.ts'
 import type { PriceTable } from '../price.ts'
-import { type Data, FROM_REPLY, isFile, madeBelow, mediaOf, type Remote, shownBelow, unseen } from '../protocols/media.ts'
+import {
+  type Data,
+  FROM_REPLY,
+  isFile,
+  madeBelow,
+  mediaOf,
+  type Remote,
+  shownBelow,
+  unseen,
+} from '../protocols/media.ts'
 import { idPatterns, type SoundCall, type SoundResult, sound, type Turn } from '../protocols/sound.ts'
 import type { ToolChoice } from '../protocols/protocol.ts'
 import { allowed, demanded } from '../protocols/settings.ts'

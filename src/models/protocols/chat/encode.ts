@@ -281,11 +281,7 @@ function toolMessage({ id, content, parts = [] }: SoundResult, sending: Sending)
 }
 
 /** What the model made, and the files of the results, as a message of the user, which may stand only after the last result. */
-function shownAfter(
-  results: readonly SoundResult[],
-  made: readonly JsonObject[],
-  sending: Sending,
-): readonly string[] {
+function shownAfter(results: readonly SoundResult[], made: readonly JsonObject[], sending: Sending): readonly string[] {
   const shown = results.flatMap(({ tool, parts = [] }) => {
     const files = parts
       .flatMap((part) => (isFile(part) ? [shownLater(part, sending)] : []))

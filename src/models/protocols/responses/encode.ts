@@ -416,7 +416,8 @@ function servedItem(
 ): string | null {
   const item = isObject(kept) && kept['by'] === endpoint ? kept['data'] : null
   if (!isObject(item)) return null
-  if (item['type'] === IMAGE_CALL) return after?.type === 'data' ? JSON.stringify({ ...item, result: after.data }) : null
+  if (item['type'] === IMAGE_CALL)
+    return after?.type === 'data' ? JSON.stringify({ ...item, result: after.data }) : null
   return SERVED.test(stringOf(item['type'])) ? JSON.stringify(item) : null
 }
 
