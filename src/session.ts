@@ -45,12 +45,9 @@ import {
 } from './sessions/verb-options.ts'
 import type { RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.ts'
 import type { Reader, Worker } from './engine/worker.ts'
-import { schemaKey, type Services } from './engine/wiring.ts'
+import { schemaKey, SCHEMAS_KEPT, type Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
-
-/** Schemas of callers whose runs no worker here has taken up: the oldest is known elsewhere as JSON Schema only. */
-const SCHEMAS_KEPT = 1_000
 
 /** How many messages may wait in one session. */
 const INPUTS_MAX = 1_000

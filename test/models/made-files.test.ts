@@ -204,16 +204,14 @@ describe('a picture that a model made', () => {
       bodies.push(JSON.parse(String(init?.body)))
       return Promise.resolve(new Response('{}', { status: 400 }))
     }
-    const gemini = createGoogleGenerativeAI({ apiKey: 'k', fetch: fetch as typeof globalThis.fetch })(
-      'gemini-3-pro-image',
-    )
+    const gemini = createGoogleGenerativeAI({ apiKey: 'k', fetch })('gemini-3-pro-image')
     const { context } = callContext()
     await fromAiSdk(gemini).call(request({ messages: await from(gemini.provider) }), context)
     const inlineData = { mimeType: 'image/png', data: PNG }
     expect(bodies[0]).toMatchObject({
       contents: [{}, { role: 'model', parts: [{ inlineData, thoughtSignature: 'c2ln' }] }, {}],
     })
-    const router = createOpenRouter({ apiKey: 'k', fetch: fetch as typeof globalThis.fetch }).chat('m')
+    const router = createOpenRouter({ apiKey: 'k', fetch }).chat('m')
     await fromAiSdk(router).call(request({ messages: await from(router.provider) }), context)
     expect(bodies[1]).toMatchObject({
       messages: [{}, { role: 'assistant', content: NEXT }, { content: [{}, { image_url: { url: address } }] }, {}],

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { defineTool, Harness, model, sqlite, webSearch } from '../../src/index.ts'
 import { killable } from './killable.ts'
 
-const [file = '', last = '0', name = '', baseUrl = ''] = process.argv.slice(2)
-const store = killable(sqlite(file), Number(last))
+const [file = '', commits = '0', name = '', baseUrl = ''] = process.argv.slice(2)
+const store = killable(sqlite(file), Number(commits))
 const look = defineTool({
   name: 'look',
   description: 'Looks.',
@@ -25,4 +25,4 @@ const second = await session.run('And now?', { id: 'm2' })
 await harness.close()
 await store.close()
 const { status, sources } = first
-process.stdout.write(JSON.stringify({ status, sources, then: second.status }))
+process.stdout.write(JSON.stringify({ status, sources, last: second.status }))

@@ -94,7 +94,7 @@ it.each([
   'B-SERVERTOOL-10: on %s, killed after any commit, another process sends the same request bytes',
   async (name, count, own) => {
     const whole = await killedAfter(name, 0)
-    expect(JSON.parse(whole.said)).toMatchObject({ status: 'completed', then: 'completed' })
+    expect(JSON.parse(whole.said)).toMatchObject({ status: 'completed', last: 'completed' })
     expect(whole.requests).toHaveLength(count)
     expect(whole.requests.at(-1)).toContain(own)
     for (let commits = 1; ; commits++) {
