@@ -58,7 +58,13 @@ import type { Result } from './sessions/result.ts'
 import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
 import type { Agent, MakeContext, Services } from './engine/wiring.ts'
-import { RUN_OPTIONS, type RunOptions, STREAM_OPTIONS, type StreamOptions } from './sessions/verb-options.ts'
+import {
+  checkSession,
+  RUN_OPTIONS,
+  type RunOptions,
+  STREAM_OPTIONS,
+  type StreamOptions,
+} from './sessions/verb-options.ts'
 import type { PendingCall } from './sessions/look.ts'
 import type {
   BeginOptions,
@@ -72,7 +78,7 @@ import type {
 import type { TypedSessions } from './sessions/typed.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'
-import { checkSession, SessionHandle } from './session.ts'
+import { SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
 import { memory } from './stores/memory/memory.ts'
 import { type TreeCard, withTreeCost } from './stores/plan/tree-cost.ts'

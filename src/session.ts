@@ -1,9 +1,9 @@
 // The verbs of a session in this process. What each promises is said in sessions/verbs.ts; callers know no more than that.
-import type { CallKey } from './kernel/content.ts'
+import type { BlobRef, CallKey } from './kernel/content.ts'
 import { type Description, eventId, type InboxBody } from './kernel/event.ts'
 import { Fault } from './kernel/failure.ts'
 import { type Call, outsideOf } from './kernel/ledger.ts'
-import type { Page, Receipt } from './ports/store.ts'
+import type { Blob, Page, Receipt } from './ports/store.ts'
 import { opening, type Session } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
 import {
@@ -33,6 +33,7 @@ import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts
 import {
   type Answer,
   checkAnswer,
+  checkBlob,
   checkFork,
   checkRunOf,
   checkSend,
@@ -43,20 +44,12 @@ import {
 } from './sessions/verb-options.ts'
 import type { RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.ts'
 import type { Reader, Worker } from './engine/worker.ts'
-import { schemaKey, type Services } from './engine/wiring.ts'
+import { schemaKey, SCHEMAS_KEPT, type Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
 import { checkRootId, ownId } from './stores/plan/id.ts'
 
-/** Schemas of callers whose runs no worker here has taken up: the oldest is known elsewhere as JSON Schema only. */
-const SCHEMAS_KEPT = 1_000
-
 /** How many messages may wait in one session. */
 const INPUTS_MAX = 1_000
-
-export function checkSession(id: unknown): void {
-  if (typeof id !== 'string' || id.trim() === '')
-    throw new Fault('invalid_input', 'A session id must be a text that is not empty.')
-}
 
 export class SessionHandle implements Verbs {
   readonly id: string
@@ -182,6 +175,11 @@ export class SessionHandle implements Verbs {
   async messages(): Promise<readonly Message[]> {
     const { messagesOf } = await import('./sessions/look.ts')
     return messagesOf(this.#services.store, this.id)
+  }
+
+  async blob(ref: Pick<BlobRef, 'hash'>): Promise<Blob | null> {
+    this.#check()
+    return this.#services.store.blob(checkBlob(ref))
   }
 
   async state(): Promise<SessionState> {
@@ -426,7 +424,7 @@ export class SessionHandle implements Verbs {
     const result = await follow(this.#place, reader, followed)
     if (!followed.schema) return result
     const { parsedResult } = await import('./sessions/run-choice.ts')
-    return parsedResult(result, followed.schema)
+    return parsedResult(this.#services, result, followed.schema)
   }
 
   /** Follows a run, which the signal stops. */

@@ -1,6 +1,7 @@
 // Options at the public entries: misspelled ones, and values that cannot be used. The fuzz target `options` tries many more.
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { systemClock } from '../src/engine/platform.ts'
 import { defineTool, type Endpoint, Fault, Harness, type HarnessOptions, model, scripted } from '../src/index.ts'
 import { type Checks, count, needed, nearest, optionsOf, text } from '../src/options.ts'
 import { admit } from '../src/tools/core/admit.ts'
@@ -104,7 +105,14 @@ describe('arguments that a schema made', () => {
       const odd = { '~standard': { validate: () => ({ value }), jsonSchema: { input: () => ({ type: 'object' }) } } }
       const writes = defineTool({ ...TOOL, input: odd, approval: 'ask' })
       const redactor = { idle: true, find: () => null, json: <T>(same: T) => same }
-      const asking = { now: 0, approvalMs: null, policy: { rules: [] }, environment: null, redactor }
+      const asking = {
+        now: 0,
+        clock: systemClock,
+        approvalMs: null,
+        policy: { rules: [] },
+        environment: null,
+        redactor,
+      }
       const admitted = admit([{ id: 'c', tool: 'send', args: '{}' }], new Map([['send', writes]]), asking)
       const [proposal] = admitted as readonly { readonly args: unknown }[]
       const before = JSON.stringify(proposal?.args)

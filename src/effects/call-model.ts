@@ -9,6 +9,7 @@ import { project } from './request.ts'
 import { isPriced, type Priced } from '../models/http/hosted.ts'
 import { judgeOutput } from '../models/output.ts'
 import { admit, type Asking } from '../tools/core/admit.ts'
+import { CHECK_LATE, checkedInTime } from '../tools/core/check-time.ts'
 import { hourAccount, hourCharges, withinBudget } from '../tools/core/budget.ts'
 import { isPassing } from '../engine/backoff.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
@@ -110,7 +111,8 @@ export class ModelCaller {
     if (planner) return this.#settle(asked, read, planner.verdict(read.answer))
     if (!output) return this.#settle(asked, read, verdictOf(read.answer, frame))
     const judged = judgeOutput(output, read.answer, [...frame.definitions.keys()])
-    return judged.then((verdict) => this.#settle(asked, read, verdict))
+    const inTime = checkedInTime(this.#services.clock, judged, unchecked)
+    return inTime.then((verdict) => this.#settle(asked, read, verdict))
   }
 
   #settle(asked: Asked, read: Read, judged: Verdict): Landing | Promise<Landing> {
@@ -199,15 +201,23 @@ export class ModelCaller {
   }
 }
 
+/** To ask again would cost another answer, and wait for the same check. The answer itself stays in the log. */
+function unchecked(): Verdict {
+  const reason = `The answer could not be taken: ${CHECK_LATE}.`
+  const failure = { kind: 'Timeout', message: reason } as const
+  return { type: 'stop', reason, as: { type: 'failed', reason: 'output_validation_failed', failure } }
+}
+
 /** Expiry is seen by the attempt and by the store: a question must be open for both. */
 export function askingFor(
-  { store, redactor }: Services,
+  { store, redactor, clock }: Services,
   { approvalMs, policy, environment, model, unknownTool, toolErrors }: Agent,
   cache: SessionCache,
 ): Asking {
   const verbatim = isPriced(model) && model.verbatim === true
   return {
     now: Math.max(store.now(), cache.now()),
+    clock,
     approvalMs,
     policy,
     environment,

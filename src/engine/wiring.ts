@@ -96,6 +96,9 @@ export function schemaKey(session: string, message: string): string {
   return JSON.stringify([session, message])
 }
 
+/** Schemas of callers whose runs no worker here has taken up: the oldest is known elsewhere as JSON Schema only. */
+export const SCHEMAS_KEPT = 1_000
+
 /** What the context of an attempt is built from. */
 export type ContextOf = { readonly session: string; readonly agent: string; readonly metadata: Metadata }
 export type MakeContext<Deps = unknown> = (of: ContextOf) => Deps | Promise<Deps>

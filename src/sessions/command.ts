@@ -122,7 +122,7 @@ const COMMANDS: Readonly<Record<Command['type'], (command: unknown) => void>> = 
 export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; readonly blobs: readonly Blob[] }
 export type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
-export function messageOf(input: Input, options: SendOptions, random: Random): Said<MessageBody> {
+export function messageOf(input: Input, options: SendOptions, random: Pick<Random, 'id'>): Said<MessageBody> {
   const { when = 'next', id = random.id(), by, patienceMs, traceparent } = options
   // A caller without a type checker may pass a value that does not exist, and it would stay in the log.
   if (!['next', 'after', 'now', 'idle'].includes(when))

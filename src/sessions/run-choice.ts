@@ -1,9 +1,10 @@
 // What a caller chooses for one run, where it is said: refused early as far as it is known here, and parsed by the caller's own schema
 // at the end. What becomes of it in between is effects/run-options.ts. Loaded by the first caller that chooses.
-import { Fault } from '../kernel/failure.ts'
+import { type Failure, Fault } from '../kernel/failure.ts'
 import { missingTools, parsedBy } from '../effects/run-options.ts'
 import type { Services } from '../engine/wiring.ts'
 import { FINAL_RESULT } from '../models/output.ts'
+import { CHECK_LATE, checkedInTime } from '../tools/core/check-time.ts'
 import { anyJsonSchema, type JsonSchema, type StandardSchema } from '../tools/core/json-schema.ts'
 import { shapeOf } from './agent.ts'
 import type { RunChoices } from './command.ts'
@@ -28,13 +29,22 @@ export function checkChoice(
   if (missing.length > 0) throw missingTools(missing, [...(seen?.keys() ?? [])])
 }
 
+const LATE = {
+  kind: 'Timeout',
+  message: `The answer is in the session, but the schema of the caller did not read it: ${CHECK_LATE}.`,
+} as const
+
+function unfit(problem: string): Failure {
+  const message = `The answer fits the JSON Schema that was asked for, but not the schema of the caller.\n${problem}`
+  return { kind: 'InvalidInput', message }
+}
+
 /** The answer as the caller's own schema makes it. If the schema refuses it, the run has failed. */
-export async function parsedResult(result: Result, schema: StandardSchema): Promise<Result> {
+export async function parsedResult({ clock }: Services, result: Result, schema: StandardSchema): Promise<Result> {
   if (result.status !== 'completed') return result
-  const parsed = await parsedBy(schema, result.output)
-  if ('value' in parsed) return { ...result, output: parsed.value as typeof result.output }
+  const parsed = await checkedInTime(clock, parsedBy(schema, result.output), () => null)
+  if (parsed !== null && 'value' in parsed) return { ...result, output: parsed.value as typeof result.output }
   const { status: _status, stopReason: _stop, output: _output, ...rest } = result
-  const message = `The answer fits the JSON Schema that was asked for, but not the schema of the caller.\n${parsed.problem}`
-  const failure = { kind: 'InvalidInput', message, classified: null } as const
+  const failure = { ...(parsed === null ? LATE : unfit(parsed.problem)), classified: null }
   return { ...rest, status: 'failed', stopReason: 'output_validation_failed', failure }
 }

@@ -1,5 +1,6 @@
 // The options of a session's verbs, and the one check of each. What the verbs do is src/session.ts.
 import type { CallKey } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
 import { anything, type Checks, count, flag, needed, oneOf, optionsOf, text } from '../options.ts'
 import { RUN_CHOICES, type RunChoices, SEND_OPTIONS, type SendOptions } from './command.ts'
 import { SHOWN } from './approval-decision.ts'
@@ -70,3 +71,17 @@ export const checkAnswer = optionsOf<Answer & Partial<PendingCall>>('answer', {
   by: text,
   sessionId: text,
 })
+
+export function checkSession(id: unknown): void {
+  if (typeof id !== 'string' || id.trim() === '')
+    throw new Fault('invalid_input', 'A session id must be a text that is not empty.')
+}
+
+export function checkBlob(ref: unknown): string {
+  const { hash } = (ref ?? {}) as { readonly hash?: unknown }
+  if (typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)) return hash
+  throw new Fault(
+    'invalid_input',
+    'A blob is read by its reference, { hash }, as a result or an event of the log has it.',
+  )
+}

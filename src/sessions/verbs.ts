@@ -1,8 +1,8 @@
 // What one can do with a session, and with sessions, wherever they are: the verbs as interfaces. In this process `Harness` and
 // session.ts have them; a client of a server can have the same. No verb takes or gives what could not be sent over a wire, but for
 // streams, which can be followed over one, a signal, and the schema of an answer, which is sent as JSON Schema.
-import type { Json } from '../kernel/content.ts'
-import type { CardFilter, Page, Removal } from '../ports/store.ts'
+import type { BlobRef, Json } from '../kernel/content.ts'
+import type { Blob, CardFilter, Page, Removal } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Looked } from '../engine/worker.ts'
 import type { TreeCard } from '../stores/plan/tree-cost.ts'
@@ -77,6 +77,8 @@ export interface Session {
    * log up to that event. Only a reply whose calls are open there is taken along: each of them is asked about again.
    */
   fork(options?: ForkOptions): Promise<Session>
+  /** The bytes of a picture, a file or a long result that lies beside the log, by its reference; null if the store has none. */
+  blob(ref: Pick<BlobRef, 'hash'>): Promise<Blob | null>
   /** The log itself, from `after` on. */
   read(after?: number, limit?: number): Promise<Page>
   /** Nothing more will be accepted. What runs is interrupted first. */

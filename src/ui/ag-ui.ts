@@ -12,7 +12,7 @@ import type { End } from './end.ts'
 import { continued, followed, type Items, readAll } from './follow.ts'
 import { answer, bodyOf, cursorOf, type Encoder, type Frame, framed, frameText } from './http.ts'
 import { type Fields, type Handler, isFields, refusal, refusing } from './http.ts'
-import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, send, take } from './person.ts'
+import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, sent, take } from './person.ts'
 import { UI_OPTIONS, type UiOptions } from './person.ts'
 import type { Item, Told } from './teller.ts'
 
@@ -30,10 +30,11 @@ const checkOptions = optionsOf<UiOptions>('agUiHandler', UI_OPTIONS)
  */
 export function agUiHandler(sessions: Sessions, options: UiOptions): Handler {
   checkOptions(options)
+  const place = { sessions, options }
   return refusing(async (request) => {
     if (request.method !== 'POST') return refusal(405, 'not_found', 'Use POST.')
     const body = await bodyOf(request, options.bytesMax ?? BYTES_MAX)
-    return admitted({ sessions, options }, request, body['threadId'], async (known) => {
+    return admitted(place, request, body['threadId'], async (known) => {
       const runId = body['runId']
       if (typeof runId !== 'string' || runId === '') throw new Fault('invalid_input', 'The run must have a runId.')
       const messages = (Array.isArray(body['messages']) ? (body['messages'] as readonly unknown[]) : []).filter(
@@ -44,9 +45,13 @@ export function agUiHandler(sessions: Sessions, options: UiOptions): Handler {
       if (Array.isArray(body['resume']) && body['resume'].length > 0)
         return goOn(known, { runId }, cursor, { resume: body['resume'] as readonly unknown[] })
       if (last?.['role'] === 'tool') return goOn(known, { runId }, cursor, { messages })
-      await opened({ sessions, options }, request, known.session)
-      if (last?.['role'] !== 'user' || cursor !== null) return connect(known.session, { runId }, cursor)
-      return agUiResponse(known.session, send(known, last, inputOf(last)), { runId })
+      if (cursor !== null) return connect(known.session, { runId }, cursor)
+      if (last?.['role'] !== 'user') {
+        await opened(place, request, known.session)
+        return connect(known.session, { runId }, null)
+      }
+      const stream = await sent(place, request, known, { input: inputOf(last), id: last['id'] })
+      return agUiResponse(known.session, stream, { runId })
     })
   })
 }
@@ -168,6 +173,10 @@ class AgUiEncoder implements Encoder {
       case 'source': {
         const { url, title } = item
         return [{ type: 'CUSTOM', name: 'terret.source', value: { url, ...(title === undefined ? {} : { title }) } }]
+      }
+      case 'file': {
+        const of = item.call === undefined ? {} : { toolCallId: item.call }
+        return [{ type: 'CUSTOM', name: 'terret.file', value: { ...item.file, ...of } }]
       }
       case 'output':
         this.#output = item.value

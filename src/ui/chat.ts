@@ -6,9 +6,9 @@ import type { FilePart, Input } from '../sessions/input.ts'
 import type { Sessions } from '../sessions/verbs.ts'
 import { isThere } from './follow.ts'
 import { bodyOf, cursorOf, type Fields, type Handler, isFields, refusal, refusing } from './http.ts'
-import { admitted, type Answered, BYTES_MAX, type Decided, type Known, opened, send, take } from './person.ts'
+import { admitted, type Answered, BYTES_MAX, type Decided, type Known, sent, take } from './person.ts'
 import { UI_OPTIONS, type UiOptions } from './person.ts'
-import { uiMessageContinue, uiMessageResponse, uiMessageResume, uiMessages } from './ui-message.ts'
+import { type Files, uiMessageContinue, uiMessageResponse, uiMessageResume, uiMessages } from './ui-message.ts'
 
 type Place = { readonly sessions: Sessions; readonly options: UiOptions }
 
@@ -18,7 +18,7 @@ const PARTS_MAX = 1_000
 /**
  * The server side of `useChat`, for any framework that has requests and responses of the web. The id of the chat is the id of the
  * session. `POST /` takes messages and answers, `GET /ID/stream` resumes, `GET /ID/messages` is the history as
- * `{ messages }`, `DELETE /ID` stops the run; what stands before in the address does not matter.
+ * `{ messages }`, `GET /ID/files/HASH` is a file of it, `DELETE /ID` stops the run; what stands before in the address does not matter.
  */
 export function chatHandler(sessions: Sessions, options: UiOptions): Handler {
   checkOptions(options)
@@ -30,16 +30,38 @@ export function chatHandler(sessions: Sessions, options: UiOptions): Handler {
     const act = path.at(-1)
     if (request.method === 'GET' && (act === 'stream' || act === 'messages'))
       return read(place, request, path.at(-2), act)
-    return Promise.resolve(refusal(404, 'not_found', 'Use POST, GET ID/stream, GET ID/messages or DELETE ID.'))
+    if (request.method === 'GET' && path.at(-2) === 'files') return file(place, request, path.at(-3), act)
+    return Promise.resolve(refusal(404, 'not_found', HINT))
   })
+}
+
+const HINT = 'Use POST, GET ID/stream, GET ID/messages, GET ID/files/HASH or DELETE ID.'
+
+/** A file of this session, and of no other. */
+function file(place: Place, request: Request, id = '', hash = ''): Promise<Response> {
+  return admitted(place, request, nameOf(id), async ({ session }) => {
+    const { fileResponse } = await import('./files.ts')
+    return fileResponse(session, hash)
+  })
+}
+
+/** The files of a session beside the rest of it, by a path on the server that the page talks to. */
+function filesOf(request: Request, session: string, behind: number): Files {
+  const path = new URL(request.url).pathname.replace(/\/+$/, '')
+  const base = path
+    .split('/')
+    .slice(0, behind === 0 ? undefined : -behind)
+    .join('/')
+  return { fileUrl: ({ hash }) => `${base}/${encodeURIComponent(session)}/files/${hash}` }
 }
 
 async function read(place: Place, request: Request, id = '', act: 'stream' | 'messages'): Promise<Response> {
   return admitted(place, request, nameOf(id), async ({ session }) => {
     const there = await isThere(session)
-    if (act === 'messages') return Response.json({ messages: there ? await uiMessages(session) : [] })
+    const files = filesOf(request, session.id, 2)
+    if (act === 'messages') return Response.json({ messages: there ? await uiMessages(session, files) : [] })
     const after = cursorOf(request)
-    return there || after !== null ? uiMessageResume(session, after) : new Response(null, { status: 204 })
+    return there || after !== null ? uiMessageResume(session, after, files) : new Response(null, { status: 204 })
   })
 }
 
@@ -69,20 +91,22 @@ async function post(place: Place, request: Request): Promise<Response> {
     if (!isFields(last) || !Array.isArray(last['parts']) || last['parts'].length > PARTS_MAX)
       throw new Fault('invalid_input', `The last message must have a list of parts, at most ${PARTS_MAX}.`)
     const parts = (last['parts'] as readonly unknown[]).filter(isFields)
-    if (last['role'] === 'assistant') return goOn(known, last, parts)
+    const files = filesOf(request, known.session.id, 0)
+    if (last['role'] === 'assistant') return goOn(known, last, parts, files)
     if (last['role'] !== 'user') throw new Fault('invalid_input', 'The last message must be of the user or an answer.')
-    await opened(place, request, known.session)
-    return uiMessageResponse(known.session, send(known, last, inputOf(parts)))
+    const stream = await sent(place, request, known, { input: inputOf(parts), id: last['id'] })
+    return uiMessageResponse(known.session, stream, files)
   })
 }
 
 /** The page answered what was asked. */
-async function goOn(known: Known, { metadata }: Fields, parts: readonly Fields[]): Promise<Response> {
+async function goOn(known: Known, { metadata }: Fields, parts: readonly Fields[], files: Files): Promise<Response> {
   const given = isFields(metadata) ? metadata['position'] : undefined
   // Only calls of the last request can be open.
   const open = parts.slice(parts.findLastIndex(({ type }) => type === 'step-start') + 1)
   const cursor = typeof given === 'string' ? given : null
-  return uiMessageContinue(known.session, await take(known, cursor, open.flatMap(decisionIn), open.flatMap(answerIn)))
+  const after = await take(known, cursor, open.flatMap(decisionIn), open.flatMap(answerIn))
+  return uiMessageContinue(known.session, after, files)
 }
 
 function decisionIn({ state, approval }: Fields): readonly Decided[] {

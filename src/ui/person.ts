@@ -3,11 +3,12 @@
 import type { CallKey } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { callable, type Checks, count, needed } from '../options.ts'
+import { messageOf } from '../sessions/command.ts'
 import type { Input } from '../sessions/input.ts'
 import type { AgentChoice, OpenOptions, RunStream, Session, Sessions } from '../sessions/verbs.ts'
 import { namedBy } from './approval.ts'
 import { isThere, readAll } from './follow.ts'
-import { type Fields, type Handler, refusal } from './http.ts'
+import { type Handler, refusal } from './http.ts'
 import { logOf, readPosition } from './position.ts'
 
 /** A name, as the log will have it, and the role in which the person decides. */
@@ -37,7 +38,7 @@ export type Known = { readonly session: Session; readonly name: string; readonly
 
 /** Lets `act` have the session if the person may, and answers 403 otherwise. */
 export async function admitted(
-  { sessions, options }: { readonly sessions: Sessions; readonly options: UiOptions },
+  { sessions, options }: Place,
   request: Request,
   id: unknown,
   act: (known: Known) => ReturnType<Handler>,
@@ -56,25 +57,38 @@ function named(person: unknown): Omit<Known, 'session'> | null {
   return good ? { name, role } : null
 }
 
-/** The session, made if there is none. Of two pages that open it at once one makes it. */
+type Place = { readonly sessions: Sessions; readonly options: UiOptions }
+
+/** Sends the message of a page, and makes its session if there is none. A message that is refused makes none. */
+export async function sent(
+  place: Place,
+  request: Request,
+  { session, name }: Known,
+  { input, id }: { readonly input: Input; readonly id: unknown },
+): Promise<RunStream> {
+  const own = typeof id === 'string' && id !== '' ? { id } : {}
+  await opened(place, request, session, () => messageOf(input, own, UNNAMED))
+  return session.stream(input, { ...own, by: name, deltas: true, detach: true })
+}
+
+/** For a message that is only looked at. */
+const UNNAMED = { id: () => 'unnamed' }
+
+/** The session, made if there is none and `check` does not throw. Of two pages that open it at once one makes it. */
 export async function opened(
-  { sessions, options }: { readonly sessions: Sessions; readonly options: UiOptions },
+  { sessions, options }: Place,
   request: Request,
   session: Session,
+  check: () => void = () => {},
 ): Promise<void> {
   if (await isThere(session)) return
+  check()
   await sessions.open({ ...(await options.open?.(request, session.id)), id: session.id, reuse: true })
 }
 
 export type Decided = { readonly id: unknown; readonly allow: unknown; readonly why: unknown }
 
 export type Answered = { readonly callId: CallKey; readonly content: string; readonly ok: boolean }
-
-/** Sends a message of the page, under the id that the page gave it. */
-export function send({ session, name }: Known, { id }: Fields, input: Input): RunStream {
-  const own = typeof id === 'string' && id !== '' ? { id } : {}
-  return session.stream(input, { ...own, by: name, deltas: true, detach: true })
-}
 
 /**
  * Takes what a page decided and answered, in order. What is not asked any more is passed over; if all of it is, the first refusal is

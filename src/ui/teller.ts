@@ -39,6 +39,8 @@ export type Told =
     }
   /** A page that the reply cites, or that a search of ours found. */
   | { readonly type: 'source'; readonly id: string; readonly url: string; readonly title?: string }
+  /** A file that the model made, or one of the result of a call. */
+  | { readonly type: 'file'; readonly id: string; readonly file: BlobRef; readonly call?: CallKey }
   | { readonly type: 'output'; readonly value: Json }
   /** The provider did not answer, and is asked again. */
   | { readonly type: 'retry'; readonly message: string; readonly at: number | null }
@@ -190,7 +192,8 @@ export class Teller {
     const output = verdict.type === 'final' && verdict.output !== undefined ? verdict.output : null
     const asked = verdict.type === 'final' ? [] : calls.flatMap((one, i) => this.#proposed(one, callKey(seq, i), call))
     const given: Slots = output === null ? [] : [{ type: 'output', value: output }]
-    return [...said, ...ended(unsaid, call), ...this.#cited(event), ...given, ...asked]
+    const made = parts.filter((part) => part.type === 'blob')
+    return [...said, ...ended(unsaid, call), ...filesOf(seq, made), ...this.#cited(event), ...given, ...asked]
   }
 
   /** Each page once in a run. */
@@ -240,13 +243,14 @@ export class Teller {
   }
 
   #result(event: Extract<Event, { type: 'agent.tool_result' }>): Slots {
-    const { call, status, content, from = 0 } = event
+    const { call, status, content, from = 0, parts = [], seq } = event
     const known = this.#calls.get(call)
     const said = this.#answers.get(from) ?? content
     this.#answers.delete(from)
     if (known) known.asks = null
     if (!known) return []
-    return [{ type: 'result', id: call, status, content: said, asked: known.asked }, ...this.#cited(event)]
+    const told = { type: 'result', id: call, status, content: said, asked: known.asked } as const
+    return [told, ...filesOf(seq, parts, call), ...this.#cited(event)]
   }
 
   #settle({ outcome }: Extract<Event, { type: 'run.settled' }>): Slots {
@@ -267,6 +271,11 @@ export class Teller {
   #write(reply: Pick<Position, 'call' | 'heard' | 'items'>): string {
     return writePosition(this.#log, { from: this.#from, seq: this.#seq, ...reply })
   }
+}
+
+function filesOf(seq: number, files: readonly BlobRef[], call?: CallKey): Slots {
+  const of = call === undefined ? {} : { call }
+  return files.map((file, i) => ({ type: 'file', id: `file:${seq}.${i}`, file, ...of }))
 }
 
 function spoken({ kind, n }: Segment, call: number): Told {

@@ -23,6 +23,7 @@ export type UiPart =
   | { readonly type: 'text' | 'reasoning'; text: string; readonly state?: 'done' }
   | { readonly type: 'step-start' }
   | UiSource
+  | UiFile
   | UiTool
   | { readonly type: `data-${string}`; readonly id?: string; readonly data: unknown }
 type UiSource = {
@@ -31,6 +32,15 @@ type UiSource = {
   readonly url: string
   readonly title?: string
 }
+type UiFile = {
+  readonly type: 'file'
+  readonly url: string
+  readonly mediaType: string
+  readonly filename?: string
+  readonly providerMetadata?: { readonly terret: { readonly hash: string; readonly toolCallId?: string } }
+}
+/** Where a page gets a file from. */
+export type FileUrl = (file: BlobRef) => string
 type UiTool = {
   readonly type: `tool-${string}`
   readonly toolCallId: string
@@ -41,30 +51,41 @@ type UiTool = {
   approval?: { readonly id: string; readonly approved?: boolean }
 }
 
+/** `fileUrl` says where the page gets the files of a session from. Without it a file is a part `data-file` with its reference. */
+export type Files = { readonly fileUrl?: FileUrl | undefined }
+
 /** The answer to a request for a new run: what `stream` tells. Open the stream with `deltas: true` to have texts as they come. */
-export async function uiMessageResponse(session: Session, stream: RunStream): Promise<Response> {
-  return answer(await followed(session, stream), new UiMessageEncoder(true))
+export async function uiMessageResponse(
+  session: Session,
+  stream: RunStream,
+  { fileUrl }: Files = {},
+): Promise<Response> {
+  return answer(await followed(session, stream), new UiMessageEncoder(true, fileUrl))
 }
 
 /**
  * The answer to a request that resumes: what comes after the position, or without one the open message from its beginning, as
  * `useChat` expects it. 204 if no run is open.
  */
-export async function uiMessageResume(session: Session, after?: string | null): Promise<Response> {
-  if (typeof after === 'string') return answer(await continued(session, after), new UiMessageEncoder(false))
+export async function uiMessageResume(
+  session: Session,
+  after?: string | null,
+  { fileUrl }: Files = {},
+): Promise<Response> {
+  if (typeof after === 'string') return answer(await continued(session, after), new UiMessageEncoder(false, fileUrl))
   const { open } = await readAll(session, () => {})
   if (open === null) return new Response(null, { status: 204 })
-  return answer(await repeated(session, open), new UiMessageEncoder(false))
+  return answer(await repeated(session, open), new UiMessageEncoder(false, fileUrl))
 }
 
 /** Goes on in the message that the page has. */
-export async function uiMessageContinue(session: Session, after: unknown): Promise<Response> {
-  return answer(await continued(session, after), new UiMessageEncoder(true))
+export async function uiMessageContinue(session: Session, after: unknown, { fileUrl }: Files): Promise<Response> {
+  return answer(await continued(session, after), new UiMessageEncoder(true, fileUrl))
 }
 
 /** All messages of a session, for the page to begin with. */
-export async function uiMessages(session: Session): Promise<readonly UiMessage[]> {
-  const builder = new MessageBuilder()
+export async function uiMessages(session: Session, { fileUrl }: Files = {}): Promise<readonly UiMessage[]> {
+  const builder = new MessageBuilder(fileUrl)
   await readAll(session, (item) => builder.take(item))
   return builder.messages
 }
@@ -77,8 +98,11 @@ class UiMessageEncoder implements Encoder {
   #step = false
   readonly #open = new Set<string>()
 
-  constructor(single: boolean) {
+  readonly #fileUrl: FileUrl | undefined
+
+  constructor(single: boolean, fileUrl: FileUrl | undefined) {
     this.#single = single
+    this.#fileUrl = fileUrl
   }
 
   begin(): readonly Frame[] {
@@ -123,6 +147,8 @@ class UiMessageEncoder implements Encoder {
         return [resultOf(told)]
       case 'source':
         return [sourceOf(told)]
+      case 'file':
+        return [fileOf(told, this.#fileUrl)]
       case 'output':
         return [{ type: 'data-output', data: told.value }]
       case 'retry':
@@ -168,6 +194,19 @@ function sourceOf({ id: sourceId, url, title }: Of<'source'>): UiSource {
   return { type: 'source-url', sourceId, url, ...(title === undefined ? {} : { title }) }
 }
 
+/** The chunk of a file has no name. */
+function fileOf({ id, file, call }: Of<'file'>, fileUrl: FileUrl | undefined): UiFile | Kept {
+  const of = call === undefined ? {} : { toolCallId: call }
+  if (fileUrl === undefined) return { type: 'data-file', id, data: { ...file, ...of } }
+  const providerMetadata = { terret: { hash: file.hash, ...of } }
+  return { type: 'file', url: fileUrl(file), mediaType: file.media, providerMetadata }
+}
+type Kept = {
+  readonly type: 'data-file'
+  readonly id: string
+  readonly data: BlobRef & { readonly toolCallId?: string }
+}
+
 function partId({ call, kind, n }: Of<'piece' | 'spoken'>): string {
   return `${call}.${kind}.${n}`
 }
@@ -210,10 +249,19 @@ function errorOf(status: string, content: string | BlobRef): string {
 class MessageBuilder {
   readonly messages: UiMessage[] = []
   #answer: UiMessage | null = null
+  readonly #fileUrl: FileUrl | undefined
+
+  constructor(fileUrl: FileUrl | undefined) {
+    this.#fileUrl = fileUrl
+  }
 
   take({ told, position }: Item): void {
     if (told.type === 'user') {
-      this.messages.push({ id: told.id, role: 'user', parts: told.parts.flatMap(userPart) })
+      this.messages.push({
+        id: told.id,
+        role: 'user',
+        parts: told.parts.flatMap((part) => userPart(part, this.#fileUrl)),
+      })
       return
     }
     if (told.type === 'message') {
@@ -230,6 +278,7 @@ class MessageBuilder {
     if (told.type === 'request') parts.push({ type: 'step-start' })
     else if (told.type === 'piece') parts.push({ type: told.kind, text: told.text, state: 'done' })
     else if (told.type === 'source') parts.push(sourceOf(told))
+    else if (told.type === 'file') parts.push(fileOf(told, this.#fileUrl))
     else if (told.type === 'output') parts.push({ type: 'data-output', data: told.value })
     else if (told.type === 'call')
       parts.push({ type: `tool-${told.tool}`, toolCallId: told.id, input: told.args, state: 'input-available' })
@@ -260,7 +309,10 @@ function change(parts: readonly UiPart[], id: string, to: Partial<UiTool>): void
   if (part) Object.assign(part, to)
 }
 
-function userPart(part: Part): readonly UiPart[] {
+function userPart(part: Part, fileUrl: FileUrl | undefined): readonly UiPart[] {
   if (part.type === 'text') return [{ type: 'text', text: part.text }]
-  return part.type === 'blob' ? [{ type: 'data-file', data: part }] : []
+  if (part.type !== 'blob') return []
+  if (fileUrl === undefined) return [{ type: 'data-file', data: part }]
+  const named = part.name === undefined ? {} : { filename: part.name }
+  return [{ type: 'file', url: fileUrl(part), mediaType: part.media, ...named }]
 }

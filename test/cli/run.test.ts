@@ -1,7 +1,10 @@
 // `terret run` and what follows it: list, inspect, pending, approve, resume, undo. The built command on a real file.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { json } from 'node:stream/consumers'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { noBubblewrap } from '../tools/box.ts'
 import { stageOfEach } from './scripted.ts'
 import { endpoint, lastLine } from './stage.ts'
@@ -90,6 +93,43 @@ describe('terret run', () => {
       const { code, err } = await stage.terret('run', 'Hello.')
       expect([code, err]).toEqual([7, expect.stringContaining(`"${Object.keys(wrong)[0]}" must be`)])
     }
+  })
+
+  it('B-CLI-214: tools of the provider stand in the configuration, and one that is none or that the host lacks is refused', async () => {
+    const bodies: unknown[] = []
+    const server = createServer((request, response) => {
+      void json(request).then((body) => {
+        bodies.push(body)
+        response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"no"}}')
+      })
+    })
+    await new Promise<void>((up) => server.listen(0, '127.0.0.1', up))
+    onTestFinished(() => void server.close())
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const host = { model: 'openai:gpt-5.1', endpoints: { openai: { baseUrl, keys: [] } } }
+    const tools = ['code_execution', { type: 'web_search', contextSize: 'low' }]
+    stage.configure({ ...host, providerTools: tools })
+    await stage.terret('run', 'Hello.')
+    const [first] = bodies as readonly { readonly tools: readonly { readonly type: string }[] }[]
+    expect(first?.tools).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: 'code_interpreter' }),
+        expect.objectContaining({ type: 'web_search', search_context_size: 'low' }),
+      ]),
+    )
+    for (const [providerTools, said] of [
+      ['web_search', '"providerTools" must be a list'],
+      [['web_serch'], '"providerTools[0]" must be web_search, web_fetch'],
+      [[{ maxUses: 1 }], '"providerTools[0]" must be web_search, web_fetch'],
+      [['web_search', 'web_search'], 'lists web_search twice'],
+      [[{ type: 'web_search', contxtSize: 'low' }], 'contextSize'],
+      [['web_fetch'], 'openai:gpt-5.1 has no web_fetch of its own'],
+    ] as const) {
+      stage.configure({ ...host, providerTools })
+      const { code, err } = await stage.terret('run', 'Hello.')
+      expect([code, err]).toEqual([7, expect.stringContaining(said)])
+    }
+    expect(bodies).toHaveLength(1)
   })
 
   it('B-CLI-3: without a model, and without a key, nothing is begun and the ways to give one are named', async () => {

@@ -4,14 +4,16 @@ import type { LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { createOpenRouter } from '@openrouter/ai-sdk-provider'
 import { createOpenAI } from '@ai-sdk/openai'
 import { describe, expect, it } from 'vitest'
-import { Harness, memory, type Model, type Part, type Reply, type Request } from '../../src/index.ts'
+import { Harness, memory, type Message, type Model, type Part, type Reply, type Request } from '../../src/index.ts'
 import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
+import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { chat } from '../../src/models/protocols/chat/chat.ts'
-import type { Protocol } from '../../src/models/protocols/protocol.ts'
+import type { Protocol, Quirks } from '../../src/models/protocols/protocol.ts'
+import { messages } from '../../src/models/protocols/messages/messages.ts'
 import { responses } from '../../src/models/protocols/responses/responses.ts'
 import { exportSession } from '../../src/replay.ts'
 import { bytesOf, finish, mock, mockV4, streamed } from './aisdk-stage.ts'
-import { callContext, request } from './context.ts'
+import { callContext, request, userSays } from './context.ts'
 import { eventsOf, ofType } from './hosted-stage.ts'
 import { recording } from './sse.ts'
 
@@ -54,6 +56,7 @@ describe('a picture that a model made', () => {
     expect(await sdkFiles('chat/openrouter-image')).toEqual(routed.parts.filter(isData))
     const openai = read(responses, 'responses/image')
     expect(openai.parts).toEqual([
+      { type: 'provider', tool: 'image_generation', opaque: expect.anything() as unknown },
       { type: 'data', media: 'image/webp', data: WEBP },
       { type: 'text', text: 'A dot.' },
     ])
@@ -89,7 +92,7 @@ describe('a picture that a model made', () => {
     }
   }
 
-  it('B-MADE-2: is kept beside the log by hash, is an answer without words, and is in the files of the result', async () => {
+  it('B-MADE-2, B-VERB-32: is kept beside the log by hash, is an answer without words, and is in the files of the result', async () => {
     const store = memory()
     const asked: Request[] = []
     const harness = new Harness({ model: drawing([{ type: 'data', media: 'image/png', data: PNG }], asked), store })
@@ -100,11 +103,119 @@ describe('a picture that a model made', () => {
     expect(result).toMatchObject({ status: 'completed', text: '', files: [ref] })
     expect(ofType(await eventsOf(store, result.sessionId), 'agent.message')).toMatchObject([{ parts: [ref] }])
     expect(Buffer.from((await store.blob(hash))?.data ?? [])).toEqual(bytes)
+    const session = harness.session(result.sessionId)
+    expect(await session.blob(ref)).toEqual(await store.blob(hash))
+    expect(await session.blob({ hash: 'f'.repeat(64) })).toBeNull()
+    for (const wrong of [undefined, hash, {}, { hash: '../x' }])
+      await expect(session.blob(wrong as never)).rejects.toMatchObject({ code: 'invalid_input' })
     expect((await exportSession(store, result.sessionId)).blobs[hash]).toMatchObject({ media: 'image/png', data: PNG })
     const again = await harness.session(result.sessionId).run('Once more.')
     expect(again.files).toHaveLength(1)
     expect(asked[1]?.messages[1]).toMatchObject({ parts: [{ type: 'data', media: 'image/png', data: PNG }] })
     await harness.close()
+    await expect(session.blob(ref)).rejects.toMatchObject({ code: 'harness_closed' })
+  })
+
+  /** The messages of the request after a reply with these parts. */
+  function sentAfter<State>(protocol: Protocol<State>, parts: readonly Part[], quirks: Quirks = {}): unknown {
+    const said = { role: 'assistant', seq: 2, parts, calls: [] } as const
+    const body = protocol.encode(request({ messages: [userSays('Draw.'), said, userSays('Smaller.', 4)] }), {
+      ...TARGET,
+      quirks,
+    }).body
+    const { messages: list, input } = JSON.parse(body) as { readonly messages?: unknown; readonly input?: unknown }
+    return list ?? input
+  }
+  const NEXT = '[file without a name (image/png) that was made here is in the next message]'
+  const ABOVE = '[from the reply above]'
+  const dot: Part = { type: 'data', media: 'image/png', data: PNG }
+  const address = `data:image/png;base64,${PNG}`
+
+  it('B-MADE-4: goes back to a host of Chat Completions and to Anthropic as a picture of the user, after the reply', () => {
+    expect(sentAfter(chat, read(chat, 'chat/openrouter-image').parts)).toEqual([
+      { role: 'user', content: 'Draw.' },
+      { role: 'assistant', content: `Here is a dot.\n\n${NEXT}` },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: ABOVE },
+          { type: 'image_url', image_url: { url: address } },
+        ],
+      },
+      { role: 'user', content: 'Smaller.' },
+    ])
+    expect(sentAfter(messages, [dot])).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant', content: [{ type: 'text', text: NEXT }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: ABOVE },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } },
+          { type: 'text', text: 'Smaller.' },
+        ],
+      },
+    ])
+  })
+
+  it("B-MADE-4: goes back to OpenAI in the provider's own item, and as a picture of the user where there is none", () => {
+    const { parts } = read(responses, 'responses/image')
+    const item = { type: 'image_generation_call', id: 'ig_01', status: 'completed', result: WEBP }
+    expect(sentAfter(responses, parts)).toMatchObject([
+      { role: 'user' },
+      item,
+      { role: 'assistant', content: [{ type: 'output_text', text: 'A dot.' }] },
+      { role: 'user' },
+    ])
+    expect(sentAfter(responses, [dot])).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant', content: [{ type: 'output_text', text: NEXT }] },
+      { role: 'user', content: [{ text: ABOVE }, { type: 'input_image', image_url: address }] },
+      { role: 'user' },
+    ])
+  })
+
+  it('B-MADE-4: stands after the results where the reply also called tools, and is a note where the host takes no pictures', () => {
+    const lacks = { lacks: ['images', 'files'] } as const
+    for (const protocol of [chat, messages, responses] as readonly Protocol<unknown>[])
+      expect(JSON.stringify(sentAfter(protocol, [dot], lacks))).toMatch(/16 bytes\) cannot be shown to this model/)
+    const call = { id: 'call-1', tool: 'look', args: {} } as const
+    const turn = { role: 'assistant', seq: 2, parts: [dot], calls: [{ ...call, key: '2.0' }] } as unknown as Message
+    const result = { role: 'tool', seq: 3, call: '2.0', id: 'call-1', tool: 'look', ok: true, content: 'Seen.' }
+    const asked = request({ messages: [userSays('Draw.'), turn, result as unknown as Message] })
+    const body = JSON.parse(chat.encode(asked, TARGET).body) as { readonly messages: readonly { role: string }[] }
+    expect(body.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+  })
+
+  it("B-MADE-4: goes back through the AI SDK as Gemini's own file with its signature, and to others as the user's", async () => {
+    const metadata = { google: { thoughtSignature: 'c2ln' } }
+    const file = { type: 'file', mediaType: 'image/png', data: PNG, providerMetadata: metadata } as const
+    const from = async (provider: string) => {
+      const drawing = Object.assign(mock([file, finish('stop')]), { provider })
+      const reply = (await fromAiSdk(drawing).call(request(), callContext().context)) as Reply
+      return [
+        userSays('Draw.'),
+        { role: 'assistant', seq: 2, parts: reply.parts, calls: [] } as const,
+        userSays('Go.', 4),
+      ]
+    }
+    const bodies: unknown[] = []
+    const fetch = (_url: unknown, init?: { readonly body?: unknown }) => {
+      bodies.push(JSON.parse(String(init?.body)))
+      return Promise.resolve(new Response('{}', { status: 400 }))
+    }
+    const gemini = createGoogleGenerativeAI({ apiKey: 'k', fetch })('gemini-3-pro-image')
+    const { context } = callContext()
+    await fromAiSdk(gemini).call(request({ messages: await from(gemini.provider) }), context)
+    const inlineData = { mimeType: 'image/png', data: PNG }
+    expect(bodies[0]).toMatchObject({
+      contents: [{}, { role: 'model', parts: [{ inlineData, thoughtSignature: 'c2ln' }] }, {}],
+    })
+    const router = createOpenRouter({ apiKey: 'k', fetch }).chat('m')
+    await fromAiSdk(router).call(request({ messages: await from(router.provider) }), context)
+    expect(bodies[1]).toMatchObject({
+      messages: [{}, { role: 'assistant', content: NEXT }, { content: [{}, { image_url: { url: address } }] }, {}],
+    })
   })
 
   it('B-MADE-3: that is larger than is kept, or no base64, is said in words in its place', async () => {

@@ -2,31 +2,13 @@
 // after the commit that it is told. Every request and every context that was built adds a line to a file.
 import { appendFileSync } from 'node:fs'
 import { z } from 'zod'
-import { defineTool, Harness, scripted, sqlite, type Store } from '../../src/index.ts'
+import { defineTool, Harness, scripted, sqlite } from '../../src/index.ts'
+import { killable } from './killable.ts'
 
 const [file = '', session = '', lines = '', last = '0'] = process.argv.slice(2)
 
 function note(line: object): void {
   appendFileSync(lines, `${JSON.stringify(line)}\n`)
-}
-
-/** After so many commits it says so and waits to be killed. */
-function killable(inner: Store): Store {
-  let commits = 0
-  const commit: Store['commit'] = async (writes) => {
-    const receipts = await inner.commit(writes)
-    commits += 1
-    if (commits !== Number(last)) return receipts
-    process.stdout.write('here\n')
-    return new Promise(() => setInterval(() => {}, 60_000))
-  }
-  return new Proxy(inner, {
-    get(target, name) {
-      if (name === 'commit') return commit
-      const member: unknown = Reflect.get(target, name)
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member
-    },
-  })
 }
 
 const model = scripted(({ messages }) => {
@@ -44,7 +26,7 @@ const chosen: typeof model = {
 }
 const tool = (name: string) =>
   defineTool({ name, description: name, input: z.object({ n: z.number() }), effect: 'read', execute: () => 'seen' })
-const store = killable(sqlite(file))
+const store = killable(sqlite(file), Number(last))
 const harness = new Harness({
   model: scripted(() => ({ text: 'the wrong model' })),
   models: { chosen },

@@ -1,6 +1,7 @@
 // One tool and one text through admission, for the tests that look at what comes out. No test itself.
 import { expect } from 'vitest'
 import { z } from 'zod'
+import { systemClock } from '../../src/engine/platform.ts'
 import { defineTool, type Tool } from '../../src/index.ts'
 import type { Json, Proposal } from '../../src/kernel/content.ts'
 import { admit } from '../../src/tools/core/admit.ts'
@@ -20,6 +21,7 @@ export function admitAll(tools: readonly Tool[], ...texts: readonly string[]): R
   const calls = texts.map((args, i) => ({ id: `id-${i}`, tool: 'act', args }))
   return admit(calls, byName, {
     now: 0,
+    clock: systemClock,
     approvalMs: null,
     policy: { rules: [] },
     environment: null,

@@ -138,6 +138,7 @@ describe('a request to a chat', () => {
       [sent('a', { role: 'system', parts: [] }), 400, 'invalid_input'],
       [sent('a', userMessage(' ')), 400, 'invalid_input'],
       [sent('a', userMessage('Hi', 'terret:decision:1.0')), 400, 'invalid_input'],
+      [sent('a', userMessage('Hi', 'x'.repeat(600))), 400, 'invalid_input'],
       [
         parts({ type: 'tool-publish', toolCallId: '1.0', state: 'output-available', output: 'x' }),
         400,
@@ -155,7 +156,7 @@ describe('a request to a chat', () => {
     expect(await refused(form)).toEqual([400, 'invalid_input'])
     expect(await refused(await fetch(`${url}/a`))).toEqual([404, 'not_found'])
     expect(await refused(await fetch(`${url}/%ff/stream`))).toEqual([400, 'invalid_input'])
-    for (const { session } of await harness.list()) expect(await seqOf(harness, session)).toBe(1)
+    expect(await harness.list()).toEqual([])
   })
 
   it('B-UI-14: an edited message is another message, and unknown fields are left alone', async () => {
@@ -169,16 +170,22 @@ describe('a request to a chat', () => {
   })
 
   it('B-UI-14: what is no request of AG-UI is refused', async () => {
-    const url = await agUiServer(asking())
+    const harness = asking()
+    const url = await agUiServer(harness)
+    await harness.open({ id: 'b' })
     const user = { id: 'm', role: 'user', content: 'Hi' }
     for (const body of [
       { runId: 'r', messages: [user] },
       { threadId: 'a', messages: [user] },
       { threadId: 'a', runId: 'r', messages: [{ ...user, content: [{ type: 'image', source: {} }] }] },
-      { threadId: 'a', runId: 'r', messages: [], resume: [{ interruptId: '7', status: 'resolved', payload: true }] },
+      { threadId: 'a', runId: 'r', messages: [{ ...user, content: ' ' }] },
+      { threadId: 'b', runId: 'r', messages: [], resume: [{ interruptId: '7', status: 'resolved', payload: true }] },
     ])
       expect([body, ...(await refused(await post(url, body)))]).toEqual([body, expect.any(Number), 'invalid_input'])
     expect(await refused(await fetch(url))).toEqual([405, 'not_found'])
+    const stale = { threadId: 'a', runId: 'r', messages: [user], forwardedProps: { after: '0123456789ab.1.1' } }
+    expect(await refused(await post(url, stale))).toEqual([404, 'session_missing'])
+    expect((await harness.list()).map(({ session }) => session)).toEqual(['b'])
   })
 
   it('B-UI-15: options that are not known, or not usable, are refused when the handler is made', () => {

@@ -48,6 +48,7 @@ export const MODEL_SETTINGS = [
   'serviceTier',
   'headers',
   'body',
+  'providerTools',
 ] as const
 
 /** All of it is optional. Paths are absolute here. */
@@ -232,6 +233,22 @@ function orObject<T, U>(plain: Check<T>, whole: Check<U>): Check<T | U> {
   return (value, where) => (isObject(value) ? whole(value, where) : plain(value, where))
 }
 
+function listed<T>(each: Check<T>): Check<readonly T[]> {
+  return (value, where) => {
+    if (!Array.isArray(value)) throw bad(where, 'must be a list')
+    return value.map((one, i) => each(one, { ...where, field: `${where.field}[${i}]` }))
+  }
+}
+
+type ProviderTool = NonNullable<HostedOptions['providerTools']>[number]
+const PROVIDER_TOOLS = ['web_search', 'web_fetch', 'code_execution', 'file_search'] as const
+
+/** A name alone, or with its options. Which of them a host has, and what it takes, is said when the model is made. */
+function providerTool(value: unknown, where: Where): ProviderTool {
+  const { type, ...options } = isObject(value) ? value : { type: value as Json }
+  return { ...options, type: oneOf(...PROVIDER_TOOLS)(type, where) } as ProviderTool
+}
+
 const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>> } = {
   model: (value, where) => (typeof value === 'string' ? [text(value, where)] : texts(value, where)),
   outputTokensMax: tokens,
@@ -247,6 +264,7 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
   headers: table(text),
   // The file is JSON, so whatever stands there is.
   body: table((value) => value as Json),
+  providerTools: listed(providerTool),
   instructions: text,
   tools: texts,
   bash: (value, where) => {

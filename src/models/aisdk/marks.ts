@@ -12,9 +12,9 @@ export function familyOf({ provider }: Origin): string {
   return provider.split('.')[0] ?? provider
 }
 
-/** `of` says what the metadata belongs to: this reasoning, the text that follows, or call number `at`. */
+/** `of` says what the metadata belongs to: this reasoning, the text or the file that follows, or call number `at`. */
 export type Mark = {
-  readonly of: 'reasoning' | 'text' | 'call'
+  readonly of: 'reasoning' | 'text' | 'call' | 'file'
   readonly at: number
   readonly metadata: SharedV3ProviderMetadata | null
 }
@@ -31,7 +31,7 @@ export function markOf(part: Part, origin: Origin): Mark | null {
   const { at, data } = part.opaque
   if (typeof at !== 'number' || !isObject(data)) return null
   const { of, metadata } = data
-  if (of !== 'reasoning' && of !== 'text' && of !== 'call') return null
+  if (of !== 'reasoning' && of !== 'text' && of !== 'call' && of !== 'file') return null
   return { of, at, metadata: isObject(metadata) ? (metadata as SharedV3ProviderMetadata) : null }
 }
 

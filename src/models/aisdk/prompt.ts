@@ -17,7 +17,16 @@ import { familyOf, isOfFamily, markOf, type Origin, servedOf } from './marks.ts'
 import { endpoints } from '../http/endpoints.ts'
 import type { Deadlines } from '../http/watch.ts'
 import type { PriceTable } from '../price.ts'
-import { type Data, isFile, mediaOf, type Remote, shownBelow, unseen } from '../protocols/media.ts'
+import {
+  type Data,
+  FROM_REPLY,
+  isFile,
+  madeBelow,
+  mediaOf,
+  type Remote,
+  shownBelow,
+  unseen,
+} from '../protocols/media.ts'
 import { idPatterns, type SoundCall, type SoundResult, sound, type Turn } from '../protocols/sound.ts'
 import type { ToolChoice } from '../protocols/protocol.ts'
 import { allowed, demanded } from '../protocols/settings.ts'
@@ -95,7 +104,7 @@ function choiceOf(request: Request, settings: AiSdkSettings): Pick<LanguageModel
 /** The data of a file has a tag in specification v4, also in a result. Nothing else that is sent differs. */
 export function asV4(options: LanguageModelV3CallOptions): object {
   const prompt = options.prompt.map((message) => {
-    if (message.role === 'user') {
+    if (message.role === 'user' || message.role === 'assistant') {
       const content = message.content.map((part) =>
         part.type === 'file' ? { ...part, data: taggedData(part.data) } : part,
       )
@@ -151,16 +160,26 @@ function messagesOf(turn: Turn, origin: Origin, files: boolean): readonly Langua
     const content = turn.parts.flatMap((part) => userPart(part, files))
     return content.length > 0 ? [{ role: 'user', content }] : []
   }
-  const content = assistantParts(turn, origin)
+  const content = assistantParts(turn, origin, files)
   if (content.length === 0) return []
   const said: LanguageModelV3Message = { role: 'assistant', content: [...content] }
-  if (turn.results.length === 0) return [said]
+  const made = TAKES_MADE.test(origin.provider) || !files ? [] : madeAfter(turn.parts)
+  if (turn.results.length === 0) return [said, ...made]
   const native = files && TAKES_FILES.test(origin.provider)
   const results = turn.results.map((result) => {
     const output = outputOf(result, native, files)
     return { type: 'tool-result' as const, toolCallId: result.id, toolName: result.tool, output }
   })
-  return [said, { role: 'tool', content: results }, ...(native || !files ? [] : shownAfter(turn.results))]
+  return [said, { role: 'tool', content: results }, ...made, ...(native || !files ? [] : shownAfter(turn.results))]
+}
+
+/** Providers whose packages send back a file as something that the model said. Others leave it out or refuse it. */
+const TAKES_MADE = /^(google|vertex)/
+
+/** What the model made, as the user's. */
+function madeAfter(parts: readonly Part[]): readonly LanguageModelV3Message[] {
+  const shown = parts.flatMap((part) => (isFile(part) && dataOf(part) !== null ? userPart(part, true) : []))
+  return shown.length === 0 ? [] : [{ role: 'user', content: [{ type: 'text', text: FROM_REPLY }, ...shown] }]
 }
 
 /** Providers whose packages send files in a result. Others write them into its text as base64, so they get a message after it. */
@@ -215,11 +234,12 @@ function dataOf(part: Data | Remote): string | URL | null {
 }
 
 /** In the original order where the marks give it; else texts before calls. Reasoning of other providers is sent as text. */
-function assistantParts(turn: Assistant, origin: Origin): Said {
+function assistantParts(turn: Assistant, origin: Origin, files: boolean): Said {
   const content: Said = []
   const thoughts: string[] = []
   const callMarks = new Map<number, SharedV3ProviderMetadata | null>()
   let textMark: SharedV3ProviderMetadata | null = null
+  let fileMark: SharedV3ProviderMetadata | null = null
   let called = 0
   const callUpTo = (end: number): void => {
     for (; called < end && called < turn.calls.length; called++) {
@@ -232,7 +252,11 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
       textMark = null
       continue
     }
-    if (isFile(part)) content.push({ type: 'text', text: unseen(part) })
+    if (isFile(part)) {
+      content.push(madePart(part, origin, files, fileMark))
+      fileMark = null
+      continue
+    }
     if (part.type === 'provider') {
       callUpTo(placeOf(part))
       content.push(...servedPart(part, turn, origin))
@@ -243,6 +267,7 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
     callUpTo(placeOf(part))
     if (mark?.of === 'reasoning') content.push({ type: 'reasoning', text: part.text, ...wanted(mark.metadata) })
     else if (mark?.of === 'text') textMark = mark.metadata
+    else if (mark?.of === 'file') fileMark = mark.metadata
     else if (mark?.of === 'call') callMarks.set(mark.at, mark.metadata)
     else {
       const told = foreignThought(part, (by) => isOfFamily(by, origin))
@@ -254,6 +279,20 @@ function assistantParts(turn: Assistant, origin: Origin): Said {
   // Reasoning that led to nothing was cut off, and is refused alone.
   const leads = content.some(({ type }) => type !== 'reasoning')
   return leads ? [...told, ...content] : told
+}
+
+/** A file that the model made: as it was where the provider's package takes it back, else a line that says where it is. */
+function madePart(
+  part: Data | Remote,
+  origin: Origin,
+  files: boolean,
+  metadata: SharedV3ProviderMetadata | null,
+): Said[number] {
+  if (!files || dataOf(part) === null) return { type: 'text', text: unseen(part) }
+  if (!TAKES_MADE.test(origin.provider)) return { type: 'text', text: madeBelow(part) }
+  // The package takes no address here.
+  if (part.type !== 'data') return { type: 'text', text: unseen(part) }
+  return { type: 'file', mediaType: part.media, data: part.data, ...wanted(metadata) }
 }
 
 /** A call or a result of the provider's own tool, as it was. One without the other would be refused. */

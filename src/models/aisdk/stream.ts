@@ -83,7 +83,7 @@ export class Listening {
         if (part.sourceType === 'url') this.#cited.push({ url: part.url, title: part.title ?? null })
         return
       case 'file':
-        return this.#file(part.mediaType, part.data)
+        return this.#file(part.mediaType, part.data, part.providerMetadata)
       case 'finish':
         this.#finish = part
         this.#resolve()
@@ -150,11 +150,11 @@ export class Listening {
   }
 
   /** A picture that the model made. Specification v4 tags its data. */
-  #file(media: string, given: unknown): void {
+  #file(media: string, given: unknown, metadata: SharedV3ProviderMetadata | undefined): void {
     const bare = !isObject(given) || given instanceof Uint8Array
     const tagged: unknown = bare ? given : (given['data'] ?? given['url'])
     const bytes = tagged instanceof Uint8Array ? Buffer.from(tagged).toString('base64') : String(tagged)
-    const slot = this.#open('file', media, '', true, undefined)
+    const slot = this.#open('file', media, '', true, metadata)
     slot.text = bytes
     slot.whole = true
   }
@@ -214,11 +214,12 @@ export class Listening {
       }
       if (type === 'call' && (!calling || (!whole && text === ''))) continue
       const kept = metadata === null || Object.keys(metadata).length === 0 ? null : asJson(metadata)
+      const mark = { of: type, at: calls.length, metadata: kept } as const
       if (type === 'file') {
+        if (kept !== null) parts.push(marked(this.#origin, mark))
         parts.push(madeAt(text, id) ?? { type: 'data', media: id, data: text })
         continue
       }
-      const mark = { of: type, at: calls.length, metadata: kept } as const
       if (type === 'reasoning') {
         if (kept !== null || text !== '') parts.push(marked(this.#origin, mark, text))
         continue

@@ -34,6 +34,14 @@ export function shownBelow({ media, name }: Data | Remote): string {
   return `[file ${name ?? 'without a name'} (${media}) is in the message after the results]`
 }
 
+/** The text in a reply whose pictures are in the message after it: few hosts take a picture as something that the model said. */
+export function madeBelow({ media, name }: Data | Remote): string {
+  return `[file ${name ?? 'without a name'} (${media}) that was made here is in the next message]`
+}
+
+/** The text before those pictures. */
+export const FROM_REPLY = '[from the reply above]'
+
 /** A picture in a reply, given by its address: in most replies that holds the bytes. Null: it is neither. */
 export function madeAt(url: string, otherwise = 'image/png'): Part | null {
   const [, media, data] = /^data:([\w.+-]+\/[\w.+-]+);base64,([\s\S]+)$/.exec(url) ?? []

@@ -19,7 +19,8 @@ export function ownId(...parts: readonly (string | number)[]): string {
 }
 
 export function checkCallersId(id: string): void {
-  if (typeof id === 'string' && id.startsWith(OWN))
+  checkId('id of a message', id)
+  if (id.startsWith(OWN))
     throw new Fault(
       'invalid_input',
       `The id of a message cannot begin with "${OWN}": the harness's own ids do. Choose another.`,

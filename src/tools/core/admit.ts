@@ -6,7 +6,9 @@ import type { Gate, Json, Mutable, Outside, Proposal } from '../../kernel/conten
 import type { Failure } from '../../kernel/failure.ts'
 import { outsideOf as outsideIn } from '../../kernel/ledger.ts'
 import type { ReplyCall } from '../../ports/model.ts'
+import type { Clock } from '../../ports/system.ts'
 import { canonicalJson, sorted } from './canonical.ts'
+import { CHECK_LATE, checkedInTime } from './check-time.ts'
 import { likenessOf } from '../policy/likeness.ts'
 import { isSuspect, normalised, parse, readingOf, type Reading } from '../repair/reading.ts'
 import { isTooMuch, VALUES_MAX } from '../repair/repair.ts'
@@ -26,6 +28,8 @@ type Tools = ReadonlyMap<string, Tool>
 /** How calls are judged: `approvalMs` is how long a question to a person stays open, null for ever. */
 export type Asking = {
   readonly now: number
+  /** For checks that may never answer. */
+  readonly clock: Clock
   readonly approvalMs: number | null
   readonly policy: Policy
   readonly environment: string | null
@@ -107,7 +111,9 @@ function admitOne(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Pro
   if (!tool) return unknown(call, tools, asking)
   try {
     const proposal = admitTo(tool, call, asking)
-    return proposal instanceof Promise ? proposal.catch((error: unknown) => unchecked(call, tool, error)) : proposal
+    if (!(proposal instanceof Promise)) return proposal
+    const checked = proposal.catch((error: unknown) => unchecked(call, tool, error))
+    return checkedInTime(asking.clock, checked, () => refuse(call, tool, { kind: 'Timeout', message: lateText(tool) }))
   } catch (error) {
     return unchecked(call, tool, error)
   }
@@ -299,6 +305,10 @@ function unchecked(call: ReplyCall, tool: Tool, error: unknown): Proposal {
   const text = error instanceof Error ? `${error.name}: ${error.message || 'no message'}` : 'something that is no Error'
   const message = `The arguments of "${tool.name}" could not be checked: ${clipped(text, 500)}`
   return refuse(call, tool, { kind: 'Failed', message })
+}
+
+function lateText({ name }: Tool): string {
+  return `The arguments of "${name}" could not be checked, so it was not run: ${CHECK_LATE}.`
 }
 
 function secretText(name: string, secret: string): string {

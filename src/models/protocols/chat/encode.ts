@@ -8,7 +8,7 @@ import { isStrict } from '../strict.ts'
 import { OUTPUT_TOOL, toolSchema } from '../tool-schema.ts'
 import type { Message } from '../../../kernel/transcript.ts'
 import { bodyOf, json } from '../json.ts'
-import { type Data, isFile, mediaOf, type Remote, shownBelow, unseen } from '../media.ts'
+import { type Data, FROM_REPLY, isFile, madeBelow, mediaOf, type Remote, shownBelow, unseen } from '../media.ts'
 import { foreignThought, tagged } from '../thoughts.ts'
 import { type JsonObject, isObject, stringOf } from '../../../view/json.ts'
 
@@ -254,7 +254,7 @@ function isAt(part: Data | Remote, endpoint: string): part is Extract<Remote, { 
 
 /** The message and the results of its calls; empty if a host would accept none of it. */
 function assistantMessages(turn: Assistant, sending: Sending): string {
-  const { texts, thoughts, plain, own, details, extras } = sorted(turn, sending)
+  const { texts, thoughts, plain, own, details, extras, made } = sorted(turn, sending)
   if (turn.calls.length === 0 && texts.length + thoughts.length === 0) return ''
   const said = [...thoughts, ...texts].join('\n\n')
   const content = own.length > 0 ? json(contentParts(own, said)) : said === '' ? 'null' : json(said)
@@ -268,7 +268,7 @@ function assistantMessages(turn: Assistant, sending: Sending): string {
     fields.push(`"tool_calls":[${calls.join(',')}]`)
   }
   const results = turn.results.map((result) => toolMessage(result, sending))
-  return [`{${fields.join(',')}}`, ...results, ...shownAfter(turn.results, sending)].join(',')
+  return [`{${fields.join(',')}}`, ...results, ...shownAfter(turn.results, made, sending)].join(',')
 }
 
 /** A tool message holds only text here: it says where its pictures and files are. */
@@ -280,14 +280,15 @@ function toolMessage({ id, content, parts = [] }: SoundResult, sending: Sending)
   return json({ role: 'tool', tool_call_id: id, content: [content, ...notes].join('\n') })
 }
 
-/** The pictures and files of the results as a message of the user, which may stand only after the last result. */
-function shownAfter(results: readonly SoundResult[], sending: Sending): readonly string[] {
-  const content = results.flatMap(({ tool, parts = [] }) => {
+/** What the model made, and the files of the results, as a message of the user, which may stand only after the last result. */
+function shownAfter(results: readonly SoundResult[], made: readonly JsonObject[], sending: Sending): readonly string[] {
+  const shown = results.flatMap(({ tool, parts = [] }) => {
     const files = parts
       .flatMap((part) => (isFile(part) ? [shownLater(part, sending)] : []))
       .filter((part) => part !== null)
     return files.length === 0 ? [] : [{ type: 'text', text: `[from the result of ${tool}]` }, ...files]
   })
+  const content = made.length === 0 ? shown : [{ type: 'text', text: FROM_REPLY }, ...made, ...shown]
   return content.length === 0 ? [] : [json({ role: 'user', content })]
 }
 
@@ -311,14 +312,19 @@ function plainReasoning(plain: readonly string[], { field }: Sending): readonly 
   return field === 'reasoning_content' ? [`"${name}":" "`] : []
 }
 
-function sorted({ of, parts }: Assistant, sending: Sending) {
+function sorted({ of, parts, results }: Assistant, sending: Sending) {
   const signed = sending.thinks && of.seq > sending.sealedAfter
   const [texts, thoughts, plain, own]: [string[], string[], string[], string[]] = [[], [], [], []]
   const details: Json[] = []
+  const made: JsonObject[] = []
   const extras = new Map<number, Json>()
   for (const part of parts) {
     if (part.type === 'text') texts.push(part.text)
-    if (isFile(part)) texts.push(unseen(part))
+    if (isFile(part)) {
+      const shown = results.length > 0 ? shownLater(part, sending) : shownPart(part, sending)
+      texts.push(shown === null ? unseen(part) : madeBelow(part))
+      if (shown !== null) made.push(shown)
+    }
     if (part.type !== 'reasoning') continue
     const kept = ownData(part, sending.endpoint)
     const { reasoning_details: list, extra_content: extra } = kept?.data ?? {}
@@ -333,7 +339,7 @@ function sorted({ of, parts }: Assistant, sending: Sending) {
       if (told !== null) thoughts.push(tagged(told))
     }
   }
-  return { texts, thoughts, plain, own, details, extras }
+  return { texts, thoughts, plain, own, details, extras, made }
 }
 
 function isPlain({ opaque }: Reasoning): boolean {

@@ -9,7 +9,7 @@ import { allowed, cacheMark, demanded } from '../settings.ts'
 import { keptSchema } from './kept-schema.ts'
 import { type Thinking, thinkingOf, unthinking } from '../thinking.ts'
 import type { Message } from '../../../kernel/transcript.ts'
-import { type Data, mediaOf, type Remote, unseen } from '../media.ts'
+import { type Data, FROM_REPLY, isFile, madeBelow, mediaOf, type Remote, unseen } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject, type JsonObject } from '../../../view/json.ts'
 import { providerTools } from '../provider-forms.ts'
@@ -194,7 +194,7 @@ function linesOf(turns: readonly Turn[], reader: Reader): readonly Line[] {
     else if (said !== '') {
       if (lines.at(-1)?.role !== 'user') add('user', GOES_ON, null)
       add('assistant', said, thinksFirst ? 'thinks' : null)
-      add('user', results, 'answers')
+      add('user', results, turn.results.length > 0 ? 'answers' : null)
     }
   }
   if (lines.at(-1)?.role !== 'user') add('user', GOES_ON, null)
@@ -232,7 +232,7 @@ function textBlock(text: string, more = ''): string {
   return `{"type":"text","text":${json(text)}${more}}`
 }
 
-/** `results` begins the user message that must follow. */
+/** `results` begins the user message that must follow: the results of calls, and what the model made. */
 function written(turn: Turn, reader: Reader): Written {
   const memo = memos.get(turn.of)
   if (memo !== undefined && memo.key === reader.key && isOf(memo, turn)) return memo
@@ -266,6 +266,7 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
   const { calls, results } = turn
   const blocks: { readonly thinks: boolean; readonly text: string }[] = []
   const thoughts: string[] = []
+  const made: string[] = []
   const isReplayed = turn.of.seq > reader.sealedAfter
   let called = 0
   let cites = ''
@@ -278,8 +279,12 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
     if (part.type === 'text') {
       blocks.push({ thinks: false, text: textBlock(part.text, cites) })
       cites = ''
-    } else if (part.type === 'data' || part.type === 'blob') {
+    } else if (part.type === 'blob') {
       blocks.push({ thinks: false, text: textBlock(unshown(part)) })
+    } else if (isFile(part)) {
+      const shown = shownBlock(part, reader)
+      blocks.push({ thinks: false, text: textBlock(shown === null ? unshown(part) : madeBelow(part)) })
+      if (shown !== null) made.push(shown)
     } else if (part.type === 'provider') {
       callUpTo(placeOf(part))
       const own = isReplayed ? servedBlock(part, turn, reader) : null
@@ -305,8 +310,9 @@ function ofAssistant(turn: AssistantTurn, reader: Reader): Memo {
   }
   const said = blocks.map(({ text }) => text).join(',')
   const thinksFirst = blocks[0]?.thinks ?? false
-  const told = results.map((result) => resultBlock(result, reader)).join(',')
-  return { said, results: told, thinksFirst, key: reader.key, calls, answers: results }
+  const told = results.map((result) => resultBlock(result, reader))
+  if (made.length > 0) told.push(textBlock(FROM_REPLY), ...made)
+  return { said, results: told.join(','), thinksFirst, key: reader.key, calls, answers: results }
 }
 
 /** The provider's block; null if it may not be sent to this model. */
@@ -377,14 +383,18 @@ function partBlocks(part: Part, reader: Reader): readonly string[] {
 }
 
 function fileBlock(part: FilePart, reader: Reader): string {
-  if (part.type === 'blob') return textBlock(unshown(part))
+  return (part.type === 'blob' ? null : shownBlock(part, reader)) ?? textBlock(unshown(part))
+}
+
+/** Null: the model does not take it. */
+function shownBlock(part: Data | Remote, reader: Reader): string | null {
   const media = mediaOf(part.media)
   const { images, files } = reader
   const source = sourceOf(part, media, reader)
   const chars = part.type === 'data' ? part.data.length : 0
-  if (source === null) return textBlock(unshown(part))
+  if (source === null) return null
   if (images && IMAGES.has(media) && chars <= IMAGE_CHARS_MAX) return `{"type":"image","source":${source}}`
-  if (!files || media !== 'application/pdf' || chars > FILE_CHARS_MAX) return textBlock(unshown(part))
+  if (!files || media !== 'application/pdf' || chars > FILE_CHARS_MAX) return null
   return `{"type":"document","source":${source}${part.name === undefined ? '' : `,"title":${json(part.name)}`}}`
 }
 

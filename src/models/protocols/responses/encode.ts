@@ -10,7 +10,7 @@ import { allowed, demanded } from '../settings.ts'
 import { isStrict } from '../strict.ts'
 import { toolSchema } from '../tool-schema.ts'
 import { bodyOf, json } from '../json.ts'
-import { type Data, isFile, mediaOf, type Remote, unseen } from '../media.ts'
+import { type Data, FROM_REPLY, isFile, madeBelow, mediaOf, type Remote, unseen } from '../media.ts'
 import { foreignThought, placeOf, tagged } from '../thoughts.ts'
 import { isObject, type JsonObject, stringOf } from '../../../view/json.ts'
 import { providerTools } from '../provider-forms.ts'
@@ -229,7 +229,9 @@ function keptFor(turn: Turn, sending: Sending): Written {
 function write(turn: Turn, sending: Sending): Written {
   const { key } = sending
   if (turn.type === 'user') return { key, said: userItem(turn.parts, sending), results: [], told: '' }
-  return { key, said: assistantItems(turn, sending).join(','), results: turn.results, told: resultsOf(turn, sending) }
+  const { items, made } = assistantItems(turn, sending)
+  const told = [resultsOf(turn, sending), made].filter((items) => items !== '').join(',')
+  return { key, said: items.join(','), results: turn.results, told }
 }
 
 function hasOwnIds({ of, calls }: Assistant): boolean {
@@ -260,6 +262,11 @@ const IMAGE_CHARS_MAX = 20_971_520
 const FILE_CHARS_MAX = 33_554_432
 
 function fileContent(part: Data | Remote, sending: Sending): string {
+  return shownContent(part, sending) ?? json({ type: 'input_text', text: unseen(part) })
+}
+
+/** Null: the host does not take it. */
+function shownContent(part: Data | Remote, sending: Sending): string | null {
   const media = mediaOf(part.media)
   const chars = part.type === 'data' ? part.data.length + media.length + 13 : 0
   if (sending.images && IMAGES.test(media) && chars <= IMAGE_CHARS_MAX) {
@@ -271,7 +278,7 @@ function fileContent(part: Data | Remote, sending: Sending): string {
     const name = part.type === 'data' ? { filename: part.name ?? nameFor(media) } : {}
     if (source !== null) return json({ type: 'input_file', ...name, ...source })
   }
-  return json({ type: 'input_text', text: unseen(part) })
+  return null
 }
 
 /** Null: this host does not have the file. */
@@ -286,9 +293,12 @@ function nameFor(media: string): string {
   return media === 'text/plain' ? 'file.txt' : `file.${media.split(/[/.+-]/).at(-1) ?? 'txt'}`
 }
 
-/** In the order of the reply where the marks give it; else texts before calls. */
-function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
+type Said = { readonly items: readonly string[]; readonly made: string }
+
+/** In the order of the reply where the marks give it; else texts before calls. `made` is a message with what was made, or empty. */
+function assistantItems(turn: Assistant, sending: Sending): Said {
   const items: string[] = []
+  const made: string[] = []
   let texts: string[] = []
   let phase: string | null = null
   let called = 0
@@ -310,7 +320,7 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
   turn.parts.forEach((part, i) => {
     if (part.type === 'provider') {
       callsUpTo(placeOf(part))
-      const item = replays ? servedItem(part, sending.endpoint) : null
+      const item = replays ? servedItem(part, turn.parts[i + 1], sending.endpoint) : null
       if (item === null) return
       flush()
       items.push(item)
@@ -318,7 +328,11 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
     }
     if (part.type !== 'reasoning') {
       if (part.type === 'text') texts.push(part.text)
-      else if (isFile(part)) texts.push(unseen(part))
+      else if (isFile(part) && !(replays && isDrawn(turn.parts[i - 1], part, sending.endpoint))) {
+        const shown = shownContent(part, sending)
+        texts.push(shown === null ? unseen(part) : madeBelow(part))
+        if (shown !== null) made.push(shown)
+      }
       return
     }
     const mark = markOf(part, sending.endpoint)
@@ -336,7 +350,13 @@ function assistantItems(turn: Assistant, sending: Sending): readonly string[] {
   })
   callsUpTo(turn.calls.length)
   flush()
-  return items
+  const content = [json({ type: 'input_text', text: FROM_REPLY }), ...made].join(',')
+  return { items, made: made.length === 0 ? '' : `{"type":"message","role":"user","content":[${content}]}` }
+}
+
+/** The picture goes back in the provider's own item, which stands before it. */
+function isDrawn(before: Part | undefined, part: Part, endpoint: string): boolean {
+  return before?.type === 'provider' && before.tool === IMAGE_TOOL && servedItem(before, part, endpoint) !== null
 }
 
 /** A reasoning item is refused without the message or call it led to. */
@@ -385,11 +405,20 @@ export function servedPart(origin: Origin, at: number, item: Json, type: string)
 }
 
 const SERVED = /^(web_search|code_interpreter|file_search)_call$/
+export const IMAGE_CALL = 'image_generation_call'
+const IMAGE_TOOL = 'image_generation'
 
-/** The item as it came; null for that of another endpoint. */
-function servedItem({ opaque: kept }: Extract<Part, { type: 'provider' }>, endpoint: string): string | null {
+/** The item as it came; null for that of another endpoint. The bytes of a picture are in the part after it. */
+function servedItem(
+  { opaque: kept }: Extract<Part, { type: 'provider' }>,
+  after: Part | undefined,
+  endpoint: string,
+): string | null {
   const item = isObject(kept) && kept['by'] === endpoint ? kept['data'] : null
-  return isObject(item) && SERVED.test(stringOf(item['type'])) ? JSON.stringify(item) : null
+  if (!isObject(item)) return null
+  if (item['type'] === IMAGE_CALL)
+    return after?.type === 'data' ? JSON.stringify({ ...item, result: after.data }) : null
+  return SERVED.test(stringOf(item['type'])) ? JSON.stringify(item) : null
 }
 
 export function messagePart(origin: Origin, at: number, phase: string | null): Part {

@@ -6,7 +6,7 @@ import { failure } from '../../http/failures.ts'
 import { isObject, listOf, stringOf } from '../../../view/json.ts'
 import { sourcesIn } from '../../../view/sources.ts'
 import type { Target } from '../protocol.ts'
-import { itemPart, messagePart, type Origin, responsePart, servedPart } from './encode.ts'
+import { IMAGE_CALL, itemPart, messagePart, type Origin, responsePart, servedPart } from './encode.ts'
 
 export function finish(state: State): Reply | ModelFailure {
   const slots = settled(state)
@@ -36,7 +36,7 @@ function replyOf({ origin, response }: State, slots: readonly Slot[], end: Extra
     if (slot.type === 'message') parts.push(...textParts(slot, origin, calls.length))
     else if (slot.type === 'reasoning') parts.push(...reasoningParts(slot, origin, calls.length))
     else if (slot.type === 'provider') parts.push(...servedParts(slot, origin, calls.length))
-    else if (slot.type === 'image') parts.push(...imageParts(slot))
+    else if (slot.type === 'image') parts.push(...imageParts(slot, origin, calls.length))
     // A refusal cancels calls. A call with only a name was never made.
     else if (!refused && (slot.whole || slot.text !== '')) calls.push(callOf(slot))
   }
@@ -78,10 +78,13 @@ function textParts({ text, item }: Slot, origin: Origin, at: number): readonly P
   return phase === null && at === 0 ? [said] : [messagePart(origin, at, phase), said]
 }
 
-/** A picture that the provider's own tool made. */
-function imageParts({ item }: Slot): readonly Part[] {
-  const data = stringOf(item?.['result'])
-  return data === '' ? [] : [{ type: 'data', media: `image/${stringOf(item?.['output_format']) || 'png'}`, data }]
+/** A picture that the provider's own tool made, after the item that it goes back in. */
+function imageParts({ item }: Slot, origin: Origin, at: number): readonly Part[] {
+  const [data, id] = [stringOf(item?.['result']), stringOf(item?.['id'])]
+  if (data === '') return []
+  const media = `image/${stringOf(item?.['output_format']) || 'png'}`
+  const call = { type: IMAGE_CALL, id, status: 'completed' }
+  return [...(id === '' ? [] : [servedPart(origin, at, call, IMAGE_CALL)]), { type: 'data', media, data }]
 }
 
 /** An item without encrypted content cannot be sent back: the provider did not store it. Only its text is kept. */

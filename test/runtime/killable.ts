@@ -1,0 +1,21 @@
+// A store whose process waits to be killed after so many commits. For the processes that tests kill.
+import type { Store } from '../../src/index.ts'
+
+/** After the commit with this number it says so and goes no further; 0 never does. */
+export function killable(inner: Store, last: number): Store {
+  let commits = 0
+  const commit: Store['commit'] = async (writes) => {
+    const receipts = await inner.commit(writes)
+    commits += 1
+    if (commits !== last) return receipts
+    process.stdout.write('here\n')
+    return new Promise(() => setInterval(() => {}, 60_000))
+  }
+  return new Proxy(inner, {
+    get(target, name) {
+      if (name === 'commit') return commit
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+}
