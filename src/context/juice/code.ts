@@ -78,31 +78,38 @@ function indentOf(line: string): number {
   return line.length - line.trimStart().length
 }
 
+const [NEWLINE, OPENED, CLOSED, SEMICOLON, BEGIN, END] = Array.from('\n();{}', (sign) => sign.charCodeAt(0))
+/** All else says nothing of where a body begins or ends. */
+const NOTED = new Set(Array.from('\n();{}/`"\'', (sign) => sign.charCodeAt(0)))
+
 type Brace = { readonly line: number; readonly body: boolean }
 
 /** The outermost bodies. Null if the braces do not close. */
 function braceBodies(text: string): readonly Body[] | null {
   const open: Brace[] = []
   const bodies: Body[] = []
-  let [line, head, parens] = [0, 0, 0]
+  let [line, head, parens, inside] = [0, 0, 0, 0]
   for (let at = 0; at < text.length; at++) {
-    const sign = text[at]
+    const sign = text.charCodeAt(at)
+    if (!NOTED.has(sign)) continue
     const end = skipped(text, at)
     if (end > at) {
-      for (let next = text.indexOf('\n', at); next >= 0 && next < end; next = text.indexOf('\n', next + 1)) line += 1
+      for (let inner = at; inner < end; inner++) if (text.charCodeAt(inner) === NEWLINE) line += 1
       at = end - 1
-    } else if (sign === '\n') line += 1
-    else if (sign === '(') parens += 1
-    else if (sign === ')') parens = Math.max(0, parens - 1)
-    else if (sign === ';' && parens === 0) head = at + 1
-    else if (sign === '{') {
-      const inside = open.some(({ body }) => body)
-      open.push({ line, body: !inside && isFunction(text.slice(Math.max(head, at - HEAD_CHARS), at)) })
+    } else if (sign === NEWLINE) line += 1
+    else if (sign === OPENED) parens += 1
+    else if (sign === CLOSED) parens = Math.max(0, parens - 1)
+    else if (sign === SEMICOLON && parens === 0) head = at + 1
+    else if (sign === BEGIN) {
+      const body = inside === 0 && isFunction(text.slice(Math.max(head, at - HEAD_CHARS), at))
+      open.push({ line, body })
+      if (body || inside > 0) inside += 1
       head = at + 1
       parens = 0
-    } else if (sign === '}') {
+    } else if (sign === END) {
       const brace = open.pop()
       if (brace === undefined) return null
+      inside = Math.max(0, inside - 1)
       if (brace.body && line - brace.line - 1 >= BODY_LINES_MIN) bodies.push({ from: brace.line + 1, to: line })
       head = at + 1
     }

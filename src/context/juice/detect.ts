@@ -143,7 +143,7 @@ export function matchAt(line: string): { readonly path: string; readonly line: s
 
 const DECLARES =
   /^\s{0,20}(?:export |public |private |protected |static |async |pub(?:\([a-z]{1,9}\))? )*(?:import|from|class|function|def|fn|interface|struct|enum|impl|trait|const|let|use|type|package|#include|namespace)\b/
-const STATEMENT = /[;{}),]\s*$|^\s*(?:\/\/|\/\*|\*|#|@\w|return\b|if\b|for\b|while\b|else\b|try\b|elif\b|with\b)|:\s*$/
+const STATEMENT = /[;{}),]\s*$|^\s*(?:"""|'''|\w{1,60} [-+]?= \S|\/\/|\/\*|\*|#|@\w|return\b|if\b|for\b|while\b|else\b|try\b|elif\b|with\b)|:\s*$/
 
 function isCode(line: string): boolean {
   return DECLARES.test(line) || STATEMENT.test(line)

@@ -7,5 +7,7 @@ const NOWHERE = new URL('about:blank')
 
 export const shortenHtml: Shorten = async (text, { lossless, signal }) => {
   if (lossless) return null
-  return { text: await convert(text, { format: 'text', from: NOWHERE, signal }), lossy: true }
+  const read = await convert(text, { format: 'text', from: NOWHERE, signal })
+  // A page that scripts fill says nothing to a reader.
+  return read.trim() === '' ? null : { text: read, lossy: true }
 }

@@ -16,8 +16,8 @@ const COLUMNS_MAX = 200
 /** A table with fewer filled cells than this share is longer than what it replaces. */
 const FILLED_SHARE = 0.4
 const LEVELS_MAX = 24
-/** More digits than a number holds. */
-const UNSAFE_NUMBER = /[[:,]-?\d{0,30}\.?\d{16}/
+/** A whole number with more digits than a number holds. */
+const UNSAFE_NUMBER = /[[:,]\s?-?\d{16}/
 
 export const shortenJson: Shorten = (text, { lossless }) => {
   const value = parsed(text)
@@ -26,11 +26,16 @@ export const shortenJson: Shorten = (text, { lossless }) => {
   const state: State = { lossless, lossy: false, tables: [] }
   // Shown as a number that it is not, an id would mislead.
   if (UNSAFE_NUMBER.test(dense)) return { text: dense, lossy: false }
-  const shown = rendered(value, state, 0)
-  const table: Shorter = { text: [shown, ...state.tables].join('\n'), lossy: state.lossy || !isExact(value, dense) }
   const plain: Shorter = { text: dense, lossy: false }
-  const best = table.text.length < dense.length ? table : plain
-  return lossless && best.lossy ? plain : best
+  try {
+    const shown = rendered(value, state, 0)
+    const table = { text: [shown, ...state.tables].join('\n'), lossy: state.lossy || JSON.stringify(value) !== dense }
+    return table.text.length < dense.length && !(lossless && table.lossy) ? table : plain
+  } catch (error) {
+    // It is nested too deeply to be written.
+    if (error instanceof RangeError) return plain
+    throw error
+  }
 }
 
 /** One JSON value in each line. */
@@ -45,25 +50,18 @@ function shortenRows(text: string, lossless: boolean): Shorter | null {
   const state: State = { lossless, lossy: false, tables: [] }
   const table = tableOf(rows, state)
   if (table === null) return null
-  const lossy = state.lossy || !rows.every((row, i) => isExact(row, withoutBlanks(lines[i] ?? '')))
+  const lossy = state.lossy || !rows.every((row, i) => JSON.stringify(row) === withoutBlanks(lines[i] ?? ''))
   return lossless && lossy ? null : { text: table, lossy }
 }
 
-/** Whether a value, written again, is the text it was read from: no number, key or escape was read as another. */
-function isExact(value: Json, dense: string): boolean {
-  try {
-    return JSON.stringify(value) === dense
-  } catch {
-    // It is nested too deeply to be written.
-    return false
-  }
-}
-
-/** `tables` are what is shown below the value, in their order. */
+/**
+ * `tables` are what is shown below the value, in their order. A table is exact if the value, written again, is the text it was read
+ * from: then no number, key or escape was read as another.
+ */
 type State = { readonly lossless: boolean; lossy: boolean; readonly tables: string[] }
 
 function rendered(value: Json, state: State, level: number): string {
-  if (level > LEVELS_MAX) return written(value, state)
+  if (level > LEVELS_MAX) return JSON.stringify(value)
   if (Array.isArray(value)) {
     const list = value as readonly Json[]
     const table = tableOf(list, state)
@@ -74,7 +72,7 @@ function rendered(value: Json, state: State, level: number): string {
     }
     return `[${listed(list, state, (item) => rendered(item, state, level + 1))}]`
   }
-  if (!isObject(value)) return written(value, state)
+  if (!isObject(value)) return JSON.stringify(value)
   const fields = Object.entries(value)
   return `{${fields.map(([key, item]) => `${JSON.stringify(key)}:${rendered(item, state, level + 1)}`).join(',')}}`
 }
@@ -86,15 +84,6 @@ function listed(list: readonly Json[], state: State, show: (item: Json) => strin
   const left = list.length - HEAD_ROWS - TAIL_ROWS
   const [head, tail] = [list.slice(0, HEAD_ROWS), list.slice(-TAIL_ROWS)]
   return `${head.map(show).join(',')},… ${left} more …,${tail.map(show).join(',')}`
-}
-
-function written(value: Json, state: State): string {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    state.lossy = true
-    return '"… nested too deeply …"'
-  }
 }
 
 /** Null for what is no list of similar objects. */
@@ -151,7 +140,7 @@ function headOf(column: string): string {
 function cellOf(row: JsonObject, column: string, state: State): string {
   if (!Object.hasOwn(row, column)) return ''
   const value = row[column] ?? null
-  const cell = typeof value === 'string' && isPlain(value) ? value : written(value, state)
+  const cell = typeof value === 'string' && isPlain(value) ? value : JSON.stringify(value)
   if (state.lossless || cell.length <= CELL_CHARS_MAX) return cell
   state.lossy = true
   return `${clip(cell, CELL_CHARS_MAX)}…`

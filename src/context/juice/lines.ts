@@ -59,7 +59,12 @@ export function choiceOf(count: number, most: number): Choice {
 }
 
 /** The chosen lines in their order. A gap of one line is that line: it takes no more room than its count. */
-export function chosenText(lines: Lines, { has }: Choice, show: (line: number) => string): string {
+export function chosenText(
+  lines: Lines,
+  { has }: Choice,
+  show: (line: number) => string,
+  numbered: boolean,
+): string {
   const shown: string[] = []
   let left = 0
   for (let line = 0; line <= lines.count; line++) {
@@ -68,7 +73,7 @@ export function chosenText(lines: Lines, { has }: Choice, show: (line: number) =
       continue
     }
     if (left === 1) shown.push(show(line - 1))
-    else if (left > 1) shown.push(`[… ${left} lines left out: ${line - left + 1} to ${line} …]`)
+    else if (left > 1) shown.push(`[… ${left} lines left out${numbered ? `: ${line - left + 1} to ${line}` : ''} …]`)
     left = 0
     if (line < lines.count) shown.push(show(line))
   }

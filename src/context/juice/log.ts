@@ -4,8 +4,8 @@ import { noiseOf } from './command.ts'
 import type { Shorten, Shorter } from './kind.ts'
 import { type Choice, choiceOf, chosenText, cutLine, type Lines, linesOf } from './lines.ts'
 
-/** With the footer a hundred. */
-const LINES_MAX = 99
+/** A hundred with the footer and the number of lines of progress. */
+const LINES_MAX = 98
 const LINE_CHARS_MAX = 1_000
 const ERRORS_MAX = 40
 const WARNINGS_MAX = 10
@@ -39,30 +39,39 @@ const ANSI = /\u001B\[[0-9;?]{0,24}[A-Za-z]/g
 
 function signals(colored: string, command: string | undefined): string {
   const text = colored.includes('\u001B') ? colored.replace(ANSI, '') : colored
-  const lines = linesOf(text)
+  const all = linesOf(text)
+  const noise = all.count <= RULED_LINES_MAX ? noiseOf(command) : null
+  if (noise === null) return chosen(text, all, true)
+  const told: string[] = []
+  for (let i = 0; i < all.count; i++) {
+    const line = plain(all.at(i))
+    if (!noise(line)) told.push(line)
+  }
+  const left = all.count - told.length
+  if (left === 0) return chosen(text, all, true)
+  const rest = told.join('\n')
+  return `${chosen(rest, linesOf(rest), false)}\n[${left} lines of progress left out]`
+}
+
+/** `numbered`: gaps say which lines of the original they are. */
+function chosen(text: string, lines: Lines, numbered: boolean): string {
   const choice = choiceOf(lines.count, LINES_MAX)
-  const noise = lines.count <= RULED_LINES_MAX ? noiseOf(command) : null
-  const told = (line: number): boolean => noise === null || !noise(plain(lines.at(line)))
   const counts = new Map<number, number>()
-  const show = (line: number): string => {
-    const times = counts.get(line) ?? 1
-    return `${cutLine(plain(lines.at(line)), LINE_CHARS_MAX)}${times > 1 ? ` (×${times})` : ''}`
-  }
-  if (noise !== null && isAllTaken(lines, told)) {
-    for (let line = 0; line < lines.count; line++) if (told(line)) choice.take(line)
-    return chosenText(lines, choice, show)
-  }
   const { errors, warnings } = signalsIn(text, lines)
   for (const line of [errors[0], errors.at(-1)]) if (line !== undefined) choice.take(line)
   takeGaps(text, lines, choice)
   for (let i = 1; i <= TAIL_LINES; i++) choice.take(lines.count - i)
-  for (let i = 0; i < HEAD_LINES; i++) if (told(i)) choice.take(i)
-  const kinds = templatesOf(lines, errors.filter(told), counts)
+  for (let i = 0; i < HEAD_LINES; i++) choice.take(i)
+  const kinds = templatesOf(lines, errors, counts)
   for (const line of kinds.slice(0, STACKS_MAX)) takeStack(lines, line, choice)
   for (const line of kinds.slice(0, ERRORS_MAX)) choice.take(line)
-  for (const line of templatesOf(lines, warnings.filter(told), counts).slice(0, WARNINGS_MAX)) choice.take(line)
-  fill(lines, told, choice)
-  return chosenText(lines, choice, show)
+  for (const line of templatesOf(lines, warnings, counts).slice(0, WARNINGS_MAX)) choice.take(line)
+  fill(lines.count, choice)
+  const show = (line: number): string => {
+    const times = counts.get(line) ?? 1
+    return `${cutLine(plain(lines.at(line)), LINE_CHARS_MAX)}${times > 1 ? ` (×${times})` : ''}`
+  }
+  return chosenText(lines, choice, show, numbered)
 }
 
 /** A line as a terminal would leave it: what came before a carriage return was written over. */
@@ -70,13 +79,6 @@ function plain(line: string): string {
   if (!line.includes('\r')) return line
   const kept = line.endsWith('\r') ? line.slice(0, -1) : line
   return kept.slice(kept.lastIndexOf('\r') + 1)
-}
-
-/** Whether all that says something can be shown. */
-function isAllTaken(lines: Lines, told: (line: number) => boolean): boolean {
-  const trial = choiceOf(lines.count, LINES_MAX)
-  for (let line = 0; line < lines.count; line++) if (told(line) && !trial.take(line)) return false
-  return true
 }
 
 function signalsIn(text: string, lines: Lines): { readonly errors: number[]; readonly warnings: number[] } {
@@ -125,13 +127,11 @@ function takeStack(lines: Lines, error: number, choice: Choice): void {
   }
 }
 
-/** The beginning and the end, in turn, where there is room: two thirds of it for the beginning. */
-function fill(lines: Lines, told: (line: number) => boolean, choice: Choice): void {
-  let [head, tail] = [0, lines.count - 1]
-  for (let turn = 0; head <= tail && choice.size() < QUIET_LINES; turn++) {
-    const line = turn % 3 === 2 ? tail-- : head++
-    if (told(line)) choice.take(line)
-  }
+/** Few lines are shown whole. Of more, the beginning and the end in turn where there is room: two thirds for the beginning. */
+function fill(count: number, choice: Choice): void {
+  const most = count <= LINES_MAX ? LINES_MAX : QUIET_LINES
+  let [head, tail] = [0, count - 1]
+  for (let turn = 0; head <= tail && choice.size() < most; turn++) choice.take(turn % 3 === 2 ? tail-- : head++)
 }
 
 const REPEATED = /\(×\d{1,9}\)$/m

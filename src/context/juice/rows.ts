@@ -10,6 +10,8 @@ const LOOKED_CHARS = 200
 
 export function notableRows(rows: readonly JsonObject[], columns: readonly string[]): readonly number[] {
   const errors: number[] = []
+  const watched = columns.map((column) => ({ column, role: roleOf(column) })).filter(({ role }) => role !== null)
+  const isError = (row: JsonObject): boolean => watched.some(({ column, role }) => reports(role, row[column] ?? null))
   for (const [i, row] of rows.entries()) if (isError(row)) errors.push(i)
   return [...ends(errors, ERRORS_MAX), ...outliers(rows, columns)]
 }
@@ -20,29 +22,31 @@ function ends(found: readonly number[], most: number): readonly number[] {
 }
 
 const NAMES_ERROR = /err(?:or|ors)?$|exception|failure|fault|stack/i
-const NAMES_STATE = /^(?:status|state|level|severity|result|outcome|conclusion|phase|health|type|kind)/i
-const NAMES_CODE = /(?:^|[_-])(?:status|code)$|status_?code|exit_?code/i
+const NAMES_STATE = /^(?:status|state|level|severity|result|outcome|conclusion|phase|health|type|kind|code)|_(?:status|code)$/i
+const NAMES_EXIT = /exit_?(?:code|status)/i
 const NAMES_SUCCESS = /^(?:ok|success|passed|healthy)$/i
 const SAYS_ERROR = /error|fail|fatal|critical|exception|denied|refused|timeout|timed.out|panic|crash|unhealthy/i
 
-function isError(row: JsonObject): boolean {
-  for (const key of Object.keys(row)) if (reports(key, row[key] ?? null)) return true
-  return false
+/** What a column says of errors, by its name. */
+type Role = 'error' | 'exit' | 'success' | 'state' | null
+
+function roleOf(column: string): Role {
+  const name = column.slice(-LOOKED_CHARS)
+  if (NAMES_ERROR.test(name)) return 'error'
+  if (NAMES_SUCCESS.test(name)) return 'success'
+  if (NAMES_EXIT.test(name)) return 'exit'
+  return NAMES_STATE.test(name) ? 'state' : null
 }
 
-function reports(key: string, value: Json): boolean {
-  if (typeof value === 'string') {
-    if (value === '') return false
-    if (NAMES_ERROR.test(key)) return value !== 'none' && value !== '0'
-    return NAMES_STATE.test(key) && SAYS_ERROR.test(value.slice(0, LOOKED_CHARS))
-  }
-  if (typeof value === 'number') {
-    if (NAMES_ERROR.test(key)) return value !== 0
-    return NAMES_CODE.test(key) && (/exit/i.test(key) ? value !== 0 : value >= 400 && value < 600)
-  }
-  if (typeof value === 'boolean') return value ? NAMES_ERROR.test(key) : NAMES_SUCCESS.test(key)
-  if (value === null || !NAMES_ERROR.test(key)) return false
-  return Array.isArray(value) ? value.length > 0 : true
+function reports(role: Role, value: Json): boolean {
+  if (role === 'success') return value === false
+  if (role === 'exit') return typeof value === 'number' && value !== 0
+  if (role === 'state')
+    return typeof value === 'string'
+      ? SAYS_ERROR.test(value.slice(0, LOOKED_CHARS))
+      : typeof value === 'number' && value >= 400 && value < 600
+  if (Array.isArray(value)) return value.length > 0
+  return value !== null && value !== false && value !== 0 && value !== '' && value !== 'none' && value !== '0'
 }
 
 /** More than two standard deviations from the mean of its column; the farthest first, if there are many. */

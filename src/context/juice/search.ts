@@ -86,7 +86,7 @@ function wordsOf(query: string | undefined): readonly string[] {
   return (query ?? '').slice(0, SCORED_CHARS).match(/\w{2,}/g)?.slice(0, WORDS_MAX) ?? []
 }
 
-const DEFINES = /\b(?:function|class|def|fn|interface|struct|enum|trait|type|const|impl|func)\s/
+const DEFINES = /\b(?:function|class|def|fn|interface|struct|enum|trait|type|const|let|impl|func)\s{1,4}(\w{1,80})/
 const TROUBLE = /error|exception|fail|throw|panic|deprecated/i
 const ASIDE = /^\s*(?:\/\/|#|\*|\/\*|import\b|from\b|use\b)/
 const AWAY = /(?:^|[/\\])(?:node_modules|vendor|dist|build|target|\.git|tests?|__tests__|fixtures)[/\\]|\.(?:min|snap|lock|map)\b/
@@ -96,6 +96,7 @@ function scoreOf({ text }: Match, path: string, words: readonly string[]): numbe
   const line = text.slice(0, SCORED_CHARS)
   const named = words.filter((word) => line.includes(word)).length
   const long = text.length > LINE_CHARS_MAX ? 1 : 0
-  const plus = 2 * named + (DEFINES.test(line) ? 3 : 0) + (TROUBLE.test(line) ? 1 : 0)
+  const defined = DEFINES.exec(line)?.[1] ?? ''
+  const plus = 2 * named + (words.includes(defined) ? 4 : 0) + (TROUBLE.test(line) ? 1 : 0)
   return plus - (ASIDE.test(line) ? 2 : 0) - (AWAY.test(path) ? 2 : 0) - long
 }
