@@ -21,7 +21,9 @@ type Fresh = {
 }
 
 /** A router that fails leaves the result as it is, and its metadata says so. */
-export async function compressedResult(fresh: Fresh): Promise<{ readonly output: Output; readonly original: Blob | null }> {
+export async function compressedResult(
+  fresh: Fresh,
+): Promise<{ readonly output: Output; readonly original: Blob | null }> {
   const { call, compression, tools, signal } = fresh
   const { compressed: _notOurs, ...metadata } = fresh.output.metadata
   const output = 'compressed' in fresh.output.metadata ? { ...fresh.output, metadata } : fresh.output

@@ -64,7 +64,10 @@ describe('JSON', () => {
   it('B-COMPRESS-2: a long table shows its first 20 and last 10 rows, those with an error and those far from the mean', async () => {
     const made = await full(orders())
     expect(made).toMatchObject({ kind: 'json', lossy: true, changed: true })
-    const rows = bodyOf(made).split('\n').filter((line) => /^\d{4}\t/.test(line)).map((line) => Number(line.slice(0, 4)))
+    const rows = bodyOf(made)
+      .split('\n')
+      .filter((line) => /^\d{4}\t/.test(line))
+      .map((line) => Number(line.slice(0, 4)))
     expect(rows.slice(0, 20)).toEqual(Array.from({ length: 20 }, (_, i) => 1_000 + i))
     expect(rows.slice(-10)).toEqual(Array.from({ length: 10 }, (_, i) => 1_390 + i))
     expect(rows.slice(20, -10)).toEqual([1_217, 1_301])
@@ -96,14 +99,17 @@ describe('JSON', () => {
     expect(made).toMatchObject({ lossy: false, changed: true })
     const [, head = '', ...lines] = bodyOf(made).split('\n')
     const columns = head.split('\t')
-    const read = lines.map((line) =>
+    const read = lines.map((line): unknown =>
       Object.fromEntries(line.split('\t').flatMap((cell, i) => (cell === '' ? [] : [[columns[i], valueOf(cell)]]))),
     )
     expect(read).toEqual(rows)
   })
 
   it('B-COMPRESS-13: a number with more digits than a number holds is shown as it is written', async () => {
-    const rows = Array.from({ length: 60 }, (_, i) => `{"id": 12345678901234567${i + 10}, "name": "row number ${i} of the table"}`)
+    const rows = Array.from(
+      { length: 60 },
+      (_, i) => `{"id": 12345678901234567${i + 10}, "name": "row number ${i} of the table"}`,
+    )
     for (const text of [`[${rows.join(',\n')}]`, rows.join('\n')]) {
       for (const made of [await full(text), await light(text)])
         for (let i = 0; i < 60; i++) expect(made.content).toContain(`12345678901234567${i + 10}`)
@@ -132,14 +138,17 @@ describe('code', () => {
     ['TypeScript', typescriptFile(), { path: 'a.ts' }, 'export function describe29(value: number'],
     ['Rust', rustFile(), { path: 'a.rs' }, "pub fn read(&'a self, limit: usize) -> Result<Vec<u8>, Error> {"],
     ['Python', pythonFile(), { path: 'a.py' }, ') -> float:\n        """The area, scaled."""\n        … 13 lines …'],
-  ])('B-COMPRESS-3: signatures of %s stay, and bodies from eight lines on are counted', async (_name, text, hint, kept) => {
-    const made = await full(text, hint)
-    expect(made).toMatchObject({ kind: 'code', lossy: true })
-    expect(made.content).toContain(kept)
-    expect(made.content.split('… 1').length - 1).toBe(30)
-    expect(made.bytesAfter).toBeLessThan(made.bytesBefore / 2)
-    expect((await light(text, hint)).changed).toBe(false)
-  })
+  ])(
+    'B-COMPRESS-3: signatures of %s stay, and bodies from eight lines on are counted',
+    async (_name, text, hint, kept) => {
+      const made = await full(text, hint)
+      expect(made).toMatchObject({ kind: 'code', lossy: true })
+      expect(made.content).toContain(kept)
+      expect(made.content.split('… 1').length - 1).toBe(30)
+      expect(made.bytesAfter).toBeLessThan(made.bytesBefore / 2)
+      expect((await light(text, hint)).changed).toBe(false)
+    },
+  )
 
   it('B-COMPRESS-3: short bodies, classes and branches stay; braces that do not add up leave the text as it is', async () => {
     const short = 'function a() {\n  return 1\n}\n'.repeat(120)
@@ -164,9 +173,13 @@ describe('logs and commands', () => {
   })
 
   it('B-COMPRESS-4: errors of one kind are one line with their number, stack traces stay, and a kind is found wherever it stands', async () => {
-    const quiet = (from: number) => Array.from({ length: 3_000 }, (_, i) => `INFO request ${from + i} served in ${i % 90} ms`)
+    const quiet = (from: number) =>
+      Array.from({ length: 3_000 }, (_, i) => `INFO request ${from + i} served in ${i % 90} ms`)
     const same = Array.from({ length: 500 }, (_, i) => `ERROR user ${i} not found`)
-    const stack = ['ERROR TypeError: x is not a function', ...Array.from({ length: 8 }, (_, i) => `    at f${i} (/app/a.js:${i}:1)`)]
+    const stack = [
+      'ERROR TypeError: x is not a function',
+      ...Array.from({ length: 8 }, (_, i) => `    at f${i} (/app/a.js:${i}:1)`),
+    ]
     const made = await full([...quiet(0), ...same, ...quiet(3_000), ...stack, ...quiet(6_000)].join('\n'))
     expect(made.content).toContain('ERROR user 0 not found (×500)')
     for (const line of stack) expect(made.content).toContain(line)
@@ -189,17 +202,23 @@ describe('logs and commands', () => {
     ['pytest', ['E       assert 10.01 == 10.02', '1 failed, 639 passed', 'collected 640 items'], '%]'],
     ['tsc', ['error TS2322', 'Found 120 errors in 120 files.', 'page-0.tsx'], '~~~~'],
     ['kubectl', ['CrashLoopBackOff', 'NAME '], 'Running'],
-  ])('B-COMPRESS-10: what %s prints when all is well is counted, and the rest stays', async (program, kept, dropped) => {
-    const sample = CORPUS.find(({ name, kind }) => kind === 'log' && name.startsWith(program))
-    const made = await full(sample?.text ?? '', sample?.hint)
-    for (const text of kept) expect(made.content).toContain(text)
-    expect(made.content).not.toContain(dropped)
-    expect(made.bytesAfter).toBeLessThan(made.bytesBefore / 3)
-  })
+  ])(
+    'B-COMPRESS-10: what %s prints when all is well is counted, and the rest stays',
+    async (program, kept, dropped) => {
+      const sample = CORPUS.find(({ name, kind }) => kind === 'log' && name.startsWith(program))
+      const made = await full(sample?.text ?? '', sample?.hint)
+      for (const text of kept) expect(made.content).toContain(text)
+      expect(made.content).not.toContain(dropped)
+      expect(made.bytesAfter).toBeLessThan(made.bytesBefore / 3)
+    },
+  )
 
   it('B-COMPRESS-10: git says what it fetched, and not how far it was', async () => {
     const progress = Array.from({ length: 200 }, (_, i) => `remote: Counting objects:  ${i}% (${i}/200)`)
-    const made = await full([...progress, 'From example.com:shop', '   1a2b3c4..5d6e7f8  main -> origin/main'].join('\n'), { command: 'git fetch' })
+    const made = await full(
+      [...progress, 'From example.com:shop', '   1a2b3c4..5d6e7f8  main -> origin/main'].join('\n'),
+      { command: 'git fetch' },
+    )
     expect(made.content).toContain('5d6e7f8  main -> origin/main')
     expect(made.content).not.toContain('Counting')
   })
@@ -240,11 +259,13 @@ describe('searches, diffs and pages', () => {
     const made = await light(sample?.text ?? '', sample?.hint)
     expect(made).toMatchObject({ changed: true, lossy: false })
     let path = ''
-    const read = bodyOf(made).split('\n').flatMap((line) => {
-      if (line.startsWith('  ')) return [`${path}:${line.slice(2)}`]
-      path = line
-      return []
-    })
+    const read = bodyOf(made)
+      .split('\n')
+      .flatMap((line) => {
+        if (line.startsWith('  ')) return [`${path}:${line.slice(2)}`]
+        path = line
+        return []
+      })
     expect(read.toSorted()).toEqual((sample?.text ?? '').split('\n').toSorted())
   })
 
@@ -253,7 +274,12 @@ describe('searches, diffs and pages', () => {
     expect(lossy).toBe(true)
     expect(content).toContain('package-lock.json: generated, +150 -150 lines left out')
     expect(content).toContain('[… 12 unchanged lines …]')
-    for (const line of ['-const rate = 0.16', '+const rate = 0.19', '--- a comment that was removed', ' const unchanged12 = load(12)'])
+    for (const line of [
+      '-const rate = 0.16',
+      '+const rate = 0.19',
+      '--- a comment that was removed',
+      ' const unchanged12 = load(12)',
+    ])
       expect(content).toContain(line)
     expect(content).not.toContain('unchanged11 ')
   })
@@ -285,7 +311,8 @@ describe('what is handed out', () => {
   )
 
   it('B-COMPRESS-8: begins at 2,048 bytes, and at 512 for logs and commands', async () => {
-    const rows = (count: number) => JSON.stringify(Array.from({ length: count }, (_, i) => ({ number: i, customer: 'a' })))
+    const rows = (count: number) =>
+      JSON.stringify(Array.from({ length: count }, (_, i) => ({ number: i, customer: 'a' })))
     expect(Buffer.byteLength(rows(60))).toBeLessThan(2_048)
     expect((await full(rows(60))).changed).toBe(false)
     expect((await full(rows(80))).changed).toBe(true)
@@ -296,7 +323,8 @@ describe('what is handed out', () => {
   })
 
   it('B-COMPRESS-8: something is left out from 500 tokens on, or from 125 if half of the text goes', async () => {
-    const noise = (count: number) => Array.from({ length: count }, (_, i) => `   Compiling crate-${i} v0.1.0`).join('\n')
+    const noise = (count: number) =>
+      Array.from({ length: count }, (_, i) => `   Compiling crate-${i} v0.1.0`).join('\n')
     const rest = (count: number) => Array.from({ length: count }, (_, i) => `note: item ${i} was seen`).join('\n')
     const command = { command: 'cargo build' }
     expect((await full(`${noise(30)}\n${rest(2)}`, command)).lossy).toBe(true)
@@ -328,7 +356,9 @@ describe('what is handed out', () => {
   it('B-COMPRESS-8: the last line says whether something is left out, how long the original is, and its token', async () => {
     const text = orders()
     const partial = (await full(text)).content.split('\n').at(-1)
-    expect(partial).toBe(`[PARTIAL view, full original (${Buffer.byteLength(text)} bytes): retrieve_original with the token ⟦tj:${TOKEN}⟧]`)
+    expect(partial).toBe(
+      `[PARTIAL view, full original (${Buffer.byteLength(text)} bytes): retrieve_original with the token ⟦tj:${TOKEN}⟧]`,
+    )
     const whole = (await light(text)).content.split('\n').at(-1)
     expect(whole).toBe(`[reformatted, no data lost; original (${Buffer.byteLength(text)} bytes): ⟦tj:${TOKEN}⟧]`)
   })
@@ -342,7 +372,14 @@ describe('what is handed out', () => {
   })
 
   it('B-COMPRESS-24: the streams of a command inside of JSON are shortened, and the JSON stays what it is', async () => {
-    const result = { command: 'npm test', shell: '/bin/bash', stdout: npmTest(), stderr: '', exit_code: 1, success: false }
+    const result = {
+      command: 'npm test',
+      shell: '/bin/bash',
+      stdout: npmTest(),
+      stderr: '',
+      exit_code: 1,
+      success: false,
+    }
     const made = await full(JSON.stringify(result), { tool: 'bash', command: 'npm test' })
     expect(made.bytesAfter).toBeLessThan(made.bytesBefore / 10)
     const read = JSON.parse(bodyOf(made)) as typeof result

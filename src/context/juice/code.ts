@@ -151,7 +151,8 @@ function templateEnd(text: string, open: number): number {
   return open
 }
 
-const HOLDS_MORE = /^\s*(?:(?:export|default|pub|abstract|declare|public|private|final|static)\s+)*(?:class|interface|struct|enum|impl|trait|mod|namespace|module|union|extern|if|for|while|switch|match|loop|else|do|try|catch|finally|unsafe|with|when|select)\b/
+const HOLDS_MORE =
+  /^\s*(?:(?:export|default|pub|abstract|declare|public|private|final|static)\s+)*(?:class|interface|struct|enum|impl|trait|mod|namespace|module|union|extern|if|for|while|switch|match|loop|else|do|try|catch|finally|unsafe|with|when|select)\b/
 const NAMES_FUNCTION = /\b(?:fn|func|function|fun|def)\b|=>\s*$/
 const RETURNS = /^\s*(?:$|:|->|throws\b|const\b|override\b|noexcept\b|where\b)/
 

@@ -5,7 +5,22 @@ export type Program = { readonly program: string; readonly verb: string }
 
 const NONE: Program = { program: '', verb: '' }
 const COMMAND_CHARS_MAX = 2_000
-const PASSED_OVER = new Set(['sudo', 'time', 'npx', 'env', 'nice', 'bunx', 'exec', 'command', 'uv', 'poetry', 'run', '-m', 'python', 'python3'])
+const PASSED_OVER = new Set([
+  'sudo',
+  'time',
+  'npx',
+  'env',
+  'nice',
+  'bunx',
+  'exec',
+  'command',
+  'uv',
+  'poetry',
+  'run',
+  '-m',
+  'python',
+  'python3',
+])
 /** Several programs that print alike. */
 const SAME: Readonly<Record<string, string>> = {
   yarn: 'npm',

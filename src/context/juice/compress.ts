@@ -58,7 +58,11 @@ const checkHint = optionsOf<Hint>('the hint of compressContent', {
   query: textCheck,
 })
 
-export async function compressContent(content: string, hint: Hint = {}, options: CompressOptions = {}): Promise<Compressed> {
+export async function compressContent(
+  content: string,
+  hint: Hint = {},
+  options: CompressOptions = {},
+): Promise<Compressed> {
   checkHint(hint)
   checkOptions(options)
   const { profile = 'full', keep, tool = RETRIEVE, signal = NEVER, minBytes } = options
@@ -73,11 +77,13 @@ export async function compressContent(content: string, hint: Hint = {}, options:
   const how = { hint, signal }
   const lossless = profile === 'light' || keep === undefined
   let made = await shortened(content, kind, { ...how, lossless })
-  if (made?.lossy === true && !mayLose(content, made.text)) made = await shortened(content, kind, { ...how, lossless: true })
+  if (made?.lossy === true && !mayLose(content, made.text))
+    made = await shortened(content, kind, { ...how, lossless: true })
   if (made === null) return unchanged(kind)
   const room = bytesBefore - Buffer.byteLength(made.text)
   // Before it is kept: what is not handed out leaves nothing behind.
-  if (room <= Buffer.byteLength(footer(made.lossy, keep ? { ...NO_TOKEN, bytes: bytesBefore, tool } : null))) return unchanged(kind)
+  if (room <= Buffer.byteLength(footer(made.lossy, keep ? { ...NO_TOKEN, bytes: bytesBefore, tool } : null)))
+    return unchanged(kind)
   const original = keep === undefined ? null : { token: await keep(content), bytes: bytesBefore, tool }
   const text = made.text + footer(made.lossy, original)
   const bytesAfter = Buffer.byteLength(text)

@@ -113,7 +113,10 @@ function isJson(text: string): boolean {
 }
 
 function isHtml(text: string): boolean {
-  const head = text.slice(0, HEAD_CHARS).replace(/^\uFEFF/, '').trimStart()
+  const head = text
+    .slice(0, HEAD_CHARS)
+    .replace(/^\uFEFF/, '')
+    .trimStart()
   if (/^<(?:!doctype html|html|head|body)\b/i.test(head)) return true
   const part = /^<(?:div|p|table|ul|ol|section|article|main|header|nav|h[1-6])\b[^<>]{0,300}>/i.test(head)
   return part && text.slice(-HEAD_CHARS).trimEnd().endsWith('>')
@@ -138,12 +141,15 @@ const PATH = /[/\\]|\.[A-Za-z]{1,8}$/
 export function matchAt(line: string): { readonly path: string; readonly line: string; readonly end: number } | null {
   const found = MATCH.exec(line)
   const [all = '', path = '', number = ''] = found ?? []
-  return found !== null && PATH.test(path) && !/^\[?\d{4}-\d\d/.test(path) ? { path, line: number, end: all.length } : null
+  return found !== null && PATH.test(path) && !/^\[?\d{4}-\d\d/.test(path)
+    ? { path, line: number, end: all.length }
+    : null
 }
 
 const DECLARES =
   /^\s{0,20}(?:export |public |private |protected |static |async |pub(?:\([a-z]{1,9}\))? )*(?:import|from|class|function|def|fn|interface|struct|enum|impl|trait|const|let|use|type|package|#include|namespace)\b/
-const STATEMENT = /[;{}),]\s*$|^\s*(?:"""|'''|\w{1,60} [-+]?= \S|\/\/|\/\*|\*|#|@\w|return\b|if\b|for\b|while\b|else\b|try\b|elif\b|with\b)|:\s*$/
+const STATEMENT =
+  /[;{}),]\s*$|^\s*(?:"""|'''|\w{1,60} [-+]?= \S|\/\/|\/\*|\*|#|@\w|return\b|if\b|for\b|while\b|else\b|try\b|elif\b|with\b)|:\s*$/
 
 function isCode(line: string): boolean {
   return DECLARES.test(line) || STATEMENT.test(line)

@@ -16,6 +16,8 @@ const COLUMNS_MAX = 200
 /** A table with fewer filled cells than this share is longer than what it replaces. */
 const FILLED_SHARE = 0.4
 const LEVELS_MAX = 24
+/** In an object of more fields than this, no tables are looked for. */
+const FIELDS_MAX = 1_000
 /** A whole number with more digits than a number holds. */
 const UNSAFE_NUMBER = /[[:,]\s?-?\d{16}/
 
@@ -27,10 +29,12 @@ export const shortenJson: Shorten = (text, { lossless }) => {
   // Shown as a number that it is not, an id would mislead.
   if (UNSAFE_NUMBER.test(dense)) return { text: dense, lossy: false }
   const plain: Shorter = { text: dense, lossy: false }
+  if (isObject(value) && Object.keys(value).length > FIELDS_MAX) return plain
   try {
-    const shown = rendered(value, state, 0)
-    const table = { text: [shown, ...state.tables].join('\n'), lossy: state.lossy || JSON.stringify(value) !== dense }
-    return table.text.length < dense.length && !(lossless && table.lossy) ? table : plain
+    const shown = [rendered(value, state, 0), ...state.tables].join('\n')
+    if (shown.length >= dense.length) return plain
+    const lossy = state.lossy || JSON.stringify(value) !== dense
+    return lossless && lossy ? plain : { text: shown, lossy }
   } catch (error) {
     // It is nested too deeply to be written.
     if (error instanceof RangeError) return plain
@@ -73,8 +77,10 @@ function rendered(value: Json, state: State, level: number): string {
     return `[${listed(list, state, (item) => rendered(item, state, level + 1))}]`
   }
   if (!isObject(value)) return JSON.stringify(value)
-  const fields = Object.entries(value)
-  return `{${fields.map(([key, item]) => `${JSON.stringify(key)}:${rendered(item, state, level + 1)}`).join(',')}}`
+  const keys = Object.keys(value)
+  if (keys.length > FIELDS_MAX) return JSON.stringify(value)
+  const field = (key: string): string => `${JSON.stringify(key)}:${rendered(value[key] ?? null, state, level + 1)}`
+  return `{${keys.map(field).join(',')}}`
 }
 
 /** Of a long list, the beginning and the end. */
@@ -146,6 +152,7 @@ function cellOf(row: JsonObject, column: string, state: State): string {
   return `${clip(cell, CELL_CHARS_MAX)}…`
 }
 
+// oxlint-disable-next-line no-control-regex -- they are what it is about
 const AMBIGUOUS = /^(?:["{[\d\s<…-]|(?:true|false|null)$)|[\u0000-\u001F]|\s$/
 
 function isPlain(text: string): boolean {

@@ -59,12 +59,7 @@ export function choiceOf(count: number, most: number): Choice {
 }
 
 /** The chosen lines in their order. A gap of one line is that line: it takes no more room than its count. */
-export function chosenText(
-  lines: Lines,
-  { has }: Choice,
-  show: (line: number) => string,
-  numbered: boolean,
-): string {
+export function chosenText(lines: Lines, { has }: Choice, show: (line: number) => string, numbered: boolean): string {
   const shown: string[] = []
   let left = 0
   for (let line = 0; line <= lines.count; line++) {

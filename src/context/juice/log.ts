@@ -29,12 +29,15 @@ export const shortenLog: Shorten = (text, { lossless, hint }) => {
 const SIGNAL =
   /[Ee]rror|ERR!|ERROR|[Ff]atal|FATAL|[Ff]ail(?:ed|ure|ing)|FAIL|[Ee]xception|[Pp]anic|CRITICAL|Traceback|✗|✘|×|not ok|\nE {3}|[Ww]arn|WARN/g
 const WARNING = /[Ww]arn|WARN/
-const SERIOUS = /[Ee]rror|ERR!|ERROR|[Ff]atal|FATAL|[Ff]ail|FAIL|[Ee]xception|[Pp]anic|CRITICAL|Traceback|[✗✘×]|not ok|^E {3}/
+const SERIOUS =
+  /[Ee]rror|ERR!|ERROR|[Ff]atal|FATAL|[Ff]ail|FAIL|[Ee]xception|[Pp]anic|CRITICAL|Traceback|[✗✘×]|not ok|^E {3}/
 /** Lines that name a failure to say that there is none. */
-const NONE_OF_IT = /\b(?:0|no) (?:errors?|failures?|failed|warnings?)\b|\b(?:errors?|failures?|failed|warnings?)[:=] ?0\b/i
+const NONE_OF_IT =
+  /\b(?:0|no) (?:errors?|failures?|failed|warnings?)\b|\b(?:errors?|failures?|failed|warnings?)[:=] ?0\b/i
 /** What a tool left out itself, and says how to get. */
 const GAP = /^\[.{1,60} left out\b/
 const STACK = /^(?:\s+\S|Caused by|Traceback|\S{1,80}Error\b)/
+// oxlint-disable-next-line no-control-regex -- they are what it is about
 const ANSI = /\u001B\[[0-9;?]{0,24}[A-Za-z]/g
 
 function signals(colored: string, command: string | undefined): string {
@@ -99,11 +102,12 @@ function signalsIn(text: string, lines: Lines): { readonly errors: number[]; rea
 function templatesOf(lines: Lines, found: readonly number[], counts: Map<number, number>): readonly number[] {
   const first = new Map<string, number>()
   const looked =
-    found.length <= FIRST_ERRORS + LAST_ERRORS
-      ? found
-      : [...found.slice(0, FIRST_ERRORS), ...found.slice(-LAST_ERRORS)]
+    found.length <= FIRST_ERRORS + LAST_ERRORS ? found : [...found.slice(0, FIRST_ERRORS), ...found.slice(-LAST_ERRORS)]
   for (const line of looked) {
-    const template = lines.at(line).slice(0, TEMPLATE_CHARS).replace(/0x[0-9a-f]+|[0-9a-f]{8,}|\d+/gi, '#')
+    const template = lines
+      .at(line)
+      .slice(0, TEMPLATE_CHARS)
+      .replace(/0x[0-9a-f]+|[0-9a-f]{8,}|\d+/gi, '#')
     const known = first.get(template) ?? line
     first.set(template, known)
     counts.set(known, (counts.get(known) ?? 0) + 1)

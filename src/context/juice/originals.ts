@@ -90,7 +90,7 @@ function rangeOf(bytes: Buffer, { line_from, line_to, byte_from, byte_to }: Want
   if (byLine && (byte_from !== undefined || byte_to !== undefined)) throw wrong('Give lines or bytes, not both.')
   if (byLine) return linesIn(bytes, line_from ?? 1, line_to ?? Number.POSITIVE_INFINITY)
   const [from, to] = [byte_from ?? 0, byte_to ?? bytes.length]
-  if (to < from) throw wrong(`byte_to (${to}) is before byte_from (${from}).`)
+  if (byte_to !== undefined && to < from) throw wrong(`byte_to (${to}) is before byte_from (${from}).`)
   if (from > 0 && from >= bytes.length)
     throw wrong(`The original has ${bytes.length} bytes; there is no byte ${from}. Bytes count from 0.`)
   return { from, to: Math.min(to, bytes.length) }

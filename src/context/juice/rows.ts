@@ -22,7 +22,8 @@ function ends(found: readonly number[], most: number): readonly number[] {
 }
 
 const NAMES_ERROR = /err(?:or|ors)?$|exception|failure|fault|stack/i
-const NAMES_STATE = /^(?:status|state|level|severity|result|outcome|conclusion|phase|health|type|kind|code)|_(?:status|code)$/i
+const NAMES_STATE =
+  /^(?:status|state|level|severity|result|outcome|conclusion|phase|health|type|kind|code)|_(?:status|code)$/i
 const NAMES_EXIT = /exit_?(?:code|status)/i
 const NAMES_SUCCESS = /^(?:ok|success|passed|healthy)$/i
 const SAYS_ERROR = /error|fail|fatal|critical|exception|denied|refused|timeout|timed.out|panic|crash|unhealthy/i

@@ -13,7 +13,12 @@ const WORDS_MAX = 8
 
 type Match = { readonly at: string; readonly text: string }
 type Found = { readonly path: string; readonly matches: Match[] }
-type Parsed = { readonly files: readonly Found[]; readonly other: readonly string[]; readonly count: number; readonly lines: number }
+type Parsed = {
+  readonly files: readonly Found[]
+  readonly other: readonly string[]
+  readonly count: number
+  readonly lines: number
+}
 
 export const shortenSearch: Shorten = (text, { lossless, hint }) => {
   const parsed = parse(text)
@@ -83,13 +88,19 @@ function best({ files, other, count }: Parsed, words: readonly string[]): string
 }
 
 function wordsOf(query: string | undefined): readonly string[] {
-  return (query ?? '').slice(0, SCORED_CHARS).match(/\w{2,}/g)?.slice(0, WORDS_MAX) ?? []
+  return (
+    (query ?? '')
+      .slice(0, SCORED_CHARS)
+      .match(/\w{2,}/g)
+      ?.slice(0, WORDS_MAX) ?? []
+  )
 }
 
 const DEFINES = /\b(?:function|class|def|fn|interface|struct|enum|trait|type|const|let|impl|func)\s{1,4}(\w{1,80})/
 const TROUBLE = /error|exception|fail|throw|panic|deprecated/i
 const ASIDE = /^\s*(?:\/\/|#|\*|\/\*|import\b|from\b|use\b)/
-const AWAY = /(?:^|[/\\])(?:node_modules|vendor|dist|build|target|\.git|tests?|__tests__|fixtures)[/\\]|\.(?:min|snap|lock|map)\b/
+const AWAY =
+  /(?:^|[/\\])(?:node_modules|vendor|dist|build|target|\.git|tests?|__tests__|fixtures)[/\\]|\.(?:min|snap|lock|map)\b/
 
 /** Definitions and what names the words exactly come first; comments, imports, tests and generated files last. */
 function scoreOf({ text }: Match, path: string, words: readonly string[]): number {
