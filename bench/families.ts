@@ -12,6 +12,7 @@ import { loop } from './loop.ts'
 import { many, parking } from './many.ts'
 import { open } from './open.ts'
 import { resume } from './resume.ts'
+import { router } from './router.ts'
 import { stream } from './stream.ts'
 import { idle, latency } from './watch.ts'
 
@@ -33,4 +34,5 @@ export const families: readonly Family[] = [
   cli,
   idle,
   latency,
+  router,
 ]

@@ -247,7 +247,7 @@ class LocalHarness implements Sessions {
     const random = options.random ?? systemRandom
     const store = options.store ?? memory({ clock })
     const onError = reporter(options.onError ?? warn)
-    const shared = { ...options, clock, warn: (text: string) => onError('tools', new Error(text)) }
+    const shared = { ...options, clock, store, warn: (text: string) => onError('tools', new Error(text)) }
     const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
     this.#ownsStore = options.store === undefined
     this.#drives = options.drives ?? true

@@ -23,6 +23,13 @@ export { type Endpoint, endpoints } from './models/http/endpoints.ts'
 export type { HostedOptions, Priced } from './models/http/hosted.ts'
 export type { Offer, OfferedModel } from './models/http/catalog.ts'
 export { type Counted, type CountInput, countTokens, listModels } from './sessions/hosts.ts'
+export {
+  type Compressed,
+  type CompressOptions,
+  compressContent,
+  type ContentHint,
+  type ContentKind,
+} from './context/compress-content.ts'
 export { cached } from './models/cached.ts'
 export type { CachedOptions, ResponseStore } from './models/response-cache.ts'
 export { offline } from './models/local/offline.ts'

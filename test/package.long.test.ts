@@ -88,6 +88,16 @@ describe('the package', () => {
     expect(run('files.mjs')).toMatchObject({ stdout: 'And lavender. 4 messages\n', stderr: '' })
   })
 
+  it('B-COMPRESS-26: the program of the guide on context runs as written', () => {
+    writeFileSync(join(folder, 'context.mjs'), exampleOf('## What a large result becomes', 'docs/guide/context.md'))
+    const printed = [
+      '36 lines, the failed order among them: true',
+      'The original begins with {"id":0,"status":"shipped"},',
+      'json true true\n',
+    ]
+    expect(run('context.mjs')).toMatchObject({ stdout: printed.join('\n'), stderr: '' })
+  })
+
   it('B-UI-19: the programs of the guide on user interfaces run as written', () => {
     writeFileSync(join(folder, 'text.mjs'), exampleOf('## Only the text', 'docs/guide/ui.md'))
     expect(run('text.mjs')).toMatchObject({ status: 0, stdout: 'It is 4 °C and raining.', stderr: '' })

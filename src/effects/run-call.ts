@@ -11,7 +11,7 @@ import type { Tool } from '../tools/core/tool.ts'
 import { type Done, execute, reconcile } from '../tools/core/run.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, agentFor, type Services } from '../engine/wiring.ts'
+import { type Agent, agentFor, type Compression, type Services } from '../engine/wiring.ts'
 import { HookFailed, type Hooks } from '../riders/hooks/hooks.ts'
 import type { Allowances } from '../riders/money/allowance.ts'
 import type { Admitting } from './admit-reply.ts'
@@ -173,9 +173,28 @@ export class CallRunner {
       const quoted = done.kind === 'Interrupted' && !hooked
       return quoted ? stoppedResult(stopped, resultOf(call, done, context.kept, { redactor, context })) : stopped
     }
-    if (!hooks || !hooked) return resultOf(call, done, context.kept, { redactor, context })
+    if (!hooks || !hooked) return this.#result(cache, call, ran as Ran<Ended>)
     if (flight.reason !== null) return resultOf(call, { ...done, output: WITHHELD }, [], { redactor, context })
     return this.#seen(cache, call, { done, context, flight }, hooks)
+  }
+
+  /** A promise only if results are made shorter. */
+  #result(cache: SessionCache, call: Call, { done, context, flight }: Ran<Ended>): Landing | Promise<Landing> {
+    const { redactor } = this.#services
+    const { compression } = agentFor(this.#services, cache)
+    if (compression === undefined) return resultOf(call, done, context.kept, { redactor, context })
+    return this.#compressed(compression, call, { done, context, flight })
+  }
+
+  async #compressed(compression: Compression, call: Call, { done, context, flight }: Ran<Ended>): Promise<Landing> {
+    const { compressedResult } = await import('./compressed-result.ts')
+    const { redactor } = this.#services
+    const redacted = { ...done.output, content: redactor.text(done.output.content) }
+    const tools = context.tools ?? new Map<string, Tool>()
+    const { signal } = flight
+    const { output, original } = await compressedResult({ call, output: redacted, compression, tools, signal })
+    const kept = original === null ? context.kept : [...context.kept, original]
+    return resultOf(call, { ...done, output }, kept, { redactor, context })
   }
 
   /** After the hooks that see a result before it is written down. */
@@ -190,7 +209,7 @@ export class CallRunner {
       // A hook has its say on the result. What the call adds beside it stands, unless its result is withheld.
       const { follows } = done.output
       const output = follows && said !== WITHHELD ? { ...said, follows } : said
-      return resultOf(call, { ...done, output }, context.kept, { redactor, context })
+      return await this.#result(cache, call, { done: { ...done, output }, context, flight })
     } catch (error) {
       if (!(error instanceof HookFailed)) throw error
       const { events } = resultOf(call, withheld, [], { redactor, context })

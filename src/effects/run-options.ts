@@ -65,7 +65,7 @@ export async function recallOptions(services: Services, cache: SessionCache): Pr
 export function chosenTools(tools: Tools, names: readonly string[]): Tools {
   const missing = names.filter((name) => !tools.has(name))
   if (missing.length > 0) throw missingTools(missing, [...tools.keys()])
-  return new Map([...tools].filter(([name]) => names.includes(name)))
+  return new Map([...tools].filter(([name, tool]) => tool.always || names.includes(name)))
 }
 
 export function missingTools(missing: readonly string[], known: readonly string[]): Fault {

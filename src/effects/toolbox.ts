@@ -117,6 +117,7 @@ export class Toolbox {
   }
 
   #offers(tool: Tool): boolean {
+    if (tool.always) return true
     return (!this.#plan || changesNothing(tool)) && this.#lists.every((list) => isListed(list, tool))
   }
 

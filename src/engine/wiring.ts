@@ -28,6 +28,9 @@ export type Planner = {
   verdict(reply: Reply): Verdict
 }
 
+/** How far results are made shorter: `light` only reformats, `full` also leaves out, `auto` is `light` for agents that write code. */
+export type Compression = 'auto' | 'full' | 'light'
+
 export type Agent = {
   readonly name: string
   readonly model: Model
@@ -50,6 +53,8 @@ export type Agent = {
   /** Absent: `return`, for both. */
   readonly unknownTool?: UnknownTool | undefined
   readonly toolErrors?: 'return' | 'fail' | undefined
+  /** Absent: results are as their tools return them. */
+  readonly compression?: Compression
 }
 
 /** Where the last run began, and where the one began that these events settle, if they settle one. */

@@ -2,7 +2,10 @@
 import type { Json, Limits } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import type { Model } from '../ports/model.ts'
+import type { Store } from '../ports/store.ts'
 import type { Clock } from '../ports/system.ts'
+import { RETRIEVE } from '../context/juice/marker.ts'
+import { retrieveTool } from '../context/juice/retrieve.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
 import { resolveModel } from '../models/resolve.ts'
@@ -16,7 +19,7 @@ import type { AnySchema, AsJson, MadeBy, ToolList } from '../tools/core/typed.ts
 import { LIMITS, limitsOf } from '../effects/limits.ts'
 import type { Budget } from '../riders/money/spending-limits.ts'
 import { Toolbox, type ToolLists } from '../effects/toolbox.ts'
-import type { Agent } from '../engine/wiring.ts'
+import type { Agent, Compression } from '../engine/wiring.ts'
 
 /** A schema for the final answer, and how it is asked for. Default mode: `auto`. */
 export type HarnessOutput<Schema extends AnySchema = AnySchema, Mode extends OutputMode = OutputMode> = {
@@ -44,6 +47,11 @@ export type AgentOptions<
   readonly unknownTool?: UnknownTool
   /** What becomes of a failure of a tool that has no `onError` of its own. Default `return`: the model reads it. `fail` ends the run. */
   readonly toolErrors?: 'return' | 'fail'
+  /**
+   * The content router: makes large results shorter before the model reads them, by what they are. `light` only reformats, `full`
+   * also leaves out and keeps the original, `auto` is `light` for agents that write code. Default `off`.
+   */
+  readonly compression?: Compression | 'off'
 } & ToolLists
 
 /** An agent that others may start as a child. What is left out is its parent's. */
@@ -112,6 +120,7 @@ const OPTIONS = {
   output: outputCheck,
   unknownTool: unknownCheck,
   toolErrors: errorCheck,
+  compression: oneOf<Compression | 'off'>({ auto: true, full: true, light: true, off: true }),
   profile: oneOf<NonNullable<ToolLists['profile']>>({ all: true, read: true, none: true }),
   allow: listOf(filled),
   alsoAllow: listOf(filled),
@@ -128,6 +137,7 @@ export type Shared = {
   readonly environment?: string
   readonly budget?: Budget
   readonly clock: Clock
+  readonly store: Store
   /** Told of tools that are missing. */
   readonly warn?: (text: string) => void
   readonly subagents?: Subagents
@@ -186,13 +196,16 @@ type Placed = Shared & { readonly own: readonly Tool[]; readonly children: reado
 function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed): Agent {
   const model = resolveModel(options.model)
   const output = options.output ? outputOf(options.output, model) : null
+  const { compression = 'off' } = options
+  const lists = 'lists' in options ? options.lists : [options]
+  if (compression !== 'off') checkRetrieve(lists, name)
   const tools = new Toolbox({
     tools: options.tools ?? [],
     plan: options.plan ?? false,
     clock: shared.clock,
-    reserved: output ? [FINAL_RESULT] : [],
-    own: shared.own,
-    lists: 'lists' in options ? options.lists : [options],
+    reserved: [...(output ? [FINAL_RESULT] : []), ...(compression === 'off' ? [] : [RETRIEVE])],
+    own: compression === 'off' ? shared.own : [...shared.own, retrieveTool(shared.store)],
+    lists,
     ...(shared.warn ? { warn: shared.warn } : {}),
   })
   const { unknownTool = 'return', toolErrors = 'return' } = options
@@ -213,7 +226,15 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     ...(options.output ? { outputFor: (other: Model) => outputOf(options.output as HarnessOutput, other) } : {}),
     children: shared.children,
     planner: null,
+    ...(compression === 'off' ? {} : { compression }),
   }
+}
+
+/** What is left out must stay within reach. */
+function checkRetrieve(lists: readonly ToolLists[], agent: string): void {
+  if (!lists.some(({ deny }) => deny?.includes(RETRIEVE))) return
+  const what = `Agent "${agent}" denies the tool "${RETRIEVE}" and has compression. Allow the tool, or set compression: "off".`
+  throw new Fault('invalid_config', what)
 }
 
 /** Where all tools are known already, the one that takes the place of others must be among them. */

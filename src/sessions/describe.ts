@@ -10,7 +10,7 @@ export function describeAgents(agents: ReadonlyMap<string, Agent>): Json {
 
 function describeAgent(agent: Agent): Json {
   const { model, instructions, limits, approvalMs, policy, environment, budget, output, children, planner } = agent
-  const { unknownTool = 'return', toolErrors = 'return' } = agent
+  const { unknownTool = 'return', toolErrors = 'return', compression } = agent
   const setup = { limits, approvalMs, policy, environment, budget, unknownTool, toolErrors, children: [...children] }
   return plain({
     model: model.name,
@@ -20,6 +20,7 @@ function describeAgent(agent: Agent): Json {
     sources: agent.tools.sources.map(({ name }) => name),
     output: output?.asked ?? (output ? 'prompted' : null),
     ...setup,
+    ...(compression ? { compression } : {}),
   })
 }
 

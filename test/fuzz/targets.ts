@@ -1,6 +1,7 @@
 // All fuzz targets, in the order in which they run.
 import { admissions } from './admit.ts'
 import { captures } from './capture.ts'
+import { compressions } from './compress.ts'
 import { forms } from './forms.ts'
 import { numbers } from './number.ts'
 import { optionObjects } from './options.ts'
@@ -24,4 +25,5 @@ export const targets: readonly Target[] = [
   optionObjects,
   shown,
   streams,
+  compressions,
 ]

@@ -78,6 +78,21 @@ await harness.close()`,
     }
   })
 
+  it('B-COMPRESS-15: a run without compression loads nothing of the router, and one with it loads the kinds it needs', async () => {
+    const run = (options: string): string => `import { defineTool, Harness, scripted } from 'ENTRY'
+const rows = Array.from({ length: 200 }, (_, id) => ({ id, name: 'a name' }))
+const list = defineTool({ name: 'list', description: 'd', input: { type: 'object' }, effect: 'read', execute: () => rows })
+const harness = new Harness({ model: scripted([{ calls: [{ tool: 'list' }] }, 'Hello.']), tools: [list], secrets: {}${options} })
+if ((await harness.run('go')).status !== 'completed') throw new Error('not completed')
+await harness.close()`
+    const small = ['context/juice/marker.js', 'context/juice/retrieve.js']
+    const router = (files: readonly string[]) => files.filter((file) => file.startsWith('context/juice/')).toSorted()
+    expect(router(await loaded(built, run('')))).toEqual(small)
+    const used = await loaded(built, run(", compression: 'full'"))
+    expect(used).toEqual(expect.arrayContaining(['context/juice/compress.js', 'context/juice/json.js']))
+    expect(router(used)).not.toContain('context/juice/log.js')
+  })
+
   it('B-LAZY-4: a run without a budget, subagents and graphs loads none of their code, and one with them does', async () => {
     const run = (options: string): string => `import { Harness, scripted } from 'ENTRY'
 const harness = new Harness({ model: scripted(['Hello.']), secrets: {}${options} })

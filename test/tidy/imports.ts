@@ -22,7 +22,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   tools: ['kernel', 'ports', 'options', 'view'],
   models: ['kernel', 'ports', 'options', 'view'],
   stores: ['kernel', 'ports', 'options', 'view'],
-  context: ['kernel', 'ports', 'options'],
+  // What shortens a text reads it as tools do, and what gives it back is a tool.
+  context: ['kernel', 'ports', 'options', 'view', 'tools'],
   tracing: ['kernel', 'ports', 'options', 'view'],
   // The machine's clock, which only the stores and the runtime may touch.
   testing: ['kernel', 'ports', 'options', 'view', 'stores'],

@@ -30,7 +30,7 @@ export function readOn(hash: string, reader: string | undefined): string {
 }
 
 /** How a kept text is named where a path is expected. */
-export function blobPath(hash: string): string {
+function blobPath(hash: string): string {
   return `blob:${hash}`
 }
 

@@ -100,6 +100,8 @@ export interface Tool extends Needing {
   readonly polling?: true
   /** It reads kept texts, by the path `blob:<hash>`: long results name it for reading on. */
   readonly readsKept?: true
+  /** Offered whatever lists and a run's own choice leave out: results of other tools name it. */
+  readonly always?: true
   /** An interrupt waits for it instead of aborting it. Its timeout still holds. */
   readonly blocks?: true
   /** Changes whenever what the model was told about the tool changes. */
@@ -300,6 +302,7 @@ const checkMade = optionsOf<Omit<Tool, '~deps'>>('a tool', {
   polling: flag,
   aliases: anything,
   readsKept: flag,
+  always: flag,
   blocks: flag,
   definition: needed(text),
   normalise: needed(orNull(callable)),

@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import type { Json } from '../../kernel/content.ts'
 import { type Check, type Checks, count, filled, flag, listOf, needed, record } from '../../options.ts'
 import { type Aftermath, aftermath, type Before, glimpse, leadsTo } from './protected-after.ts'
-import { blobPath, bound, clip } from '../core/bound.ts'
+import { bound, clip, readOn } from '../core/bound.ts'
 import type { Captured } from './capture.ts'
 import { type Metadata, type Output, output, ToolFailure } from '../core/output.ts'
 import * as sandboxes from './sandbox.ts'
@@ -349,7 +349,7 @@ function bounded(captured: Captured, context: ToolContext): Shown {
   if (whole === null) return { text: context.redact(head), blob: null }
   const blob = context.keep(whole)
   const lost = lostBytes > 0 ? `; the last ${lostBytes} bytes were not kept` : ''
-  const notice = `[${omittedBytes} of ${bytes} bytes left out here; read on with read, path "${blobPath(blob.hash)}"${lost}]`
+  const notice = `[${omittedBytes} of ${bytes} bytes left out here; ${readOn(blob.hash, context.reader)}${lost}]`
   const ends = endsOf(captured, context.redact)
   return { text: `${ends.head}\n${notice}\n${ends.tail}`, blob: { ...blob } }
 }

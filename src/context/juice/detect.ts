@@ -1,0 +1,159 @@
+// Which kind of content a text is: by what was said of it, else by its structure. It looks at the beginning of the text and of each
+// line only, so a hostile text costs no more than any other.
+import type { Hint, Kind } from './kind.ts'
+import { programOf } from './command.ts'
+
+/** Lines that are looked at, and characters of each. */
+const LINES_MAX = 400
+const LINE_CHARS = 300
+const HEAD_CHARS = 4_096
+const SEARCH_SHARE = 0.6
+const LOG_SHARE = 0.5
+const CODE_SHARE = 0.4
+const DIFF_SHARE = 0.9
+
+export function detect(text: string, hint: Hint): Kind {
+  const lines = firstLines(text)
+  if (isDiff(lines)) return 'diff'
+  const said = hint.kind ?? byMime(hint.mime) ?? byExtension(hint.path)
+  if (said !== null && said !== undefined) return said
+  if (isSearch(hint)) return 'search'
+  const seen = byStructure(text, lines)
+  if (hint.command === undefined) return seen
+  // A command prints a log, unless its output is clearly something else.
+  return seen === 'json' || seen === 'html' ? seen : (byExtension(shownFile(hint.command)) ?? 'log')
+}
+
+/** The language of a text of code, as its file's extension; empty if that is not known. */
+export function languageOf({ path, command }: Hint): string {
+  const file = path ?? (command === undefined ? undefined : shownFile(command)) ?? ''
+  return extensionOf(file)
+}
+
+function byStructure(text: string, lines: readonly string[]): Kind {
+  if (isJson(text)) return 'json'
+  if (isHtml(text)) return 'html'
+  const filled = lines.filter((line) => line.trim() !== '')
+  if (filled.length === 0) return 'plain'
+  const share = (test: (line: string) => boolean): number => filled.filter(test).length / filled.length
+  if (share((line) => matchAt(line) !== null) >= SEARCH_SHARE) return 'search'
+  if (filled.filter((line) => DECLARES.test(line)).length >= 3 && share(isCode) >= CODE_SHARE) return 'code'
+  return share((line) => LOGGED.test(line)) >= LOG_SHARE ? 'log' : 'plain'
+}
+
+function firstLines(text: string): readonly string[] {
+  const lines: string[] = []
+  for (let at = 0; at < text.length && lines.length < LINES_MAX; ) {
+    const newline = text.indexOf('\n', at)
+    const end = newline < 0 ? text.length : newline
+    lines.push(text.slice(at, Math.min(end, at + LINE_CHARS)))
+    at = end + 1
+  }
+  return lines
+}
+
+const MIMES: readonly (readonly [pattern: RegExp, kind: Kind])[] = [
+  [/[/+](?:json|x-ndjson|jsonl)$/, 'json'],
+  [/^(?:text\/html|application\/xhtml\+xml)$/, 'html'],
+  [/^text\/(?:x-diff|x-patch)$/, 'diff'],
+  [/^(?:text|application)\/(?:javascript|typescript|x-python|x-rust|ecmascript)$/, 'code'],
+]
+
+function byMime(mime: string | undefined): Kind | null {
+  const type = (mime ?? '').slice(0, 200).split(';')[0]?.trim().toLowerCase() ?? ''
+  return MIMES.find(([pattern]) => pattern.test(type))?.[1] ?? null
+}
+
+const EXTENSIONS: Readonly<Record<string, Kind>> = {
+  ...of('json', 'json jsonl ndjson geojson'),
+  ...of('code', 'ts tsx mts cts js jsx mjs cjs py pyi rs go java kt c h cc cpp hpp cs swift php scala'),
+  ...of('log', 'log'),
+  ...of('html', 'html htm xhtml'),
+  ...of('diff', 'diff patch'),
+  ...of('plain', 'md txt rst'),
+}
+
+function of(kind: Kind, extensions: string): Readonly<Record<string, Kind>> {
+  return Object.fromEntries(extensions.split(' ').map((extension) => [extension, kind]))
+}
+
+function byExtension(path: string | undefined): Kind | null {
+  const extension = extensionOf(path ?? '')
+  return Object.hasOwn(EXTENSIONS, extension) ? (EXTENSIONS[extension] ?? null) : null
+}
+
+function extensionOf(path: string): string {
+  const name = path.slice(-100)
+  return name.slice(name.lastIndexOf('.') + 1).toLowerCase()
+}
+
+const SEARCHES = new Set(['grep', 'search', 'rg', 'ripgrep', 'ag', 'ack'])
+
+/** Whatever the matches look like. */
+function isSearch({ tool, command }: Hint): boolean {
+  if (tool !== undefined && SEARCHES.has(tool.toLowerCase())) return true
+  const { program, verb } = programOf(command ?? '')
+  return SEARCHES.has(program) || (program === 'git' && verb === 'grep')
+}
+
+/** The one file that a command prints as it is. */
+function shownFile(command: string): string | undefined {
+  const words = command.slice(0, 400).trim().split(/\s+/)
+  return words.length === 2 && words[0] === 'cat' ? words[1] : undefined
+}
+
+const JSON_ENDS: Readonly<Record<string, string>> = { '{': '}', '[': ']' }
+
+/** By its first and last character. Whether it is JSON is found out when it is read. */
+function isJson(text: string): boolean {
+  const first = text.slice(0, HEAD_CHARS).trimStart()
+  const close = Object.hasOwn(JSON_ENDS, first[0] ?? '') ? JSON_ENDS[first[0] ?? ''] : undefined
+  if (close === undefined || !/^(?:\{\s*["}]|\[\s*["{[\]\dtfn-])/.test(first)) return false
+  return text.slice(-HEAD_CHARS).trimEnd().endsWith(close)
+}
+
+function isHtml(text: string): boolean {
+  const head = text
+    .slice(0, HEAD_CHARS)
+    .replace(/^\uFEFF/, '')
+    .trimStart()
+  if (/^<(?:!doctype html|html|head|body)\b/i.test(head)) return true
+  const part = /^<(?:div|p|table|ul|ol|section|article|main|header|nav|h[1-6])\b[^<>]{0,300}>/i.test(head)
+  return part && text.slice(-HEAD_CHARS).trimEnd().endsWith('>')
+}
+
+const DIFF_LINE =
+  /^(?:[ +\-\\]|@@ |diff --git |index [0-9a-f]|(?:new|deleted|old) (?:file )?mode |rename |copy |(?:dis)?similarity |Binary files |commit [0-9a-f]{7}|Author: |Date: |Merge: |$)/
+
+/** A page that only quotes a diff is none. */
+function isDiff(lines: readonly string[]): boolean {
+  const begun = lines.some((line, i) => {
+    return line.startsWith('diff --git ') || (line.startsWith('--- ') && (lines[i + 1] ?? '').startsWith('+++ '))
+  })
+  if (!begun || !lines.some((line) => line.startsWith('@@ -'))) return false
+  return lines.filter((line) => DIFF_LINE.test(line)).length / lines.length >= DIFF_SHARE
+}
+
+const MATCH = /^([^\s:]{1,200}):(\d{1,7}):/
+const PATH = /[/\\]|\.[A-Za-z]{1,8}$/
+
+/** Where a line of `grep -n` says it was found; null for another line, such as one that begins with a time. */
+export function matchAt(line: string): { readonly path: string; readonly line: string; readonly end: number } | null {
+  const found = MATCH.exec(line)
+  const [all = '', path = '', number = ''] = found ?? []
+  return found !== null && PATH.test(path) && !/^\[?\d{4}-\d\d/.test(path)
+    ? { path, line: number, end: all.length }
+    : null
+}
+
+const DECLARES =
+  /^\s{0,20}(?:export |public |private |protected |static |async |pub(?:\([a-z]{1,9}\))? )*(?:import|from|class|function|def|fn|interface|struct|enum|impl|trait|const|let|use|type|package|#include|namespace)\b/
+const STATEMENT =
+  /[;{}),]\s*$|^\s*(?:"""|'''|\w{1,60} [-+]?= \S|\/\/|\/\*|\*|#|@\w|return\b|if\b|for\b|while\b|else\b|try\b|elif\b|with\b)|:\s*$/
+
+function isCode(line: string): boolean {
+  return DECLARES.test(line) || STATEMENT.test(line)
+}
+
+const LOGGED =
+  /^\s{0,20}(?:\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|[A-Z][a-z]{2}\s{1,2}\d{1,2} \d\d:\d\d:|\[|npm |at |(?:PASS|FAIL|ok|not ok|Compiling|warning|error|remote:|PASSED|FAILED|Downloading|Step)\b|[✓✔✗✘×√>]|={3}|-{3})|\b(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b|\.\.\. (?:ok|FAILED)/

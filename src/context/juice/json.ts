@@ -1,0 +1,185 @@
+// JSON: rows of objects become a table that names each key once; everything else loses its blanks. With loss, a long table shows its
+// beginning, its end, the rows that report an error and those that stand out by a number.
+import type { Json } from '../../kernel/content.ts'
+import { clip } from '../../tools/core/bound.ts'
+import { isObject, type JsonObject, parsed } from '../../view/json.ts'
+import type { Shorten, Shorter } from './kind.ts'
+import { choiceOf } from './lines.ts'
+import { notableRows } from './rows.ts'
+
+const ROWS_MIN = 3
+const ROWS_MAX = 40
+const HEAD_ROWS = 20
+const TAIL_ROWS = 10
+const CELL_CHARS_MAX = 240
+const COLUMNS_MAX = 200
+/** A table with fewer filled cells than this share is longer than what it replaces. */
+const FILLED_SHARE = 0.4
+const LEVELS_MAX = 24
+/** In an object of more fields than this, no tables are looked for. */
+const FIELDS_MAX = 1_000
+/** A whole number with more digits than a number holds. */
+const UNSAFE_NUMBER = /[[:,]\s?-?\d{16}/
+
+export const shortenJson: Shorten = (text, { lossless }) => {
+  const value = parsed(text)
+  if (value === undefined) return shortenRows(text, lossless)
+  const dense = withoutBlanks(text)
+  const state: State = { lossless, lossy: false, tables: [] }
+  // Shown as a number that it is not, an id would mislead.
+  if (UNSAFE_NUMBER.test(dense)) return { text: dense, lossy: false }
+  const plain: Shorter = { text: dense, lossy: false }
+  if (isObject(value) && Object.keys(value).length > FIELDS_MAX) return plain
+  try {
+    const shown = [rendered(value, state, 0), ...state.tables].join('\n')
+    if (shown.length >= dense.length) return plain
+    const lossy = state.lossy || JSON.stringify(value) !== dense
+    return lossless && lossy ? plain : { text: shown, lossy }
+  } catch (error) {
+    // It is nested too deeply to be written.
+    if (error instanceof RangeError) return plain
+    throw error
+  }
+}
+
+/** One JSON value in each line. */
+function shortenRows(text: string, lossless: boolean): Shorter | null {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const rows: Json[] = []
+  for (const line of lines) {
+    const row = line.trimStart().startsWith('{') && !UNSAFE_NUMBER.test(line) ? parsed(line) : undefined
+    if (row === undefined) return null
+    rows.push(row)
+  }
+  const state: State = { lossless, lossy: false, tables: [] }
+  const table = tableOf(rows, state)
+  if (table === null) return null
+  const lossy = state.lossy || !rows.every((row, i) => JSON.stringify(row) === withoutBlanks(lines[i] ?? ''))
+  return lossless && lossy ? null : { text: table, lossy }
+}
+
+/**
+ * `tables` are what is shown below the value, in their order. A table is exact if the value, written again, is the text it was read
+ * from: then no number, key or escape was read as another.
+ */
+type State = { readonly lossless: boolean; lossy: boolean; readonly tables: string[] }
+
+function rendered(value: Json, state: State, level: number): string {
+  if (level > LEVELS_MAX) return JSON.stringify(value)
+  if (Array.isArray(value)) {
+    const list = value as readonly Json[]
+    const table = tableOf(list, state)
+    if (table !== null && level === 0) return table
+    if (table !== null) {
+      state.tables.push(`table ${state.tables.length + 1}: ${table}`)
+      return `<table ${state.tables.length}>`
+    }
+    return `[${listed(list, state, (item) => rendered(item, state, level + 1))}]`
+  }
+  if (!isObject(value)) return JSON.stringify(value)
+  const keys = Object.keys(value)
+  if (keys.length > FIELDS_MAX) return JSON.stringify(value)
+  const field = (key: string): string => `${JSON.stringify(key)}:${rendered(value[key] ?? null, state, level + 1)}`
+  return `{${keys.map(field).join(',')}}`
+}
+
+/** Of a long list, the beginning and the end. */
+function listed(list: readonly Json[], state: State, show: (item: Json) => string): string {
+  if (state.lossless || list.length <= ROWS_MAX) return list.map(show).join(',')
+  state.lossy = true
+  const left = list.length - HEAD_ROWS - TAIL_ROWS
+  const [head, tail] = [list.slice(0, HEAD_ROWS), list.slice(-TAIL_ROWS)]
+  return `${head.map(show).join(',')},… ${left} more …,${tail.map(show).join(',')}`
+}
+
+/** Null for what is no list of similar objects. */
+function tableOf(list: readonly Json[], state: State): string | null {
+  if (list.length < ROWS_MIN || !list.every(isObject)) return null
+  const columns = columnsOf(list)
+  if (columns === null) return null
+  const lines = [`${list.length} rows, columns separated by tabs`, columns.map(headOf).join('\t')]
+  const wanted = state.lossless || list.length <= ROWS_MAX ? null : rowsOf(list, columns)
+  let left = 0
+  const gap = (next: number): void => {
+    if (left > 0) lines.push(`[… rows ${next - left + 1} to ${next} left out …]`)
+    left = 0
+  }
+  for (const [i, row] of list.entries()) {
+    if (wanted !== null && !wanted.has(i)) {
+      left += 1
+      state.lossy = true
+      continue
+    }
+    gap(i)
+    lines.push(columns.map((column) => cellOf(row, column, state)).join('\t'))
+  }
+  gap(list.length)
+  return lines.join('\n')
+}
+
+function columnsOf(list: readonly JsonObject[]): readonly string[] | null {
+  const columns = new Set<string>()
+  let cells = 0
+  for (const row of list) {
+    for (const key of Object.keys(row)) {
+      columns.add(key)
+      cells += 1
+    }
+    if (columns.size > COLUMNS_MAX) return null
+  }
+  return columns.size > 0 && cells / (columns.size * list.length) >= FILLED_SHARE ? [...columns] : null
+}
+
+function rowsOf(list: readonly JsonObject[], columns: readonly string[]): { has(row: number): boolean } {
+  const choice = choiceOf(list.length, list.length + 1)
+  for (let i = 0; i < HEAD_ROWS; i++) choice.take(i)
+  for (let i = 1; i <= TAIL_ROWS; i++) choice.take(list.length - i)
+  for (const row of notableRows(list, columns)) choice.take(row)
+  return choice
+}
+
+function headOf(column: string): string {
+  return isPlain(column) ? column : JSON.stringify(column)
+}
+
+/** Nothing for a key that is not there. Texts stand as they are, unless they could be read as something else. */
+function cellOf(row: JsonObject, column: string, state: State): string {
+  if (!Object.hasOwn(row, column)) return ''
+  const value = row[column] ?? null
+  const cell = typeof value === 'string' && isPlain(value) ? value : JSON.stringify(value)
+  if (state.lossless || cell.length <= CELL_CHARS_MAX) return cell
+  state.lossy = true
+  return `${clip(cell, CELL_CHARS_MAX)}…`
+}
+
+// oxlint-disable-next-line no-control-regex -- they are what it is about
+const AMBIGUOUS = /^(?:["{[\d\s<…-]|(?:true|false|null)$)|[\u0000-\u001F]|\s$/
+
+function isPlain(text: string): boolean {
+  return text !== '' && !AMBIGUOUS.test(text)
+}
+
+/** The same JSON without the blanks between its tokens, whatever its depth. */
+function withoutBlanks(text: string): string {
+  const parts: string[] = []
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x22) at = closingQuote(text, at)
+    else if (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
+      if (at > from) parts.push(text.slice(from, at))
+      from = at + 1
+    }
+  }
+  parts.push(text.slice(from))
+  return parts.join('')
+}
+
+function closingQuote(text: string, open: number): number {
+  for (let at = text.indexOf('"', open + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes += 1
+    if (slashes % 2 === 0) return at
+  }
+  return text.length
+}

@@ -1,0 +1,113 @@
+// Matches of a search, by file: each path is named once. With loss, the most relevant matches of each file stay and the others are
+// counted.
+import { matchAt } from './detect.ts'
+import type { Shorten } from './kind.ts'
+import { cutLine } from './lines.ts'
+
+const MATCHES_MIN = 40
+const PER_FILE = 5
+const LINES_MAX = 200
+const LINE_CHARS_MAX = 300
+const SCORED_CHARS = 400
+const WORDS_MAX = 8
+
+type Match = { readonly at: string; readonly text: string }
+type Found = { readonly path: string; readonly matches: Match[] }
+type Parsed = {
+  readonly files: readonly Found[]
+  readonly other: readonly string[]
+  readonly count: number
+  readonly lines: number
+}
+
+export const shortenSearch: Shorten = (text, { lossless, hint }) => {
+  const parsed = parse(text)
+  if (parsed.count < MATCHES_MIN) return null
+  if (lossless) {
+    // Other lines would lose their place, or their path stands above them already.
+    if (parsed.count < parsed.lines) return null
+    return { text: parsed.files.flatMap((file) => [file.path, ...file.matches.map(shown)]).join('\n'), lossy: false }
+  }
+  return { text: best(parsed, wordsOf(hint.query)), lossy: true }
+}
+
+/** Both forms: the path in each line (`grep -n`), or in a line above its matches (`rg`, and the tool `search`). */
+function parse(text: string): Parsed {
+  const files = new Map<string, Found>()
+  const other: string[] = []
+  let above: string | null = null
+  let [count, lines] = [0, 0]
+  const add = (path: string, match: Match): void => {
+    const found = files.get(path) ?? { path, matches: [] }
+    files.set(path, found)
+    found.matches.push(match)
+    count += 1
+  }
+  for (const line of text.split('\n')) {
+    if (line !== '') lines += 1
+    const head = line.slice(0, SCORED_CHARS)
+    const match = matchAt(head)
+    const below = match === null && above !== null ? /^\s{0,4}(\d{1,7})[:-] ?/.exec(head) : null
+    if (match !== null) add(match.path, { at: match.line, text: line.slice(match.end) })
+    else if (below !== null && above !== null) add(above, { at: below[1] ?? '', text: line.slice(below[0].length) })
+    else if (/^[^\s:]{1,300}$/.test(head)) above = line
+    else if (line.trim() !== '' && line !== '--') other.push(line)
+  }
+  return { files: [...files.values()], other, count, lines }
+}
+
+function shown({ at, text }: Match): string {
+  return `  ${at}:${text}`
+}
+
+function best({ files, other, count }: Parsed, words: readonly string[]): string {
+  const ranked = files.map((file) => {
+    const scored = file.matches.map((match, i) => ({ match, i, score: scoreOf(match, file.path, words) }))
+    const top = scored.toSorted((a, b) => b.score - a.score || a.i - b.i).slice(0, PER_FILE)
+    return { file, top: top.toSorted((a, b) => a.i - b.i), score: top[0]?.score ?? 0 }
+  })
+  // Files stay in their order; those that are left out for want of room are the least relevant.
+  const allowed = new Set<Found>()
+  let room = LINES_MAX - 1
+  for (const { file, top } of ranked.toSorted((a, b) => b.score - a.score)) {
+    room -= top.length + 2
+    if (room < 0) break
+    allowed.add(file)
+  }
+  const lines = [`${count} matches in ${files.length} files`]
+  for (const { file, top } of ranked) {
+    if (!allowed.has(file)) continue
+    const more = file.matches.length - top.length
+    lines.push(file.path, ...top.map(({ match }) => cutLine(shown(match), LINE_CHARS_MAX)))
+    if (more > 0) lines.push(`  +${more} more`)
+  }
+  const left = files.filter((file) => !allowed.has(file))
+  const missed = left.reduce((sum, { matches }) => sum + matches.length, 0)
+  if (left.length > 0) lines.push(`+${missed} more in ${left.length} other files`)
+  return [...lines, ...other.slice(0, PER_FILE).map((line) => cutLine(line, LINE_CHARS_MAX))].join('\n')
+}
+
+function wordsOf(query: string | undefined): readonly string[] {
+  return (
+    (query ?? '')
+      .slice(0, SCORED_CHARS)
+      .match(/\w{2,}/g)
+      ?.slice(0, WORDS_MAX) ?? []
+  )
+}
+
+const DEFINES = /\b(?:function|class|def|fn|interface|struct|enum|trait|type|const|let|impl|func)\s{1,4}(\w{1,80})/
+const TROUBLE = /error|exception|fail|throw|panic|deprecated/i
+const ASIDE = /^\s*(?:\/\/|#|\*|\/\*|import\b|from\b|use\b)/
+const AWAY =
+  /(?:^|[/\\])(?:node_modules|vendor|dist|build|target|\.git|tests?|__tests__|fixtures)[/\\]|\.(?:min|snap|lock|map)\b/
+
+/** Definitions and what names the words exactly come first; comments, imports, tests and generated files last. */
+function scoreOf({ text }: Match, path: string, words: readonly string[]): number {
+  const line = text.slice(0, SCORED_CHARS)
+  const named = words.filter((word) => line.includes(word)).length
+  const long = text.length > LINE_CHARS_MAX ? 1 : 0
+  const defined = DEFINES.exec(line)?.[1] ?? ''
+  const plus = 2 * named + (words.includes(defined) ? 4 : 0) + (TROUBLE.test(line) ? 1 : 0)
+  return plus - (ASIDE.test(line) ? 2 : 0) - (AWAY.test(path) ? 2 : 0) - long
+}

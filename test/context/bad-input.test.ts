@@ -1,0 +1,81 @@
+// The content router on input that is broken, huge or hostile: it never throws, never takes long, and never hands out what cannot be
+// read back.
+import { describe, expect, it } from 'vitest'
+import { compressContent, type ContentHint, type ContentKind } from '../../src/index.ts'
+
+const KINDS: readonly ContentKind[] = ['json', 'code', 'log', 'search', 'diff', 'html', 'plain']
+
+async function timed(text: string, hint: ContentHint): Promise<number> {
+  const before = process.cpuUsage()
+  await compressContent(text, hint, { keep: () => '0'.repeat(32) })
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
+}
+
+describe('bad input', () => {
+  it.each(KINDS)('B-COMPRESS-12: 50 MB in one line, called %s, come back as they are', async (kind) => {
+    const text = 'abcde fghi '.repeat(4_800_000)
+    const made = await compressContent(text, { kind }, { keep: () => '0'.repeat(32) })
+    expect(made.changed).toBe(false)
+    expect(made.content === text).toBe(true)
+  })
+
+  it.each(KINDS)(
+    'B-COMPRESS-12: two MB in one line, called %s, are read in linear time',
+    async (kind) => {
+      for (const unit of ['word ', '"a\\"', '{(', "';", '<a ', '/*`', '[1,', 'a:1:']) {
+        const text = unit.repeat(2_000_000 / unit.length)
+        expect(await timed(text, { kind })).toBeLessThan(1_500)
+      }
+    },
+    120_000,
+  )
+
+  it('B-COMPRESS-12: JSON with a million keys, and JSON 10,000 levels deep, is still the same JSON', async () => {
+    const keys = `{ ${Array.from({ length: 1_000_000 }, (_, i) => `"k${i}": ${i}`).join(', ')} }`
+    const wide = await compressContent(keys)
+    expect(wide).toMatchObject({ kind: 'json', changed: true, lossy: false })
+    expect(wide.content.slice(0, wide.content.lastIndexOf('\n')) === JSON.stringify(JSON.parse(keys))).toBe(true)
+    const nested = `${'[ '.repeat(10_000)}1${' ]'.repeat(10_000)}`
+    const deep = await compressContent(nested, {}, { keep: () => '0'.repeat(32) })
+    expect(deep.content.startsWith(nested.replaceAll(' ', ''))).toBe(true)
+  }, 60_000)
+
+  it('B-COMPRESS-12: half a character, and binary data that is called text, come back as they are', async () => {
+    const half = `[${'{"a": "x\uD83D"}, '.repeat(400)}{"a":1}]`
+    const binary = `PNG\0\u0001\u0002${'\u0000\uFFFD'.repeat(5_000)}`
+    for (const text of [half, binary])
+      for (const kind of KINDS)
+        expect(await compressContent(text, { kind }, { keep: () => '0'.repeat(32) })).toMatchObject({
+          content: text,
+          changed: false,
+        })
+  })
+
+  it.each([
+    ['nested quantifiers', 'a'.repeat(20_000), '!'],
+    ['colons', ':'.repeat(20_000), 'x'],
+    ['digits', '1'.repeat(20_000), ':'],
+    ['blanks', ' '.repeat(20_000), 'x'],
+    ['dots', 'tests/a.py '.padEnd(20_000, '.'), '!'],
+    ['tildes', '~'.repeat(20_000), 'x'],
+    ['escapes', '\u001B['.repeat(10_000), 'm'],
+    ['quotes', '\\"'.repeat(10_000), '"'],
+    ['slashes', '(/'.repeat(10_000), ')'],
+    ['errors', 'error '.repeat(4_000), ''],
+  ])(
+    'B-COMPRESS-11: a text of %s takes no longer for each character when there are ten times as many lines',
+    async (_name, unit, end) => {
+      const lines = (count: number) => Array.from({ length: count }, () => unit + end).join('\n')
+      const commands = ['git fetch', 'npm test', 'cargo build', 'pytest', 'tsc', 'kubectl get pods']
+      for (const hint of [
+        ...KINDS.map((kind) => ({ kind })),
+        ...commands.map((command) => ({ kind: 'log' as const, command })),
+      ]) {
+        const [short, long] = [await timed(lines(3), hint), await timed(lines(30), hint)]
+        expect({ hint, slow: long > 10 * Math.max(short, 5) * 4 }).toEqual({ hint, slow: false })
+      }
+    },
+    120_000,
+  )
+})

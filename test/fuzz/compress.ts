@@ -1,0 +1,139 @@
+// The content router: what is handed out is smaller, says what it is, and keeps its promises, whatever the text is. Without loss,
+// JSON can be read back.
+import { shortenCode } from '../../src/context/juice/code.ts'
+import { detect } from '../../src/context/juice/detect.ts'
+import { shortenDiff } from '../../src/context/juice/diff.ts'
+import { shortenJson } from '../../src/context/juice/json.ts'
+import type { Hint, Kind, Shorten, Shorter } from '../../src/context/juice/kind.ts'
+import { shortenLog } from '../../src/context/juice/log.ts'
+import { shortenSearch } from '../../src/context/juice/search.ts'
+import { anyJson } from './json.ts'
+import { drawn, type Tape } from './tape.ts'
+import { hold, target } from './target.ts'
+
+type Case = { readonly text: string; readonly kind: Kind; readonly hint: Hint; readonly lossless: boolean }
+type Subject = (one: Case) => Shorter | null
+
+const SIGNAL = new AbortController().signal
+/** HTML is read by what `web_fetch` uses, which has tests of its own, and plain text stays as it is. */
+const KINDS: Readonly<Partial<Record<Kind, Shorten>>> = {
+  json: shortenJson,
+  code: shortenCode,
+  log: shortenLog,
+  search: shortenSearch,
+  diff: shortenDiff,
+}
+
+const real: Subject = ({ text, kind, hint, lossless }) => {
+  detect(text, hint)
+  const made = KINDS[kind]?.(text, { lossless, hint, signal: SIGNAL }) ?? null
+  return made instanceof Promise ? null : made
+}
+
+const WORDS = [
+  'error',
+  'ERROR x',
+  'warn',
+  'ok',
+  '{',
+  '}',
+  '(',
+  ')',
+  ';',
+  '"',
+  "'",
+  '`',
+  '/',
+  '//',
+  '/*',
+  '*/',
+  '\\',
+  '\r',
+  '\u001B[1m',
+  'def f():',
+  'fn a() {',
+  '@@ -1,2 +1,2 @@',
+  '--- a',
+  '+++ b',
+  'diff --git a/x b/x',
+  '+x',
+  '-x',
+  ' x',
+  'a.ts:1:',
+  'src/b.ts:22:',
+  '[… 3 left out',
+  '😀',
+  '\u2028',
+  '12345678901234567',
+  'at x',
+  '    at y',
+  '"""',
+  '⟦tj:',
+]
+
+function soup(tape: Tape): string {
+  return tape.list(60, () => tape.list(5, () => tape.pick(WORDS)).join(tape.pick(['', ' ', '\t']))).join('\n')
+}
+
+function draw(tape: Tape): Case {
+  const kind = tape.pick(['json', 'code', 'log', 'search', 'diff'] as const)
+  const rows = (): string =>
+    JSON.stringify(
+      tape.list(60, () => anyJson(tape)),
+      null,
+      tape.pick([0, 1]),
+    )
+  const text = kind === 'json' && !tape.chance(4) ? rows() : soup(tape)
+  const command = tape.pick([undefined, 'npm test', 'pytest', 'tsc', 'cargo build', 'git fetch', 'kubectl get pods'])
+  const hint = {
+    ...(command === undefined ? {} : { command }),
+    ...(tape.chance(2) ? { path: tape.pick(['a.py', 'a.rs', 'a.ts']) } : {}),
+  }
+  return { text, kind, hint, lossless: tape.chance(2) }
+}
+
+function check(subject: Subject, one: Case): void {
+  const made = subject(one)
+  if (made === null) return
+  hold(!(one.lossless && made.lossy), () => 'something was left out where nothing may be')
+  const lines = made.text.split('\n').length
+  hold(one.kind !== 'log' || one.lossless || lines <= 99, () => `a log of ${lines} lines`)
+  hold(!/[\uD800-\uDBFF](?![\uDC00-\uDFFF])/.test(made.text), () => 'half a character is shown')
+  if (made.lossy || one.kind !== 'json') return
+  const value = parsed(one.text)
+  const dense = value === undefined ? undefined : JSON.stringify(value)
+  // What is no table is the same JSON. A table begins with its number of rows.
+  const same =
+    dense === undefined || /^\d+ rows|<table 1>/.test(made.text) || JSON.stringify(parsed(made.text)) === dense
+  hold(same, () => 'what is called lossless is another value')
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+export const compressions = target<Subject, Case>({
+  name: 'compress',
+  real,
+  cases: drawn(draw, 256),
+  planted: {
+    'light leaves something out': (one) => real({ ...one, lossless: false }),
+    'a log is as long as it likes': (one) => {
+      const made = real(one)
+      return one.kind === 'log' && made ? { ...made, text: `${made.text}\n${'x\n'.repeat(100)}` } : made
+    },
+    'half a character is shown': (one) => {
+      const made = real(one)
+      return made && { ...made, text: made.text.replace(/😀.*$/s, '\uD83D') }
+    },
+    'letters of JSON are lost': (one) => {
+      const made = real(one)
+      return made && !made.lossy && one.kind === 'json' ? { ...made, text: made.text.replaceAll(/[a-z]/g, '') } : made
+    },
+  },
+  check,
+})
