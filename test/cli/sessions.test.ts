@@ -200,8 +200,8 @@ describe('decisions', () => {
 describe('what happened', () => {
   it('B-CLI-39: inspect counts events, calls by tool and end, tokens and cost from the log (AC-109)', async () => {
     await scriptedBy([
-      { calls: [{ tool: 'list', args: {} }], usage: { inputTokens: 10, outputTokens: 2 } },
-      { text: 'Done.', usage: { inputTokens: 20, outputTokens: 3 } },
+      { calls: [{ tool: 'list', args: {} }], usage: { inputTokens: 10, outputTokens: 2, cachedTokens: 4 } },
+      { text: 'Done.', usage: { inputTokens: 20, outputTokens: 3, cachedTokens: 8, reasoningTokens: 1 } },
     ])
     await stage.terret('run', 'Look.')
     expect(await stage.json('inspect', 'latest')).toMatchObject({
@@ -213,6 +213,8 @@ describe('what happened', () => {
         calls: 1,
         inputTokens: 30,
         outputTokens: 5,
+        cachedTokens: 12,
+        reasoningTokens: 1,
         text: 'Done.',
         tools: { list: { ok: 1 } },
         events: { 'user.message': 1, 'model.started': 2, 'agent.message': 2, 'agent.tool_result': 1, 'run.settled': 1 },
@@ -221,6 +223,7 @@ describe('what happened', () => {
     })
     const { out } = await stage.terret('inspect', 'latest')
     expect(out).toContain('Tool      list: 1 ok')
+    expect(out).toContain('30 tokens in (12 cached), 5 out (1 reasoning)')
   })
 
   it('B-CLI-39: inspect names the environment and the files that a session was opened with (S4-1)', async () => {
@@ -238,6 +241,18 @@ describe('what happened', () => {
       attachments: [{ name: 'notes.txt', media: 'text/plain', bytes: 5 }],
     })
     expect(await stage.json('inspect', 'latest')).toMatchObject({ environment: null, attachments: [] })
+  })
+
+  it('B-SETTLE-4: a halted session is listed and shown with its cause, and the answer of run says it once', async () => {
+    await scriptedBy((_request, n) => ({
+      ...(n === 0 ? { text: 'I look.' } : {}),
+      calls: [{ tool: 'read', args: { path: 'gone.txt' } }],
+    }))
+    const ran = await stage.terret('run', 'Look.')
+    expect(ran.out).toBe('I look.\n')
+    expect(ran.err.split('"read" failed 3 times')).toHaveLength(2)
+    expect((await stage.terret('list')).out).toMatch(/halted .*"read" failed 3 times/)
+    expect((await stage.terret('inspect', 'latest')).out).toMatch(/State +halted: .*gone\.txt/)
   })
 
   it('B-CLI-40: history has every event, by type and from the end; --json is the log itself', async () => {

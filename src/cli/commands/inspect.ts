@@ -40,9 +40,9 @@ export function inspect(call: Call): Promise<number> {
       printJson({ ...card, ...money, ...said, tree, ...(workflow ? { workflow } : {}) })
       return EXIT.ok
     }
-    const { created, runs, requests, calls, inputTokens, outputTokens, tools, text, cut, last } = summary
+    const { created, runs, requests, calls, tools, text, cut, last } = summary
     print(`Session   ${session}`)
-    const why = card.status === 'idle' && last?.type === 'failed' ? `: ${oneLine(last.failure.message, 400)}` : ''
+    const why = card.status === 'idle' ? endedBy(last) : ''
     print(`State     ${stateOf(card)}${why}`)
     if (card.outage) print(`Outage    ${outageLine(card) ?? ''}`)
     if (card.trouble) print(`Trouble   ${troubleText(session, card.trouble)}`)
@@ -56,11 +56,8 @@ export function inspect(call: Call): Promise<number> {
     )
     const did = [counted(runs, 'run'), counted(requests, 'request'), counted(calls, 'call')]
     print(`Events    ${events.length}; ${did.join(', ')}`)
-    print(`Spent     ${inputTokens} tokens in, ${outputTokens} out, $${(card.cost / 1_000_000).toFixed(4)}`)
-    if (tree)
-      print(
-        `In all    ${tree.inputTokens} tokens in, ${tree.outputTokens} out, $${(tree.cost / 1_000_000).toFixed(4)}, with ${counted(tree.sessions - 1, 'child session')}`,
-      )
+    print(`Spent     ${spentText(summary, card.cost)}`)
+    if (tree) print(`In all    ${spentText(tree, tree.cost)}, with ${counted(tree.sessions - 1, 'child session')}`)
     if (workflow) for (const line of workflowLines(workflow)) print(line)
     for (const [tool, ends] of workflow ? [] : Object.entries(tools)) {
       print(
@@ -119,8 +116,9 @@ function workflowLines({ nodes, artifacts }: Awaited<ReturnType<typeof workflowI
 async function treeOf(store: Store, card: Card, own: Tokens) {
   const below = await cardsBelow(store, card)
   if (below.length === 0) return null
-  const { inputTokens, outputTokens } = own
-  const sum = { sessions: 1 + below.length, cost: card.cost, inputTokens, outputTokens }
+  const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = own
+  const tokens = { inputTokens, outputTokens, cachedTokens, reasoningTokens }
+  const sum = { sessions: 1 + below.length, cost: card.cost, ...tokens }
   for (const { session, cost } of below) {
     sum.cost += cost
     try {
@@ -133,21 +131,36 @@ async function treeOf(store: Store, card: Card, own: Tokens) {
   return sum
 }
 
-type Tokens = { inputTokens: number; outputTokens: number }
+/** Input tokens include those read from a cache, output tokens those spent on reasoning. */
+type Tokens = { inputTokens: number; outputTokens: number; cachedTokens: number; reasoningTokens: number }
+const NO_TOKENS: Tokens = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
+
+function spentText({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Tokens, cost: number): string {
+  const cached = cachedTokens > 0 ? ` (${cachedTokens} cached)` : ''
+  const thought = reasoningTokens > 0 ? ` (${reasoningTokens} reasoning)` : ''
+  return `${inputTokens} tokens in${cached}, ${outputTokens} out${thought}, $${(cost / 1_000_000).toFixed(4)}`
+}
 
 function addTokens(sum: Tokens, used: Usage | undefined): void {
   sum.inputTokens += used?.inputTokens ?? 0
   sum.outputTokens += used?.outputTokens ?? 0
+  sum.cachedTokens += used?.cachedTokens ?? 0
+  sum.reasoningTokens += used?.reasoningTokens ?? 0
 }
 
 type Settled = Extract<Event, { type: 'run.settled' }>['outcome']
+
+function endedBy(last: Settled | null): string {
+  if (last?.type === 'failed') return `: ${oneLine(last.failure.message, 400)}`
+  return last?.type === 'halted' ? `: ${oneLine(last.reason, 400)}` : ''
+}
 
 /** Counted from the log alone. */
 export function summaryOf(events: readonly Event[]) {
   const types: Record<string, number> = {}
   const tools: Record<string, Record<string, number>> = {}
   const log = new CallLog()
-  const sum = { created: null as number | null, runs: 0, requests: 0, calls: 0, inputTokens: 0, outputTokens: 0 }
+  const sum = { created: null as number | null, runs: 0, requests: 0, calls: 0, ...NO_TOKENS }
   let text = ''
   /** The text is from a stopped answer. */
   let cut = false
