@@ -50,6 +50,8 @@ export type Agent = {
   /** Absent: `return`, for both. */
   readonly unknownTool?: UnknownTool | undefined
   readonly toolErrors?: 'return' | 'fail' | undefined
+  /** Absent: `keep`. */
+  readonly prefix?: 'keep' | 'follow' | undefined
 }
 
 /** Where the last run began, and where the one began that these events settle, if they settle one. */

@@ -44,6 +44,12 @@ export type AgentOptions<
   readonly unknownTool?: UnknownTool
   /** What becomes of a failure of a tool that has no `onError` of its own. Default `return`: the model reads it. `fail` ends the run. */
   readonly toolErrors?: 'return' | 'fail'
+  /**
+   * Instructions and tools of a session are made for its first run, and shown byte for byte to later ones, so that providers read them
+   * from their caches. Default `keep`: what changed since is told in a note, and counts in full with another model or after a
+   * compaction. `follow`: the next run shows what there is.
+   */
+  readonly prefix?: 'keep' | 'follow'
 } & ToolLists
 
 /** An agent that others may start as a child. What is left out is its parent's. */
@@ -112,6 +118,7 @@ const OPTIONS = {
   output: outputCheck,
   unknownTool: unknownCheck,
   toolErrors: errorCheck,
+  prefix: oneOf<NonNullable<AgentOptions['prefix']>>({ keep: true, follow: true }),
   profile: oneOf<NonNullable<ToolLists['profile']>>({ all: true, read: true, none: true }),
   allow: listOf(filled),
   alsoAllow: listOf(filled),
@@ -195,7 +202,7 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     lists: 'lists' in options ? options.lists : [options],
     ...(shared.warn ? { warn: shared.warn } : {}),
   })
-  const { unknownTool = 'return', toolErrors = 'return' } = options
+  const { unknownTool = 'return', toolErrors = 'return', prefix = 'keep' } = options
   checkRewrite(unknownTool, tools, name)
   return {
     name,
@@ -203,6 +210,7 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     tools,
     unknownTool,
     toolErrors,
+    prefix,
     instructions: options.instructions ?? '',
     limits: limitsOf(options.limits),
     approvalMs: shared.approvalMs ?? null,

@@ -128,7 +128,7 @@ describe('Leaked calls in a run', () => {
     async (leak) => {
       const parts: LanguageModelV3StreamPart[] = [
         { type: 'text-start', id: 't' },
-        ...[...leak].map((delta) => ({ type: 'text-delta', id: 't', delta }) as const),
+        ...leak.split('').map((delta) => ({ type: 'text-delta', id: 't', delta }) as const),
         { type: 'text-end', id: 't' },
         finish('stop'),
       ]
