@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { overflow } from '../../src/testing/index.ts'
 import { Harness, sqlite } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
+import { chaosOf, hosted } from '../models/hosted-stage.ts'
 import { endpoint, lastLine } from './stage.ts'
 
 const { provider, scriptedBy, stage } = stageOfEach()
@@ -253,6 +254,27 @@ describe('what happened', () => {
     expect(ran.err.split('"read" failed 3 times')).toHaveLength(2)
     expect((await stage.terret('list')).out).toMatch(/halted .*"read" failed 3 times/)
     expect((await stage.terret('inspect', 'latest')).out).toMatch(/State +halted: .*gone\.txt/)
+  })
+
+  it('B-PREFIX-15: inspect says how often the prefix was made, and each miss with its cause, tokens and price', async () => {
+    await stage.terret('run', ...offline, 'x')
+    const store = sqlite(join(stage.home, 'terret.db'))
+    const chaos = await chaosOf(() => ({ text: 'Fine.', usage: { inputTokens: 1_000, outputTokens: 10 } }))
+    const prices = { 'openrouter:*': { input: 3, output: 15, cached: 0.5 } }
+    for (const instructions of ['Be short.', 'Be long.', 'Be long.']) {
+      const model = hosted(chaos, 'chat', { prices })
+      const harness = new Harness({ model, store, instructions, prefix: 'follow' })
+      const session = await harness.open({ id: 'dear', reuse: true })
+      await session.run('Go.')
+      await harness.close()
+    }
+    await store.close()
+    const { out } = await stage.terret('inspect', 'dear')
+    expect(out).toMatch(
+      /\nPrefix {4}made 2 times\nMissed {4}event \d+: instructions changed, 1000 tokens read again, \$0\.0025\n/,
+    )
+    const misses = [{ why: 'instructions', tokens: 1_000, cost: 2_500 }]
+    expect(await stage.json('inspect', 'dear')).toMatchObject({ summary: { epochs: 2, misses } })
   })
 
   it('B-CLI-40: history has every event, by type and from the end; --json is the log itself', async () => {

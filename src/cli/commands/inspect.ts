@@ -58,6 +58,7 @@ export function inspect(call: Call): Promise<number> {
     print(`Events    ${events.length}; ${did.join(', ')}`)
     print(`Spent     ${spentText(summary, card.cost)}`)
     if (tree) print(`In all    ${spentText(tree, tree.cost)}, with ${counted(tree.sessions - 1, 'child session')}`)
+    for (const line of cacheLines(summary)) print(line)
     if (workflow) for (const line of workflowLines(workflow)) print(line)
     for (const [tool, ends] of workflow ? [] : Object.entries(tools)) {
       print(
@@ -148,6 +149,33 @@ function addTokens(sum: Tokens, used: Usage | undefined): void {
   sum.reasoningTokens += used?.reasoningTokens ?? 0
 }
 
+/** A request that did not begin with the bytes of the one before, as its reply tells it. */
+type Missed = { readonly seq: number; readonly why: string; readonly tokens: number; readonly cost: number }
+
+function missIn({ seq, missed }: Extract<Event, { type: 'agent.message' }>): readonly Missed[] {
+  if (missed === undefined) return []
+  const { why, tokens, cost } = (missed ?? {}) as Readonly<Record<string, unknown>>
+  const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
+  return [{ seq, why: typeof why === 'string' ? why : '?', tokens: count(tokens), cost: count(cost) }]
+}
+
+const MISSES_SHOWN = 10
+
+function cacheLines({
+  epochs,
+  misses,
+}: {
+  readonly epochs: number
+  readonly misses: readonly Missed[]
+}): readonly string[] {
+  const made = epochs > 1 ? [`Prefix    made ${epochs} times`] : []
+  const shown = misses.slice(-MISSES_SHOWN).map(({ seq, why, tokens, cost }) => {
+    return `Missed    event ${seq}: ${oneLine(why)} changed, ${tokens} tokens read again, $${(cost / 1_000_000).toFixed(4)}`
+  })
+  const more = misses.length - shown.length
+  return [...made, ...(more > 0 ? [`Missed    ${counted(more, 'earlier time')}`] : []), ...shown]
+}
+
 type Settled = Extract<Event, { type: 'run.settled' }>['outcome']
 
 function endedBy(last: Settled | null): string {
@@ -160,7 +188,8 @@ export function summaryOf(events: readonly Event[]) {
   const types: Record<string, number> = {}
   const tools: Record<string, Record<string, number>> = {}
   const log = new CallLog()
-  const sum = { created: null as number | null, runs: 0, requests: 0, calls: 0, ...NO_TOKENS }
+  const sum = { created: null as number | null, runs: 0, epochs: 0, requests: 0, calls: 0, ...NO_TOKENS }
+  const misses: Missed[] = []
   let text = ''
   /** The text is from a stopped answer. */
   let cut = false
@@ -170,11 +199,14 @@ export function summaryOf(events: readonly Event[]) {
     const [call] = log.take(event)
     sum.created ??= event.at
     if ('usage' in event) addTokens(sum, event.usage)
-    if (event.type === 'run.started') sum.runs += 1
-    else if (event.type === 'run.settled') last = event.outcome
+    if (event.type === 'run.started') {
+      sum.runs += 1
+      if (event.model !== undefined) sum.epochs += 1
+    } else if (event.type === 'run.settled') last = event.outcome
     else if (event.type === 'agent.message') {
       sum.requests += 1
       sum.calls += event.calls.length
+      misses.push(...missIn(event))
       const said = textOf(event.parts)
       if (said.trim() !== '') {
         text = said
@@ -189,7 +221,7 @@ export function summaryOf(events: readonly Event[]) {
       cut = true
     }
   }
-  return { ...sum, events: types, tools, text, cut, last }
+  return { ...sum, misses, events: types, tools, text, cut, last }
 }
 
 /** A command is counted by its exit code. */

@@ -54,6 +54,7 @@ export const MODEL_SETTINGS = [
 export type Settings = ModelSettings & {
   readonly model?: readonly string[]
   readonly instructions?: string
+  readonly prefix?: 'keep' | 'follow'
   readonly tools?: readonly string[]
   readonly bash?: false | { readonly risk: 'strict' | 'relaxed' }
   readonly policy?: string
@@ -248,6 +249,7 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
   // The file is JSON, so whatever stands there is.
   body: table((value) => value as Json),
   instructions: text,
+  prefix: oneOf('keep', 'follow'),
   tools: texts,
   bash: (value, where) => {
     if (value === false) return false
