@@ -39,7 +39,8 @@ function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: Sim
       clock: process.clock,
       own,
     }),
-    instructions: INSTRUCTIONS,
+    // What a session was told first it is told by every process.
+    instructions: process.place === 'a folder' ? INSTRUCTIONS : `${INSTRUCTIONS} It is another folder.`,
     limits,
     approvalMs,
     policy: cast.policy,

@@ -6,7 +6,7 @@ import type { Usage } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
 import { type OpenSession, take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
-import { type Cast, INSTRUCTIONS } from './cast.ts'
+import type { Cast } from './cast.ts'
 import { Families } from './families.ts'
 import { Guarding } from './guarding.ts'
 import { Money } from './money.ts'
@@ -202,7 +202,10 @@ export class Invariants {
         const own = said ?? this.#chosen.get(e.options ?? '')
         if (own !== undefined) this.seen.choices += 1
         if (own !== undefined && e.options !== undefined) this.#chosen.set(e.options, own)
-        this.#oracle.begun(session, e.seq, own ?? INSTRUCTIONS)
+        // What came from elsewhere is made anew here, and so is what the next run shows.
+        if (e.foreign || (own === undefined && w.prefix === 0)) w.prefix = e.seq
+        this.#oracle.begun(session, { run: e.seq, own: own ?? null, epoch: w.prefix })
+        if (e.foreign) w.prefix = 0
         return begun(w, e, fail)
       }
       case 'model.started':
@@ -225,7 +228,11 @@ export class Invariants {
         return
       case 'run.settled':
         return concluded(w, e, fail)
+      case 'context.compacted':
+        if (e.cut !== undefined) w.prefix = 0
+        return
       case 'session.imported':
+        w.prefix = 0
         return imported(w)
       case 'run.reviewed':
         if (w.run) w.run.limits = e.limits

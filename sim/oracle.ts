@@ -10,7 +10,8 @@ export type Execution = {
   times: number
 }
 
-type Told = { readonly run: number; readonly instructions: string }
+/** `own` are instructions of the run alone; else all runs of an epoch are told the same. */
+type Told = { readonly run: number; readonly own: string | null; readonly epoch: number }
 
 export class Oracle {
   readonly executions = new Map<string, Execution>()
@@ -28,6 +29,8 @@ export class Oracle {
   readonly #spoken = new Set<string>()
   /** What the runs of a session are to be told, in order. */
   readonly #told = new Map<string, readonly Told[]>()
+  /** What the first request of an epoch began with. */
+  readonly #heads = new Map<string, string>()
   readonly #requests = new Map<string, { readonly seq: number; readonly bytes: string }>()
 
   /** A handler is about to act on the world. */
@@ -58,9 +61,9 @@ export class Oracle {
     return this.executions.has(`${session}:${call}`)
   }
 
-  /** A run began that is to have these instructions. */
-  begun(session: string, run: number, instructions: string): void {
-    this.#told.set(session, [...(this.#told.get(session) ?? []), { run, instructions }])
+  /** A run began that is to have instructions of its own, or what the first request of its epoch showed. */
+  begun(session: string, told: Told): void {
+    this.#told.set(session, [...(this.#told.get(session) ?? []), told])
   }
 
   /** The run that a request belongs to. */
@@ -72,17 +75,28 @@ export class Oracle {
   ask(request: Request): void {
     const { session, seq, instructions } = request
     const told = this.#runAt(session, seq)
-    if (told && told.instructions !== instructions)
-      this.violations.push(`O7 ${session}@${seq}: was told "${instructions}" and not "${told.instructions}"`)
+    if (told && told.own !== null && told.own !== instructions)
+      this.violations.push(`O7 ${session}@${seq}: was told "${instructions}" and not "${told.own}"`)
+    if (told?.own === null) this.#kept(request, told.epoch)
     const bytes = requestBytes(request)
     const last = this.#requests.get(session) ?? { seq: 0, bytes: '' }
     // A process that froze may ask late: then its request is the older one, and a prefix of what was asked since.
     const late = seq < last.seq
-    const other = this.#runAt(session, last.seq)?.instructions !== told?.instructions
+    const before = this.#runAt(session, last.seq)
+    const other = before?.own !== told?.own || before?.epoch !== told?.epoch
     const whole = other || (late ? last.bytes.startsWith(bytes) : bytes.startsWith(last.bytes))
     if (!whole) this.violations.push(`O3 ${session}@${seq}: the request does not extend the one at ${last.seq}`)
     if (!late) this.#requests.set(session, { seq, bytes })
     this.#pairs(request)
+  }
+
+  /** Each request of an epoch begins with the same bytes, in whichever process. */
+  #kept({ session, seq, instructions, tools }: Request, epoch: number): void {
+    const key = `${session}:${epoch}`
+    const head = JSON.stringify([instructions, tools])
+    const first = this.#heads.get(key) ?? head
+    this.#heads.set(key, first)
+    if (first !== head) this.violations.push(`O9 ${session}@${seq}: begins with ${head} and not with ${first}`)
   }
 
   /** Every call is followed by exactly its results, in model order, before anything else. */

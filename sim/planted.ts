@@ -46,6 +46,18 @@ export const FAULTS: readonly Planted[] = [
     replace: 'if (turn.retried?.includes(`${tool} `)) return',
   },
   {
+    name: 'another process shows its own instructions',
+    file: 'src/effects/epoch.ts',
+    find: '(cache.session.cut ?? 0) > epoch.seq',
+    replace: '(cache.session.cut ?? 0) < epoch.seq',
+  },
+  {
+    name: 'a run goes back to what the run before it chose for itself',
+    file: 'src/effects/epoch.ts',
+    find: 'last.since === undefined ? last :',
+    replace: "last.since === undefined || last.options !== undefined ? { ...last, model: 'simulated' } :",
+  },
+  {
     name: 'a denial is taken for a yes',
     file: 'src/kernel/ledger.ts',
     find: 'if (!e.allow) {\n    run.said',

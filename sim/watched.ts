@@ -51,6 +51,8 @@ export type Watched = {
   failedAt: number
   cuts: number
   readonly wakes: Set<string>
+  /** seq of the run that what is shown was made for; 0 if it is to be made. */
+  prefix: number
   lastStop: number
   /** seq of the last pause of this session, and whether it holds. */
   lastPause: number
@@ -75,6 +77,7 @@ export function fresh(): Watched {
     results: new Map(),
     ids: new Set<string>(),
     wakes: new Set<string>(),
+    prefix: 0,
   }
   const state = {
     run: null,

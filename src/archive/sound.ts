@@ -45,8 +45,9 @@ export function soundLog({ session, events }: PortableLog, blobs: Blobs): Sessio
 /** What an event cannot do without. */
 export function needs(event: Event): readonly string[] {
   if (event.type === 'run.started') {
-    const { toolset, instructions, policy, options } = event
-    return [toolset, instructions, policy, options].filter((hashed) => hashed !== undefined)
+    const { toolset, instructions, policy, options, now } = event
+    const hashes = [toolset, instructions, policy, options, now?.toolset, now?.instructions]
+    return hashes.filter((hashed) => hashed !== undefined)
   }
   if (event.type === 'session.created') return (event.attachments ?? []).map(({ hash }) => hash)
   const content = event.type === 'agent.tool_result' && typeof event.content !== 'string' ? [event.content.hash] : []
@@ -76,7 +77,7 @@ export function bytesOf(hashed: string, { data }: PortableBlob): Uint8Array {
 function checkDigests({ session, events }: PortableLog, blobs: Blobs): void {
   let tools: ReadonlyMap<string, string> = new Map()
   for (const event of events) {
-    if (event.type === 'run.started') tools = definitionsIn(event.toolset, blobs)
+    if (event.type === 'run.started') tools = definitionsIn(event.now?.toolset ?? event.toolset, blobs)
     if (event.type !== 'agent.message') continue
     for (const { tool, args, gate, digest, place } of event.calls) {
       const definition = tools.get(tool)

@@ -99,8 +99,10 @@ export class ModelCaller {
 
   /** What the reply wants is admitted, and what it means is judged. A promise only where something must be asked for it. */
   #admit(asked: Asked, answer: Reply, miss: Json | undefined): Landing | Promise<Landing> {
-    const { agent, tools, cache } = asked
-    const proposed = admit(answer.calls, tools, askingFor(this.#services, agent, cache))
+    const { agent, tools, cache, frame } = asked
+    const asking = askingFor(this.#services, agent, cache)
+    const judging = frame.gone.size === 0 ? asking : { ...asking, gone: frame.gone }
+    const proposed = admit(answer.calls, tools, judging)
     if (proposed instanceof Promise) return proposed.then((calls) => this.#judge(asked, { answer, miss, calls }))
     return this.#judge(asked, { answer, miss, calls: proposed })
   }

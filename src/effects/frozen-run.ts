@@ -6,13 +6,17 @@ import type { Blob, Store } from '../ports/store.ts'
 import type { ToolSchema } from '../ports/model.ts'
 import type { Session } from '../kernel/session.ts'
 import { findText, textBlob } from '../engine/wiring.ts'
+import { type Begun, lastStart } from './last-start.ts'
 import type { Redactor } from '../riders/redact/redact.ts'
 import type { Tools } from './toolbox.ts'
 
 export type FrozenRun = {
   readonly instructions: string
   readonly tools: readonly ToolSchema[]
+  /** Of the tools that are shown and were there when the run began. */
   readonly definitions: ReadonlyMap<string, string>
+  /** Shown, and not there any more when the run began. */
+  readonly gone: ReadonlySet<string>
 }
 
 type FrozenTool = ToolSchema & { readonly definition: string }
@@ -30,7 +34,7 @@ export function toolsetBlob(tools: Tools, redactor: Redactor): Blob {
 }
 
 /** A session with what its open run froze, once that was read. */
-type Framed = {
+type Framed = Begun & {
   readonly session: Pick<Session, 'run'>
   frame: { readonly run: number; readonly frame: FrozenRun } | null
 }
@@ -53,16 +57,18 @@ export class FrozenRuns {
   async of(cache: Framed): Promise<FrozenRun> {
     const { run } = cache.session
     assert(run, 'an effect outside of a run')
-    const frame = await this.read(run.toolset, run.instructions)
+    const start = await lastStart(this.#store, cache)
+    const frame = await this.read(run.toolset, run.instructions, start?.now?.toolset)
     cache.frame = { run: run.seq, frame }
     return frame
   }
 
-  read(toolset: string, instructions: string): Promise<FrozenRun> {
-    const key = `${toolset}:${instructions}`
+  /** `now` are the tools that were there when the run began, if these were not those that are shown. */
+  read(toolset: string, instructions: string, now = toolset): Promise<FrozenRun> {
+    const key = `${toolset}:${instructions}:${now}`
     const known = this.#byHash.get(key)
     if (known) return known
-    const loading = this.#load(toolset, instructions)
+    const loading = this.#load(toolset, instructions, now)
     this.#byHash.set(key, loading)
     loading.catch(() => this.#byHash.delete(key))
     return loading
@@ -77,15 +83,20 @@ export class FrozenRuns {
     return offered
   }
 
-  async #load(toolset: string, instructions: string): Promise<FrozenRun> {
+  async #load(toolset: string, instructions: string, now: string): Promise<FrozenRun> {
     const frozen = JSON.parse(await this.#text(toolset)) as readonly FrozenTool[]
+    const there = now === toolset ? frozen : (JSON.parse(await this.#text(now)) as readonly FrozenTool[])
     const tools = frozen.map(
       ({ name, description, parameters }): { name: string; description: string; parameters: Json } => {
         return { name, description, parameters }
       },
     )
-    const definitions = new Map(frozen.map((tool) => [tool.name, tool.definition]))
-    return { instructions: await this.#text(instructions), tools, definitions }
+    const shown = new Set(tools.map(({ name }) => name))
+    const definitions = new Map(
+      there.flatMap(({ name, definition }) => (shown.has(name) ? [[name, definition] as const] : [])),
+    )
+    const gone = new Set([...shown].filter((name) => !definitions.has(name)))
+    return { instructions: await this.#text(instructions), tools, definitions, gone }
   }
 
   async #text(hashed: string): Promise<string> {

@@ -22,7 +22,7 @@ export class Performer {
   constructor(services: Services) {
     this.#services = services
     this.#frozen = new FrozenRuns(services.store)
-    this.#preparer = new Preparer(services, () => this.allowances())
+    this.#preparer = new Preparer(services, this.#frozen, () => this.allowances())
     this.#model = new ModelCaller(services, this.#frozen)
     this.#calls = new CallRunner(services, this.#frozen, () => this.allowances())
   }

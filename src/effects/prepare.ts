@@ -15,7 +15,8 @@ import { backoffMs, isPassing } from '../engine/backoff.ts'
 import type { Chosen } from './run-options.ts'
 import type { Tools } from './toolbox.ts'
 import { type Agent, textBlob, type Services } from '../engine/wiring.ts'
-import { toolsetBlob } from './frozen-run.ts'
+import { keptPrefix } from './epoch.ts'
+import { type FrozenRuns, toolsetBlob } from './frozen-run.ts'
 
 type Prepare = Extract<Effect, { type: 'prepare' }>
 
@@ -33,10 +34,12 @@ export class Preparer {
   /** What is said of where a session was opened, which never changes. */
   readonly #places = new WeakMap<SessionCache, string>()
 
+  readonly #runs: FrozenRuns
   readonly #allowances: () => Promise<Allowances>
 
-  constructor(services: Services, allowances: () => Promise<Allowances>) {
+  constructor(services: Services, runs: FrozenRuns, allowances: () => Promise<Allowances>) {
     this.#services = services
+    this.#runs = runs
     this.#allowances = allowances
   }
 
@@ -99,8 +102,10 @@ export class Preparer {
     const said = hooks === null ? NOTHING : await this.#ask(hooks, effect, cache, flight, chosen.metadata)
     if ('events' in said) return said
     const told = agent.planner === null && effect.wakes.length > 0 ? await this.#woken(effect, cache) : []
-    const contexts = [...told, ...said.contexts]
-    const { setup, blobs } = await this.setup(cache, tools, chosen)
+    const fresh = await this.setup(cache, tools, chosen)
+    const { setup, blobs } = fresh
+    const { prefix, note } = await keptPrefix({ services: this.#services, runs: this.#runs }, cache, chosen, fresh)
+    const contexts = [...(note === null ? [] : [note]), ...told, ...said.contexts]
     const { inputs, wakes } = effect
     return {
       events: [
@@ -110,6 +115,7 @@ export class Preparer {
           wakes,
           limits: limitsFor(agent, effect, cache),
           ...setup,
+          ...prefix,
           ...traceOf(effect, cache),
         },
         ...contexts.map((text): OwnerBody => ({ type: 'note.added', kind: 'context', text })),
@@ -202,7 +208,7 @@ export class Preparer {
   }
 }
 
-const NOTHING_CHOSEN = { options: null, tools: null } as const
+const NOTHING_CHOSEN = { options: null, tools: null, own: false } as const
 
 /** The patience that came with the messages that open the run, the longest of them, or else the agent's own. */
 function limitsFor({ limits }: Agent, { inputs }: Prepare, { session }: SessionCache): Limits {

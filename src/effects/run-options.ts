@@ -19,6 +19,8 @@ export type Chosen = {
   readonly options: Blob | null
   /** Of the agent's tools, only these; null for all. */
   readonly tools: readonly string[] | null
+  /** It chose what its model is told, or its model: that is no part of the session's own prefix. */
+  readonly own: boolean
   readonly metadata: Metadata | undefined
 }
 
@@ -37,7 +39,7 @@ export async function chosenBy(services: Services, cache: SessionCache, inputs: 
       frozen = { ...(foreign ? harmless(event.options) : event.options), message: event.id }
   }
   const agent = services.agent(session.agent)
-  if (frozen === null) return { agent, options: null, tools: null, metadata }
+  if (frozen === null) return { agent, options: null, tools: null, own: false, metadata }
   return { ...varied(services, cache, frozen), metadata }
 }
 
@@ -45,7 +47,7 @@ export async function chosenBy(services: Services, cache: SessionCache, inputs: 
 export async function reviewedOptions(services: Services, cache: SessionCache): Promise<Chosen> {
   const { metadata, run, agent: name, imported } = cache.session
   const agent = services.agent(name)
-  if (run?.options === undefined) return { agent, options: null, tools: null, metadata }
+  if (run?.options === undefined) return { agent, options: null, tools: null, own: false, metadata }
   const { message, ...choice } = await frozenAs(services, run.options)
   const kept = imported === undefined ? choice : harmless(choice)
   return { ...varied(services, cache, { ...kept, message }), metadata }
@@ -82,7 +84,8 @@ function varied(services: Services, cache: SessionCache, frozen: Frozen): Omit<C
   const options = textBlob(JSON.stringify(frozen), 'application/json')
   const own = agentWith(services, cache, frozen)
   cache.varied = { options: options.hash, agent: own }
-  return { agent: own, options, tools: frozen.tools ?? null }
+  const { model, instructions, tools, output } = frozen
+  return { agent: own, options, tools: tools ?? null, own: (model ?? instructions ?? tools ?? output) !== undefined }
 }
 
 async function frozenAs({ store }: Services, hashed: string): Promise<Frozen> {

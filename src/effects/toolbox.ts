@@ -42,7 +42,7 @@ const RESERVED = ['subagent']
 export class Toolbox {
   readonly #given: readonly Tool[]
   readonly #sources: readonly ToolSource[]
-  readonly #plan: boolean
+  readonly plan: boolean
   readonly #clock: Clock
   readonly #reserved: ReadonlySet<string>
   readonly #own: readonly Tool[]
@@ -55,7 +55,7 @@ export class Toolbox {
   constructor({ tools, plan, clock, reserved = [], own = [], lists = [], warn }: ToolboxOptions) {
     this.#given = tools.filter((tool): tool is Tool => !isSource(tool))
     this.#sources = tools.filter(isSource)
-    this.#plan = plan
+    this.plan = plan
     this.#clock = clock
     this.#reserved = new Set([...RESERVED, ...reserved])
     this.#own = own
@@ -118,7 +118,7 @@ export class Toolbox {
 
   #offers(tool: Tool): boolean {
     if (tool.always) return true
-    return (!this.#plan || changesNothing(tool)) && this.#lists.every((list) => isListed(list, tool))
+    return (!this.plan || changesNothing(tool)) && this.#lists.every((list) => isListed(list, tool))
   }
 
   #gather(all: readonly Tool[]): Tools {

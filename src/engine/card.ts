@@ -50,6 +50,7 @@ export function cardOf(session: string, s: Session, decision: Decision): Card {
     card.outage = { reason: `${trouble.class}: ${trouble.message}`.slice(0, REASON_CHARS_MAX), tries: failures }
   else if (s.deferred)
     card.outage = { reason: s.deferred.reason.slice(0, REASON_CHARS_MAX), tries: s.deferred.tries, begins: false }
+  if (s.last?.type === 'halted') card.cause = s.last.reason.slice(0, REASON_CHARS_MAX)
   if (s.held) card.held = true
   if (s.folder !== undefined) card.folder = s.folder
   if (s.labels !== undefined) card.labels = s.labels

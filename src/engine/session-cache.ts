@@ -38,6 +38,8 @@ export class SessionCache {
   varied: Varied | null = null
   /** What the host built for the tools of the attempt that drives it. */
   context: { readonly deps: () => Promise<unknown>; readonly close: () => Promise<void> } | null = null
+  /** The start of the last run that was seen here. */
+  begun: Extract<Event, { type: 'run.started' }> | null = null
   /** What the last answered request began with, to notice when the next one begins otherwise. */
   sent: Sent | null = null
   /** The request being asked now. */
@@ -142,6 +144,7 @@ export class SessionCache {
   /** This event is on disk and in the session. */
   keep(event: Event): void {
     if (event.type === 'model.started') this.started = event
+    else if (event.type === 'run.started') this.begun = event
     else if (event.type === 'run.reviewed') this.frame = null
     // What the transcript has read already is counted already.
     else if (this.#counts && this.#transcript && event.seq > this.#transcript.seq) this.chars += charsOf(event)

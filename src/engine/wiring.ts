@@ -55,6 +55,8 @@ export type Agent = {
   readonly toolErrors?: 'return' | 'fail' | undefined
   /** Absent: results are as their tools return them. */
   readonly compression?: Compression
+  /** Absent: `keep`. */
+  readonly prefix?: 'keep' | 'follow' | undefined
 }
 
 /** Where the last run began, and where the one began that these events settle, if they settle one. */

@@ -97,6 +97,10 @@ export type Metadata = Readonly<Record<string, Json>>
 /** What sessions are listed by. */
 export type Labels = Readonly<Record<string, string>>
 
+/** What a run shows was made for `model`, by this run or the one at `since`. `now`: what its agent has as it begins, if that is other. */
+export type Prefix = Frozen<{ model?: Name; plan?: true; since?: Whole; now?: Frozen<Made> }>
+type Made = { toolset: Hash; instructions: Hash }
+
 /** What one run has instead of what its agent has. `tools`: of the agent's tools, only these. */
 export type RunChoice = Frozen<{
   model?: Name

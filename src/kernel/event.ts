@@ -4,7 +4,7 @@
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
 import type { CallKey, Frozen, Hash, Json, Labels, Metadata, Moment, Name, Whole } from './content.ts'
 import type { Allow, BlobRef, CallStatus, Failure, Limits, ModelFailureClass, NoteKind, Outcome } from './content.ts'
-import type { Part, Proposal, RunChoice, Terms, Usage, Verdict } from './content.ts'
+import type { Part, Prefix, Proposal, RunChoice, Terms, Usage, Verdict } from './content.ts'
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
@@ -51,7 +51,7 @@ export type Description = { folder?: string; metadata?: Metadata; labels?: Label
 export type Parent = Frozen<{ session: Name; call: CallKey; root: Name; depth: Whole; parks?: true; reader?: Name }>
 type Fork = Frozen<{ session: Name; seq: Whole }>
 /** `foreign`: a fork took it along from the session it came from. `traceparent`: that of the first of its inputs that has one. */
-type Begun = Setup & { foreign?: true; traceparent?: string }
+type Begun = Setup & Prefix & { foreign?: true; traceparent?: string }
 /** The frozen toolset, instructions, policy and choice, by hash; the code that ran; tools that are missing, in sentences for people. */
 export type Setup = { toolset: Hash; instructions: Hash; policy?: Hash; options?: Hash } & Told
 /** `metadata` is that of the session, and over it that of the message that opens the run. */

@@ -80,6 +80,7 @@ function apply(s: OpenSession, e: Event): void {
       s.notes = [...s.notes, e.seq]
       return
     case 'context.compacted':
+      if (e.cut !== undefined) s.cut = e.seq
       return
     case 'wake.scheduled':
       // A pending wake with the same key is the same wake: the first stands.

@@ -74,6 +74,8 @@ export type Session = Frozen<{
   inputs: readonly Input[]
   /** What an earlier run left that no request has shown yet: results, notes, and inputs an interrupt swallowed. */
   unshown: readonly number[]
+  /** seq of the last compaction that cut what is shown. */
+  cut?: number
   /** Notes for the next request: they follow the results and precede the inputs. */
   notes: readonly number[]
   wakes: readonly Wake[]

@@ -23,6 +23,8 @@ export type Card = Frozen<{
   wakes: number
   urgent?: true
   outcome: Outcome['type'] | null
+  /** Why the last run was halted, if it was. */
+  cause?: string
   /** It was imported with something open, and no person has let it go on. */
   held?: true
   /** Where a root works. Its children work there too, and do not say so. */

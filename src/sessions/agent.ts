@@ -52,6 +52,12 @@ export type AgentOptions<
    * also leaves out and keeps the original, `auto` is `light` for agents that write code. Default `off`.
    */
   readonly compression?: Compression | 'off'
+  /**
+   * Instructions and tools of a session are made for its first run, and shown byte for byte to later ones, so that providers read them
+   * from their caches. Default `keep`: what changed since is told in a note, and counts in full with another model or after a
+   * compaction. `follow`: the next run shows what there is.
+   */
+  readonly prefix?: 'keep' | 'follow'
 } & ToolLists
 
 /** An agent that others may start as a child. What is left out is its parent's. */
@@ -121,6 +127,7 @@ const OPTIONS = {
   unknownTool: unknownCheck,
   toolErrors: errorCheck,
   compression: oneOf<Compression | 'off'>({ auto: true, full: true, light: true, off: true }),
+  prefix: oneOf<NonNullable<AgentOptions['prefix']>>({ keep: true, follow: true }),
   profile: oneOf<NonNullable<ToolLists['profile']>>({ all: true, read: true, none: true }),
   allow: listOf(filled),
   alsoAllow: listOf(filled),
@@ -208,7 +215,7 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     lists,
     ...(shared.warn ? { warn: shared.warn } : {}),
   })
-  const { unknownTool = 'return', toolErrors = 'return' } = options
+  const { unknownTool = 'return', toolErrors = 'return', prefix = 'keep' } = options
   checkRewrite(unknownTool, tools, name)
   return {
     name,
@@ -216,6 +223,7 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     tools,
     unknownTool,
     toolErrors,
+    prefix,
     instructions: options.instructions ?? '',
     limits: limitsOf(options.limits),
     approvalMs: shared.approvalMs ?? null,

@@ -10,8 +10,9 @@ export function describeAgents(agents: ReadonlyMap<string, Agent>): Json {
 
 function describeAgent(agent: Agent): Json {
   const { model, instructions, limits, approvalMs, policy, environment, budget, output, children, planner } = agent
-  const { unknownTool = 'return', toolErrors = 'return', compression } = agent
-  const setup = { limits, approvalMs, policy, environment, budget, unknownTool, toolErrors, children: [...children] }
+  const { unknownTool = 'return', toolErrors = 'return', prefix = 'keep', compression } = agent
+  const ways = { unknownTool, toolErrors, prefix }
+  const setup = { limits, approvalMs, policy, environment, budget, ...ways, children: [...children] }
   return plain({
     model: model.name,
     planner: planner?.name ?? 'model',

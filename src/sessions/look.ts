@@ -47,7 +47,7 @@ export type SessionState = Frozen<{
   reason: string | null
   /** How its last settled run ended; null before. */
   outcome: Outcome | null
-  /** What the last run said last. */
+  /** What the last run said last; of a halted one why it was halted. */
   text: string
   /** Of the last run, with the children that its calls started. */
   usage: Spending['usage']

@@ -98,7 +98,8 @@ type End<Output> = Frozen<
   | (Common & { status: 'interrupted'; stopReason: 'cancelled' | 'cancelled_by_hook'; reason?: string })
   /** For the limit `usd`: `account` is whose money does not cover the next call, and `short` how it stands. */
   | (Common & { status: 'limit'; stopReason: 'limit_reached' } & Omit<Limit, 'type'>)
-  | (Common & { status: 'halted'; stopReason: 'halted'; reason: string })
+  /** `text` is the cause, as `reason` is, and `said` what the model said last. */
+  | (Common & { status: 'halted'; stopReason: 'halted'; reason: string; said: string })
   | (Common & {
       status: 'failed'
       stopReason: FailedReason
@@ -112,6 +113,7 @@ type Rest = { readonly waiting: string; readonly until: number | null; readonly 
 
 const PAGE = 1_000
 const NO_WARNINGS: readonly string[] = []
+const HALTED = { status: 'halted', stopReason: 'halted' } as const
 const STOPS = { stop: 'end_turn', length: 'max_tokens', refusal: 'refusal' } as const
 
 /** Follows one input to the run that took it, or, without an input, the last run. */
@@ -248,7 +250,7 @@ export class Collector {
         return { ...common, status: type, stopReason: 'limit_reached', ...met }
       }
       case 'halted':
-        return { ...common, status: 'halted', stopReason: 'halted', reason: outcome.reason }
+        return { ...common, ...HALTED, text: outcome.reason, reason: outcome.reason, said: common.text }
       case 'failed': {
         const failure = { ...outcome.failure, classified: classify(outcome) }
         return { ...common, status: 'failed', stopReason: outcome.reason, failure }

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { overflow } from '../../src/testing/index.ts'
 import { Harness, sqlite } from '../../src/index.ts'
 import { stageOfEach } from './scripted.ts'
+import { chaosOf, hosted } from '../models/hosted-stage.ts'
 import { endpoint, lastLine } from './stage.ts'
 
 const { provider, scriptedBy, stage } = stageOfEach()
@@ -200,8 +201,8 @@ describe('decisions', () => {
 describe('what happened', () => {
   it('B-CLI-39: inspect counts events, calls by tool and end, tokens and cost from the log (AC-109)', async () => {
     await scriptedBy([
-      { calls: [{ tool: 'list', args: {} }], usage: { inputTokens: 10, outputTokens: 2 } },
-      { text: 'Done.', usage: { inputTokens: 20, outputTokens: 3 } },
+      { calls: [{ tool: 'list', args: {} }], usage: { inputTokens: 10, outputTokens: 2, cachedTokens: 4 } },
+      { text: 'Done.', usage: { inputTokens: 20, outputTokens: 3, cachedTokens: 8, reasoningTokens: 1 } },
     ])
     await stage.terret('run', 'Look.')
     expect(await stage.json('inspect', 'latest')).toMatchObject({
@@ -213,6 +214,8 @@ describe('what happened', () => {
         calls: 1,
         inputTokens: 30,
         outputTokens: 5,
+        cachedTokens: 12,
+        reasoningTokens: 1,
         text: 'Done.',
         tools: { list: { ok: 1 } },
         events: { 'user.message': 1, 'model.started': 2, 'agent.message': 2, 'agent.tool_result': 1, 'run.settled': 1 },
@@ -221,6 +224,7 @@ describe('what happened', () => {
     })
     const { out } = await stage.terret('inspect', 'latest')
     expect(out).toContain('Tool      list: 1 ok')
+    expect(out).toContain('30 tokens in (12 cached), 5 out (1 reasoning)')
   })
 
   it('B-CLI-39: inspect names the environment and the files that a session was opened with (S4-1)', async () => {
@@ -238,6 +242,39 @@ describe('what happened', () => {
       attachments: [{ name: 'notes.txt', media: 'text/plain', bytes: 5 }],
     })
     expect(await stage.json('inspect', 'latest')).toMatchObject({ environment: null, attachments: [] })
+  })
+
+  it('B-SETTLE-4: a halted session is listed and shown with its cause, and the answer of run says it once', async () => {
+    await scriptedBy((_request, n) => ({
+      ...(n === 0 ? { text: 'I look.' } : {}),
+      calls: [{ tool: 'read', args: { path: 'gone.txt' } }],
+    }))
+    const ran = await stage.terret('run', 'Look.')
+    expect(ran.out).toBe('I look.\n')
+    expect(ran.err.split('"read" failed 3 times')).toHaveLength(2)
+    expect((await stage.terret('list')).out).toMatch(/halted .*"read" failed 3 times/)
+    expect((await stage.terret('inspect', 'latest')).out).toMatch(/State +halted: .*gone\.txt/)
+  })
+
+  it('B-PREFIX-15: inspect says how often the prefix was made, and each miss with its cause, tokens and price', async () => {
+    await stage.terret('run', ...offline, 'x')
+    const store = sqlite(join(stage.home, 'terret.db'))
+    const chaos = await chaosOf(() => ({ text: 'Fine.', usage: { inputTokens: 1_000, outputTokens: 10 } }))
+    const prices = { 'openrouter:*': { input: 3, output: 15, cached: 0.5 } }
+    for (const instructions of ['Be short.', 'Be long.', 'Be long.']) {
+      const model = hosted(chaos, 'chat', { prices })
+      const harness = new Harness({ model, store, instructions, prefix: 'follow' })
+      const session = await harness.open({ id: 'dear', reuse: true })
+      await session.run('Go.')
+      await harness.close()
+    }
+    await store.close()
+    const { out } = await stage.terret('inspect', 'dear')
+    expect(out).toMatch(
+      /\nPrefix {4}made 2 times\nMissed {4}event \d+: instructions changed, 1000 tokens read again, \$0\.0025\n/,
+    )
+    const misses = [{ why: 'instructions', tokens: 1_000, cost: 2_500 }]
+    expect(await stage.json('inspect', 'dear')).toMatchObject({ summary: { epochs: 2, misses } })
   })
 
   it('B-CLI-40: history has every event, by type and from the end; --json is the log itself', async () => {

@@ -1,8 +1,11 @@
 // Texts that are calls which a host failed to parse, and texts that are not.
+import type { LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Harness, scripted } from '../../src/index.ts'
+import { fromAiSdk } from '../../src/models/aisdk/aisdk.ts'
 import { looksLikeCall } from '../../src/models/protocols/leaked.ts'
+import { finish, mock } from './aisdk-stage.ts'
 import { chaosOf, harnessOf, hosted, noting } from './hosted-stage.ts'
 
 const tools = ['read', 'web_search', 'wind']
@@ -34,6 +37,9 @@ describe('Leaked calls', () => {
     ['gpt-oss', 'We look.<|channel|>commentary to=functions.read <|constrain|>json<|message|>{"path":"a"}'],
     ['Gemma', 'Ok. <start_function_call>call:read{path:<escape>a<escape>}<end_function_call>'],
     ['invoke', 'Ok.\n<function_calls>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>'],
+    ['function with a name', 'Ok. <function name="read"><parameter name="path">a</parameter></function>'],
+    ['toolcall', 'Ok.\n<toolcall>{"name": "read", "arguments": {"path": "a"}}</toolcall>'],
+    ['MiniMax', 'Ok.\n<minimax:tool_call>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>'],
     ['a tool that is not there', '<tool_call>\n{"name": "made_up", "arguments": {}}\n</tool_call>'],
     ['after a thought', '<think>\nI need it.\n</think>\n<tool_call>\n{"name": "read", "arguments": {}}\n</tool_call>'],
   ])('B-CHAT-29: a call behind its mark is seen: %s', (_, text) => {
@@ -65,6 +71,7 @@ describe('Leaked calls', () => {
     ['JSON that only names a tool', '{"name": "read", "count": 3}'],
     ['a tool that is not offered', '{"name": "delete_all", "arguments": {}}'],
     ['a mark in words', 'Qwen writes <tool_call> tags to read files, and Mistral has [TOOL_CALLS] before a list.'],
+    ['a tag of a schema', 'In the file, <function name="main"> declares it, and <toolcall> has no meaning.'],
     ['a mark in backticks', 'It begins with `<tool_call>{"name": "read"}` and so on.'],
     [
       'an example in a fence',
@@ -111,6 +118,31 @@ describe('Leaked calls in a run', () => {
       await harness.close()
     }
   })
+
+  it.each([
+    '<function name="ok">{}</function>',
+    '<toolcall>ok</toolcall>',
+    '<minimax:tool_call>\n<invoke name="ok">\n</invoke>\n</minimax:tool_call>',
+  ])(
+    'B-OUTPUT-26: a whole reply of %s is no answer, from a stream and from a model of the AI SDK too',
+    async (leak) => {
+      const parts: LanguageModelV3StreamPart[] = [
+        { type: 'text-start', id: 't' },
+        ...leak.split('').map((delta) => ({ type: 'text-delta', id: 't', delta }) as const),
+        { type: 'text-end', id: 't' },
+        finish('stop'),
+      ]
+      for (const model of [scripted([leak, leak]), fromAiSdk(mock(parts, parts))]) {
+        const { tool, calls } = noting()
+        const harness = new Harness({ model, tools: [tool] })
+        const stream = harness.stream('Go.')
+        for await (const event of stream) void event
+        expect(await stream.result).toMatchObject({ status: 'failed', stopReason: 'output_validation_failed' })
+        expect(calls).toEqual([])
+        await harness.close()
+      }
+    },
+  )
 
   it.each(['prompted', 'native'] as const)(
     'B-OUTPUT-26: it is no %s answer either, although it fits the schema of one',

@@ -148,7 +148,7 @@ describe.each(Object.entries(storages))('the end of a run on %s', (_name, storag
     const after: Hook = { type: 'after_tool_call', run: ({ call: key }) => void seen.push(key) }
     const staged = stage([...script, 'Done.'], [watch, stop, never, after], { storage, tools: [noting(ran)('look')] })
     const result = await staged.harness.run('Go.')
-    expect(result).toMatchObject({ status: 'halted', stopReason: 'halted', reason: 'Enough.', text: 'Step 2.' })
+    expect(result).toMatchObject({ status: 'halted', stopReason: 'halted', reason: 'Enough.', said: 'Step 2.' })
     expect(ran.toSorted()).toEqual(['look -1', 'look 1'])
     expect(staged.requests).toHaveLength(2)
     const at = { session: result.sessionId, agent: 'default', metadata: {}, requestsMax: 64, model: 'scripted' }

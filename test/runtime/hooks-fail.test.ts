@@ -366,7 +366,7 @@ describe('a hook that does not come back', () => {
     const running = staged.harness.run('Go.')
     await entered.reached
     await minutes(clock, 122_000)
-    expect(await running).toMatchObject({ status: 'halted', text: 'Paid for.', cost: 5, usage: { modelRequests: 1 } })
+    expect(await running).toMatchObject({ status: 'halted', said: 'Paid for.', cost: 5, usage: { modelRequests: 1 } })
     expect(ran).toEqual([])
   })
 

@@ -115,18 +115,19 @@ function named(name: string, instructions = ''): Tool {
 }
 
 describe.each(STORAGES)('a miss that we cause, on %s', (storage) => {
-  const stageOf = async (dialect: Dialect, tools: readonly (Tool | ToolSource)[]) => {
+  const stageOf = async (dialect: Dialect, tools: readonly (Tool | ToolSource)[], keeps = false) => {
     const store = storeOf(storage)
     const chaos = await chaosOf(() => ({ text: 'Fine.', usage: USAGE }))
     const make = (extra: { instructions?: string; name?: string } = {}): Harness => {
       const { name, instructions = 'Be short.' } = extra
       const settings = { prices: PRICES, ...(name === undefined ? {} : { name }) }
-      return harnessOf({ model: hosted(chaos, dialect, settings), store, tools, instructions })
+      const prefix = keeps ? 'keep' : 'follow'
+      return harnessOf({ model: hosted(chaos, dialect, settings), store, tools, instructions, prefix })
     }
     return { store, chaos, make }
   }
 
-  it('B-PREFIX-2: a tool that changed is named, with the place, the tokens and the cost', async () => {
+  it('B-PREFIX-2: where the prefix follows, a tool that changed is named, with the place, the tokens and the cost', async () => {
     const source = changing([named('a_tool'), named('b_tool')])
     const { store, make } = await stageOf('messages', [source])
     const harness = make()
@@ -143,7 +144,7 @@ describe.each(STORAGES)('a miss that we cause, on %s', (storage) => {
     expect(await missesOf(store, id)).toEqual([{ why: 'tools', at, tokens: 1_000, cost: 2_500 }])
   })
 
-  it('B-PREFIX-3: instructions that changed are named, also when a tool brought them along', async () => {
+  it('B-PREFIX-3: where the prefix follows, instructions that changed are named, also when a tool brought them along', async () => {
     const source = changing([named('a_tool', 'Use it well.')])
     const { store, make } = await stageOf('responses', [source])
     const harness = make()
@@ -156,7 +157,7 @@ describe.each(STORAGES)('a miss that we cause, on %s', (storage) => {
     ])
   })
 
-  it('B-PREFIX-4: another harness with other instructions or another model is found out too, by the log', async () => {
+  it('B-PREFIX-4: another harness that follows and has other instructions, or another model, is found out too, by the log', async () => {
     const { store, make } = await stageOf('chat', [named('a_tool')])
     const first = make()
     const { id } = await first.open()
@@ -172,6 +173,32 @@ describe.each(STORAGES)('a miss that we cause, on %s', (storage) => {
       { why: 'instructions', at: 3, tokens: 1_000, cost: 2_500 },
       { why: 'model', at: 0, tokens: 1_000, cost: 2_500 },
     ])
+  })
+
+  it('B-PREFIX-7: what the session keeps is no miss in 20 runs, whatever changed, and what it was told is a note (A10)', async () => {
+    for (const dialect of DIALECTS) {
+      const source = changing([named('a_tool', 'Skills: one.')])
+      const { store, chaos, make } = await stageOf(dialect, [source], true)
+      let harness = make()
+      const { id } = await harness.open()
+      for (let run = 0; run < 20; run++) {
+        if (run === 5) source.now = [named('a_tool', 'Skills: one, two.'), named('b_tool')]
+        if (run === 10) {
+          await harness.close()
+          harness = make({ instructions: 'Be long.' })
+        }
+        await harness.session(id).run(`Message ${run}.`)
+      }
+      expect(await missesOf(store, id)).toEqual([])
+      expect(ofType(await eventsOf(store, id), 'note.added')).toMatchObject([{ kind: 'context' }, { kind: 'context' }])
+      const heads = chaos.requests.map(({ body }) => {
+        const { tools, instructions, system, messages } = body as Readonly<Record<string, unknown>>
+        // Chat has its instructions in the first message.
+        const first = dialect === 'chat' ? (messages as readonly unknown[])[0] : null
+        return start(JSON.stringify([tools, instructions, system, first]))
+      })
+      expect(new Set(heads).size).toBe(1)
+    }
   })
 
   it('B-PREFIX-5: a fallback that answers is a change of model, there and back', async () => {

@@ -263,6 +263,9 @@ describe('what is shown and used', () => {
       KEYBOARD: 'a long layout name',
       MONKEY: 'a long animal name',
       TOKENIZERS_PARALLELISM: 'disabled',
+      MAX_OUTPUT_TOKENS: '10000012345',
+      SECRET_NAMES: 'first,second',
+      MONKEYS: 'several animal names',
     }
     const named = {
       OPENAI_API_KEY: 'sk-123456789012',
@@ -273,8 +276,22 @@ describe('what is shown and used', () => {
       GITHUB_PAT: 'ghp_12345678',
       DB_PWD: 'pwd-12345678',
       npm_token: 'npm_12345678',
+      SECRETS: 'all of them 123',
+      DB_PASSWORDS: 'pw-12345678',
+      GITHUB_PATS: 'ghp_abcdefgh',
+      API_KEYS: '{"one": "sk-1234567", "two": "sk-2345678"}',
+      APIKEYS_OLD: '["sk-3456789"]',
+      MAX_API_KEY: 'max-12345678',
     }
     expect(environmentSecrets({ ...env, ...named })).toEqual(named)
+    const several = { HF_TOKENS: 'hf_aaaa1111, hf_bbbb2222;short', SSH_KEYS: '["k-1234567","k-7654321"]' }
+    expect(environmentSecrets(several)).toEqual({
+      ...several,
+      HF_TOKENS_PART_1: 'hf_aaaa1111',
+      HF_TOKENS_PART_2: 'hf_bbbb2222',
+      SSH_KEYS_PART_1: 'k-1234567',
+      SSH_KEYS_PART_2: 'k-7654321',
+    })
     expect(() => new Redactor({ PIN: '1234' })).toThrow('shorter than 8 characters')
     expect(() => new Redactor({ 'a b': 'x'.repeat(20) })).toThrow('no name for a secret')
   })

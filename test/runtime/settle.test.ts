@@ -67,6 +67,22 @@ describe('a run that did not end well', () => {
     await harness.close()
   })
 
+  it('B-SETTLE-4: halted it has the cause as its text, what the model said last beside it, and the cause on its card', async () => {
+    const broken = act(() => {
+      throw new Error('There is no file news.html.')
+    })
+    const script = [{ text: 'I look.', calls }, { calls }, { calls }, 'On.']
+    const { session, harness } = await stage(script, { tools: [broken] })
+    const result = await session.run('Go.')
+    const reason = expect.stringContaining('There is no file news.html.') as string
+    expect(result).toMatchObject({ status: 'halted', text: reason, reason, said: 'I look.' })
+    expect(await session.state()).toMatchObject({ text: reason })
+    expect(await harness.list()).toMatchObject([{ outcome: 'halted', cause: reason }])
+    expect(await session.run('Go on.')).toMatchObject({ status: 'completed', text: 'On.' })
+    expect((await harness.list())[0]).not.toHaveProperty('cause')
+    await harness.close()
+  })
+
   it('B-SETTLE-2: cancelled in the middle of a tool it is interrupted, the tool is told, and the harness goes on (AC-8, AC-45)', async () => {
     let begun = (): void => {}
     const running = new Promise<void>((resolve) => {

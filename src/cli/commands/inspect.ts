@@ -41,9 +41,9 @@ export function inspect(call: Call): Promise<number> {
       printJson({ ...card, ...money, ...said, tree, ...(workflow ? { workflow } : {}) })
       return EXIT.ok
     }
-    const { created, runs, requests, calls, inputTokens, outputTokens, tools, text, cut, last } = summary
+    const { created, runs, requests, calls, tools, text, cut, last } = summary
     print(`Session   ${session}`)
-    const why = card.status === 'idle' && last?.type === 'failed' ? `: ${oneLine(last.failure.message, 400)}` : ''
+    const why = card.status === 'idle' ? endedBy(last) : ''
     print(`State     ${stateOf(card)}${why}`)
     if (card.outage) print(`Outage    ${outageLine(card) ?? ''}`)
     if (card.trouble) print(`Trouble   ${troubleText(session, card.trouble)}`)
@@ -57,11 +57,9 @@ export function inspect(call: Call): Promise<number> {
     )
     const did = [counted(runs, 'run'), counted(requests, 'request'), counted(calls, 'call')]
     print(`Events    ${events.length}; ${did.join(', ')}`)
-    print(`Spent     ${inputTokens} tokens in, ${outputTokens} out, ${usdText(card.cost)}`)
-    if (tree)
-      print(
-        `In all    ${tree.inputTokens} tokens in, ${tree.outputTokens} out, ${usdText(tree.cost)}, with ${counted(tree.sessions - 1, 'child session')}`,
-      )
+    print(`Spent     ${spentText(summary, card.cost)}`)
+    if (tree) print(`In all    ${spentText(tree, tree.cost)}, with ${counted(tree.sessions - 1, 'child session')}`)
+    for (const line of cacheLines(summary)) print(line)
     if (workflow) for (const line of workflowLines(workflow)) print(line)
     for (const [tool, ends] of workflow ? [] : Object.entries(tools)) {
       print(
@@ -120,8 +118,9 @@ function workflowLines({ nodes, artifacts }: Awaited<ReturnType<typeof workflowI
 async function treeOf(store: Store, card: Card, own: Tokens) {
   const below = await cardsBelow(store, card)
   if (below.length === 0) return null
-  const { inputTokens, outputTokens } = own
-  const sum = { sessions: 1 + below.length, cost: card.cost, inputTokens, outputTokens }
+  const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = own
+  const tokens = { inputTokens, outputTokens, cachedTokens, reasoningTokens }
+  const sum = { sessions: 1 + below.length, cost: card.cost, ...tokens }
   for (const { session, cost } of below) {
     sum.cost += cost
     try {
@@ -134,21 +133,64 @@ async function treeOf(store: Store, card: Card, own: Tokens) {
   return sum
 }
 
-type Tokens = { inputTokens: number; outputTokens: number }
+/** Input tokens include those read from a cache, output tokens those spent on reasoning. */
+type Tokens = { inputTokens: number; outputTokens: number; cachedTokens: number; reasoningTokens: number }
+const NO_TOKENS: Tokens = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
+
+function spentText({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Tokens, cost: number): string {
+  const cached = cachedTokens > 0 ? ` (${cachedTokens} cached)` : ''
+  const thought = reasoningTokens > 0 ? ` (${reasoningTokens} reasoning)` : ''
+  return `${inputTokens} tokens in${cached}, ${outputTokens} out${thought}, $${(cost / 1_000_000).toFixed(4)}`
+}
 
 function addTokens(sum: Tokens, used: Usage | undefined): void {
   sum.inputTokens += used?.inputTokens ?? 0
   sum.outputTokens += used?.outputTokens ?? 0
+  sum.cachedTokens += used?.cachedTokens ?? 0
+  sum.reasoningTokens += used?.reasoningTokens ?? 0
+}
+
+/** A request that did not begin with the bytes of the one before, as its reply tells it. */
+type Missed = { readonly seq: number; readonly why: string; readonly tokens: number; readonly cost: number }
+
+function missIn({ seq, missed }: Extract<Event, { type: 'agent.message' }>): readonly Missed[] {
+  if (missed === undefined) return []
+  const { why, tokens, cost } = (missed ?? {}) as Readonly<Record<string, unknown>>
+  const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
+  return [{ seq, why: typeof why === 'string' ? why : '?', tokens: count(tokens), cost: count(cost) }]
+}
+
+const MISSES_SHOWN = 10
+
+function cacheLines({
+  epochs,
+  misses,
+}: {
+  readonly epochs: number
+  readonly misses: readonly Missed[]
+}): readonly string[] {
+  const made = epochs > 1 ? [`Prefix    made ${epochs} times`] : []
+  const shown = misses.slice(-MISSES_SHOWN).map(({ seq, why, tokens, cost }) => {
+    return `Missed    event ${seq}: ${oneLine(why)} changed, ${tokens} tokens read again, $${(cost / 1_000_000).toFixed(4)}`
+  })
+  const more = misses.length - shown.length
+  return [...made, ...(more > 0 ? [`Missed    ${counted(more, 'earlier time')}`] : []), ...shown]
 }
 
 type Settled = Extract<Event, { type: 'run.settled' }>['outcome']
+
+function endedBy(last: Settled | null): string {
+  if (last?.type === 'failed') return `: ${oneLine(last.failure.message, 400)}`
+  return last?.type === 'halted' ? `: ${oneLine(last.reason, 400)}` : ''
+}
 
 /** Counted from the log alone. */
 export function summaryOf(events: readonly Event[]) {
   const types: Record<string, number> = {}
   const tools: Record<string, Record<string, number>> = {}
   const log = new CallLog()
-  const sum = { created: null as number | null, runs: 0, requests: 0, calls: 0, inputTokens: 0, outputTokens: 0 }
+  const sum = { created: null as number | null, runs: 0, epochs: 0, requests: 0, calls: 0, ...NO_TOKENS }
+  const misses: Missed[] = []
   let text = ''
   /** The text is from a stopped answer. */
   let cut = false
@@ -158,11 +200,14 @@ export function summaryOf(events: readonly Event[]) {
     const [call] = log.take(event)
     sum.created ??= event.at
     if ('usage' in event) addTokens(sum, event.usage)
-    if (event.type === 'run.started') sum.runs += 1
-    else if (event.type === 'run.settled') last = event.outcome
+    if (event.type === 'run.started') {
+      sum.runs += 1
+      if (event.model !== undefined) sum.epochs += 1
+    } else if (event.type === 'run.settled') last = event.outcome
     else if (event.type === 'agent.message') {
       sum.requests += 1
       sum.calls += event.calls.length
+      misses.push(...missIn(event))
       const said = textOf(event.parts)
       if (said.trim() !== '') {
         text = said
@@ -177,7 +222,7 @@ export function summaryOf(events: readonly Event[]) {
       cut = true
     }
   }
-  return { ...sum, events: types, tools, text, cut, last }
+  return { ...sum, misses, events: types, tools, text, cut, last }
 }
 
 /** A command is counted by its exit code. */

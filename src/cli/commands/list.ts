@@ -79,7 +79,8 @@ function line(card: TreeCard, task: string, folder: string | null): string {
   const when = new Date(card.at).toISOString().slice(0, 16).replace('T', ' ')
   const cost = card.treeCost > 0 ? `$${(card.treeCost / 1_000_000).toFixed(4)}` : ''
   const place = folder === null ? '' : `  ${oneLine(folder, 60)}`
-  const outage = card.outage ? `  (${oneLine(card.outage.reason, 80)})` : ''
+  const why = card.outage?.reason ?? (stateOf(card) === 'halted' ? card.cause : undefined)
+  const outage = why === undefined ? '' : `  (${oneLine(why, 80)})`
   return `${shortId(card.session).padEnd(8)}  ${stateOf(card).padEnd(15)}  ${when}  ${cost.padStart(8)}${place}  ${oneLine(task, 60)}${outage}`
 }
 

@@ -39,7 +39,9 @@ export type Telling = {
 export async function tell(result: Result, options: Telling): Promise<number> {
   if (options.json) printJson(resultJson(result))
   else {
-    if (result.text.trim() !== '') printSaid(result.text.trim())
+    // Of a halted run the text is the cause, which the last lines say.
+    const said = (result.status === 'halted' ? result.said : result.text).trim()
+    if (said !== '') printSaid(said)
     if (!options.quiet || result.stopReason !== 'end_turn')
       for (const line of await endLines(result, options)) warn(line)
   }
@@ -90,7 +92,7 @@ async function reportLines(result: Result, options: Telling): Promise<readonly s
 function resultJson(result: Result, text = result.text): object {
   const { sessionId, status, stopReason, usage, costUsd, treeCostUsd, pending, calls } = result
   const more = Object.fromEntries(
-    (['output', 'until', 'reason', 'limit', 'account', 'short', 'failure'] as const).flatMap((name) => {
+    (['output', 'until', 'reason', 'said', 'limit', 'account', 'short', 'failure'] as const).flatMap((name) => {
       return name in result ? [[name, (result as Readonly<Record<string, unknown>>)[name]]] : []
     }),
   )

@@ -29,7 +29,7 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
   if (workflow !== null) return { options: await workflowOptions(workflow, setup, wishes), servers: [], troubles: [] }
   const { workspaceInstructions, environmentSecrets } = await import('../../index.ts')
   const { settings, policy, env, guidance } = setup
-  const { limits, budget, environment, instructions = '' } = settings
+  const { limits, budget, environment, prefix, instructions = '' } = settings
   const models = await modelsFor(setup, wishes)
   const said = [workspaceInstructions, instructions, guidance].filter((text) => text !== '').join('\n\n')
   const [model] = models
@@ -42,6 +42,7 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
     policy,
     secrets: environmentSecrets(env),
     ...(environment ? { environment } : {}),
+    ...(prefix ? { prefix } : {}),
     ...(limits ? { limits } : {}),
     ...(budget ? { budget } : {}),
     ...(await tracingFor(setup)),

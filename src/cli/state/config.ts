@@ -55,6 +55,7 @@ export const MODEL_SETTINGS = [
 export type Settings = ModelSettings & {
   readonly model?: readonly string[]
   readonly instructions?: string
+  readonly prefix?: 'keep' | 'follow'
   readonly tools?: readonly string[]
   readonly bash?: false | { readonly risk: 'strict' | 'relaxed' }
   readonly policy?: string
@@ -266,6 +267,7 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
   body: table((value) => value as Json),
   providerTools: listed(providerTool),
   instructions: text,
+  prefix: oneOf('keep', 'follow'),
   tools: texts,
   bash: (value, where) => {
     if (value === false) return false

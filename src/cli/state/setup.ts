@@ -181,7 +181,16 @@ function variablesIn(file: string, within?: string): Environment {
 // A workspace may only narrow the user's settings. It may not choose a model, an address, a key, a server, a program, a place for
 // traces or the environment name: that is how keys are stolen, so such a workspace is refused.
 
-const NOT_ITS_OWN = ['model', ...MODEL_SETTINGS, 'endpoints', 'mcp', 'skills', 'tracing', 'environment'] as const
+const NOT_ITS_OWN = [
+  'model',
+  ...MODEL_SETTINGS,
+  'endpoints',
+  'mcp',
+  'skills',
+  'tracing',
+  'environment',
+  'prefix',
+] as const
 
 type Narrowing = { readonly file: string; readonly userFile: string; readonly defaultTools: readonly string[] }
 

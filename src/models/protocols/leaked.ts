@@ -2,10 +2,10 @@
 // it. Pure, and linear in the text.
 import { parsed } from '../../view/json.ts'
 
-/** The markers before a call in the formats of Hermes, Llama, Qwen, GLM, Mistral, Kimi, DeepSeek, gpt-oss and Gemma. */
+/** The markers before a call in the formats of Hermes, Llama, Qwen, GLM, Mistral, Kimi, DeepSeek, MiniMax, gpt-oss and Gemma. */
 const MARKER = new RegExp(
   [
-    '<tool_call>|<function=|<function_calls?>|<invoke name=|<tool_use>|\\[TOOL_CALLS\\]|<\\|python_tag\\|>',
+    '<(?:minimax:)?tool_calls?>|<toolcall>|<function(?:=| name=)|<function_calls?>|<invoke name=|<tool_use>|\\[TOOL_CALLS\\]|<\\|python_tag\\|>',
     '<\\|tool_calls?(?:_section)?(?:_begin)?\\|>|<｜tool▁(?:calls?▁begin|sep)｜>|<｜DSML｜(?:function_calls>|invoke name=)',
     '<\\|channel\\|>commentary to=|<start_function_call>call:',
   ].join('|'),

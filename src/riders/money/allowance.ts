@@ -48,8 +48,15 @@ export class Allowances {
 
   /** What stands before the conversation: as the run froze it, or as the run that begins just now will. */
   #baseChars(cache: SessionCache, agent: Agent): number {
-    const told = this.#frozen.known(cache) ?? agent.tools.seen
-    if (told === null) return agent.instructions.length
+    const frozen = this.#frozen.known(cache)
+    if (frozen !== null) return this.#charsIn(frozen, agent)
+    // It will show what it has, or what an earlier run had.
+    const { frame, seen } = { frame: cache.frame?.frame ?? null, seen: agent.tools.seen }
+    const before = frame === null ? 0 : this.#charsIn(frame, agent)
+    return Math.max(before, seen === null ? agent.instructions.length : this.#charsIn(seen, agent))
+  }
+
+  #charsIn(told: FrozenRun | Tools, agent: Agent): number {
     const known = this.#told.get(told) ?? baseOf(told, agent)
     this.#told.set(told, known)
     return known

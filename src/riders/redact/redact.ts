@@ -18,17 +18,29 @@ const WRAPPED_CHARS_MIN = 16
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 /** One of these words, or one that ends with a longer of them; and not what only leads to a secret. */
 const SECRET_NAMES =
-  /(^|_)(KEY|PAT|PASS|BEARER|CREDENTIALS?)(_|$)|_PWD(_|$)|(API|ACCESS|SECRET|PRIVATE)KEY|(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)(_|$)/i
+  /(^|_)(KEYS?|PATS?|PASS|BEARER|CREDENTIALS?)(_|$)|_PWDS?(_|$)|(API|ACCESS|SECRET|PRIVATE)KEY|(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)S?(_|$)/i
 const LEADS_TO_ONE =
-  /_(PATH|FILE|DIR|FOLDER|ID|NAME|USER|URL|URI|HOST|PORT|SOCK|TYPE|TTL|ALGORITHM|LENGTH|MAX|MIN|COUNT)$/i
+  /_(PATH|FILE|DIR|FOLDER|ID|NAME|USER|URL|URI|HOST|PORT|SOCK|TYPE|TTL|ALGORITHM|LENGTH|MAX|MIN|COUNT|LIMIT)S?$|(^|_)(MAX|MIN|NUM)_(\w+_)?TOKENS$/i
+/** The name says that there are several, so each is a secret of its own. */
+const SEVERAL = /(KEY|PAT|CREDENTIAL|PWD|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)S(_|$)/i
 
 /** What the environment calls a secret: the values of variables that are named like one. */
 export function environmentSecrets(env: Readonly<Record<string, string | undefined>> = process.env): Secrets {
-  const found = Object.entries(env).filter(
-    (entry): entry is [string, string] =>
-      NAME.test(entry[0]) && isSecretName(entry[0]) && weakness(entry[1] ?? '') === null,
-  )
+  const found: [string, string][] = []
+  for (const [name, value = ''] of Object.entries(env)) {
+    if (!NAME.test(name) || !isSecretName(name) || weakness(value) !== null) continue
+    found.push([name, value])
+    if (SEVERAL.test(name))
+      for (const [i, part] of partsOf(value).entries()) found.push([`${name}_PART_${i + 1}`, part])
+  }
   return Object.fromEntries(found)
+}
+
+/** Those of a list, such as `a,b` or `["a", "b"]`. What has names in it is no list. */
+function partsOf(value: string): readonly string[] {
+  if (value.includes('{')) return []
+  const parts = value.split(/[\s,;"'[\]]+/).filter((part) => part !== '')
+  return parts.length > 1 ? parts.filter((part) => weakness(part) === null) : []
 }
 
 /** Why a value cannot be told from other text; null if it can. */
@@ -225,7 +237,7 @@ const WORLDS: ReadonlySet<string> = new Set('args metadata labels options output
 const OWN: ReadonlySet<string> = new Set(
   (
     'type when mode status effect limit account finish allow hash digest call session root child planner agent ' +
-    'toolset instructions policy code key media route class retryKind'
+    'toolset instructions policy code key media model route class retryKind'
   ).split(' '),
 )
 /** Words of the kernel in fields that may also hold others. */

@@ -109,7 +109,7 @@ function sameCard(a: Card | null, b: Card | null): boolean {
   const { asks, waits } = b
   if (a.session !== b.session || a.root !== b.root || a.folder !== b.folder) return false
   const alike = a.agent === b.agent && a.status === b.status && a.cost === b.cost && a.held === b.held
-  if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome) return false
+  if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome || a.cause !== b.cause) return false
   if (a.asks.length !== asks.length || a.waits.length !== waits.length) return false
   return a.asks.every((key, i) => key === asks[i]) && a.waits.every((key, i) => key === waits[i])
 }

@@ -40,6 +40,8 @@ export type Asking = {
   readonly denied?: readonly string[]
   /** What becomes of a call of a tool that is not there. Default: the model reads which there are. */
   readonly unknownTool?: UnknownTool | undefined
+  /** Tools that the model is still shown, and that are not there any more. */
+  readonly gone?: ReadonlySet<string>
   /** What becomes of failures of tools that do not say so themselves. Default `return`. */
   readonly toolErrors?: 'return' | 'fail' | undefined
 }
@@ -125,7 +127,8 @@ function unknown(call: ReplyCall, tools: Tools, asking: Asking): Proposal | Prom
     return admitOne({ ...call, tool: unknownTool.rewrite }, tools, asking)
   const written = parse(call.args)
   const shown = isObject(written) ? (redactor.json(written) as JsonObject) : null
-  const proposal = refuse(call, null, { kind: 'NotFound', message: unknownText(call.tool, tools, shown) })
+  const message = asking.gone?.has(call.tool) ? goneText(call.tool, tools) : unknownText(call.tool, tools, shown)
+  const proposal = refuse(call, null, { kind: 'NotFound', message })
   return unknownTool === 'fail' ? { ...proposal, fails: true } : proposal
 }
 
@@ -320,8 +323,16 @@ function strangerText(name: string, stranger: string): string {
 }
 
 /** What was received comes first: a long list of tools may be cut. */
+function goneText(name: string, tools: Tools): string {
+  return bounded(`The tool "${name}" is no longer there, and did not run; ${knownText(tools)}`)
+}
+
+function knownText(tools: Tools): string {
+  return tools.size > 0 ? `choose one of: ${[...tools.keys()].join(', ')}` : 'there are no tools here'
+}
+
 function unknownText(name: string, tools: Tools, written: JsonObject | null): string {
-  const known = tools.size > 0 ? `choose one of: ${[...tools.keys()].join(', ')}` : 'there are no tools here'
+  const known = knownText(tools)
   return bounded([`unknown tool "${clipped(name, 64)}"`, ...received(written), known].join('; '))
 }
 
