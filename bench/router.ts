@@ -1,6 +1,6 @@
 // `router`: what the content router makes of a fixed set of outputs, and what that costs. The texts are those of its tests.
 import { compressContent } from '../src/index.ts'
-import { CORPUS, type Sample as Text } from '../test/context/corpus.ts'
+import { CORPUS, logLines, type Sample as Text } from '../test/context/corpus.ts'
 import { type Case, cpuMs, type Family, type Figure, medianOf, type Sample } from './family.ts'
 
 /** As many as a long session has, so that V8 has compiled what it will. */
@@ -26,6 +26,26 @@ const corpus: Case = async () => {
     sample[`${id}_ms`] = medianOf(rounds)
   }
   return sample
+}
+
+/** A log of 100,000 lines. */
+const lines: Case = async (): Promise<Sample> => {
+  const text = logLines(100_000)
+  for (let i = 0; i < 5; i++) await compressContent(text, {}, { keep })
+  const rounds: number[] = []
+  for (let i = 0; i < ROUNDS; i++) {
+    const before = cpuMs()
+    await compressContent(text, {}, { keep })
+    rounds.push(cpuMs() - before)
+  }
+  return { ms: medianOf(rounds) }
+}
+
+const splitLines: Case = async (): Promise<Sample> => {
+  const text = logLines(100_000)
+  const before = cpuMs()
+  for (let i = 0; i < ROUNDS; i++) text.split('\n')
+  return { ms: (cpuMs() - before) / ROUNDS }
 }
 
 /** The least that reads a text: its lines. */
@@ -59,7 +79,7 @@ function of({ id, name }: Text): Figure {
 
 export const router: Family = {
   repetitions: 5,
-  cases: { corpus, floor },
+  cases: { corpus, floor, lines, splitLines },
   figures: [
     {
       name: 'router',
@@ -67,6 +87,14 @@ export const router: Family = {
       target: 1,
       value: (median) => (sum(median, 'ms') * 100 * 1_024) / sum(median, 'before'),
       floor: (median) => (median('floor.ms') * 100 * 1_024) / sum(median, 'before'),
+    },
+    {
+      name: 'router.lines',
+      unit: 'CPU ms',
+      target: 50,
+      value: (median) => median('lines.ms'),
+      floor: (median) => median('splitLines.ms'),
+      note: () => 'a log of 100,000 lines',
     },
     ...CORPUS.map(of),
   ],

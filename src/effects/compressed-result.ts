@@ -27,7 +27,7 @@ export async function compressedResult(
   const { call, compression, tools, signal } = fresh
   const { compressed: _notOurs, ...metadata } = fresh.output.metadata
   const output = 'compressed' in fresh.output.metadata ? { ...fresh.output, metadata } : fresh.output
-  // Whoever asks for an original, or for lines of a file, gets just these.
+  // A tool that reads an original, or lines of a file, returns exactly what was asked for.
   if (tools.get(call.proposal.tool)?.readsKept) return { output, original: null }
   let original: Blob | null = null
   const keep = (text: string): string => {

@@ -140,7 +140,7 @@ const NO_TOKENS: Tokens = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, re
 function spentText({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Tokens, cost: number): string {
   const cached = cachedTokens > 0 ? ` (${cachedTokens} cached)` : ''
   const thought = reasoningTokens > 0 ? ` (${reasoningTokens} reasoning)` : ''
-  return `${inputTokens} tokens in${cached}, ${outputTokens} out${thought}, $${(cost / 1_000_000).toFixed(4)}`
+  return `${inputTokens} tokens in${cached}, ${outputTokens} out${thought}, ${usdText(cost)}`
 }
 
 function addTokens(sum: Tokens, used: Usage | undefined): void {
@@ -171,7 +171,7 @@ function cacheLines({
 }): readonly string[] {
   const made = epochs > 1 ? [`Prefix    made ${epochs} times`] : []
   const shown = misses.slice(-MISSES_SHOWN).map(({ seq, why, tokens, cost }) => {
-    return `Missed    event ${seq}: ${oneLine(why)} changed, ${tokens} tokens read again, $${(cost / 1_000_000).toFixed(4)}`
+    return `Missed    event ${seq}: ${oneLine(why)} changed, ${tokens} tokens read again, ${usdText(cost)}`
   })
   const more = misses.length - shown.length
   return [...made, ...(more > 0 ? [`Missed    ${counted(more, 'earlier time')}`] : []), ...shown]

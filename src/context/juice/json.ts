@@ -21,7 +21,11 @@ const FIELDS_MAX = 1_000
 /** A whole number with more digits than a number holds. */
 const UNSAFE_NUMBER = /[[:,]\s?-?\d{16}/
 
+/** Reading JSON stops everything else in the process: what is longer stays as it is, and is clipped like any text. */
+const JSON_CHARS_MAX = 4_000_000
+
 export const shortenJson: Shorten = (text, { lossless }) => {
+  if (text.length > JSON_CHARS_MAX) return null
   const value = parsed(text)
   if (value === undefined) return shortenRows(text, lossless)
   const dense = withoutBlanks(text)
