@@ -122,7 +122,7 @@ describe('the hook before a request', () => {
     [
       'a route that there is not',
       { route: 'x' },
-      'It chose the route "x", which there is not. The model is no chain of several.',
+      'It chose the route "x", which there is not. The model is not a chain',
       undefined,
     ],
     [
