@@ -22,7 +22,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   tools: ['kernel', 'ports', 'options', 'view'],
   models: ['kernel', 'ports', 'options', 'view'],
   stores: ['kernel', 'ports', 'options', 'view'],
-  context: ['kernel', 'ports', 'options'],
+  context: ['kernel', 'ports', 'options', 'view'],
   tracing: ['kernel', 'ports', 'options', 'view'],
   // The machine's clock, which only the stores and the runtime may touch.
   testing: ['kernel', 'ports', 'options', 'view', 'stores'],
