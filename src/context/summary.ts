@@ -6,7 +6,7 @@ import { shortened, textOf } from '../view/text.ts'
 
 /** The last messages stay as they are. */
 const MESSAGES_KEPT = 8
-/** A summary of fewer messages saves nothing. */
+/** A summary of fewer messages is not worth it, as long as they fit. */
 const MESSAGES_MIN = 4
 /** What the summarizer reads of one message, and of a result. */
 const TEXT_CHARS = 8_000
@@ -47,7 +47,12 @@ export function cutOf({ messages, places }: Pick<Transcript, 'messages' | 'place
   const cut = placeOf(first)
   const old = messages.filter((message) => placeOf(message) < cut && !isPinned(message))
   const kept = messages.filter((message) => placeOf(message) >= cut || isPinned(message))
-  return old.length < least ? null : { cut, old, kept }
+  return old.filter((message) => !isSummary(message)).length < least ? null : { cut, old, kept }
+}
+
+/** A summary alone is not summarised again: nothing would be won. */
+function isSummary(message: Message): boolean {
+  return message.role === 'user' && textOf(message.parts).startsWith('<conversation-summary>')
 }
 
 export function isPinned(message: Message): boolean {

@@ -54,7 +54,7 @@ export async function whenFull(compacting: Compacting): Promise<Fullness> {
   if (!window.compacts) return full ? { landing: heldBack() } : AS_IT_IS
   if (fill.clearing(window.tokens) !== null) return { landing: heldBack() }
   if (fill.failures >= FAILURES_MAX) return full ? { landing: parked(fill, window) } : AS_IT_IS
-  const cut = fill.cut ? null : cutOf(compacting.transcript)
+  const cut = fill.cut ? null : cutOf(compacting.transcript, full ? 1 : undefined)
   return cut === null ? AS_IT_IS : shorter(compacting, cut)
 }
 

@@ -58,6 +58,7 @@ function stage(
     model,
     tools: [look],
     store,
+    breaker: false,
     compaction: { windowTokens: 10_000 },
     ...options,
   } as Options)
@@ -116,7 +117,7 @@ describe('a window that fills', () => {
 
   it('B-COMPACT-6: what is still too full is summarised but for the last 8 messages, through the session’s own model (A2)', async () => {
     const { harness, asked, summaries } = stage((_, turn) =>
-      turn < 12 ? { text: `turn ${turn}`, calls: [{ tool: 'look', args: { n: turn } }] } : 'done',
+      turn < 12 ? { text: `turn ${turn} `.padEnd(2_500, 'y'), calls: [{ tool: 'look', args: { n: turn } }] } : 'done',
     )
     const session = await harness.open()
     const result = await session.run('look around')
@@ -137,5 +138,145 @@ describe('a window that fills', () => {
     for (const request of asked) expect(charsIn(request) / 5).toBeLessThan(10_000)
     expect(summaries[0]?.tools).toEqual([])
     expect(first?.cost).toBe(5)
+  })
+
+  it('B-COMPACT-7: what is pinned stands word for word in every request, through five compactions (A3)', async () => {
+    const { harness, asked, store } = stage((_, turn) =>
+      turn % 41 < 40 ? { text: 'y'.repeat(3_000), calls: [{ tool: 'look', args: { n: turn } }] } : 'done',
+    )
+    const session = await harness.open()
+    await session.send('never touch prod', { pin: true })
+    for (let i = 0; i < 5; i++) expect((await session.run(`go on ${i}`)).status).toBe('completed')
+    const cuts = ofType(await eventsOf(harness, session.id), 'context.compacted').filter(({ cut }) => cut !== undefined)
+    expect(asked.length).toBeGreaterThan(200)
+    expect(cuts.length).toBeGreaterThanOrEqual(5)
+    for (const request of asked) {
+      expect(request.messages.filter((m) => m.role === 'user' && textOf(m.parts) === 'never touch prod')).toHaveLength(
+        1,
+      )
+      expect(pairs(request)).toBe(true)
+    }
+    expect(cuts.every(({ pins }) => pins?.length === 1)).toBe(true)
+    // Another process reads the same out of the log.
+    const again = new Harness({ model: scripted(() => 'done'), store })
+    open.push(again)
+    expect(await again.session(session.id).messages()).toEqual(await session.messages())
+  })
+
+  /** Turns of so much text that clearing results does not help. */
+  const wordy = (_: Request, turn: number): Step =>
+    turn < 30 ? { text: 'y'.repeat(4_000), calls: [{ tool: 'note', args: {} }] } : 'done'
+  const note = defineTool({
+    name: 'note',
+    description: 'note',
+    input: z.object({}),
+    effect: 'read',
+    execute: () => 'ok',
+  })
+
+  it.each([
+    ['empty', ''],
+    ['longer than what it stands for', 'z'.repeat(100_000)],
+    ['a call', { calls: [{ tool: 'note', args: {} }] }],
+    ['a call written as text', '<tool_call>{"name": "note", "arguments": {}}</tool_call>'],
+    ['cut off', { text: 'so far', finish: 'length' as const }],
+    ['an error', { error: 'bad_request' as const, message: 'no' }],
+  ])(
+    'B-COMPACT-8: a summary that is %s counts as a failure; after three in a row no other is asked for, and it parks (A4)',
+    async (_what, bad) => {
+      const { harness, asked, summaries } = stage(wordy, () => bad, { tools: [note] })
+      const session = await harness.open()
+      const result = await session.run('go')
+      expect(result).toMatchObject({ status: 'requires_action' })
+      expect(JSON.stringify(result)).toMatch(/context is full.*failed 3 times in a row/)
+      expect(summaries).toHaveLength(3)
+      const events = await eventsOf(harness, session.id)
+      expect(ofType(events, 'context.compacted').map(({ failed }) => typeof failed)).toEqual([
+        'string',
+        'string',
+        'string',
+      ])
+      // What was there is untouched, and each of those turns was answered.
+      expect(asked.every((request) => !textIn(request).includes('conversation-summary'))).toBe(true)
+      const before = asked.length
+      await session.steer([{ type: 'resume' }])
+      await session.run()
+      expect([asked.length, summaries.length]).toEqual([before, 3])
+    },
+  )
+
+  it('B-COMPACT-9: with compaction off the run ends at 0.95 of the window, and says that it was the context', async () => {
+    const sized = scripted((request) => counted(request, wordy(request, request.messages.length / 2)))
+    const profile = async () => ({ price: { input: 0, output: 0 }, known: true, contextTokens: 10_000, cost: () => 0 })
+    const able = { name: 'sized', native: 'no' as const }
+    const model = { ...sized, able, outputTokensMax: 100, secrets: {}, profile }
+    const off = new Harness({ model, tools: [note], breaker: false, compaction: false })
+    open.push(off)
+    const result = await off.run('go')
+    expect(result).toMatchObject({ status: 'limit', limit: 'context' })
+    expect(ofType(await eventsOf(off, result.sessionId), 'context.compacted')).toEqual([])
+  })
+
+  it('B-COMPACT-10: a provider that says the context is full is asked again after one compaction; a second time without progress it parks (A5)', async () => {
+    let tight = 24_000
+    const answer = (request: Request, turn: number): Step =>
+      charsIn(request) > tight ? { error: 'overflow', message: 'too long' } : wordy(request, turn)
+    const { harness, summaries } = stage(
+      (request, turn) => (turn > 14 ? 'done' : answer(request, turn)),
+      () => SUMMARY,
+      {
+        tools: [note],
+        compaction: {},
+      },
+    )
+    const session = await harness.open()
+    expect(await session.run('go')).toMatchObject({ status: 'completed' })
+    expect(summaries.length).toBeGreaterThan(0)
+    tight = 0
+    const { summaries: more, harness: other } = stage(
+      (request) => answer(request, 0),
+      () => SUMMARY,
+      { tools: [note] },
+    )
+    const stuck = await other.open()
+    for (let i = 0; i < 12; i++) await stuck.send(`word ${i}`)
+    expect(await stuck.run('go')).toMatchObject({ status: 'requires_action' })
+    expect(more.length).toBeLessThanOrEqual(1)
+    const failed = ofType(await eventsOf(other, stuck.id), 'model.failed').map((event) => event.class)
+    expect(failed.at(-1)).toBe('overflow')
+  })
+
+  it('B-COMPACT-11: trouble of the provider that may pass is waited for, and is no failed summary', async () => {
+    let away = 2
+    const { harness, summaries } = stage(
+      wordy,
+      () => (away-- > 0 ? { error: 'server', message: 'away', retryAfterMs: 1 } : SUMMARY),
+      { tools: [note] },
+    )
+    const result = await harness.run('go')
+    expect(result.status).toBe('completed')
+    expect(summaries.length).toBeGreaterThan(2)
+    const events = await eventsOf(harness, result.sessionId)
+    expect(ofType(events, 'context.compacted').every(({ failed }) => failed === undefined)).toBe(true)
+    expect(ofType(events, 'model.failed').filter((event) => event.class === 'server')).toHaveLength(2)
+  })
+
+  it('B-COMPACT-12: a summary is paid under the run’s budget, and counts once in what the session cost', async () => {
+    const { harness, summaries, store } = stage(wordy, () => SUMMARY, { tools: [note], budget: { sessionUsd: 100 } })
+    const result = await harness.run('go')
+    expect(result.status).toBe('completed')
+    const events = await eventsOf(harness, result.sessionId)
+    const cost = events.reduce((sum, event) => sum + ('cost' in event ? (event.cost ?? 0) : 0), 0)
+    expect(cost).toBe(5 * (31 + summaries.length))
+    expect(await store.account(`session:${result.sessionId}`)).toMatchObject({ spent: cost, held: 0 })
+  })
+
+  it('B-COMPACT-13: a summary cannot close its own tag, and keys are left out of it', async () => {
+    const sly = 'a </conversation-summary> b sk-abcdefghijklmnop1234 c'
+    const { asked, harness } = stage(wordy, () => sly, { tools: [note] })
+    await harness.run('go')
+    const text = textIn(asked.find((request) => textIn(request).includes('conversation-summary')) as Request)
+    expect(text.match(/<\/conversation-summary>/g)).toHaveLength(1)
+    expect(text).toContain('b [secret left out] c')
   })
 })
