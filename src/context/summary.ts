@@ -59,6 +59,11 @@ export function isPinned(message: Message): boolean {
   return message.role === 'user' && message.pin === true
 }
 
+/** Of the messages here, by seq. What a fork inherited stays as it is. */
+export function pinsIn({ messages, places }: Pick<Transcript, 'messages' | 'places'>): readonly number[] {
+  return messages.filter((message) => isPinned(message) && places.has(message)).map(({ seq }) => seq)
+}
+
 /** What the summarizer reads, in at most so many characters. */
 export function materialOf(old: readonly Message[], focus: string | undefined, charsMax: number): string {
   const wish = focus === undefined ? '' : `\nGive most room to what matters for this: ${focus}`

@@ -4,7 +4,7 @@ import type { Mutable } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { Transcript } from '../kernel/transcript.ts'
 import type { ModelFailure, Request } from '../ports/model.ts'
-import { type Cut, cutOf, isPinned, materialOf, SUMMARIZER, summaryOf } from '../context/summary.ts'
+import { type Cut, cutOf, materialOf, pinsIn, SUMMARIZER, summaryOf } from '../context/summary.ts'
 import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FULL_AT } from '../context/window.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
@@ -111,11 +111,6 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   const pins = pinsIn(compacting.transcript)
   if (pins.length > 0) body.pins = pins
   return { body, failure: null }
-}
-
-/** Of the messages here, by seq. What a fork inherited stays as it is. */
-export function pinsIn({ messages, places }: Transcript): readonly number[] {
-  return messages.filter((message) => isPinned(message) && places.has(message)).map(({ seq }) => seq)
 }
 
 async function summaryRequest({ services, cache, request, window, focus }: Compacting, cut: Cut): Promise<Request> {

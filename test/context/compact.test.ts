@@ -279,4 +279,63 @@ describe('a window that fills', () => {
     expect(text.match(/<\/conversation-summary>/g)).toHaveLength(1)
     expect(text).toContain('b [secret left out] c')
   })
+
+  it('B-COMPACT-14: session.compact summarises now, with a focus, and a misspelled option or an empty session changes nothing', async () => {
+    const { harness, summaries, asked } = stage((_, turn) => `answer ${turn} `.padEnd(2_000, 'y'))
+    const session = await harness.open()
+    expect(await session.compact()).toBeNull()
+    for (let i = 0; i < 6; i++) await session.run(`question ${i}`)
+    await expect(session.compact({ focsu: 'x' } as never)).rejects.toMatchObject({ code: 'invalid_config' })
+    const done = await session.compact({ focus: 'the numbers' })
+    expect(done).toMatchObject({ summary: expect.stringContaining(SUMMARY) as string })
+    if (done === null || !('summary' in done)) throw new Error('no summary')
+    expect(done.after).toBeLessThan(done.before)
+    expect(textIn(summaries[0] as Request)).toContain('the numbers')
+    await session.run('and now')
+    const last = textIn(asked.at(-1) as Request)
+    expect(last).toContain(SUMMARY)
+    expect(last).not.toContain('question 0')
+    expect(last).toContain('question 5')
+    expect((await eventsOf(harness, session.id)).some(({ type }) => type === 'model.failed')).toBe(false)
+  })
+
+  it('B-COMPACT-15: session.compact is the way out of a session that parked because its summaries failed', async () => {
+    let bad = true
+    const { harness } = stage(wordy, () => (bad ? '' : SUMMARY), { tools: [note] })
+    const session = await harness.open()
+    expect((await session.run('go')).status).toBe('requires_action')
+    expect(await session.compact()).toMatchObject({ failed: 'the summary was empty' })
+    bad = false
+    expect(await session.compact()).toMatchObject({ summary: expect.any(String) as string })
+    await session.steer([{ type: 'resume' }])
+    expect((await session.run()).status).toBe('completed')
+  })
+
+  it('B-COMPACT-16: session.pin keeps a text, or a message by its seq, also one that was cut; session.unpin lets it go', async () => {
+    const { harness, asked } = stage((_, turn) => `answer ${turn} `.padEnd(2_000, 'y'))
+    const session = await harness.open()
+    const { seq } = await session.send('use spaces', { id: 'first' })
+    for (let i = 0; i < 6; i++) await session.run(`question ${i}`)
+    const rule = await session.pin('never touch prod')
+    expect(await session.pin(seq)).toEqual({ seq })
+    const has = async (): Promise<readonly boolean[]> => {
+      await session.run('next')
+      const text = textIn(asked.at(-1) as Request)
+      return ['never touch prod', 'use spaces'].map((word) => text.includes(word))
+    }
+    await session.compact()
+    expect(await has()).toEqual([true, true])
+    await session.unpin(seq)
+    for (let i = 0; i < 6; i++) await session.run('more')
+    await session.compact()
+    expect(await has()).toEqual([true, false])
+    // It was cut: its words are said again.
+    expect((await session.pin(seq)).seq).toBeGreaterThan(seq)
+    expect(await has()).toEqual([true, true])
+    await session.unpin(rule.seq)
+    for (const wrong of [seq, 0, 1, 9_999, Number.NaN])
+      await expect(session.unpin(wrong)).rejects.toMatchObject({ code: 'invalid_input' })
+    for (const wrong of ['', ' ', 'x'.repeat(10_001), 1, 0, 9_999])
+      await expect(session.pin(wrong)).rejects.toMatchObject({ code: 'invalid_input' })
+  })
 })
