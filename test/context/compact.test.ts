@@ -5,7 +5,7 @@ import { defineTool, type Event, Harness, memory, type Script, scripted, type St
 import type { Request } from '../../src/ports/model.ts'
 import { charsIn } from '../../src/riders/money/usage-estimate.ts'
 import { SUMMARIZER } from '../../src/context/summary.ts'
-import { CLEARED } from '../../src/kernel/transcript.ts'
+import { CLEARED, type Message } from '../../src/kernel/transcript.ts'
 import { textOf } from '../../src/view/text.ts'
 
 type Step = Exclude<Script extends readonly (infer S)[] | infer _F ? S : never, (...args: never) => unknown>
@@ -61,7 +61,7 @@ function stage(
     breaker: false,
     compaction: { windowTokens: 10_000 },
     ...options,
-  } as Options)
+  })
   open.push(harness)
   return { harness, asked, summaries, store }
 }
@@ -74,15 +74,19 @@ function ofType<T extends Event['type']>(events: readonly Event[], type: T): rea
   return events.filter((event): event is Extract<Event, { type: T }> => event.type === type)
 }
 
+function contentOf({ content }: Extract<Message, { role: 'tool' }>): string {
+  return typeof content === 'string' ? content : `[${content.bytes} bytes]`
+}
+
 /** Six looks, one in each turn, and then an answer. */
 const six = (_: Request, turn: number): Step => (turn < 6 ? { calls: [{ tool: 'look', args: { n: turn } }] } : 'done')
 
 function results(request: Request): readonly string[] {
-  return request.messages.flatMap((m) => (m.role === 'tool' ? [String(m.content)] : []))
+  return request.messages.flatMap((m) => (m.role === 'tool' ? [contentOf(m)] : []))
 }
 
 function textIn(request: Request): string {
-  return request.messages.map((m) => (m.role === 'tool' ? String(m.content) : textOf(m.parts))).join('\n')
+  return request.messages.map((m) => (m.role === 'tool' ? contentOf(m) : textOf(m.parts))).join('\n')
 }
 
 /** Every result has its call before it, and every call its result. */
@@ -182,7 +186,7 @@ describe('a window that fills', () => {
     ['cut off', { text: 'so far', finish: 'length' as const }],
     ['an error', { error: 'bad_request' as const, message: 'no' }],
   ])(
-    'B-COMPACT-8: a summary that is %s counts as a failure; after three in a row no other is asked for, and it parks (A4)',
+    'B-COMPACT-8: a summary that is %s counts as a failure; after three in a row no other is asked for, and it parks (A4, AC-74)',
     async (_what, bad) => {
       const { harness, asked, summaries } = stage(wordy, () => bad, { tools: [note] })
       const session = await harness.open()

@@ -11,6 +11,10 @@ import { asking, call, type Logbook } from '../kernel/logbook.ts'
 
 type Compacted = Omit<Extract<Event, { type: 'context.compacted' }>, 'seq' | 'at' | 'epoch' | 'type'>
 
+function contentOf({ content }: Extract<Message, { role: 'tool' }>): string {
+  return typeof content === 'string' ? content : `[${content.bytes} bytes]`
+}
+
 function seen(log: Logbook): Transcript {
   const transcript = new Transcript()
   for (const event of log.events) transcript.take(event)
@@ -18,7 +22,7 @@ function seen(log: Logbook): Transcript {
 }
 
 function textOf(message: Message): string {
-  if (message.role === 'tool') return `result ${message.call}: ${String(message.content)}`
+  if (message.role === 'tool') return `result ${message.call}: ${contentOf(message)}`
   const text = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
   return message.role === 'assistant' ? `reply ${message.seq}` : text
 }
