@@ -23,6 +23,7 @@ import type { Verdicts } from './verdicts.ts'
 import { Redactor } from '../src/riders/redact/redact.ts'
 import { storeWith } from './store-with.ts'
 // Loaded here, as the runtime loads them when they are first needed: a seed must not depend on the seeds that ran before it.
+import '../src/effects/compact.ts'
 import '../src/effects/epoch-note.ts'
 import '../src/effects/model-failure.ts'
 import '../src/effects/review.ts'

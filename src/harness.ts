@@ -57,7 +57,7 @@ import { environmentSecrets, Redactor, SECRET_CHARS_MIN, type Secrets } from './
 import type { Result } from './sessions/result.ts'
 import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
-import type { Agent, MakeContext, Services } from './engine/wiring.ts'
+import type { Agent, Compaction, MakeContext, Services } from './engine/wiring.ts'
 import {
   checkSession,
   RUN_OPTIONS,
@@ -126,6 +126,11 @@ export type HarnessOptions<
   readonly strictHooks?: boolean
   /** When a run that gets nowhere is nudged and halted. `false`: never. */
   readonly breaker?: BreakerOptions | false
+  /**
+   * What happens when the context of a session gets full: old results are cleared, then all but the last messages is summarised by the
+   * session's own model. `false`: the run ends instead. `windowTokens`: the models take no more than this; without it, what is known of them counts.
+   */
+  readonly compaction?: Compaction | false
   /** Makes spans of runs that settled: `tracing` of `terret/tracing`. It is closed with the harness. */
   readonly tracing?: (place: {
     readonly store: Store
@@ -204,6 +209,8 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   context: callable,
   strictHooks: flag,
   breaker: (value, name, of) => (value === false ? null : record(value, name, of)),
+  compaction: (value, name, of) =>
+    value === false ? null : within<Compaction>({ windowTokens: count(1) })(value, name, of),
   tracing: callable,
   watchdogMs: () => null,
   onError: callable,
@@ -273,6 +280,7 @@ class LocalHarness implements Sessions {
       redactor: new Redactor(Object.assign({}, options.secrets ?? environmentSecrets(), ...keys) as Secrets),
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
+      compaction: options.compaction,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: plugins ? watcherOf(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
       model: modelsBy(models),

@@ -29,7 +29,7 @@ import { asOwner, type Beginning, creation, type Owned } from './engine/owner.ts
 import { attended, follow, type Followed, followedBy, type Place, whenBegun } from './sessions/await-run.ts'
 import type { Result } from './sessions/result.ts'
 import { orThrow, required } from './sessions/run-failed.ts'
-import { checkRun, type UndoneCall, undoRun, undoText } from './sessions/undo.ts'
+import { type UndoneCall, undoing } from './sessions/undo.ts'
 import {
   type Answer,
   checkAnswer,
@@ -42,7 +42,7 @@ import {
   type RunOptions,
   type StreamOptions,
 } from './sessions/verb-options.ts'
-import type { RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.ts'
+import type { CompactedTo, CompactOptions, Pinned, RunStream, SentReceipt, Session as Verbs } from './sessions/verbs.ts'
 import type { Reader, Worker } from './engine/worker.ts'
 import { schemaKey, SCHEMAS_KEPT, type Services } from './engine/wiring.ts'
 import { checkCount } from './stores/plan/count.ts'
@@ -247,22 +247,22 @@ export class SessionHandle implements Verbs {
   }
 
   async undo(run?: number): Promise<readonly UndoneCall[]> {
-    let undone: readonly UndoneCall[] | null = null
-    const { value } = await this.#asOwner(async (session) => {
-      if (session.run !== null)
-        throw new Fault('session_busy', `Session ${this.id} has an open run. Interrupt it before you undo one.`)
-      const what = { session: this.id, agent: session.agent, run: run ?? session.began }
-      if (run !== undefined) await checkRun(this.#services.store, this.id, run)
-      const calls = (undone ??= await undoRun(
-        this.#services,
-        what,
-        session.imported ?? 0,
-        new AbortController().signal,
-      ))
-      const event = { type: 'note.added', kind: 'undo', text: this.#services.redactor.text(undoText(calls)) } as const
-      return { value: calls, events: calls.length > 0 ? [event] : [] }
-    })
-    return value
+    return (await this.#asOwner(undoing(this.#services, this.id, run))).value
+  }
+
+  async pin(what: string | number): Promise<Pinned> {
+    const { pinning } = await import('./sessions/pin.ts')
+    return (await this.#asOwner(pinning(this.#services, this.id, what))).value
+  }
+
+  async unpin(seq: number): Promise<void> {
+    const { unpinning } = await import('./sessions/pin.ts')
+    await this.#asOwner(unpinning(this.#services, this.id, seq))
+  }
+
+  async compact(options: CompactOptions = {}): Promise<CompactedTo | null> {
+    const { compacting } = await import('./sessions/compact.ts')
+    return (await this.#asOwner(compacting(this.#services, this.id, options))).value
   }
 
   async fork(options: ForkOptions = {}): Promise<Verbs> {

@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { applies, FAULTS } from '../sim/planted.ts'
+import { FAULTS } from '../sim/faults.ts'
+import { applies } from '../sim/planted.ts'
 import { type Report, simulate } from '../sim/simulate.ts'
 
 const SEEDS = Array.from({ length: 30 }, (_, i) => 201 + i)

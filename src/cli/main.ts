@@ -28,6 +28,7 @@ const COMMANDS: Commands = {
   worker: async () => (await import('./commands/worker.ts')).worker,
   interrupt: async () => (await import('./commands/interrupt.ts')).interrupt,
   undo: async () => (await import('./commands/undo.ts')).undo,
+  compact: async () => (await import('./commands/compact.ts')).compact,
   fork: async () => (await import('./commands/fork.ts')).fork,
   replay: async () => (await import('./commands/replay.ts')).replay,
   export: async () => (await import('./commands/export.ts')).exportTo,

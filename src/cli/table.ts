@@ -124,6 +124,11 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   undo: entry('ID', [1, 1], 'take back the file changes of its last run', {
     run: value('SEQ', 'of the run that began with this event'),
   }),
+  compact: entry('ID', [1, 1], 'summarise all but the last messages of a session', {
+    focus: value('TEXT', 'what the summary is to say most about'),
+    model: drivingFlags.model,
+    verbose: driving.verbose,
+  }),
   fork: entry('ID', [1, 1], 'a new session that goes on from an event of another', {
     at: value('SEQ', 'the event (default: the last)'),
   }),

@@ -2,6 +2,7 @@
 import type { Allow, Json, Proposal, Verdict } from '../kernel/content.ts'
 import { eventId } from '../kernel/event.ts'
 import { assert } from '../kernel/failure.ts'
+import type { Transcript } from '../kernel/transcript.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Charge } from '../ports/store.ts'
 import type { ModelFailure, Reply, Request } from '../ports/model.ts'
@@ -16,15 +17,21 @@ import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
 import { type Agent, agentFor, resolved, type Services } from '../engine/wiring.ts'
 import { rootAgentOf } from '../riders/children/tree.ts'
+import type { Window } from '../riders/guard/guard.ts'
+import type { Allowances } from '../riders/money/allowance.ts'
 import { costed } from '../riders/money/usage-estimate.ts'
 import { type Admitting, admitted, type Settled } from './admit-reply.ts'
+import type { Compacting, Fullness } from './compact.ts'
 import { ModelContext } from './contexts.ts'
 import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
 import type { FailedCall } from './model-failure.ts'
 import { type Message, messageIn, messageOf, stoppedCall, uncut, verdictOf } from './outcomes.ts'
 import { missed, missOf, recalled, type Sent } from './prefix.ts'
+import { findWindow } from './window.ts'
 
 const NONE_DENIED: readonly string[] = []
+/** Of the window: from here on it is worth a closer look. */
+const LOADED_AT = 0.8
 
 /** What was asked, by whom, and with which tools. */
 type Asked = Omit<Admitting, 'services' | 'allow'> & { readonly frame: FrozenRun; readonly request: Request }
@@ -35,9 +42,12 @@ export class ModelCaller {
   readonly #services: Services
   readonly #frozen: FrozenRuns
 
-  constructor(services: Services, frozen: FrozenRuns) {
+  readonly #allowances: () => Promise<Allowances>
+
+  constructor(services: Services, frozen: FrozenRuns, allowances: () => Promise<Allowances>) {
     this.#services = services
     this.#frozen = frozen
+    this.#allowances = allowances
   }
 
   async call(cache: SessionCache, effect: Extract<Effect, { type: 'call' }>, flight: FlightContext): Promise<Landing> {
@@ -54,7 +64,15 @@ export class ModelCaller {
     if (!flight.clear() || cache.session.run?.model?.seq !== effect.seq)
       return { events: [stoppedCall(flight.reason ?? 'interrupted')] }
     const context = new ModelContext(this.#services, cache, effect.seq, flight)
-    if ('type' in tools) return this.#failed(cache, tools, { request, flight, context })
+    const during = { request, flight, context }
+    if ('type' in tools) return this.#failed(cache, tools, during)
+    const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools) }
+    if (agent.planner !== null || !cache.guard.fill.matters) return this.#ask(asked, transcript, context)
+    return this.#fitted(asked, transcript, context)
+  }
+
+  async #ask(asked: Asked, transcript: Transcript, context: ModelContext): Promise<Landing> {
+    const { cache, agent, request, flight } = asked
     let said: Reply | ModelFailure
     try {
       said = await agent.model.call(request, context)
@@ -64,11 +82,53 @@ export class ModelCaller {
     const shown = context.finish(said.type === 'failure' && said.partial === undefined)
     if (said.type === 'failure') {
       const failure = shown === undefined ? said : { ...said, partial: shown }
-      return this.#failed(cache, failure, { request, flight, context })
+      const during = { request, flight, context }
+      if (failure.class !== 'overflow' || agent.planner !== null) return this.#failed(cache, failure, during)
+      return this.#overflowed(asked, transcript, context, failure)
     }
-    const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools) }
     if (said.parts.some((part) => part.type === 'data')) return this.#withFiles(asked, said, transcript.messages)
     return this.#answered(asked, said, transcript.messages)
+  }
+
+  /** It is so long that it may not fit. Most turns never need it, so it is loaded by the first that does. */
+  async #fitted(asked: Asked, transcript: Transcript, context: ModelContext): Promise<Landing> {
+    const { agent, cache } = asked
+    const window = await findWindow(this.#services, agent.model)
+    if (cache.guard.fill.counted && cache.guard.fill.tokens < window.tokens * LOADED_AT)
+      return this.#ask(asked, transcript, context)
+    const { whenFull } = await import('./compact.ts')
+    const fullness = await whenFull(await this.#compacting(asked, transcript, window))
+    return this.#landed(asked, fullness, context, () => this.#ask(asked, transcript, context))
+  }
+
+  async #overflowed(
+    asked: Asked,
+    transcript: Transcript,
+    context: ModelContext,
+    failure: ModelFailure,
+  ): Promise<Landing> {
+    const { cache, agent, request, flight } = asked
+    const { afterOverflow } = await import('./compact.ts')
+    const window = await findWindow(this.#services, agent.model)
+    const fullness = await afterOverflow(await this.#compacting(asked, transcript, window))
+    const failed = (): Promise<Landing> => this.#failed(cache, failure, { request, flight, context })
+    return fullness === null ? failed() : this.#landed(asked, fullness, context, failed)
+  }
+
+  async #landed(
+    { cache, request, flight }: Asked,
+    fullness: Fullness,
+    context: ModelContext,
+    otherwise: () => Promise<Landing>,
+  ): Promise<Landing> {
+    if ('landing' in fullness) return fullness.landing
+    const { failure, beside } = fullness
+    const landing = failure === null ? otherwise() : this.#failed(cache, failure, { request, flight, context })
+    return joined(await landing, beside)
+  }
+
+  async #compacting(asked: Asked, transcript: Transcript, window: Window): Promise<Compacting> {
+    return { ...asked, services: this.#services, transcript, window, allowances: await this.#allowances() }
   }
 
   #answered(asked: Asked, said: Reply, messages: Sent['messages']): Landing | Promise<Landing> {
@@ -80,11 +140,7 @@ export class ModelCaller {
   async #withFiles(asked: Asked, said: Reply, messages: Sent['messages']): Promise<Landing> {
     const { madeFiles } = await import('./kept-files.ts')
     const { parts, blobs } = madeFiles(said.parts, this.#services.redactor)
-    const holding = ({ recount, ...landing }: Landing): Landing => {
-      const again = recount && (async () => recount().then((less) => less && holding(less)))
-      return { ...landing, blobs: [...(landing.blobs ?? []), ...blobs], ...(again ? { recount: again } : {}) }
-    }
-    return holding(await this.#answered(asked, { ...said, parts }, messages))
+    return joined(await this.#answered(asked, { ...said, parts }, messages), { blobs })
   }
 
   /** With what it cost, and whether the provider's cache was missed. */
@@ -208,6 +264,17 @@ function unchecked(): Verdict {
   const reason = `The answer could not be taken: ${CHECK_LATE}.`
   const failure = { kind: 'Timeout', message: reason } as const
   return { type: 'stop', reason, as: { type: 'failed', reason: 'output_validation_failed', failure } }
+}
+
+/** With what lands beside it, also if less of it lands. */
+function joined(landing: Landing, more: Partial<Omit<Landing, 'recount'>>): Landing {
+  const { events = [], blobs = [], charges = [] } = more
+  if (events.length + blobs.length === 0) return landing
+  const { recount, ...rest } = landing
+  const again = recount && (async () => recount().then((less) => less && joined(less, more)))
+  const all = { events: [...rest.events, ...events], blobs: [...(rest.blobs ?? []), ...blobs] }
+  const paid = [...(rest.charges ?? []), ...charges]
+  return { ...rest, ...all, charges: paid, ...(again ? { recount: again } : {}) }
 }
 
 /** Expiry is seen by the attempt and by the store: a question must be open for both. */

@@ -98,6 +98,7 @@ async function fullText(
 ): Promise<string> {
   const { model } = agentFor(services, cache)
   const tokens = Math.ceil(charsIn(request) / CHARS_A_TOKEN)
-  const most = isPriced(model) ? ` of ${(await model.profile()).contextTokens}` : ''
+  const size = isPriced(model) ? (await model.profile()).contextTokens : null
+  const most = size === null ? '' : ` of ${size}`
   return `The context is full: about ${tokens}${most} tokens. Fork the session from an earlier event, or go on with a model that takes more. (${failure.message})`
 }

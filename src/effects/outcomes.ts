@@ -153,12 +153,15 @@ export function stoppedCall(reason: AbortReason, at?: Stopped): Failed {
  * is admitted. A failure after that is part of the stop, whatever the model called it.
  */
 export function stoppedReply(landing: Landing, why: StopReason): Landing {
-  const [said] = landing.events
+  const [said, ...rest] = landing.events
+  // What a summary cost was spent all the same.
+  const compacted = rest.filter(({ type }) => type === 'context.compacted')
   if (said?.type === 'model.failed') {
     const { retryAt: _retryAt, unasked: _unasked, ...failed } = said
     const { class: kind } = stoppedCall(why)
     if (said.class === kind) return landing
-    return { events: [{ ...failed, class: kind, message: `Stopped (${why}). ${said.message}`, retryable: true }] }
+    const stopped = { ...failed, class: kind, message: `Stopped (${why}). ${said.message}`, retryable: true }
+    return { events: [stopped, ...compacted] }
   }
   if (said?.type !== 'agent.message') return landing
   const { usage, cost, assumed, route, parts } = said
@@ -172,7 +175,7 @@ export function stoppedReply(landing: Landing, why: StopReason): Landing {
   if (cost !== undefined) failed.cost = cost
   if (assumed || cost === undefined) failed.assumed = true
   if (route !== undefined) failed.route = route
-  return { events: [failed] }
+  return { events: [failed, ...compacted] }
 }
 
 /** The text of what the open model call has shown so far; undefined if there is none. */

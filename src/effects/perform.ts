@@ -23,7 +23,7 @@ export class Performer {
     this.#services = services
     this.#frozen = new FrozenRuns(services.store)
     this.#preparer = new Preparer(services, this.#frozen, () => this.allowances())
-    this.#model = new ModelCaller(services, this.#frozen)
+    this.#model = new ModelCaller(services, this.#frozen, () => this.allowances())
     this.#calls = new CallRunner(services, this.#frozen, () => this.allowances())
   }
 

@@ -243,6 +243,7 @@ function advance(commit: Commit, events: readonly OwnerBody[], broke: Broke | nu
   if (word?.type === 'settle' && (asks || word.outcome.type === 'halted'))
     return added(commit, [settlement(session, word.outcome)])
   if (asks && word?.type === 'note') return added(commit, [{ type: 'note.added', kind: word.kind, text: word.text }])
+  if (asks && word?.type === 'compact') return added(commit, [word.body])
   return asks && word?.type === 'wait' ? false : added(commit, events)
 }
 

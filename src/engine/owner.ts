@@ -35,7 +35,11 @@ export async function asOwner<T>(
   act: (session: Session) => Promise<Owned<T>>,
 ): Promise<Done<T>> {
   const { store, redactor } = services
-  const epoch = await claimed(services, id)
+  // A name for this once: by its worker's name it would take the session from what that worker drives.
+  const name = `owner-${services.random.id()}`
+  const epoch = await claimed(services, id, name)
+  const over = new AbortController()
+  void stay(services, name, over.signal)
   try {
     for (;;) {
       const session = await headOf(store, id)
@@ -48,15 +52,23 @@ export async function asOwner<T>(
       if (receipts) return { value, sent: receipts[1] ?? null }
     }
   } finally {
+    over.abort()
     await store.release(id, epoch)
   }
 }
 
+/** What is done may take longer than one lease. */
+async function stay({ store, clock }: Services, name: string, over: AbortSignal): Promise<void> {
+  for (;;) {
+    await sleep(clock, LEASE_MS / 3, over)
+    if (over.aborted) return
+    await store.extend(name, LEASE_MS).catch(() => {})
+  }
+}
+
 /** A worker that only looks, and finds nothing to do, is gone in a moment. */
-async function claimed(services: Services, id: string): Promise<number> {
-  const { store, random, clock } = services
-  // A name for this once: by its worker's name it would take the session from what that worker drives.
-  const name = `owner-${random.id()}`
+async function claimed(services: Services, id: string, name: string): Promise<number> {
+  const { store, clock } = services
   for (let tries = 1; ; tries++) {
     const claim = await store.claim(id, name, LEASE_MS, selfOf(services))
     if (claim) return claim.epoch

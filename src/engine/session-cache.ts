@@ -8,7 +8,7 @@ import type { Store } from '../ports/store.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
 import { Guard, type SavedGuard } from '../riders/guard/guard.ts'
-import { charsOf, damaged, readTranscript } from '../view/history.ts'
+import { charsTaken, damaged, readTranscript } from '../view/history.ts'
 import type { Sent } from '../effects/prefix.ts'
 import { lifeOf } from '../stores/plan/plan.ts'
 import type { Services, Varied } from './wiring.ts'
@@ -147,7 +147,8 @@ export class SessionCache {
     else if (event.type === 'run.started') this.begun = event
     else if (event.type === 'run.reviewed') this.frame = null
     // What the transcript has read already is counted already.
-    else if (this.#counts && this.#transcript && event.seq > this.#transcript.seq) this.chars += charsOf(event)
+    else if (this.#counts && this.#transcript && event.seq > this.#transcript.seq)
+      this.chars += charsTaken(this.#transcript, event)
     this.#transcript?.take(event)
     if (!this.#kept) return
     this.#kept.push(event)

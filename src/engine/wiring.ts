@@ -59,6 +59,9 @@ export type Agent = {
   readonly prefix?: 'keep' | 'follow' | undefined
 }
 
+/** `windowTokens`: a model takes no more than this, whatever is known of it. */
+export type Compaction = { readonly windowTokens?: number }
+
 /** Where the last run began, and where the one began that these events settle, if they settle one. */
 export type RunSeqs = { readonly began: number; readonly ended: number | null }
 
@@ -85,6 +88,8 @@ export type Services = {
   /** Null: there are none. */
   readonly hooks: Hooks | null
   readonly breaker: BreakerOptions | false
+  /** Absent: what is full is compacted, where it is known how much a model takes. */
+  readonly compaction?: Compaction | false | undefined
   /** Null: no observer of runs. */
   readonly observer: Watcher | null
   /** How runs are traced. Absent: they are not. */

@@ -92,6 +92,10 @@ type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningToke
 /** Input counts what was read from and written to a cache, output what was spent on reasoning. `webSearches` are of the provider. */
 export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
 
+/** Of the messages shown so far `pins` are pinned; about how many tokens a request has; what a summary cost, or why it `failed`. */
+export type Compacted = { pins?: readonly Whole[]; before?: Whole; after?: Whole; failed?: string } & Spent
+/** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */
+export type Spent = { usage?: Usage; cost?: number; assumed?: true }
 /** What a host says of a session or a run for its own use: tools, hooks and traces see it, models do not. */
 export type Metadata = Readonly<Record<string, Json>>
 /** What sessions are listed by. */
@@ -135,12 +139,13 @@ export type ProviderFailureClass =
   | ('server' | 'network' | 'timeout' | 'other')
 export type ModelFailureClass = ProviderFailureClass | 'lost' | 'superseded' | 'interrupted'
 
-export type NoteKind = 'limit' | 'nudge' | 'correction' | 'learning' | 'undo' | 'context'
+export type NoteKind = 'limit' | 'nudge' | 'correction' | 'learning' | 'undo' | 'context' | 'pin'
 /** Whose money it is: of the run, the session, the session with its children, or the day. */
 export type Account = 'run' | 'session' | 'tree' | 'day'
 
 /** For the limit `usd`: the account that did not cover the next call, and how it stood. */
-type Unpaid = { account?: Account; short?: Shortage }
+type Reached = { limit: LimitName; account?: Account; short?: Shortage }
+type LimitName = 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' | 'tokens' | 'context'
 /** In millionths of a dollar. `held` is set aside for calls at work; `needed` is the most that the next call may cost. */
 export type Shortage = Frozen<{ limit: number; spent: number; held: number; needed: number }>
 
@@ -160,7 +165,7 @@ export type FailedReason =
 export type Outcome = Frozen<
   | { type: 'completed' }
   | { type: 'interrupted'; hook?: string }
-  | ({ type: 'limit'; limit: 'model_requests' | 'tool_calls' | 'active_ms' | 'usd' | 'tokens' } & Frozen<Unpaid>)
+  | ({ type: 'limit' } & Frozen<Reached>)
   | { type: 'halted'; reason: string }
   /** `class` is what the provider's failure was, where it was one. */
   | { type: 'failed'; reason: FailedReason; failure: Failure; class?: ModelFailureClass }

@@ -4,7 +4,7 @@
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
 import type { CallKey, Frozen, Hash, Json, Labels, Metadata, Moment, Name, Whole } from './content.ts'
 import type { Allow, BlobRef, CallStatus, Failure, Limits, ModelFailureClass, NoteKind, Outcome } from './content.ts'
-import type { Part, Prefix, Proposal, RunChoice, Terms, Usage, Verdict } from './content.ts'
+import type { Compacted, Part, Prefix, Proposal, RunChoice, Spent, Terms, Verdict } from './content.ts'
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
@@ -13,8 +13,9 @@ export type InboxBody = Frozen<
   | ({ type: 'user.custom_tool_result'; id: Name; call: CallKey; ok: boolean; content: string } & Frozen<Answerer>)
   | { type: 'user.interrupt'; id: Name; mode: 'stop' | 'pause' | 'resume'; run?: Whole; why?: string }
 >
-/** All but `by` is for the run that this message opens; `traceparent` is the span it stands under. */
-type Sender = { by?: string; patienceMs?: number; options?: RunChoice; metadata?: Metadata; traceparent?: string }
+/** All but `by` and `pin` is for the run that this message opens; `traceparent` is the span it stands under. */
+type Sender = Opening & { by?: string; pin?: true }
+type Opening = { patienceMs?: number; options?: RunChoice; metadata?: Metadata; traceparent?: string }
 /** `scope: 'run'`: the rule in `remember` may allow later calls of this run. Those name this call: they are `under` it. */
 type Decider = { by: string; role?: string; why?: string; remember?: Json; scope?: 'run'; under?: CallKey }
 /** `parent`: the call of the parent session that waits for this one from now on. `denied`: a person said no to the child, or below it. */
@@ -30,7 +31,7 @@ export type OwnerBody = Frozen<
   | { type: 'agent.tool_use'; call: CallKey }
   | { type: 'agent.custom_tool_use'; call: CallKey }
   | ({ type: 'agent.tool_result'; call: CallKey; status: CallStatus; content: string | BlobRef } & Frozen<Evidence>)
-  | { type: 'context.compacted'; cut?: Whole; summary?: string; cleared?: Whole; cost?: number }
+  | ({ type: 'context.compacted'; cut?: Whole; summary?: string; cleared?: Whole } & Frozen<Compacted>)
   | { type: 'note.added'; kind: NoteKind; text: string }
   | { type: 'wake.scheduled'; due: Moment; reason: string; key: string; urgent?: true }
   /** A run could not begin because something was away: what would open it stays pending. `waitedMs` is all that took so far. */
@@ -60,8 +61,6 @@ type Told = { code?: string; warnings?: readonly string[]; metadata?: Metadata }
 type Step = { route?: Name; tools?: readonly Name[] }
 /** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
 type Paid = Spent & { route?: string; cached?: true; missed?: Json; finish?: 'length' | 'refusal' }
-/** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */
-type Spent = { usage?: Usage; cost?: number; assumed?: true }
 type Again = Spent & { route?: string; retryAt?: Moment; partial?: string; unasked?: true }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks; `ends` says why the run must end. */
 type Evidence = Spent &

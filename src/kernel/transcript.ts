@@ -7,7 +7,8 @@ import { callKey, type Event } from './event.ts'
 export type ShownCall = Frozen<{ key: CallKey; id: string; tool: string; args: Json; raw?: string | undefined }>
 
 export type Message = Frozen<
-  | { role: 'user'; seq: number; parts: readonly Part[] }
+  /** `pin`: no cut takes it away. */
+  | { role: 'user'; seq: number; parts: readonly Part[]; pin?: boolean | undefined }
   /** `cut`: what was shown of an answer that a person stopped. */
   | { role: 'assistant'; seq: number; parts: readonly Part[]; calls: readonly ShownCall[]; cut?: true }
   | ({ role: 'tool'; seq: number; call: CallKey; id: string; tool: string } & Frozen<Told>)
@@ -27,6 +28,8 @@ export class Transcript {
   seq = 0
   /** Some content lives beside the log and must be put back before a model can read it. */
   hasBlobs = false
+  /** Where a message stands among the events here, a result with its call. What a fork inherited is older than all, like a summary. */
+  readonly places = new WeakMap<Message, number>()
   /** Facts of the log that no request has shown yet, by seq. */
   readonly #held = new Map<number, Message>()
   readonly #calls = new Map<CallKey, ShownCall>()
@@ -40,7 +43,7 @@ export class Transcript {
     this.seq = e.seq
     switch (e.type) {
       case 'user.message':
-        this.#held.set(e.seq, { role: 'user', seq: e.seq, parts: e.parts })
+        this.#held.set(e.seq, { role: 'user', seq: e.seq, parts: e.parts, ...(e.pin ? { pin: true } : {}) })
         this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
         this.#stopped ||= e.when === 'now'
         return
@@ -51,12 +54,12 @@ export class Transcript {
         this.#answers.set(e.seq, e)
         return
       case 'note.added':
-        return void this.#held.set(e.seq, said(e.seq, noteText(e)))
+        return void this.#held.set(e.seq, { ...said(e.seq, noteText(e)), ...(e.kind === 'pin' ? { pin: true } : {}) })
       case 'agent.tool_result':
         return this.#result(e)
       case 'model.started':
         this.#stopped = false
-        for (const seq of e.shows) this.#show(seq)
+        for (const seq of e.shows) this.#show(seq, e.seq)
         return
       case 'model.failed':
         return this.#cut(e)
@@ -69,10 +72,15 @@ export class Transcript {
     }
   }
 
-  #show(seq: number): void {
+  #show(seq: number, at: number): void {
     const message = this.#held.get(seq)
     if (!message) return
     this.#held.delete(seq)
+    this.#push(message, message.role === 'tool' ? Number.parseInt(message.call, 10) : at)
+  }
+
+  #push(message: Message, place: number): void {
+    this.places.set(message, place)
     this.messages.push(message)
   }
 
@@ -84,14 +92,14 @@ export class Transcript {
       calls.push(call)
     }
     this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
-    this.messages.push({ role: 'assistant', seq: e.seq, parts: e.parts, calls })
+    this.#push({ role: 'assistant', seq: e.seq, parts: e.parts, calls }, e.seq)
   }
 
   /** What a person saw of an answer before they stopped it. Every other cut answer is asked for again, and not shown. */
   #cut({ seq, class: kind, partial = '' }: Extract<Event, { type: 'model.failed' }>): void {
     if (!this.#stopped || (kind !== 'interrupted' && kind !== 'superseded') || partial.trim() === '') return
-    this.messages.push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true })
-    this.messages.push(said(seq, tagged('harness_notice', ' kind="cut"', CUT)))
+    this.#push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true }, seq)
+    this.#push(said(seq, tagged('harness_notice', ' kind="cut"', CUT)), seq)
   }
 
   #result(e: Extract<Event, { type: 'agent.tool_result' }>): void {
@@ -108,16 +116,21 @@ export class Transcript {
     this.#held.set(e.seq, shown.ok ? told : { ...told, status: e.status, kind: e.failure?.kind ?? typeOf(answer) })
   }
 
-  /** A view, never a rewrite: the log keeps everything. A result whose call was cut goes with it. */
-  #compact(e: Extract<Event, { type: 'context.compacted' }>): void {
-    const cut = e.cut ?? 0
-    const kept = this.messages.filter((m) => (m.role === 'tool' ? callSeq(m.call) : m.seq) >= cut)
-    const { cleared = 0 } = e
-    const emptied = { content: CLEARED, parts: undefined }
-    const shown = kept.map((m) => (m.role === 'tool' && m.seq < cleared ? { ...m, ...emptied } : m))
-    this.messages.length = 0
-    if (e.summary !== undefined) this.messages.push(said(e.seq, tagged('conversation-summary', '', e.summary)))
-    for (const message of shown) this.messages.push(message)
+  /** A view, never a rewrite: the log keeps everything. Pins stand before the summary; a result whose call was cut goes with it. */
+  #compact({ seq, cut = 0, cleared = 0, summary, pins }: Extract<Event, { type: 'context.compacted' }>): void {
+    const shown = this.messages.splice(0)
+    const front: Message[] = []
+    for (const m of shown) {
+      const place = this.places.get(m) ?? 0
+      const old = m.role === 'tool' && (place && m.seq) < cleared
+      const turns = m.role === 'user' && pins && place > 0 && pins.includes(m.seq) !== (m.pin ?? false)
+      const seen = old ? { ...m, content: CLEARED, parts: undefined } : turns ? { ...m, pin: !m.pin } : m
+      if (place > 0) this.places.set(seen, place)
+      if (place >= cut) this.messages.push(seen)
+      else if (seen.role === 'user' && seen.pin) front.push(seen)
+    }
+    if (summary !== undefined) front.push(said(seq, tagged('conversation-summary', '', summary)))
+    this.messages.unshift(...front)
   }
 }
 
@@ -127,7 +140,7 @@ function typeOf(answer: Answer | undefined): string | undefined {
   return typeof type === 'string' ? type : undefined
 }
 
-function said(seq: number, text: string): Message {
+function said(seq: number, text: string): Extract<Message, { role: 'user' }> {
   return { role: 'user', seq, parts: [{ type: 'text', text }] }
 }
 
@@ -135,10 +148,6 @@ function noteText({ kind, text }: Extract<Event, { type: 'note.added' }>): strin
   return kind === 'context'
     ? tagged('hook_context', '', text)
     : tagged('harness_notice', ` kind="${kind === 'limit' ? 'limit_warning' : kind}"`, text)
-}
-
-function callSeq(key: CallKey): number {
-  return Number(key.slice(0, key.indexOf('.')))
 }
 
 function tagged(tag: string, attributes: string, text: string): string {

@@ -15,13 +15,13 @@ export type Profile = Frozen<{
   price: Price
   /** False: the model is unknown, and the price is a cautious guess. */
   known: boolean
-  contextTokens: number
+  /** Null: nobody knows how much it takes. */
+  contextTokens: number | null
   cost: (usage: Usage) => number
 }>
 
 /** The price of an unknown model. Never 0: a budget that counts nothing limits nothing. */
 export const CAUTIOUS: Price = { input: 3, output: 15, cached: 0.3 }
-const CONTEXT_TOKENS = 128_000
 /** What Anthropic and OpenAI charge. The data of the package has no such price. */
 const WEB_SEARCH = 10
 
@@ -41,7 +41,7 @@ export async function profileOf(provider: string, model: string, table: PriceTab
   const own = priceIn(table, provider, model)
   const found = own?.contextTokens === undefined ? await lookUp(provider, model) : null
   if (!own) return found ?? UNKNOWN
-  const contextTokens = own.contextTokens ?? found?.contextTokens ?? CONTEXT_TOKENS
+  const contextTokens = own.contextTokens ?? found?.contextTokens ?? null
   return { price: own, known: true, contextTokens, cost: (usage) => costOf(own, usage) }
 }
 
@@ -93,7 +93,7 @@ export function priceIn(table: PriceTable, provider: string, model: string): Pri
 export const UNKNOWN: Profile = {
   price: CAUTIOUS,
   known: false,
-  contextTokens: CONTEXT_TOKENS,
+  contextTokens: null,
   cost: (usage) => costOf(CAUTIOUS, usage),
 }
 
@@ -101,7 +101,7 @@ export const UNKNOWN: Profile = {
 export const FREE: Profile = {
   price: { input: 0, output: 0 },
   known: true,
-  contextTokens: CONTEXT_TOKENS,
+  contextTokens: null,
   cost: () => 0,
 }
 
@@ -117,7 +117,7 @@ async function lookUp(provider: string, model: string): Promise<Profile | null> 
   }
   const found = calculate({ input_tokens: 1, output_tokens: 1 })
   if (!found) return null
-  const contextTokens = found.model.context_window ?? CONTEXT_TOKENS
+  const contextTokens = found.model.context_window ?? null
   const { input_mtok: input, output_mtok: output } = found.model_price
   // An entry without prices is unknown, unless its name says it is free.
   if (input === undefined && output === undefined)

@@ -83,7 +83,8 @@ class Chain implements Priced {
       cacheWrite: most(({ input, cacheWrite = input }) => cacheWrite),
       cached: most(({ input, cached = input }) => cached),
     }
-    const contextTokens = Math.min(...all.map((profile) => profile.contextTokens))
+    const sizes = all.flatMap(({ contextTokens: size }) => (size === null ? [] : [size]))
+    const contextTokens = sizes.length > 0 ? Math.min(...sizes) : null
     return { price, known: all.every(({ known }) => known), contextTokens, cost: (usage) => costOf(price, usage) }
   }
 }

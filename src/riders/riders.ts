@@ -10,7 +10,8 @@ import { readerIn, type Tools } from '../effects/toolbox.ts'
 import { traceparentIn } from '../effects/trace-context.ts'
 import { callSpanIdOf } from '../tracing/span.ts'
 import { hasFamily } from './children/tree.ts'
-import type { Traits } from './guard/guard.ts'
+import type { Traits, Window } from './guard/guard.ts'
+import { knownWindow } from '../effects/window.ts'
 
 export async function ridersFor(
   services: Services,
@@ -27,7 +28,7 @@ export async function ridersFor(
   const agent = session.agent === '' ? null : services.agent(session.agent)
   const riders: Rider[] = []
   // Notices, breakers and limits of tokens are for language models alone.
-  if (agent?.planner === null) riders.push(guardRider(cache, () => traitsOf(agentFor(services, cache))))
+  if (agent?.planner === null) riders.push(guardRider(services, cache))
   else cache.unguard()
   if (hooks !== null && agent?.planner === null && hooks.has('before_request', agent.name)) {
     const { stepRider } = await import('./hooks/step.ts')
@@ -58,14 +59,16 @@ function mayMove({ run }: Session, { hold }: Pick<Limits, 'hold'>): boolean {
 }
 
 /** Joins the commits of a session that a language model drives: its word before each request, and which calls that may make. */
-function guardRider(cache: SessionCache, traits: () => Traits): Rider {
+function guardRider(services: Services, cache: SessionCache): Rider {
+  const traits = (): Traits => traitsOf(agentFor(services, cache))
+  const window = (): Window => knownWindow(services, agentFor(services, cache).model)
   return {
     rewrite({ session }, body) {
       if (body.type !== 'model.started') return body
       const allow = cache.guard.allow(session, traits())
       return allow === 'all' ? body : { ...body, allow }
     },
-    beforeRequest: ({ session }) => cache.guard.beforeRequest(session, traits()),
+    beforeRequest: ({ session }) => cache.guard.beforeRequest(session, traits(), window),
     after: (_commit, event) => cache.guard.take(event),
   }
 }

@@ -11,6 +11,7 @@ import {
   type Checks,
   count,
   filled,
+  flag,
   given,
   listOf,
   needed,
@@ -36,6 +37,8 @@ export type SendOptions<Schema extends AnySchema = AnySchema> = {
   /** Your own id: sending the same one twice is one message. */
   readonly id?: string
   readonly by?: string
+  /** A rule that must not be forgotten: it stays in every later request, word for word, also when the context is compacted. */
+  readonly pin?: boolean
   /** How long a provider may be unavailable before the run that this message opens fails. Default: the limit `patienceMs`. */
   readonly patienceMs?: number
   /** The W3C `traceparent` of the span that the run which this message opens stands under. It is in the log: another worker goes on with it. */
@@ -84,6 +87,7 @@ export const SEND_OPTIONS: Checks<SendOptions> = {
   when: anything,
   id: text,
   by: text,
+  pin: flag,
   patienceMs: count(),
   traceparent: traceparentCheck,
   ...RUN_CHOICES,
@@ -123,7 +127,7 @@ export type Said<Body extends InboxBody = InboxBody> = { readonly event: Body; r
 export type MessageBody = Extract<InboxBody, { type: 'user.message' }>
 
 export function messageOf(input: Input, options: SendOptions, random: Pick<Random, 'id'>): Said<MessageBody> {
-  const { when = 'next', id = random.id(), by, patienceMs, traceparent } = options
+  const { when = 'next', id = random.id(), by, pin, patienceMs, traceparent } = options
   // A caller without a type checker may pass a value that does not exist, and it would stay in the log.
   if (!['next', 'after', 'now', 'idle'].includes(when))
     throw new Fault('invalid_input', `A message cannot come ${shown(when)}: say next, after, now or idle.`)
@@ -139,7 +143,7 @@ export function messageOf(input: Input, options: SendOptions, random: Pick<Rando
   const more = { ...(by === undefined ? {} : { by }), ...(patienceMs === undefined ? {} : { patienceMs }) }
   const own = { ...(choice ? { options: choice } : {}), ...(metadata === undefined ? {} : { metadata }) }
   const trace = traceparent === undefined ? {} : { traceparent }
-  return { event: { ...event, ...more, ...own, ...trace }, blobs }
+  return { event: { ...event, ...more, ...own, ...trace, ...(pin ? { pin } : {}) }, blobs }
 }
 
 export function interruptOf(mode: 'stop' | 'pause', random: Random): Said {

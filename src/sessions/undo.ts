@@ -4,11 +4,13 @@ import type { CallKey, Frozen } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { outsideOf } from '../kernel/ledger.ts'
+import type { Session } from '../kernel/session.ts'
 import { childId } from '../stores/plan/id.ts'
 import type { Store } from '../ports/store.ts'
 import { isMetadata, type Metadata } from '../tools/core/output.ts'
 import type { Tool, Undone } from '../tools/core/tool.ts'
 import { ToolRunContext } from '../effects/contexts.ts'
+import type { Owned } from '../engine/owner.ts'
 import type { Services } from '../engine/wiring.ts'
 import { CallLog } from '../view/calls.ts'
 
@@ -30,15 +32,33 @@ type Made = {
 
 export type UndoneCall = Undone & { readonly call: CallKey }
 
+/** What its owner does: the calls are taken back once, however often the session has grown meanwhile. */
+export function undoing(
+  services: Services,
+  id: string,
+  run: number | undefined,
+): (session: Session) => Promise<Owned<readonly UndoneCall[]>> {
+  let undone: readonly UndoneCall[] | null = null
+  return async (session) => {
+    if (session.run !== null)
+      throw new Fault('session_busy', `Session ${id} has an open run. Interrupt it before you undo one.`)
+    const what = { session: id, agent: session.agent, run: run ?? session.began }
+    if (run !== undefined) await checkRun(services.store, id, run)
+    undone ??= await undoRun(services, what, session.imported ?? 0, new AbortController().signal)
+    const event = { type: 'note.added', kind: 'undo', text: services.redactor.text(undoText(undone)) } as const
+    return { value: undone, events: undone.length > 0 ? [event] : [] }
+  }
+}
+
 /** Throws unless a run of the session began with this event. */
-export async function checkRun(store: Store, session: string, run: number): Promise<void> {
+async function checkRun(store: Store, session: string, run: number): Promise<void> {
   const { events } = Number.isSafeInteger(run) && run > 0 ? await store.read(session, run - 1, 1) : { events: [] }
   if (events[0]?.type !== 'run.started')
     throw new Fault('invalid_input', `No run of session ${session} began with event ${run}. Its history names them.`)
 }
 
 /** What the subagents of the run changed is taken back too. */
-export async function undoRun(
+async function undoRun(
   services: Services,
   of: { readonly session: string; readonly agent: string; readonly run: number },
   imported: number,
@@ -112,7 +132,7 @@ async function eventsOf({ store }: Services, session: string, run: number | null
 }
 
 /** What the model is told at its next request: what it believed to be there may be gone. */
-export function undoText(undone: readonly UndoneCall[]): string {
+function undoText(undone: readonly UndoneCall[]): string {
   const lines = undone.map(({ what, result }) => `- ${what}: ${SAID[result]}`)
   return ['The user took back file changes of an earlier run:', ...lines].join('\n')
 }

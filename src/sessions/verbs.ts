@@ -79,11 +79,29 @@ export interface Session {
   fork(options?: ForkOptions): Promise<Session>
   /** The bytes of a picture, a file or a long result that lies beside the log, by its reference; null if the store has none. */
   blob(ref: Pick<BlobRef, 'hash'>): Promise<Blob | null>
+  /**
+   * A rule that every later request has, word for word, also after the context was compacted: a text, or a message of this session by
+   * its seq. Not while a run works: then send it with `pin`.
+   */
+  pin(what: string | number): Promise<Pinned>
+  /** It is an ordinary message again, which the next compaction may cut. */
+  unpin(seq: number): Promise<void>
+  /** Summarises all but the last messages now, with the session's own model. Null: there was too little to summarise. */
+  compact(options?: CompactOptions): Promise<CompactedTo | null>
   /** The log itself, from `after` on. */
   read(after?: number, limit?: number): Promise<Page>
   /** Nothing more will be accepted. What runs is interrupted first. */
   close(): Promise<void>
 }
+
+/** The message that is pinned now. */
+export type Pinned = { readonly seq: number }
+/** `focus`: what the summary is to say most about. */
+export type CompactOptions = { readonly focus?: string }
+/** About how many tokens the conversation had, and has now; or why there is no summary. `seq` is the event that says so. */
+export type CompactedTo =
+  | { readonly seq: number; readonly before: number; readonly after: number; readonly summary: string }
+  | { readonly seq: number; readonly failed: string }
 
 export type SentReceipt = {
   readonly eventId: string

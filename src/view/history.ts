@@ -45,8 +45,8 @@ export async function readTranscript(store: Store, wanted: Wanted, above: readon
         transcript.hasBlobs ||= before.transcript.hasBlobs
         chars += before.chars
       }
+      chars += count ? charsTaken(transcript, event) : 0
       transcript.take(event)
-      if (count) chars += charsOf(event)
       if (unshown) take(session, event)
     }
   }
@@ -73,6 +73,18 @@ export async function inputText(store: Store, id: string, seqs: readonly number[
   return (await Promise.all(texts)).join('\n')
 }
 
+/** How many characters more a model must read once this event is taken. A compaction makes it fewer: what is left is counted anew. */
+export function charsTaken(transcript: Transcript, event: Event): number {
+  if (event.type !== 'context.compacted') return charsOf(event)
+  const before = sizeOfMessages(transcript.messages)
+  transcript.take(event)
+  return sizeOfMessages(transcript.messages) - before
+}
+
+function sizeOfMessages(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+}
+
 /** A rough measure, cheap enough for every event: what a request will carry of it. */
 export function charsOf(event: Event): number {
   switch (event.type) {
@@ -88,6 +100,9 @@ export function charsOf(event: Event): number {
       return event.text.length
     case 'model.failed':
       return event.partial?.length ?? 0
+    case 'context.compacted':
+      // Only what it says itself: the messages are not in hand here.
+      return ((event.after ?? 0) - (event.before ?? 0)) * CHARS_A_TOKEN
     default:
       return 0
   }
@@ -103,6 +118,9 @@ export function sizeOfMessage(message: Message): number {
 function sizeOfContent({ content, parts = [] }: Pick<Extract<Message, { role: 'tool' }>, 'content' | 'parts'>): number {
   return (typeof content === 'string' ? content.length : content.bytes) + sizeOf(parts)
 }
+
+/** As events estimate it. */
+export const CHARS_A_TOKEN = 4
 
 /** A picture is paid by its area and never by its bytes: this is the dearest that a provider makes of one. */
 const IMAGE_CHARS = 15_000

@@ -8,7 +8,7 @@ import { Bug } from '../../src/kernel/failure.ts'
 import { fold, open, take } from '../../src/kernel/fold.ts'
 import { EMPTY, type Session } from '../../src/kernel/session.ts'
 import { Transcript } from '../../src/kernel/transcript.ts'
-import { upcast } from '../../src/kernel/upcast.ts'
+import { upcast } from '../../src/stores/plan/upcast.ts'
 import { ask, asking, call, Logbook } from './logbook.ts'
 
 const golden = join(import.meta.dirname, '..', 'golden')

@@ -35,6 +35,13 @@ describe('prices', () => {
     expect(any).toMatchObject({ price: { input: 7 }, contextTokens: 400_000 })
   })
 
+  it('B-PRICE-9: how much a model takes is unknown where nobody says it: no number is made up', async () => {
+    expect((await profileOf('anthropic', 'claude-of-tomorrow-x')).contextTokens).toBeNull()
+    expect((await model('ollama:qwen3').profile()).contextTokens).toBeNull()
+    const own = { 'vllm:big': { input: 1, output: 1 } }
+    expect((await model('vllm:big', { prices: own }).profile()).contextTokens).toBeNull()
+  })
+
   it.each([
     ['with a key', { key: 'sk-a-real-key' }],
     ['that wants to know who asks', { headers: { Authorization: 'Bearer sk-a-real-key' } }],

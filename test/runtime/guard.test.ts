@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Usage } from '../../src/kernel/content.ts'
 import type { Event } from '../../src/kernel/event.ts'
 import { ask, call } from '../kernel/logbook.ts'
-import { failed, Guarded } from './guarded.ts'
+import { ENDLESS, failed, Guarded } from './guarded.ts'
 
 function used(guarded: Guarded, usage: Usage): void {
   const seq = guarded.log.owner({
@@ -194,10 +194,10 @@ describe('notices', () => {
     guarded.one('look', { at: 1 }, 'saw')
     const { session } = guarded.log
     const told = { ...session, run: session.run && { ...session.run, requests: 2 } }
-    const first = guarded.guard.beforeRequest(told, guarded.traits)
+    const first = guarded.guard.beforeRequest(told, guarded.traits, ENDLESS)
     expect(first).toMatchObject({ type: 'note', kind: 'limit' })
-    expect(guarded.guard.beforeRequest(told, guarded.traits)).toEqual(first)
+    expect(guarded.guard.beforeRequest(told, guarded.traits, ENDLESS)).toEqual(first)
     guarded.restart()
-    expect(guarded.guard.beforeRequest(told, guarded.traits)).toEqual(first)
+    expect(guarded.guard.beforeRequest(told, guarded.traits, ENDLESS)).toEqual(first)
   })
 })

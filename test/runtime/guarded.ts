@@ -3,10 +3,19 @@ import type { Limits, Proposal } from '../../src/kernel/content.ts'
 import type { Event, OwnerBody } from '../../src/kernel/event.ts'
 import type { Decision } from '../../src/kernel/next.ts'
 import { settlement } from '../../src/kernel/result.ts'
-import { type BreakerOptions, Guard, type SavedGuard, type Traits, type Word } from '../../src/riders/guard/guard.ts'
+import {
+  type BreakerOptions,
+  Guard,
+  type SavedGuard,
+  type Traits,
+  type Window,
+  type Word,
+} from '../../src/riders/guard/guard.ts'
 import { call, Logbook } from '../kernel/logbook.ts'
 
 const PLAIN: Traits = { writers: new Set(), pollers: new Set(), finalResult: false }
+
+export const ENDLESS = (): Window => ({ tokens: Number.POSITIVE_INFINITY, compacts: true })
 
 type Result = Extract<OwnerBody, { type: 'agent.tool_result' }>
 /** Text is a success. */
@@ -44,9 +53,10 @@ export class Guarded {
       const decision = this.log.next()
       if (decision.type !== 'record') return decision
       const asks = decision.events.some((body) => body.type === 'model.started')
-      const word = asks ? this.guard.beforeRequest(this.log.session, this.traits) : null
+      const word = asks ? this.guard.beforeRequest(this.log.session, this.traits, ENDLESS) : null
       if (asks) this.words.push(word)
       if (word?.type === 'settle') this.log.owner(settlement(this.log.session, word.outcome))
+      else if (word?.type === 'compact') this.log.owner(word.body)
       else if (word) this.log.owner({ type: 'note.added', kind: word.kind, text: this.redact(word.text) })
       else this.#record(decision.events)
     }

@@ -148,7 +148,7 @@ export class ChatView implements Form {
       case 'user.custom_tool_result':
         return this.calls.take(event)
       case 'context.compacted':
-        return this.#presenter.aside('what was said before was summed up')
+        return this.#compacted(event)
       case 'run.settled':
         for (const seq of event.inputs ?? []) this.#taken(seq)
         return
@@ -158,6 +158,12 @@ export class ChatView implements Form {
   }
 
   /** Warnings about missing tools, each shown once. */
+  #compacted({ cut, cleared, failed }: Extract<StreamEvent, { type: 'context.compacted' }>): void {
+    if (cut !== undefined) this.#presenter.aside('what was said before was summed up')
+    else if (cleared !== undefined) this.#presenter.aside('old results were left out, as the context is nearly full')
+    else if (failed !== undefined) this.#presenter.aside(`the context could not be summed up: ${oneLine(failed, 200)}`)
+  }
+
   #missing(warnings: readonly string[]): void {
     for (const text of warnings.filter((each) => !this.#warned.has(each))) {
       this.#warned.add(text)

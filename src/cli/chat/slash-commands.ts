@@ -12,6 +12,7 @@ import { EXIT, Refusal } from '../exit.ts'
 import { startIn } from '../state/folders.ts'
 import { allEvents, pendingIn } from '../state/log.ts'
 import { shortId, type Place } from '../state/place.ts'
+import { saidOf, TOO_SHORT } from '../commands/compact.ts'
 import { SAID } from '../commands/undo.ts'
 import type { Harness, Pending, SessionHandle } from '../../index.ts'
 import type { Terminal } from './terminal-input.ts'
@@ -38,6 +39,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   approve: entry('[CALL]', 'allow it', false, (chat, words) => decide(chat, words, true)),
   reject: entry('[CALL] [WHY]', 'refuse it', false, (chat, words) => decide(chat, words, false)),
   undo: entry('', 'take back the file changes of the last run', false, undo),
+  compact: entry('[FOCUS]', 'summarise all but the last messages', false, compact),
   cost: entry('', 'what this session has used', true, cost),
   model: entry('', 'which model answers', true, model),
   mode: entry('[plan|ask|auto]', 'what may run unasked, and change it', false, mode),
@@ -187,6 +189,12 @@ async function undo(chat: Talk): Promise<void> {
     'note',
     undone.map(({ what, result }) => `  ${oneLine(what)}: ${SAID[result]}`).join('\n'),
   )
+}
+
+async function compact({ session: handle, view }: Talk, words: readonly string[]): Promise<void> {
+  const focus = words.join(' ')
+  const done = await handle?.compact(focus === '' ? {} : { focus })
+  view.note(done ? saidOf(done) : TOO_SHORT)
 }
 
 async function cost({ session: handle, options: { place }, view }: Talk): Promise<void> {

@@ -69,7 +69,8 @@ function rounded(usd: number): number {
 async function priced(model: OfferedModel, provider: string, prices: PriceTable): Promise<OfferedModel> {
   if (model.price !== undefined && model.contextTokens !== undefined) return model
   const { known, price, contextTokens } = await profileOf(provider, model.id, prices)
-  return known ? { contextTokens, price, ...model } : model
+  const size = contextTokens === null ? {} : { contextTokens }
+  return known ? { ...size, price, ...model } : model
 }
 
 /** The fields of a request that count as input. The rest is refused there. */

@@ -3,6 +3,7 @@
 import type { Allow, Outcome, Usage } from '../../kernel/content.ts'
 import type { Event } from '../../kernel/event.ts'
 import type { Session } from '../../kernel/session.ts'
+import { COMPACT_AT, type Compacted, Fill, FULL_AT, type SavedFill } from '../../context/window.ts'
 import { limitNotices } from './notices.ts'
 import { type BreakerOptions, Progress, type SavedProgress } from './progress.ts'
 
@@ -21,6 +22,11 @@ export type Traits = {
 export type Word =
   | { readonly type: 'note'; readonly kind: 'limit' | 'nudge' | 'context'; readonly text: string }
   | { readonly type: 'settle'; readonly outcome: Outcome }
+  /** Old results are cleared first. */
+  | { readonly type: 'compact'; readonly body: Compacted }
+
+/** How much the model takes, as far as it is known: without end until then. `compacts`: what is full is made shorter. */
+export type Window = { readonly tokens: number; readonly compacts: boolean }
 
 /** With fewer requests than this there is none to spare for an answer without tools. */
 const WITHDRAWS_FROM = 3
@@ -30,6 +36,8 @@ export type SavedGuard = {
   readonly told: readonly string[]
   readonly offered: string | null
   readonly progress: SavedProgress | null
+  /** Absent in older ones: then it is known again with the next reply. */
+  readonly fill?: SavedFill
 }
 
 export class Guard {
@@ -40,6 +48,8 @@ export class Guard {
   #told: string[] = []
   /** What was said last, in case it reads otherwise in the log: a secret may look like anything. */
   #offered: string | null = null
+  /** Of the session, over all its runs. */
+  readonly fill = new Fill()
 
   constructor({ breaker = {} }: { readonly breaker?: BreakerOptions | false }) {
     this.#progress = breaker === false ? null : new Progress(breaker)
@@ -52,19 +62,22 @@ export class Guard {
 
   /** What it knows of the open run, as plain JSON. */
   save(): SavedGuard {
-    return { tokens: this.#tokens, told: this.#told, offered: this.#offered, progress: this.#progress?.save() ?? null }
+    const progress = this.#progress?.save() ?? null
+    return { tokens: this.#tokens, told: this.#told, offered: this.#offered, progress, fill: this.fill.save() }
   }
 
   /** Goes on where another one was saved. Breakers that were switched on since then begin to count here. */
-  restore({ tokens, told, offered, progress }: SavedGuard): void {
+  restore({ tokens, told, offered, progress, fill }: SavedGuard): void {
     this.#tokens = tokens
     this.#told = [...told]
     this.#offered = offered
     if (progress) this.#progress?.restore(progress)
+    if (fill) this.fill.restore(fill)
   }
 
   /** Every event of the session in order, also those of earlier runs: it starts anew with each run. */
   take(event: Event): void {
+    this.fill.take(event)
     switch (event.type) {
       case 'run.started':
       case 'run.settled':
@@ -78,6 +91,9 @@ export class Guard {
         this.#progress?.reply(event)
         return
       case 'model.failed':
+        this.#count(event.usage)
+        return
+      case 'context.compacted':
         this.#count(event.usage)
         return
       case 'agent.tool_result':
@@ -100,7 +116,7 @@ export class Guard {
   }
 
   /** Asked right before a request is recorded. Null: nothing to say. */
-  beforeRequest(session: Session, traits: Traits): Word | null {
+  beforeRequest(session: Session, traits: Traits, window: () => Window): Word | null {
     const { run } = session
     if (!run) return null
     const rung = this.#progress?.breakerLevel(traits.pollers) ?? null
@@ -117,7 +133,16 @@ export class Guard {
       this.#offered = text
       return { type: 'note', kind: 'limit', text }
     }
-    return null
+    return this.fill.matters ? this.#whenFull(window()) : null
+  }
+
+  #whenFull({ tokens, compacts }: Window): Word | null {
+    if (!compacts)
+      return this.fill.tokens < tokens * FULL_AT
+        ? null
+        : { type: 'settle', outcome: { type: 'limit', limit: 'context' } }
+    const body = this.fill.tokens < tokens * COMPACT_AT ? null : this.fill.clearing(tokens)
+    return body && { type: 'compact', body }
   }
 
   /** Which calls the coming request may make: the last one is for the answer, and the one before for writing it down. */

@@ -24,6 +24,9 @@ export function moneyRider(cache: SessionCache, spending: SpendingLimits): Rider
     before(commit, body) {
       const call = isGivenUp(body, commit.first) ? openCall(commit.session, body.call) : undefined
       if (call?.state.type === 'running') commit.charge([{ type: 'lost', key: holdsUnder(id, call.key) }])
+      // What a summary for this request held, if it did: whoever asked for it is gone, or has settled it.
+      const { model } = commit.session.run ?? {}
+      if (body.type === 'model.failed' && model) commit.charge([{ type: 'lost', key: summaryHolds(id, model.seq) }])
     },
     finish(commit) {
       const { session, began: run, model: open, events, charges } = commit
@@ -49,6 +52,11 @@ export function brokeBy(error: Fault): Broke {
 /** How the keys of all holds begin that requests of this call opened. */
 export function holdsUnder(session: string, call: CallKey): string {
   return `${session}:${call}/`
+}
+
+/** The same for the summary that a request needs first. No call has such a key: this seq is that of a request. */
+function summaryHolds(session: string, seq: number): string {
+  return holdsUnder(session, `${seq}.0`)
 }
 
 type Spending = {

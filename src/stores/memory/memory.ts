@@ -17,7 +17,7 @@ import type {
   Write,
 } from '../../ports/store.ts'
 import type { Clock } from '../../ports/system.ts'
-import { upcast } from '../../kernel/upcast.ts'
+import { upcast } from '../plan/upcast.ts'
 import { clockCheck, count, optionsOf } from '../../options.ts'
 import { Agenda } from './agenda.ts'
 import { cardOf, countUpTo, flat, isWanted, Log, newestOf, rootsOf } from './log.ts'

@@ -3,7 +3,7 @@
 import type { Event } from '../../kernel/event.ts'
 import { Fault } from '../../kernel/failure.ts'
 import type { AccountRow, Blob, Card, CardFilter, Holder, Page, ProcessId, Snapshot } from '../../ports/store.ts'
-import { upcast } from '../../kernel/upcast.ts'
+import { upcast } from '../plan/upcast.ts'
 import { crc32, addSum, isSound, seedOf } from '../plan/checksum.ts'
 import { CLOCK_SLACK_MS, isLive, type Lease, missingSession, type Trouble } from '../plan/plan.ts'
 import { primaryCode } from './fault.ts'

@@ -1,0 +1,37 @@
+// `terret compact`: summarises the older part of a session now, with the model of its folder. Nothing else of the session goes on.
+import type { Call } from '../args.ts'
+import { EXIT } from '../exit.ts'
+import { clean } from '../present/clean.ts'
+import { print, printJson, warn } from '../present/print.ts'
+import { inPlace, sessionOf, workplaceOf } from '../state/place.ts'
+import { setupOf, withHarness } from '../state/work.ts'
+
+export function compact(call: Call): Promise<number> {
+  return inPlace(async (place) => {
+    const { session: id, agent } = await sessionOf(place, call.words[0] ?? '')
+    const setup = await setupOf(place, await workplaceOf(place, id), call, agent)
+    const focus = call.text('focus')
+    return withHarness(
+      place,
+      setup,
+      call,
+      async (harness) => {
+        const done = await harness.session(id).compact(focus === undefined ? {} : { focus })
+        if (call.is('json')) printJson({ session: id, compacted: done })
+        else if (done === null) warn(TOO_SHORT)
+        else print(saidOf(done))
+        return done !== null && 'failed' in done ? EXIT.failed : EXIT.ok
+      },
+      agent,
+    )
+  })
+}
+
+export const TOO_SHORT = 'There is too little to summarise.'
+
+export function saidOf(
+  done: { readonly failed: string } | { readonly before: number; readonly after: number },
+): string {
+  if ('failed' in done) return `It was not compacted: ${clean(done.failed)}.`
+  return `Compacted: about ${done.before} tokens before, ${done.after} now.`
+}

@@ -1,0 +1,148 @@
+// How full the context of a session is, and what can be done about it: a fold of the log beside the session's. Tokens as the provider
+// counted them last, and characters of what came since. It asks nobody and writes nothing.
+import type { Frozen, Usage } from '../kernel/content.ts'
+import type { Event, OwnerBody } from '../kernel/event.ts'
+import { CHARS_A_TOKEN, charsOf } from '../view/history.ts'
+
+/** Of the window: from here on it is compacted. */
+export const COMPACT_AT = 0.9
+/** Of the window: from here on nothing is asked any more if it cannot be compacted. */
+export const FULL_AT = 0.95
+/** Failures in a row that switch compacting off for the session. */
+export const FAILURES_MAX = 3
+/** The newest results are never cleared. */
+const RESULTS_KEPT = 5
+/** Below this nobody has to look how much a model takes. */
+const LOOKED_AT_FROM = 1_000
+/** Clearing results makes the provider read all after them anew: not for less than this part of the window. */
+const CLEARED_MIN = 0.01
+
+export type Compacted = Extract<OwnerBody, { type: 'context.compacted' }>
+type Result = Frozen<{ seq: number; chars: number }>
+
+export type SavedFill = Frozen<{
+  tokens: number
+  counted: boolean
+  fresh: number
+  failures: number
+  why: string
+  cut: boolean
+  newest: readonly Result[]
+  clearable: number
+}>
+
+export class Fill {
+  /** About how many tokens the next request has. */
+  tokens = 0
+  /** The provider has counted at least once; until then the beginning of every request, and what a fork inherited, is not in `tokens`. */
+  counted = false
+  /** Compactions in a row that failed, and why the last one did. */
+  failures = 0
+  why = ''
+  /** It was cut since the last reply: doing so again would change nothing. */
+  cut = false
+  /** Tokens of what came after the open request was made. */
+  #fresh = 0
+  #newest: readonly Result[] = []
+  /** Characters of results that are older than those. */
+  #clearable = 0
+  #inherits = false
+
+  take(event: Event): void {
+    switch (event.type) {
+      case 'session.created':
+        this.#inherits = event.fork !== undefined
+        return
+      case 'model.started':
+        this.#fresh = 0
+        return
+      case 'agent.message':
+        return this.#reply(event)
+      case 'agent.tool_result':
+        this.#add(event)
+        return this.#result({ seq: event.seq, chars: charsOf(event) })
+      case 'user.message':
+      case 'user.custom_tool_result':
+      case 'note.added':
+        return this.#add(event)
+      case 'context.compacted':
+        return this.#compacted(event)
+      default:
+        return
+    }
+  }
+
+  /** Whether it may be so full that somebody has to find out how much the model takes. */
+  get matters(): boolean {
+    return this.tokens >= LOOKED_AT_FROM || (this.#inherits && !this.counted)
+  }
+
+  /** Old results that can be cleared, if that is worth it. Null: there are none. */
+  clearing(window: number): Compacted | null {
+    const [oldest] = this.#newest
+    const freed = Math.floor(this.#clearable / CHARS_A_TOKEN)
+    if (oldest === undefined || freed < window * CLEARED_MIN || freed === 0) return null
+    const after = Math.max(0, this.tokens - freed)
+    return { type: 'context.compacted', cleared: oldest.seq, before: this.tokens, after }
+  }
+
+  /** What is asked now turned out to be as long as this. */
+  learn(tokens: number): void {
+    if (!this.counted) this.tokens = Math.max(this.tokens, tokens)
+  }
+
+  save(): SavedFill {
+    const { tokens, counted, failures, why, cut } = this
+    return { tokens, counted, failures, why, cut, fresh: this.#fresh, newest: this.#newest, clearable: this.#clearable }
+  }
+
+  restore({ tokens, counted, failures, why, cut, fresh, newest, clearable }: SavedFill): void {
+    Object.assign(this, { tokens, counted, failures, why, cut })
+    this.#fresh = fresh
+    this.#newest = newest
+    this.#clearable = clearable
+  }
+
+  #add(event: Event): void {
+    const tokens = Math.ceil(charsOf(event) / CHARS_A_TOKEN)
+    this.tokens += tokens
+    this.#fresh += tokens
+  }
+
+  #reply(event: Extract<Event, { type: 'agent.message' }>): void {
+    const fresh = this.#fresh
+    this.cut = false
+    const used = usedIn(event.usage)
+    if (used === null) return this.#add(event)
+    this.counted = true
+    this.tokens = used + fresh
+  }
+
+  #result(result: Result): void {
+    const [oldest] = this.#newest
+    const full = this.#newest.length === RESULTS_KEPT
+    if (full && oldest) this.#clearable += oldest.chars
+    this.#newest = [...(full ? this.#newest.slice(1) : this.#newest), result]
+  }
+
+  #compacted({ cut, cleared, after, failed }: Extract<Event, { type: 'context.compacted' }>): void {
+    if (failed !== undefined) {
+      this.failures += 1
+      this.why = failed
+    }
+    if (after !== undefined) this.tokens = after
+    if (cut === undefined && cleared === undefined) return
+    this.failures = 0
+    this.#clearable = 0
+    if (cut === undefined) return
+    this.cut = true
+    this.#newest = this.#newest.filter(({ seq }) => seq > cut)
+  }
+}
+
+/** Null: nobody counted. Some servers say 0 for everything. */
+function usedIn(usage: Usage | undefined): number | null {
+  const { inputTokens = 0, outputTokens = 0 } = usage ?? {}
+  const used = inputTokens + outputTokens
+  return inputTokens > 0 && Number.isSafeInteger(used) ? used : null
+}

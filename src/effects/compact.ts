@@ -1,0 +1,145 @@
+// When the context is full: the older part of the conversation is summarised by the session's own model, under the run's own limits of
+// money, and the request is made anew without it. Loaded only when it is nearly full, or when a provider says that it is.
+import type { Mutable } from '../kernel/content.ts'
+import type { OwnerBody } from '../kernel/event.ts'
+import type { Transcript } from '../kernel/transcript.ts'
+import type { ModelFailure, Request } from '../ports/model.ts'
+import { type Cut, cutOf, materialOf, pinsIn, SUMMARIZER, summaryOf } from '../context/summary.ts'
+import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FULL_AT } from '../context/window.ts'
+import type { FlightContext, Landing } from '../engine/flights.ts'
+import type { SessionCache } from '../engine/session-cache.ts'
+import { type Agent, resolved, type Services } from '../engine/wiring.ts'
+import { looksLikeCall } from '../models/protocols/leaked.ts'
+import type { Allowances } from '../riders/money/allowance.ts'
+import { holdsUnder } from '../riders/money/charges.ts'
+import { BudgetedModel } from '../riders/money/budgeted-model.ts'
+import { charsIn, type Spent } from '../riders/money/usage-estimate.ts'
+import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
+import type { Window } from '../riders/guard/guard.ts'
+import { shortened, textOf } from '../view/text.ts'
+
+export type Compacting = {
+  readonly services: Services
+  readonly cache: SessionCache
+  readonly agent: Agent
+  readonly transcript: Transcript
+  readonly request: Request
+  readonly flight: FlightContext
+  readonly allowances: Allowances
+  readonly window: Window
+  readonly focus?: string
+}
+
+/**
+ * What is to be done with a request that is nearly too long. `landing`: nothing is asked, and this is recorded instead. Otherwise it is
+ * asked as it is, unless the provider is in trouble; what is `beside` lands with what comes of it.
+ */
+export type Fullness =
+  | { readonly landing: Landing }
+  | { readonly failure: ModelFailure | null; readonly beside: Omit<Landing, 'recount'> }
+
+const AS_IT_IS: Fullness = { failure: null, beside: { events: [] } }
+/** The summarizer reads at most this part of a window, and never more than this. */
+const READ_SHARE = 0.5
+const READ_CHARS_MAX = 400_000
+const REASON_CHARS = 500
+
+export async function whenFull(compacting: Compacting): Promise<Fullness> {
+  const { request, window } = compacting
+  const { fill } = compacting.cache.guard
+  if (!fill.counted) fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
+  if (fill.tokens < window.tokens * COMPACT_AT) return AS_IT_IS
+  const full = fill.tokens >= window.tokens * FULL_AT
+  // The guard has a word to say before this request, and knows only now how much the model takes.
+  if (!window.compacts) return full ? { landing: heldBack() } : AS_IT_IS
+  if (fill.clearing(window.tokens) !== null) return { landing: heldBack() }
+  if (fill.failures >= FAILURES_MAX) return full ? { landing: parked(fill, window) } : AS_IT_IS
+  const cut = fill.cut ? null : cutOf(compacting.transcript, full ? 1 : undefined)
+  return cut === null ? AS_IT_IS : shorter(compacting, cut)
+}
+
+/** The provider says that the request is too long. Null: nothing can be done about it. */
+export async function afterOverflow(compacting: Compacting): Promise<Fullness | null> {
+  const { fill } = compacting.cache.guard
+  if (!compacting.window.compacts || fill.cut || fill.failures >= FAILURES_MAX) return null
+  const cut = cutOf(compacting.transcript, 1)
+  if (cut !== null) return shorter(compacting, cut)
+  const cleared = fill.clearing(1)
+  return cleared && { landing: { events: [heldBackAs('The provider says that the context is full.'), cleared] } }
+}
+
+async function shorter(compacting: Compacting, cut: Cut): Promise<Fullness> {
+  const { cache, request, flight } = compacting
+  const { body, failure } = await compacted(compacting, cut)
+  if (failure !== null || body?.cut === undefined) {
+    // What could not be settled while it was asked for is settled with this.
+    const charges = [{ type: 'lost', key: holdsUnder(cache.id, `${request.seq}.0`) }] as const
+    const stopped = failure && flight.reason !== null ? { ...failure, unasked: true as const } : failure
+    return { failure: stopped, beside: { events: body === null ? [] : [body], charges } }
+  }
+  return { landing: { events: [heldBackAs('The context was nearly full, and was compacted.'), body] } }
+}
+
+type Tried = { readonly body: Compacted | null; readonly failure: ModelFailure | null }
+
+/** Asks for the summary. What it cost is in the body, whatever became of it; a failure that may pass is told beside it. */
+export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried> {
+  const { cache, agent, request, flight } = compacting
+  const model = new BudgetedModel(compacting, `${request.seq}.0`, compacting.allowances)
+  const answer = await model.ask(agent.model, await summaryRequest(compacting, cut))
+  const spent: Spent = model.spent ?? {}
+  if (answer.type === 'failure') {
+    // Trouble that may pass says nothing about the summary.
+    const passing = answer.retryable || flight.reason !== null
+    if (passing) return { body: model.spent && { type: 'context.compacted', ...spent }, failure: unpaid(answer) }
+    return {
+      body: { type: 'context.compacted', failed: shortened(answer.message, REASON_CHARS), ...spent },
+      failure: null,
+    }
+  }
+  const chars = cut.old.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+  const leaked = looksLikeCall(
+    textOf(answer.parts),
+    request.tools.map(({ name }) => name),
+  )
+  const said = leaked ? { failed: 'the summarizer wrote calls instead of a summary' } : summaryOf(answer, chars)
+  if ('failed' in said) return { body: { type: 'context.compacted', ...said, ...spent }, failure: null }
+  const before = Math.max(cache.guard.fill.tokens, 1)
+  const whole = charsIn(request)
+  const after = Math.ceil((before * Math.max(0, whole - chars + said.summary.length)) / Math.max(1, whole))
+  const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, ...said, before, after, ...spent }
+  const pins = pinsIn(compacting.transcript)
+  if (pins.length > 0) body.pins = pins
+  return { body, failure: null }
+}
+
+async function summaryRequest({ services, cache, request, window, focus }: Compacting, cut: Cut): Promise<Request> {
+  const old = await resolved(services.store, cut.old)
+  const tokens = Math.min(window.tokens, Math.max(cache.guard.fill.tokens, charsIn(request) / CHARS_A_TOKEN))
+  const charsMax = Math.min(READ_CHARS_MAX, tokens * CHARS_A_TOKEN * READ_SHARE)
+  const text = materialOf(old, focus, charsMax)
+  const { session, seq, route } = request
+  const messages = [{ role: 'user', seq, parts: [{ type: 'text', text }] }] as const
+  const asked = { session, seq, instructions: SUMMARIZER, tools: [], allow: 'none', boost: false, messages } as const
+  return route === undefined ? asked : { ...asked, route }
+}
+
+/** The request itself was not made: nothing of it has to be paid. */
+function unpaid(failure: ModelFailure): ModelFailure {
+  const { partial: _partial, broken: _broken, ...rest } = failure
+  return rest.class === 'timeout' ? { ...rest, class: 'other' } : rest
+}
+
+function heldBack(): Landing {
+  return { events: [heldBackAs('The context is nearly full.')] }
+}
+
+function heldBackAs(message: string): OwnerBody {
+  return { type: 'model.failed', class: 'superseded', message, retryable: true, unasked: true }
+}
+
+/** It waits for a person: the reason says what to do. */
+function parked({ tokens, failures, why }: Fill, window: Window): Landing {
+  const message = `The context is full: about ${tokens} of ${window.tokens} tokens, and compacting it failed ${failures} times in a row (${why}). Compact it yourself, fork the session from an earlier event, or go on with a model that takes more.`
+  return { events: [{ type: 'model.failed', class: 'overflow', message, retryable: false, unasked: true }] }
+}

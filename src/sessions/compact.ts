@@ -1,0 +1,67 @@
+// A compaction that somebody asks for: the same summary as before a request that would not fit, made by the session's owner while no
+// worker drives it. The breaker does not hold it back, and its success closes it again.
+import { Fault } from '../kernel/failure.ts'
+import type { Session } from '../kernel/session.ts'
+import { cutOf } from '../context/summary.ts'
+import { compacted, type Compacting } from '../effects/compact.ts'
+import { FrozenRuns } from '../effects/frozen-run.ts'
+import { recallOptions } from '../effects/run-options.ts'
+import { findWindow } from '../effects/window.ts'
+import type { Owned } from '../engine/owner.ts'
+import { SessionCache } from '../engine/session-cache.ts'
+import { agentFor, type Services } from '../engine/wiring.ts'
+import { filled, optionsOf } from '../options.ts'
+import { Guard } from '../riders/guard/guard.ts'
+import { Allowances } from '../riders/money/allowance.ts'
+import { holdsUnder } from '../riders/money/charges.ts'
+import { charsIn } from '../riders/money/usage-estimate.ts'
+import { CHARS_A_TOKEN } from '../view/history.ts'
+import type { CompactedTo, CompactOptions } from './verbs.ts'
+
+const checkCompact = optionsOf<CompactOptions>('compact', { focus: filled })
+/** No event has this number, so nothing else is held under it. */
+const NO_REQUEST = 0
+
+export function compacting(
+  services: Services,
+  id: string,
+  options: CompactOptions,
+): (session: Session) => Promise<Owned<CompactedTo | null>> {
+  checkCompact(options)
+  let made: ReturnType<typeof summarised> | null = null
+  return async (session) => {
+    // What was asked for is paid once, however often the session has grown meanwhile.
+    made ??= summarised(services, id, options)
+    const body = await made
+    if (body === null) return { value: null, events: [] }
+    const charges = [{ type: 'lost', key: holdsUnder(id, `${NO_REQUEST}.0`) }] as const
+    const { before = 0, after = 0, summary = '', failed } = body
+    const seq = session.seq + 1
+    const value = failed === undefined ? { seq, before, after, summary } : { seq, failed }
+    return { value, events: [body], charges }
+  }
+}
+
+async function summarised(services: Services, id: string, { focus }: CompactOptions) {
+  const { store } = services
+  const cache = new SessionCache(id, store, () => new Guard({ breaker: false }))
+  await cache.open()
+  await recallOptions(services, cache)
+  const agent = agentFor(services, cache)
+  if (agent.planner !== null)
+    throw new Fault('invalid_input', `Session ${id} is a workflow: it has no context to compact.`)
+  const transcript = await cache.transcript()
+  const cut = cutOf(transcript, 1)
+  if (cut === null) return null
+  const messages = transcript.messages
+  const asked = { session: id, seq: NO_REQUEST, instructions: agent.instructions, tools: [], boost: false, messages }
+  const request = { ...asked, allow: 'none' } as const
+  cache.guard.fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
+  const flight = { signal: new AbortController().signal, reason: null, clear: () => true }
+  const window = await findWindow(services, agent.model)
+  const allowances = new Allowances(services, new FrozenRuns(store))
+  const parts: Compacting = { services, cache, agent, transcript, request, flight, allowances, window }
+  const { body, failure } = await compacted(focus === undefined ? parts : { ...parts, focus }, cut)
+  if (failure !== null) throw new Fault('io_error', `The model could not be asked: ${failure.message}`)
+  return body
+}

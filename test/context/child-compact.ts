@@ -1,0 +1,38 @@
+// A process that runs one session whose context fills, for kill.test.ts, which kills it while the summary is made.
+import { z } from 'zod'
+import { defineTool, Fault, Harness, model } from '../../src/index.ts'
+import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+
+const [file = '', url = '', session = ''] = process.argv.slice(2)
+const store = sqlite(file)
+const look = defineTool({
+  name: 'look',
+  description: 'looks at a city',
+  input: z.object({ city: z.string() }),
+  effect: 'read',
+  execute: () => 'It is cold.',
+})
+const prices = { 'anthropic:*': { input: 2, output: 10, contextTokens: 5_000 } }
+const harness = new Harness({
+  breaker: false,
+  model: model('anthropic:claude-x', { baseUrl: url, key: 'test-key-123', outputTokensMax: 500, prices }),
+  tools: [look],
+  store,
+  budget: { sessionUsd: 10 },
+  worker: { leaseMs: 2_000 },
+})
+const result = await started(session)
+process.stdout.write(`${JSON.stringify({ status: result.status })}\n`)
+await harness.close()
+await store.close()
+
+/** The first process opens the session; the one that follows goes on with it. */
+async function started(id: string) {
+  try {
+    await harness.open({ id })
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return harness.session(id).run()
+  }
+  return harness.session(id).run('Look at every city there is.')
+}
