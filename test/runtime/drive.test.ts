@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Fault, Harness, memory, type Tool } from '../../src/index.ts'
+import { until } from '../until.ts'
 import { observed, stage, typesOf } from './stage.ts'
 
 const input = z.object({})
@@ -117,20 +118,20 @@ describe('the driver', () => {
     const slow = tool('slow', async (signal) => {
       const claim = await store.claim(session.id, 'thief', 30_000)
       expect(claim).toBeNull()
-      await wait(60)
+      await wait(500)
       aborted = signal.aborted
       return 'payment 4711 made'
     })
-    const { session, harness } = await stage([{ calls: [{ tool: 'slow' }] }], { store, tools: [slow], leaseMs: 30 })
+    const { session, harness } = await stage([{ calls: [{ tool: 'slow' }] }], { store, tools: [slow], leaseMs: 200 })
     const running = session.run('go')
     await wait(5)
     // The worker's lease runs out because its heartbeat cannot come through, and another takes the session.
     store.extend = () => new Promise(() => {})
-    await wait(35)
+    await wait(240)
     const thief = await store.claim(session.id, 'thief', 30_000)
     expect(thief?.epoch).toBe(2)
-    await wait(60)
-    expect(aborted).toBe(true)
+    await until(() => expect(aborted).toBe(true))
+    await until(async () => expect((await typesOf(session)).at(-1)).toBe('user.custom_tool_result'))
     expect((await typesOf(session)).slice(-2)).toEqual(['agent.tool_use', 'user.custom_tool_result'])
     // The late result is recorded, beside the `unknown` result that the new owner of the session writes for the call.
     const { events } = await session.read()
