@@ -8,11 +8,15 @@ import { ToolFailure } from '../src/tools/core/output.ts'
 import { LIKE_PARENT, subagentTool } from '../src/tools/agents/subagent.ts'
 import { defineTool, type StandardSchema, type Tool, type ToolSource } from '../src/tools/core/tool.ts'
 import { type Cast, COST_MAX, GRACE_MS, INSTRUCTIONS, type Role } from './cast.ts'
+import { SUMMARIZER } from '../src/context/summary.ts'
+import { requestBytes } from './bytes.ts'
 import type { Oracle } from './oracle.ts'
 import type { SimProcess } from './process.ts'
 import type { Chance } from './scheduler.ts'
 
 const TOOL_MS = 60
+/** What every request counts, where contexts fill up. */
+const FILLED_BASE = 300
 
 /** The agents of one process, each made once. */
 export function simAgents(cast: Cast, process: SimProcess, oracle: Oracle): (name: string) => Agent {
@@ -29,7 +33,7 @@ function simAgent(name: string, cast: Cast, tools: readonly Tool[], process: Sim
   const role = cast.roles.get(name) as Role
   const { limits, approvalMs, children } = role
   const own = children.length > 0 ? [subagentTool([{ name: 'clerk', description: 'clerk' }], LIKE_PARENT)] : []
-  const model = simModel(role, process, oracle)
+  const model = simModel(role, cast.window !== null, process, oracle)
   return {
     name,
     model: cast.budget === null ? model : { ...model, ...PRICED },
@@ -170,10 +174,11 @@ async function work(
   return `done ${context.call}`
 }
 
-function simModel(role: Role, process: SimProcess, oracle: Oracle): Model {
+function simModel(role: Role, filling: boolean, process: SimProcess, oracle: Oracle): Model {
   return {
     name: 'simulated',
     async call(request, context) {
+      if (request.instructions === SUMMARIZER) return summary(process, oracle, request)
       oracle.ask(request)
       if (context.signal.aborted)
         oracle.violations.push(`O8 ${request.session} asks a model for what is stopped already`)
@@ -197,9 +202,23 @@ function simModel(role: Role, process: SimProcess, oracle: Oracle): Model {
         return { type: 'failure', class: 'network', message: 'the connection was cut', retryable: true }
       }
       if (chance.yes(0.06)) return failure(chance)
-      return role.stubborn ? said(request, [callOf(request, 0, 'broken', '{"n":1}')], chance) : reply(request, chance)
+      const calls = role.stubborn ? [callOf(request, 0, 'broken', '{"n":1}')] : callsOf(request, chance)
+      return said(request, calls, chance, filling)
     },
   }
+}
+
+/** What the older part of a full context becomes: mostly a summary, now and then nothing of use. */
+async function summary(process: SimProcess, oracle: Oracle, request: Request): Promise<Reply | ModelFailure> {
+  const { chance } = process
+  oracle.summaries += 1
+  await process.sleep(chance.between(0, 20))
+  const drawn = chance.fraction()
+  if (drawn < 0.1) return failure(chance)
+  const text = drawn < 0.35 ? '' : drawn < 0.4 ? 'long '.repeat(20_000) : `Summed up at ${request.seq}.`
+  const usage = { inputTokens: chance.between(50, 300), outputTokens: chance.between(10, 200) }
+  const parts = [{ type: 'text', text }] as const
+  return { type: 'reply', parts, calls: [], finish: 'stop', usage, cost: chance.between(100, COST_MAX) }
 }
 
 /** Looks at its abort, and then answers because of it or throws. All other models do not look, and answer late. */
@@ -232,7 +251,7 @@ const NAMES = [
   'missing',
 ] as const
 
-function reply(request: Request, chance: Chance): Reply {
+function callsOf(request: Request, chance: Chance): readonly ReplyCall[] {
   const done = request.allow === 'none' ? 0.8 : 0.35
   const width = chance.yes(done) ? 0 : chance.between(1, 4)
   const calls: ReplyCall[] = []
@@ -258,7 +277,7 @@ function reply(request: Request, chance: Chance): Reply {
       for (let n = chance.between(1, 3); n > 0; n--) add(tool, '{"n":"x"}')
     } else add(chance.pick(NAMES), `{"n":${chance.between(1, 3)}}`)
   }
-  return said(request, calls, chance)
+  return calls
 }
 
 function callOf({ seq }: Request, i: number, tool: string, args: string): ReplyCall {
@@ -282,9 +301,12 @@ function questionIn({ messages }: Request): string | undefined {
   return undefined
 }
 
-function said(request: Request, calls: readonly ReplyCall[], chance: Chance): Reply {
+function said(request: Request, calls: readonly ReplyCall[], chance: Chance, filling: boolean): Reply {
   const silent = calls.length === 0 && chance.yes(0.08)
-  const usage = { inputTokens: chance.between(50, 300), outputTokens: chance.between(10, 200) }
+  const counted = chance.between(50, 300)
+  // Where contexts fill up, a request counts by its length.
+  const inputTokens = filling ? FILLED_BASE + Math.ceil(requestBytes(request).length / 4) : counted
+  const usage = { inputTokens, outputTokens: chance.between(10, 200) }
   const reply: Reply = {
     type: 'reply',
     parts: silent ? [] : [{ type: 'text', text: `Said at ${request.seq} of ${request.session}.` }],

@@ -44,6 +44,8 @@ export type Cast = {
   readonly clocks: boolean
   /** Processes of one host can tell each other apart. */
   readonly tells: boolean
+  /** How many tokens its model takes, if that is so few that contexts fill up. */
+  readonly window: number | null
 }
 
 /** What a request of the simulated model costs at most, and what is held for one at most, in millionths of a dollar. */
@@ -57,6 +59,7 @@ export const STUBBORN_MAX = 3
 const MODEL_MS = 150
 /** How long a request is waited for after its abort. */
 export const GRACE_MS = 15
+const WINDOW = 1_600
 const CLERK = 'clerk'
 const HOOKED = ['look', 'put', 'pay', 'slow', 'risky', 'publish', 'outside', 'checked', 'broken']
 
@@ -92,7 +95,8 @@ export function drawCast(chance: Chance, sessions: readonly string[]): Cast {
   const asks = { effect: 'ask', tool: 'subagent', class: 'child' } as const
   const policy: Policy = { rules: chance.yes(0.15) ? [asks] : [] }
   const clocks = chance.yes(0.5)
-  return { roles, allowances, budget, hooks, breaker, policy, outage, clocks, tells: chance.yes(0.6) }
+  const window = chance.yes(0.3) ? WINDOW : null
+  return { roles, allowances, budget, hooks, breaker, policy, outage, clocks, tells: chance.yes(0.6), window }
 }
 
 function drawBudget(chance: Chance): Budget {

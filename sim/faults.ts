@@ -425,4 +425,28 @@ export const FAULTS: readonly Planted[] = [
     find: 'return wall ?? at',
     replace: 'return wall === 0 ? wall : at',
   },
+  {
+    name: 'a pin is cut away',
+    file: 'src/kernel/transcript.ts',
+    find: "else if (seen.role === 'user' && seen.pin) front.push(seen)",
+    replace: "else if (seen.role === 'user' && seen.pin && seen.seq < 0) front.push(seen)",
+  },
+  {
+    name: 'a context is cut again without a reply between',
+    file: 'src/effects/compact.ts',
+    find: 'const cut = fill.cut ? null : cutOf(',
+    replace: 'const cut = cutOf(',
+  },
+  {
+    name: 'results are cleared that were cleared before',
+    file: 'src/context/window.ts',
+    find: '    this.failures = 0\n    this.#clearable = 0\n',
+    replace: '    this.failures = 0\n',
+  },
+  {
+    name: 'a context is compacted whatever failed before',
+    file: 'src/effects/compact.ts',
+    find: 'if (fill.failures >= FAILURES_MAX) return full',
+    replace: 'if (fill.failures < 0) return full',
+  },
 ]

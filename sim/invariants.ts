@@ -6,6 +6,8 @@ import type { Usage } from '../src/kernel/content.ts'
 import type { Event } from '../src/kernel/event.ts'
 import { type OpenSession, take } from '../src/kernel/fold.ts'
 import { next } from '../src/kernel/next.ts'
+import { FAILURES_MAX } from '../src/context/window.ts'
+import { textOf } from '../src/view/text.ts'
 import type { Cast } from './cast.ts'
 import { Families } from './families.ts'
 import { Guarding } from './guarding.ts'
@@ -44,6 +46,8 @@ const STEERED = [
   'notices',
   'nudges',
   'halts',
+  'cleared',
+  'cuts',
 ] as const
 export type Seen = Record<(typeof COUNTED)[number] | (typeof STEERED)[number], number>
 
@@ -189,6 +193,7 @@ export class Invariants {
     }
     switch (e.type) {
       case 'user.message':
+        if (e.pin) this.#oracle.pin(session, e.seq, textOf(e.parts))
         if (e.options?.instructions !== undefined) this.#chosen.set(`${session}:${e.seq}`, e.options.instructions)
         return steered(w, e)
       case 'user.interrupt':
@@ -229,8 +234,8 @@ export class Invariants {
       case 'run.settled':
         return concluded(w, e, fail)
       case 'context.compacted':
-        if (e.cut !== undefined) w.prefix = 0
-        return
+        this.#oracle.compacted(session, e.seq)
+        return this.#compacted(w, e, fail)
       case 'session.imported':
         w.prefix = 0
         return imported(w)
@@ -243,6 +248,26 @@ export class Invariants {
       default:
         return
     }
+  }
+
+  /** A context is made shorter only where something came since: a reply for a cut, a result for what is cleared. */
+  #compacted(w: Watched, e: Of<'context.compacted'>, fail: Fail): void {
+    if (e.failed !== undefined) {
+      w.compactFailures += 1
+      if (w.compactFailures > FAILURES_MAX) fail('I59 a context is compacted once more after it failed too often')
+      return
+    }
+    if (e.cleared !== undefined) {
+      this.seen.cleared += 1
+      if (e.cleared <= w.cleared) fail('I58 results are cleared that were cleared before')
+      w.cleared = e.cleared
+    }
+    if (e.cut === undefined) return
+    this.seen.cuts += 1
+    if (w.cutAt > 0 && w.repliedAt < w.cutAt) fail('I58 a context is cut twice without a reply between')
+    w.cutAt = e.seq
+    w.prefix = 0
+    w.compactFailures = 0
   }
 
   /** Failures of the provider, counted again: how long they last, and how many of its answers were cut. */
@@ -373,6 +398,7 @@ function replied(w: Watched, e: Of<'agent.message'>, fail: Fail): void {
   const { run } = w
   w.failedAt = 0
   w.cuts = 0
+  w.repliedAt = e.seq
   if (stopped(w)) fail('I50 a reply is taken that an interrupt stopped')
   for (const [seq, { when, fate }] of w.inputs) {
     if (when === 'now' && fate === 'pending' && seq > w.asked) fail(`I51 a reply is taken that input ${seq} superseded`)

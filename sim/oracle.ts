@@ -1,6 +1,7 @@
 // The world outside the log: what tools really did, and what models were really shown. It never reads a session's state.
 import type { CallKey, EffectClass } from '../src/kernel/content.ts'
 import type { Request } from '../src/ports/model.ts'
+import { textOf } from '../src/view/text.ts'
 import { requestBytes } from './bytes.ts'
 
 export type Execution = {
@@ -24,6 +25,8 @@ export class Oracle {
   refused = 0
   /** How often tools that a run needs were away. */
   absent = 0
+  /** How often a summary was asked for. */
+  summaries = 0
   /** From when until when the provider is down. */
   outage: { readonly from: number; readonly until: number } | null = null
   readonly #spoken = new Set<string>()
@@ -31,6 +34,8 @@ export class Oracle {
   readonly #told = new Map<string, readonly Told[]>()
   /** What the first request of an epoch began with. */
   readonly #heads = new Map<string, string>()
+  readonly #compacted = new Map<string, readonly number[]>()
+  readonly #pins = new Map<string, readonly { readonly seq: number; readonly text: string; shown: number }[]>()
   readonly #requests = new Map<string, { readonly seq: number; readonly bytes: string }>()
 
   /** A handler is about to act on the world. */
@@ -83,11 +88,34 @@ export class Oracle {
     // A process that froze may ask late: then its request is the older one, and a prefix of what was asked since.
     const late = seq < last.seq
     const before = this.#runAt(session, last.seq)
-    const other = before?.own !== told?.own || before?.epoch !== told?.epoch
+    const [older, newer] = late ? [seq, last.seq] : [last.seq, seq]
+    const cut = (this.#compacted.get(session) ?? []).some((at) => at > older && at < newer)
+    const other = cut || before?.own !== told?.own || before?.epoch !== told?.epoch
     const whole = other || (late ? last.bytes.startsWith(bytes) : bytes.startsWith(last.bytes))
     if (!whole) this.violations.push(`O3 ${session}@${seq}: the request does not extend the one at ${last.seq}`)
     if (!late) this.#requests.set(session, { seq, bytes })
     this.#pairs(request)
+    this.#pinned(request)
+  }
+
+  /** The view of a session was compacted by this event. */
+  compacted(session: string, seq: number): void {
+    this.#compacted.set(session, [...(this.#compacted.get(session) ?? []), seq])
+  }
+
+  /** A user pinned this text. */
+  pin(session: string, seq: number, text: string): void {
+    this.#pins.set(session, [...(this.#pins.get(session) ?? []), { seq, text, shown: 0 }])
+  }
+
+  /** What was pinned stands word for word in every request from the first one that showed it. */
+  #pinned({ session, seq, messages }: Request): void {
+    for (const pin of this.#pins.get(session) ?? []) {
+      const found = messages.some((m) => m.role === 'user' && m.seq === pin.seq && textOf(m.parts) === pin.text)
+      if (found && (pin.shown === 0 || seq < pin.shown)) pin.shown = seq
+      if (!found && pin.shown > 0 && seq > pin.shown)
+        this.violations.push(`O10 ${session}@${seq}: the pin ${pin.seq} is not in the request`)
+    }
   }
 
   /** Each request of an epoch begins with the same bytes, in whichever process. */

@@ -47,7 +47,8 @@ export class People {
     for (let i = 0, n = chance.between(2, 4); i < n; i++) {
       await this.#stage.scheduler.sleep(chance.between(0, 350))
       const id = `m${i}`
-      const plain = messageOf(id, `${session} ${id}`, chance.pick(WHEN))
+      const written = messageOf(id, `${session} ${id}`, chance.pick(WHEN))
+      const plain: typeof written = chance.yes(0.2) ? { ...written, pin: true } : written
       // Now and then for a run with instructions of its own, which any process must give it.
       const message: InboxBody = chance.yes(0.2)
         ? { ...plain, when: 'after', options: { instructions: `Simulate ${id}.` }, metadata: { id } }

@@ -259,6 +259,7 @@ class Simulation {
       context: null,
       hooks,
       breaker: this.#cast.breaker ? {} : (false as const),
+      compaction: this.#cast.window === null ? {} : { windowTokens: this.#cast.window },
       observer: hooks && new Observer({ store, clock, hooks, tracer: null, report }),
     }
     const options = { leaseMs: 120, graceMs: GRACE_MS, lingerMs: 2_000, patienceMs: 2_000, width: 8 }
@@ -331,7 +332,7 @@ class Simulation {
           this.#errors.push(`A3 ${session}: the snapshot and its tail give another session`)
       }
     }
-    this.#errors.push(...(await this.#invariants.money.audit(this.#store)))
+    this.#errors.push(...(await this.#invariants.money.audit(this.#store, this.#oracle.summaries)))
   }
 
   #live(actor: Promise<void>): void {

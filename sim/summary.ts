@@ -20,6 +20,7 @@ export function summary(reports: readonly Report[], trace: string, seconds: numb
     `  hooks asked ${sum((r) => r.hooks.asked)}, again after a crash or a pause ${sum((r) => r.hooks.again)}, calls held back ${sum((r) => r.hooks.cancelled)}, strict failures ${sum((r) => r.hooks.failed)}, results seen ${sum((r) => r.hooks.rewritten)}`,
     `  imports ${sum((r) => r.elsewhere.imports)}, forged ${sum((r) => r.elsewhere.forged)}, let go on or stopped ${sum((r) => r.elsewhere.let)}, forks with open calls ${sum((r) => r.elsewhere.forks)}`,
     `  runs out of money ${sum((r) => r.seen.broke)}, notices ${sum((r) => r.seen.notices)}, nudges ${sum((r) => r.seen.nudges)}, halted ${sum((r) => r.seen.halts)}`,
+    `  contexts cut ${sum((r) => r.seen.cuts)}, results cleared ${sum((r) => r.seen.cleared)}`,
     `  refused by a provider that was down ${sum((r) => r.refused)}, tools away ${sum((r) => r.absent)}, stopped answers ${sum((r) => r.seen.stopped)}, cut answers ${sum((r) => r.seen.cut)}`,
     `  seeds that crashed between intent and result: ${(share * 100).toFixed(1)} %`,
     `  trace ${trace.slice(0, 32)}`,

@@ -23,6 +23,8 @@ export type CallRecord = {
   ended: 'ok' | 'retry' | null
   /** It came with an import or a fork, and was not asked about in this session. */
   foreign: boolean
+  /** It was asked about again. */
+  again: boolean
 }
 type InputRecord = { readonly when: string; fate: 'pending' | 'swallowed' | 'held' | 'shown' }
 export type RunRecord = {
@@ -56,8 +58,13 @@ export type Watched = {
   lastStop: number
   /** seq of the last pause of this session, and whether it holds. */
   lastPause: number
-  /** seq of the last call that was asked about again. */
+  /** seq of the last time that a call was asked about again, or of the answer to that. */
   lastReview: number
+  /** seq of the last cut of its context, of the last reply, and up to where results are cleared. */
+  cutAt: number
+  repliedAt: number
+  cleared: number
+  compactFailures: number
   paused: boolean
   epoch: number
   broken: boolean
@@ -87,6 +94,10 @@ export function fresh(): Watched {
     lastStop: 0,
     lastPause: 0,
     lastReview: 0,
+    cutAt: 0,
+    repliedAt: 0,
+    cleared: 0,
+    compactFailures: 0,
     paused: false,
     epoch: 0,
     broken: false,
@@ -99,7 +110,17 @@ export function record(e: Of<'agent.message'>, proposal: Proposal, over: boolean
   const runnable = !over && e.verdict.type === 'continue'
   // Events that were there when the session was made have epoch 0: they come from another session.
   const foreign = e.epoch === 0
-  const counts = { decision: null, intents: 0, running: false, handed: 0, answer: 0, result: 0, ended: null, foreign }
+  const counts = {
+    decision: null,
+    intents: 0,
+    running: false,
+    handed: 0,
+    answer: 0,
+    result: 0,
+    ended: null,
+    foreign,
+    again: false,
+  }
   return { proposal, turn: e.seq, runnable, ...counts }
 }
 
@@ -130,6 +151,7 @@ export function decided(w: Watched, e: Of<'user.tool_confirmation'>): void {
   const { same = '', place = '' } = call.proposal
   if (e.allow && e.under !== undefined && (each || wide.get(e.under) !== place || denied.has(same))) return
   call.decision = e.allow
+  if (call.again) w.lastReview = e.seq
   if (e.allow && e.scope === 'run' && !each) wide.set(e.call, place)
   if (e.allow) return
   wide.clear()
@@ -199,6 +221,7 @@ export function reviewed(w: Watched, e: Of<'call.reviewed'>, fail: Fail): void {
   const { id, tool, args } = call.proposal
   call.proposal = { id, tool, args, ...terms }
   call.foreign = false
+  call.again = true
   call.decision = null
   if (terms.effect !== 'once') call.intents = 0
   if (terms.gate?.type !== 'ask' && terms.gate?.type !== 'refuse') fail('I38 a review lets a call through unasked')

@@ -94,11 +94,15 @@ export class ModelCaller {
   async #fitted(asked: Asked, transcript: Transcript, context: ModelContext): Promise<Landing> {
     const { agent, cache } = asked
     const window = await findWindow(this.#services, agent.model)
-    if (cache.guard.fill.counted && cache.guard.fill.tokens < window.tokens * LOADED_AT)
-      return this.#ask(asked, transcript, context)
+    // Finding out took time: what was stopped meanwhile is not asked.
+    const ask = async (): Promise<Landing> => {
+      const { reason } = asked.flight
+      return reason === null ? this.#ask(asked, transcript, context) : { events: [stoppedCall(reason)] }
+    }
+    if (cache.guard.fill.counted && cache.guard.fill.tokens < window.tokens * LOADED_AT) return ask()
     const { whenFull } = await import('./compact.ts')
     const fullness = await whenFull(await this.#compacting(asked, transcript, window))
-    return this.#landed(asked, fullness, context, () => this.#ask(asked, transcript, context))
+    return this.#landed(asked, fullness, context, ask)
   }
 
   async #overflowed(

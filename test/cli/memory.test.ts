@@ -73,7 +73,8 @@ describe('the agent of a folder', () => {
     await scriptedBy([vpn, 'Deployed.', 'Plain.', 'Plain.'])
     await stage.terret('run', 'Deploy the server to staging.')
     const { url } = provider.chaos ?? { url: '' }
-    const remembered = (): readonly string[] => below(stage.home).filter((path) => /^(memory|sessions)/.test(path))
+    const remembered = (): readonly string[] =>
+      below(stage.home).filter((path) => /^(memory|sessions)/.test(path) && !/-(shm|wal)$/.test(path))
     const before = remembered()
     stage.configure({ ...endpoint(url), memory: false })
     await stage.terret('run', 'How do I deploy to staging?')
