@@ -230,7 +230,38 @@ describe('a sound conversation', () => {
       fc.property(logs, (log) => {
         expect(refused(protocol.encode(request(log), target).body)).toEqual([])
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(60), examples: [[FOREIGN_TOOL]] },
     )
   })
 })
+
+/** A thought of OpenAI that led to nothing but a call of another provider's tool, which is not sent on. */
+const FOREIGN_TOOL: Message[] = [
+  {
+    role: 'assistant',
+    seq: 1,
+    parts: [
+      {
+        type: 'reasoning',
+        text: '',
+        opaque: {
+          by: 'openai',
+          model: 'gpt-5.2',
+          at: 0,
+          data: { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'g' },
+        },
+      },
+      {
+        type: 'provider',
+        tool: 'web_search',
+        opaque: {
+          by: 'anthropic',
+          model: 'm',
+          at: 0,
+          data: { type: 'server_tool_use', id: 's_0', name: 'web_search', input: {} },
+        },
+      },
+    ],
+    calls: [],
+  },
+]

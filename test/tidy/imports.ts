@@ -71,7 +71,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'server/wire': ['kernel', 'ports'],
   web: ['kernel', 'ports', 'view', 'server/wire'],
   // The tools frame too: what the simulator's agent does is defined like any other tool.
-  sim: ['kernel', 'ports', ...runtime, 'archive', 'live', 'stores', 'tools', 'view'],
+  sim: ['kernel', 'ports', ...runtime, 'archive', 'live', 'stores', 'tools', 'view', 'context'],
 }
 
 /** The rooms of src/tools, and the rooms each may import. What stands beside them makes tools of several rooms. */

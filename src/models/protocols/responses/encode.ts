@@ -340,7 +340,7 @@ function assistantItems(turn: Assistant, sending: Sending): Said {
     if (mark?.type === 'message') {
       flush()
       phase = mark.phase
-    } else if (mark?.type === 'item' && native && isFollowed(turn, i, called)) {
+    } else if (mark?.type === 'item' && native && isFollowed(turn, i, called, sending.endpoint)) {
       flush()
       items.push(JSON.stringify(mark.item))
     } else {
@@ -359,11 +359,11 @@ function isDrawn(before: Part | undefined, part: Part, endpoint: string): boolea
   return before?.type === 'provider' && before.tool === IMAGE_TOOL && servedItem(before, part, endpoint) !== null
 }
 
-/** A reasoning item is refused without the message or call it led to. */
-function isFollowed(turn: Assistant, at: number, called: number): boolean {
-  return (
-    called < turn.calls.length || turn.parts.slice(at + 1).some(({ type }) => type === 'text' || type === 'provider')
-  )
+/** A reasoning item is refused without the message or call it led to, also if that is a call of another provider's tool. */
+function isFollowed({ calls, parts }: Assistant, at: number, called: number, endpoint: string): boolean {
+  const isSent = (part: Part, i: number): boolean =>
+    part.type === 'text' || (part.type === 'provider' && servedItem(part, parts[i + 1], endpoint) !== null)
+  return called < calls.length || parts.some((part, i) => i > at && isSent(part, i))
 }
 
 function messageItem(texts: readonly string[], phase: string | null): string {
