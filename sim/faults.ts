@@ -440,8 +440,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: 'results are cleared that were cleared before',
     file: 'src/context/window.ts',
-    find: '    this.failures = 0\n    this.#clearable = 0\n',
-    replace: '    this.failures = 0\n',
+    find: '    this.#clearable = 0\n    if (cut === undefined) return\n',
+    replace: '    if (cut === undefined) return\n',
   },
   {
     name: 'a context is compacted whatever failed before',

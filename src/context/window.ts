@@ -132,9 +132,9 @@ export class Fill {
     }
     if (after !== undefined) this.tokens = after
     if (cut === undefined && cleared === undefined) return
-    this.failures = 0
     this.#clearable = 0
     if (cut === undefined) return
+    this.failures = 0
     this.cut = true
     this.#newest = this.#newest.filter(({ seq }) => seq > cut)
   }

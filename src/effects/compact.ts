@@ -2,9 +2,9 @@
 // money, and the request is made anew without it. Loaded only when it is nearly full, or when a provider says that it is.
 import type { Mutable } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
-import type { Transcript } from '../kernel/transcript.ts'
+import type { Message, Transcript } from '../kernel/transcript.ts'
 import type { ModelFailure, Request } from '../ports/model.ts'
-import { type Cut, cutOf, materialOf, pinsIn, SUMMARIZER, summaryOf } from '../context/summary.ts'
+import { type Cut, cutOf, isChangeNote, isPinned, materialOf, SUMMARIZER, summaryOf } from '../context/summary.ts'
 import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FULL_AT } from '../context/window.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
@@ -16,6 +16,7 @@ import { BudgetedModel } from '../riders/money/budgeted-model.ts'
 import { charsIn, type Spent } from '../riders/money/usage-estimate.ts'
 import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import type { Window } from '../riders/guard/guard.ts'
+import { lastStart } from './last-start.ts'
 import { shortened, textOf } from '../view/text.ts'
 
 export type Compacting = {
@@ -43,6 +44,8 @@ const AS_IT_IS: Fullness = { failure: null, beside: { events: [] } }
 const READ_SHARE = 0.5
 const READ_CHARS_MAX = 400_000
 const REASON_CHARS = 500
+/** Of the window: a cut must take at least this much away. */
+const SAVED_MIN = 0.05
 
 export async function whenFull(compacting: Compacting): Promise<Fullness> {
   const { request, window } = compacting
@@ -54,15 +57,32 @@ export async function whenFull(compacting: Compacting): Promise<Fullness> {
   if (!window.compacts) return full ? { landing: heldBack() } : AS_IT_IS
   if (fill.clearing(window.tokens) !== null) return { landing: heldBack() }
   if (fill.failures >= FAILURES_MAX) return full ? { landing: parked(fill, window) } : AS_IT_IS
-  const cut = fill.cut ? null : cutOf(compacting.transcript, full ? 1 : undefined)
-  return cut === null ? AS_IT_IS : shorter(compacting, cut)
+  const cut = fill.cut ? null : cutOf(compacting.transcript, await staying(compacting), full ? 1 : undefined)
+  // Where most of it is in what stays, a summary every turn would cost money and win nothing.
+  return cut === null || charsOf(cut) < window.tokens * CHARS_A_TOKEN * SAVED_MIN ? AS_IT_IS : shorter(compacting, cut)
+}
+
+/**
+ * Messages that no cut takes away: pins, and notes of what changed since the instructions and tools were made that this run shows.
+ * Without those it would go by what does not hold any more. A new epoch shows what there is, and they go.
+ */
+export async function staying({ services, cache, transcript }: Pick<Compacting, 'services' | 'cache' | 'transcript'>) {
+  const last = await lastStart(services.store, cache)
+  const since = last?.since ?? last?.seq ?? 0
+  const stays = (message: Message): boolean =>
+    isChangeNote(message) ? message.seq > since && transcript.places.has(message) : isPinned(message)
+  return new Set(transcript.messages.filter(stays))
+}
+
+function charsOf({ old }: Cut): number {
+  return old.reduce((sum, message) => sum + sizeOfMessage(message), 0)
 }
 
 /** The provider says that the request is too long. Null: nothing can be done about it. */
 export async function afterOverflow(compacting: Compacting): Promise<Fullness | null> {
   const { fill } = compacting.cache.guard
   if (!compacting.window.compacts || fill.cut || fill.failures >= FAILURES_MAX) return null
-  const cut = cutOf(compacting.transcript, 1)
+  const cut = cutOf(compacting.transcript, await staying(compacting), 1)
   if (cut !== null) return shorter(compacting, cut)
   const cleared = fill.clearing(1)
   return cleared && { landing: { events: [heldBackAs('The provider says that the context is full.'), cleared] } }
@@ -97,7 +117,7 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
       failure: null,
     }
   }
-  const chars = cut.old.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+  const chars = charsOf(cut)
   const leaked = looksLikeCall(
     textOf(answer.parts),
     request.tools.map(({ name }) => name),
@@ -108,8 +128,10 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   const whole = charsIn(request)
   const after = Math.ceil((before * Math.max(0, whole - chars + said.summary.length)) / Math.max(1, whole))
   const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, ...said, before, after, ...spent }
-  const pins = pinsIn(compacting.transcript)
-  if (pins.length > 0) body.pins = pins
+  const { messages, places } = compacting.transcript
+  const stays = await staying(compacting)
+  const pins = messages.filter((message) => stays.has(message) && places.has(message)).map(({ seq }) => seq)
+  if (pins.length > 0 || messages.some(isPinned)) body.pins = pins
   return { body, failure: null }
 }
 

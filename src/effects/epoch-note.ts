@@ -1,16 +1,14 @@
 // What a model is told of what changed since it was told last: its instructions and its tools. Loaded by the first run that has to.
 import type { ToolSchema } from '../ports/model.ts'
+import { CHANGED } from '../context/summary.ts'
 import { diffLines } from '../view/diff.ts'
 
 type Told = { readonly instructions: string; readonly tools: readonly ToolSchema[] }
 
-const HEAD =
-  'Something changed since you were told your instructions and tools. Those stay as they were shown. Where this note differs, it counts.'
-
-export function changeNote(before: Told, now: Told): string {
-  return [HEAD, ...instructionLines(before.instructions, now.instructions), ...toolLines(before.tools, now.tools)].join(
-    '\n',
-  )
+/** Null: nothing that the model is told of, such as how a tool is approved. */
+export function changeNote(before: Told, now: Told): string | null {
+  const lines = [...instructionLines(before.instructions, now.instructions), ...toolLines(before.tools, now.tools)]
+  return lines.length === 0 ? null : [CHANGED, ...lines].join('\n')
 }
 
 /** The lines that changed, or all of them where that is shorter. */

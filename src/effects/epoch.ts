@@ -73,7 +73,7 @@ async function holdsSecret({ services, runs }: Doors, { toolset, instructions }:
 }
 
 /** What there is now is not in the store yet. */
-async function noted({ runs }: Doors, told: Made, now: Fresh): Promise<string> {
+async function noted({ runs }: Doors, told: Made, now: Fresh): Promise<string | null> {
   const { changeNote } = await import('./epoch-note.ts')
   const text = (hashed: Hash): string => decoder.decode(now.blobs.find(({ hash }) => hash === hashed)?.data)
   const tools = JSON.parse(text(now.setup.toolset)) as readonly ToolSchema[]

@@ -3,7 +3,9 @@
 import { Fault } from '../kernel/failure.ts'
 import type { Session } from '../kernel/session.ts'
 import { cutOf } from '../context/summary.ts'
-import { compacted, type Compacting } from '../effects/compact.ts'
+import { compacted, type Compacting, staying } from '../effects/compact.ts'
+import { inTime } from '../effects/outcomes.ts'
+import type { FlightContext } from '../engine/flights.ts'
 import { FrozenRuns } from '../effects/frozen-run.ts'
 import { recallOptions } from '../effects/run-options.ts'
 import { findWindow } from '../effects/window.ts'
@@ -35,10 +37,35 @@ export function compacting(
     const body = await made
     if (body === null) return { value: null, events: [] }
     const charges = [{ type: 'lost', key: holdsUnder(id, `${NO_REQUEST}.0`) }] as const
-    const { before = 0, after = 0, summary = '', failed } = body
+    const { before = 0, after = 0, summary = '', failed } = services.redactor.body(body)
     const seq = session.seq + 1
     const value = failed === undefined ? { seq, before, after, summary } : { seq, failed }
-    return { value, events: [body], charges }
+    // A failure that its caller was told of does not count for the breaker: only what it cost is recorded.
+    const { failed: _told, ...paid } = body
+    const events = failed === undefined ? [body] : Object.keys(paid).length > 1 ? [paid] : []
+    return { value, events, charges }
+  }
+}
+
+/** What was held for it is counted as spent. */
+const LATE = {
+  body: { type: 'context.compacted', failed: 'the model did not answer in time', assumed: true },
+  failure: null,
+} as const
+
+function stoppable(): FlightContext & { stop(): void } {
+  const controller = new AbortController()
+  let reason: FlightContext['reason'] = null
+  return {
+    signal: controller.signal,
+    get reason() {
+      return reason
+    },
+    clear: () => reason === null,
+    stop() {
+      reason = 'timeout'
+      controller.abort(new Error(reason))
+    },
   }
 }
 
@@ -51,17 +78,19 @@ async function summarised(services: Services, id: string, { focus }: CompactOpti
   if (agent.planner !== null)
     throw new Fault('invalid_input', `Session ${id} is a workflow: it has no context to compact.`)
   const transcript = await cache.transcript()
-  const cut = cutOf(transcript, 1)
+  const cut = cutOf(transcript, await staying({ services, cache, transcript }), 1)
   if (cut === null) return null
   const messages = transcript.messages
   const asked = { session: id, seq: NO_REQUEST, instructions: agent.instructions, tools: [], boost: false, messages }
   const request = { ...asked, allow: 'none' } as const
   cache.guard.fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
-  const flight = { signal: new AbortController().signal, reason: null, clear: () => true }
   const window = await findWindow(services, agent.model)
   const allowances = new Allowances(services, new FrozenRuns(store))
-  const parts: Compacting = { services, cache, agent, transcript, request, flight, allowances, window }
-  const { body, failure } = await compacted(focus === undefined ? parts : { ...parts, focus }, cut)
+  const flight = stoppable()
+  const wish = focus === undefined ? {} : { focus: services.redactor.text(focus) }
+  const parts: Compacting = { services, cache, agent, transcript, request, flight, allowances, window, ...wish }
+  const cancel = services.clock.timer(agent.limits.modelMs, () => flight.stop())
+  const { body, failure } = await inTime(compacted(parts, cut), flight, LATE).finally(cancel)
   if (failure !== null) throw new Fault('io_error', `The model could not be asked: ${failure.message}`)
   return body
 }
