@@ -95,12 +95,6 @@ export const FAULTS: readonly Planted[] = [
     replace: 'clockOf(e) > gate.expiresAt + 100_000',
   },
   {
-    name: 'a call starts beside a sibling that is asked about again',
-    file: 'src/engine/commit.ts',
-    find: ' && !waitsForSibling(s, landing)',
-    replace: '',
-  },
-  {
     name: 'a model is asked after its call was stopped',
     file: 'src/effects/call-model.ts',
     find: 'if (!flight.clear() || cache',
