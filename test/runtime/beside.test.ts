@@ -4,90 +4,85 @@ import { z } from 'zod'
 import { defineTool, Harness, memory, scripted } from '../../src/index.ts'
 import { until } from '../until.ts'
 
-it('B-REVIEW-9: a call that is let go while a sibling is asked about again does not start: it is looked at once more after the answer', async () => {
-  let endLook = (_text: string): void => {}
-  const looked = new Promise<string>((resolve) => {
-    endLook = resolve
+class Gate<T> {
+  open: (value: T) => void = () => {}
+  readonly passed = new Promise<T>((resolve) => {
+    this.open = resolve
   })
-  let allow = (): void => {}
-  const allowed = new Promise<undefined>((resolve) => {
-    allow = () => resolve(undefined)
-  })
-  const input = z.object({})
-  const ran: string[] = []
-  let place = 'here'
-  let asked = 0
-  const publish = defineTool({
-    name: 'publish',
-    description: 'publish',
-    input,
-    effect: 'idempotent',
-    approval: 'ask',
-    place: () => place,
-    execute: () => `published ${place}`,
-  })
-  const put = defineTool({
-    name: 'put',
-    description: 'put',
-    input,
-    effect: 'idempotent',
-    execute: () => {
-      ran.push('put')
-      return 'put'
-    },
-  })
-  const look = defineTool({ name: 'look', description: 'look', input, effect: 'read', execute: () => looked })
-  // While the first commit of the next worker is on its way, both land: the new question, and after it the word of the hook.
+}
+
+const seen = { ran: [] as string[], asked: 0, place: 'here' }
+const looked = new Gate<string>()
+const allowed = new Gate<undefined>()
+const written = new Gate<undefined>()
+const input = z.object({})
+
+const publish = defineTool({
+  name: 'publish',
+  description: 'publish',
+  input,
+  effect: 'idempotent',
+  approval: 'ask',
+  place: () => seen.place,
+  execute: () => 'published',
+})
+const look = defineTool({ name: 'look', description: 'look', input, effect: 'read', execute: () => looked.passed })
+const put = defineTool({
+  name: 'put',
+  description: 'put',
+  input,
+  effect: 'idempotent',
+  execute: () => {
+    seen.ran.push('put')
+    return 'put'
+  },
+})
+
+/** Its commits wait as soon as a call starts: meanwhile both land, the new question, and after it the word of the hook. */
+function slowStore() {
   const store = memory()
   const commit = store.commit.bind(store)
-  let release = (): void => {}
-  const written = new Promise<void>((resolve) => {
-    release = resolve
-  })
   store.commit = async (writes) => {
-    const starts = writes.some(({ events }) => events.some(({ type }) => type === 'agent.tool_use'))
-    if (starts) await written
+    if (writes.some(({ events }) => events.some(({ type }) => type === 'agent.tool_use'))) await written.passed
     return commit(writes)
   }
-  const calls = [{ tool: 'publish' }, { tool: 'look' }, { tool: 'put' }]
+  return store
+}
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+
+it('B-REVIEW-9: a call that is let go while a sibling is asked about again does not start: it is looked at once more after the answer', async () => {
+  const ask = (): Promise<undefined> => {
+    seen.asked += 1
+    return allowed.passed
+  }
   const harness = new Harness({
-    model: scripted([{ calls }, 'Done.']),
+    model: scripted([{ calls: [{ tool: 'publish' }, { tool: 'look' }, { tool: 'put' }] }, 'Done.']),
     tools: [publish, look, put],
-    store,
-    hooks: [
-      {
-        type: 'before_tool_call',
-        tools: ['put'],
-        run: () => {
-          asked += 1
-          return allowed
-        },
-      },
-    ],
+    store: slowStore(),
+    hooks: [{ type: 'before_tool_call', tools: ['put'], run: ask }],
   })
   const session = await harness.open()
   const approve = async (): Promise<void> => {
-    const { pending } = await session.state()
-    await session.decide({ callId: pending[0]?.callId ?? '', digest: pending[0]?.digest ?? '', allow: true, by: 'ada' })
+    const [pending] = (await session.state()).pending
+    await session.decide({ callId: pending?.callId ?? '', allow: true, by: 'ada' })
   }
   expect(await session.run('Go.')).toMatchObject({ status: 'requires_action' })
   await approve()
-  place = 'elsewhere'
+  seen.place = 'elsewhere'
   const waits = session.run()
-  const types = async () => (await session.read()).events.map(({ type }) => type)
-  await until(() => expect(asked).toBe(1))
-  await new Promise((done) => setTimeout(done, 100))
-  allow()
-  await new Promise((done) => setTimeout(done, 50))
-  release()
-  await until(async () => expect(await types()).toContain('call.reviewed'))
-  await new Promise((done) => setTimeout(done, 50))
-  expect(ran).toEqual([])
-  endLook('seen')
+  await until(() => expect(seen.asked).toBe(1))
+  await pause(100)
+  allowed.open(undefined)
+  await pause(50)
+  written.open(undefined)
+  await until(async () => expect((await session.read()).events.map(({ type }) => type)).toContain('call.reviewed'))
+  await pause(50)
+  looked.open('seen')
   expect(await waits).toMatchObject({ status: 'requires_action' })
-  expect(ran).toEqual([])
+  expect(seen.ran).toEqual([])
   await approve()
   expect(await session.run()).toMatchObject({ status: 'completed', text: 'Done.' })
-  expect([ran, asked]).toEqual([['put'], 2])
+  expect(seen).toMatchObject({ ran: ['put'], asked: 2 })
   await harness.close()
 })
