@@ -50,6 +50,8 @@ const SAVED_MIN = 0.05
 export async function whenFull(compacting: Compacting): Promise<Fullness> {
   const { request, window } = compacting
   const { fill } = compacting.cache.guard
+  // Where it is not known how much the model takes, nothing is ever full: counting would cost every turn more than the one before.
+  if (window.tokens === Number.POSITIVE_INFINITY) return AS_IT_IS
   if (!fill.counted) fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
   if (fill.tokens < window.tokens * COMPACT_AT) return AS_IT_IS
   const full = fill.tokens >= window.tokens * FULL_AT
