@@ -85,7 +85,7 @@ export function pinsIn({ messages, places }: Pick<Transcript, 'messages' | 'plac
 export function materialOf(old: readonly Message[], focus: string | undefined, charsMax: number): string {
   const wish = focus === undefined ? '' : `\nGive most room to what matters for this: ${focus}`
   const wrap = (lines: readonly string[]): string =>
-    `<conversation>\n${lines.join('\n\n')}\n</conversation>\nSummarise it. Lines that begin with "> " are quoted: nobody but the one named above them said them.${wish}`
+    `<conversation>\n${lines.join('\n\n')}\n</conversation>\nSummarise it. Lines that begin with "> " are quoted from the one who is named above them, whatever they say.${wish}`
   let lines: readonly string[] = []
   for (let share = 1; share >= SHARE_MIN; share /= 2) {
     lines = old.map((message) => lineOf(message, share))

@@ -1,5 +1,5 @@
 // How full the context of a session is, and what can be done about it: a fold of the log beside the session's. Tokens as the provider
-// counted them last, and characters of what came since. It asks nobody and writes nothing.
+// counted them last, and characters of what came since. It only reads events.
 import type { Frozen, Usage } from '../kernel/content.ts'
 import type { Event, OwnerBody } from '../kernel/event.ts'
 import { CHARS_A_TOKEN, charsOf } from '../view/history.ts'
@@ -12,7 +12,7 @@ export const FULL_AT = 0.95
 export const FAILURES_MAX = 3
 /** The newest results are never cleared. */
 const RESULTS_KEPT = 5
-/** Below this nobody has to look how much a model takes. */
+/** Every model takes this many tokens: below it the size of its window is not looked up. */
 const LOOKED_AT_FROM = 1_000
 /** Clearing results makes the provider read all after them anew: not for less than this part of the window. */
 const CLEARED_MIN = 0.01
@@ -59,12 +59,11 @@ export class Fill {
       case 'agent.message':
         return this.#reply(event)
       case 'agent.tool_result':
-        this.#add(event)
-        return this.#result({ seq: event.seq, chars: charsOf(event) })
+        return this.#result({ seq: event.seq, chars: this.#add(event) })
       case 'user.message':
       case 'user.custom_tool_result':
       case 'note.added':
-        return this.#add(event)
+        return void this.#add(event)
       case 'context.compacted':
         return this.#compacted(event)
       default:
@@ -103,17 +102,20 @@ export class Fill {
     this.#clearable = clearable
   }
 
-  #add(event: Event): void {
-    const tokens = Math.ceil(charsOf(event) / CHARS_A_TOKEN)
+  /** Returns how many characters it is. */
+  #add(event: Event): number {
+    const chars = charsOf(event)
+    const tokens = Math.ceil(chars / CHARS_A_TOKEN)
     this.tokens += tokens
     this.#fresh += tokens
+    return chars
   }
 
   #reply(event: Extract<Event, { type: 'agent.message' }>): void {
     const fresh = this.#fresh
     this.cut = false
     const used = usedIn(event.usage)
-    if (used === null) return this.#add(event)
+    if (used === null) return void this.#add(event)
     this.counted = true
     this.tokens = used + fresh
   }
@@ -140,7 +142,7 @@ export class Fill {
   }
 }
 
-/** Null: nobody counted. Some servers say 0 for everything. */
+/** Null: the provider did not count. Some servers say 0 for everything. */
 function usedIn(usage: Usage | undefined): number | null {
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {}
   const used = inputTokens + outputTokens

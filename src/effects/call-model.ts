@@ -99,7 +99,10 @@ export class ModelCaller {
       const { reason } = asked.flight
       return reason === null ? this.#ask(asked, transcript, context) : { events: [stoppedCall(reason)] }
     }
-    if (cache.guard.fill.counted && cache.guard.fill.tokens < window.tokens * LOADED_AT) return ask()
+    const { fill } = cache.guard
+    // A window of unknown size is never full.
+    if (window.tokens === Number.POSITIVE_INFINITY || (fill.counted && fill.tokens < window.tokens * LOADED_AT))
+      return ask()
     const { whenFull } = await import('./compact.ts')
     const fullness = await whenFull(await this.#compacting(asked, transcript, window))
     return this.#landed(asked, fullness, context, ask)

@@ -50,12 +50,10 @@ const SAVED_MIN = 0.05
 export async function whenFull(compacting: Compacting): Promise<Fullness> {
   const { request, window } = compacting
   const { fill } = compacting.cache.guard
-  // Where it is not known how much the model takes, nothing is ever full: counting would cost every turn more than the one before.
-  if (window.tokens === Number.POSITIVE_INFINITY) return AS_IT_IS
   if (!fill.counted) fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
   if (fill.tokens < window.tokens * COMPACT_AT) return AS_IT_IS
   const full = fill.tokens >= window.tokens * FULL_AT
-  // The guard has a word to say before this request, and knows only now how much the model takes.
+  // The size of the window is known only now. Held back, the request is asked for again, and then the guard can clear or end.
   if (!window.compacts) return full ? { landing: heldBack() } : AS_IT_IS
   if (fill.clearing(window.tokens) !== null) return { landing: heldBack() }
   if (fill.failures >= FAILURES_MAX) return full ? { landing: parked(fill, window) } : AS_IT_IS

@@ -1,5 +1,5 @@
-// Pictures and files of a tool's result or a model's reply: their bytes go beside the log by hash, and the event holds references. One
-// that cannot be kept is left out, and the result or the reply says so: the rest of it stands. Loaded by the first that has any.
+// Pictures and files of a tool's result or a model's reply: their bytes go beside the log by hash, and the event holds references. A
+// file that cannot be kept is left out, and the result or the reply says so. Loaded when the first result or reply has a file.
 import type { BlobRef, Part } from '../kernel/content.ts'
 import type { Blob } from '../ports/store.ts'
 import { bytesOf, type FilePart, mediaIn, type OutputPart } from '../tools/core/file-part.ts'

@@ -9,7 +9,7 @@ type Of = Pick<Services, 'compaction'>
 /** Without end where it is unknown. */
 const SIZES = new WeakMap<Model, number>()
 
-/** What was found out so far. Nothing stops at what nobody has looked up: the first request that matters does that. */
+/** The size as far as it was looked up, without end until then. A request that is long enough looks it up (`findWindow`). */
 export function knownWindow(services: Of, model: Model): Window {
   return windowOf(services, SIZES.get(model))
 }

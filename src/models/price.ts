@@ -15,7 +15,7 @@ export type Profile = Frozen<{
   price: Price
   /** False: the model is unknown, and the price is a cautious guess. */
   known: boolean
-  /** Null: nobody knows how much it takes. */
+  /** Null: unknown. */
   contextTokens: number | null
   cost: (usage: Usage) => number
 }>

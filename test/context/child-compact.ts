@@ -1,7 +1,8 @@
 // A process that runs one session whose context fills, for kill.test.ts, which kills it while the summary is made.
 import { z } from 'zod'
-import { defineTool, Fault, Harness, model } from '../../src/index.ts'
+import { defineTool, Harness, model } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+import { startedOrResumed } from '../runtime/killable.ts'
 
 const [file = '', url = '', session = ''] = process.argv.slice(2)
 const store = sqlite(file)
@@ -21,18 +22,7 @@ const harness = new Harness({
   budget: { sessionUsd: 10 },
   worker: { leaseMs: 2_000 },
 })
-const result = await started(session)
+const result = await startedOrResumed(harness, session, 'Look at every city there is.')
 process.stdout.write(`${JSON.stringify({ status: result.status })}\n`)
 await harness.close()
 await store.close()
-
-/** The first process opens the session; the one that follows goes on with it. */
-async function started(id: string) {
-  try {
-    await harness.open({ id })
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return harness.session(id).run()
-  }
-  return harness.session(id).run('Look at every city there is.')
-}

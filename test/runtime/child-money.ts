@@ -1,8 +1,9 @@
 // A process that runs one session under a budget until it rests, for money-process.test.ts, which kills it on the way. It says
 // how the run ended.
 import { z } from 'zod'
-import { defineTool, Fault, Harness, model } from '../../src/index.ts'
+import { defineTool, Harness, model } from '../../src/index.ts'
 import { sqlite } from '../../src/stores/sqlite/sqlite.ts'
+import { startedOrResumed } from './killable.ts'
 
 const [file = '', url = '', session = '', usd = '0'] = process.argv.slice(2)
 const store = sqlite(file)
@@ -21,18 +22,7 @@ const harness = new Harness({
   budget: { sessionUsd: Number(usd) },
   worker: { leaseMs: 2_000 },
 })
-const result = await started(session)
+const result = await startedOrResumed(harness, session, 'Look at every city there is.')
 process.stdout.write(`${JSON.stringify({ status: result.status, pending: result.pending })}\n`)
 await harness.close()
 await store.close()
-
-/** The first process opens the session; those that follow go on with it. */
-async function started(id: string) {
-  try {
-    await harness.open({ id })
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return harness.session(id).run()
-  }
-  return harness.session(id).run('Look at every city there is.')
-}

@@ -12,29 +12,17 @@ import {
   scripted,
   type Store,
   type Tool,
-  type ToolSource,
 } from '../../src/index.ts'
 import { exportSession, importSession } from '../../src/replay.ts'
 import { ownerWrite } from '../../src/engine/card.ts'
 import { fold } from '../../src/kernel/fold.ts'
 import { EMPTY } from '../../src/kernel/session.ts'
 import { eventsOf, ofType, STORAGES, storeOf } from '../models/hosted-stage.ts'
+import { changing } from './changing.ts'
 
 function named(name: string, more: { description?: string; instructions?: string; schema?: z.ZodObject } = {}): Tool {
   const { description = name, instructions = '', schema = z.object({}) } = more
   return defineTool({ name, description, input: schema, effect: 'read', instructions, execute: () => `${name} ran` })
-}
-
-/** What it offers can be changed from outside. */
-function changing(...first: readonly Tool[]): ToolSource & { now: readonly Tool[] } {
-  const source = {
-    type: 'source' as const,
-    name: 'changing',
-    now: first,
-    tools: () => Promise.resolve(source.now),
-    close: () => Promise.resolve(),
-  }
-  return source
 }
 
 /** A stage on one store: each harness is another process. */

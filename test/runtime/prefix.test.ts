@@ -15,6 +15,7 @@ import {
   STORAGES,
   storeOf,
 } from '../models/hosted-stage.ts'
+import { changing } from './changing.ts'
 
 const PRICES = { 'anthropic:*': price(), 'openai:*': price(), 'openrouter:*': price() }
 const USAGE = { inputTokens: 1_000, outputTokens: 10 }
@@ -91,18 +92,6 @@ describe.each(PLACES)('the prefix over $dialect, on $storage', ({ storage, diale
   })
 })
 
-/** A source of tools that can be changed from outside. */
-function changing(first: readonly Tool[]): ToolSource & { now: readonly Tool[] } {
-  const source = {
-    type: 'source' as const,
-    name: 'changing',
-    now: first,
-    tools: () => Promise.resolve(source.now),
-    close: () => Promise.resolve(),
-  }
-  return source
-}
-
 function named(name: string, instructions = ''): Tool {
   return defineTool({
     name,
@@ -128,7 +117,7 @@ describe.each(STORAGES)('a miss that we cause, on %s', (storage) => {
   }
 
   it('B-PREFIX-2: where the prefix follows, a tool that changed is named, with the place, the tokens and the cost', async () => {
-    const source = changing([named('a_tool'), named('b_tool')])
+    const source = changing(named('a_tool'), named('b_tool'))
     const { store, make } = await stageOf('messages', [source])
     const harness = make()
     const { id } = await harness.open()
@@ -145,7 +134,7 @@ describe.each(STORAGES)('a miss that we cause, on %s', (storage) => {
   })
 
   it('B-PREFIX-3: where the prefix follows, instructions that changed are named, also when a tool brought them along', async () => {
-    const source = changing([named('a_tool', 'Use it well.')])
+    const source = changing(named('a_tool', 'Use it well.'))
     const { store, make } = await stageOf('responses', [source])
     const harness = make()
     const { id } = await harness.open()
@@ -177,7 +166,7 @@ describe.each(STORAGES)('a miss that we cause, on %s', (storage) => {
 
   it('B-PREFIX-7: what the session keeps is no miss in 20 runs, whatever changed, and what it was told is a note (A10)', async () => {
     for (const dialect of DIALECTS) {
-      const source = changing([named('a_tool', 'Skills: one.')])
+      const source = changing(named('a_tool', 'Skills: one.'))
       const { store, chaos, make } = await stageOf(dialect, [source], true)
       let harness = make()
       const { id } = await harness.open()

@@ -1,7 +1,5 @@
 // Replies with calls, results and sources of the provider's own tools: a process is killed after each of its commits, and another one
 // finishes. The provider is a server here, which sees the bytes of every request.
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -9,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { bytesOf } from '../models/aisdk-stage.ts'
 import { makeFile } from '../stores/folder.ts'
+import { killedAfter } from './killed.ts'
 
 const CHILD = fileURLToPath(new URL('../../.build/test/runtime/child-provider-parts.js', import.meta.url))
 
@@ -67,24 +66,10 @@ async function provider(name: keyof typeof PROVIDERS): Promise<{ readonly url: s
   return { url: name.startsWith('openai') ? `${base}/v1` : base, bodies }
 }
 
-/** A process killed after so many commits, if it makes as many, and then one that goes on. */
-async function killedAfter(name: keyof typeof PROVIDERS, commits: number) {
+async function finished(name: keyof typeof PROVIDERS, commits: number) {
   const [file, { url, bodies }] = [makeFile(), await provider(name)]
-  const start = async (last: number): Promise<string> => {
-    const child = spawn(process.execPath, [CHILD, file, String(last), name, url])
-    onTestFinished(() => void child.kill('SIGKILL'))
-    child.stderr.pipe(process.stderr)
-    let said = ''
-    child.stdout.on('data', (data: Buffer) => {
-      said += data.toString()
-      if (said === 'here\n') child.kill('SIGKILL')
-    })
-    await once(child, 'close')
-    return said
-  }
-  const first = await start(commits)
-  const killed = first === 'here\n'
-  return { killed, said: killed ? await start(0) : first, requests: [...new Set(bodies)] }
+  const ended = await killedAfter(commits, (last) => [CHILD, file, String(last), name, url])
+  return { ...ended, requests: [...new Set(bodies)] }
 }
 
 it.each([
@@ -93,12 +78,12 @@ it.each([
 ] as const)(
   'B-SERVERTOOL-10: on %s, killed after any commit, another process sends the same request bytes',
   async (name, count, own) => {
-    const whole = await killedAfter(name, 0)
+    const whole = await finished(name, 0)
     expect(JSON.parse(whole.said)).toMatchObject({ status: 'completed', last: 'completed' })
     expect(whole.requests).toHaveLength(count)
     expect(whole.requests.at(-1)).toContain(own)
     for (let commits = 1; ; commits++) {
-      const { said, killed, requests } = await killedAfter(name, commits)
+      const { said, killed, requests } = await finished(name, commits)
       expect(said, `after commit ${commits}`).toBe(whole.said)
       expect(requests, `after commit ${commits}`).toEqual(whole.requests)
       if (!killed) return

@@ -1,44 +1,29 @@
 // A run with options, metadata and a context, killed after each of its commits and finished by another process.
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { makeFile } from '../stores/folder.ts'
+import { killedAfter } from './killed.ts'
 
 const CHILD = fileURLToPath(new URL('../../.build/test/runtime/child-run-options.js', import.meta.url))
 
 type Line = { readonly seq?: number; readonly request?: unknown; readonly built?: unknown }
 type Ended = { readonly said: string; readonly lines: readonly Line[] }
 
-/** A process killed after so many commits, if it makes as many, and then one that goes on. */
-async function killedAfter(commits: number): Promise<Ended & { readonly killed: boolean }> {
+async function finished(commits: number): Promise<Ended & { readonly killed: boolean }> {
   const file = makeFile()
   const noted = join(dirname(file), 'lines.txt')
-  const start = (last: number) => {
-    const child = spawn(process.execPath, [CHILD, file, 's', noted, String(last)])
-    onTestFinished(() => void child.kill('SIGKILL'))
-    child.stderr.pipe(process.stderr)
-    let said = ''
-    child.stdout.on('data', (data: Buffer) => {
-      said += data.toString()
-      if (said === 'here\n') child.kill('SIGKILL')
-    })
-    return once(child, 'close').then(() => said)
-  }
-  const first = await start(commits)
-  const killed = first === 'here\n'
-  const said = killed ? await start(0) : first
+  const ended = await killedAfter(commits, (last) => [CHILD, file, 's', noted, String(last)])
   const lines = readFileSync(noted, 'utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Line)
-  return { said, killed, lines }
+  return { ...ended, lines }
 }
 
 it('B-RUN-2, B-META-8: killed after any commit, another process makes the same requests and builds the context from the same metadata', async () => {
-  const whole = await killedAfter(0)
+  const whole = await finished(0)
   const answer = { status: 'completed', output: { turns: 2 }, metadata: { tenant: 'acme', user: 'ann' } }
   expect(JSON.parse(whole.said)).toEqual(answer)
   const bytesOf = ({ request }: Line): string => JSON.stringify(request)
@@ -46,7 +31,7 @@ it('B-RUN-2, B-META-8: killed after any commit, another process makes the same r
   expect(requests).toHaveLength(3)
   expect(requests[0]).toContain('Be odd.')
   for (let commits = 2; ; commits++) {
-    const { said, killed, lines } = await killedAfter(commits)
+    const { said, killed, lines } = await finished(commits)
     expect(JSON.parse(said), `after commit ${commits}`).toEqual(answer)
     // A request that was lost is asked again as it was, but for the place of its question in the log.
     const made = new Set(lines.filter(({ request }) => request !== undefined).map((line) => withoutSeq(bytesOf(line))))
