@@ -53,11 +53,12 @@ export type Cut = { readonly cut: number; readonly old: readonly Message[]; read
 
 /** Null: there is nothing to cut, or too little. `least`: how many messages must go. What is in `stays` is not cut. */
 export function cutOf(
-  { messages, places }: Pick<Transcript, 'messages' | 'places'>,
+  transcript: Pick<Transcript, 'messages' | 'placeOf'>,
   stays: ReadonlySet<Message>,
   least = MESSAGES_MIN,
 ): Cut | null {
-  const placeOf = (message: Message): number => places.get(message) ?? 0
+  const { messages } = transcript
+  const placeOf = (message: Message): number => transcript.placeOf(message)
   // What a fork inherited has no place of its own: it goes as a whole.
   const first = messages.slice(Math.max(0, messages.length - MESSAGES_KEPT)).find((message) => placeOf(message) > 0)
   if (first === undefined) return null
@@ -77,8 +78,9 @@ export function isPinned(message: Message): boolean {
 }
 
 /** Of the messages here, by seq. What a fork inherited stays as it is. */
-export function pinsIn({ messages, places }: Pick<Transcript, 'messages' | 'places'>): readonly number[] {
-  return messages.filter((message) => isPinned(message) && places.has(message)).map(({ seq }) => seq)
+export function pinsIn(transcript: Pick<Transcript, 'messages' | 'placeOf'>): readonly number[] {
+  const own = (message: Message): boolean => isPinned(message) && transcript.placeOf(message) > 0
+  return transcript.messages.filter(own).map(({ seq }) => seq)
 }
 
 /** What the summarizer reads, in at most so many characters. */

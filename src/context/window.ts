@@ -43,7 +43,7 @@ export class Fill {
   cut = false
   /** Tokens of what came after the open request was made. */
   #fresh = 0
-  #newest: readonly Result[] = []
+  readonly #newest: Result[] = []
   /** Characters of results that are older than those. */
   #clearable = 0
   #inherits = false
@@ -92,13 +92,13 @@ export class Fill {
 
   save(): SavedFill {
     const { tokens, counted, failures, why, cut } = this
-    return { tokens, counted, failures, why, cut, fresh: this.#fresh, newest: this.#newest, clearable: this.#clearable }
+    return { tokens, counted, failures, why, cut, fresh: this.#fresh, newest: this.#newest.slice(), clearable: this.#clearable }
   }
 
   restore({ tokens, counted, failures, why, cut, fresh, newest, clearable }: SavedFill): void {
     Object.assign(this, { tokens, counted, failures, why, cut })
     this.#fresh = fresh
-    this.#newest = newest
+    this.#newest.splice(0, RESULTS_KEPT, ...newest)
     this.#clearable = clearable
   }
 
@@ -121,10 +121,7 @@ export class Fill {
   }
 
   #result(result: Result): void {
-    const [oldest] = this.#newest
-    const full = this.#newest.length === RESULTS_KEPT
-    if (full && oldest) this.#clearable += oldest.chars
-    this.#newest = [...(full ? this.#newest.slice(1) : this.#newest), result]
+    if (this.#newest.push(result) > RESULTS_KEPT) this.#clearable += this.#newest.shift()?.chars ?? 0
   }
 
   #compacted({ cut, cleared, after, failed }: Extract<Event, { type: 'context.compacted' }>): void {
@@ -138,7 +135,8 @@ export class Fill {
     if (cut === undefined) return
     this.failures = 0
     this.cut = true
-    this.#newest = this.#newest.filter(({ seq }) => seq > cut)
+    const kept = this.#newest.filter(({ seq }) => seq > cut)
+    this.#newest.splice(0, RESULTS_KEPT, ...kept)
   }
 }
 

@@ -27,11 +27,9 @@ import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
 import type { FailedCall } from './model-failure.ts'
 import { type Message, messageIn, messageOf, stoppedCall, uncut, verdictOf } from './outcomes.ts'
 import { missed, missOf, recalled, type Sent } from './prefix.ts'
-import { findWindow } from './window.ts'
+import { findWindow, surelyFits } from './window.ts'
 
 const NONE_DENIED: readonly string[] = []
-/** Of the window: from here on it is worth a closer look. */
-const LOADED_AT = 0.8
 
 /** What was asked, by whom, and with which tools. */
 type Asked = Omit<Admitting, 'services' | 'allow'> & { readonly frame: FrozenRun; readonly request: Request }
@@ -67,7 +65,7 @@ export class ModelCaller {
     const during = { request, flight, context }
     if ('type' in tools) return this.#failed(cache, tools, during)
     const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools) }
-    if (agent.planner !== null || !cache.guard.fill.matters) return this.#ask(asked, transcript, context)
+    if (agent.planner !== null || surelyFits(this.#services, agent.model, cache.guard.fill)) return this.#ask(asked, transcript, context)
     return this.#fitted(asked, transcript, context)
   }
 
@@ -93,16 +91,14 @@ export class ModelCaller {
   /** It is so long that it may not fit. Most turns never need it, so it is loaded by the first that does. */
   async #fitted(asked: Asked, transcript: Transcript, context: ModelContext): Promise<Landing> {
     const { agent, cache } = asked
+    const { fill } = cache.guard
     const window = await findWindow(this.#services, agent.model)
     // Finding out took time: what was stopped meanwhile is not asked.
     const ask = async (): Promise<Landing> => {
       const { reason } = asked.flight
       return reason === null ? this.#ask(asked, transcript, context) : { events: [stoppedCall(reason)] }
     }
-    const { fill } = cache.guard
-    // A window of unknown size is never full.
-    if (window.tokens === Number.POSITIVE_INFINITY || (fill.counted && fill.tokens < window.tokens * LOADED_AT))
-      return ask()
+    if (surelyFits(this.#services, agent.model, fill)) return ask()
     const { whenFull } = await import('./compact.ts')
     const fullness = await whenFull(await this.#compacting(asked, transcript, window))
     return this.#landed(asked, fullness, context, ask)

@@ -70,7 +70,7 @@ export async function staying({ services, cache, transcript }: Pick<Compacting, 
   const last = await lastStart(services.store, cache)
   const since = last?.since ?? last?.seq ?? 0
   const stays = (message: Message): boolean =>
-    isChangeNote(message) ? message.seq > since && transcript.places.has(message) : isPinned(message)
+    isChangeNote(message) ? message.seq > since && transcript.placeOf(message) > 0 : isPinned(message)
   return new Set(transcript.messages.filter(stays))
 }
 
@@ -128,10 +128,10 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   const whole = charsIn(request)
   const after = Math.ceil((before * Math.max(0, whole - chars + said.summary.length)) / Math.max(1, whole))
   const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, ...said, before, after, ...spent }
-  const { messages, places } = compacting.transcript
+  const { transcript } = compacting
   const stays = await staying(compacting)
-  const pins = messages.filter((message) => stays.has(message) && places.has(message)).map(({ seq }) => seq)
-  if (pins.length > 0 || messages.some(isPinned)) body.pins = pins
+  const pins = [...stays].filter((message) => transcript.placeOf(message) > 0).map(({ seq }) => seq)
+  if (pins.length > 0 || transcript.messages.some(isPinned)) body.pins = pins
   return { body, failure: null }
 }
 

@@ -2,9 +2,13 @@
 import type { Model } from '../ports/model.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import type { Services } from '../engine/wiring.ts'
+import type { Fill } from '../context/window.ts'
 import type { Window } from '../riders/guard/guard.ts'
 
 type Of = Pick<Services, 'compaction'>
+
+/** Of the window: from here on it is worth a closer look. */
+const LOOKED_AT = 0.8
 
 /** Without end where it is unknown. */
 const SIZES = new WeakMap<Model, number>()
@@ -12,6 +16,16 @@ const SIZES = new WeakMap<Model, number>()
 /** The size as far as it was looked up, without end until then. A request that is long enough looks it up (`findWindow`). */
 export function knownWindow(services: Of, model: Model): Window {
   return windowOf(services, SIZES.get(model))
+}
+
+/** Whether what a session holds surely fits: it is not long, or by far not as long as what this model is known to take. */
+export function surelyFits(services: Of, model: Model, fill: Fill): boolean {
+  if (!fill.matters) return true
+  const size = SIZES.get(model)
+  if (size === undefined) return false
+  const { tokens } = windowOf(services, size)
+  // A window of unknown size is never full.
+  return tokens === Number.POSITIVE_INFINITY || (fill.counted && fill.tokens < tokens * LOOKED_AT)
 }
 
 export async function findWindow(services: Of, model: Model): Promise<Window> {

@@ -28,14 +28,29 @@ export class Transcript {
   seq = 0
   /** Some content lives beside the log and must be put back before a model can read it. */
   hasBlobs = false
-  /** Where a message stands among the events here, a result with its call. What a fork inherited is older than all, like a summary. */
-  readonly places = new WeakMap<Message, number>()
   /** Facts of the log that no request has shown yet, by seq. */
   readonly #held = new Map<number, Message>()
   readonly #calls = new Map<CallKey, ShownCall>()
   readonly #answers = new Map<number, Answer>()
+  /** The requests that showed users' messages first. */
+  readonly #shownBy = new WeakMap<Message, number>()
+  readonly #inherited = new WeakSet<Message>()
   /** A person asked for a stop since the last request was made. */
   #stopped = false
+
+  /** Where a message stands among the events here, a result with its call. 0: what a fork inherited is older than all, like a summary. */
+  placeOf(message: Message): number {
+    if (message.role === 'user') return this.#shownBy.get(message) ?? 0
+    if (this.#inherited.has(message)) return 0
+    return message.role === 'tool' ? Number.parseInt(message.call, 10) : message.seq
+  }
+
+  /** What the log that this one was forked from has shown. */
+  inherit({ messages, hasBlobs }: Transcript): void {
+    for (const message of messages) this.#inherited.add(message)
+    for (const message of messages) this.messages.push(message)
+    this.hasBlobs ||= hasBlobs
+  }
 
   /** Takes the next committed event. Events before `seq` were taken already. */
   take(e: Event): void {
@@ -76,11 +91,7 @@ export class Transcript {
     const message = this.#held.get(seq)
     if (!message) return
     this.#held.delete(seq)
-    this.#push(message, message.role === 'tool' ? Number.parseInt(message.call, 10) : at)
-  }
-
-  #push(message: Message, place: number): void {
-    this.places.set(message, place)
+    if (message.role === 'user') this.#shownBy.set(message, at)
     this.messages.push(message)
   }
 
@@ -92,14 +103,15 @@ export class Transcript {
       calls.push(call)
     }
     this.hasBlobs ||= e.parts.some((part) => part.type === 'blob')
-    this.#push({ role: 'assistant', seq: e.seq, parts: e.parts, calls }, e.seq)
+    this.messages.push({ role: 'assistant', seq: e.seq, parts: e.parts, calls })
   }
 
   /** What a person saw of an answer before they stopped it. Every other cut answer is asked for again, and not shown. */
   #cut({ seq, class: kind, partial = '' }: Extract<Event, { type: 'model.failed' }>): void {
     if (!this.#stopped || (kind !== 'interrupted' && kind !== 'superseded') || partial.trim() === '') return
-    this.#push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true }, seq)
-    this.#push(said(seq, tagged('harness_notice', ' kind="cut"', CUT)), seq)
+    const notice = said(seq, tagged('harness_notice', ' kind="cut"', CUT))
+    this.#shownBy.set(notice, seq)
+    this.messages.push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true }, notice)
   }
 
   #result(e: Extract<Event, { type: 'agent.tool_result' }>): void {
@@ -121,11 +133,12 @@ export class Transcript {
     const shown = this.messages.splice(0)
     const front: Message[] = []
     for (const m of shown) {
-      const place = this.places.get(m) ?? 0
+      const place = this.placeOf(m)
       const old = m.role === 'tool' && (place && m.seq) < cleared
       const turns = m.role === 'user' && pins && place > 0 && pins.includes(m.seq) !== (m.pin ?? false)
       const seen = old ? { ...m, content: CLEARED, parts: undefined } : turns ? { ...m, pin: !m.pin } : m
-      if (place > 0) this.places.set(seen, place)
+      if (place === 0) this.#inherited.add(seen)
+      else if (seen !== m) this.#shownBy.set(seen, place)
       if (place >= cut) this.messages.push(seen)
       else if (seen.role === 'user' && seen.pin) front.push(seen)
     }

@@ -52,6 +52,7 @@ async function transcriptOf(store: Services['store'], id: string, upTo: number):
 }
 
 /** One of this session's own messages: what a fork inherited has the numbers of another log. */
-function found({ messages, places }: Transcript, seq: number): Message | undefined {
-  return messages.find((message) => message.seq === seq && message.role === 'user' && places.has(message))
+function found(transcript: Transcript, seq: number): Message | undefined {
+  const own = (message: Message): boolean => message.role === 'user' && transcript.placeOf(message) > 0
+  return transcript.messages.find((message) => message.seq === seq && own(message))
 }

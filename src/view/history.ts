@@ -41,8 +41,7 @@ export async function readTranscript(store: Store, wanted: Wanted, above: readon
         const { session, seq } = event.fork
         if (session === id || above.includes(session)) throw damaged(id, { seq: event.seq, reason: RING })
         const before = await readTranscript(store, { id: session, upTo: seq, count, unshown: true }, [...above, id])
-        for (const message of before.transcript.messages) transcript.messages.push(message)
-        transcript.hasBlobs ||= before.transcript.hasBlobs
+        transcript.inherit(before.transcript)
         chars += before.chars
       }
       chars += count ? charsTaken(transcript, event) : 0
