@@ -3,6 +3,8 @@ export { Harness, type HarnessOptions, type TypedHarness } from './harness.ts'
 export type {
   BlobRef,
   EffectClass,
+  Failure,
+  FailureKind,
   Json,
   Labels,
   Limits,
@@ -13,7 +15,7 @@ export type {
   Usage,
 } from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
-export { Bug, type Failure, type FailureKind, Fault, type FaultCode } from './kernel/failure.ts'
+export { Bug, Fault, type FaultCode } from './kernel/failure.ts'
 export type { Delta, Model, ModelFailure, Reply, Request } from './ports/model.ts'
 export type { Clock, Random } from './ports/system.ts'
 export type { CardFilter, Page, Removal, Store } from './ports/store.ts'

@@ -29,6 +29,7 @@ export type SavedFill = Frozen<{
   cut: boolean
   newest: readonly Result[]
   clearable: number
+  inherits: boolean
 }>
 
 export class Fill {
@@ -47,6 +48,17 @@ export class Fill {
   /** Characters of results that are older than those. */
   #clearable = 0
   #inherits = false
+
+  /** Goes on where another one was saved. */
+  constructor(saved?: SavedFill) {
+    if (!saved) return
+    const { tokens, counted, failures, why, cut, fresh, newest, clearable, inherits } = saved
+    Object.assign(this, { tokens, counted, failures, why, cut })
+    this.#fresh = fresh
+    this.#newest.push(...newest)
+    this.#clearable = clearable
+    this.#inherits = inherits
+  }
 
   take(event: Event): void {
     switch (event.type) {
@@ -92,14 +104,8 @@ export class Fill {
 
   save(): SavedFill {
     const { tokens, counted, failures, why, cut } = this
-    return { tokens, counted, failures, why, cut, fresh: this.#fresh, newest: this.#newest.slice(), clearable: this.#clearable }
-  }
-
-  restore({ tokens, counted, failures, why, cut, fresh, newest, clearable }: SavedFill): void {
-    Object.assign(this, { tokens, counted, failures, why, cut })
-    this.#fresh = fresh
-    this.#newest.splice(0, RESULTS_KEPT, ...newest)
-    this.#clearable = clearable
+    const own = { fresh: this.#fresh, newest: this.#newest.slice(), clearable: this.#clearable }
+    return { tokens, counted, failures, why, cut, ...own, inherits: this.#inherits }
   }
 
   /** Returns how many characters it is. */

@@ -65,7 +65,8 @@ export class ModelCaller {
     const during = { request, flight, context }
     if ('type' in tools) return this.#failed(cache, tools, during)
     const asked = { cache, agent, frame, request, flight, tools: this.#frozen.offered(frame, tools) }
-    if (agent.planner !== null || surelyFits(this.#services, agent.model, cache.guard.fill)) return this.#ask(asked, transcript, context)
+    if (agent.planner !== null || surelyFits(this.#services, agent.model, cache.guard.fill))
+      return this.#ask(asked, transcript, context)
     return this.#fitted(asked, transcript, context)
   }
 
@@ -91,7 +92,7 @@ export class ModelCaller {
   /** It is so long that it may not fit. Most turns never need it, so it is loaded by the first that does. */
   async #fitted(asked: Asked, transcript: Transcript, context: ModelContext): Promise<Landing> {
     const { agent, cache } = asked
-    const { fill } = cache.guard
+    const fill = cache.guard.fill ?? (await cache.fill())
     const window = await findWindow(this.#services, agent.model)
     // Finding out took time: what was stopped meanwhile is not asked.
     const ask = async (): Promise<Landing> => {
@@ -131,7 +132,8 @@ export class ModelCaller {
   }
 
   async #compacting(asked: Asked, transcript: Transcript, window: Window): Promise<Compacting> {
-    return { ...asked, services: this.#services, transcript, window, allowances: await this.#allowances() }
+    const [fill, allowances] = [await asked.cache.fill(), await this.#allowances()]
+    return { ...asked, services: this.#services, transcript, window, fill, allowances }
   }
 
   #answered(asked: Asked, said: Reply, messages: Sent['messages']): Landing | Promise<Landing> {

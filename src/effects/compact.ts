@@ -28,6 +28,7 @@ export type Compacting = {
   readonly flight: FlightContext
   readonly allowances: Allowances
   readonly window: Window
+  readonly fill: Fill
   readonly focus?: string
 }
 
@@ -48,8 +49,7 @@ const REASON_CHARS = 500
 const SAVED_MIN = 0.05
 
 export async function whenFull(compacting: Compacting): Promise<Fullness> {
-  const { request, window } = compacting
-  const { fill } = compacting.cache.guard
+  const { request, window, fill } = compacting
   if (!fill.counted) fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
   if (fill.tokens < window.tokens * COMPACT_AT) return AS_IT_IS
   const full = fill.tokens >= window.tokens * FULL_AT
@@ -80,7 +80,7 @@ function charsOf({ old }: Cut): number {
 
 /** The provider says that the request is too long. Null: nothing can be done about it. */
 export async function afterOverflow(compacting: Compacting): Promise<Fullness | null> {
-  const { fill } = compacting.cache.guard
+  const { fill } = compacting
   if (!compacting.window.compacts || fill.cut || fill.failures >= FAILURES_MAX) return null
   const cut = cutOf(compacting.transcript, await staying(compacting), 1)
   if (cut !== null) return shorter(compacting, cut)
@@ -104,7 +104,7 @@ type Tried = { readonly body: Compacted | null; readonly failure: ModelFailure |
 
 /** Asks for the summary. What it cost is in the body, whatever became of it; a failure that may pass is told beside it. */
 export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried> {
-  const { cache, agent, request, flight } = compacting
+  const { agent, request, flight } = compacting
   const model = new BudgetedModel(compacting, `${request.seq}.0`, compacting.allowances)
   const answer = await model.ask(agent.model, await summaryRequest(compacting, cut))
   const spent: Spent = model.spent ?? {}
@@ -124,7 +124,7 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   )
   const said = leaked ? { failed: 'the summarizer wrote calls instead of a summary' } : summaryOf(answer, chars)
   if ('failed' in said) return { body: { type: 'context.compacted', ...said, ...spent }, failure: null }
-  const before = Math.max(cache.guard.fill.tokens, 1)
+  const before = Math.max(compacting.fill.tokens, 1)
   const whole = charsIn(request)
   const after = Math.ceil((before * Math.max(0, whole - chars + said.summary.length)) / Math.max(1, whole))
   const body: Mutable<Compacted> = { type: 'context.compacted', cut: cut.cut, ...said, before, after, ...spent }
@@ -135,9 +135,9 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   return { body, failure: null }
 }
 
-async function summaryRequest({ services, cache, request, window, focus }: Compacting, cut: Cut): Promise<Request> {
+async function summaryRequest({ services, request, window, focus, fill }: Compacting, cut: Cut): Promise<Request> {
   const old = await resolved(services.store, cut.old)
-  const tokens = Math.min(window.tokens, Math.max(cache.guard.fill.tokens, charsIn(request) / CHARS_A_TOKEN))
+  const tokens = Math.min(window.tokens, Math.max(fill.tokens, charsIn(request) / CHARS_A_TOKEN))
   const charsMax = Math.min(READ_CHARS_MAX, tokens * CHARS_A_TOKEN * READ_SHARE)
   const text = materialOf(old, focus, charsMax)
   const { session, seq, route } = request

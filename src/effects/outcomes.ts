@@ -1,8 +1,7 @@
 // What effects come to, as events: results, replies, failures, and what is written for an effect that never came back.
 // Nothing here touches the world.
-import type { CallKey, Json, Mutable, Proposal, Usage, Verdict } from '../kernel/content.ts'
+import type { CallKey, FailureKind, Json, Mutable, Proposal, Usage, Verdict } from '../kernel/content.ts'
 import type { InboxBody, OwnerBody } from '../kernel/event.ts'
-import type { FailureKind } from '../kernel/failure.ts'
 import type { Call } from '../kernel/ledger.ts'
 import type { StopReason } from '../kernel/limits.ts'
 import type { Effect } from '../kernel/next.ts'

@@ -1,7 +1,6 @@
 // The first effect: prepare a run. Asks the sources of tools, freezes what the run will use and lands as `run.started`.
-import type { Limits, Metadata } from '../kernel/content.ts'
+import type { Failure, Limits, Metadata } from '../kernel/content.ts'
 import type { OwnerBody, Setup } from '../kernel/event.ts'
-import type { Failure } from '../kernel/failure.ts'
 import type { Effect } from '../kernel/next.ts'
 import type { Blob } from '../ports/store.ts'
 import { NO_METADATA, type SessionCache } from '../engine/session-cache.ts'

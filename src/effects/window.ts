@@ -18,8 +18,14 @@ export function knownWindow(services: Of, model: Model): Window {
   return windowOf(services, SIZES.get(model))
 }
 
+/** Whether it may become known how much this model takes. Otherwise nothing is counted. */
+export function mayFill({ compaction }: Of, model: Model): boolean {
+  return isPriced(model) || (compaction !== false && compaction?.windowTokens !== undefined)
+}
+
 /** Whether what a session holds surely fits: it is not long, or by far not as long as what this model is known to take. */
-export function surelyFits(services: Of, model: Model, fill: Fill): boolean {
+export function surelyFits(services: Of, model: Model, fill: Fill | null): boolean {
+  if (fill === null) return !mayFill(services, model)
   if (!fill.matters) return true
   const size = SIZES.get(model)
   if (size === undefined) return false

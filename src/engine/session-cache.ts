@@ -7,8 +7,10 @@ import { type OpenSession, open, take } from '../kernel/fold.ts'
 import type { Store } from '../ports/store.ts'
 import { EMPTY, FOLD_VERSION, type Session } from '../kernel/session.ts'
 import type { Transcript } from '../kernel/transcript.ts'
+import { Fill } from '../context/window.ts'
 import { Guard, type SavedGuard } from '../riders/guard/guard.ts'
 import { charsTaken, damaged, readTranscript } from '../view/history.ts'
+import { mayFill } from '../effects/window.ts'
 import type { Sent } from '../effects/prefix.ts'
 import { lifeOf } from '../stores/plan/plan.ts'
 import type { Services, Varied } from './wiring.ts'
@@ -69,6 +71,20 @@ export class SessionCache {
   get guard(): Guard {
     assert(this.#guard, 'a book without a guard is driven')
     return this.#guard
+  }
+
+  /** How full the context is, read from the log if nobody has counted so far. */
+  async fill(): Promise<Fill> {
+    const fill = this.guard.fill ?? new Fill()
+    if (fill === this.guard.fill) return fill
+    for (let seq = 0; seq < this.session.seq; ) {
+      const page = await this.#store.read(this.id, seq, PAGE)
+      if (page.damaged) throw damaged(this.id, page.damaged)
+      for (const event of page.events) if (event.seq <= this.session.seq) fill.take(event)
+      seq = page.events.at(-1)?.seq ?? this.session.seq
+    }
+    this.guard.fill = fill
+    return fill
   }
 
   /** What each hook of the open run is told. */
@@ -167,10 +183,12 @@ const CACHES_KEPT = 32
 /** The sessions that a worker has driven last. */
 export class SessionCaches {
   readonly #services: Services
+  readonly #fills: (agent: string) => boolean
   readonly #caches = new Map<string, SessionCache>()
 
   constructor(services: Services) {
     this.#services = services
+    this.#fills = (agent) => mayFill(services, services.agent(agent).model)
   }
 
   /**
@@ -182,7 +200,7 @@ export class SessionCaches {
     const known = kept && lifeOf(kept.epoch) === lifeOf(epoch) ? kept : null
     this.#caches.delete(session)
     const { store, clock, breaker } = this.#services
-    const cache = known ?? new SessionCache(session, store, () => new Guard({ breaker }))
+    const cache = known ?? new SessionCache(session, store, () => new Guard({ breaker, fills: this.#fills }))
     cache.epoch = epoch
     // From here on time only goes forward, also when the machine's clock is set.
     const aheadMs = store.now() - clock.now()

@@ -1,7 +1,5 @@
 // The three shapes of going wrong: Failure (data the model sees), Fault (operational, for the caller), Bug (a failed assertion).
 
-export type { Failure, FailureKind } from './content.ts'
-
 /** Closed on purpose: callers switch on it. */
 export type FaultCode =
   | ('lease_lost' | 'conflict' | 'over_budget' | 'store_replaced')

@@ -54,9 +54,8 @@ export function refusal(run: Run): Outcome | null {
   if (wrong !== null && run.outputRetries >= limits.outputRetries)
     return failed('output_validation_failed', `The output was still invalid after its last retry. ${wrong}`)
   if (turn?.verdict.type === 'unexpected') return failed('unexpected_model_behavior', turn.verdict.reason)
-  if (turn?.verdict.type === 'empty' && (run.boosts >= (limits.emptyRetries ?? 1) || !turn.verdict.boost)) {
+  if (turn?.verdict.type === 'empty' && (run.boosts >= (limits.emptyRetries ?? 1) || !turn.verdict.boost))
     return failed('empty_answer', 'The model gave an empty answer.')
-  }
   if (run.fatal) return { ...failed('provider_error', run.fatal.message), class: run.fatal.class }
   if (run.failures >= (limits.modelAttempts ?? Number.POSITIVE_INFINITY))
     return failed('provider_error', 'The model failed too often in a row.')

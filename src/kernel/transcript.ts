@@ -25,6 +25,8 @@ export const CLEARED = '[Old tool result content cleared]'
 /** Mutable on purpose: it only grows, and copying it each turn would cost what the history costs. */
 export class Transcript {
   readonly messages: Message[] = []
+  /** Those that come from the log this one was forked from. */
+  readonly inherited = new WeakSet<Message>()
   seq = 0
   /** Some content lives beside the log and must be put back before a model can read it. */
   hasBlobs = false
@@ -32,24 +34,15 @@ export class Transcript {
   readonly #held = new Map<number, Message>()
   readonly #calls = new Map<CallKey, ShownCall>()
   readonly #answers = new Map<number, Answer>()
-  /** The requests that showed users' messages first. */
+  /** The request that showed a user's message first. */
   readonly #shownBy = new WeakMap<Message, number>()
-  readonly #inherited = new WeakSet<Message>()
   /** A person asked for a stop since the last request was made. */
   #stopped = false
 
   /** Where a message stands among the events here, a result with its call. 0: what a fork inherited is older than all, like a summary. */
   placeOf(message: Message): number {
-    if (message.role === 'user') return this.#shownBy.get(message) ?? 0
-    if (this.#inherited.has(message)) return 0
+    if (message.role === 'user' || this.inherited.has(message)) return this.#shownBy.get(message) ?? 0
     return message.role === 'tool' ? Number.parseInt(message.call, 10) : message.seq
-  }
-
-  /** What the log that this one was forked from has shown. */
-  inherit({ messages, hasBlobs }: Transcript): void {
-    for (const message of messages) this.#inherited.add(message)
-    for (const message of messages) this.messages.push(message)
-    this.hasBlobs ||= hasBlobs
   }
 
   /** Takes the next committed event. Events before `seq` were taken already. */
@@ -66,8 +59,7 @@ export class Transcript {
         this.#stopped ||= e.mode === 'stop'
         return
       case 'user.custom_tool_result':
-        this.#answers.set(e.seq, e)
-        return
+        return void this.#answers.set(e.seq, e)
       case 'note.added':
         return void this.#held.set(e.seq, { ...said(e.seq, noteText(e)), ...(e.kind === 'pin' ? { pin: true } : {}) })
       case 'agent.tool_result':
@@ -111,7 +103,10 @@ export class Transcript {
     if (!this.#stopped || (kind !== 'interrupted' && kind !== 'superseded') || partial.trim() === '') return
     const notice = said(seq, tagged('harness_notice', ' kind="cut"', CUT))
     this.#shownBy.set(notice, seq)
-    this.messages.push({ role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true }, notice)
+    this.messages.push(
+      { role: 'assistant', seq, parts: [{ type: 'text', text: partial }], calls: [], cut: true },
+      notice,
+    )
   }
 
   #result(e: Extract<Event, { type: 'agent.tool_result' }>): void {
@@ -137,7 +132,7 @@ export class Transcript {
       const old = m.role === 'tool' && (place && m.seq) < cleared
       const turns = m.role === 'user' && pins && place > 0 && pins.includes(m.seq) !== (m.pin ?? false)
       const seen = old ? { ...m, content: CLEARED, parts: undefined } : turns ? { ...m, pin: !m.pin } : m
-      if (place === 0) this.#inherited.add(seen)
+      if (place === 0) this.inherited.add(seen)
       else if (seen !== m) this.#shownBy.set(seen, place)
       if (place >= cut) this.messages.push(seen)
       else if (seen.role === 'user' && seen.pin) front.push(seen)

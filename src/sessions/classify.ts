@@ -1,8 +1,7 @@
 // What went wrong, for people: a class, a plain cause, what to do next, and whether trying again may help. Pure.
 // What the harness itself recorded is believed first; only then is text read. It changes nothing about what a model sees.
-import type { Json, Outcome } from '../kernel/content.ts'
+import type { Failure, Json, Outcome } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
-import type { Failure } from '../kernel/failure.ts'
 
 export type FailureClass =
   | ('MissingPermission' | 'MissingApp' | 'ServiceUnavailable' | 'BadCredentials' | 'BlockedByPolicy')

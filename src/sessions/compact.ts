@@ -71,7 +71,7 @@ function stoppable(): FlightContext & { stop(): void } {
 
 async function summarised(services: Services, id: string, { focus }: CompactOptions) {
   const { store } = services
-  const cache = new SessionCache(id, store, () => new Guard({ breaker: false }))
+  const cache = new SessionCache(id, store, () => new Guard({ breaker: false, fills: () => true }))
   await cache.open()
   await recallOptions(services, cache)
   const agent = agentFor(services, cache)
@@ -83,12 +83,13 @@ async function summarised(services: Services, id: string, { focus }: CompactOpti
   const messages = transcript.messages
   const asked = { session: id, seq: NO_REQUEST, instructions: agent.instructions, tools: [], boost: false, messages }
   const request = { ...asked, allow: 'none' } as const
-  cache.guard.fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
+  const fill = await cache.fill()
+  fill.learn(Math.ceil(charsIn(request) / CHARS_A_TOKEN))
   const window = await findWindow(services, agent.model)
   const allowances = new Allowances(services, new FrozenRuns(store))
   const flight = stoppable()
   const wish = focus === undefined ? {} : { focus: services.redactor.text(focus) }
-  const parts: Compacting = { services, cache, agent, transcript, request, flight, allowances, window, ...wish }
+  const parts: Compacting = { services, cache, agent, transcript, request, flight, allowances, window, fill, ...wish }
   const cancel = services.clock.timer(agent.limits.modelMs, () => flight.stop())
   const { body, failure } = await inTime(compacted(parts, cut), flight, LATE).finally(cancel)
   if (failure !== null) throw new Fault('io_error', `The model could not be asked: ${failure.message}`)

@@ -4,6 +4,8 @@ import type {
   CallKey,
   CallStatus,
   FailedReason,
+  Failure,
+  FailureKind,
   Frozen,
   Json,
   Metadata,
@@ -12,7 +14,6 @@ import type {
   Source,
 } from '../kernel/content.ts'
 import type { Event } from '../kernel/event.ts'
-import type { Failure, FailureKind } from '../kernel/failure.ts'
 import type { Store } from '../ports/store.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 import type { CallsOf, ToolList } from '../tools/core/typed.ts'

@@ -1,6 +1,7 @@
 // What a caller chooses for one run, where it is said: refused early as far as it is known here, and parsed by the caller's own schema
 // at the end. What becomes of it in between is effects/run-options.ts. Loaded by the first caller that chooses.
-import { type Failure, Fault } from '../kernel/failure.ts'
+import type { Failure } from '../kernel/content.ts'
+import { Fault } from '../kernel/failure.ts'
 import { missingTools, parsedBy } from '../effects/run-options.ts'
 import type { Services } from '../engine/wiring.ts'
 import { FINAL_RESULT } from '../models/output.ts'

@@ -41,7 +41,11 @@ export async function readTranscript(store: Store, wanted: Wanted, above: readon
         const { session, seq } = event.fork
         if (session === id || above.includes(session)) throw damaged(id, { seq: event.seq, reason: RING })
         const before = await readTranscript(store, { id: session, upTo: seq, count, unshown: true }, [...above, id])
-        transcript.inherit(before.transcript)
+        for (const message of before.transcript.messages) {
+          transcript.inherited.add(message)
+          transcript.messages.push(message)
+        }
+        transcript.hasBlobs ||= before.transcript.hasBlobs
         chars += before.chars
       }
       chars += count ? charsTaken(transcript, event) : 0

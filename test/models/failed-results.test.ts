@@ -1,8 +1,7 @@
 // What a model reads of calls that failed, on every protocol: that they failed, how, and once.
 import { describe, expect, it } from 'vitest'
-import type { CallStatus } from '../../src/kernel/content.ts'
+import type { CallStatus, FailureKind } from '../../src/kernel/content.ts'
 import type { Event } from '../../src/kernel/event.ts'
-import type { FailureKind } from '../../src/kernel/failure.ts'
 import type { Request } from '../../src/ports/model.ts'
 import { type Message, Transcript } from '../../src/kernel/transcript.ts'
 import { optionsFor } from '../../src/models/aisdk/prompt.ts'

@@ -1,7 +1,6 @@
 // Classified failures: what people are told went wrong, and whether trying again may help.
 import { describe, expect, it } from 'vitest'
-import type { CallStatus, FailedReason, Json, ModelFailureClass } from '../../src/kernel/content.ts'
-import type { FailureKind } from '../../src/kernel/failure.ts'
+import type { CallStatus, FailedReason, FailureKind, Json, ModelFailureClass } from '../../src/kernel/content.ts'
 import type { Model, Script } from '../../src/index.ts'
 import { type ClassifiedFailure, classify } from '../../src/sessions/classify.ts'
 import { make } from './scene.ts'

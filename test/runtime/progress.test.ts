@@ -1,7 +1,6 @@
 // The breaker: what counts as no progress, when the model is told, and when the run is stopped.
 import { describe, expect, it } from 'vitest'
-import type { BlobRef, Json, Proposal } from '../../src/kernel/content.ts'
-import type { FailureKind } from '../../src/kernel/failure.ts'
+import type { BlobRef, FailureKind, Json, Proposal } from '../../src/kernel/content.ts'
 import { fingerprint, isSameJson } from '../../src/riders/guard/call-outcome.ts'
 import { Guard } from '../../src/riders/guard/guard.ts'
 import { ask, call } from '../kernel/logbook.ts'

@@ -1,7 +1,6 @@
 // What one call came to, as the breaker counts it (progress.ts): was it refused, may it work later, is it the same as another?
 import { hash } from 'node:crypto'
-import type { BlobRef, CallStatus, EffectClass, Gate, Json } from '../../kernel/content.ts'
-import type { Failure } from '../../kernel/failure.ts'
+import type { BlobRef, CallStatus, EffectClass, Failure, Gate, Json } from '../../kernel/content.ts'
 import { canonicalJson } from '../../tools/core/canonical.ts'
 import { type ClassifiedFailure, classify } from '../../sessions/classify.ts'
 import { stringOf } from '../../view/json.ts'

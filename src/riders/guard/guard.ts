@@ -36,9 +36,11 @@ export type SavedGuard = {
   readonly told: readonly string[]
   readonly offered: string | null
   readonly progress: SavedProgress | null
-  /** Absent in older ones: then it is known again with the next reply. */
+  /** Absent: nothing could become full so far. */
   readonly fill?: SavedFill
 }
+
+type Guarding = { readonly breaker?: BreakerOptions | false; readonly fills?: (agent: string) => boolean }
 
 export class Guard {
   readonly #progress: Progress | null
@@ -48,11 +50,14 @@ export class Guard {
   #told: string[] = []
   /** What was said last, in case it reads otherwise in the log: a secret may look like anything. */
   #offered: string | null = null
-  /** Of the session, over all its runs. */
-  readonly fill = new Fill()
+  /** Of the session, over all its runs. Null: its model may take any length, as far as is known. */
+  fill: Fill | null = null
+  readonly #fills: (agent: string) => boolean
 
-  constructor({ breaker = {} }: { readonly breaker?: BreakerOptions | false }) {
+  /** `fills`: whether a context of this agent may become full. */
+  constructor({ breaker = {}, fills = () => false }: Guarding) {
     this.#progress = breaker === false ? null : new Progress(breaker)
+    this.#fills = fills
   }
 
   /** Of the open run so far. */
@@ -63,7 +68,8 @@ export class Guard {
   /** What it knows of the open run, as plain JSON. */
   save(): SavedGuard {
     const progress = this.#progress?.save() ?? null
-    return { tokens: this.#tokens, told: this.#told, offered: this.#offered, progress, fill: this.fill.save() }
+    const saved = { tokens: this.#tokens, told: this.#told, offered: this.#offered, progress }
+    return this.fill === null ? saved : { ...saved, fill: this.fill.save() }
   }
 
   /** Goes on where another one was saved. Breakers that were switched on since then begin to count here. */
@@ -72,13 +78,17 @@ export class Guard {
     this.#told = [...told]
     this.#offered = offered
     if (progress) this.#progress?.restore(progress)
-    if (fill) this.fill.restore(fill)
+    this.fill = fill ? new Fill(fill) : null
   }
 
   /** Every event of the session in order, also those of earlier runs: it starts anew with each run. */
   take(event: Event): void {
-    this.fill.take(event)
+    this.fill?.take(event)
     switch (event.type) {
+      case 'session.created':
+        if (!this.#fills(event.agent)) return
+        this.fill = new Fill()
+        return this.fill.take(event)
       case 'run.started':
       case 'run.settled':
         this.#tokens = 0
@@ -133,16 +143,7 @@ export class Guard {
       this.#offered = text
       return { type: 'note', kind: 'limit', text }
     }
-    return this.fill.matters ? this.#whenFull(window()) : null
-  }
-
-  #whenFull({ tokens, compacts }: Window): Word | null {
-    if (!compacts)
-      return this.fill.tokens < tokens * FULL_AT
-        ? null
-        : { type: 'settle', outcome: { type: 'limit', limit: 'context' } }
-    const body = this.fill.tokens < tokens * COMPACT_AT ? null : this.fill.clearing(tokens)
-    return body && { type: 'compact', body }
+    return this.fill?.matters ? whenFull(this.fill, window()) : null
   }
 
   /** Which calls the coming request may make: the last one is for the answer, and the one before for writing it down. */
@@ -162,4 +163,11 @@ export class Guard {
     if (this.#offered !== null) this.#told.push(this.#offered)
     this.#offered = null
   }
+}
+
+function whenFull(fill: Fill, { tokens, compacts }: Window): Word | null {
+  if (!compacts)
+    return fill.tokens < tokens * FULL_AT ? null : { type: 'settle', outcome: { type: 'limit', limit: 'context' } }
+  const body = fill.tokens < tokens * COMPACT_AT ? null : fill.clearing(tokens)
+  return body && { type: 'compact', body }
 }

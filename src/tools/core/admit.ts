@@ -2,8 +2,7 @@
 // so history, wire and execution agree: parse, the tool's own normaliser, repair (only if something is wrong), validate, gate.
 // Nothing runs here, and no call that is wrong ends a run.
 import { hash } from 'node:crypto'
-import type { Gate, Json, Mutable, Outside, Proposal } from '../../kernel/content.ts'
-import type { Failure } from '../../kernel/failure.ts'
+import type { Failure, Gate, Json, Mutable, Outside, Proposal } from '../../kernel/content.ts'
 import { outsideOf as outsideIn } from '../../kernel/ledger.ts'
 import type { ReplyCall } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'

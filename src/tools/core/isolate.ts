@@ -1,8 +1,7 @@
 // A handler in a module of its own: in this process, or in a thread that can be ended from outside, whatever it does.
 // Not a sandbox: the thread has the same rights as the process, and only its environment variables are fewer.
 import { Worker } from 'node:worker_threads'
-import type { Frozen } from '../../kernel/content.ts'
-import type { FailureKind } from '../../kernel/failure.ts'
+import type { FailureKind, Frozen } from '../../kernel/content.ts'
 import { Capture } from '../shell/capture.ts'
 import { type Metadata, ModelRetry, type Output, output, ToolFailure } from './output.ts'
 import { allowedEnvironment } from '../shell/sandbox.ts'

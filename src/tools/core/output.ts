@@ -1,7 +1,6 @@
 // What a handler may give back: an envelope of content and metadata, or a failure the model can read. Data only.
-import type { Frozen, Json } from '../../kernel/content.ts'
+import type { FailureKind, Frozen, Json } from '../../kernel/content.ts'
 import type { OwnerBody } from '../../kernel/event.ts'
-import type { FailureKind } from '../../kernel/failure.ts'
 import { flag, listOf, needed, optionsOf, record, text } from '../../options.ts'
 import type { OutputPart } from './file-part.ts'
 import { firstNonJson, TOO_DEEP } from './plain.ts'

@@ -1,5 +1,5 @@
 // Running one call of one tool: handler in, envelope out. It never throws; the intent is already on disk when it is called.
-import type { FailureKind } from '../../kernel/failure.ts'
+import type { FailureKind } from '../../kernel/content.ts'
 import { envelopeOf, isUnshown, ModelRetry, type Output, promisedIn, ToolFailure } from './output.ts'
 import type { Tool, ToolContext } from './tool.ts'
 

@@ -1,7 +1,7 @@
 // One representation of a tool, and the only one. What happens around it (admission, intent, retries) is not here.
 import { hash } from 'node:crypto'
-import type { EffectClass, Frozen, Json } from '../../kernel/content.ts'
-import { Fault, type FailureKind } from '../../kernel/failure.ts'
+import type { EffectClass, FailureKind, Frozen, Json } from '../../kernel/content.ts'
+import { Fault } from '../../kernel/failure.ts'
 import type { Clock } from '../../ports/system.ts'
 import {
   anything,
