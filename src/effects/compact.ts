@@ -16,6 +16,7 @@ import { BudgetedModel } from '../riders/money/budgeted-model.ts'
 import { charsIn, type Spent } from '../riders/money/usage-estimate.ts'
 import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import type { Window } from '../riders/guard/guard.ts'
+import { findWindow } from './window.ts'
 import { lastStart } from './last-start.ts'
 import { shortened, textOf } from '../view/text.ts'
 
@@ -104,9 +105,10 @@ type Tried = { readonly body: Compacted | null; readonly failure: ModelFailure |
 
 /** Asks for the summary. What it cost is in the body, whatever became of it; a failure that may pass is told beside it. */
 export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried> {
-  const { agent, request, flight } = compacting
+  const { request, flight } = compacting
   const model = new BudgetedModel(compacting, `${request.seq}.0`, compacting.allowances)
-  const answer = await model.ask(agent.model, await summaryRequest(compacting, cut))
+  const { summarizer, window } = await summarizing(compacting)
+  const answer = await model.ask(summarizer, await summaryRequest({ ...compacting, window }, cut))
   const spent: Spent = model.spent ?? {}
   if (answer.type === 'failure') {
     // Trouble that may pass says nothing about the summary.
@@ -133,6 +135,12 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   const pins = [...stays].filter((message) => transcript.placeOf(message) > 0).map(({ seq }) => seq)
   if (pins.length > 0 || transcript.messages.some(isPinned)) body.pins = pins
   return { body, failure: null }
+}
+
+/** The model of the route, if there is one, and what it takes; else the session's own. */
+async function summarizing({ services, agent, window }: Compacting) {
+  const summarizer = services.route?.('summarization') ?? agent.model
+  return { summarizer, window: summarizer === agent.model ? window : await findWindow(services, summarizer) }
 }
 
 async function summaryRequest({ services, request, window, focus, fill }: Compacting, cut: Cut): Promise<Request> {

@@ -158,9 +158,8 @@ export type FailureKind =
 export type CallStatus = 'ok' | 'error' | 'denied' | 'aborted' | 'timeout' | 'unknown'
 
 export type FailedReason =
-  | ('provider_error' | 'output_validation_failed' | 'tool_retries_exceeded' | 'unexpected_model_behavior')
-  | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed' | 'refusal')
-  | 'tool_error'
+  | ('provider_error' | 'output_validation_failed' | 'tool_retries_exceeded' | 'unexpected_model_behavior' | 'refusal')
+  | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed' | 'tool_error')
 
 export type Outcome = Frozen<
   | { type: 'completed' }

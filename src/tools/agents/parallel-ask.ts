@@ -2,7 +2,7 @@
 // prompts, of files, or of its caller.
 import { hash } from 'node:crypto'
 import type { Json, Usage } from '../../kernel/content.ts'
-import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { Hint, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 import { clip } from '../core/bound.ts'
 import { ToolFailure } from '../core/output.ts'
@@ -23,7 +23,7 @@ export type Spent = { readonly usage: Usage; readonly cost: number }
 export type Asked = { readonly entry: Entry; readonly spent: Spent }
 
 export type Asking = {
-  readonly model: Model
+  readonly model: Model | Hint
   readonly instructions: string
   readonly output: StandardSchema | null
   readonly attemptsMax: number
