@@ -21,7 +21,6 @@ import {
   optionsOf,
   orNull,
   record,
-  shown,
   ms,
   tableOf,
   text,
@@ -235,6 +234,7 @@ class LocalHarness implements Sessions {
   readonly #drives: boolean
   readonly #agents: ReadonlyMap<string, Agent>
   readonly #plugins: Bound | null
+  readonly #table: RouteTable | null
   #closed = false
 
   constructor(own: HarnessOptions) {
@@ -252,6 +252,7 @@ class LocalHarness implements Sessions {
     this.#drives = options.drives ?? true
     this.#agents = agents
     this.#plugins = plugins
+    this.#table = table
     const live = store.shared ? new SocketLive({ store, clock }) : new LocalLive()
     const hooks = hooksOf({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
@@ -293,8 +294,9 @@ class LocalHarness implements Sessions {
    * no code is in it. Equal setups say the same, so it can be written down and compared.
    */
   async describe(): Promise<Json> {
-    const { describeAgents } = await import('./sessions/describe.ts')
-    return this.#services.redactor.json({ code: this.#services.code, agents: describeAgents(this.#agents) })
+    const { describeAgents, describeRoutes } = await import('./sessions/describe.ts')
+    const { code, redactor } = this.#services
+    return redactor.json({ code, agents: describeAgents(this.#agents), ...describeRoutes(this.#table) })
   }
 
   async open(options: OpenOptions = {}): Promise<Session> {

@@ -47,6 +47,7 @@ export {
   webSearch,
 } from './models/protocols/provider-tools.ts'
 export { fallback, route, type Routes } from './models/router.ts'
+export { type RoutedWorkload, type RouteProfile, routeProfiles } from './models/route-profiles.ts'
 export type { OutputMode } from './models/output.ts'
 export type { Price, PriceTable, Profile } from './models/price.ts'
 export { type Script, type ScriptedCall, scripted, type Step } from './models/local/scripted.ts'

@@ -236,7 +236,7 @@ export class RouteTable {
   of(workload: Workload): Model | null {
     let found = this.#made.get(workload)
     if (found === undefined) {
-      const [alone, behind] = this.#entries(workload)
+      const [alone, behind] = this.entries(workload)
       found = alone === undefined || behind !== undefined ? this.chain(workload) : alone.model
       this.#made.set(workload, found)
     }
@@ -244,7 +244,7 @@ export class RouteTable {
   }
 
   chain(workload: Workload): Priced | null {
-    const entries = this.#entries(workload)
+    const entries = this.entries(workload)
     const [first] = entries
     if (first === undefined) return null
     const models = entries.map(({ model }) => model)
@@ -255,8 +255,8 @@ export class RouteTable {
     )
   }
 
-  /** Two routes of one model are one. */
-  #entries(workload: Workload): readonly { readonly workload: Workload; readonly model: Model }[] {
+  /** The routes that may answer, in their order. Two routes of one model are one. */
+  entries(workload: Workload): readonly { readonly workload: Workload; readonly model: Model }[] {
     const names = [workload, NEIGHBOUR[workload]].filter((name) => name !== null)
     const entries = names.flatMap((name) => {
       const model = this.models.get(name)

@@ -117,13 +117,12 @@ async function workingIn(store: Store, root: string | undefined): Promise<readon
   // A session that only sleeps until a wake has no run.
   for (const card of [...running, ...retrying.filter(({ outage }) => outage !== undefined)])
     found.set(card.session, card)
-  for (const card of [...found.values()]) {
-    for (let above = parentOf(card); above !== null && !found.has(above); ) {
-      const waiting = await store.card(above)
-      if (waiting === null || waiting.status !== 'requires_action' || waiting.waits.length === 0) break
-      found.set(above, { ...waiting, status: 'running' })
-      above = parentOf(waiting)
-    }
+  // A parent that is found here is looked at in its turn.
+  for (const card of found.values()) {
+    const above = parentOf(card)
+    const parent = above === null || found.has(above) ? null : await store.card(above)
+    if (parent?.status === 'requires_action' && parent.waits.length > 0)
+      found.set(parent.session, { ...parent, status: 'running' })
   }
   return [...found.values()].sort((a, b) => compareIds(a.session, b.session))
 }
