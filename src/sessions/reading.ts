@@ -35,6 +35,8 @@ export type RunCard = TreeCard & Frozen<{ parent: string | null; run: number | n
 const EVENTS = 200
 const EVENTS_MAX = 1_000
 const CARDS = 500
+/** Sessions that wait for a worker are looked at up to this many. */
+const DUE_MAX = 1_000
 
 export async function eventsOf(store: Store, filter: EventsFilter): Promise<EventPage> {
   const { session, run, after = 0, limit = EVENTS } = filter
@@ -117,6 +119,11 @@ async function workingIn(store: Store, root: string | undefined): Promise<readon
   // A session that only sleeps until a wake has no run.
   for (const card of [...running, ...retrying.filter(({ outage }) => outage !== undefined)])
     found.set(card.session, card)
+  // What was said to a session is on its card only when a worker has taken it up.
+  for (const id of await store.due(DUE_MAX)) {
+    const card = found.has(id) ? null : await store.card(id)
+    if (card !== null && (root === undefined || card.root === root)) found.set(id, card)
+  }
   // A parent that is found here is looked at in its turn.
   for (const card of found.values()) {
     const above = parentOf(card)
@@ -144,7 +151,8 @@ async function withRuns(store: Store, cards: readonly Card[]): Promise<readonly 
     // It was removed meanwhile.
     if (session === null) continue
     const rests = next(session, { now: store.now(), epoch: session.epoch }).type === 'rest'
-    all.push({ ...card, parent: parentOf(card), run: session.began || null, phase: phaseOf(session, rests) })
+    const status = rests ? card.status : 'running'
+    all.push({ ...card, status, parent: parentOf(card), run: session.began || null, phase: phaseOf(session, rests) })
   }
   return all
 }
