@@ -1,5 +1,8 @@
 // Routes of a harness: which model answers for a workload, what is refused, and what the log says of a fallback. Scripted models,
 // and hosted ones where a profile is looked up.
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   type Event,
@@ -232,6 +235,22 @@ describe('routes of a harness', () => {
     expect(JSON.stringify([text, await logOf(store, sessionId)])).not.toContain('sk-blind')
   })
 })
+
+it('B-ROUTE-22: the program of the guide runs as it stands there, and prints what the guide says', () => {
+  const guide = text('../../docs/guide/models.md')
+  const section = guide.slice(guide.indexOf('## Routes'))
+  const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(section) ?? []
+  const [, printed = ''] = /It prints:\n\n```\n([\s\S]*?)```/.exec(section) ?? []
+  const example = text('./guide-routes.ts')
+  expect(code.replace("'terret'", "'../../src/index.ts'")).toBe(example.slice(example.indexOf('\n') + 1))
+  // Compiled by `npm run build:all`, which the tests begin with.
+  const script = fileURLToPath(new URL('../../.build/test/models/guide-routes.js', import.meta.url))
+  expect(execFileSync(process.execPath, [script], { encoding: 'utf8' })).toBe(printed)
+})
+
+function text(file: string): string {
+  return readFileSync(new URL(file, import.meta.url), 'utf8')
+}
 
 function blindless() {
   return scripted(() => 'eyes say', 'eyes')
