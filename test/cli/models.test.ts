@@ -128,6 +128,11 @@ describe('routes of the configuration', () => {
     expect((await stage.terret('run', 'Hello.')).err).toContain('There is no key for mine.')
     // Offline there is no network, and no key is needed.
     expect((await stage.terret('run', 'Hello.', '--model', 'offline:any')).code).toBe(0)
+    stage.write('work/.terret/config.json', JSON.stringify({ routes: { burst: 'mine:large' } }))
+    expect((await stage.terretIn({ env }, 'run', 'Hello.', '--trust')).err).toContain(
+      '"routes" is not for a workspace to choose',
+    )
+    stage.write('work/.terret/config.json', '{}')
     stage.configure({ endpoints, model: 'mine:large', routes: { chatt: 'mine:large' } })
     expect((await stage.terretIn({ env }, 'run', 'Hello.')).err).toContain(
       '"routes.chatt" is not known. Did you mean "chat"?',
