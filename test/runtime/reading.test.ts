@@ -27,7 +27,7 @@ const seqs = (events: readonly Event[]): readonly number[] => events.map(({ seq 
 const upTo = (n: number): readonly number[] => Array.from({ length: n }, (_, i) => i + 1)
 
 describe.each(STORAGES)('pages of events, on %s', (storage) => {
-  it('B-LOOK-6: a log is read in pages of 200, or of 1 to 1,000; the last page has no next, also if it is full; what there is not is an empty page (F10)', async () => {
+  it('B-LOOK-6: a log is read in pages of 200, or of 1 to 1,000; the last page has no next, also if it is full; what there is not is an empty page (AC-96, F10)', async () => {
     const store = storeOf(storage)
     const harness = new Harness({ model: scripted([]), store, drives: false, secrets: {} })
     onTestFinished(() => harness.close())
@@ -60,7 +60,7 @@ describe.each(STORAGES)('pages of events, on %s', (storage) => {
     await expect(harness.events({ session: 's', form: 1 } as never)).rejects.toThrow(/"form"/)
   })
 
-  it('B-LOOK-7: the events of one run are those from its start to its end, in pages too', async () => {
+  it('B-LOOK-7: the events of one run are those from its start to its end, in pages too (AC-96)', async () => {
     const script: Script = ({ messages }) =>
       messages.at(-1)?.role === 'tool' ? 'Done.' : { calls: [{ tool: 'look' }, { tool: 'look' }] }
     const store = storeOf(storage)
