@@ -1,9 +1,9 @@
 // When the context is full: the older part of the conversation is summarised by the session's own model, under the run's own limits of
 // money, and the request is made anew without it. Loaded only when it is nearly full, or when a provider says that it is.
-import type { Mutable } from '../kernel/content.ts'
+import type { Mutable, Routed } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { Message, Transcript } from '../kernel/transcript.ts'
-import type { ModelFailure, Request } from '../ports/model.ts'
+import type { ModelFailure, Reply, Request } from '../ports/model.ts'
 import { type Cut, cutOf, isChangeNote, isPinned, materialOf, SUMMARIZER, summaryOf } from '../context/summary.ts'
 import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FULL_AT } from '../context/window.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
@@ -105,11 +105,11 @@ type Tried = { readonly body: Compacted | null; readonly failure: ModelFailure |
 
 /** Asks for the summary. What it cost is in the body, whatever became of it; a failure that may pass is told beside it. */
 export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried> {
-  const { request, flight } = compacting
+  const { agent, request, flight } = compacting
   const model = new BudgetedModel(compacting, `${request.seq}.0`, compacting.allowances)
   const { summarizer, window } = await summarizing(compacting)
   const answer = await model.ask(summarizer, await summaryRequest({ ...compacting, window }, cut))
-  const spent: Spent = model.spent ?? {}
+  const spent: Spent & Routed = { ...model.spent, ...(summarizer === agent.model ? {} : routedIn(answer)) }
   if (answer.type === 'failure') {
     // Trouble that may pass says nothing about the summary.
     const passing = answer.retryable || flight.reason !== null
@@ -141,6 +141,12 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
 async function summarizing({ services, agent, window }: Compacting) {
   const summarizer = services.route?.('summarization') ?? agent.model
   return { summarizer, window: summarizer === agent.model ? window : await findWindow(services, summarizer) }
+}
+
+function routedIn(answer: Reply | ModelFailure): Routed {
+  if (answer.type === 'failure') return {}
+  const { route, fallback_from } = answer
+  return { ...(route === undefined ? {} : { route }), ...(fallback_from === undefined ? {} : { fallback_from }) }
 }
 
 async function summaryRequest({ services, request, window, focus, fill }: Compacting, cut: Cut): Promise<Request> {

@@ -93,7 +93,8 @@ type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningToke
 export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
 
 /** Of the messages shown so far `pins` are pinned; about how many tokens a request has; what a summary cost, or why it `failed`. */
-export type Compacted = { pins?: readonly Whole[]; before?: Whole; after?: Whole; failed?: string } & Spent
+export type Compacted = { pins?: readonly Whole[]; before?: Whole; after?: Whole; failed?: string } & Spent & Routed
+export type Routed = { route?: string; fallback_from?: Name }
 /** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */
 export type Spent = { usage?: Usage; cost?: number; assumed?: true }
 /** What a host says of a session or a run for its own use: tools, hooks and traces see it, models do not. */

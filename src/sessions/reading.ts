@@ -98,8 +98,8 @@ export async function statusOf(store: Store, session: string): Promise<RunCard |
   if (card === null) return null
   const waits = card.status === 'requires_action' && card.waits.length > 0
   const working = waits ? (await workingIn(store, card.root)).find((each) => each.session === session) : undefined
-  const [status = null] = await withRuns(store, [working ?? card])
-  return status
+  const [whole] = await withTreeCost(store, [working ?? card])
+  return whole ? runCardOf(store, whole) : null
 }
 
 /** By their ids. */
@@ -107,7 +107,17 @@ export async function activeIn(store: Store, { root, parent }: ActiveFilter): Pr
   const tree = root ?? (parent === undefined ? undefined : (await store.card(parent))?.root)
   if (tree === undefined && parent !== undefined) return []
   const cards = await workingIn(store, tree)
-  return withRuns(store, parent === undefined ? cards : cards.filter((card) => parentOf(card) === parent))
+  const wanted = parent === undefined ? cards : cards.filter((card) => parentOf(card) === parent)
+  const all: RunCard[] = []
+  for (const card of await withTreeCost(store, wanted)) {
+    const found = await runCardOf(store, card).catch((error: unknown) => {
+      // One that was removed meanwhile, or is damaged, must not hide the others. `list` says what is wrong with it.
+      if (isMissing(error) || (error instanceof Fault && error.code === 'session_damaged')) return null
+      throw error
+    })
+    if (found !== null) all.push(found)
+  }
+  return all
 }
 
 /** Sessions whose run goes on without a person, and those that wait for one of them. */
@@ -140,21 +150,11 @@ function parentOf({ session, root }: Card): string | null {
 }
 
 /** Cards do not say which run it is and how far it is: they would have to be written with every commit. The log says it. */
-async function withRuns(store: Store, cards: readonly Card[]): Promise<readonly RunCard[]> {
-  const all: RunCard[] = []
-  for (const card of await withTreeCost(store, cards)) {
-    const { session: id } = card
-    const session = await headOf(store, id).catch((error: unknown) => {
-      if (isMissing(error)) return null
-      throw error
-    })
-    // It was removed meanwhile.
-    if (session === null) continue
-    const rests = next(session, { now: store.now(), epoch: session.epoch }).type === 'rest'
-    const status = rests ? card.status : 'running'
-    all.push({ ...card, status, parent: parentOf(card), run: session.began || null, phase: phaseOf(session, rests) })
-  }
-  return all
+async function runCardOf(store: Store, card: TreeCard): Promise<RunCard> {
+  const session = await headOf(store, card.session)
+  const rests = next(session, { now: store.now(), epoch: session.epoch }).type === 'rest'
+  const status = rests ? card.status : 'running'
+  return { ...card, status, parent: parentOf(card), run: session.began || null, phase: phaseOf(session, rests) }
 }
 
 function phaseOf({ closed, run, inputs }: Session, rests: boolean): RunPhase {

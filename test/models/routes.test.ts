@@ -19,6 +19,7 @@ import {
   sqlite,
   type Store,
 } from '../../src/index.ts'
+import { recordingOf } from '../../src/replay.ts'
 import { SUMMARIZER } from '../../src/context/summary.ts'
 import { parallelLlmTool } from '../../src/tools/index.ts'
 import { makeFile } from '../stores/folder.ts'
@@ -91,6 +92,13 @@ describe('routes of a harness', () => {
     const tools = [parallelLlmTool({ root: ROOT, model: 'hint:burst' })]
     const result = await harnessOf({ model: scripted(main, 'm'), tools, routes: { burst } }).run('Go.')
     expect([result.text, result.cost, asked.length]).toEqual(['Done.', 16, 2])
+    // A prompt that the neighbour answered says so.
+    const down = scripted(() => ({ error: 'server', message: 'down' }), 'down')
+    const chat = scripted(() => 'Chat.', 'c')
+    const stood = await harnessOf({ model: scripted(main, 'm'), tools, routes: { burst: down, chat } }).run('Go.')
+    expect(JSON.parse(String(stood.calls[0]?.content))).toMatchObject({
+      results: [{ ok: true, result: 'Chat.', fallback_from: 'burst' }, { ok: true }],
+    })
     // Without a route it is the agent's own model.
     const alone: Script = (request) =>
       request.tools.length === 0 ? 'Mine.' : request.messages.at(-1)?.role === 'tool' ? 'End.' : main(request, 0)
@@ -151,9 +159,16 @@ describe('routes of a harness', () => {
     expect(first).toMatchObject({ route: 'c', fallback_from: 'burst' })
     expect(second).toMatchObject({ route: 'b' })
     expect(second).not.toHaveProperty('fallback_from')
-    const [begun, again] = events.filter((event) => event.type === 'run.started')
+    const [begun, later] = events.filter((event) => event.type === 'run.started')
     expect(begun).toMatchObject({ model: 'b' })
-    expect(again).toMatchObject({ since: begun?.seq, instructions: begun?.instructions, toolset: begun?.toolset })
+    expect(later).toMatchObject({ since: begun?.seq, instructions: begun?.instructions, toolset: begun?.toolset })
+    // Run once more from its log, it says the same.
+    const recording = recordingOf(events, { tools: [], results: 'recorded' })
+    const fresh = memory()
+    const again = harnessOf({ model: recording.model, store: fresh, instructions: 'Be short.' })
+    const copy = await again.open()
+    expect((await recording.run(copy, fresh)).divergence).toBeNull()
+    expect((await repliesOf(fresh, copy.id))[0]).toMatchObject({ route: 'c', fallback_from: 'burst' })
     // A model that cannot take the request is one that another answers for.
     const visible = { chat: scripted(() => 'I see.', 'c'), burst: blind() }
     const shown = await harnessOf({ model: 'hint:burst', routes: visible, store }).run([PICTURE])
@@ -188,6 +203,17 @@ describe('routes of a harness', () => {
     expect(await session.compact()).toMatchObject({ summary: expect.stringContaining('Go on.') as string })
     expect([read.length, own.length]).toEqual([1, 0])
     expect(JSON.stringify(read[0]?.messages).length).toBeLessThan(8_000)
+    // The log says which model made it, and which route it stood in for.
+    const { events } = await session.read(0, 1_000)
+    expect(events.findLast(({ type }) => type === 'context.compacted')).toMatchObject({ cost: 3 })
+    const chat = scripted(() => ({ text: '## Goal\nTold by chat.', cost: 2 }), 'c')
+    const down = scripted([{ error: 'server', message: 'down' }], 'down')
+    const routed = harnessOf({ model: main, routes: { summarization: down, chat } })
+    const third = await routed.open()
+    for (let i = 0; i < 8; i++) await third.run(`${i} ${long}`)
+    expect(await third.compact()).toMatchObject({ summary: expect.stringContaining('Told by chat.') as string })
+    const compacted = (await third.read(0, 1_000)).events.find(({ type }) => type === 'context.compacted')
+    expect(compacted).toMatchObject({ route: 'c', fallback_from: 'summarization', cost: 2 })
     const plain = harnessOf({ model: main })
     const other = await plain.open()
     for (let i = 0; i < 8; i++) await other.run(`${i} ${long}`)

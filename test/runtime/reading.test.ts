@@ -1,8 +1,10 @@
 // Reading what runs do without driving them: pages of events, how a session stands, and which sessions are at work.
+import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Event, type EventPage, Harness, memory, type Script, scripted } from '../../src/index.ts'
 import { STORAGES, storeOf } from '../models/hosted-stage.ts'
+import { makeFile, meddle, open } from '../stores/folder.ts'
 import { ask, family, gate, report, tool, use } from './children-stage.ts'
 
 const look = defineTool({
@@ -219,6 +221,31 @@ it('B-LOOK-10: so has a reader of another harness, also when the one that drove 
   await made(true).wake(id)
   await reading
   expect([...seqs(seen), ...late]).toEqual(seqs((await reader.session(id).read()).events))
+})
+
+it('B-LOOK-8: a damaged session hides no other one: its page says where it is damaged, and it is not among the active', async () => {
+  const file = makeFile()
+  const made = () => {
+    const model = scripted(() => ({ error: 'server', message: 'down', retryAfterMs: 60_000 }))
+    return new Harness({ model, store: open(file), secrets: {} })
+  }
+  const first = made()
+  for (const id of ['broken', 'whole']) await (await first.open({ id })).send(`Say something ${id}.`)
+  await expect.poll(() => first.active()).toMatchObject([{ phase: 'waiting' }, { phase: 'waiting' }])
+  await first.close()
+  meddle(file, (db) => db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
+  const raw = readFileSync(file)
+  raw.write('SAY', raw.indexOf('Say something broken'))
+  writeFileSync(file, raw)
+  const again = made()
+  onTestFinished(() => again.close())
+  expect(await again.active()).toMatchObject([{ session: 'whole' }])
+  expect(await again.events({ session: 'broken' })).toMatchObject({
+    events: [{ seq: 1 }],
+    damaged: { seq: 2 },
+    next: null,
+  })
+  await expect(again.status('broken')).rejects.toMatchObject({ code: 'session_damaged' })
 })
 
 it('B-LOOK-6: a closed harness reads nothing', async () => {
