@@ -19,23 +19,23 @@ export type RouteProfile = Frozen<{
 }>
 
 /**
- * `of` is the route that has the model: the workload's own, or its neighbour's. `then` is the model that answers when that fails. Both
+ * `of` is the route that has the model: the workload's own, or its neighbour's. `behind` is the model that answers when that fails. Both
  * are null where no route is set: then the model of the agent answers, and for `vision` none does.
  */
 export type RoutedWorkload = Frozen<{
   workload: Workload
   of: Workload | null
   profile: RouteProfile | null
-  then: string | null
+  behind: string | null
 }>
 
 export async function routeProfiles(routes: Routes): Promise<readonly RoutedWorkload[]> {
   const table = new RouteTable(routes)
   return Promise.all(
     WORKLOADS.map(async (workload) => {
-      const [first, behind] = table.entries(workload)
+      const [first, second] = table.entries(workload)
       const profile = first ? await profileOf(first.model) : null
-      return { workload, of: first?.workload ?? null, profile, then: behind?.model.name ?? null }
+      return { workload, of: first?.workload ?? null, profile, behind: second?.model.name ?? null }
     }),
   )
 }

@@ -62,7 +62,7 @@ describe('routes of a harness', () => {
     const small = { description: 'small', model: 'hint:burst' }
     const own = scripted((request) => {
       const last = request.messages.at(-1)
-      if (last?.role === 'tool') return `told: ${String(last.content)}`
+      if (last?.role === 'tool') return `told: ${JSON.stringify(last.content)}`
       return { calls: [{ tool: 'subagent', args: { agent: 'small', task: 'Say.' } }] }
     }, 'own')
     const parent = harnessOf({ model: own, routes, subagents: { small, other: { ...small, model: 'hint:chat' } } })
@@ -70,7 +70,7 @@ describe('routes of a harness', () => {
       routes: { chat: 'c', agentic: 'a' },
       agents: { default: { model: 'own' }, small: { model: 'c' }, other: { model: 'c' } },
     })
-    expect((await parent.run('Go.')).text).toBe('told: chat says')
+    expect((await parent.run('Go.')).text).toBe('told: "chat says"')
     const none = harnessOf({ model: own, subagents: { small } })
     expect(await none.describe()).toMatchObject({ agents: { small: { model: 'own' } } })
     expect(await none.describe()).not.toHaveProperty('routes')
@@ -96,7 +96,7 @@ describe('routes of a harness', () => {
     const down = scripted(() => ({ error: 'server', message: 'down' }), 'down')
     const chat = scripted(() => 'Chat.', 'c')
     const stood = await harnessOf({ model: scripted(main, 'm'), tools, routes: { burst: down, chat } }).run('Go.')
-    expect(JSON.parse(String(stood.calls[0]?.content))).toMatchObject({
+    expect(JSON.parse(stood.calls[0]?.content as string)).toMatchObject({
       results: [{ ok: true, result: 'Chat.', fallback_from: 'burst' }, { ok: true }],
     })
     // Without a route it is the agent's own model.
@@ -241,16 +241,16 @@ describe('routes of a harness', () => {
         reasoning: true,
         price: { input: 0, output: 0 },
       },
-      then: 'mistral:nobody-knows',
+      behind: 'mistral:nobody-knows',
     })
     expect(by['chat']?.profile?.priceKnown).toBe(true)
     expect(by['burst']?.profile).toMatchObject({ contextTokens: null, windowKnown: false, priceKnown: true })
-    expect(by['summarization']).toMatchObject({ of: 'chat', then: null })
-    expect(by['reasoning']).toMatchObject({ of: 'agentic', profile: { images: false }, then: null })
-    expect(by['coding']).toMatchObject({ of: 'coding', then: null, profile: { model: 'deepseek:deepseek-chat' } })
+    expect(by['summarization']).toMatchObject({ of: 'chat', behind: null })
+    expect(by['reasoning']).toMatchObject({ of: 'agentic', profile: { images: false }, behind: null })
+    expect(by['coding']).toMatchObject({ of: 'coding', behind: null, profile: { model: 'deepseek:deepseek-chat' } })
     expect(by['vision']?.profile).toMatchObject({ model: 'eyes', images: null, reasoning: null, priceKnown: false })
     const [, none] = await routeProfiles({ vision: scripted([], 'eyes') })
-    expect(none).toEqual({ workload: 'burst', of: null, profile: null, then: null })
+    expect(none).toEqual({ workload: 'burst', of: null, profile: null, behind: null })
   })
 
   it('B-ROUTE-21: the key of a route is a secret, also before the route was asked', async () => {

@@ -1,11 +1,16 @@
 // Reading what runs do without driving them: pages of events, how a session stands, and which sessions are at work.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type Event, type EventPage, Harness, memory, type Script, scripted } from '../../src/index.ts'
 import { STORAGES, storeOf } from '../models/hosted-stage.ts'
 import { makeFile, meddle, open } from '../stores/folder.ts'
 import { ask, family, gate, report, tool, use } from './children-stage.ts'
+import { killedAfter } from './killed.ts'
+
+/** Compiled by `npm run build:all`, which the tests begin with. */
+const CHILD = fileURLToPath(new URL('../../.build/test/runtime/child-reading.js', import.meta.url))
 
 const look = defineTool({
   name: 'look',
@@ -221,6 +226,28 @@ it('B-LOOK-10: so has a reader of another harness, also when the one that drove 
   await made(true).wake(id)
   await reading
   expect([...seqs(seen), ...late]).toEqual(seqs((await reader.session(id).read()).events))
+})
+
+it('B-LOOK-10: so has a reader in another process, also over the kill of the one that drives (F12)', async () => {
+  const file = makeFile()
+  const reader = new Harness({ model: scripted([]), store: open(file), drives: false, secrets: {} })
+  onTestFinished(() => reader.close())
+  const killed = killedAfter(300, (last) => [CHILD, file, String(last)])
+  const page = await vi.waitFor(
+    async () => {
+      const found = await reader.events({ session: 'long', limit: 500 })
+      expect(found.next).toBe(500)
+      return found
+    },
+    { timeout: 30_000, interval: 20 },
+  )
+  const late: number[] = []
+  for await (const item of reader.session('long').stream(undefined, { after: 500 }))
+    if ('seq' in item && item.type !== 'delta') late.push(item.seq)
+  expect(await killed).toEqual({ killed: true, said: 'completed' })
+  const all = (await pages(reader, { session: 'long', limit: 1_000 })).flatMap(({ events }) => events)
+  expect([...seqs(page.events), ...late]).toEqual(seqs(all))
+  expect(all.length).toBeGreaterThan(700)
 })
 
 it('B-LOOK-8: a damaged session hides no other one: its page says where it is damaged, and it is not among the active', async () => {

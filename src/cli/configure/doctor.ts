@@ -206,7 +206,7 @@ async function routeFindings(setup: Setup): Promise<readonly (Finding | Promise<
   }
 }
 
-function routeFinding({ workload, of, profile, then }: RoutedWorkload): Finding {
+function routeFinding({ workload, of, profile, behind }: RoutedWorkload): Finding {
   const what = `route ${workload}`
   if (profile === null) {
     const otherwise = workload === 'vision' ? 'a run that asks for it with a picture is refused' : 'the model answers'
@@ -217,8 +217,8 @@ function routeFinding({ workload, of, profile, then }: RoutedWorkload): Finding 
   const able = [images === false ? 'no pictures' : '', reasoning === null ? '' : reasoning ? 'reasons' : 'no reasoning']
   const cost = priceKnown ? `$${price.input} in, $${price.output} out a million` : 'price not known'
   const name = of === workload ? model : `${model} (route ${of})`
-  const behind = then === null ? '' : `; then ${then}`
-  return { what, status: 'ok', detail: `${[name, window, ...able, cost].filter(Boolean).join(', ')}${behind}` }
+  const next = behind === null ? '' : `; then ${behind}`
+  return { what, status: 'ok', detail: `${[name, window, ...able, cost].filter(Boolean).join(', ')}${next}` }
 }
 
 /** An optional server that is missing is not a failure. */
