@@ -3,12 +3,11 @@
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
 import type { Json } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Card, CardFilter, Removal, Status, Store } from './ports/store.ts'
+import type { CardFilter, Removal, Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
-import { isPriced } from './models/http/hosted.ts'
 import type { OutputMode } from './models/output.ts'
-import { resolveModel } from './models/resolve.ts'
+import { type Routes, RouteTable } from './models/router.ts'
 import {
   callable,
   type Check,
@@ -22,9 +21,7 @@ import {
   optionsOf,
   orNull,
   record,
-  shown,
   ms,
-  oneOf,
   tableOf,
   text,
   within,
@@ -53,7 +50,7 @@ import { descriptionIn, ORIGIN_OPTIONS, originOf } from './sessions/origin.ts'
 import type { Beginning } from './engine/owner.ts'
 import type { Worked, WorkOptions } from './engine/due-loop.ts'
 import { type Budget, BUDGETS } from './riders/money/spending-limits.ts'
-import { environmentSecrets, Redactor, SECRET_CHARS_MIN, type Secrets } from './riders/redact/redact.ts'
+import { environmentSecrets, Redactor, type Secrets } from './riders/redact/redact.ts'
 import type { Result } from './sessions/result.ts'
 import { Watchdog } from './engine/watchdog.ts'
 import { type Look, type Looked, Worker, WORKER_OPTIONS, type WorkerOptions } from './engine/worker.ts'
@@ -66,6 +63,7 @@ import {
   type StreamOptions,
 } from './sessions/verb-options.ts'
 import type { PendingCall } from './sessions/look.ts'
+import type { ActiveFilter, EventPage, EventsFilter, RunCard } from './sessions/reading.ts'
 import type {
   BeginOptions,
   OpenOptions,
@@ -76,12 +74,14 @@ import type {
   Sessions,
 } from './sessions/verbs.ts'
 import type { TypedSessions } from './sessions/typed.ts'
+import { checkActive, checkEvents, checkFilter, checkPending, checkRemove } from './sessions/filters.ts'
 import { labelsCheck } from './sessions/metadata.ts'
+import { modelsBy } from './sessions/models.ts'
 import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
 import { memory } from './stores/memory/memory.ts'
-import { type TreeCard, withTreeCost } from './stores/plan/tree-cost.ts'
+import type { TreeCard } from './stores/plan/tree-cost.ts'
 import type { Tool } from './tools/core/tool.ts'
 import type { AnySchema, DepsOf, ToolList } from './tools/core/typed.ts'
 import type { Policy } from './tools/policy/policy.ts'
@@ -117,6 +117,8 @@ export type HarnessOptions<
   readonly hooks?: readonly Hook<ToolsOf<Tools, Agents, Graphs>>[]
   /** Models that a run may choose by these names, beside those that are named `provider:model`. */
   readonly models?: Readonly<Record<string, Model | string>>
+  /** A model for each workload. Agents, runs and tools ask for one by `hint:NAME`; summaries of a full context are made by `summarization`. */
+  readonly routes?: Routes
   /**
    * Builds what tools get as `deps`: clients, connections, whose session it is. Once for each run that a worker drives, before its
    * first call there. What has `close` or `Symbol.asyncDispose` is closed when the next run begins or the worker leaves the session.
@@ -206,6 +208,7 @@ const checkOptions = optionsOf<HarnessOptions>('new Harness', {
   // Each is checked by its place.
   plugins: listOf(() => null),
   models: tableOf(modelCheck),
+  routes: tableOf(modelCheck),
   context: callable,
   strictHooks: flag,
   breaker: (value, name, of) => (value === false ? null : record(value, name, of)),
@@ -224,19 +227,6 @@ const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
 const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN })
 const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN })
 
-const checkFilter = optionsOf<Partial<CardFilter>>('list', {
-  status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
-  root: text,
-  folder: text,
-  where: labelsCheck,
-  after: text,
-  newest: (value) =>
-    value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
-  limit: count(),
-})
-const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
-const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
-
 class LocalHarness implements Sessions {
   readonly #services: Services
   readonly #worker: Worker
@@ -244,6 +234,7 @@ class LocalHarness implements Sessions {
   readonly #drives: boolean
   readonly #agents: ReadonlyMap<string, Agent>
   readonly #plugins: Bound | null
+  readonly #table: RouteTable | null
   #closed = false
 
   constructor(own: HarnessOptions) {
@@ -254,20 +245,22 @@ class LocalHarness implements Sessions {
     const random = options.random ?? systemRandom
     const store = options.store ?? memory({ clock })
     const onError = reporter(options.onError ?? warn)
-    const shared = { ...options, clock, store, warn: (text: string) => onError('tools', new Error(text)) }
+    const table = options.routes ? new RouteTable(options.routes) : null
+    const shared = { ...options, clock, store, table, warn: (text: string) => onError('tools', new Error(text)) }
     const agents = graphAgents(options.graphs ?? [], shared, agentsOf(options, shared))
     this.#ownsStore = options.store === undefined
     this.#drives = options.drives ?? true
     this.#agents = agents
     this.#plugins = plugins
+    this.#table = table
     const live = store.shared ? new SocketLive({ store, clock }) : new LocalLive()
     const hooks = hooksOf({ ...options, clock }, [...agents.keys()], onError)
     const tracer = options.tracing?.({ store, clock, report: (error) => onError('tracing', error) }) ?? null
     const report = (error: unknown): void => onError('observer', error)
     const onPlugin = (plugin: string, error: unknown): void => onError(`plugin ${plugin}`, error)
     const observer = hooks || tracer ? new Observer({ store, clock, hooks, tracer, report }) : null
-    const models = new Map(Object.entries(options.models ?? {}).map(([name, model]) => [name, resolveModel(model)]))
-    const keys = [...[...agents.values()].map(({ model }) => model), ...models.values()].map(keysOf)
+    const agentModels = [...agents.values()].map(({ model }) => model)
+    const { keys, ...models } = modelsBy(options, table, agentModels)
     this.#services = {
       watchdog: options.watchdogMs === undefined ? null : new Watchdog(options.watchdogMs),
       store,
@@ -283,7 +276,7 @@ class LocalHarness implements Sessions {
       compaction: options.compaction,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: plugins ? watcherOf(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
-      model: modelsBy(models),
+      ...models,
       schemas: new Map(),
       context: options.context ?? null,
     }
@@ -301,8 +294,9 @@ class LocalHarness implements Sessions {
    * no code is in it. Equal setups say the same, so it can be written down and compared.
    */
   async describe(): Promise<Json> {
-    const { describeAgents } = await import('./sessions/describe.ts')
-    return this.#services.redactor.json({ code: this.#services.code, agents: describeAgents(this.#agents) })
+    const { describeAgents, describeRoutes } = await import('./sessions/describe.ts')
+    const { code, redactor } = this.#services
+    return redactor.json({ code, agents: describeAgents(this.#agents), ...describeRoutes(this.#table) })
   }
 
   async open(options: OpenOptions = {}): Promise<Session> {
@@ -350,7 +344,29 @@ class LocalHarness implements Sessions {
   async list(filter: Partial<CardFilter> = {}): Promise<readonly TreeCard[]> {
     this.#check()
     checkFilter(filter)
-    return withTreeCost(this.#services.store, await listed(this.#services.store, filter))
+    const { listed } = await import('./sessions/reading.ts')
+    return listed(this.#services.store, filter)
+  }
+
+  async events(filter: EventsFilter): Promise<EventPage> {
+    this.#check()
+    checkEvents(filter)
+    const { eventsOf } = await import('./sessions/reading.ts')
+    return eventsOf(this.#services.store, filter)
+  }
+
+  async status(session: string): Promise<RunCard | null> {
+    this.#check()
+    checkSession(session)
+    const { statusOf } = await import('./sessions/reading.ts')
+    return statusOf(this.#services.store, session)
+  }
+
+  async active(filter: ActiveFilter = {}): Promise<readonly RunCard[]> {
+    this.#check()
+    checkActive(filter)
+    const { activeIn } = await import('./sessions/reading.ts')
+    return activeIn(this.#services.store, filter)
   }
 
   async pending(filter: PendingFilter = {}): Promise<readonly PendingCall[]> {
@@ -425,21 +441,6 @@ class LocalHarness implements Sessions {
 // Sound: which types follow from the options is said in `NewHarness`, and nothing at run time depends on it.
 export const Harness = LocalHarness as unknown as NewHarness
 
-const CARDS = 500
-
-/** All of them, a page at a time, so that a store of many does not stand still meanwhile. */
-async function listed(store: Store, filter: Partial<CardFilter>): Promise<readonly Card[]> {
-  const { limit, ...rest } = filter
-  if (limit !== undefined || rest.newest) return store.list({ ...rest, limit: limit ?? Number.MAX_SAFE_INTEGER })
-  const cards: Card[] = []
-  for (;;) {
-    const last = cards.at(-1)?.session
-    const page = await store.list({ ...rest, ...(last === undefined ? {} : { after: last }), limit: CARDS })
-    cards.push(...page)
-    if (page.length < CARDS) return cards
-  }
-}
-
 /** A threshold that makes no sense is a mistake of the caller, not of a run. */
 function checkBreaker(breaker: BreakerOptions | false): BreakerOptions | false {
   new Guard({ breaker })
@@ -470,24 +471,6 @@ function reporter(tell: (where: string, error: unknown) => void): (where: string
 function warn(where: string, error: unknown): void {
   const text = error instanceof Error ? error.message || error.name : String(error)
   process.emitWarning(`${where}: ${text}`, 'TerretWarning')
-}
-
-const MODELS_KEPT = 1_000
-
-/** Those that have a name here; any other is made when a run first chooses it. */
-function modelsBy(named: ReadonlyMap<string, Model>): (name: string) => Model {
-  const made = new Map<string, Model>()
-  return (name) => {
-    const model = named.get(name) ?? made.get(name) ?? resolveModel(name)
-    if (!named.has(name) && made.size < MODELS_KEPT) made.set(name, model)
-    return model
-  }
-}
-
-/** A key that was handed over in code is a secret like one of the environment. */
-function keysOf(model: Model): Secrets {
-  const keys = isPriced(model) ? Object.entries(model.secrets) : []
-  return Object.fromEntries(keys.filter(([, key]) => key.length >= SECRET_CHARS_MIN))
 }
 
 function agentsBy(named: ReadonlyMap<string, Agent>): (name: string) => Agent {

@@ -16,7 +16,7 @@ export type {
 } from './kernel/content.ts'
 export type { Event, EventBody } from './kernel/event.ts'
 export { Bug, Fault, type FaultCode } from './kernel/failure.ts'
-export type { Delta, Model, ModelFailure, Reply, Request } from './ports/model.ts'
+export type { Delta, Hint, Model, ModelFailure, Reply, Request, Workload } from './ports/model.ts'
 export type { Clock, Random } from './ports/system.ts'
 export type { CardFilter, Page, Removal, Store } from './ports/store.ts'
 export type { Live, LiveDelta } from './live/live.ts'
@@ -46,7 +46,8 @@ export {
   webFetch,
   webSearch,
 } from './models/protocols/provider-tools.ts'
-export { fallback, route, type Workload } from './models/router.ts'
+export { fallback, route, type Routes } from './models/router.ts'
+export { type RoutedWorkload, type RouteProfile, routeProfiles } from './models/route-profiles.ts'
 export type { OutputMode } from './models/output.ts'
 export type { Price, PriceTable, Profile } from './models/price.ts'
 export { type Script, type ScriptedCall, scripted, type Step } from './models/local/scripted.ts'
@@ -58,6 +59,7 @@ export { type Hook, type HookEvents, type RequestWord, stopAtRequests, stopAtUsd
 export type { CallRecord, Completed, Result } from './sessions/result.ts'
 export { orThrow, RunFailed, type Strictness } from './sessions/run-failed.ts'
 export type { PendingCall, Phase, SessionState } from './sessions/look.ts'
+export type { ActiveFilter, EventPage, EventsFilter, RunCard, RunPhase } from './sessions/reading.ts'
 export type { Amounts, AnyCall, Pending } from './view/calls.ts'
 export type { FileChange, Preview } from './tools/files/preview.ts'
 export type { Attachment } from './sessions/origin.ts'

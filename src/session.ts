@@ -109,7 +109,7 @@ export class SessionHandle implements Verbs {
     const { schemas, store } = this.#services
     const { checkChoice } = await import('./sessions/run-choice.ts')
     const name = agent ?? (await store.card(this.id))?.agent
-    if (name !== undefined) checkChoice(this.#services, name, options)
+    if (name !== undefined) checkChoice(this.#services, name, options, event.parts)
     const { schema } = followedBy(options)
     if (schema) schemas.set(schemaKey(this.id, event.id), schema)
     const [oldest] = schemas.keys()

@@ -283,7 +283,7 @@ function isProviders(kind: ModelFailureClass): kind is ProviderFailureClass {
 }
 
 function replyOf(event: Extract<Event, { type: 'agent.message' }>): Reply {
-  const { parts, calls, verdict, usage, cost, route } = event
+  const { parts, calls, verdict, usage, cost, route, fallback_from } = event
   const asked = calls.map(({ id, tool, args, raw }) => ({ id, tool, args: raw ?? JSON.stringify(args) }))
   const ran = verdict.type === 'empty' && verdict.boost ? 'length' : 'stop'
   return {
@@ -294,6 +294,7 @@ function replyOf(event: Extract<Event, { type: 'agent.message' }>): Reply {
     usage: usage ?? null,
     cost: cost ?? 0,
     ...(route === undefined ? {} : { route }),
+    ...(fallback_from === undefined ? {} : { fallback_from }),
   }
 }
 

@@ -1,9 +1,9 @@
 // When the context is full: the older part of the conversation is summarised by the session's own model, under the run's own limits of
 // money, and the request is made anew without it. Loaded only when it is nearly full, or when a provider says that it is.
-import type { Mutable } from '../kernel/content.ts'
+import type { Mutable, Routed } from '../kernel/content.ts'
 import type { OwnerBody } from '../kernel/event.ts'
 import type { Message, Transcript } from '../kernel/transcript.ts'
-import type { ModelFailure, Request } from '../ports/model.ts'
+import type { ModelFailure, Reply, Request } from '../ports/model.ts'
 import { type Cut, cutOf, isChangeNote, isPinned, materialOf, SUMMARIZER, summaryOf } from '../context/summary.ts'
 import { COMPACT_AT, type Compacted, FAILURES_MAX, type Fill, FULL_AT } from '../context/window.ts'
 import type { FlightContext, Landing } from '../engine/flights.ts'
@@ -16,6 +16,7 @@ import { BudgetedModel } from '../riders/money/budgeted-model.ts'
 import { charsIn, type Spent } from '../riders/money/usage-estimate.ts'
 import { CHARS_A_TOKEN, sizeOfMessage } from '../view/history.ts'
 import type { Window } from '../riders/guard/guard.ts'
+import { findWindow } from './window.ts'
 import { lastStart } from './last-start.ts'
 import { shortened, textOf } from '../view/text.ts'
 
@@ -106,8 +107,9 @@ type Tried = { readonly body: Compacted | null; readonly failure: ModelFailure |
 export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried> {
   const { agent, request, flight } = compacting
   const model = new BudgetedModel(compacting, `${request.seq}.0`, compacting.allowances)
-  const answer = await model.ask(agent.model, await summaryRequest(compacting, cut))
-  const spent: Spent = model.spent ?? {}
+  const { summarizer, window } = await summarizing(compacting)
+  const answer = await model.ask(summarizer, await summaryRequest({ ...compacting, window }, cut))
+  const spent: Spent & Routed = { ...model.spent, ...(summarizer === agent.model ? {} : routedIn(answer)) }
   if (answer.type === 'failure') {
     // Trouble that may pass says nothing about the summary.
     const passing = answer.retryable || flight.reason !== null
@@ -133,6 +135,18 @@ export async function compacted(compacting: Compacting, cut: Cut): Promise<Tried
   const pins = [...stays].filter((message) => transcript.placeOf(message) > 0).map(({ seq }) => seq)
   if (pins.length > 0 || transcript.messages.some(isPinned)) body.pins = pins
   return { body, failure: null }
+}
+
+/** The model of the route, if there is one, and what it takes; else the session's own. */
+async function summarizing({ services, agent, window }: Compacting) {
+  const summarizer = services.route?.('summarization') ?? agent.model
+  return { summarizer, window: summarizer === agent.model ? window : await findWindow(services, summarizer) }
+}
+
+function routedIn(answer: Reply | ModelFailure): Routed {
+  if (answer.type === 'failure') return {}
+  const { route, fallback_from } = answer
+  return { ...(route === undefined ? {} : { route }), ...(fallback_from === undefined ? {} : { fallback_from }) }
 }
 
 async function summaryRequest({ services, request, window, focus, fill }: Compacting, cut: Cut): Promise<Request> {

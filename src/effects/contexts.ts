@@ -1,7 +1,7 @@
 // What a model and a tool see of their flight: the doors they may use, and nothing else of the harness.
 import type { CallKey, Metadata, Proposal } from '../kernel/content.ts'
 import type { Blob } from '../ports/store.ts'
-import type { CallContext, Delta } from '../ports/model.ts'
+import type { CallContext, Delta, Model } from '../ports/model.ts'
 import type { Clock } from '../ports/system.ts'
 import { ToolFailure } from '../tools/core/output.ts'
 import type { ToolContext } from '../tools/core/tool.ts'
@@ -17,7 +17,7 @@ import { sleep } from '../engine/sleep.ts'
 import { callSpanIdOf, spanIdOf } from '../tracing/span.ts'
 import { traceparentIn } from './trace-context.ts'
 import { readerIn, type Tools } from './toolbox.ts'
-import { cleanBlob, findText, refOf, type Services } from '../engine/wiring.ts'
+import { agentFor, cleanBlob, findText, modelNamed, refOf, type Services } from '../engine/wiring.ts'
 
 /** What a model sees of its flight. A class, because one is made for every call. */
 export class ModelContext implements CallContext {
@@ -234,7 +234,16 @@ export class ToolRunContext implements ToolContext {
     if (cache === null || allowances === null)
       throw new ToolFailure('Unavailable', 'No model can be asked here: this is outside of a run.')
     this.asked = true
-    return async (model, request) => (await (this.#paid ??= this.#openModel(cache, allowances))).ask(model, request)
+    return async (given, request) => {
+      const paid = await (this.#paid ??= this.#openModel(cache, allowances))
+      return paid.ask(typeof given === 'string' ? this.#routed(cache, given) : given, request)
+    }
+  }
+
+  /** A workflow has no model of its own. */
+  #routed(cache: SessionCache, hint: string): Model {
+    const { model, planner } = agentFor(this.#services, cache)
+    return modelNamed(this.#services, hint, planner === null ? model : null)
   }
 
   async #openModel(cache: SessionCache, allowances: () => Promise<Allowances>): Promise<BudgetedModel> {

@@ -273,7 +273,10 @@ export function messageOf(reply: Reply, calls: readonly Proposal[], verdict: Ver
   const cost = costOf(reply)
   if (cost !== undefined) message.cost = cost
   if (reply.assumed) message.assumed = true
-  if (reply.route) message.route = reply.route
+  if (reply.route) {
+    message.route = reply.route
+    if (reply.fallback_from) message.fallback_from = reply.fallback_from
+  }
   if (reply.cached) message.cached = true
   if (miss !== undefined) message.missed = miss
   if (reply.finish === 'length' || reply.finish === 'refusal') message.finish = reply.finish

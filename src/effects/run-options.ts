@@ -7,7 +7,7 @@ import { FINAL_RESULT, type OutputPlan, problemOf } from '../models/output.ts'
 import { outputOf } from '../sessions/agent.ts'
 import type { JsonSchema, StandardSchema } from '../tools/core/json-schema.ts'
 import type { SessionCache } from '../engine/session-cache.ts'
-import { type Agent, findText, schemaKey, type Services, textBlob } from '../engine/wiring.ts'
+import { type Agent, findText, modelNamed, schemaKey, type Services, textBlob } from '../engine/wiring.ts'
 import { limitsOf } from './limits.ts'
 import type { Tools } from './toolbox.ts'
 
@@ -97,7 +97,7 @@ async function frozenAs({ store }: Services, hashed: string): Promise<Frozen> {
 function agentWith(services: Services, { id, session }: SessionCache, { message, ...choice }: Frozen): Agent {
   const agent = services.agent(session.agent)
   const { instructions = agent.instructions } = choice
-  const model = choice.model === undefined ? agent.model : services.model(choice.model)
+  const model = choice.model === undefined ? agent.model : modelNamed(services, choice.model, agent.model)
   const limits = choice.limits ? limitsOf({ ...agent.limits, ...choice.limits }) : agent.limits
   const asked = choice.output
   const output = asked

@@ -6,10 +6,11 @@ import type { Session } from '../kernel/session.ts'
 import type { OwnerEvent } from '../kernel/event.ts'
 import type { Waiting } from '../kernel/next.ts'
 import type { Blob, Store } from '../ports/store.ts'
-import type { Model, Reply } from '../ports/model.ts'
+import type { Model, Reply, Workload } from '../ports/model.ts'
 import type { Clock, Processes, Random } from '../ports/system.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { OutputPlan } from '../models/output.ts'
+import { hintIn, noRoute } from '../models/router.ts'
 import type { BreakerOptions } from '../riders/guard/guard.ts'
 import type { Hooks } from '../riders/hooks/hooks.ts'
 import type { Live } from '../live/live.ts'
@@ -97,10 +98,21 @@ export type Services = {
   readonly code: string
   /** A model that a run may choose, by its name. */
   readonly model: (name: string) => Model
+  /** The model that is set for a workload; null for none. Absent: no routes are set. */
+  readonly route?: ((workload: Workload) => Model | null) | undefined
   /** The schemas that callers in this process gave with a message, by `schemaKey`: what a worker elsewhere knows only as JSON Schema. */
   readonly schemas: Map<string, StandardSchema>
   /** Builds what the tools of one attempt get as `deps`; null if there is nothing to build. */
   readonly context: MakeContext | null
+}
+
+/** The model of this name. One that is asked for by workload is that of its route, or, where none is set, the agent's own. */
+export function modelNamed(services: Services, name: string, own: Model | null): Model {
+  const workload = hintIn(name)
+  if (workload === null) return services.model(name)
+  const model = services.route?.(workload) ?? own
+  if (model === null) throw noRoute(workload)
+  return model
 }
 
 /** The id of a message is its caller's own: another session may have the same. */

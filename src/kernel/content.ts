@@ -93,7 +93,8 @@ type Details = { cachedTokens?: number; cacheWriteTokens?: number; reasoningToke
 export type Usage = Frozen<{ inputTokens: number; outputTokens: number } & Details>
 
 /** Of the messages shown so far `pins` are pinned; about how many tokens a request has; what a summary cost, or why it `failed`. */
-export type Compacted = { pins?: readonly Whole[]; before?: Whole; after?: Whole; failed?: string } & Spent
+export type Compacted = { pins?: readonly Whole[]; before?: Whole; after?: Whole; failed?: string } & Spent & Routed
+export type Routed = { route?: string; fallback_from?: Name }
 /** `assumed`: the provider did not report usage, and this is an estimate. The accounts then count all that was held for it. */
 export type Spent = { usage?: Usage; cost?: number; assumed?: true }
 /** What a host says of a session or a run for its own use: tools, hooks and traces see it, models do not. */
@@ -158,9 +159,8 @@ export type FailureKind =
 export type CallStatus = 'ok' | 'error' | 'denied' | 'aborted' | 'timeout' | 'unknown'
 
 export type FailedReason =
-  | ('provider_error' | 'output_validation_failed' | 'tool_retries_exceeded' | 'unexpected_model_behavior')
-  | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed' | 'refusal')
-  | 'tool_error'
+  | ('provider_error' | 'output_validation_failed' | 'tool_retries_exceeded' | 'unexpected_model_behavior' | 'refusal')
+  | ('empty_answer' | 'crashed_too_often' | 'prepare_failed' | 'hook_error' | 'planner_failed' | 'tool_error')
 
 export type Outcome = Frozen<
   | { type: 'completed' }

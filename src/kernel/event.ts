@@ -4,7 +4,7 @@
 // - owner events are written only by the worker that holds the session's lease, and carry its epoch.
 import type { CallKey, Frozen, Hash, Json, Labels, Metadata, Moment, Name, Whole } from './content.ts'
 import type { Allow, BlobRef, CallStatus, Failure, Limits, ModelFailureClass, NoteKind, Outcome } from './content.ts'
-import type { Compacted, Part, Prefix, Proposal, RunChoice, Spent, Terms, Verdict } from './content.ts'
+import type { Compacted, Part, Prefix, Proposal, Routed, RunChoice, Spent, Terms, Verdict } from './content.ts'
 
 /** `id` is the caller's own: the same id twice is the same event. */
 export type InboxBody = Frozen<
@@ -59,8 +59,8 @@ export type Setup = { toolset: Hash; instructions: Hash; policy?: Hash; options?
 type Told = { code?: string; warnings?: readonly string[]; metadata?: Metadata }
 /** What a hook chose for this request: the model of a chain that is asked first, and the only tools that may be used. */
 type Step = { route?: Name; tools?: readonly Name[] }
-/** What is absent is nothing: bytes are stored for ever. `unasked` is a call that was held back here: it was no attempt. */
-type Paid = Spent & { route?: string; cached?: true; missed?: Json; finish?: 'length' | 'refusal' }
+/** What is absent is nothing: bytes are stored for ever. `fallback_from`: the route that should have answered. `unasked` is a call that was held back here: it was no attempt. */
+type Paid = Spent & Routed & { cached?: true; missed?: Json; finish?: 'length' | 'refusal' }
 type Again = Spent & { route?: string; retryAt?: Moment; partial?: string; unasked?: true }
 /** `from` is the inbox answer this result repeats; `retryKind` was captured before hooks; `ends` says why the run must end. */
 type Evidence = Spent &

@@ -42,6 +42,8 @@ export type Able = {
   readonly name: string
   readonly native: 'default' | 'possible' | 'no'
   readonly images?: boolean
+  /** Absent: not known. */
+  readonly reasoning?: boolean
 }
 
 export function planOutput({ mode = 'auto', schema, validate }: OutputOptions, able: Able): OutputPlan | null {

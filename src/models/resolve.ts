@@ -47,6 +47,10 @@ export function model(name: string, options: ModelOptions = {}): Priced {
   }
   if (!known) {
     if (provider === 'offline') return offline()
+    if (provider === 'hint') {
+      const text = `"${name}" asks for a route. Name it where a harness with routes has a model: of an agent or a run.`
+      throw new Fault('invalid_config', text)
+    }
     if (isAdapted(provider)) return new AdaptedModel(provider, id, options)
     const names = [...own.map((each) => each.name), ...Object.keys(endpoints), ...ADAPTED_NAMES, 'offline']
     throw new Fault('invalid_config', `There is no provider "${provider}". Choose one of: ${names.join(', ')}.`)

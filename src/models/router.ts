@@ -1,12 +1,12 @@
 // Several models as one: a chain that falls back, and routes by workload. A fallback is asked at once, inside the same call;
 // waiting for a provider to recover is not done here but by the session, in its log.
-import type { CallContext, Model, ModelFailure, Reply, Request } from '../ports/model.ts'
+import type { CallContext, Model, ModelFailure, Reply, Request, Workload } from '../ports/model.ts'
 import { Fault } from '../kernel/failure.ts'
 import { failure } from './http/failures.ts'
 import { identityOf, isPriced, OUTPUT_TOKENS, type Priced } from './http/hosted.ts'
 import type { Able } from './output.ts'
 import { costOf, type Price, type Profile, UNKNOWN } from './price.ts'
-import { anything, type Checks, optionsOf } from '../options.ts'
+import { anything, type Checks, nearest, optionsOf } from '../options.ts'
 import { resolveModel } from './resolve.ts'
 
 /** Asks the first model, and the next one when it failed in a way that another may not. A name that comes twice ends the chain. */
@@ -30,10 +30,13 @@ class Chain implements Priced {
   readonly choiceCached: boolean
   readonly routes: readonly string[]
   readonly #chain: readonly Model[]
+  readonly #workloads: readonly Workload[]
 
-  constructor(first: Model, chain: readonly Model[]) {
+  /** `workloads`: those that the models are the routes of. Empty for a chain that has none. */
+  constructor(first: Model, chain: readonly Model[], workloads: readonly Workload[] = []) {
     this.name = first.name
     this.#chain = chain
+    this.#workloads = workloads
     this.routes = chain.map(({ name }) => name)
     const priced = chain.filter(isPriced)
     const natives = chain.map((model) => (isPriced(model) ? model.able.native : 'no'))
@@ -51,10 +54,11 @@ class Chain implements Priced {
       context.emit(delta)
     }
     let kept = failure('bad_request', 'No model of the chain can take this request.')
-    for (const model of this.#from(request.route)) {
+    const order = this.#from(request.route)
+    for (const model of order) {
       if (!fits(model, request)) continue
       const answer = await model.call(request, new Through(context, emit))
-      if (answer.type === 'reply') return { ...answer, route: answer.route ?? model.name }
+      if (answer.type === 'reply') return { ...answer, route: answer.route ?? model.name, ...this.#gone(order, model) }
       // After output the session makes a new request, and a bad request is bad everywhere.
       if (spoke || answer.partial !== undefined || context.signal.aborted || !mayFallBack(answer)) return answer
       // A retryable failure is more useful than the last one of the chain, and a failure of a call than one without a call.
@@ -67,6 +71,12 @@ class Chain implements Priced {
   #from(route: string | undefined): readonly Model[] {
     const chosen = route === undefined ? undefined : this.#chain.find(({ name }) => name === route)
     return chosen === undefined ? this.#chain : [chosen, ...this.#chain.filter((model) => model !== chosen)]
+  }
+
+  /** The route that should have answered, if another one did. */
+  #gone([first]: readonly Model[], answered: Model): Pick<Reply, 'fallback_from'> {
+    const workload = this.#workloads[this.#chain.findIndex((model) => model === first)]
+    return workload === undefined || first === answered ? {} : { fallback_from: workload }
   }
 
   identity(): string {
@@ -144,8 +154,6 @@ function weakest(natives: readonly Able['native'][]): Able['native'] {
   return natives.includes('possible') ? 'possible' : 'default'
 }
 
-export type Workload = 'chat' | 'reasoning' | 'agentic' | 'coding' | 'burst' | 'summarization' | 'vision'
-
 /** The workload whose model is used if a workload has none. */
 const NEIGHBOUR: Readonly<Record<Workload, Workload | null>> = {
   chat: 'burst',
@@ -156,9 +164,11 @@ const NEIGHBOUR: Readonly<Record<Workload, Workload | null>> = {
   summarization: 'chat',
   vision: null,
 }
+export const WORKLOADS = Object.keys(NEIGHBOUR) as readonly Workload[]
 
-type Routes = Partial<Readonly<Record<Workload, string | Model>>>
-const WORKLOADS: Checks<Routes> = {
+/** A model for each workload, or `hint:NAME` for the model of another one. */
+export type Routes = Partial<Readonly<Record<Workload, string | Model>>>
+const ROUTES: Checks<Routes> = {
   chat: anything,
   reasoning: anything,
   agentic: anything,
@@ -167,22 +177,111 @@ const WORKLOADS: Checks<Routes> = {
   summarization: anything,
   vision: anything,
 }
-const checkRoutes = optionsOf<Routes>('route', WORKLOADS)
+const checkRoutes = optionsOf<Routes>('route', ROUTES)
 
 /** The model of a workload: its own, with its neighbour's behind it. */
 export function route(routes: Routes, workload: Workload): Priced {
-  checkRoutes(routes)
-  if (!Object.hasOwn(NEIGHBOUR, workload))
-    throw new Fault(
-      'invalid_config',
-      `There is no workload "${String(workload)}". Choose one of: ${Object.keys(NEIGHBOUR).join(', ')}.`,
-    )
-  const neighbour = NEIGHBOUR[workload]
-  const chain = [routes[workload], neighbour === null ? undefined : routes[neighbour]].filter(
-    (each) => each !== undefined,
-  )
-  if (chain.length === 0) {
-    throw new Fault('invalid_config', `No model is set for "${workload}"${neighbour ? ` or "${neighbour}"` : ''}.`)
+  const table = new RouteTable(routes)
+  if (!isWorkload(workload)) throw noWorkload(workload)
+  const chain = table.chain(workload)
+  if (chain === null) throw noRoute(workload)
+  return chain
+}
+
+const HINT = 'hint:'
+
+/** The workload that a model such as `hint:coding` stands for; null for any other model. */
+export function hintIn(model: unknown): Workload | null {
+  if (typeof model !== 'string' || !model.startsWith(HINT)) return null
+  const workload = model.slice(HINT.length)
+  if (isWorkload(workload)) return workload
+  throw noWorkload(workload)
+}
+
+function isWorkload(name: string): name is Workload {
+  return Object.hasOwn(NEIGHBOUR, name)
+}
+
+function noWorkload(name: unknown): Fault {
+  const near = nearest(String(name), WORKLOADS)
+  const hint = near === null ? '' : ` Did you mean "${near}"?`
+  const text = `There is no workload "${String(name)}".${hint} Choose one of: ${WORKLOADS.join(', ')}.`
+  return new Fault('invalid_config', text)
+}
+
+export function noRoute(workload: Workload): Fault {
+  const names = [workload, NEIGHBOUR[workload]].filter((name) => name !== null)
+  const set = names.map((name) => `routes.${name}`).join(' or ')
+  const text = `No model is set for ${names.map((name) => `"${name}"`).join(' or ')}. Set ${set}.`
+  return new Fault('invalid_config', text)
+}
+
+/** Routes, checked and resolved once. */
+export class RouteTable {
+  readonly models: ReadonlyMap<Workload, Model>
+  readonly #made = new Map<Workload, Model | null>()
+
+  constructor(routes: Routes) {
+    checkRoutes(routes)
+    const set = WORKLOADS.filter((workload) => routes[workload] !== undefined)
+    const resolved = new Map(set.map((workload) => [workload, endOf(routes, workload)]))
+    const made = new Map([...new Set(resolved.values())].map((given) => [given, resolveModel(given)]))
+    this.models = new Map([...resolved].map(([workload, given]) => [workload, made.get(given) as Model]))
+    const vision = this.models.get('vision')
+    if (vision && isPriced(vision) && vision.able.images === false)
+      throw new Fault('invalid_config', `The route "vision" is ${vision.name}, which takes no pictures. Name another.`)
   }
-  return fallback(...chain)
+
+  /** Null: neither it nor its neighbour is set. */
+  of(workload: Workload): Model | null {
+    let found = this.#made.get(workload)
+    if (found === undefined) {
+      const [alone, behind] = this.entries(workload)
+      found = alone === undefined || behind !== undefined ? this.chain(workload) : alone.model
+      this.#made.set(workload, found)
+    }
+    return found
+  }
+
+  chain(workload: Workload): Priced | null {
+    const entries = this.entries(workload)
+    const [first] = entries
+    if (first === undefined) return null
+    const models = entries.map(({ model }) => model)
+    return new Chain(
+      first.model,
+      models,
+      entries.map((entry) => entry.workload),
+    )
+  }
+
+  /** The routes that may answer, in their order. Two routes of one model are one. */
+  entries(workload: Workload): readonly { readonly workload: Workload; readonly model: Model }[] {
+    const names = [workload, NEIGHBOUR[workload]].filter((name) => name !== null)
+    const entries = names.flatMap((name) => {
+      const model = this.models.get(name)
+      return model === undefined ? [] : [{ workload: name, model }]
+    })
+    return entries.filter(({ model }, i) => entries.findIndex((other) => other.model.name === model.name) === i)
+  }
+}
+
+/** What a route comes to, through the routes that it names. */
+function endOf(routes: Routes, workload: Workload): string | Model {
+  const path: Workload[] = [workload]
+  for (let at = workload; ; ) {
+    const given = routes[at]
+    if (given === undefined) {
+      const text = `The route "${path.at(-2)}" is "hint:${at}", and there is no route "${at}". Set routes.${at}, or name a model.`
+      throw new Fault('invalid_config', text)
+    }
+    const next = hintIn(given)
+    if (next === null) return given
+    if (path.includes(next)) {
+      const ring = [...path, next].map((name) => `"${name}"`).join(' → ')
+      throw new Fault('invalid_config', `Routes name each other in a ring: ${ring}. Name a model for one of them.`)
+    }
+    path.push(next)
+    at = next
+  }
 }

@@ -33,6 +33,8 @@ export type Reply = Frozen<{
   cost?: number
   assumed?: true
   route?: string
+  /** The route that should have answered: it failed, or could not take the request. */
+  fallback_from?: string
   /** It was kept from an earlier call, and no provider was asked. */
   cached?: true
 }>
@@ -57,6 +59,11 @@ export type CallContext = Frozen<{
   /** The W3C header of that name, for the request. Absent: it carries none. */
   traceparent?: string | undefined
 }>
+
+/** What a model is wanted for. Routes have a model for each, and `hint:NAME` asks for it. */
+export type Workload = 'chat' | 'reasoning' | 'agentic' | 'coding' | 'burst' | 'summarization' | 'vision'
+
+export type Hint = `hint:${Workload}`
 
 /** Ends with exactly one Reply or ModelFailure. Never throws for provider trouble; a throw is treated as a failure of class `other`. */
 export interface Model {

@@ -9,6 +9,7 @@ import { retrieveTool } from '../context/juice/retrieve.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
 import { resolveModel } from '../models/resolve.ts'
+import { hintIn, noRoute, type RouteTable } from '../models/router.ts'
 import { type Check, type Checks, filled, flag, listOf, needed, oneOf, optionsOf, text, within } from '../options.ts'
 import { anyJsonSchema } from '../tools/core/json-schema.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
@@ -33,7 +34,7 @@ export type AgentOptions<
   Schema extends AnySchema = AnySchema,
   Mode extends OutputMode = OutputMode,
 > = {
-  /** A model, or the name of one: `provider:model`. */
+  /** A model, or the name of one: `provider:model`. Or `hint:NAME`, for the one of that route. */
   readonly model: Model | string
   /** Tools, and sources of tools such as MCP servers. The sources are closed with the harness. */
   readonly tools?: Tools
@@ -148,6 +149,8 @@ export type Shared = {
   /** Told of tools that are missing. */
   readonly warn?: (text: string) => void
   readonly subagents?: Subagents
+  /** The models of workloads. Absent: no routes are set. */
+  readonly table?: RouteTable | null
   /** What else may be started as a child, where children may be started at all. With an empty description it may not. */
   readonly graphs?: readonly { readonly name: string; readonly description: string }[]
 }
@@ -192,16 +195,16 @@ function inherited(main: AgentOptions, options: SubagentOptions): Inherited {
   const sources = (main.tools ?? []).filter((tool) => inheritSources && 'type' in tool && !given.includes(tool))
   const { output: _output, ...rest } = main
   const limits = { ...main.limits, ...own.limits }
-  return { ...rest, ...own, lists: [main, own], tools: [...given, ...sources], limits }
+  return { ...rest, ...own, above: main.model, lists: [main, own], tools: [...given, ...sources], limits }
 }
 
-/** Each of the lists must allow a tool: a child can do less than its parent, and never more. */
-type Inherited = AgentOptions & { readonly lists: readonly ToolLists[] }
+/** Each of the lists must allow a tool: a child can do less than its parent, and never more. `above` is its parent's model. */
+type Inherited = AgentOptions & { readonly lists: readonly ToolLists[]; readonly above: AgentOptions['model'] }
 
 type Placed = Shared & { readonly own: readonly Tool[]; readonly children: readonly string[] }
 
 function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed): Agent {
-  const model = resolveModel(options.model)
+  const model = modelOf(options.model, shared.table ?? null, 'above' in options ? options.above : null)
   const output = options.output ? outputOf(options.output, model) : null
   const { compression = 'off' } = options
   const lists = 'lists' in options ? options.lists : [options]
@@ -237,6 +240,17 @@ function agentOf(name: string, options: AgentOptions | Inherited, shared: Placed
     ...(compression === 'off' ? {} : { compression }),
   }
 }
+
+/** The model of a route, or of its neighbour, or else that of the parent. Pictures are not shown to a model that no one chose for them. */
+function modelOf(given: Given, table: RouteTable | null, above: Given | null): Model {
+  const workload = hintIn(given)
+  if (workload === null) return resolveModel(given)
+  const found = table?.of(workload)
+  if (found) return found
+  if (above === null || above === given || workload === 'vision') throw noRoute(workload)
+  return modelOf(above, table, null)
+}
+type Given = AgentOptions['model']
 
 /** What is left out must stay within reach. */
 function checkRetrieve(lists: readonly ToolLists[], agent: string): void {

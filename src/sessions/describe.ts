@@ -1,7 +1,14 @@
 // What a harness was made of, as plain JSON: to write down, to compare, to show. It asks no server and holds no secret and no code.
 import type { Json } from '../kernel/content.ts'
 import type { Agent } from '../engine/wiring.ts'
+import type { RouteTable } from '../models/router.ts'
 import type { Tool } from '../tools/core/tool.ts'
+
+/** The model of each route by its name. Nothing where no routes are set. */
+export function describeRoutes(table: RouteTable | null): { readonly routes?: Json } {
+  if (table === null) return {}
+  return { routes: Object.fromEntries([...table.models].map(([workload, { name }]) => [workload, name])) }
+}
 
 /** Each agent by its name. Of sources, such as MCP servers, the tools that were seen so far. */
 export function describeAgents(agents: ReadonlyMap<string, Agent>): Json {

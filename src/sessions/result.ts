@@ -60,6 +60,8 @@ type Common = {
   own: Spending
   flags: Flags
   calls: readonly CallRecord[]
+  /** The tool that ended the run early: its failure was one that ends a run, or its retries were used up. Absent: no tool did. */
+  endedBy?: string
   /** What the host said of the run and its session. */
   metadata: Metadata
   /** Tools that the run had to do without, such as those of a server that could not be reached. */
@@ -254,7 +256,7 @@ export class Collector {
         return { ...common, ...HALTED, text: outcome.reason, reason: outcome.reason, said: common.text }
       case 'failed': {
         const failure = { ...outcome.failure, classified: classify(outcome) }
-        return { ...common, status: 'failed', stopReason: outcome.reason, failure }
+        return { ...common, ...endedBy(outcome), status: 'failed', stopReason: outcome.reason, failure }
       }
     }
   }
@@ -316,6 +318,13 @@ export class Collector {
     if (verdict.type !== 'final') this.#output = null
     else this.#output = verdict.output === undefined ? this.#text : verdict.output
   }
+}
+
+/** The kernel's own sentence names the tool. */
+function endedBy({ reason, failure }: Extract<Outcome, { type: 'failed' }>): { readonly endedBy?: string } {
+  if (reason !== 'tool_error' && reason !== 'tool_retries_exceeded') return {}
+  const [, tool] = /^Tool "(.+?)" (?:failed: |used up its retries)/s.exec(failure.message) ?? []
+  return tool === undefined ? {} : { endedBy: tool }
 }
 
 /** The log leaves out what goes without saying. */

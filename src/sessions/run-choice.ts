@@ -1,9 +1,9 @@
 // What a caller chooses for one run, where it is said: refused early as far as it is known here, and parsed by the caller's own schema
 // at the end. What becomes of it in between is effects/run-options.ts. Loaded by the first caller that chooses.
-import type { Failure } from '../kernel/content.ts'
+import type { Failure, Part } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { missingTools, parsedBy } from '../effects/run-options.ts'
-import type { Services } from '../engine/wiring.ts'
+import { modelNamed, type Services } from '../engine/wiring.ts'
 import { FINAL_RESULT } from '../models/output.ts'
 import { CHECK_LATE, checkedInTime } from '../tools/core/check-time.ts'
 import { anyJsonSchema, type JsonSchema, type StandardSchema } from '../tools/core/json-schema.ts'
@@ -16,9 +16,10 @@ export function checkChoice(
   services: Services,
   name: string,
   { model, instructions, output, tools }: RunChoices,
+  parts: readonly Part[],
 ): void {
-  if (model !== undefined) services.model(model)
   const agent = services.agent(name)
+  if (model !== undefined) modelNamed(services, model, model === VISION && parts.some(isPicture) ? null : agent.model)
   if (agent.planner !== null && [model, instructions, output, tools].some((choice) => choice !== undefined))
     throw new Fault(
       'invalid_config',
@@ -28,6 +29,13 @@ export function checkChoice(
   const seen = agent.tools.sources.length === 0 ? agent.tools.seen : null
   const missing = seen === null ? [] : (tools ?? []).filter((tool) => !seen.has(tool))
   if (missing.length > 0) throw missingTools(missing, [...(seen?.keys() ?? [])])
+}
+
+const VISION = 'hint:vision'
+
+/** No other route takes its place: a model that sees nothing must not answer about a picture. */
+function isPicture(part: Part): boolean {
+  return 'media' in part && part.media?.startsWith('image/') === true
 }
 
 const LATE = {

@@ -12,6 +12,7 @@ import type { Command, SendOptions } from './command.ts'
 import type { Input } from './input.ts'
 import type { PendingCall, SessionState } from './look.ts'
 import type { OriginOptions } from './origin.ts'
+import type { ActiveFilter, EventPage, EventsFilter, RunCard } from './reading.ts'
 import type { Completed, Result } from './result.ts'
 import type { Strictness } from './run-failed.ts'
 import type { StreamEvent } from './stream.ts'
@@ -33,6 +34,15 @@ export interface Sessions {
    * next page comes `after` the last id.
    */
   list(filter?: Partial<CardFilter>): Promise<readonly TreeCard[]>
+  /**
+   * A page of a session's events, or of one of its runs. It is read on with `after: next` until `next` is null. A session or run that
+   * there is not has an empty page.
+   */
+  events(filter: EventsFilter): Promise<EventPage>
+  /** How one session stands, by its card: which run is its last, and how far it is. Null: there is no such session. */
+  status(session: string): Promise<RunCard | null>
+  /** Sessions with a run that goes on without a person, and those that wait for such a child: all, of one tree, or of one parent. */
+  active(filter?: ActiveFilter): Promise<readonly RunCard[]>
   /** What waits for people in all sessions, or in those with these labels. It reads the store and drives nothing. */
   pending(filter?: PendingFilter): Promise<readonly PendingCall[]>
   /**

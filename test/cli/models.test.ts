@@ -88,3 +88,54 @@ describe('terret models', () => {
     expect(quiet.out).not.toContain('offers')
   })
 })
+
+describe('routes of the configuration', () => {
+  it('B-DOCTOR-24: doctor says what each workload comes to, asks the models of routes, and says what is wrong with routes', async () => {
+    const endpoints = { mine: { baseUrl: await host(['large', 'small']), keys: ['MINE_API_KEY'] } }
+    const routes = { chat: 'mine:large', burst: 'mine:small', reasoning: 'hint:chat' }
+    stage.configure({ endpoints, model: 'hint:coding', routes: { ...routes, coding: 'mine:gone' } })
+    const { out, code } = await stage.terretIn({ env }, 'doctor')
+    expect(out).toMatch(/^route chat +ok +mine:large, window not known, price not known; then mine:small$/m)
+    expect(out).toMatch(/^route burst +ok +mine:small, .*; then mine:large$/m)
+    expect(out).toMatch(/^route summarization +ok +mine:large \(route chat\), /m)
+    expect(out).toMatch(/^route agentic +ok +mine:large \(route reasoning\), /m)
+    expect(out).toMatch(/^route vision +missing +not set: a run that asks for it with a picture is refused$/m)
+    expect(out).toMatch(/^model mine:small +ok/m)
+    expect(out).toMatch(/^model mine:gone +model_missing/m)
+    expect(code).toBe(1)
+    stage.configure({ endpoints, model: 'mine:large', routes: { chat: 'hint:chat' } })
+    expect((await stage.terretIn({ env }, 'doctor')).out).toMatch(
+      /^routes +misconfigured +Routes name each other in a ring/m,
+    )
+  })
+
+  it('B-CLI-220: a run has the model of the route it asks for; unknown workloads, missing keys and routes of a workspace are refused', async () => {
+    const endpoints = { mine: { baseUrl: await host(['large', 'small']), keys: ['MINE_API_KEY'] } }
+    const routes = { chat: 'mine:large', burst: 'mine:small' }
+    stage.configure({ endpoints, model: 'hint:summarization', routes, tools: ['parallel_llm'] })
+    const asked = async (...args: readonly string[]) => {
+      const { code, out, err } = await stage.terretIn({ env }, 'run', 'Hello.', '--verbose', ...args)
+      return { code, text: out.trim(), models: [...err.matchAll(/"model":"(\w+)"/g)].map(([, name]) => name) }
+    }
+    expect(await asked()).toMatchObject({ code: 0, text: 'ok', models: ['large'] })
+    expect(await asked('--model', 'hint:burst')).toMatchObject({ code: 0, models: ['small'] })
+    expect((await stage.terretIn({ env }, 'run', 'Hello.', '--model', 'hint:coding')).err).toContain(
+      'Set routes.coding or routes.agentic.',
+    )
+    expect((await stage.terretIn({ env }, 'run', 'Hello.', '--model', 'hint:chatt')).err).toContain(
+      'Did you mean "chat"?',
+    )
+    expect((await stage.terret('run', 'Hello.')).err).toContain('There is no key for mine.')
+    // Offline there is no network, and no key is needed.
+    expect((await stage.terret('run', 'Hello.', '--model', 'offline:any')).code).toBe(0)
+    stage.write('work/.terret/config.json', JSON.stringify({ routes: { burst: 'mine:large' } }))
+    expect((await stage.terretIn({ env }, 'run', 'Hello.', '--trust')).err).toContain(
+      '"routes" is not for a workspace to choose',
+    )
+    stage.write('work/.terret/config.json', '{}')
+    stage.configure({ endpoints, model: 'mine:large', routes: { chatt: 'mine:large' } })
+    expect((await stage.terretIn({ env }, 'run', 'Hello.')).err).toContain(
+      '"routes.chatt" is not known. Did you mean "chat"?',
+    )
+  })
+})

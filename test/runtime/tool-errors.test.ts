@@ -47,6 +47,25 @@ describe('a tool that fails', () => {
     expect(() => tool('print', boom, { onError: 'abort' as 'fail' })).toThrow('"onError"')
   })
 
+  it('B-VERB-33: a result names the tool that ended its run early, by its failure, its retries, or by not being there; any other result names none', async () => {
+    const again = (): never => {
+      throw new ModelRetry('Say it again.')
+    }
+    const ended = async (script: Parameters<typeof stage>[0], extra: Parameters<typeof stage>[2]) => {
+      const { status, endedBy } = await stage(script, [], extra).harness.run('Go.')
+      return [status, endedBy]
+    }
+    const look = tool('look', () => 'ok')
+    const broken = [look, tool('print', boom, { onError: 'fail' })]
+    expect(await ended([ask('look', 'print')], { tools: broken })).toEqual(['failed', 'print'])
+    const limits = { toolRetries: 1 }
+    const asks = [ask('again'), ask('look', 'again')]
+    expect(await ended(asks, { tools: [look, tool('again', again)], limits })).toEqual(['failed', 'again'])
+    expect(await ended([ask('away')], { tools: [look], unknownTool: 'fail' })).toEqual(['failed', 'away'])
+    expect(await ended([ask('look'), 'Done.'], { tools: [look] })).toEqual(['completed', undefined])
+    expect(await ended([{ error: 'bad_request' }], { tools: [look] })).toEqual(['failed', undefined])
+  })
+
   it('B-TOOL-30: a call to correct, a denial, and a wrong argument are no failures', async () => {
     let tries = 0
     const retry = tool('retry', () => {

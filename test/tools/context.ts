@@ -38,6 +38,7 @@ export function toolContext(options: ContextOptions = {}): ToolContext {
     },
     askModel: async (model, request) => {
       const context = { signal, clock: systemClock, emit: () => {}, sleep: async () => {} }
+      if (typeof model === 'string') throw new Error('There are no routes here.')
       try {
         return await model.call(request, context)
       } catch (error) {

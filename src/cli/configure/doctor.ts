@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Card, Model, ModelFailure, Reply, Request, Store } from '../../kernel/index.ts'
-import { endpointsOf, modelsFor } from '../state/agent.ts'
+import { endpointsOf, modelsFor, routesFor } from '../state/agent.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
 import type { McpEntry } from '../state/config.ts'
@@ -16,7 +16,7 @@ import { clock, serverOf, toolsText, tried } from '../state/servers.ts'
 import { seenIn, unlike, writeSeen } from '../state/store-fingerprint.ts'
 import { type Setup, setupHere } from '../state/setup.ts'
 import { parseArgs } from 'node:util'
-import { type Event, Fault, listModels, sqlite } from '../../index.ts'
+import { type Event, Fault, listModels, type RoutedWorkload, routeProfiles, sqlite } from '../../index.ts'
 import { nearest } from '../../options.ts'
 import { type Examination, examineLog } from '../../replay.ts'
 
@@ -187,8 +187,38 @@ async function inFolder(call: Call): Promise<readonly Finding[]> {
   const names = wanted.length > 0 ? wanted : (setup.settings.model ?? [])
   const none: Finding = { what: 'model', status: 'misconfigured', detail: 'No model is chosen. Run `terret init`.' }
   const models = names.length === 0 ? [none] : names.map((name) => modelFinding(setup, name))
+  const routes = await routeFindings(setup)
   const servers = Object.entries(setup.settings.mcp ?? {}).map(([name, entry]) => serverFinding(setup, name, entry))
-  return Promise.all([...models, ...servers])
+  return Promise.all([...models, ...routes, ...servers])
+}
+
+/** What each workload comes to, and whether the models of the routes answer. */
+async function routeFindings(setup: Setup): Promise<readonly (Finding | Promise<Finding>)[]> {
+  const { routes } = setup.settings
+  if (routes === undefined) return []
+  try {
+    const resolved = (await routeProfiles(await routesFor(setup))).map(routeFinding)
+    const named = Object.values(routes).filter((name) => !name.startsWith('hint:'))
+    const others = [...new Set(named)].filter((name) => !setup.settings.model?.includes(name))
+    return [...resolved, ...others.map((name) => modelFinding(setup, name))]
+  } catch (error) {
+    return [{ what: 'routes', status: 'misconfigured', detail: endOf(error).text }]
+  }
+}
+
+function routeFinding({ workload, of, profile, behind }: RoutedWorkload): Finding {
+  const what = `route ${workload}`
+  if (profile === null) {
+    const otherwise = workload === 'vision' ? 'a run that asks for it with a picture is refused' : 'the model answers'
+    return { what, status: 'missing', detail: `not set: ${otherwise}` }
+  }
+  const { model, contextTokens, images, reasoning, price, priceKnown } = profile
+  const window = contextTokens === null ? 'window not known' : `${Math.round(contextTokens / 1_000)}k tokens`
+  const able = [images === false ? 'no pictures' : '', reasoning === null ? '' : reasoning ? 'reasons' : 'no reasoning']
+  const cost = priceKnown ? `$${price.input} in, $${price.output} out a million` : 'price not known'
+  const name = of === workload ? model : `${model} (route ${of})`
+  const next = behind === null ? '' : `; then ${behind}`
+  return { what, status: 'ok', detail: `${[name, window, ...able, cost].filter(Boolean).join(', ')}${next}` }
 }
 
 /** An optional server that is missing is not a failure. */

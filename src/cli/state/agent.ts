@@ -1,6 +1,17 @@
 // The agent of a folder, made from its setup: a model with a key, tools, a policy and instructions. `--mode` sets what each tool asks
 // for; rules of the policy may still allow or deny.
-import type { Approval, Endpoint, HarnessOptions, Json, Model, Secrets, Tool } from '../../index.ts'
+import type {
+  Approval,
+  Endpoint,
+  HarnessOptions,
+  Hint,
+  Json,
+  Model,
+  Routes,
+  Secrets,
+  Tool,
+  Workload,
+} from '../../index.ts'
 import type { BashLine, BuiltInName } from '../../tools/index.ts'
 import { type EndpointEntry, MODEL_SETTINGS, type ModelSettings, type Settings } from './config.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -34,13 +45,15 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
   const said = [workspaceInstructions, instructions, guidance].filter((text) => text !== '').join('\n\n')
   const [model] = models
   const { servers, troubles } = await serversFor(setup)
+  const routed = await routing(setup, models, wishes)
   const options = {
     model: models.length === 1 && model ? model : await chained(models),
-    tools: [...(await toolsFor(setup, models, wishes.onLine)), ...servers],
+    tools: [...(await toolsFor(setup, routed.routes ? 'hint:burst' : model, wishes.onLine)), ...servers],
     plan: setup.mode === 'plan',
     instructions: said,
     policy,
     secrets: environmentSecrets(env),
+    ...routed,
     ...(environment ? { environment } : {}),
     ...(prefix ? { prefix } : {}),
     ...(limits ? { limits } : {}),
@@ -65,6 +78,7 @@ async function workflowOptions(
     model: models.length === 1 && model ? model : await chained(models),
     policy,
     secrets: environmentSecrets(env),
+    ...(await routing(setup, models, wishes)),
     ...(environment ? { environment } : {}),
     ...(limits ? { limits } : {}),
     ...(budget ? { budget } : {}),
@@ -85,14 +99,39 @@ export async function modelsFor(setup: Setup, { models, onRequest }: AgentWishes
   const wishes: ModelSettings = Object.fromEntries(set.map((name) => [name, settings[name]]))
   const names = models && models.length > 0 ? models : (settings.model ?? [])
   if (names.length === 0) throw new Refusal(EXIT.config, `No model is chosen. ${WAYS}`)
-  const { endpoints: table, model } = await import('../../index.ts')
+  const { endpoints: table, model, route } = await import('../../index.ts')
   const own = await endpointsOf(settings)
+  const routes = names.some((name) => name.startsWith(HINT)) ? await routesFor(setup, { onRequest }) : {}
   return names.map((name) => {
+    // A name that is no workload is refused there.
+    if (name.startsWith(HINT)) return route(routes, name.slice(HINT.length) as Workload)
     const provider = name.split(':')[0] ?? ''
     const { keys = [] } = own.find((each) => each.name === provider) ?? table[provider] ?? {}
     if (keys.length > 0 && !keys.some((key) => env[key])) throw new Refusal(EXIT.config, keyText(setup, provider, keys))
     return model(name, { endpoints: own, env, ...wishes, ...(onRequest ? { fetch: told(onRequest, env) } : {}) })
   })
+}
+
+const HINT = 'hint:'
+
+/** The routes of the configuration, each model with its key. Those that name another route stay names. */
+export async function routesFor(setup: Setup, wishes: Pick<AgentWishes, 'onRequest'> = {}): Promise<Routes> {
+  const set = Object.entries(setup.settings.routes ?? {})
+  const models = await Promise.all(
+    set.map(async ([workload, name]) => {
+      if (name.startsWith(HINT)) return [workload, name] as const
+      const [model = name] = await modelsFor(setup, { ...wishes, models: [name] })
+      return [workload, model] as const
+    }),
+  )
+  return Object.fromEntries(models)
+}
+
+/** A run without a network has no routes either. */
+async function routing(setup: Setup, models: readonly Model[], wishes: AgentWishes): Promise<{ routes?: Routes }> {
+  const { routes } = setup.settings
+  if (routes === undefined || models.every(({ name }) => name === 'offline')) return {}
+  return { routes: await routesFor(setup, wishes) }
 }
 
 const WAYS =
@@ -143,12 +182,11 @@ function isAsked(tool: string, args: Json): boolean {
 
 async function toolsFor(
   setup: Setup,
-  models: readonly Model[],
+  model: Model | Hint | undefined,
   onLine: AgentWishes['onLine'],
 ): Promise<readonly Tool[]> {
   const { settings, folder, mode, policy } = setup
   const { bashTool, builtInTools } = await import('../../tools/index.ts')
-  const [model] = models
   // A question waits for a person unless --on-ask deny is set.
   const attended = policy.onAsk !== 'deny'
   const made = await builtInTools({
@@ -193,7 +231,7 @@ export async function toolIn(setup: Setup, name: string): Promise<Tool | null> {
 /** Only for checking calls: no model is called. */
 export async function ownTools(setup: Setup): Promise<readonly Tool[]> {
   const { offline } = await import('../../index.ts')
-  return toolsFor(setup, [offline()], undefined)
+  return toolsFor(setup, offline(), undefined)
 }
 
 /** The approval the tool itself wants for these arguments. Invalid arguments are refused. */

@@ -1,7 +1,7 @@
 // Reads and checks the configuration file. Unknown settings are refused with the file and the field, because a setting that silently
 // does nothing is dangerous. What a workspace may set is in setup.ts.
 import { dirname, isAbsolute, resolve } from 'node:path'
-import type { HostedOptions, Json } from '../../index.ts'
+import type { HostedOptions, Json, Workload } from '../../index.ts'
 import { nearest } from '../../options.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { readPlain } from './plain-file.ts'
@@ -54,6 +54,8 @@ export const MODEL_SETTINGS = [
 /** All of it is optional. Paths are absolute here. */
 export type Settings = ModelSettings & {
   readonly model?: readonly string[]
+  /** A model for each workload, or `hint:NAME` for that of another one. */
+  readonly routes?: Partial<Readonly<Record<Workload, string>>>
   readonly instructions?: string
   readonly prefix?: 'keep' | 'follow'
   readonly tools?: readonly string[]
@@ -252,6 +254,15 @@ function providerTool(value: unknown, where: Where): ProviderTool {
 
 const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>> } = {
   model: (value, where) => (typeof value === 'string' ? [text(value, where)] : texts(value, where)),
+  routes: object<NonNullable<Settings['routes']>>({
+    chat: text,
+    reasoning: text,
+    agentic: text,
+    coding: text,
+    burst: text,
+    summarization: text,
+    vision: text,
+  }),
   outputTokensMax: tokens,
   temperature: upTo(2),
   topP: upTo(1),

@@ -183,6 +183,7 @@ function variablesIn(file: string, within?: string): Environment {
 
 const NOT_ITS_OWN = [
   'model',
+  'routes',
   ...MODEL_SETTINGS,
   'endpoints',
   'mcp',

@@ -29,7 +29,7 @@ import {
 import type { Able } from '../output.ts'
 import { checkPrices, checkTokens, FREE, priceIn, type PriceTable, type Profile, profileOf } from '../price.ts'
 import type { Effort, Protocol, Settings, Target } from '../protocols/protocol.ts'
-import { unreasonable } from '../protocols/efforts.ts'
+import { reasons, unreasonable } from '../protocols/efforts.ts'
 import { checkProviderTools, withoutServed } from '../protocols/provider-forms.ts'
 import { missingChoice, unsettable } from '../protocols/settings.ts'
 import { keepsSchemas, thinkingOf } from '../protocols/thinking.ts'
@@ -145,7 +145,9 @@ export class HostedModel implements Priced {
     if (typeof reasoning === 'object') checkTokens('reasoning.budgetTokens', reasoning.budgetTokens)
     this.name = `${endpoint.name}:${model}`
     const images = endpoint.quirks.lacks?.includes('images') !== true
-    this.able = { name: this.name, native: nativeOf(endpoint, model), images }
+    const thinks = reasons({ model, quirks: endpoint.quirks }, endpoint.protocol)
+    const known = thinks === undefined ? {} : { reasoning: thinks }
+    this.able = { name: this.name, native: nativeOf(endpoint, model), images, ...known }
     this.#target = { endpoint: endpoint.name, model, settings: settingsIn(options), quirks: endpoint.quirks }
     checkSettings(this.name, this.#target, endpoint.protocol)
     const { providerTools } = options

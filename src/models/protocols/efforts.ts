@@ -34,6 +34,12 @@ export function unreasonable({ model, settings, quirks }: Target, protocol: stri
   return `it takes ${taken.map((effort) => `"${effort}"`).join(' or ')}. Choose one of them, or leave it out`
 }
 
+/** Whether this model can think; undefined where nothing is published. */
+export function reasons({ model, quirks }: Pick<Target, 'model' | 'quirks'>, protocol: string): boolean | undefined {
+  const taken = quirks.efforts ?? effortsOf(model, protocol)
+  return taken?.some((effort) => effort !== 'off')
+}
+
 /** A budget becomes an effort where a host takes none. */
 function isTaken(taken: readonly Effort[], reasoning: NonNullable<Settings['reasoning']>): boolean {
   return typeof reasoning === 'string' ? taken.includes(reasoning) : taken.some((effort) => effort !== 'off')

@@ -237,7 +237,7 @@ const WORLDS: ReadonlySet<string> = new Set('args metadata labels options output
 const OWN: ReadonlySet<string> = new Set(
   (
     'type when mode status effect limit account finish allow hash digest call session root child planner agent ' +
-    'toolset instructions policy code key media model route class retryKind'
+    'toolset instructions policy code key media model route fallback_from class retryKind'
   ).split(' '),
 )
 /** Words of the kernel in fields that may also hold others. */

@@ -2,7 +2,7 @@
 // prompts, of files, or of its caller.
 import { hash } from 'node:crypto'
 import type { Json, Usage } from '../../kernel/content.ts'
-import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { Hint, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 import { clip } from '../core/bound.ts'
 import { ToolFailure } from '../core/output.ts'
@@ -18,12 +18,14 @@ export type Entry = {
   readonly truncated?: true
   readonly error?: string
   readonly attempts: number
+  /** The route that should have answered. */
+  readonly fallback_from?: string
 }
 export type Spent = { readonly usage: Usage; readonly cost: number }
 export type Asked = { readonly entry: Entry; readonly spent: Spent }
 
 export type Asking = {
-  readonly model: Model
+  readonly model: Model | Hint
   readonly instructions: string
   readonly output: StandardSchema | null
   readonly attemptsMax: number
@@ -48,7 +50,8 @@ export async function askOne(asking: Asking, prompt: string, index: number): Pro
     if (answer.type === 'reply') {
       spent = sum(spent, { usage: answer.usage ?? NOTHING.usage, cost: answer.cost ?? 0 })
       const { unfit, ...read } = await readingOf(answer, asking.output)
-      if (!unfit || corrections >= outputRetries) return { entry: { index, ...read, attempts }, spent }
+      if (!unfit || corrections >= outputRetries)
+        return { entry: { index, ...read, attempts, ...insteadOf(answer) }, spent }
       corrections += 1
       messages = [...messages, ...corrected(answer, read.error ?? '', attempts)]
       continue
@@ -63,6 +66,10 @@ export async function askOne(asking: Asking, prompt: string, index: number): Pro
 }
 
 type Messages = Request['messages']
+
+function insteadOf({ fallback_from }: Reply): Pick<Entry, 'fallback_from'> {
+  return fallback_from === undefined ? {} : { fallback_from }
+}
 
 /** The answer as it was, and what is wrong with it. */
 function corrected({ parts, route }: Reply, error: string, turn: number): Messages {

@@ -2,7 +2,7 @@
 // harness. The prompts know nothing of the session that asks, and of each other.
 import { hash } from 'node:crypto'
 import { Fault } from '../../kernel/failure.ts'
-import type { Model } from '../../ports/model.ts'
+import type { Hint, Model } from '../../ports/model.ts'
 import {
   anything,
   type Check,
@@ -11,6 +11,7 @@ import {
   filled,
   having,
   needed,
+  oneOf,
   optionsOf,
   text as words,
   within,
@@ -25,8 +26,8 @@ import { defineTool, type StandardSchema, type Tool, type ToolContext } from '..
 import { changeIn, undoChanges } from '../files/undo.ts'
 
 export type ParallelLlmOptions = GuardOptions & {
-  /** The one model that is asked; the caller cannot choose another. */
-  readonly model: Model
+  /** The one model that is asked, or the route that has it, such as `hint:burst`; the caller cannot choose another. */
+  readonly model: Model | Hint
   readonly promptsMax?: number
   /** How often one prompt is tried, from 1 to 10. */
   readonly attemptsMax?: number
@@ -42,8 +43,21 @@ export type ParallelLlmOptions = GuardOptions & {
 
 const standard: Check = (value) =>
   (value as Partial<StandardSchema> | null)?.['~standard'] ? null : 'must be a schema of Zod 4 or the like'
+const HINTS = oneOf<Hint>({
+  'hint:chat': true,
+  'hint:reasoning': true,
+  'hint:agentic': true,
+  'hint:coding': true,
+  'hint:burst': true,
+  'hint:summarization': true,
+  'hint:vision': true,
+})
+const modelCheck: Check = (value, name, of) =>
+  typeof value === 'string'
+    ? HINTS(value, name, of)
+    : having('give one such as model("openai:gpt-5.1")', 'call')(value, name, of)
 const PARALLEL: Checks<Omit<ParallelLlmOptions, keyof GuardOptions>> = {
-  model: needed(having('give one such as model("openai:gpt-5.1")', 'call')),
+  model: needed(modelCheck),
   // Their bounds are checked with what they mean.
   promptsMax: anything,
   attemptsMax: anything,

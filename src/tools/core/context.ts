@@ -1,6 +1,6 @@
 // What a handler sees of its call, as types: the doors it may use, and nothing else of the harness.
 import type { BlobRef, CallKey, Frozen, Metadata } from '../../kernel/content.ts'
-import type { Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
+import type { Hint, Model, ModelFailure, Reply, Request } from '../../ports/model.ts'
 import type { Clock } from '../../ports/system.ts'
 
 /** What a handler gets beside its arguments. One that needs something of the host says so: `context: ToolContext<Deps>`. */
@@ -38,9 +38,9 @@ type Doors = Frozen<{
   redact: (text: string) => string
   /**
    * Asks a model under the budget of this run: the way for every tool that asks one. Held for before the request and settled after
-   * it; what does not fit is not asked. Tried once.
+   * it; what does not fit is not asked. Tried once. `hint:NAME` is the model of that route, or else of this agent.
    */
-  askModel: (model: Model, request: Request) => Promise<Reply | ModelFailure>
+  askModel: (model: Model | Hint, request: Request) => Promise<Reply | ModelFailure>
   /** The W3C `traceparent` of this call, for what it asks of other programs. Absent: there is no trace to go on with. */
   traceparent?: string | undefined
   /** A secret this tool declared, by its name. */
