@@ -3,7 +3,7 @@
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
 import type { Json } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
-import type { Card, CardFilter, Removal, Status, Store } from './ports/store.ts'
+import type { Removal, Status, Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
 import { isPriced } from './models/http/hosted.ts'
@@ -68,6 +68,8 @@ import {
 import type { PendingCall } from './sessions/look.ts'
 import type {
   BeginOptions,
+  ListedCard,
+  ListOptions,
   OpenOptions,
   PendingFilter,
   RemoveOptions,
@@ -81,7 +83,6 @@ import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plug
 import { SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
 import { memory } from './stores/memory/memory.ts'
-import { type TreeCard, withTreeCost } from './stores/plan/tree-cost.ts'
 import type { Tool } from './tools/core/tool.ts'
 import type { AnySchema, DepsOf, ToolList } from './tools/core/typed.ts'
 import type { Policy } from './tools/policy/policy.ts'
@@ -224,7 +225,7 @@ const BEGIN: Checks<BeginOptions> = { agent: filled, labels: labelsCheck }
 const checkRun = optionsOf<RunOptions & BeginOptions>('run', { ...RUN_OPTIONS, ...BEGIN })
 const checkStream = optionsOf<StreamOptions & BeginOptions>('stream', { ...STREAM_OPTIONS, ...BEGIN })
 
-const checkFilter = optionsOf<Partial<CardFilter>>('list', {
+const checkList = optionsOf<ListOptions>('list', {
   status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
   root: text,
   folder: text,
@@ -233,6 +234,7 @@ const checkFilter = optionsOf<Partial<CardFilter>>('list', {
   newest: (value) =>
     value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
   limit: count(),
+  context: flag,
 })
 const checkPending = optionsOf<PendingFilter>('pending', { where: labelsCheck })
 const checkRemove = optionsOf<RemoveOptions>('remove', { by: filled })
@@ -281,6 +283,7 @@ class LocalHarness implements Sessions {
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
       compaction: options.compaction,
+      report: onError,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: plugins ? watcherOf(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
       model: modelsBy(models),
@@ -347,10 +350,11 @@ class LocalHarness implements Sessions {
     return session.streamFrom(options, () => session.createWith(this.#beginning(options), input, options))
   }
 
-  async list(filter: Partial<CardFilter> = {}): Promise<readonly TreeCard[]> {
+  async list(options: ListOptions = {}): Promise<readonly ListedCard[]> {
     this.#check()
-    checkFilter(filter)
-    return withTreeCost(this.#services.store, await listed(this.#services.store, filter))
+    checkList(options)
+    const { listed } = await import('./sessions/look.ts')
+    return listed(this.#services, options)
   }
 
   async pending(filter: PendingFilter = {}): Promise<readonly PendingCall[]> {
@@ -424,21 +428,6 @@ class LocalHarness implements Sessions {
 
 // Sound: which types follow from the options is said in `NewHarness`, and nothing at run time depends on it.
 export const Harness = LocalHarness as unknown as NewHarness
-
-const CARDS = 500
-
-/** All of them, a page at a time, so that a store of many does not stand still meanwhile. */
-async function listed(store: Store, filter: Partial<CardFilter>): Promise<readonly Card[]> {
-  const { limit, ...rest } = filter
-  if (limit !== undefined || rest.newest) return store.list({ ...rest, limit: limit ?? Number.MAX_SAFE_INTEGER })
-  const cards: Card[] = []
-  for (;;) {
-    const last = cards.at(-1)?.session
-    const page = await store.list({ ...rest, ...(last === undefined ? {} : { after: last }), limit: CARDS })
-    cards.push(...page)
-    if (page.length < CARDS) return cards
-  }
-}
 
 /** A threshold that makes no sense is a mistake of the caller, not of a run. */
 function checkBreaker(breaker: BreakerOptions | false): BreakerOptions | false {

@@ -68,6 +68,8 @@ export type { Looked, WorkerOptions } from './engine/worker.ts'
 export type {
   AgentChoice,
   BeginOptions,
+  ListedCard,
+  ListOptions,
   OpenOptions,
   PendingFilter,
   RemoveOptions,
@@ -77,6 +79,7 @@ export type {
   Session as SessionHandle,
   Sessions,
 } from './sessions/verbs.ts'
+export type { CacheMiss, Compaction, ContextFill, ContextReport, ContextSource } from './context/report.ts'
 export type { TypedSession, TypedSessions } from './sessions/typed.ts'
 export type { AsJson, CallsOf } from './tools/core/typed.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'

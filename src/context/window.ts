@@ -147,7 +147,7 @@ export class Fill {
 }
 
 /** Null: the provider did not count. Some servers say 0 for everything. */
-function usedIn(usage: Usage | undefined): number | null {
+export function usedIn(usage: Usage | undefined): number | null {
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {}
   const used = inputTokens + outputTokens
   return inputTokens > 0 && Number.isSafeInteger(used) ? used : null

@@ -3,20 +3,24 @@
 import type { Frozen, Labels, Metadata, Outcome } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { next, type Waiting } from '../kernel/next.ts'
-import { opening, type Session, steering } from '../kernel/session.ts'
+import type { Session } from '../kernel/session.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Card, Status, Store } from '../ports/store.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { cardOf } from '../engine/card.ts'
+import type { Services } from '../engine/wiring.ts'
+import type { ContextFill } from '../context/report.ts'
 import { childOf, headOf, heldText, pendingOf } from '../riders/children/tree.ts'
 import type { Spending } from '../riders/money/usage.ts'
 import { withTreeCost, withTreeUsd } from '../stores/plan/tree-cost.ts'
 import { type Preview, previewOf } from '../tools/files/preview.ts'
 import { saidBefore } from '../tools/policy/covered.ts'
 import { mayWait, type Pending, waitingIn, waitsOf } from '../view/calls.ts'
-import { readTranscript } from '../view/history.ts'
+import { readTranscript, upcoming } from '../view/history.ts'
 import { usdOf } from '../view/usd.ts'
+import { contextAt, withContext } from './context.ts'
 import { Collector } from './result.ts'
+import type { ListedCard, ListOptions } from './verbs.ts'
 
 /** What waits for a person, whole: enough to show it and to decide it with `decide({ ...pending, allow, by })`. */
 export type PendingCall = Pending &
@@ -51,6 +55,8 @@ export type SessionState = Frozen<{
   text: string
   /** Of the last run, with the children that its calls started. */
   usage: Spending['usage']
+  /** How full its context is. Null: no reply of late was counted. */
+  context: ContextFill | null
   /** Of the session in all its runs: alone, and with the children below it. */
   costUsd: number
   treeCostUsd: number
@@ -64,7 +70,8 @@ export type SessionState = Frozen<{
   at: number
 }>
 
-export async function stateOf(store: Store, id: string): Promise<SessionState> {
+export async function stateOf(services: Services, id: string): Promise<SessionState> {
+  const { store } = services
   const session = await headOf(store, id)
   const card = await store.card(id)
   const decision = next(session, { now: store.now(), epoch: session.epoch })
@@ -85,6 +92,7 @@ export async function stateOf(store: Store, id: string): Promise<SessionState> {
     outcome: session.last,
     text: last.text,
     usage: last.usage,
+    context: await contextAt(services, { session: id, agent, seq }),
     costUsd: usdOf(own),
     treeCostUsd: cost?.treeCostUsd ?? usdOf(own),
     pending: await shown(store, await pendingOf(store, id)),
@@ -96,13 +104,32 @@ export async function stateOf(store: Store, id: string): Promise<SessionState> {
   })
 }
 
+const CARDS = 500
+
+/** All of them, a page at a time, so that a store of many does not stand still meanwhile. */
+export async function listed(services: Services, options: ListOptions): Promise<readonly ListedCard[]> {
+  const { store } = services
+  const { context = false, limit, ...filter } = options
+  const cards: Card[] = []
+  if (limit !== undefined || filter.newest)
+    cards.push(...(await store.list({ ...filter, limit: limit ?? Number.MAX_SAFE_INTEGER })))
+  else
+    for (let full = true; full; ) {
+      const last = cards.at(-1)?.session
+      const page = await store.list({ ...filter, ...(last === undefined ? {} : { after: last }), limit: CARDS })
+      cards.push(...page)
+      full = page.length === CARDS
+    }
+  const found = await withTreeCost(store, cards)
+  return context ? withContext(services, found) : found
+}
+
 /** What a model would read if it were asked now. */
 export async function messagesOf(store: Store, id: string): Promise<readonly Message[]> {
   const session = await headOf(store, id)
-  const { seq, unshown, notes, run } = session
+  const { seq } = session
   const { transcript } = await readTranscript(store, { id, upTo: seq })
-  const inputs = run === null ? opening(session) : steering(session).map((input) => input.seq)
-  const shows = [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
+  const shows = upcoming(session)
   transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
   return transcript.messages
 }

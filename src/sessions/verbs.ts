@@ -5,6 +5,7 @@ import type { BlobRef, Json } from '../kernel/content.ts'
 import type { Blob, CardFilter, Page, Removal } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Looked } from '../engine/worker.ts'
+import type { ContextFill, ContextReport } from '../context/report.ts'
 import type { TreeCard } from '../stores/plan/tree-cost.ts'
 import type { ToolList } from '../tools/core/typed.ts'
 import type { ApprovalDecision } from './approval-decision.ts'
@@ -30,9 +31,9 @@ export interface Sessions {
   stream(input: Input, options?: StreamOptions & BeginOptions): RunStream
   /**
    * Sessions of the store, by their cards, with what each cost with its children: all of them, unless `limit` says how many. The
-   * next page comes `after` the last id.
+   * next page comes `after` the last id. With `context` each also says how full its context is, which reads the end of its log.
    */
-  list(filter?: Partial<CardFilter>): Promise<readonly TreeCard[]>
+  list(options?: ListOptions): Promise<readonly ListedCard[]>
   /** What waits for people in all sessions, or in those with these labels. It reads the store and drives nothing. */
   pending(filter?: PendingFilter): Promise<readonly PendingCall[]>
   /**
@@ -88,6 +89,8 @@ export interface Session {
   unpin(seq: number): Promise<void>
   /** Summarises all but the last messages now, with the session's own model. Null: there was too little to summarise. */
   compact(options?: CompactOptions): Promise<CompactedTo | null>
+  /** What its next request holds, by source and tokens, and what was cut before. Read from the log; nothing is driven. */
+  context(): Promise<ContextReport>
   /** The log itself, from `after` on. */
   read(after?: number, limit?: number): Promise<Page>
   /** Nothing more will be accepted. What runs is interrupted first. */
@@ -135,5 +138,9 @@ export type OpenOptions<Agent extends string = string> = AgentChoice<Agent> &
 export type AgentChoice<Agent extends string = string> = { readonly agent?: Agent }
 
 export type RemoveOptions = { readonly by?: string }
+
+export type ListOptions = Partial<CardFilter> & { readonly context?: boolean }
+/** `context`: absent unless asked for, and null where no reply of late was counted. The window is that of the agent's own model. */
+export type ListedCard = TreeCard & { readonly context?: ContextFill | null }
 
 export type PendingFilter = Pick<Partial<CardFilter>, 'where'>

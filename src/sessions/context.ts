@@ -1,0 +1,68 @@
+// How full the context of a session is, for people: of one session, of a result, of the cards of a list. It reads the log and what is
+// known of the models, and drives and fetches nothing.
+import { Fault } from '../kernel/failure.ts'
+import { type ContextFill, type ContextReport, contextReport, tokensOf } from '../context/report.ts'
+import { findWindow, shownWindow } from '../effects/window.ts'
+import { startAt } from '../effects/last-start.ts'
+import type { Services } from '../engine/wiring.ts'
+import type { Model } from '../ports/model.ts'
+import type { Card } from '../ports/store.ts'
+import { headOf } from '../riders/children/tree.ts'
+
+export async function contextOf(services: Services, id: string): Promise<ContextReport> {
+  const { store } = services
+  const { agent, began } = await headOf(store, id)
+  const model = await modelOf(services, agent, await chosenIn(services, id, began))
+  if (model === 'workflow')
+    throw new Fault('invalid_input', `Session ${id} is a workflow: no model reads it, so it has no context.`)
+  return contextReport(store, id, await shownWindow(services, model))
+}
+
+/** The options of the last run, by hash, if it had any. */
+async function chosenIn({ store }: Services, id: string, began: number): Promise<string | undefined> {
+  return began === 0 ? undefined : (await startAt(store, id, began))?.options
+}
+
+/** The model of a session's agent, or what a run chose instead. Null: it is not known here. */
+async function modelOf(services: Services, agent: string, options?: string): Promise<Model | 'workflow' | null> {
+  try {
+    const { model, planner } = services.agent(agent)
+    if (planner !== null) return 'workflow'
+    if (options === undefined) return model
+    const { modelChosen } = await import('../effects/run-options.ts')
+    return await modelChosen(services, agent, options)
+  } catch (error) {
+    if (error instanceof Fault) return null
+    throw error
+  }
+}
+
+/** How much the model of a run takes, as its result says it; null if that is unknown. */
+export async function windowOfRun(services: Services, id: string, options?: string): Promise<number | null> {
+  const { agent } = (await services.store.card(id)) ?? {}
+  const model = agent === undefined ? null : await modelOf(services, agent, options)
+  return model === null || model === 'workflow' ? null : sizeOf(await findWindow(services, model))
+}
+
+/** Each card with how full its session is, as far as it was counted. The window is that of its agent's own model. */
+export async function withContext<T extends Card>(
+  services: Services,
+  cards: readonly T[],
+): Promise<readonly (T & { readonly context: ContextFill | null })[]> {
+  return Promise.all(cards.map(async (card) => ({ ...card, context: await contextAt(services, card) })))
+}
+
+/** Null where no reply was counted. */
+export async function contextAt(
+  services: Services,
+  { session, agent, seq }: Pick<Card, 'session' | 'agent' | 'seq'>,
+): Promise<ContextFill | null> {
+  const tokens = await tokensOf(services.store, session, seq)
+  if (tokens === null) return null
+  const model = await modelOf(services, agent)
+  return { tokens, window: model === 'workflow' ? null : sizeOf(await shownWindow(services, model)) }
+}
+
+function sizeOf({ tokens }: { readonly tokens: number }): number | null {
+  return Number.isFinite(tokens) ? tokens : null
+}
