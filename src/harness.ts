@@ -66,10 +66,9 @@ import {
   type StreamOptions,
 } from './sessions/verb-options.ts'
 import type { PendingCall } from './sessions/look.ts'
+import type { ListedCard, ListOptions } from './sessions/meter.ts'
 import type {
   BeginOptions,
-  ListedCard,
-  ListOptions,
   OpenOptions,
   PendingFilter,
   RemoveOptions,

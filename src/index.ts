@@ -68,8 +68,6 @@ export type { Looked, WorkerOptions } from './engine/worker.ts'
 export type {
   AgentChoice,
   BeginOptions,
-  ListedCard,
-  ListOptions,
   OpenOptions,
   PendingFilter,
   RemoveOptions,
@@ -79,7 +77,9 @@ export type {
   Session as SessionHandle,
   Sessions,
 } from './sessions/verbs.ts'
-export type { CacheMiss, Compaction, ContextFill, ContextReport, ContextSource } from './context/report.ts'
+export type { ContextFill } from './context/meter.ts'
+export type { ListedCard, ListOptions } from './sessions/meter.ts'
+export type { CacheMiss, CompactionRecord, ContextReport, ContextSource } from './context/report.ts'
 export type { TypedSession, TypedSessions } from './sessions/typed.ts'
 export type { AsJson, CallsOf } from './tools/core/typed.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'

@@ -190,7 +190,7 @@ export class SessionHandle implements Verbs {
   }
 
   async context(): Promise<ContextReport> {
-    const { contextOf } = await import('./sessions/context.ts')
+    const { contextOf } = await import('./sessions/look.ts')
     return contextOf(this.#services, this.id)
   }
 

@@ -9,10 +9,8 @@ import type { ToolSchema } from '../ports/model.ts'
 import type { Store } from '../ports/store.ts'
 import { CHARS_A_TOKEN, damaged, readTranscript, sizeOfMessage, upcoming } from '../view/history.ts'
 import { textOf } from '../view/text.ts'
-import { COMPACT_AT, FAILURES_MAX, Fill, FULL_AT, usedIn } from './window.ts'
-
-/** About how many tokens the next request has, and how many the model takes: null where that is unknown. */
-export type ContextFill = Frozen<{ tokens: number; window: number | null }>
+import type { ContextFill } from './meter.ts'
+import { COMPACT_AT, FAILURES_MAX, Fill, FULL_AT } from './window.ts'
 
 /**
  * `tool`: what the model is told of one tool. `context`: what hooks and memory added. `notice`: what the harness said. `result`: the
@@ -40,7 +38,7 @@ export type ContextSource = Frozen<{
 }>
 
 /** What one event took out of the requests after it: so many messages that were summed up, and results that were cleared. */
-export type Compaction = Frozen<{
+export type CompactionRecord = Frozen<{
   seq: number
   at: number
   messages: number
@@ -69,7 +67,7 @@ export type ContextReport = ContextFill &
     off: boolean
     /** In the order of a request. */
     sources: readonly ContextSource[]
-    compactions: readonly Compaction[]
+    compactions: readonly CompactionRecord[]
     /** The event that instructions and tools were made by, and how often they were made. Null: no run has begun. */
     prefix: Frozen<{ since: number; made: number }> | null
     /** What the provider read from its cache for the last reply. */
@@ -118,7 +116,7 @@ type Shown = Omit<ContextSource, 'tokens'>
 /** Everything of a log that a report tells, in one pass. */
 class ContextLog {
   readonly fill = new Fill()
-  readonly compactions: Compaction[] = []
+  readonly compactions: CompactionRecord[] = []
   readonly misses: CacheMiss[] = []
   cache: ContextReport['cache'] = null
   model: string | null = null
@@ -249,37 +247,4 @@ export function missIn({ seq, missed }: Extract<Event, { type: 'agent.message' }
   const { why, tokens, cost } = (missed ?? {}) as Readonly<Record<string, unknown>>
   const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
   return [{ seq, why: typeof why === 'string' ? why : '?', tokens: count(tokens), cost: count(cost) }]
-}
-
-/** How many tokens a request has after these events, which are the last of a log. Null: no reply among them was counted. */
-export function tokensAfter(events: readonly Event[]): number | null {
-  const at = events.findLastIndex(isCount)
-  if (at < 0) return null
-  // What came while the model was asked is not in what it counted.
-  const asked = events.findLastIndex(({ type }, i) => type === 'model.started' && i < at)
-  const fill = new Fill()
-  for (const event of events.slice(Math.max(0, asked))) fill.take(event)
-  return fill.tokens
-}
-
-function isCount(event: Event): boolean {
-  if (event.type === 'context.compacted') return event.after !== undefined
-  return event.type === 'agent.message' && usedIn(event.usage) !== null
-}
-
-const TAIL_PAGE = 100
-/** A session that nobody counted this long is not read any further. */
-const TAIL_MAX = 1_000
-
-/** The same for a session of the store, read from its end. */
-export async function tokensOf(store: Pick<Store, 'read'>, id: string, seq: number): Promise<number | null> {
-  let tail: readonly Event[] = []
-  for (let end = seq; end > 0 && seq - end < TAIL_MAX; end -= TAIL_PAGE) {
-    const after = Math.max(0, end - TAIL_PAGE)
-    tail = [...(await store.read(id, after, end - after)).events, ...tail]
-    const at = tail.findLastIndex(isCount)
-    const whole = after === 0 || tail.findIndex(({ type }, i) => type === 'model.started' && i < at) >= 0
-    if (at >= 0 && (whole || tail[at]?.type === 'context.compacted')) break
-  }
-  return tokensAfter(tail)
 }

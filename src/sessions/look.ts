@@ -9,7 +9,10 @@ import type { Card, Status, Store } from '../ports/store.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { cardOf } from '../engine/card.ts'
 import type { Services } from '../engine/wiring.ts'
-import type { ContextFill } from '../context/report.ts'
+import type { ContextFill } from '../context/meter.ts'
+import { type ContextReport, contextReport } from '../context/report.ts'
+import { startAt } from '../effects/last-start.ts'
+import { shownWindow } from '../effects/window.ts'
 import { childOf, headOf, heldText, pendingOf } from '../riders/children/tree.ts'
 import type { Spending } from '../riders/money/usage.ts'
 import { withTreeCost, withTreeUsd } from '../stores/plan/tree-cost.ts'
@@ -18,9 +21,8 @@ import { saidBefore } from '../tools/policy/covered.ts'
 import { mayWait, type Pending, waitingIn, waitsOf } from '../view/calls.ts'
 import { readTranscript, upcoming } from '../view/history.ts'
 import { usdOf } from '../view/usd.ts'
-import { contextAt, withContext } from './context.ts'
+import { contextAt, type ListedCard, type ListOptions, modelOf, withContext } from './meter.ts'
 import { Collector } from './result.ts'
-import type { ListedCard, ListOptions } from './verbs.ts'
 
 /** What waits for a person, whole: enough to show it and to decide it with `decide({ ...pending, allow, by })`. */
 export type PendingCall = Pending &
@@ -132,6 +134,21 @@ export async function messagesOf(store: Store, id: string): Promise<readonly Mes
   const shows = upcoming(session)
   transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
   return transcript.messages
+}
+
+/** What the next request holds. */
+export async function contextOf(services: Services, id: string): Promise<ContextReport> {
+  const { store } = services
+  const { agent, began } = await headOf(store, id)
+  const model = await modelOf(services, agent, await chosenIn(services, id, began))
+  if (model === 'workflow')
+    throw new Fault('invalid_input', `Session ${id} is a workflow: no model reads it, so it has no context.`)
+  return contextReport(store, id, await shownWindow(services, model))
+}
+
+/** The options of the last run, by hash, if it had any. */
+async function chosenIn({ store }: Services, id: string, began: number): Promise<string | undefined> {
+  return began === 0 ? undefined : (await startAt(store, id, began))?.options
 }
 
 function phaseOf(id: string, session: Session, rests: boolean): Phase {

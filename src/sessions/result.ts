@@ -22,7 +22,7 @@ import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
 import { sourcesOf } from '../view/sources.ts'
-import { type ContextFill, tokensAfter } from '../context/report.ts'
+import { type ContextFill, tokensAfter } from '../context/meter.ts'
 import { textOf } from '../view/text.ts'
 import { usdOf } from '../view/usd.ts'
 

@@ -5,14 +5,14 @@ import type { BlobRef, Json } from '../kernel/content.ts'
 import type { Blob, CardFilter, Page, Removal } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Looked } from '../engine/worker.ts'
-import type { ContextFill, ContextReport } from '../context/report.ts'
-import type { TreeCard } from '../stores/plan/tree-cost.ts'
+import type { ContextReport } from '../context/report.ts'
 import type { ToolList } from '../tools/core/typed.ts'
 import type { ApprovalDecision } from './approval-decision.ts'
 import type { Command, SendOptions } from './command.ts'
 import type { Input } from './input.ts'
 import type { PendingCall, SessionState } from './look.ts'
 import type { OriginOptions } from './origin.ts'
+import type { ListedCard, ListOptions } from './meter.ts'
 import type { Completed, Result } from './result.ts'
 import type { Strictness } from './run-failed.ts'
 import type { StreamEvent } from './stream.ts'
@@ -138,9 +138,5 @@ export type OpenOptions<Agent extends string = string> = AgentChoice<Agent> &
 export type AgentChoice<Agent extends string = string> = { readonly agent?: Agent }
 
 export type RemoveOptions = { readonly by?: string }
-
-export type ListOptions = Partial<CardFilter> & { readonly context?: boolean }
-/** `context`: absent unless asked for, and null where no reply of late was counted. The window is that of the agent's own model. */
-export type ListedCard = TreeCard & { readonly context?: ContextFill | null }
 
 export type PendingFilter = Pick<Partial<CardFilter>, 'where'>

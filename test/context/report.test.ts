@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type ContextReport, defineTool, Harness, type Hook, memory, model, scripted, sqlite } from '../../src/index.ts'
+import { tokensAfter } from '../../src/context/meter.ts'
 import { Fill } from '../../src/context/window.ts'
 import { startChaos } from '../../src/testing/index.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -154,7 +155,6 @@ describe('what the next request holds', () => {
       const fill = new Fill()
       for (const event of events.slice(0, upTo)) fill.take(event)
       if (!fill.counted) continue
-      const { tokensAfter } = await import('../../src/context/report.ts')
       expect(tokensAfter(events.slice(0, upTo))).toBe(fill.tokens)
     }
   })

@@ -1,30 +1,19 @@
-// How full the context of a session is, for people: of one session, of a result, of the cards of a list. It reads the log and what is
-// known of the models, and drives and fetches nothing.
+// How full a context is, for a result, a state and the cards of a list: the tokens of the log's end, and how much the model takes. It
+// drives and fetches nothing.
 import { Fault } from '../kernel/failure.ts'
-import { type ContextFill, type ContextReport, contextReport, tokensOf } from '../context/report.ts'
+import { type ContextFill, tokensOf } from '../context/meter.ts'
 import { findWindow, shownWindow } from '../effects/window.ts'
-import { startAt } from '../effects/last-start.ts'
 import type { Services } from '../engine/wiring.ts'
 import type { Model } from '../ports/model.ts'
-import type { Card } from '../ports/store.ts'
-import { headOf } from '../riders/children/tree.ts'
+import type { Card, CardFilter } from '../ports/store.ts'
+import type { TreeCard } from '../stores/plan/tree-cost.ts'
 
-export async function contextOf(services: Services, id: string): Promise<ContextReport> {
-  const { store } = services
-  const { agent, began } = await headOf(store, id)
-  const model = await modelOf(services, agent, await chosenIn(services, id, began))
-  if (model === 'workflow')
-    throw new Fault('invalid_input', `Session ${id} is a workflow: no model reads it, so it has no context.`)
-  return contextReport(store, id, await shownWindow(services, model))
-}
-
-/** The options of the last run, by hash, if it had any. */
-async function chosenIn({ store }: Services, id: string, began: number): Promise<string | undefined> {
-  return began === 0 ? undefined : (await startAt(store, id, began))?.options
-}
+export type ListOptions = Partial<CardFilter> & { readonly context?: boolean }
+/** `context`: absent unless asked for, and null where no reply of late was counted. The window is that of the agent's own model. */
+export type ListedCard = TreeCard & { readonly context?: ContextFill | null }
 
 /** The model of a session's agent, or what a run chose instead. Null: it is not known here. */
-async function modelOf(services: Services, agent: string, options?: string): Promise<Model | 'workflow' | null> {
+export async function modelOf(services: Services, agent: string, options?: string): Promise<Model | 'workflow' | null> {
   try {
     const { model, planner } = services.agent(agent)
     if (planner !== null) return 'workflow'
