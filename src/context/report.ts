@@ -60,7 +60,7 @@ export type ContextReport = ContextFill &
     counted: boolean
     /** The model that answered last, as far as it said its name. */
     model: string | null
-    /** From how many tokens on it is compacted, or, with `ends`, the run ends. Null: never, as far as is known. */
+    /** From how many tokens on it is compacted, or, with `ends`, the run ends: then compaction is off. Null: the window is unknown. */
     compactsAt: number | null
     ends: boolean
     /** So many summaries in a row failed that none is asked for any more. */
@@ -100,7 +100,7 @@ export async function contextReport(store: Store, id: string, window: Window): P
     counted: fill.counted,
     model,
     compactsAt: known ? Math.ceil(window.tokens * (window.compacts ? COMPACT_AT : FULL_AT)) : null,
-    ends: known && !window.compacts,
+    ends: !window.compacts,
     off: fill.failures >= FAILURES_MAX,
     sources: shown.map((each) => ({ ...each, tokens: Math.round((each.chars * tokens) / Math.max(1, chars)) })),
     compactions,

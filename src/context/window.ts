@@ -146,6 +146,12 @@ export class Fill {
   }
 }
 
+/** One that was counted as this. */
+export function filledWith(tokens: number): Fill {
+  const none = { fresh: 0, failures: 0, why: '', cut: false, newest: [], clearable: 0, inherits: false }
+  return new Fill({ tokens, counted: true, ...none })
+}
+
 /** Null: the provider did not count. Some servers say 0 for everything. */
 export function usedIn(usage: Usage | undefined): number | null {
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {}

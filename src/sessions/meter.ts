@@ -2,7 +2,7 @@
 // drives and fetches nothing.
 import { Fault } from '../kernel/failure.ts'
 import { type ContextFill, tokensOf } from '../context/meter.ts'
-import { findWindow, shownWindow } from '../effects/window.ts'
+import { shownWindow } from '../effects/window.ts'
 import type { Services } from '../engine/wiring.ts'
 import type { Model } from '../ports/model.ts'
 import type { Card, CardFilter } from '../ports/store.ts'
@@ -30,7 +30,7 @@ export async function modelOf(services: Services, agent: string, options?: strin
 export async function windowOfRun(services: Services, id: string, options?: string): Promise<number | null> {
   const { agent } = (await services.store.card(id)) ?? {}
   const model = agent === undefined ? null : await modelOf(services, agent, options)
-  return model === null || model === 'workflow' ? null : sizeOf(await findWindow(services, model))
+  return model === null || model === 'workflow' ? null : sizeOf(await shownWindow(services, model))
 }
 
 /** Each card with how full its session is, as far as it was counted. The window is that of its agent's own model. */

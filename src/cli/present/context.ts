@@ -35,16 +35,17 @@ export function contextLines(report: ContextReport): readonly string[] {
     ...tableLines(report),
     '',
     report.counted
-      ? 'The sum is what the provider counted, and characters since. Shares are by characters.'
+      ? 'The sum is as the provider counted it. Shares are estimated from characters.'
       : 'No provider has counted yet: all of it is estimated from characters.',
   ]
 }
 
 function whenText({ compactsAt, ends, off, window }: ContextReport): string {
+  if (ends)
+    return compactsAt === null ? 'never: it is off' : `never: it is off, and runs end at ${number(compactsAt)} tokens`
+  if (off) return 'not any more: three summaries in a row failed'
   if (compactsAt === null || window === null)
     return 'only when the provider refuses a request: set compaction.windowTokens'
-  if (ends) return `never: the run ends at ${number(compactsAt)} tokens (compaction is off)`
-  if (off) return 'not any more: three summaries in a row failed'
   return `from ${number(compactsAt)} tokens on, ${percent(compactsAt, window)}`
 }
 
@@ -103,7 +104,7 @@ function row(name: string, tokens: number, all: number): string {
 /** What took something out of the requests, or failed to. The last ones; `inspect --json` has all of them. */
 export function compactionLines(all: readonly CompactionRecord[]): readonly string[] {
   return lastOf(all, 'Compacted', ({ seq, messages, results, before, after, cost, failed }) => {
-    const size = before === null || after === null ? '' : `, ${number(before)} tokens before and ${number(after)} after`
+    const size = before === null || after === null ? '' : `, ${number(before)} → ${number(after)} tokens`
     const paid = cost > 0 ? `, ${usdText(cost)}` : ''
     if (failed !== undefined) return `Failed    event ${seq}: not compacted${paid}: ${oneLine(failed, 400)}`
     if (messages > 0) return `Cut       event ${seq}: ${counted(messages, 'message')} summed up${size}${paid}`

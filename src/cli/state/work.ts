@@ -1,5 +1,6 @@
 // Opens and closes what a command needs to drive sessions: the setup of a folder, the agent, and a harness on the store.
 import { userInfo } from 'node:os'
+import { join } from 'node:path'
 import type { Harness, RunStream, SessionHandle } from '../../index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { agentFor } from './agent.ts'
@@ -68,7 +69,8 @@ export async function withHarness<T>(
   const { Harness } = await import('../../index.ts')
   // Missing tools are reported at the end, with what to do.
   const onError = (where: string, error: unknown): void => {
-    if (where !== 'tools') warn(noteOf(where, error))
+    if (where === 'context') unknownWindow(call, setup, error)
+    else if (where !== 'tools') warn(noteOf(where, error))
   }
   const harness = new Harness({ ...options, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
   try {
@@ -79,6 +81,13 @@ export async function withHarness<T>(
     await harness.close()
     await close()
   }
+}
+
+/** Said once, by the first request that is long enough for it to matter. */
+function unknownWindow(call: Call, { home }: Setup, error: unknown): void {
+  const file = join(home.config, 'config.json')
+  if (!call.is('json') && !call.is('quiet') && error instanceof Error)
+    warn(clean(`${error.message} It goes into ${file}.`))
 }
 
 /** Warns about a server that was not reached or has changed, and is left out. */
