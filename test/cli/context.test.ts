@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { ContextReport } from '../../src/index.ts'
 import type { ChaosRequest } from '../../src/testing/index.ts'
 import { stageOfEach } from './scripted.ts'
+import { noTmux, openScreen, PROMPT } from './terminal.ts'
 
 const { scriptedBy, stage } = stageOfEach()
 
@@ -71,5 +72,53 @@ describe('terret inspect --context', () => {
       stage.write('work/.terret/config.json', JSON.stringify(own))
       expect((await stage.refused('run', 'x')).err).toContain('is not for a workspace to choose')
     }
+  })
+})
+
+describe('a window that nobody knows', () => {
+  it('B-CLI-218: `run` says once that it is unknown and where to set it, and says nothing with --quiet or --json', async () => {
+    const long = 'word '.repeat(2_000)
+    await scriptedBy(() => ({ text: 'fine', usage: { inputTokens: 3_000, outputTokens: 5 } }))
+    const said = await stage.terret('run', long)
+    const told = /^How many tokens fake:m takes is not known, .* Set compaction\.windowTokens .*config\.json\.$/gm
+    expect(said.err.match(told)).toHaveLength(1)
+    expect((await stage.terret('run', '--quiet', long)).err).not.toMatch(told)
+    expect((await stage.terret('run', '--json', long)).err).not.toMatch(told)
+    expect((await stage.terret('run', 'short')).err).not.toMatch(told)
+  })
+})
+
+describe.skipIf(noTmux)('a context at a terminal', { timeout: 120_000 }, () => {
+  it('B-TALK-26: the chat shows how full the context is, /context what it holds, and both are right after /compact', async () => {
+    let turn = 0
+    await scriptedBy(
+      (request) => {
+        turn += 1
+        if (isSummary(request)) return { text: '## Goal\nTalk.', usage: { inputTokens: 900, outputTokens: 20 } }
+        return { text: `Answer ${turn}.`, usage: { inputTokens: 2_990 + 10 * turn, outputTokens: 10 } }
+      },
+      { compaction: { windowTokens: 10_000 } },
+    )
+    const seen = openScreen(stage)
+    seen.resize(80, 50)
+    seen.enter('clear; terret interactive')
+    await seen.until(PROMPT)
+    for (let n = 1; n <= 12; n += 1) {
+      seen.enter(`Say ${n}. ${'Go on. '.repeat(8)}`)
+      await seen.until(new RegExp(`Answer ${n}\\.\n\n {2}[\\d,]+ tokens · ctx 3\\d %\n\n›$`))
+    }
+    seen.enter('/compact')
+    await seen.until(/Compacted: about [\d,]+ tokens before, [\d,]+ now\.\n\n›$/)
+    seen.enter('/context')
+    const shown = await seen.until(/Shares: by characters\.\n\n›$/)
+    expect(shown).toMatch(
+      /^Context {3}[\d,]+ tokens of 10,000, \d+ %\n {10}█+░+\nCompacts {2}from 9,000 tokens on, 90 %$/m,
+    )
+    expect(shown).toMatch(/^ {2}summary of what was cut +\d+ +<?\d+ %/m)
+    expect(shown).not.toContain('┆')
+    seen.enter('/quit')
+    await seen.until('Go on with')
+    seen.enter('clear; terret inspect latest --context')
+    expect(await seen.until(/Shares: by characters\.\n\$$/)).not.toContain('┆')
   })
 })

@@ -35,7 +35,7 @@ export function contextLines(report: ContextReport): readonly string[] {
     ...tableLines(report),
     '',
     report.counted
-      ? 'The sum is as the provider counted it. Shares are estimated from characters.'
+      ? 'The sum: counted by the provider, and what changed since. Shares: by characters.'
       : 'No provider has counted yet: all of it is estimated from characters.',
   ]
 }
@@ -98,7 +98,9 @@ function sum(all: readonly ContextSource[], what: 'tokens' | 'count'): number {
 function row(name: string, tokens: number, all: number): string {
   const shown = clippedToWidth(name, NAME_COLUMNS)
   const padded = `  ${shown}${' '.repeat(Math.max(0, NAME_COLUMNS - widthOf(shown)))}`
-  return `${padded} ${number(tokens).padStart(9)} ${percent(tokens, all).padStart(5)}  ${bar(tokens / Math.max(1, all), BAR - 2, '')}`.trimEnd()
+  const share = tokens / Math.max(1, all)
+  const drawn = share < 1 ? bar(share, BAR, '') : ''
+  return `${padded} ${number(tokens).padStart(9)} ${percent(tokens, all).padStart(5)}  ${drawn}`.trimEnd()
 }
 
 /** What took something out of the requests, or failed to. The last ones; `inspect --json` has all of them. */
@@ -134,7 +136,7 @@ export function percent(part: number, whole: number): string {
 }
 
 function bar(share: number, columns: number, empty = '░'): string {
-  const full = Math.min(columns, Math.max(share > 0 ? 1 : 0, Math.round(share * columns)))
+  const full = Math.min(columns, Math.round(share * columns))
   return '█'.repeat(full) + empty.repeat(columns - full)
 }
 
