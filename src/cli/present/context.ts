@@ -35,7 +35,7 @@ export function contextLines(report: ContextReport): readonly string[] {
     ...tableLines(report),
     '',
     report.counted
-      ? 'The sum: counted by the provider, and what changed since. Shares: by characters.'
+      ? 'The sum is as the provider counted it, and what came since. Shares: by size.'
       : 'No provider has counted yet: all of it is estimated from characters.',
   ]
 }
