@@ -47,8 +47,8 @@ export async function findWindow(services: Of & Pick<Services, 'report'>, model:
   return window
 }
 
-export function unknownWindow(model: string): string {
-  return `How many tokens ${model} takes is not known, so its context is not compacted before the provider refuses a request. Set compaction.windowTokens to that number.`
+function unknownWindow(model: string): string {
+  return `How many tokens ${model} takes is not known, so its context is compacted only after the provider refuses a request. Set compaction.windowTokens.`
 }
 
 /** The same for showing it. Null: the model is not known here. */

@@ -80,7 +80,8 @@ describe('a window that nobody knows', () => {
     const long = 'word '.repeat(2_000)
     await scriptedBy(() => ({ text: 'fine', usage: { inputTokens: 3_000, outputTokens: 5 } }))
     const said = await stage.terret('run', long)
-    const told = /^How many tokens fake:m takes is not known, .* Set compaction\.windowTokens .*config\.json\.$/gm
+    const told =
+      /^How many tokens fake:m takes is not known, .* Set compaction\.windowTokens\. .*`terret doctor` says more\.$/gm
     expect(said.err.match(told)).toHaveLength(1)
     expect((await stage.terret('run', '--quiet', long)).err).not.toMatch(told)
     expect((await stage.terret('run', '--json', long)).err).not.toMatch(told)

@@ -97,6 +97,7 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
       const isFirst = seat.chat === null
       seat.chat = chat
       ear.hear = (line) => chat.view.calls.hear(line)
+      ear.note = (text) => chat.view.note(text)
       if (isFirst) await greet(chat, place)
       else chat.view.note(`  mode ${now.mode}`)
       return chat.talk(session && (await place.store.card(session.id)))

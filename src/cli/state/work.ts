@@ -1,6 +1,5 @@
 // Opens and closes what a command needs to drive sessions: the setup of a folder, the agent, and a harness on the store.
 import { userInfo } from 'node:os'
-import { join } from 'node:path'
 import type { Harness, RunStream, SessionHandle } from '../../index.ts'
 import type { BashLine, McpServer } from '../../tools/index.ts'
 import { agentFor } from './agent.ts'
@@ -49,8 +48,10 @@ export async function setupOf(place: Place, folder: string, call: Call, agent?: 
 /** The longest wait before a killed session can be resumed. */
 export const LEASE_MS = 10_000
 
-/** Receives the output of running commands, once there is a view to show it. */
-export type Ear = { hear: (line: BashLine) => void }
+/** Receives the output of running commands, once there is a view to show it, and notes, which are shown at the end until then. */
+export type Ear = { hear: (line: BashLine) => void; note: (text: string) => void }
+
+const WHERE = 'It is a setting of the user configuration; `terret doctor` says more.'
 
 /** A harness that drives sessions. `agent`: the agent of the session, see agent.ts. */
 export async function withHarness<T>(
@@ -61,7 +62,8 @@ export async function withHarness<T>(
   agent?: string,
 ): Promise<T> {
   const onRequest = call.is('verbose') ? shownRequest : undefined
-  const ear: Ear = { hear: () => {} }
+  const notes: string[] = []
+  const ear: Ear = { hear: () => {}, note: (text) => void notes.push(text) }
   const onLine = (line: BashLine): void => ear.hear(line)
   const parts = await agentFor(setup, { models: call.texts('model'), onRequest, onLine, agent })
   if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))
@@ -69,25 +71,19 @@ export async function withHarness<T>(
   const { Harness } = await import('../../index.ts')
   // Missing tools are reported at the end, with what to do.
   const onError = (where: string, error: unknown): void => {
-    if (where === 'context') unknownWindow(call, setup, error)
+    if (where === 'context') ear.note(clean(`${error instanceof Error ? error.message : ''} ${WHERE}`))
     else if (where !== 'tools') warn(noteOf(where, error))
   }
   const harness = new Harness({ ...options, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
   try {
     const done = await act(harness, ear)
     if (!call.is('json')) for (const line of troublesOf(parts.servers)) warn(line)
+    if (!call.is('json') && !call.is('quiet')) for (const line of notes) warn(line)
     return done
   } finally {
     await harness.close()
     await close()
   }
-}
-
-/** Said once, by the first request that is long enough for it to matter. */
-function unknownWindow(call: Call, { home }: Setup, error: unknown): void {
-  const file = join(home.config, 'config.json')
-  if (!call.is('json') && !call.is('quiet') && error instanceof Error)
-    warn(clean(`${error.message} It goes into ${file}.`))
 }
 
 /** Warns about a server that was not reached or has changed, and is left out. */
