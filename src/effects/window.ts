@@ -48,7 +48,7 @@ export async function findWindow(services: Of & Pick<Services, 'report'>, model:
 }
 
 function unknownWindow(model: string): string {
-  return `How many tokens ${model} takes is not known, so its context is compacted only after the provider refuses a request. Set compaction.windowTokens.`
+  return `The window of ${model} is unknown, so its context is not compacted in time. Set compaction.windowTokens.`
 }
 
 /** The same for showing it. Null: the model is not known here. */

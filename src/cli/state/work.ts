@@ -51,8 +51,6 @@ export const LEASE_MS = 10_000
 /** Receives the output of running commands, once there is a view to show it, and notes, which are shown at the end until then. */
 export type Ear = { hear: (line: BashLine) => void; note: (text: string) => void }
 
-const WHERE = 'It is a setting of the user configuration; `terret doctor` says more.'
-
 /** A harness that drives sessions. `agent`: the agent of the session, see agent.ts. */
 export async function withHarness<T>(
   place: Place,
@@ -71,7 +69,7 @@ export async function withHarness<T>(
   const { Harness } = await import('../../index.ts')
   // Missing tools are reported at the end, with what to do.
   const onError = (where: string, error: unknown): void => {
-    if (where === 'context') ear.note(clean(`${error instanceof Error ? error.message : ''} ${WHERE}`))
+    if (where === 'context' && error instanceof Error) ear.note(clean(error.message))
     else if (where !== 'tools') warn(noteOf(where, error))
   }
   const harness = new Harness({ ...options, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
