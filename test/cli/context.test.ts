@@ -1,11 +1,16 @@
 // How full a context is, on the command line: `inspect --context`, what `inspect` says of compactions, and the settings of both.
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { ContextReport } from '../../src/index.ts'
 import type { ChaosRequest } from '../../src/testing/index.ts'
 import { stageOfEach } from './scripted.ts'
+import { endpoint } from './stage.ts'
 import { noTmux, openScreen, PROMPT } from './terminal.ts'
 
 const { scriptedBy, stage } = stageOfEach()
+
+const ODD = fileURLToPath(new URL('../tools/mcp-servers/odd.mjs', import.meta.url))
 
 const isSummary = ({ body }: ChaosRequest): boolean => JSON.stringify(body).includes('You summarise the earlier part')
 
@@ -120,5 +125,27 @@ describe.skipIf(noTmux)('a context at a terminal', { timeout: 120_000 }, () => {
     await seen.until('Go on with')
     seen.enter('clear; terret inspect latest --context')
     expect(await seen.until(/Shares: by size\.\n\$$/)).not.toContain('┆')
+  })
+})
+
+describe('tools that join later', () => {
+  it('B-CLI-219: a session that goes on is told which tools came and which went, also of an MCP server whose list changed', async () => {
+    const tool = (name: string) => ({ name, inputSchema: { type: 'object', properties: {} } })
+    const lists = (...names: readonly string[]): string =>
+      stage.write('server/tools.json', JSON.stringify({ tools: names.map(tool) }))
+    const mcp = { odd: { command: process.execPath, args: [ODD, dirname(lists('one'))] } }
+    const chaos = await scriptedBy(['One.', 'Two.', 'Three.'], { tools: ['read', 'list'], mcp })
+    const asked = (): string => JSON.stringify(chaos.requests.at(-1)?.body)
+    expect(await stage.terret('run', 'Begin.')).toMatchObject({ code: 0 })
+    stage.configure({ ...endpoint(chaos.url), tools: ['read', 'glob'], mcp })
+    expect(await stage.terret('run', '--continue', 'Go on.')).toMatchObject({ code: 0 })
+    expect(asked()).toContain('Tools that came, and cannot be called yet: glob')
+    expect(asked()).toContain('Tools that are no longer there, and cannot be called: list')
+    lists('one', 'two')
+    const third = await stage.terret('run', '--continue', 'Go on.')
+    expect(asked()).toContain('Tools that came, and cannot be called yet: odd__two')
+    expect(third).toMatchObject({ code: 0 })
+    // The person sees it too.
+    expect(third.err).toContain('note: Tools that came, and cannot be called yet: odd__two\n')
   })
 })
