@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { ContextReport } from '../../src/index.ts'
 import type { ChaosRequest } from '../../src/testing/index.ts'
+import { compactionLines, contextLines } from '../../src/cli/present/context.ts'
+import { widthOf } from '../../src/cli/present/text.ts'
 import { stageOfEach } from './scripted.ts'
 import { endpoint } from './stage.ts'
 import { noTmux, openScreen, PROMPT } from './terminal.ts'
@@ -57,6 +59,51 @@ describe('terret inspect --context', () => {
     expect(out).toMatch(/^(Cut|Cleared) +event \d+: /m)
     const { summary } = (await stage.json('inspect', 'latest')) as { summary: { compactions: readonly object[] } }
     expect(summary.compactions.length).toBeGreaterThan(0)
+    expect(out).toMatch(/^Context {3}\d+ tokens; --context says what they are$/m)
+    expect(await stage.json('list')).toMatchObject({ contextTokens: expect.any(Number) as number })
+  })
+
+  it('B-CLI-216: a failed one has its reason, as safe text, and only the last ten are shown', () => {
+    const none = { at: 0, messages: 0, results: 0, before: null, after: null }
+    const failed = { ...none, seq: 7, cost: 1_500, failed: 'it was \u001b[2Jempty\nCut       event 1' }
+    expect(compactionLines([failed])).toEqual([
+      'Failed    event 7: not compacted, $0.0015: it was \\u{1b}[2Jempty ⏎ Cut⟨7 blanks⟩event 1',
+    ])
+    const many = Array.from({ length: 12 }, (_, n) => ({
+      ...none,
+      seq: n + 1,
+      results: 2,
+      before: 9_000,
+      after: 5_000,
+      cost: 0,
+    }))
+    const lines = compactionLines(many)
+    expect(lines[0]).toBe('Compacted 2 earlier times')
+    expect(lines[1]).toBe('Cleared   event 3: 2 old results, 9,000 → 5,000 tokens')
+    expect(lines).toHaveLength(11)
+  })
+
+  it('B-CLI-215: names of tools cannot break the table, and of many the largest are shown', () => {
+    const tools = Array.from({ length: 30 }, (_, n) => ({
+      source: 'tool' as const,
+      name: `\u001b[31m日本語\n${'x'.repeat(n)}${n}`,
+      count: 1,
+      chars: 100 + n,
+      tokens: 25 + n,
+    }))
+    const empty = { compactions: [], prefix: null, cache: null, misses: [], ends: false, off: false, compactsAt: null }
+    const lines = contextLines({
+      ...empty,
+      sessionId: 's',
+      tokens: 1_185,
+      window: null,
+      counted: true,
+      model: null,
+      sources: tools,
+    })
+    expect(lines.every((line) => !line.includes('\u001b') && !line.includes('\n') && widthOf(line) < 80)).toBe(true)
+    expect(lines).toContainEqual(expect.stringMatching(/^ {2} {2}and 18 more +\d+ +\d+ %/))
+    expect(lines[0]).toBe('Context   1,185 tokens; how many its model takes is not known')
   })
 
   it('B-CLI-217: `compression` and `compaction` are settings of the user, and a workspace may not set them', async () => {

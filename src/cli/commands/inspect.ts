@@ -30,7 +30,7 @@ export function inspect(call: Call): Promise<number> {
     const pending = await pendingIn(place.store, card.root)
     const folder = await folderOf(place, session)
     if (call.is('context')) return showContext(call, card, await windowIn(place, folder, events), place.store)
-    const { compactions } = await contextReport(place.store, session, UNKNOWN)
+    const { compactions, tokens, counted: isCounted } = await contextReport(place.store, session, UNKNOWN)
     const summary = { ...summaryOf(events), compactions }
     const decisions = [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
       return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by) }
@@ -64,6 +64,7 @@ export function inspect(call: Call): Promise<number> {
     print(`Events    ${events.length}; ${did.join(', ')}`)
     print(`Spent     ${spentText(summary, card.cost)}`)
     if (tree) print(`In all    ${spentText(tree, tree.cost)}, with ${counted(tree.sessions - 1, 'child session')}`)
+    if (isCounted) print(`Context   ${tokens} tokens; --context says what they are`)
     if (summary.epochs > 1) print(`Prefix    made ${summary.epochs} times`)
     for (const line of [...compactionLines(compactions), ...missLines(summary.misses)]) print(line)
     if (workflow) for (const line of workflowLines(workflow)) print(line)
