@@ -3,7 +3,7 @@
 import { type Graph, graphAgents, graphCheck } from './graphs/definition.ts'
 import type { Json } from './kernel/content.ts'
 import { Fault } from './kernel/failure.ts'
-import type { CardFilter, Removal, Store } from './ports/store.ts'
+import type { Removal, Status, Store } from './ports/store.ts'
 import type { Model } from './ports/model.ts'
 import type { Clock, Random } from './ports/system.ts'
 import type { OutputMode } from './models/output.ts'
@@ -64,6 +64,7 @@ import {
 } from './sessions/verb-options.ts'
 import type { PendingCall } from './sessions/look.ts'
 import type { ActiveFilter, EventPage, EventsFilter, RunCard } from './sessions/reading.ts'
+import type { ListedCard, ListOptions } from './sessions/meter.ts'
 import type {
   BeginOptions,
   OpenOptions,
@@ -74,14 +75,13 @@ import type {
   Sessions,
 } from './sessions/verbs.ts'
 import type { TypedSessions } from './sessions/typed.ts'
-import { checkActive, checkEvents, checkFilter, checkPending, checkRemove } from './sessions/filters.ts'
+import { checkActive, checkEvents, checkList, checkPending, checkRemove } from './sessions/filters.ts'
 import { labelsCheck } from './sessions/metadata.ts'
 import { modelsBy } from './sessions/models.ts'
 import { bindPlugins, type Bound, type Plugin, watcherOf } from './sessions/plugins.ts'
 import { SessionHandle } from './session.ts'
 import { holdProcess, systemClock as idleClock } from './stores/plan/clock.ts'
 import { memory } from './stores/memory/memory.ts'
-import type { TreeCard } from './stores/plan/tree-cost.ts'
 import type { Tool } from './tools/core/tool.ts'
 import type { AnySchema, DepsOf, ToolList } from './tools/core/typed.ts'
 import type { Policy } from './tools/policy/policy.ts'
@@ -274,6 +274,7 @@ class LocalHarness implements Sessions {
       hooks,
       breaker: checkBreaker(options.breaker ?? {}),
       compaction: options.compaction,
+      report: onError,
       ...(tracer ? { traces: { propagate: tracer.propagate ?? false } } : {}),
       observer: plugins ? watcherOf(observer, plugins.consumers, { store, clock, report: onPlugin }) : observer,
       ...models,
@@ -341,11 +342,11 @@ class LocalHarness implements Sessions {
     return session.streamFrom(options, () => session.createWith(this.#beginning(options), input, options))
   }
 
-  async list(filter: Partial<CardFilter> = {}): Promise<readonly TreeCard[]> {
+  async list(options: ListOptions = {}): Promise<readonly ListedCard[]> {
     this.#check()
-    checkFilter(filter)
+    checkList(options)
     const { listed } = await import('./sessions/reading.ts')
-    return listed(this.#services.store, filter)
+    return listed(this.#services, options)
   }
 
   async events(filter: EventsFilter): Promise<EventPage> {

@@ -79,6 +79,9 @@ export type {
   Session as SessionHandle,
   Sessions,
 } from './sessions/verbs.ts'
+export type { ContextFill } from './context/meter.ts'
+export type { ListedCard, ListOptions } from './sessions/meter.ts'
+export type { CacheMiss, CompactionRecord, ContextReport, ContextSource } from './context/report.ts'
 export type { TypedSession, TypedSessions } from './sessions/typed.ts'
 export type { AsJson, CallsOf } from './tools/core/typed.ts'
 export type { ApprovalDecision } from './sessions/approval-decision.ts'

@@ -6,6 +6,7 @@ import { type Call, outsideOf } from './kernel/ledger.ts'
 import type { Blob, Page, Receipt } from './ports/store.ts'
 import { opening, type Session } from './kernel/session.ts'
 import type { Message } from './kernel/transcript.ts'
+import type { ContextReport } from './context/report.ts'
 import {
   type Command,
   commandsOf,
@@ -185,7 +186,12 @@ export class SessionHandle implements Verbs {
   async state(): Promise<SessionState> {
     this.#check()
     const { stateOf } = await import('./sessions/look.ts')
-    return stateOf(this.#services.store, this.id)
+    return stateOf(this.#services, this.id)
+  }
+
+  async context(): Promise<ContextReport> {
+    const { contextOf } = await import('./sessions/look.ts')
+    return contextOf(this.#services, this.id)
   }
 
   async decide(decision: ApprovalDecision): Promise<SentReceipt> {

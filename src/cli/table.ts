@@ -84,7 +84,10 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     limit: value('N', 'at most so many (default 20)', 'n'),
     status: value('STATUS', 'only idle, running, rescheduling, requires_action or terminated'),
   }),
-  inspect: entry('ID', [1, 1], 'what a session is, did and waits for', { whole: deciding.whole }),
+  inspect: entry('ID', [1, 1], 'what a session is, did and waits for', {
+    whole: deciding.whole,
+    context: flag('what its next request holds, by source and tokens'),
+  }),
   pending: entry('[ID]', [0, 1], 'what waits for a person, with the exact action', {
     all: flag('in all folders', 'a'),
     whole: deciding.whole,

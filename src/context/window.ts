@@ -146,8 +146,14 @@ export class Fill {
   }
 }
 
+/** One that was counted as this. */
+export function filledWith(tokens: number): Fill {
+  const none = { fresh: 0, failures: 0, why: '', cut: false, newest: [], clearable: 0, inherits: false }
+  return new Fill({ tokens, counted: true, ...none })
+}
+
 /** Null: the provider did not count. Some servers say 0 for everything. */
-function usedIn(usage: Usage | undefined): number | null {
+export function usedIn(usage: Usage | undefined): number | null {
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {}
   const used = inputTokens + outputTokens
   return inputTokens > 0 && Number.isSafeInteger(used) ? used : null

@@ -2,6 +2,7 @@
 // the run's setup, and is read back by each attempt that goes on with the run. Loaded by the first run that has any.
 import type { Json, Metadata, RunChoice } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
+import type { Model } from '../ports/model.ts'
 import type { Blob } from '../ports/store.ts'
 import { FINAL_RESULT, type OutputPlan, problemOf } from '../models/output.ts'
 import { outputOf } from '../sessions/agent.ts'
@@ -61,6 +62,12 @@ export async function recallOptions(services: Services, cache: SessionCache): Pr
   // No model is asked any more in a run that is being stopped: that can be done also where its model is not known.
   const chosen = model === undefined || stop > 0 ? frozen : { ...frozen, model }
   cache.varied = { options: run.options, agent: agentWith(services, cache, chosen) }
+}
+
+/** The model of a run that had these options, by hash. */
+export async function modelChosen(services: Services, agent: string, options: string): Promise<Model> {
+  const { model } = await frozenAs(services, options)
+  return model === undefined ? services.agent(agent).model : services.model(model)
 }
 
 /** Of all tools, those that were chosen. */

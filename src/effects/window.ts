@@ -1,6 +1,7 @@
 // How much the models of this process take, each looked up once: only when a session is long enough for it to matter.
 import type { Model } from '../ports/model.ts'
 import { isPriced } from '../models/http/hosted.ts'
+import { OFFLINE } from '../models/local/offline.ts'
 import type { Services } from '../engine/wiring.ts'
 import type { Fill } from '../context/window.ts'
 import type { Window } from '../riders/guard/guard.ts'
@@ -34,13 +35,30 @@ export function surelyFits(services: Of, model: Model, fill: Fill | null): boole
   return tokens === Number.POSITIVE_INFINITY || (fill.counted && fill.tokens < tokens * LOOKED_AT)
 }
 
-export async function findWindow(services: Of, model: Model): Promise<Window> {
-  let size = SIZES.get(model)
-  if (size === undefined) {
-    size = (isPriced(model) ? (await model.profile()).contextTokens : null) ?? Number.POSITIVE_INFINITY
-    SIZES.set(model, size)
-  }
-  return windowOf(services, size)
+/** For a session that is driven: where it stays unknown, the host is told once. */
+export async function findWindow(services: Of & Pick<Services, 'report'>, model: Model): Promise<Window> {
+  const known = SIZES.get(model)
+  if (known !== undefined) return windowOf(services, known)
+  const size = await sizeOf(model)
+  SIZES.set(model, size)
+  const window = windowOf(services, size)
+  if (window.tokens === Number.POSITIVE_INFINITY && window.compacts && isPriced(model) && model.name !== OFFLINE)
+    services.report?.('context', new Error(unknownWindow(model.name)))
+  return window
+}
+
+function unknownWindow(model: string): string {
+  return `The window of ${model} is unknown, so its context is not compacted in time. Set compaction.windowTokens.`
+}
+
+/** The same for showing it. Null: the model is not known here. */
+export async function shownWindow(services: Of, model: Model | null): Promise<Window> {
+  return windowOf(services, model === null ? Number.POSITIVE_INFINITY : await sizeOf(model))
+}
+
+/** Out of tables that came with the package or the host's own options: nothing is fetched. */
+async function sizeOf(model: Model): Promise<number> {
+  return (isPriced(model) ? (await model.profile()).contextTokens : null) ?? Number.POSITIVE_INFINITY
 }
 
 function windowOf({ compaction = {} }: Of, size = Number.POSITIVE_INFINITY): Window {

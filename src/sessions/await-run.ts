@@ -4,6 +4,7 @@ import type { Event } from '../kernel/event.ts'
 import { isBroke } from '../view/calls.ts'
 import { heldText, pendingOf, settle } from '../riders/children/tree.ts'
 import { LogFollower } from './log-follower.ts'
+import { windowOfRun } from './meter.ts'
 import { Collector, type Result } from './result.ts'
 import { sleep } from '../engine/sleep.ts'
 import type { Looked, Reader, Worker } from '../engine/worker.ts'
@@ -106,13 +107,15 @@ const JITTER = 0.25
 /** A clock may jump and a machine may sleep, so it is looked at again now and then. */
 const WAIT_MS_MAX = 60_000
 
-async function resultOf({ id, services: { store } }: Place, seen: Collector, looked: Looked): Promise<Result> {
+async function resultOf({ id, services }: Place, seen: Collector, looked: Looked): Promise<Result> {
+  const { store } = services
   const found = looked.type === 'rested' ? looked : { waiting: 'nothing', until: null }
   const held = found.waiting === 'resume' && (await store.card(id))?.held === true
   const rest = held ? { ...found, reason: heldText(id) } : found
   const collector = await seen.whole(store)
   await collector.countChildren(store)
-  const { outcome } = collector
+  const { outcome, counted } = collector
+  if (counted) collector.window = await windowOfRun(services, id, counted.options)
   if (outcome && !isBroke(outcome)) return collector.result([], rest)
   return collector.result(await pendingOf(store, id), rest)
 }

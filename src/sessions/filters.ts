@@ -1,11 +1,12 @@
 // Which sessions, events and calls a harness is asked for, and the one check of each. What is found is reading.ts and look.ts.
-import type { CardFilter, Status } from '../ports/store.ts'
-import { count, filled, needed, oneOf, optionsOf, shown, text } from '../options.ts'
+import type { Status } from '../ports/store.ts'
+import { count, filled, flag, needed, oneOf, optionsOf, shown, text } from '../options.ts'
 import { labelsCheck } from './metadata.ts'
+import type { ListOptions } from './meter.ts'
 import type { ActiveFilter, EventsFilter } from './reading.ts'
 import type { PendingFilter, RemoveOptions } from './verbs.ts'
 
-export const checkFilter = optionsOf<Partial<CardFilter>>('list', {
+export const checkList = optionsOf<ListOptions>('list', {
   status: oneOf<Status>({ idle: true, running: true, rescheduling: true, requires_action: true, terminated: true }),
   root: text,
   folder: text,
@@ -14,6 +15,7 @@ export const checkFilter = optionsOf<Partial<CardFilter>>('list', {
   newest: (value) =>
     value === 'made' || typeof value === 'boolean' ? null : `must be true, false or "made", not ${shown(value)}`,
   limit: count(),
+  context: flag,
 })
 export const checkEvents = optionsOf<EventsFilter>('events', {
   session: needed(filled),

@@ -3,19 +3,25 @@
 import type { Frozen, Labels, Metadata, Outcome } from '../kernel/content.ts'
 import { Fault } from '../kernel/failure.ts'
 import { next, type Waiting } from '../kernel/next.ts'
-import { opening, type Session, steering } from '../kernel/session.ts'
+import type { Session } from '../kernel/session.ts'
 import type { Message } from '../kernel/transcript.ts'
-import type { Card, Status, Store } from '../ports/store.ts'
+import type { Status, Store } from '../ports/store.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { cardOf } from '../engine/card.ts'
+import type { Services } from '../engine/wiring.ts'
+import type { ContextFill } from '../context/meter.ts'
+import { type ContextReport, contextReport } from '../context/report.ts'
+import { startAt } from '../effects/last-start.ts'
+import { shownWindow } from '../effects/window.ts'
 import { childOf, headOf, heldText, pendingOf } from '../riders/children/tree.ts'
 import type { Spending } from '../riders/money/usage.ts'
-import { withTreeCost, withTreeUsd } from '../stores/plan/tree-cost.ts'
+import { withTreeUsd } from '../stores/plan/tree-cost.ts'
 import { type Preview, previewOf } from '../tools/files/preview.ts'
 import { saidBefore } from '../tools/policy/covered.ts'
 import { mayWait, type Pending, waitingIn, waitsOf } from '../view/calls.ts'
-import { readTranscript } from '../view/history.ts'
+import { readTranscript, upcoming } from '../view/history.ts'
 import { usdOf } from '../view/usd.ts'
+import { contextAt, modelOf } from './meter.ts'
 import { Collector } from './result.ts'
 
 /** What waits for a person, whole: enough to show it and to decide it with `decide({ ...pending, allow, by })`. */
@@ -51,6 +57,8 @@ export type SessionState = Frozen<{
   text: string
   /** Of the last run, with the children that its calls started. */
   usage: Spending['usage']
+  /** How full its context is. Null: no reply of late was counted. */
+  context: ContextFill | null
   /** Of the session in all its runs: alone, and with the children below it. */
   costUsd: number
   treeCostUsd: number
@@ -64,7 +72,8 @@ export type SessionState = Frozen<{
   at: number
 }>
 
-export async function stateOf(store: Store, id: string): Promise<SessionState> {
+export async function stateOf(services: Services, id: string): Promise<SessionState> {
+  const { store } = services
   const session = await headOf(store, id)
   const card = await store.card(id)
   const decision = next(session, { now: store.now(), epoch: session.epoch })
@@ -85,6 +94,7 @@ export async function stateOf(store: Store, id: string): Promise<SessionState> {
     outcome: session.last,
     text: last.text,
     usage: last.usage,
+    context: await contextAt(services, { session: id, agent, seq }),
     costUsd: usdOf(own),
     treeCostUsd: cost?.treeCostUsd ?? usdOf(own),
     pending: await shown(store, await pendingOf(store, id)),
@@ -99,12 +109,26 @@ export async function stateOf(store: Store, id: string): Promise<SessionState> {
 /** What a model would read if it were asked now. */
 export async function messagesOf(store: Store, id: string): Promise<readonly Message[]> {
   const session = await headOf(store, id)
-  const { seq, unshown, notes, run } = session
+  const { seq } = session
   const { transcript } = await readTranscript(store, { id, upTo: seq })
-  const inputs = run === null ? opening(session) : steering(session).map((input) => input.seq)
-  const shows = [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
+  const shows = upcoming(session)
   transcript.take({ seq: seq + 1, at: 0, epoch: 0, type: 'model.started', shows })
   return transcript.messages
+}
+
+/** What the next request holds. */
+export async function contextOf(services: Services, id: string): Promise<ContextReport> {
+  const { store } = services
+  const { agent, began } = await headOf(store, id)
+  const model = await modelOf(services, agent, await chosenIn(services, id, began))
+  if (model === 'workflow')
+    throw new Fault('invalid_input', `Session ${id} is a workflow: no model reads it, so it has no context.`)
+  return contextReport(store, id, await shownWindow(services, model))
+}
+
+/** The options of the last run, by hash, if it had any. */
+async function chosenIn({ store }: Services, id: string, began: number): Promise<string | undefined> {
+  return began === 0 ? undefined : (await startAt(store, id, began))?.options
 }
 
 function phaseOf(id: string, session: Session, rests: boolean): Phase {

@@ -6,9 +6,11 @@ import { Fault } from '../kernel/failure.ts'
 import { next } from '../kernel/next.ts'
 import type { Session } from '../kernel/session.ts'
 import type { Card, CardFilter, Page, Store } from '../ports/store.ts'
+import type { Services } from '../engine/wiring.ts'
 import { headOf } from '../riders/children/tree.ts'
 import { compareIds } from '../stores/plan/id.ts'
 import { type TreeCard, withTreeCost } from '../stores/plan/tree-cost.ts'
+import { type ListedCard, type ListOptions, withContext } from './meter.ts'
 
 /** `run`: only the events of this run, from its `run.started`, which has this seq, to its end. `limit`: 200 unless said, 1 to 1,000. */
 export type EventsFilter = {
@@ -75,11 +77,16 @@ async function isWithin(store: Store, session: string, run: number, after: numbe
   return true
 }
 
-/** All of them, a page at a time, so that a store of many does not stand still meanwhile. */
-export async function listed(store: Store, filter: Partial<CardFilter>): Promise<readonly TreeCard[]> {
-  return withTreeCost(store, await cardsIn(store, filter))
+export async function listed(
+  services: Services,
+  { context = false, ...filter }: ListOptions,
+): Promise<readonly ListedCard[]> {
+  const { store } = services
+  const cards = await withTreeCost(store, await cardsIn(store, filter))
+  return context ? withContext(services, cards) : cards
 }
 
+/** All of them, a page at a time, so that a store of many does not stand still meanwhile. */
 async function cardsIn(store: Store, filter: Partial<CardFilter>): Promise<readonly Card[]> {
   const { limit, ...rest } = filter
   if (limit !== undefined || rest.newest) return store.list({ ...rest, limit: limit ?? Number.MAX_SAFE_INTEGER })

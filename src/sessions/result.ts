@@ -22,6 +22,7 @@ import { type ClassifiedFailure, classify } from './classify.ts'
 import { cloneJson } from '../effects/clone-json.ts'
 import { plus, type Spending, spentBelow, spentIn } from '../riders/money/usage.ts'
 import { sourcesOf } from '../view/sources.ts'
+import { type ContextFill, tokensAfter } from '../context/meter.ts'
 import { textOf } from '../view/text.ts'
 import { usdOf } from '../view/usd.ts'
 
@@ -58,6 +59,8 @@ type Common = {
   cost: number
   /** What the session itself used and spent in this run, without its children. Limits count this. */
   own: Spending
+  /** How full the context was when the run ended or came to rest. Null: no reply of the run was counted. */
+  context: ContextFill | null
   flags: Flags
   calls: readonly CallRecord[]
   /** The tool that ended the run early: its failure was one that ends a run, or its retries were used up. Absent: no tool did. */
@@ -122,6 +125,8 @@ const STOPS = { stop: 'end_turn', length: 'max_tokens', refusal: 'refusal' } as 
 /** Follows one input to the run that took it, or, without an input, the last run. */
 export class Collector {
   outcome: Outcome | null = null
+  /** How much the run's model takes; null as long as nobody found out. */
+  window: number | null = null
   readonly #sessionId: string
   readonly #input: number | null
   readonly #raw: boolean
@@ -225,10 +230,24 @@ export class Collector {
     return unseen.length > 0 ? Math.min(...unseen) - 1 : null
   }
 
-  /** `calls`, `messages`, `sources` and `files` are computed when they are read: most callers read none of them. */
+  /** Whether a provider counted the last reply. `options` are those of the run, by hash. */
+  get counted(): { readonly options?: string } | null {
+    const events = this.#own()
+    const reply = events.findLast((event) => event.type === 'agent.message')
+    if (reply?.type !== 'agent.message' || !reply.usage) return null
+    const setup = this.#setup(events)
+    return setup?.options === undefined ? {} : { options: setup.options }
+  }
+
+  /** Of a run that came from elsewhere, what holds here. */
+  #setup(events: readonly Event[]) {
+    return events.findLast((event) => event.type === 'run.started' || event.type === 'run.reviewed')
+  }
+
+  /** `calls`, `messages`, `sources`, `files` and `context` are computed when they are read: most callers read none of them. */
   result(pending: readonly Pending[], waiting: Rest): Result {
     const events = this.#own()
-    return lazily(this.#ended(events, pending, waiting), events)
+    return lazily(this.#ended(events, pending, waiting), events, this.window)
   }
 
   #ended(events: readonly Event[], pending: readonly Pending[], waiting: Rest): Told<Result> {
@@ -273,8 +292,7 @@ export class Collector {
     waiting: string,
   ): Told<Common & Open> {
     const own = spentIn(events)
-    // Of a run that came from elsewhere, what holds here.
-    const setup = events.findLast((event) => event.type === 'run.started' || event.type === 'run.reviewed')
+    const setup = this.#setup(events)
     const { usage, cost } = this.#below === null ? own : plus(own, this.#below)
     const replies = this.#raw ? cloneJson(events.filter((event) => event.type === 'agent.message')) : null
     const responses = replies?.map(responseOf)
@@ -334,10 +352,11 @@ function responseOf(reply: Replied): Response {
 }
 
 /** A result without what is computed when it is read. */
-type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages' | 'sources' | 'files'> : never
+type Told<T> = T extends unknown ? Omit<T, 'calls' | 'messages' | 'sources' | 'files' | 'context'> : never
 
 const EVENTS = Symbol('events')
-type Lazy = { readonly [EVENTS]: readonly Event[] }
+const WINDOW = Symbol('window')
+type Lazy = { readonly [EVENTS]: readonly Event[]; readonly [WINDOW]: number | null }
 
 /**
  * Own and enumerable, so that a copy or a print of the result has them too. The getters are the same for all results: one
@@ -347,12 +366,16 @@ const CALLS = lookedAt('calls', callsOf)
 const MESSAGES = lookedAt('messages', messagesOf)
 const SOURCES = lookedAt('sources', sourcesOf)
 const FILES = lookedAt('files', filesOf)
+const CONTEXT = lookedAt('context', contextIn)
 
-function lookedAt(name: string, make: (events: readonly Event[]) => unknown): PropertyDescriptor & ThisType<Lazy> {
+function lookedAt(
+  name: string,
+  make: (events: readonly Event[], window: number | null) => unknown,
+): PropertyDescriptor & ThisType<Lazy> {
   return {
     get() {
       // A copy: the events are those that the worker goes on with.
-      const value = cloneJson(make(this[EVENTS]))
+      const value = cloneJson(make(this[EVENTS], this[WINDOW]))
       Object.defineProperty(this, name, { value, enumerable: true })
       return value
     },
@@ -361,12 +384,14 @@ function lookedAt(name: string, make: (events: readonly Event[]) => unknown): Pr
   }
 }
 
-function lazily(result: Told<Result>, events: readonly Event[]): Result {
+function lazily(result: Told<Result>, events: readonly Event[], window: number | null): Result {
   Object.defineProperty(result, EVENTS, { value: events })
+  Object.defineProperty(result, WINDOW, { value: window })
   Object.defineProperty(result, 'calls', CALLS)
   Object.defineProperty(result, 'messages', MESSAGES)
   Object.defineProperty(result, 'sources', SOURCES)
   Object.defineProperty(result, 'files', FILES)
+  Object.defineProperty(result, 'context', CONTEXT)
   return result as Result
 }
 
@@ -411,6 +436,11 @@ function outageIn(events: readonly Event[]): { readonly reason?: string } {
   )
   if (last?.type === 'run.deferred') return { reason: last.message }
   return last?.type === 'model.failed' && last.retryAt !== undefined ? { reason: last.message } : {}
+}
+
+function contextIn(events: readonly Event[], window: number | null): ContextFill | null {
+  const tokens = tokensAfter(events)
+  return tokens === null ? null : { tokens, window }
 }
 
 function filesOf(events: readonly Event[]): readonly BlobRef[] {

@@ -5,7 +5,7 @@ import type { BlobRef, Json } from '../kernel/content.ts'
 import type { Blob, CardFilter, Page, Removal } from '../ports/store.ts'
 import type { Message } from '../kernel/transcript.ts'
 import type { Looked } from '../engine/worker.ts'
-import type { TreeCard } from '../stores/plan/tree-cost.ts'
+import type { ContextReport } from '../context/report.ts'
 import type { ToolList } from '../tools/core/typed.ts'
 import type { ApprovalDecision } from './approval-decision.ts'
 import type { Command, SendOptions } from './command.ts'
@@ -13,6 +13,7 @@ import type { Input } from './input.ts'
 import type { PendingCall, SessionState } from './look.ts'
 import type { OriginOptions } from './origin.ts'
 import type { ActiveFilter, EventPage, EventsFilter, RunCard } from './reading.ts'
+import type { ListedCard, ListOptions } from './meter.ts'
 import type { Completed, Result } from './result.ts'
 import type { Strictness } from './run-failed.ts'
 import type { StreamEvent } from './stream.ts'
@@ -31,9 +32,8 @@ export interface Sessions {
   stream(input: Input, options?: StreamOptions & BeginOptions): RunStream
   /**
    * Sessions of the store, by their cards, with what each cost with its children: all of them, unless `limit` says how many. The
-   * next page comes `after` the last id.
+   * next page comes `after` the last id. With `context` each also says how full its context is, which reads the end of its log.
    */
-  list(filter?: Partial<CardFilter>): Promise<readonly TreeCard[]>
   /**
    * A page of a session's events, or of one of its runs. It is read on with `after: next` until `next` is null. A session or run that
    * there is not has an empty page.
@@ -43,6 +43,7 @@ export interface Sessions {
   status(session: string): Promise<RunCard | null>
   /** Sessions with a run that goes on without a person, and those that wait for such a child: all, of one tree, or of one parent. */
   active(filter?: ActiveFilter): Promise<readonly RunCard[]>
+  list(options?: ListOptions): Promise<readonly ListedCard[]>
   /** What waits for people in all sessions, or in those with these labels. It reads the store and drives nothing. */
   pending(filter?: PendingFilter): Promise<readonly PendingCall[]>
   /**
@@ -98,6 +99,8 @@ export interface Session {
   unpin(seq: number): Promise<void>
   /** Summarises all but the last messages now, with the session's own model. Null: there was too little to summarise. */
   compact(options?: CompactOptions): Promise<CompactedTo | null>
+  /** What its next request holds, by source and tokens, and what was cut before. Read from the log; nothing is driven. */
+  context(): Promise<ContextReport>
   /** The log itself, from `after` on. */
   read(after?: number, limit?: number): Promise<Page>
   /** Nothing more will be accepted. What runs is interrupted first. */

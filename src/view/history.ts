@@ -5,7 +5,7 @@ import type { Event } from '../kernel/event.ts'
 import { Fault } from '../kernel/failure.ts'
 import { open, take } from '../kernel/fold.ts'
 import type { Store } from '../ports/store.ts'
-import { EMPTY } from '../kernel/session.ts'
+import { EMPTY, opening, type Session, steering } from '../kernel/session.ts'
 import { type Message, Transcript } from '../kernel/transcript.ts'
 
 const PAGE = 1_000
@@ -64,6 +64,13 @@ export async function readTranscript(store: Store, wanted: Wanted, above: readon
   const shows = [...session.unshown, ...(session.run?.turn?.results ?? []), ...session.notes]
   if (unshown) transcript.take({ seq: upTo + 1, at: 0, epoch: 0, type: 'model.started', shows })
   return { transcript, chars }
+}
+
+/** What the next request shows for the first time, if it were made now. */
+export function upcoming(session: Session): readonly number[] {
+  const { run, unshown, notes } = session
+  const inputs = run === null ? opening(session) : steering(session).map(({ seq }) => seq)
+  return [...unshown, ...(run?.turn?.results ?? []), ...notes, ...inputs]
 }
 
 /** What these inputs say, as text. */

@@ -34,7 +34,15 @@ it('B-CLI-197: every command ends by itself, with its exit code', async () => {
     'So be it.',
     call('write', { path: 'b', content: 'b' }),
   ])
-  await each({ 'run Write.': 3, list: 0, pending: 0, 'inspect latest': 0, 'history latest': 0, 'approve latest': 0 })
+  await each({
+    'run Write.': 3,
+    list: 0,
+    pending: 0,
+    'inspect latest': 0,
+    'inspect latest --context': 0,
+    'history latest': 0,
+    'approve latest': 0,
+  })
   await each({ 'handoffs latest': 0 })
   await each({
     'resume latest': 0,

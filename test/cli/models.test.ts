@@ -79,7 +79,9 @@ describe('terret models', () => {
     const models = ['mine:large', 'mine:smal']
     stage.configure({ model: models, endpoints: { mine: { baseUrl: await host(['large', 'small']) } } })
     const { out } = await stage.terret('doctor')
-    expect(out).toMatch(/^model mine:large +ok +its host offers 2 models$/m)
+    expect(out).toMatch(
+      /^model mine:large +ok +its host offers 2 models; its host says that it takes 64000 tokens: set compaction\.windowTokens/m,
+    )
     expect(out).toMatch(
       /^model mine:smal +model_missing +.*Did you mean mine:small\? .*terret.* models mine.* lists what it offers/m,
     )

@@ -24,6 +24,24 @@ export function describeIndexes(make: MakeFixture): void {
       expect(await store.card('none')).toBeNull()
     })
 
+    it('B-STORE-168: a card that differs only in an outage, labels or urgency is written', async () => {
+      const { store, clock } = await make()
+      const owner = await begin(store, 's')
+      const due = clock.time + 60_000
+      const away = (tries: number) =>
+        card('s', { status: 'rescheduling', due, outage: { reason: 'it is away', tries, begins: false } })
+      await write(store, owner, [note('x')], { card: away(1) })
+      await write(store, owner, [note('x')], { card: away(2) })
+      expect(await store.card('s')).toMatchObject({ outage: { tries: 2 } })
+      await write(store, owner, [note('x')], { card: card('s', { status: 'rescheduling', due, urgent: true }) })
+      const told = await store.card('s')
+      expect(told).toMatchObject({ urgent: true })
+      expect(told).not.toHaveProperty('outage')
+      const labels = { team: 'blue' }
+      await write(store, owner, [note('x')], { card: card('s', { status: 'rescheduling', due, urgent: true, labels }) })
+      expect(await store.card('s')).toMatchObject({ urgent: true, labels })
+    })
+
     it('B-STORE-51: list goes by id, in pages, and filters by status and root', async () => {
       const { store } = await make()
       for (const id of ['b', 'ä', 'a', 'Z', '🦙', '\uffff']) await create(store, id, { root: id === 'a' ? 'b' : id })

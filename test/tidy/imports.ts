@@ -61,6 +61,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'view',
     'tools',
     'stores',
+    'context',
     'tracing',
     'replay',
     'memory',

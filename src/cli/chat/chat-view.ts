@@ -1,11 +1,13 @@
 // The view of a chat while its session works: the model's text as it streams, its reasoning in one line, its calls folded, and queued
 // messages. It decides nothing.
 import type { Part, Result, StreamEvent } from '../../index.ts'
+import { Fill, filledWith } from '../../context/window.ts'
 import type { Calls } from './call.ts'
 import type { Moving, Surface } from '../present/screen.ts'
 import { type Form, type Logged, type Of, Presenter } from '../present/presenter.ts'
 import { clippedToWidth, spoken, wrapped } from '../present/text.ts'
 import { clean, oneLine } from '../present/clean.ts'
+import { percent } from '../present/context.ts'
 import { budgetText, UNWHOLE } from '../present/ending.ts'
 import { CUT, isStopped } from '../present/outcome.ts'
 import { textOf } from '../../view/text.ts'
@@ -36,8 +38,12 @@ export class ChatView implements Form {
   readonly #warned = new Set<string>()
   #doing = 'beginning'
   #isStopping = false
+  #fill = new Fill()
+  readonly #window: number
 
-  constructor(out: Surface, calls: Calls, isEchoed: (id: string) => boolean) {
+  /** `window`: how many tokens the model takes, without end where that is unknown. */
+  constructor(out: Surface, calls: Calls, isEchoed: (id: string) => boolean, window: number) {
+    this.#window = window
     this.calls = calls
     this.#out = out
     this.#presenter = new Presenter(out, this)
@@ -112,8 +118,14 @@ export class ChatView implements Form {
     } else this.#doing = 'preparing a call'
   }
 
+  /** The context holds so many tokens from here on: after a command, or where a session goes on. */
+  filled(tokens: number): void {
+    this.#fill = filledWith(tokens)
+  }
+
   logged(event: Logged): void {
     this.seq = event.seq
+    this.#fill.take(event)
     if (event.type !== 'model.failed' || isStopped(event)) return
     this.#out.hush()
     this.#said = ''
@@ -236,9 +248,16 @@ export class ChatView implements Form {
     const status = [
       this.#doing,
       ...spentWords(this.#presenter.tokens, this.#presenter.cost),
+      ...this.#meter(),
       ...(this.#isStopping ? [] : ['Ctrl-C stops']),
     ].join(' · ')
     return { calls: shown, status: `${paint.cyan(mark)} ${paint.dim(clippedToWidth(status, columns - 2))}` }
+  }
+
+  /** How full the context is, where that is known. */
+  #meter(): readonly string[] {
+    const known = this.#fill.counted && Number.isFinite(this.#window)
+    return known ? [`ctx ${percent(this.#fill.tokens, this.#window)}`] : []
   }
 
   #warn(text: string): void {
@@ -250,7 +269,7 @@ export class ChatView implements Form {
     const { usage, cost } = result
     const tokens = usage.inputTokens + usage.outputTokens
     const calls = usage.toolCalls === 0 ? [] : [usage.toolCalls === 1 ? '1 call' : `${usage.toolCalls} calls`]
-    const spent = [...calls, ...spentWords(tokens, cost)].join(' · ')
+    const spent = [...calls, ...spentWords(tokens, cost), ...this.#meter()].join(' · ')
     const why = causeOf(result, this.#presenter.told)
     if (why !== null) this.#warn(why)
     else if (spent !== '') this.note(`  ${spent}`)

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Pending, Result, RunStream, SessionHandle } from '../../index.ts'
 import type { Card } from '../../kernel/index.ts'
+import { tokensOf } from '../../context/meter.ts'
 import { askApproval, bound, decideCovered, hasVoted, isForOthers, type Said } from '../present/approval.ts'
 import { aboutOf } from './call.ts'
 import { runCommand, type ChatOptions, type Ended, type Talk } from './slash-commands.ts'
@@ -39,13 +40,15 @@ export class Chat implements Talk {
   constructor(options: ChatOptions, session: SessionHandle | null) {
     this.options = options
     this.session = session
-    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id))
+    this.view = new ChatView(options.terminal.out, options.calls, (id) => this.#echoed.has(id), options.window)
   }
 
   /** Runs until the user leaves. An open session with work or questions goes on first. */
   async talk(card: Card | null): Promise<Ended> {
     if (card) {
       this.view.seq = card.seq
+      const tokens = await tokensOf(this.options.place.store, card.session, card.seq)
+      if (tokens !== null) this.view.filled(tokens)
       if (card.status === 'requires_action' || card.due !== null) await this.goOn()
     }
     while (!this.#left && this.wish === null) {

@@ -6,6 +6,8 @@ import type { Call } from '../args.ts'
 import { type Folded, foldedLine, type Texts, unfolded, type Calls } from './call.ts'
 import { hiddenText, painted } from '../present/preview.ts'
 import { clean, oneLine } from '../present/clean.ts'
+import { contextLines } from '../present/context.ts'
+import { fitted } from '../present/text.ts'
 import { isBudget } from '../present/ending.ts'
 import { counted } from '../../view/text.ts'
 import { EXIT, Refusal } from '../exit.ts'
@@ -40,6 +42,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   reject: entry('[CALL] [WHY]', 'refuse it', false, (chat, words) => decide(chat, words, false)),
   undo: entry('', 'take back the file changes of the last run', false, undo),
   compact: entry('[FOCUS]', 'summarise all but the last messages', false, compact),
+  context: entry('', 'what the next request holds, by source and tokens', true, context),
   cost: entry('', 'what this session has used', true, cost),
   model: entry('', 'which model answers', true, model),
   mode: entry('[plan|ask|auto]', 'what may run unasked, and change it', false, mode),
@@ -195,6 +198,14 @@ async function compact({ session: handle, view }: Talk, words: readonly string[]
   const focus = words.join(' ')
   const done = await handle?.compact(focus === '' ? {} : { focus })
   view.note(done ? saidOf(done) : TOO_SHORT)
+  if (done && 'after' in done) view.filled(done.after)
+}
+
+async function context({ session: handle, options: { terminal }, view }: Talk): Promise<void> {
+  if (!handle) return view.note('Nothing yet.')
+  const { columns } = terminal.out
+  const rows = contextLines(await handle.context()).map((row) => fitted(row, columns))
+  terminal.out.say('note', rows.join('\n'))
 }
 
 async function cost({ session: handle, options: { place }, view }: Talk): Promise<void> {
@@ -266,6 +277,8 @@ export type ChatOptions = {
   readonly harness: Harness
   readonly setup: Setup
   readonly models: readonly string[]
+  /** How many tokens they take, without end where that is unknown. */
+  readonly window: number
   readonly terminal: Terminal
   readonly by: string
   /** The calls of this chat so far, in all modes. */

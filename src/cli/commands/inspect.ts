@@ -1,8 +1,10 @@
 // `terret inspect`: the status, calls, cost, last answer and pending calls of a session.
 import type { Card, Event, Store, Usage } from '../../kernel/index.ts'
+import { type CacheMiss, contextReport, missIn } from '../../context/report.ts'
 import { cardsBelow } from '../../stores/plan/tree-cost.ts'
 import type { Call } from '../args.ts'
 import { oneLine } from '../present/clean.ts'
+import { compactionLines, contextLines, missLines } from '../present/context.ts'
 import { pendingLines, wayLine } from '../present/ending.ts'
 import { EXIT, Refusal } from '../exit.ts'
 import { folderOf } from '../state/folders.ts'
@@ -10,7 +12,8 @@ import { heldIn, heldLines } from '../present/held.ts'
 import { allEvents, eventsOf, foldAll, pendingIn } from '../state/log.ts'
 import { outageLine } from '../present/outage.ts'
 import { CUT, isStopped, outcomeOf } from '../present/outcome.ts'
-import { readPlace, sessionOf } from '../state/place.ts'
+import { readPlace, sessionOf, shortId } from '../state/place.ts'
+import { type Window, windowIn } from '../state/window.ts'
 import { print, printJson, printSaid, seatOf } from '../present/print.ts'
 import { isPlanned, stateIn, stopsOf } from '../state/workflows.ts'
 import { CallLog, decisionsIn } from '../../view/calls.ts'
@@ -26,7 +29,9 @@ export function inspect(call: Call): Promise<number> {
     const events = await allEvents(place.store, session)
     const pending = await pendingIn(place.store, card.root)
     const folder = await folderOf(place, session)
-    const summary = summaryOf(events)
+    if (call.is('context')) return showContext(call, card, await windowIn(place, folder, events), place.store)
+    const { compactions, tokens, counted: isCounted } = await contextReport(place.store, session, UNKNOWN)
+    const summary = { ...summaryOf(events), compactions }
     const decisions = [...decisionsIn(events)].map(([key, { tool, counted: said }]) => {
       return { call: key, tool, allow: said.at(-1)?.allow ?? false, by: said.map(({ by }) => by) }
     })
@@ -59,7 +64,9 @@ export function inspect(call: Call): Promise<number> {
     print(`Events    ${events.length}; ${did.join(', ')}`)
     print(`Spent     ${spentText(summary, card.cost)}`)
     if (tree) print(`In all    ${spentText(tree, tree.cost)}, with ${counted(tree.sessions - 1, 'child session')}`)
-    for (const line of cacheLines(summary)) print(line)
+    if (isCounted) print(`Context   ${tokens} tokens; --context says what they are`)
+    if (summary.epochs > 1) print(`Prefix    made ${summary.epochs} times`)
+    for (const line of [...compactionLines(compactions), ...missLines(summary.misses)]) print(line)
     if (workflow) for (const line of workflowLines(workflow)) print(line)
     for (const [tool, ends] of workflow ? [] : Object.entries(tools)) {
       print(
@@ -84,6 +91,19 @@ export function inspect(call: Call): Promise<number> {
     }
     return EXIT.ok
   })
+}
+
+/** A window that nobody asked for. */
+const UNKNOWN: Window = { tokens: Number.POSITIVE_INFINITY, compacts: true }
+
+/** What its next request holds. */
+async function showContext(call: Call, { session, agent }: Card, window: Window, store: Store): Promise<number> {
+  if (isPlanned(agent))
+    throw new Refusal(EXIT.usage, `Session ${shortId(session)} is a workflow: no model reads it, so it has no context.`)
+  const report = await contextReport(store, session, window)
+  if (call.is('json')) printJson(report)
+  else for (const line of [`Session   ${session}`, ...contextLines(report)]) print(line)
+  return EXIT.ok
 }
 
 /** The environment and attachments it was opened with. */
@@ -150,33 +170,6 @@ function addTokens(sum: Tokens, used: Usage | undefined): void {
   sum.reasoningTokens += used?.reasoningTokens ?? 0
 }
 
-/** A request that did not begin with the bytes of the one before, as its reply tells it. */
-type Missed = { readonly seq: number; readonly why: string; readonly tokens: number; readonly cost: number }
-
-function missIn({ seq, missed }: Extract<Event, { type: 'agent.message' }>): readonly Missed[] {
-  if (missed === undefined) return []
-  const { why, tokens, cost } = (missed ?? {}) as Readonly<Record<string, unknown>>
-  const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
-  return [{ seq, why: typeof why === 'string' ? why : '?', tokens: count(tokens), cost: count(cost) }]
-}
-
-const MISSES_SHOWN = 10
-
-function cacheLines({
-  epochs,
-  misses,
-}: {
-  readonly epochs: number
-  readonly misses: readonly Missed[]
-}): readonly string[] {
-  const made = epochs > 1 ? [`Prefix    made ${epochs} times`] : []
-  const shown = misses.slice(-MISSES_SHOWN).map(({ seq, why, tokens, cost }) => {
-    return `Missed    event ${seq}: ${oneLine(why)} changed, ${tokens} tokens read again, ${usdText(cost)}`
-  })
-  const more = misses.length - shown.length
-  return [...made, ...(more > 0 ? [`Missed    ${counted(more, 'earlier time')}`] : []), ...shown]
-}
-
 type Settled = Extract<Event, { type: 'run.settled' }>['outcome']
 
 function endedBy(last: Settled | null): string {
@@ -190,7 +183,7 @@ export function summaryOf(events: readonly Event[]) {
   const tools: Record<string, Record<string, number>> = {}
   const log = new CallLog()
   const sum = { created: null as number | null, runs: 0, epochs: 0, requests: 0, calls: 0, ...NO_TOKENS }
-  const misses: Missed[] = []
+  const misses: CacheMiss[] = []
   let text = ''
   /** The text is from a stopped answer. */
   let cut = false

@@ -17,6 +17,7 @@ import { isStopped } from '../present/outcome.ts'
 import { inPlace, type Place, sessionOf, shortId, workplaceOf } from '../state/place.ts'
 import { print, typed } from '../present/print.ts'
 import type { Setup } from '../state/setup.ts'
+import { windowOf } from '../state/window.ts'
 import { person, setupOf, withHarness } from '../state/work.ts'
 import { workflowOf } from '../state/workflows.ts'
 
@@ -84,17 +85,19 @@ async function modes({ place, card, call, seat, ...first }: Holding): Promise<nu
       // Not earlier: a missing model or key is reported without touching the terminal.
       const terminal = (seat.terminal ??= terminalFor(seat, history))
       const models = said.texts('model').length > 0 ? said.texts('model') : (now.settings.model ?? [])
+      const { tokens: window } = await windowOf(now, models)
       const id = seat.chat ? seat.chat.session?.id : card?.session
       const session = id === undefined ? null : harness.session(id)
       const remember = (text: string): void => history.add(text)
       const calls = seat.chat?.view.calls ?? new Calls()
       const chat = new Chat(
-        { place, harness, setup: now, models, terminal, calls, kept: [], by: person(said), remember },
+        { place, harness, setup: now, models, window, terminal, calls, kept: [], by: person(said), remember },
         session,
       )
       const isFirst = seat.chat === null
       seat.chat = chat
       ear.hear = (line) => chat.view.calls.hear(line)
+      ear.note = (text) => chat.view.note(text)
       if (isFirst) await greet(chat, place)
       else chat.view.note(`  mode ${now.mode}`)
       return chat.talk(session && (await place.store.card(session.id)))

@@ -15,6 +15,7 @@ import { print, printJson, typed } from '../present/print.ts'
 import { clock, serverOf, toolsText, tried } from '../state/servers.ts'
 import { seenIn, unlike, writeSeen } from '../state/store-fingerprint.ts'
 import { type Setup, setupHere } from '../state/setup.ts'
+import { windowOf } from '../state/window.ts'
 import { parseArgs } from 'node:util'
 import { type Event, Fault, listModels, type RoutedWorkload, routeProfiles, sqlite } from '../../index.ts'
 import { nearest } from '../../options.ts'
@@ -243,7 +244,8 @@ async function modelFinding(setup: Setup, name: string): Promise<Finding> {
     if (!model) throw new Error('There is no model.')
     if (model.name === 'offline') return { what, status: 'mock', detail: 'answers by fixed rules, without a network' }
     const [answer, offer] = await Promise.all([tinyCall(model), offerOf(setup, name)])
-    if (answer.type === 'reply') return { what, status: 'ok', detail: offer.length === 0 ? '' : countText(offer) }
+    if (answer.type === 'reply')
+      return { what, status: 'ok', detail: [...countText(offer), ...(await windowText(setup, name, offer))].join('; ') }
     const status = statusOf(answer)
     const hint = status === 'model_missing' ? nearText(name, offer) : ''
     return { what, status, detail: `${answer.message}${hint}` }
@@ -252,28 +254,43 @@ async function modelFinding(setup: Setup, name: string): Promise<Finding> {
   }
 }
 
+type Offered = { readonly id: string; readonly contextTokens?: number }
+
 /** The models of its host; empty if the host does not say. */
-async function offerOf(setup: Setup, name: string): Promise<readonly string[]> {
+async function offerOf(setup: Setup, name: string): Promise<readonly Offered[]> {
   const host = name.split(':')[0] ?? ''
   try {
     const { headers } = setup.settings
     const own = await endpointsOf(setup.settings)
     const offer = await listModels(host, { endpoints: own, env: setup.env, ...(headers ? { headers } : {}) })
-    return offer.type === 'models' ? offer.models.map(({ id }) => id) : []
+    return offer.type === 'models' ? offer.models : []
   } catch {
     return []
   }
 }
 
-function countText(offer: readonly string[]): string {
-  return `its host offers ${offer.length} models`
+function countText(offer: readonly Offered[]): readonly string[] {
+  return offer.length === 0 ? [] : [`its host offers ${offer.length} models`]
+}
+
+/** What is not known is not compacted in time. The host is asked here anyway, so its word is told. */
+async function windowText(setup: Setup, name: string, offer: readonly Offered[]): Promise<readonly string[]> {
+  const { tokens, compacts } = await windowOf(setup, [name])
+  if (!compacts || Number.isFinite(tokens)) return []
+  const { contextTokens: said } = offer.find(({ id }) => name.endsWith(`:${id}`)) ?? {}
+  const size =
+    said === undefined ? 'how many tokens it takes is not known' : `its host says that it takes ${said} tokens`
+  return [`${size}: set compaction.windowTokens, so that long sessions are compacted in time`]
 }
 
 /** What the host has instead, nearest first as far as one is near. */
-function nearText(name: string, offer: readonly string[]): string {
+function nearText(name: string, offer: readonly Offered[]): string {
   if (offer.length === 0) return ''
   const host = name.split(':')[0] ?? ''
-  const near = nearest(name.slice(host.length + 1), offer)
+  const near = nearest(
+    name.slice(host.length + 1),
+    offer.map(({ id }) => id),
+  )
   const meant = near === null ? '' : ` Did you mean ${host}:${near}?`
   return `${meant} ${typed(`models ${host}`)} lists what it offers: ${offer.length} models.`
 }

@@ -1,6 +1,7 @@
 // Shows what a session does, for `run`, `resume`, `start` and the chat. It reads each event once, counts what was spent and words what
 // both show alike; a form draws the rest: progress.ts as a line for each event, chat-view.ts as a chat. It decides nothing.
 import type { StreamEvent } from '../../index.ts'
+import { CHANGED } from '../../context/summary.ts'
 import { oneLine } from './clean.ts'
 import { outageText } from './outage.ts'
 import { decisionText, isStopped } from './outcome.ts'
@@ -82,7 +83,7 @@ export class Presenter {
         if (!this.decided.has(event.call)) this.aside(decisionText(event))
         return
       case 'note.added':
-        return this.aside(`note: ${oneLine(event.text, this.#form.wording.noteCharsMax)}`)
+        return this.aside(`note: ${oneLine(changesIn(event.text), this.#form.wording.noteCharsMax)}`)
       default:
         return this.#form.other(event)
     }
@@ -124,4 +125,9 @@ export class Presenter {
   #fitted(text: string): string {
     return fitted(`${this.#depth}${text}`, this.out.columns)
   }
+}
+
+/** Of a note that tells what changed, only that: its first sentence is for the model. */
+function changesIn(text: string): string {
+  return text.startsWith(CHANGED) ? text.slice(CHANGED.length).trim() : text
 }

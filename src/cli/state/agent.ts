@@ -40,7 +40,7 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
   if (workflow !== null) return { options: await workflowOptions(workflow, setup, wishes), servers: [], troubles: [] }
   const { workspaceInstructions, environmentSecrets } = await import('../../index.ts')
   const { settings, policy, env, guidance } = setup
-  const { limits, budget, environment, prefix, instructions = '' } = settings
+  const { limits, budget, environment, prefix, compression, compaction, instructions = '' } = settings
   const models = await modelsFor(setup, wishes)
   const said = [workspaceInstructions, instructions, guidance].filter((text) => text !== '').join('\n\n')
   const [model] = models
@@ -56,6 +56,8 @@ export async function agentFor(setup: Setup, wishes: AgentWishes = {}): Promise<
     ...routed,
     ...(environment ? { environment } : {}),
     ...(prefix ? { prefix } : {}),
+    ...(compression ? { compression } : {}),
+    ...(compaction === undefined ? {} : { compaction }),
     ...(limits ? { limits } : {}),
     ...(budget ? { budget } : {}),
     ...(await tracingFor(setup)),

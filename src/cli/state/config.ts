@@ -58,6 +58,8 @@ export type Settings = ModelSettings & {
   readonly routes?: Partial<Readonly<Record<Workload, string>>>
   readonly instructions?: string
   readonly prefix?: 'keep' | 'follow'
+  readonly compression?: 'auto' | 'full' | 'light' | 'off'
+  readonly compaction?: false | { readonly windowTokens?: number }
   readonly tools?: readonly string[]
   readonly bash?: false | { readonly risk: 'strict' | 'relaxed' }
   readonly policy?: string
@@ -279,6 +281,11 @@ const CHECKS: { readonly [K in keyof Settings]-?: Check<NonNullable<Settings[K]>
   providerTools: listed(providerTool),
   instructions: text,
   prefix: oneOf('keep', 'follow'),
+  compression: oneOf('auto', 'full', 'light', 'off'),
+  compaction: (value, where) => {
+    if (value === false) return false
+    return value === true ? {} : object<{ windowTokens?: number }>({ windowTokens: tokens })(value, where)
+  },
   tools: texts,
   bash: (value, where) => {
     if (value === false) return false

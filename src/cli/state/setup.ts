@@ -191,6 +191,8 @@ const NOT_ITS_OWN = [
   'tracing',
   'environment',
   'prefix',
+  'compression',
+  'compaction',
 ] as const
 
 type Narrowing = { readonly file: string; readonly userFile: string; readonly defaultTools: readonly string[] }

@@ -48,8 +48,8 @@ export async function setupOf(place: Place, folder: string, call: Call, agent?: 
 /** The longest wait before a killed session can be resumed. */
 export const LEASE_MS = 10_000
 
-/** Receives the output of running commands, once there is a view to show it. */
-export type Ear = { hear: (line: BashLine) => void }
+/** Receives the output of running commands, once there is a view to show it, and notes, which are shown at the end until then. */
+export type Ear = { hear: (line: BashLine) => void; note: (text: string) => void }
 
 /** A harness that drives sessions. `agent`: the agent of the session, see agent.ts. */
 export async function withHarness<T>(
@@ -60,7 +60,8 @@ export async function withHarness<T>(
   agent?: string,
 ): Promise<T> {
   const onRequest = call.is('verbose') ? shownRequest : undefined
-  const ear: Ear = { hear: () => {} }
+  const notes: string[] = []
+  const ear: Ear = { hear: () => {}, note: (text) => void notes.push(text) }
   const onLine = (line: BashLine): void => ear.hear(line)
   const parts = await agentFor(setup, { models: call.texts('model'), onRequest, onLine, agent })
   if (!call.is('json')) for (const line of parts.troubles) warn(clean(line))
@@ -68,12 +69,14 @@ export async function withHarness<T>(
   const { Harness } = await import('../../index.ts')
   // Missing tools are reported at the end, with what to do.
   const onError = (where: string, error: unknown): void => {
-    if (where !== 'tools') warn(noteOf(where, error))
+    if (where === 'context' && error instanceof Error) ear.note(clean(error.message))
+    else if (where !== 'tools') warn(noteOf(where, error))
   }
   const harness = new Harness({ ...options, store: place.store, onError, worker: { leaseMs: LEASE_MS } })
   try {
     const done = await act(harness, ear)
     if (!call.is('json')) for (const line of troublesOf(parts.servers)) warn(line)
+    if (!call.is('json') && !call.is('quiet')) for (const line of notes) warn(line)
     return done
   } finally {
     await harness.close()

@@ -3,12 +3,12 @@
 import type { Priced } from '../http/hosted.ts'
 import { FREE } from '../price.ts'
 
-const NAME = 'offline'
+export const OFFLINE = 'offline'
 
 export function offline(): Priced {
   return {
-    name: NAME,
-    able: { name: NAME, native: 'possible' },
+    name: OFFLINE,
+    able: { name: OFFLINE, native: 'possible' },
     outputTokensMax: 1_024,
     secrets: {},
     profile: async () => FREE,

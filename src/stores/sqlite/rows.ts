@@ -110,6 +110,12 @@ function sameCard(a: Card | null, b: Card | null): boolean {
   if (a.session !== b.session || a.root !== b.root || a.folder !== b.folder) return false
   const alike = a.agent === b.agent && a.status === b.status && a.cost === b.cost && a.held === b.held
   if (!alike || a.wakes !== b.wakes || a.outcome !== b.outcome || a.cause !== b.cause) return false
+  if (a.urgent !== b.urgent || !sameJson(a.outage, b.outage) || !sameJson(a.labels, b.labels)) return false
   if (a.asks.length !== asks.length || a.waits.length !== waits.length) return false
   return a.asks.every((key, i) => key === asks[i]) && a.waits.every((key, i) => key === waits[i])
+}
+
+/** Most cards have neither of what this compares, or the same object. */
+function sameJson(a: Card['outage' | 'labels'], b: Card['outage' | 'labels']): boolean {
+  return a === b || (a !== undefined && b !== undefined && JSON.stringify(a) === JSON.stringify(b))
 }
