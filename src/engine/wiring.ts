@@ -31,6 +31,15 @@ export type Planner = {
 /** How far results are made shorter: `light` only reformats, `full` also leaves out, `auto` is `light` for agents that write code. */
 export type Compression = 'auto' | 'full' | 'light'
 
+/** What makes fresh results shorter, in this order. What is absent is off. */
+export type Shortening = {
+  readonly compression?: Compression
+  /** A model summarises results from so many tokens up to so many. */
+  readonly summarize?: { readonly fromTokens: number; readonly toTokens: number }
+  /** No result has more bytes than this. */
+  readonly bytes?: number
+}
+
 export type Agent = {
   readonly name: string
   readonly model: Model
@@ -54,7 +63,7 @@ export type Agent = {
   readonly unknownTool?: UnknownTool | undefined
   readonly toolErrors?: 'return' | 'fail' | undefined
   /** Absent: results are as their tools return them. */
-  readonly compression?: Compression
+  readonly shortening?: Shortening
   /** Absent: `keep`. */
   readonly prefix?: 'keep' | 'follow' | undefined
 }

@@ -78,9 +78,11 @@ async function hashIn(store: Store, log: string, token: string, upTo: number): P
 
 function keptBy(event: Event, token: string): string | null {
   if (event.type !== 'agent.tool_result') return null
-  const compressed = isObject(event.metadata) ? event.metadata['compressed'] : null
-  if (!isObject(compressed) || compressed['token'] !== token) return null
-  return typeof compressed['blob'] === 'string' ? compressed['blob'] : null
+  const { compressed, summarized, budgeted } = isObject(event.metadata) ? event.metadata : {}
+  for (const stage of [compressed, summarized, budgeted]) {
+    if (isObject(stage) && stage['token'] === token && typeof stage['blob'] === 'string') return stage['blob']
+  }
+  return null
 }
 
 type Range = { readonly from: number; readonly to: number }
