@@ -9,7 +9,19 @@ import { retrieveTool } from '../context/juice/retrieve.ts'
 import { isPriced } from '../models/http/hosted.ts'
 import { FINAL_RESULT, type OutputMode, type OutputPlan, planOutput } from '../models/output.ts'
 import { resolveModel } from '../models/resolve.ts'
-import { type Check, type Checks, count, filled, flag, listOf, needed, oneOf, optionsOf, text, within } from '../options.ts'
+import {
+  type Check,
+  type Checks,
+  count,
+  filled,
+  flag,
+  listOf,
+  needed,
+  oneOf,
+  optionsOf,
+  text,
+  within,
+} from '../options.ts'
 import { anyJsonSchema } from '../tools/core/json-schema.ts'
 import type { UnknownTool } from '../tools/core/admit.ts'
 import { parsePolicy, type Policy } from '../tools/policy/policy.ts'
