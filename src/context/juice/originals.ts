@@ -5,6 +5,7 @@ import type { Store } from '../../ports/store.ts'
 import { blobHash } from '../../tools/core/bound.ts'
 import { type Output, output, ToolFailure } from '../../tools/core/output.ts'
 import type { ToolContext } from '../../tools/core/tool.ts'
+import { blobFor } from '../../view/blobs.ts'
 import { isObject } from '../../view/json.ts'
 import { seqOf, tokenIn } from './marker.ts'
 
@@ -52,7 +53,7 @@ async function findOriginal(store: Store, session: string, token: string): Promi
   while (!seen.has(log)) {
     seen.add(log)
     const hash = await hashIn(store, log, token, upTo)
-    const blob = hash === null ? null : await store.blob(hash)
+    const blob = hash === null ? null : await blobFor(store, session, hash)
     if (blob !== null) return Buffer.from(blob.data)
     const [created] = (await store.read(log, 0, 1)).events
     if (created?.type !== 'session.created' || created.fork === undefined) return null
