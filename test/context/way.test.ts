@@ -400,3 +400,38 @@ describe('a budget of bytes for results', () => {
     expect(after.seen[1]).toContain('SUMMARY')
   })
 })
+
+describe('an answer from outside', () => {
+  const ask = defineTool({ name: 'ask', description: 'd', input: z.object({}) })
+
+  it('B-PAYLOAD-11: that is very long is shown by both ends, and read on with the tool that the model has', async () => {
+    for (const compression of ['full', 'off'] as const) {
+      const text = `first ${'😀'.repeat(200_001)} last`
+      const seen: string[] = []
+      const model = scripted(({ messages }) => {
+        const last = textOf(messages.at(-1))
+        if (last !== '') seen.push(last)
+        const [, token] = /retrieve_original with the token ⟦tj:([0-9a-f]{32})⟧/.exec(last) ?? []
+        if (seen.length === 0) return { calls: [{ tool: 'ask' }] }
+        return token === undefined ? 'Done.' : { calls: [{ tool: 'retrieve_original', args: { token, byte_to: 106 } }] }
+      })
+      const harness = make({ model, tools: [ask], compression, compaction: { windowTokens: 100_000 } })
+      const { sessionId, pending } = await harness.run('Go.')
+      const session = harness.session(sessionId)
+      await session.answer({ callId: pending[0]?.callId ?? '', content: text })
+      expect(await session.run()).toMatchObject({ status: 'completed' })
+      const [shown = '', part] = seen
+      expect(shown.length).toBeLessThan(50_200)
+      expect([shown.startsWith('first 😀'), shown.endsWith('😀 last'), shown.includes('\uFFFD')]).toEqual([
+        true,
+        true,
+        false,
+      ])
+      if (compression === 'off') expect(shown).toContain('no tool here can read them')
+      else expect(part).toBe(`first ${'😀'.repeat(25)}`)
+      const { events } = await session.read()
+      expect(events.find(({ type }) => type === 'user.custom_tool_result')).toMatchObject({ content: text })
+      expect(events.some(({ type }) => type === 'context.compacted')).toBe(false)
+    }
+  })
+})
