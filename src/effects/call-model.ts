@@ -23,7 +23,7 @@ import { costed } from '../riders/money/usage-estimate.ts'
 import { type Admitting, admitted, type Settled } from './admit-reply.ts'
 import { RETRIEVE } from '../context/juice/marker.ts'
 import type { Compacting, Fullness } from './compact.ts'
-import { ANSWER_CHARS_MAX } from '../view/history.ts'
+import { isLongAnswer } from '../view/history.ts'
 import { ModelContext } from './contexts.ts'
 import type { FrozenRun, FrozenRuns } from './frozen-run.ts'
 import type { FailedCall } from './model-failure.ts'
@@ -75,7 +75,7 @@ export class ModelCaller {
   /** With what lives beside the log, and no answer from outside that would fill a context by itself. */
   async #readable(messages: Request['messages'], { definitions }: FrozenRun): Promise<Request['messages']> {
     const whole = await resolved(this.#services.store, messages)
-    if (!whole.some((message) => message.role === 'tool' && message.content.length > ANSWER_CHARS_MAX)) return whole
+    if (!whole.some(isLongAnswer)) return whole
     const { boundedAnswers } = await import('./long-answers.ts')
     return boundedAnswers(whole, definitions.has(RETRIEVE))
   }

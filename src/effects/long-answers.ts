@@ -4,14 +4,13 @@ import { hash } from 'node:crypto'
 import type { Message } from '../kernel/transcript.ts'
 import { RETRIEVE, tokenOf } from '../context/juice/marker.ts'
 import { clip } from '../tools/core/bound.ts'
-import { ANSWER_CHARS_MAX, ANSWER_CHARS_SHOWN } from '../view/history.ts'
+import { ANSWER_CHARS_SHOWN, isLongAnswer } from '../view/history.ts'
 
 /** `retrieves`: the model has the tool that reads on. */
 export function boundedAnswers(messages: readonly Message[], retrieves: boolean): readonly Message[] {
   return messages.map((message) => {
-    if (message.role !== 'tool' || typeof message.content !== 'string') return message
-    const { content, call } = message
-    return content.length <= ANSWER_CHARS_MAX ? message : { ...message, content: bothEnds(content, call, retrieves) }
+    if (message.role !== 'tool' || typeof message.content !== 'string' || !isLongAnswer(message)) return message
+    return { ...message, content: bothEnds(message.content, message.call, retrieves) }
   })
 }
 

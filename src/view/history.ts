@@ -126,6 +126,10 @@ function sizeOfContent({ content, parts = [] }: Pick<Extract<Message, { role: 't
 export const ANSWER_CHARS_MAX = 256 * 1024
 export const ANSWER_CHARS_SHOWN = 50_000
 
+export function isLongAnswer(message: Message): boolean {
+  return message.role === 'tool' && typeof message.content === 'string' && message.content.length > ANSWER_CHARS_MAX
+}
+
 function shownChars({ length }: string): number {
   return length > ANSWER_CHARS_MAX ? ANSWER_CHARS_SHOWN : length
 }
