@@ -379,7 +379,7 @@ describe('a budget of bytes for results', () => {
     expect(seen[1]?.slice(0, 50_000)).toBe(text.slice(0, 50_000))
     const [result] = await resultsOf(harness, sessionId)
     type Stage = { readonly bytes: number; readonly shown: number; readonly token: string; readonly blob: string }
-    const { compressed, summarized, budgeted } = result?.metadata as Record<string, Stage>
+    const { compressed, summarized, budgeted } = (result?.metadata ?? {}) as Record<string, Stage>
     expect(compressed?.bytes).toBe(Buffer.byteLength(text))
     expect(summarized?.bytes).toBe(compressed?.shown)
     expect(budgeted?.bytes).toBe(summarized?.shown)

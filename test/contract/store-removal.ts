@@ -1,6 +1,6 @@
 // The contract of a Store: sessions that are taken out for good, what goes with them, and what must stay.
 import { describe, expect, it } from 'vitest'
-import type { Event, OwnerBody, OwnerEvent } from '../../src/kernel/event.ts'
+import type { Event, OwnerBody } from '../../src/kernel/event.ts'
 import type { Blob, Charge, Store } from '../../src/ports/store.ts'
 import { lifeOf } from '../../src/stores/plan/plan.ts'
 import {
@@ -99,7 +99,7 @@ export function describeRemoval(make: MakeFixture): void {
       const created = { seq: 1, at: START, epoch: 0, type: 'session.created', agent: 'a', planner: 'model' } as const
       const parent = { session: 's', call: '1.0', root: 's', depth: 1 }
       const born = { session: 's~1', lane: 'owner', epoch: 0, expectedSeq: 0, card: below } as const
-      await store.commit([{ ...born, events: [{ ...created, parent } as OwnerEvent], blobs: [blob('k', 2)] }])
+      await store.commit([{ ...born, events: [{ ...created, parent }], blobs: [blob('k', 2)] }])
       await begin(store, 'other')
       const seen = async (of: string) =>
         [await store.blob('h', of), await store.blob('k', of)].map((each) => each !== null)

@@ -280,7 +280,9 @@ describe('rerun', () => {
     const harness = harnessOf({ model: recording.model, tools: recording.tools, store })
     expect(await recording.run(await harness.open(), store)).toMatchObject({ sameResults: true, divergence: null })
     const elsewhere = await again(events, { tools: [tool('')], results: 'recorded' })
-    expect(elsewhere.divergence).toMatchObject({ found: { content: expect.stringContaining('not in this store') } })
+    expect(elsewhere.divergence).toMatchObject({
+      found: { content: expect.stringContaining('not in this store') as string },
+    })
   })
 
   it('B-PART-12: a recorded result is repeated with its files, and other files are a difference', async () => {
